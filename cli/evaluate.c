@@ -65,15 +65,17 @@ enum status cli_evaluation_check(const struct cli_evaluation *e, struct status_w
     const struct eval_models *m = &e->models;
     bool is_base = m->n_candidates && !m->base;
     list_outputs(e, outputs);
-    enum status status =
-        cli_outputs_check_model(outputs, N_FILES, is_base ? "--base" : "-m", m->model, why);
+    enum status status = cli_outputs_check_model(outputs, N_FILES, is_base ? "--base" : "-m",
+                                                 model_file(m->model), why);
     if (!status && e->head_model)
-        status = cli_outputs_check_model(outputs, N_FILES, "--base", e->head_model, why);
+        status =
+            cli_outputs_check_model(outputs, N_FILES, "--base", model_file(e->head_model), why);
     for (size_t i = 0; i < m->n_candidates && !status; i++)
         status = cli_outputs_check_model(outputs, N_FILES, e->n_sources ? "--around" : "-m",
-                                         m->candidates[i], why);
+                                         model_file(m->candidates[i]), why);
     for (size_t i = 0; i < e->n_sources && !status; i++)
-        status = cli_outputs_check_model(outputs, N_FILES, "--from", e->sources[i].model, why);
+        status = cli_outputs_check_model(outputs, N_FILES, "--from",
+                                         model_file(e->sources[i].model), why);
     return status ? status : cli_outputs_check_list(outputs, N_FILES, "-f", &e->text_paths, why);
 }
 
@@ -267,12 +269,7 @@ static void fill_document(const struct cli_evaluation *e, struct base_json *json
     doc_json_begin(json, members->schema);
     members->result(e, json);
     members->description(e, json, false);
-    cJSON *remarks = base_json_list(json, json->root, "remarks");
-    for (const char *line = e->remarks; *line;) {
-        size_t n = strcspn(line, "\n");
-        base_json_bytes(json, remarks, NULL, line, n);
-        line += n + (line[n] == '\n');
-    }
+    cli_json_add_remarks(json, json->root, e->remarks);
     if (members->details)
         members->details(e, json);
     cJSON *files = cli_json_add_run(json, e);

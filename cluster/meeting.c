@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "cluster/team.h"
 
@@ -106,9 +107,8 @@ enum status cluster_team_listen(struct cluster_team *team, size_t n_ranks, bool 
     socklen_t length = sizeof at;
     struct cluster_team_address *address = &team->address;
     *team = (struct cluster_team){.n_ranks = n_ranks, .listener = -1};
-    team->links = calloc(n_ranks, sizeof *team->links);
-    if (!team->links)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu ranks", n_ranks);
+    if (base_array_new(team->links, n_ranks, "ranks", why))
+        return STATUS_MEMORY;
     team->n_links = n_ranks - 1;
     for (size_t i = 0; i < team->n_links; i++)
         team->links[i].fd = -1;
@@ -373,9 +373,8 @@ enum status cluster_team_join(struct cluster_team *team, size_t rank,
     *team = (struct cluster_team){.rank = rank, .listener = -1, .address = *address};
     memcpy(g.token, address->token, sizeof g.token);
     own_host(g.host);
-    team->links = calloc(1, sizeof *team->links);
-    if (!team->links)
-        return status_fail(why, STATUS_MEMORY, "no memory for a connection");
+    if (base_array_new(team->links, 1, "connection", why))
+        return STATUS_MEMORY;
     team->links[0].fd = -1;
     team->n_links = 1;
     bool joined = try_all(team, &g, until, &others);

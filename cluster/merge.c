@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "base/json/parse.h"
 #include "eval/run/difference.h"
 #include "eval/run/journal.h"
@@ -217,10 +218,10 @@ enum status cluster_merge(const struct cluster_merge *merge, struct base_file *o
                           size_t *n_merged, struct status_why *why)
 {
     size_t n_parts = merge->n_parts;
-    struct part *parts = calloc(n_parts, sizeof *parts);
-    if (!parts)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu parts", n_parts);
-    enum status status = STATUS_OK;
+    struct part *parts;
+    enum status status = base_array_new(parts, n_parts, "parts", why);
+    if (status)
+        return status;
     for (size_t i = 0; i < n_parts && !status; i++) {
         status = open_part(&parts[i], merge->parts[i], why);
         if (!status)

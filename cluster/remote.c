@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "cluster/exchange.h"
 #include "cluster/listen.h"
 #include "eval/run/local.h"
@@ -113,13 +114,13 @@ static enum status take_scores(struct eval_worker *w, const struct cluster_messa
 {
     struct cluster_link *link = link_of(w);
     struct cluster_part parts[CLUSTER_REMOTE_PARTS];
-    double *state = calloc(cluster_remote_n_state(w) + 1, sizeof *state);
-    if (!state)
-        return status_fail(why, STATUS_MEMORY, "no memory for the scores of a batch");
+    double *state;
+    enum status status = base_array_new(state, cluster_remote_n_state(w), "scores", why);
+    if (status)
+        return status;
     size_t n = cluster_remote_parts(w, times, state, parts), n_bytes = 0;
     for (size_t i = 0; i < n; i++)
         n_bytes += parts[i].n_bytes;
-    enum status status = STATUS_OK;
     if (n_bytes != message->n_bytes)
         status = cluster_link_unexpected(link, message, why);
     for (size_t i = 0; i < n && !status; i++)

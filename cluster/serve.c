@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "cluster/exchange.h"
 #include "eval/run/local.h"
@@ -86,9 +87,9 @@ static enum status skip_finished(struct eval_units *units, size_t n, struct stat
     for (; units->n_finished < n && !status; units->n_resumed = ++units->n_finished) {
         bool restored;
         size_t n_values = units->kind->n_values(units, units->n_finished);
-        double *zeros = calloc(n_values + 1, sizeof *zeros);
-        if (!zeros)
-            return status_fail(why, STATUS_MEMORY, "no memory for %zu numbers", n_values);
+        double *zeros;
+        if (base_array_new(zeros, n_values, "numbers", why))
+            return STATUS_MEMORY;
         status = units->kind->restore(units, units->n_finished, zeros, &restored, why);
         free(zeros);
     }
@@ -137,9 +138,8 @@ static enum status begin(struct serving *s, struct status_why *why)
         s->models.sink = &s->sink;
     }
     s->capacity = cluster_pipe_depth((size_t)start.n_shares);
-    s->queue = calloc(s->capacity, sizeof *s->queue);
-    if (!s->queue && !status)
-        status = status_fail(why, STATUS_MEMORY, "no memory for a queue of batches");
+    if (!status)
+        status = base_array_new(s->queue, s->capacity, "batches", why);
     if (start.n_shares > 1 && !status)
         status = join_pipe(s, &start, why);
     if (!status)
@@ -158,10 +158,10 @@ static enum status send_scores(struct serving *s, const struct eval_scorer_times
     struct eval_worker *w = &s->worker;
     const struct eval_row_sink *sink = s->models.sink;
     size_t n_state = cluster_remote_n_state(w);
-    double *state = calloc(n_state + 1, sizeof *state);
-    enum status status = STATUS_OK;
-    if (!state)
-        return status_fail(why, STATUS_MEMORY, "no memory for the scores of a batch");
+    double *state;
+    enum status status = base_array_new(state, n_state, "scores", why);
+    if (status)
+        return status;
     for (size_t i = w->at.first; i < w->at.end && n_state && !status; i++)
         status = sink->save(sink->user, cluster_remote_window(w, i),
                             state + (i - w->at.first) * sink->n_state, why);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/text/quote.h"
-#include "gguf/cursor.h"
 
 /** Integers in memory are little-endian: gguf/cursor.h refuses other machines. */
 static void add_u64(struct base_digest *digest, uint64_t value)

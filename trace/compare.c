@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "trace/routes.h"
 
 /** Values whose RMS says something of their own. */
@@ -189,12 +190,12 @@ static enum status compare_one(struct trace_distance *d, struct scene *s, struct
     if (t->place == MODEL_AT_EXPERTS)
         return trace_routes_compare(&s->routes, d, s->trace, s->file, why);
     size_t n_parts = t->n_rows * t->n_heads;
-    struct parts parts = {calloc(n_parts, sizeof *parts.squares), calloc(n_parts, sizeof *parts.n)};
-    enum status status = STATUS_OK;
-    if (parts.squares && parts.n)
+    struct parts parts = {0};
+    enum status status = base_array_new(parts.squares, n_parts, "distances", why);
+    if (!status)
+        status = base_array_new(parts.n, n_parts, "distances", why);
+    if (!status)
         judge(d, s, &parts);
-    else
-        status = status_fail(why, STATUS_MEMORY, "no memory for %zu distances", n_parts);
     free(parts.squares);
     free(parts.n);
     return status;
@@ -242,9 +243,9 @@ enum status trace_compare(struct trace_distances *out, const struct trace *trace
                           const struct trace_file *file, const char *arch,
                           const struct trace_limits *limits, struct status_why *why)
 {
-    *out = (struct trace_distances){.items = calloc(trace->n + !trace->n, sizeof *out->items)};
-    if (!out->items)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu tensors", trace->n);
+    *out = (struct trace_distances){0};
+    if (base_array_new(out->items, trace->n, "tensors", why))
+        return STATUS_MEMORY;
     struct scene scene = {trace, file, limits, {.first_tied = INT_MAX}};
     enum status status = check_one_run(file, arch, why);
     for (size_t i = 0; i < trace->n && !status; i++) {

@@ -7,8 +7,6 @@
 #include "cli/process/say.h"
 #include "eval/llama_compat.h"
 
-enum { DEFAULT_CONTEXT = 512 };
-
 static const char *const titles[] = {
     [EVAL_HELLASWAG] = "HellaSwag",
     [EVAL_WINOGRANDE] = "Winogrande",
@@ -18,11 +16,9 @@ static const char *const titles[] = {
 static void print_beginning(const void *self)
 {
     const struct cli_choice *t = self;
-    int64_t given = t->settings->windows.n_ctx;
-    size_t n_ctx = given > 0    ? (size_t)given
-                   : given == 0 ? model_hparams(t->model.model)->n_ctx_train
-                                : DEFAULT_CONTEXT;
-    size_t n_longer = 0;
+    size_t n_longer = 0,
+           n_ctx =
+               cli_plan_options(&t->settings->windows, t->model.model, CLI_DEFAULT_CONTEXT).n_ctx;
     for (size_t k = 0; k < t->choices.n; k++) {
         bool longer = false;
         for (size_t i = 0; i < t->choices.tasks[k].n_choices; i++)

@@ -18,9 +18,11 @@ struct cli_windows {
     struct eval_windows units;
 };
 
-/** The default protocol's windows as the options choose them; n_ctx 0: -c was not given. */
+/** Tokens of a window without -c. */
+enum { CLI_DEFAULT_CONTEXT = 512 };
+/** The default protocol's windows as the options choose them; n_default: n_ctx without -c. */
 struct eval_plan_options cli_plan_options(const struct cli_window_settings *settings,
-                                          const struct model *model);
+                                          const struct model *model, size_t n_default);
 
 /**
  * Read w->text or w->documents, and make their tokens w->stream. Documents take of the options

@@ -17,25 +17,30 @@ struct settings {
     struct cli_chat_settings chat;
 };
 
-/* "[1, 2, 3]" and a newline. */
-static void print_ids(const struct model_tokens *tokens)
+/* "[1, 2, 3]" */
+static void print_ids(const int32_t *ids, size_t n)
 {
     putchar('[');
-    for (size_t i = 0; i < tokens->n; i++)
-        printf("%s%" PRId32, i ? ", " : "", tokens->ids[i]);
-    puts("]");
+    for (size_t i = 0; i < n; i++)
+        printf("%s%" PRId32, i ? ", " : "", ids[i]);
+    putchar(']');
 }
 
-/* A line for each token: its id, and the bytes that it stands for. */
-static enum status print_tokens(const struct model_tokenizer *tokenizer,
-                                const struct model_tokens *tokens, struct status_why *why)
+/* A line for each token: its id, and the bytes that it stands for. scored: those that are get a
+ * star; NULL: there is no such column. */
+static enum status print_tokens(const struct model_tokenizer *tokenizer, const int32_t *ids,
+                                size_t n, const uint8_t *scored, struct status_why *why)
 {
     struct eval_spelling spelling = {0};
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < tokens->n && !status; i++) {
-        status = eval_spell(&spelling, tokenizer, tokens->ids[i], why);
+    for (size_t i = 0; i < n && !status; i++) {
+        status = eval_spell(&spelling, tokenizer, ids[i], why);
         if (!status)
-            printf("%6" PRId32 " -> '%s'\n", tokens->ids[i], spelling.escaped);
+            printf("%s%6" PRId32 " -> '%s'\n",
+                   !scored     ? ""
+                   : scored[i] ? "* "
+                               : "  ",
+                   ids[i], spelling.escaped);
     }
     eval_spelling_free(&spelling);
     return status;
@@ -54,27 +59,18 @@ static enum status print_document(const struct model_tokenizer *tokenizer,
                                   struct status_why *why)
 {
     const struct eval_document *item = &d->items[i];
+    const int32_t *ids = d->stream.ids + item->first;
     const uint8_t *scored = d->scored + item->first;
-    struct eval_spelling spelling = {0};
-    enum status status = STATUS_OK;
     if (as_ids) {
-        printf("{\"ids\": [");
-        for (size_t k = 0; k < item->n_tokens; k++)
-            printf("%s%" PRId32, k ? ", " : "", d->stream.ids[item->first + k]);
-        printf("], \"mask\": [");
+        printf("{\"ids\": ");
+        print_ids(ids, item->n_tokens);
+        printf(", \"mask\": [");
         print_flags(scored, item->n_tokens);
         puts("]}");
         return STATUS_OK;
     }
     printf("line %zu: %zu tokens, %zu scored\n", item->line, item->n_tokens, item->n_scored);
-    for (size_t k = 0; k < item->n_tokens && !status; k++) {
-        int32_t id = d->stream.ids[item->first + k];
-        status = eval_spell(&spelling, tokenizer, id, why);
-        if (!status)
-            printf("%c %6" PRId32 " -> '%s'\n", scored[k] ? '*' : ' ', id, spelling.escaped);
-    }
-    eval_spelling_free(&spelling);
-    return status;
+    return print_tokens(tokenizer, ids, item->n_tokens, scored, why);
 }
 
 static enum status run_documents(const struct settings *s, const struct model_tokenizer *tokenizer,
@@ -127,10 +123,12 @@ static enum status run_text(const struct settings *s, const struct model_tokeniz
     if (!status)
         status =
             model_tokenize(tokenizer, text.data, text.n_bytes, !s->no_parse_special, &tokens, why);
-    if (!status && s->ids)
-        print_ids(&tokens);
-    else if (!status)
-        status = print_tokens(tokenizer, &tokens, why);
+    if (!status && s->ids) {
+        print_ids(tokens.ids, tokens.n);
+        putchar('\n');
+    } else if (!status) {
+        status = print_tokens(tokenizer, tokens.ids, tokens.n, NULL, why);
+    }
     free(tokens.ids);
     base_text_free(&text);
     return status;

@@ -4,7 +4,6 @@
 #include "cli/commands.h"
 #include "cli/process/version.h"
 #include "kernels/cpu/amx/amx.h"
-#include "kernels/cpu/cpu.h"
 
 static enum status run_version(const void *settings, const struct cli_args *args,
                                struct status_why *why)

@@ -12,8 +12,6 @@
 #include "eval/metrics/per_token.h"
 #include "kernels/backend.h"
 
-enum { DEFAULT_CONTEXT = 512 };
-
 static enum status allocate(struct cli_kld *k, struct status_why *why)
 {
     size_t n = k->settings->models.n * cli_kv_count(&k->settings->evaluate.load);
@@ -151,7 +149,6 @@ static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan
         return !status && cli_text_given(&k->settings->text) ? check_text(k, &options, why)
                                                              : status;
     }
-    plan->n_ctx = plan->n_ctx ? plan->n_ctx : DEFAULT_CONTEXT;
     return cli_windows_read(w, &k->settings->text, &options, NULL,
                             model_tokenizer(cli_kld_reader(k)), why);
 }
@@ -165,7 +162,8 @@ static enum status make_tables(struct cli_kld *k, struct status_why *why)
 static enum status lay_windows(struct cli_kld *k, struct status_why *why)
 {
     const struct cli_kld_settings *s = k->settings;
-    struct eval_plan_options plan = cli_plan_options(&s->windows, cli_kld_reader(k));
+    struct eval_plan_options plan = cli_plan_options(
+        &s->windows, cli_kld_reader(k), cli_base_has_rows(&k->base) ? 0 : CLI_DEFAULT_CONTEXT);
     enum status status = take_tokens(k, &plan, why);
     if (!status)
         status = cli_windows_lay(&k->windows, &plan, why);

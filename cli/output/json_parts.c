@@ -113,6 +113,16 @@ static void add_swapped(struct base_json *json, cJSON *model, const struct cli_s
     }
 }
 
+void cli_json_add_remarks(struct base_json *json, cJSON *parent, const char *lines)
+{
+    cJSON *remarks = base_json_list(json, parent, "remarks");
+    for (const char *line = lines; *line;) {
+        size_t n = strcspn(line, "\n");
+        base_json_bytes(json, remarks, NULL, line, n);
+        line += n + (line[n] == '\n');
+    }
+}
+
 cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key,
                           const struct cli_model *model, bool with_file)
 {
@@ -147,12 +157,7 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
         base_json_text(json, types, "v", gguf_type_name((uint32_t)kv->v));
         base_json_flag(json, types, "rotation", !kv->unturned);
     }
-    cJSON *remarks = base_json_list(json, o, "remarks");
-    for (const char *line = model_remarks(model->model); *line;) {
-        size_t n = strcspn(line, "\n");
-        base_json_bytes(json, remarks, NULL, line, n);
-        line += n + (line[n] == '\n');
-    }
+    cli_json_add_remarks(json, o, model_remarks(model->model));
     return o;
 }
 

@@ -25,6 +25,9 @@ void cli_json_add_computation(struct base_json *json, cJSON *settings,
 cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key,
                           const struct cli_model *model, bool with_file);
 
+/** "remarks": a list of lines. */
+void cli_json_add_remarks(struct base_json *json, cJSON *parent, const char *lines);
+
 /** "text": digest and size of the file that is evaluated; the object, for what else is known. */
 cJSON *cli_json_add_input(struct base_json *json, const struct base_text *input);
 

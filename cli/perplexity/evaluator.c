@@ -6,16 +6,15 @@
 #include "eval/llama_compat.h"
 #include "eval/metrics/per_token.h"
 
-enum { DEFAULT_CONTEXT = 512, DEFAULT_CONTEXT_FIXED = 4096 };
+enum { DEFAULT_CONTEXT_FIXED = 4096 };
 
 static struct eval_plan_options plan_options(const struct cli_perplexity *p)
 {
     const struct cli_perplexity_settings *s = p->settings;
     bool fixed = s->protocol == CLI_PROTOCOL_FIXED;
     int64_t n_batch = s->evaluate.machine.n_batch;
-    struct eval_plan_options plan = cli_plan_options(&s->windows, p->model.model);
-    if (plan.n_ctx == 0)
-        plan.n_ctx = fixed ? DEFAULT_CONTEXT_FIXED : DEFAULT_CONTEXT;
+    struct eval_plan_options plan = cli_plan_options(
+        &s->windows, p->model.model, fixed ? DEFAULT_CONTEXT_FIXED : CLI_DEFAULT_CONTEXT);
     if (fixed)
         plan.protocol = EVAL_PROTOCOL_FIXED;
     else if (s->stride)

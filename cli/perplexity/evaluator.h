@@ -13,10 +13,9 @@
 
 /** A file of rows on its way, and what it has become once it is written. */
 struct cli_recording {
-    struct eval_writer *logits;  /* NULL: not wanted, or already written */
-    struct eval_writer *compact; /* the same; not both */
-    struct eval_row_sink sink;   /* of either */
-    char id[BASE_HEX];           /* "": nothing was recorded */
+    struct eval_writer *writer; /* of the settings' format; NULL: not wanted, or already written */
+    struct eval_row_sink sink;  /* the writer's */
+    char id[BASE_HEX];          /* "": nothing was recorded */
     uint64_t n_bytes;
     struct eval_compact_error error; /* of a compact base's rows */
 };

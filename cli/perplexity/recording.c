@@ -6,7 +6,6 @@
 #include "cli/output/json_parts.h"
 #include "cli/perplexity/evaluator.h"
 #include "cli/process/say.h"
-#include "eval/reference/compact_file.h"
 
 static const double megabyte = 1e6;
 
@@ -15,6 +14,11 @@ static bool may_go_on(const struct cli_perplexity *p)
 {
     const struct eval_journal *journal = p->e.journal;
     return journal && eval_journal_n_behind(journal) > 0;
+}
+
+static bool is_compact(const struct cli_perplexity *p)
+{
+    return p->settings->record_format == CLI_RECORD_COMPACT;
 }
 
 static enum status begin_logits(struct cli_perplexity *p, struct status_why *why)
@@ -29,10 +33,7 @@ static enum status begin_logits(struct cli_perplexity *p, struct status_why *why
         .resume = may_go_on(p),
         .journal = p->e.journal != NULL,
     };
-    enum status status = eval_logits_writer_open(&p->recording.logits, &recording, why);
-    if (!status)
-        p->recording.sink = eval_writer_sink(p->recording.logits);
-    return status;
+    return eval_logits_writer_open(&p->recording.writer, &recording, why);
 }
 
 /** What the file says of itself; the caller frees *out. */
@@ -81,9 +82,7 @@ static enum status begin_compact(struct cli_perplexity *p, struct status_why *wh
         .replace = s->force,
         .resume = may_go_on(p),
     };
-    status = eval_compact_writer_open(&p->recording.compact, &recording, why);
-    if (!status)
-        p->recording.sink = eval_writer_sink(p->recording.compact);
+    status = eval_compact_writer_open(&p->recording.writer, &recording, why);
     cJSON_free(description);
     return status;
 }
@@ -98,20 +97,20 @@ enum status cli_recording_begin(void *self, struct status_why *why)
         return status_fail(why, STATUS_USAGE,
                            "-: a recording cannot go to standard output; expected the name of a "
                            "file");
-    enum status status = p->settings->record_format == CLI_RECORD_COMPACT ? begin_compact(p, why)
-                                                                          : begin_logits(p, why);
-    if (!status)
-        p->e.models.sink = p->windows.units.sink = &p->recording.sink;
-    return status;
+    enum status status = is_compact(p) ? begin_compact(p, why) : begin_logits(p, why);
+    if (status)
+        return status;
+    p->recording.sink = eval_writer_sink(p->recording.writer);
+    p->e.models.sink = p->windows.units.sink = &p->recording.sink;
+    return STATUS_OK;
 }
 
 enum status cli_recording_check_resumed(void *self, struct status_why *why)
 {
     const struct cli_perplexity *p = self;
     const struct eval_journal *journal = p->e.journal;
-    bool is_whole = (p->recording.compact && eval_writer_is_whole(p->recording.compact)) ||
-                    (p->recording.logits && eval_writer_is_whole(p->recording.logits));
-    if (is_whole && eval_journal_n(journal) < p->windows.plan.n_windows)
+    if (p->recording.writer && eval_writer_is_whole(p->recording.writer) &&
+        eval_journal_n(journal) < p->windows.plan.n_windows)
         return status_fail(why, STATUS_USAGE,
                            "%s: exists, but does not match %s; --force replaces it",
                            p->settings->base_file, eval_journal_path(journal));
@@ -120,8 +119,8 @@ enum status cli_recording_check_resumed(void *self, struct status_why *why)
 
 static enum status finish_logits(struct cli_perplexity *p, struct status_why *why)
 {
-    struct eval_writer *recording = p->recording.logits;
-    p->recording.logits = NULL;
+    struct eval_writer *recording = p->recording.writer;
+    p->recording.writer = NULL;
     enum status status = eval_writer_commit(recording, why);
     struct eval_logits_file file = {0};
     if (!status)
@@ -135,8 +134,8 @@ static enum status finish_logits(struct cli_perplexity *p, struct status_why *wh
 
 static enum status finish_compact(struct cli_perplexity *p, struct status_why *why)
 {
-    struct eval_writer *recording = p->recording.compact;
-    p->recording.compact = NULL;
+    struct eval_writer *recording = p->recording.writer;
+    p->recording.writer = NULL;
     p->recording.error = eval_compact_writer_error(recording);
     p->recording.n_bytes = eval_compact_writer_n_bytes(recording);
     enum status status = eval_compact_writer_id(p->recording.id, recording, why);
@@ -156,7 +155,7 @@ enum status cli_recording_finish(void *self, struct status_why *why)
         cli_complain("assay: %s is not written: not all of its rows are finite\n", path);
         return STATUS_OK;
     }
-    enum status status = p->recording.compact ? finish_compact(p, why) : finish_logits(p, why);
+    enum status status = is_compact(p) ? finish_compact(p, why) : finish_logits(p, why);
     if (!status)
         cli_say("assay: %s: %zu chunk%s of %zu tokens recorded, %.1f MB\n", path,
                 p->windows.plan.n_windows, status_plural(p->windows.plan.n_windows),
@@ -166,7 +165,5 @@ enum status cli_recording_finish(void *self, struct status_why *why)
 
 void cli_recording_close(struct cli_perplexity *p)
 {
-    bool keep = p->e.settings->state_file;
-    eval_writer_close(p->recording.logits, keep);
-    eval_writer_close(p->recording.compact, keep);
+    eval_writer_close(p->recording.writer, p->e.settings->state_file);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/output/json_parts.h"
 #include "cli/recipe/recipe.h"
 
@@ -120,10 +121,10 @@ static void add_head(struct base_json *json, const struct cli_recipe *r,
 enum status cli_recipe_write_json(const struct cli_recipe *r, struct base_file *file,
                                   struct status_why *why)
 {
-    struct cli_type_count *counts = calloc(r->sweep.n_groups, sizeof *counts);
+    struct cli_type_count *counts;
     struct filling f;
-    if (!counts)
-        return status_fail(why, STATUS_MEMORY, "out of memory for a recipe");
+    if (base_array_new(counts, r->sweep.n_groups, "groups", why))
+        return STATUS_MEMORY;
     doc_json_begin(&f.json, DOC_RECIPE_SCHEMA);
     add_head(&f.json, r, counts);
     add_files(&f.json, r);

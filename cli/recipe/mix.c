@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/file/part_file.h"
 #include "cli/commands.h"
-#include "cli/options/common.h"
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
@@ -25,22 +24,11 @@ struct settings {
 
 enum { PIECE_BYTES = 8 << 20 }; /* written at once; between two of them Ctrl-C is seen */
 
-/* No part of a model that is read may be written to. */
-static enum status check_output(const char *output, const struct gguf_file *file,
-                                struct status_why *why)
-{
-    const struct cli_named_file out = {"-o", output};
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < gguf_n_shards(file) && !status; i++)
-        status = cli_outputs_check(
-            &out, 1, &(struct cli_named_file){"the recipe", gguf_shard_path(file, i)}, 1, why);
-    return status;
-}
-
 /* Open the base and what a tensor comes from; are they what was measured? */
 static enum status open_files(struct doc_mixture *m, const struct doc_recipe *r, const char *output,
                               struct status_why *why)
 {
+    const struct cli_named_file out = {"-o", output};
     m->names = r->files;
     m->n_files = r->n_files;
     if (base_array_new(m->files, r->n_files, "files", why))
@@ -54,7 +42,7 @@ static enum status open_files(struct doc_mixture *m, const struct doc_recipe *r,
             continue;
         status = gguf_open(&m->files[f], r->files[f].path, why);
         if (!status)
-            status = check_output(output, m->files[f], why);
+            status = cli_outputs_check_model(&out, 1, "the recipe", m->files[f], why);
         if (!status)
             status = doc_mixed_check(m->files[f], &r->files[f], &checked, why);
         if (!status && !checked)

@@ -98,9 +98,9 @@ static enum status choose(struct cli_recipe *r, struct status_why *why)
 
 static enum status print(const struct cli_recipe *r, struct status_why *why)
 {
-    struct cli_type_count *counts = calloc(r->sweep.n_groups, sizeof *counts);
-    if (!counts)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu groups", r->sweep.n_groups);
+    struct cli_type_count *counts;
+    if (base_array_new(counts, r->sweep.n_groups, "groups", why))
+        return STATUS_MEMORY;
     print_curve(r, counts);
     if (r->chosen)
         print_recipe(r, counts);
@@ -108,28 +108,7 @@ static enum status print(const struct cli_recipe *r, struct status_why *why)
     return STATUS_OK;
 }
 
-static enum status write_json(const struct cli_recipe *r, struct base_file *file,
-                              struct status_why *why)
-{
-    return cli_recipe_write_json(r, file, why);
-}
-
-static enum status write_types(const struct cli_recipe *r, struct base_file *file,
-                               struct status_why *why)
-{
-    return cli_recipe_write_types(r, file, false, why);
-}
-
-static enum status write_suite(const struct cli_recipe *r, struct base_file *file,
-                               struct status_why *why)
-{
-    return cli_recipe_write_types(r, file, true, why);
-}
-
-enum { N_OUTPUTS = 3 };
-static enum status (*const writers[N_OUTPUTS])(const struct cli_recipe *, struct base_file *,
-                                               struct status_why *) = {write_json, write_types,
-                                                                       write_suite};
+enum { JSON, TYPES, SUITE, N_OUTPUTS };
 
 static void note_missing(const struct cli_recipe *r)
 {
@@ -159,7 +138,8 @@ static enum status make(struct cli_recipe *r, const struct cli_named_file *outpu
         status = choose(r, why);
     for (size_t i = 0; i < N_OUTPUTS && !status; i++)
         if (files[i])
-            status = writers[i](r, files[i], why);
+            status = i == JSON ? cli_recipe_write_json(r, files[i], why)
+                               : cli_recipe_write_types(r, files[i], i == SUITE, why);
     if (!status)
         status = print(r, why);
     for (size_t i = 0; i < N_OUTPUTS; i++)
@@ -173,9 +153,9 @@ static enum status run_recipe(const void *settings, const struct cli_args *args,
 {
     const struct cli_recipe_settings *s = settings;
     const struct cli_named_file input = {"recipe", args->operands[0]};
-    const struct cli_named_file outputs[N_OUTPUTS] = {{"--json", s->json_file},
-                                                      {"--tensor-types", s->types_file},
-                                                      {"--tool-suite", s->suite_file}};
+    const struct cli_named_file outputs[N_OUTPUTS] = {[JSON] = {"--json", s->json_file},
+                                                      [TYPES] = {"--tensor-types", s->types_file},
+                                                      [SUITE] = {"--tool-suite", s->suite_file}};
     char sha256[BASE_HEX];
     struct cli_recipe r = {.settings = s, .sweep_file = input.path, .sweep_sha256 = sha256};
     enum status status = doc_target_check(&s->target, why);

@@ -1,7 +1,6 @@
 /* A compact base as what models are compared with. */
 #include <string.h>
 
-#include "cli/output/json_parts.h"
 #include "cli/process/say.h"
 #include "cli/reference/base.h"
 #include "eval/identity.h"

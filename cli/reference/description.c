@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/json/parse.h"
-#include "cli/output/json_parts.h"
 
 enum status cli_description_parse(struct cli_description *out, const char *bytes, size_t n,
                                   struct status_why *why)

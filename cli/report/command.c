@@ -18,17 +18,6 @@ static void defaults(void *settings)
     *(struct settings *)settings = (struct settings){.n_resamples = 10000, .seed = 1};
 }
 
-static enum status check_output(const struct settings *s, struct status_why *why)
-{
-    const struct cli_named_file output = {"-o", s->output};
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < s->files.n && !status; i++) {
-        const struct cli_named_file input = {"a result", s->files.items[i]};
-        status = cli_outputs_check(&output, 1, &input, 1, why);
-    }
-    return status;
-}
-
 static enum status run_report(const void *settings, const struct cli_args *args,
                               struct status_why *why)
 {
@@ -37,7 +26,8 @@ static enum status run_report(const void *settings, const struct cli_args *args,
     struct doc_results results = {0};
     struct doc_report report = {
         .results = &results, .n_resamples = s->n_resamples, .seed = s->seed};
-    enum status status = check_output(s, why);
+    const struct cli_named_file output = {"-o", s->output};
+    enum status status = cli_outputs_check_list(&output, 1, "a result", &s->files, why);
     if (!status)
         status = cli_results_read(&results, &s->files, true, why);
     if (!status)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/content/text.h"
 #include "cli/commands.h"
 #include "cli/process/say.h"
@@ -100,10 +101,8 @@ static enum status run_merge(const void *opaque, const struct cli_args *args,
 {
     (void)args;
     const struct settings *s = opaque;
-    struct cli_list journals = {calloc(s->parts.n, sizeof *journals.items), s->parts.n};
-    enum status status =
-        journals.items ? STATUS_OK
-                       : status_fail(why, STATUS_MEMORY, "no memory for %zu parts", journals.n);
+    struct cli_list journals = {.n = s->parts.n};
+    enum status status = base_array_new(journals.items, journals.n, "parts", why);
     for (size_t i = 0; i < s->parts.n && !status; i++)
         status = find_journal(&journals.items[i], s->parts.items[i], why);
     if (!status)

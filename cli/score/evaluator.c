@@ -5,7 +5,6 @@
 #include "base/content/kind.h"
 #include "cli/commands.h"
 #include "cli/evaluate.h"
-#include "cli/input/windows.h"
 #include "cli/output/json_parts.h"
 #include "cli/process/say.h"
 #include "cli/score/score.h"

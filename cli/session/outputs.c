@@ -76,10 +76,9 @@ enum status cli_outputs_check(const struct cli_named_file *outputs, size_t n_out
 }
 
 enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t n_outputs,
-                                    const char *option, const struct model *model,
+                                    const char *option, const struct gguf_file *file,
                                     struct status_why *why)
 {
-    const struct gguf_file *file = model_file(model);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < gguf_n_shards(file) && !status; i++) {
         const struct cli_named_file part = {option, gguf_shard_path(file, i)};

@@ -25,11 +25,11 @@ enum status cli_outputs_check(const struct cli_named_file *outputs, size_t n_out
                               struct status_why *why);
 
 /**
- * The same with every file of an open model, whose path names only one of its parts, or which
+ * The same with every file of a model, whose path names only one of its parts, or which
  * was not named at all.   option: what reads it, for the sentence.
  */
 enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t n_outputs,
-                                    const char *option, const struct model *model,
+                                    const char *option, const struct gguf_file *file,
                                     struct status_why *why);
 
 /** The same with each path of a list. option: what reads them, for the sentence. */

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
-#include "base/text/printable.h"
+#include "base/array.h"
 #include "eval/scorer/cost.h"
 #include "kernels/backend.h"
 
-enum { DEFAULT_CONTEXT = 512, DEFAULT_BATCH = 2048 };
+enum { DEFAULT_BATCH = 2048 };
 
 /*
  * KLDs that rounding alone may make: ten times what another order of float32 sums makes, or twice
@@ -22,10 +22,9 @@ static enum status open_models(struct cli_sweep *s, struct status_why *why)
     const struct cli_sweep_settings *settings = s->settings;
     const struct cli_evaluate_settings *how = &settings->evaluate;
     size_t n = settings->from.n;
-    s->candidates = calloc(n, sizeof *s->candidates);
-    s->files = calloc(n, sizeof *s->files);
-    if (!s->candidates || !s->files)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu models", n);
+    if (base_array_new(s->candidates, n, "models", why) ||
+        base_array_new(s->files, n, "models", why))
+        return STATUS_MEMORY;
     enum status status = cli_model_open(&s->base, settings->base, how, false, why);
     if (!status && settings->around)
         status = cli_model_open(&s->around, settings->around, how, false, why);
@@ -49,8 +48,8 @@ static enum status lay_windows(struct cli_sweep *s, struct status_why *why)
     const struct model *model = s->base.model;
     struct eval_stream_options stream = {.bos_in_front = true,
                                          .parse_special = settings->text.parse_special};
-    struct eval_plan_options plan = cli_plan_options(&settings->windows, model);
-    plan.n_ctx = plan.n_ctx ? plan.n_ctx : DEFAULT_CONTEXT;
+    struct eval_plan_options plan =
+        cli_plan_options(&settings->windows, model, CLI_DEFAULT_CONTEXT);
     enum status status = cli_windows_read(&s->windows, &settings->text, &stream, "a sweep",
                                           model_tokenizer(model), why);
     return status ? status : cli_windows_lay(&s->windows, &plan, why);
@@ -86,14 +85,12 @@ static enum status order_variants(struct cli_sweep *s, struct status_why *why)
 {
     const struct cli_sweep_groups *gs = &s->groups;
     size_t n = gs->n_choices, n_reference = s->around.model != NULL;
-    struct place *places = calloc(n, sizeof *places);
-    s->variants = calloc(n_reference + n, sizeof *s->variants);
-    s->costs = calloc(n_reference + n, sizeof *s->costs);
-    s->variant_of = calloc(n, sizeof *s->variant_of);
-    if (!places || !s->variants || !s->costs || !s->variant_of) {
-        free(places);
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu variants", n);
-    }
+    struct place *places;
+    if (base_array_new(s->variants, n_reference + n, "variants", why) ||
+        base_array_new(s->costs, n_reference + n, "variants", why) ||
+        base_array_new(s->variant_of, n, "variants", why) ||
+        base_array_new(places, n, "variants", why))
+        return STATUS_MEMORY;
     for (size_t i = 0; i < n; i++)
         places[i] = (struct place){gs->choices[i].stage, i};
     qsort(places, n, sizeof *places, compare_places);

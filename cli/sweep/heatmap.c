@@ -1,5 +1,6 @@
 /* The divergences of a sweep as a picture: layers by roles. */
 #include "documents/report/heatmap.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 
@@ -28,12 +29,11 @@ enum status cli_sweep_write_heatmap(const void *self, struct base_file *file,
                                     struct status_why *why)
 {
     const struct cli_sweep *s = self;
-    struct doc_heat_cell *cells = calloc(s->groups.n_choices + 1, sizeof *cells);
-    const char **names = calloc(s->n_candidates + 1, sizeof *names);
-    enum status status =
-        cells && names
-            ? STATUS_OK
-            : status_fail(why, STATUS_MEMORY, "no memory for a picture of %zu groups", s->groups.n);
+    struct doc_heat_cell *cells = NULL;
+    const char **names = NULL;
+    enum status status = base_array_new(cells, s->groups.n_choices, "cells of a picture", why);
+    if (!status)
+        status = base_array_new(names, s->n_candidates, "models", why);
     for (size_t i = 0; i < s->groups.n_choices && !status; i++)
         cells[i] = cell_of(s, i);
     for (size_t i = 0; i < s->n_candidates && !status; i++)

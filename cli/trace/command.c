@@ -192,7 +192,7 @@ static enum status run_all(struct trace_run *r, struct status_why *why)
     if (!status)
         status = cli_model_open(&r->model, s->model, &evaluating, s->llama_compat, why);
     if (!status)
-        status = cli_outputs_check_model(&output, 1, "-m", r->model.model, why);
+        status = cli_outputs_check_model(&output, 1, "-m", model_file(r->model.model), why);
     if (!status)
         status = read_tokens(r, why);
     if (!status)

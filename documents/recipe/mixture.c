@@ -153,13 +153,13 @@ static bool is_dropped(struct base_string key)
 static enum status add_origin(struct doc_mixture *m, const char *recipe_sha256,
                               struct status_why *why)
 {
-    struct base_string *names = calloc(m->n_files, sizeof *names),
-                       *ids = calloc(m->n_files, sizeof *ids);
-    char(*hex)[BASE_HEX] = calloc(m->n_files, sizeof *hex); /* where the recipe has no id */
-    enum status status =
-        names && ids && hex
-            ? STATUS_OK
-            : status_fail(why, STATUS_MEMORY, "out of memory for %zu files", m->n_files);
+    struct base_string *names = NULL, *ids = NULL;
+    char(*hex)[BASE_HEX] = NULL; /* where the recipe has no id */
+    enum status status = base_array_new(names, m->n_files, "files", why);
+    if (!status)
+        status = base_array_new(ids, m->n_files, "files", why);
+    if (!status)
+        status = base_array_new(hex, m->n_files, "files", why);
     for (size_t f = 0; f < m->n_files && !status; f++) {
         const char *name = base_file_name(m->names[f].path);
         const char *id = m->names[f].id ? m->names[f].id : hex[f];

@@ -1,17 +1,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "documents/recipe/plan.h"
 
 static enum status add_point(struct doc_plan_curve *curve, const struct doc_plan *p,
                              const size_t *chosen, struct status_why *why)
 {
     struct doc_plan_point *point = &curve->points[curve->n];
-    size_t n_bytes = p->sweep->n_groups * sizeof *chosen;
-    point->chosen = malloc(n_bytes);
-    if (!point->chosen)
-        return status_fail(why, STATUS_MEMORY, "out of memory for a point of the curve");
-    memcpy(point->chosen, chosen, n_bytes);
+    if (base_array_new(point->chosen, p->sweep->n_groups, "groups", why))
+        return STATUS_MEMORY;
+    memcpy(point->chosen, chosen, p->sweep->n_groups * sizeof *chosen);
     point->figures = doc_plan_figures(p, chosen);
     curve->n++;
     return STATUS_OK;
@@ -21,11 +20,12 @@ static enum status add_point(struct doc_plan_curve *curve, const struct doc_plan
 static enum status walk(struct doc_plan_curve *curve, const struct doc_plan *p, size_t n_wanted,
                         const struct doc_knapsack *k, struct status_why *why)
 {
-    struct doc_selection at = {.chosen = calloc(k->n_groups, sizeof *at.chosen)};
+    struct doc_selection at = {0};
     struct doc_step *steps = NULL;
     size_t n_steps = 0;
-    enum status status = at.chosen ? doc_knapsack_front(k, &at, &steps, &n_steps, why)
-                                   : status_fail(why, STATUS_MEMORY, "out of memory for a curve");
+    enum status status = base_array_new(at.chosen, k->n_groups, "groups", why);
+    if (!status)
+        status = doc_knapsack_front(k, &at, &steps, &n_steps, why);
     int64_t range = 0, weight = 0;
     for (size_t t = 0; t < n_steps; t++)
         range += steps[t].weight;
@@ -49,10 +49,10 @@ enum status doc_plan_curve_make(struct doc_plan_curve *out, const struct doc_pla
                                 size_t n_wanted, struct status_why *why)
 {
     struct doc_choice *choices = NULL;
-    *out = (struct doc_plan_curve){.points = calloc(n_wanted, sizeof *out->points)};
-    enum status status =
-        out->points ? doc_plan_choices(p, NULL, &choices, why)
-                    : status_fail(why, STATUS_MEMORY, "out of memory for %zu points", n_wanted);
+    *out = (struct doc_plan_curve){0};
+    enum status status = base_array_new(out->points, n_wanted, "points", why);
+    if (!status)
+        status = doc_plan_choices(p, NULL, &choices, why);
     if (!status)
         status = walk(out, p, n_wanted,
                       &(struct doc_knapsack){p->sweep->n_groups, p->first, choices}, why);

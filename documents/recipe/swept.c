@@ -199,12 +199,11 @@ enum status doc_swept_take(struct doc_swept *s, struct status_why *why)
         return status;
     struct doc_field groups = doc_field_list(&s->n_groups, &root, "groups");
     size_t n_choices = count_all(&groups, "choices") + s->n_groups;
-    s->groups = calloc(s->n_groups + 1, sizeof *s->groups);
-    s->choices = calloc(n_choices + 1, sizeof *s->choices);
-    s->tensors = calloc(count_all(&groups, "tensors") + 1, sizeof *s->tensors);
+    if (base_array_new(s->groups, s->n_groups, "groups", why) ||
+        base_array_new(s->choices, n_choices, "choices", why) ||
+        base_array_new(s->tensors, count_all(&groups, "tensors"), "tensors", why))
+        return STATUS_MEMORY;
     status = doc_status(&s->document, why);
-    if (!status && (!s->groups || !s->choices || !s->tensors))
-        status = status_fail(why, STATUS_MEMORY, "out of memory for %zu choices", n_choices);
     if (!status && s->n_groups == 0)
         status = status_fail(why, STATUS_FORMAT, "%s: has no groups: nothing was swept",
                              s->document.file);

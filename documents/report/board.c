@@ -87,6 +87,32 @@ void doc_report_heads(struct base_file *file, const char *const *heads, size_t n
     doc_html(file, "</tr></thead>\n<tbody>\n");
 }
 
+void doc_report_figure(struct base_file *file, const char *title)
+{
+    doc_html(file,
+             "<figure><div class=\"wide\" role=\"region\" aria-label=\"%s\" tabindex=\"0\">\n",
+             title);
+}
+
+void doc_report_numbers(struct base_file *file, const char *title, const char *name,
+                        const char *const *heads)
+{
+    doc_html(file, "<details><summary>%s: numbers</summary>\n", title);
+    doc_report_table(file, "sortable", name);
+    doc_report_heads(file, heads, 2);
+}
+
+void doc_report_numbers_end(struct base_file *file)
+{
+    doc_report_table_end(file);
+    doc_html(file, "</details>\n");
+}
+
+void doc_report_row(struct base_file *file, const char *head, const char *text)
+{
+    doc_html(file, "<tr><th scope=\"row\"><bdi>%s</bdi></th><td><bdi>%s</bdi></td>", head, text);
+}
+
 void doc_report_missing(struct doc_report *r, const char *sentence)
 {
     doc_html(r->file, "<p class=\"missing\">%s</p>\n", sentence);

@@ -173,10 +173,7 @@ static void draw(struct base_file *file, const struct curves *c, const struct do
                          .y.scale = DOC_LOG};
     struct ends ends = {.n = 0};
     fit(&p, c, board);
-    doc_html(file,
-             "<figure><div class=\"wide\" role=\"region\" aria-label=\"%s\" "
-             "tabindex=\"0\">\n",
-             c->title);
+    doc_report_figure(file, c->title);
     doc_plot_begin(&p);
     for (size_t i = 0, number = 0; i < board->n; i++) {
         struct point points[MOST_POINTS];
@@ -201,24 +198,20 @@ static void tabulate(struct base_file *file, const struct curves *c,
                      const struct doc_scoreboard *board)
 {
     const char *const heads[] = {"file", "quantisation", c->x_label, "KLD", "standard error", NULL};
-    doc_html(file, "<details><summary>%s: numbers</summary>\n", c->title);
-    doc_report_table(file, "sortable", c->title);
-    doc_report_heads(file, heads, 2);
+    doc_report_numbers(file, c->title, c->title, heads);
     for (size_t i = 0; i < board->n; i++) {
         const struct doc_scoreboard_run *run = &board->runs[i];
         struct point points[MOST_POINTS];
         size_t n = points_of(points, c, run);
         for (size_t k = 0; k < n; k++) {
-            doc_html(file, "<tr><th scope=\"row\"><bdi>%s</bdi></th><td><bdi>%s</bdi></td>",
-                     run->file, run->quantisation);
+            doc_report_row(file, run->file, run->quantisation);
             doc_report_number(file, points[k].x, 1);
             doc_report_number(file, points[k].kld, 6);
             doc_report_number(file, points[k].error, 6);
             doc_html(file, "</tr>\n");
         }
     }
-    doc_report_table_end(file);
-    doc_html(file, "</details>\n");
+    doc_report_numbers_end(file);
 }
 
 static void put_curves(struct doc_report *r, const struct curves *c, const char *missing)

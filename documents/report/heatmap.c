@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "documents/report/html.h"
 
 enum { CELL_W = 26, CELL_H = 16, LEFT = 90, TOP = 130, GAP = 40, RIGHT = 40, KEY_STEPS = 32 };
@@ -169,18 +170,17 @@ static void draw(const struct map *m, struct base_file *file)
 enum status doc_heatmap_draw(struct base_file *file, const struct doc_heatmap *map,
                              struct status_why *why)
 {
-    struct map *m = calloc(1, sizeof *m);
-    size_t *columns = calloc(map->n_cells + 1, sizeof *columns);
-    enum status status = STATUS_MEMORY;
-    if (m && columns) {
-        *m = (struct map){.s = map, .column_of = columns};
+    struct map *m;
+    enum status status = base_array_new(m, 1, "picture", why);
+    if (status)
+        return status;
+    *m = (struct map){.s = map};
+    status = base_array_new(m->column_of, map->n_cells, "cells of a picture", why);
+    if (!status)
         status = lay_out(m, why);
-        if (!status)
-            draw(m, file);
-    } else {
-        status_fail(why, STATUS_MEMORY, "no memory for a picture of %zu groups", map->n_cells);
-    }
-    free(columns);
+    if (!status)
+        draw(m, file);
+    free(m->column_of);
     free(m);
     return status;
 }

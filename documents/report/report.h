@@ -61,6 +61,14 @@ void doc_report_number(struct base_file *file, double value, int n_decimals);
 /** Begin a table in a box that scrolls; classes: of the table; name: what it is. Ended below. */
 void doc_report_table(struct base_file *file, const char *classes, const char *name);
 void doc_report_table_end(struct base_file *file);
+/** Begin a figure in a box that scrolls; title: what it shows. */
+void doc_report_figure(struct base_file *file, const char *title);
+/** Begin a table of numbers that is folded up below a chart: heads as below, two of words. */
+void doc_report_numbers(struct base_file *file, const char *title, const char *name,
+                        const char *const *heads);
+void doc_report_numbers_end(struct base_file *file);
+/** Begin a row: its head, and another text. */
+void doc_report_row(struct base_file *file, const char *head, const char *text);
 /** Heads of columns, all but the first `n_words` of numbers; `heads`: NULL at the end. */
 void doc_report_heads(struct base_file *file, const char *const *heads, size_t n_words);
 /** The paragraph that stands where a chart or a table would be: what is missing, in a sentence. */

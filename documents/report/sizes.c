@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "documents/report/html.h"
 #include "documents/report/plot.h"
 #include "documents/report/report.h"
@@ -61,11 +62,9 @@ static bool on_front(const struct chart *c, const struct doc_scoreboard_run *run
     return true;
 }
 
-/* Fails: STATUS_MEMORY. */
-static enum status choose(struct chart *c)
+static enum status choose(struct chart *c, struct status_why *why)
 {
-    c->flags = calloc(c->board->n, sizeof *c->flags);
-    if (!c->flags)
+    if (base_array_new(c->flags, c->board->n, "runs of a chart", why))
         return STATUS_MEMORY;
     for (size_t i = 0; i < c->board->n; i++) {
         const struct doc_scoreboard_run *run = &c->board->runs[i];
@@ -233,7 +232,7 @@ static bool draw_all(struct doc_report *r, size_t metric)
             continue;
         any = true;
         struct chart c = make_chart(r->file, board, &board->runs[i], metric);
-        r->no_memory |= choose(&c);
+        r->no_memory |= choose(&c, NULL);
         size_t n_drawn = c.flags ? fit(&c) : 0;
         doc_html(r->file, "<figure>");
         if (n_drawn) {
@@ -270,13 +269,13 @@ enum status doc_report_size_svg(struct base_file *file, const struct doc_scorebo
                 continue;
             struct chart c = make_chart(file, board, &board->runs[i], metrics[m]);
             c.plot.stands_alone = true;
-            enum status status = choose(&c);
+            enum status status = choose(&c, why);
             size_t n_drawn = status ? 0 : fit(&c);
             if (n_drawn)
                 draw(&c);
             free(c.flags);
             if (status)
-                return status_fail(why, status, "no memory for a chart of %zu runs", board->n);
+                return status;
             if (n_drawn)
                 return doc_status(board->runs[i].from.document, why);
         }

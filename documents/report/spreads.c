@@ -91,10 +91,7 @@ static void draw(struct base_file *file, const struct spread *s, const struct do
                          .right = 24,
                          .x.scale = s->axis};
     fit(&p.x, s, board);
-    doc_html(file,
-             "<figure><div class=\"wide\" role=\"region\" aria-label=\"%s\" "
-             "tabindex=\"0\">\n",
-             s->title);
+    doc_report_figure(file, s->title);
     doc_plot_begin(&p);
     double y = p.y.to + (double)ROW / 2, v[N_QUANTILES];
     for (size_t i = 0; i < board->n; i++) {
@@ -116,22 +113,18 @@ static void tabulate(struct base_file *file, const struct spread *s,
     static const char *const heads[] = {"file",   "quantisation", "minimum", "0.1 %",   "25 %",
                                         "median", "75 %",         "99.9 %",  "maximum", NULL};
     double v[N_QUANTILES];
-    doc_html(file, "<details><summary>%s: numbers</summary>\n", s->title);
-    doc_report_table(file, "sortable", s->x_label);
-    doc_report_heads(file, heads, 2);
+    doc_report_numbers(file, s->title, s->x_label, heads);
     for (size_t i = 0; i < board->n; i++) {
         const struct doc_scoreboard_run *run = &board->runs[i];
         if (!doc_run_diverges(run))
             continue;
         read(v, s, run);
-        doc_html(file, "<tr><th scope=\"row\"><bdi>%s</bdi></th><td><bdi>%s</bdi></td>", run->file,
-                 run->quantisation);
+        doc_report_row(file, run->file, run->quantisation);
         for (size_t k = 0; k < N_QUANTILES; k++)
             doc_report_number(file, v[k], s->n_decimals);
         doc_html(file, "</tr>\n");
     }
-    doc_report_table_end(file);
-    doc_html(file, "</details>\n");
+    doc_report_numbers_end(file);
 }
 
 void doc_report_spreads(struct doc_report *r)

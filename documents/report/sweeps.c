@@ -72,8 +72,7 @@ static void put_sweep(struct map *m, const struct doc_field *root)
              root->document->file, doc_model_file_in(&base));
     const struct doc_heatmap map = {m->names, m->n_names, m->cells, m->n_cells, false};
     if (!missing && !doc_status(root->document, NULL)) {
-        doc_html(file, "<figure><div class=\"wide\" role=\"region\" aria-label=\"Heat map\" "
-                       "tabindex=\"0\">\n");
+        doc_report_figure(file, "Heat map");
         enum status status = doc_heatmap_draw(file, &map, &why);
         m->report->no_memory |= status == STATUS_MEMORY;
         missing = status ? why.text : NULL;

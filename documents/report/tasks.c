@@ -37,10 +37,8 @@ static void draw(struct doc_report *r, const struct doc_scoreboard *board, size_
                          .left = 170,
                          .right = 24,
                          .x = {.scale = DOC_LINEAR, .low = 0, .high = 100}};
-    doc_html(r->file,
-             "<h3>%s</h3>\n<figure><div class=\"wide\" role=\"region\" aria-label=\"%s\" "
-             "tabindex=\"0\">\n",
-             run->task, p.title);
+    doc_html(r->file, "<h3>%s</h3>\n", run->task);
+    doc_report_figure(r->file, p.title);
     doc_plot_begin(&p);
     double chance = 100 * doc_field_real(&run->from, "result.chance");
     if (isfinite(chance))

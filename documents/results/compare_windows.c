@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "documents/results/compare.h"
 
 /* What of a window is read, and what is told: figures are functions of the sums' means. */
@@ -74,12 +75,10 @@ static void free_windows(struct windows *w)
 static enum status make_windows(struct windows *w, size_t capacity, size_t n_sums,
                                 struct status_why *why)
 {
-    w->n_tokens = calloc(capacity + 1, sizeof *w->n_tokens);
-    for (size_t side = 0; side < 2; side++)
-        w->sums[side] = calloc(capacity + 1, n_sums * sizeof(double));
-    return w->n_tokens && w->sums[0] && w->sums[1]
-               ? STATUS_OK
-               : status_fail(why, STATUS_MEMORY, "no memory for %zu windows", capacity);
+    enum status status = base_array_new(w->n_tokens, capacity, "windows", why);
+    for (size_t side = 0; side < 2 && !status; side++)
+        status = base_array_new(w->sums[side], capacity * n_sums, "sums", why);
+    return status;
 }
 
 static enum status add_window(struct windows *w, const struct doc_field items[2],

@@ -99,27 +99,19 @@ static enum status fail_no_json(const struct doc_document *d, struct base_string
     return status;
 }
 
-enum status doc_parse(struct doc_document *out, const char *file, const char *bytes, size_t n_bytes,
-                      struct status_why *why)
-{
-    return doc_parse_as(out, file, (struct base_string){bytes, n_bytes}, NULL, why);
-}
-
 enum status doc_parse_as(struct doc_document *out, const char *file, struct base_string text,
                          const char *schema, struct status_why *why)
 {
-    const char *bytes = text.data;
-    size_t n_bytes = text.n_bytes;
     size_t at;
     *out = (struct doc_document){.file = file};
-    enum status status = base_json_parse(&out->root, bytes, n_bytes, &at, why);
+    enum status status = base_json_parse(&out->root, text.data, text.n_bytes, &at, why);
     if (status && status != STATUS_FORMAT) {
         status_context(why, "%s", file);
         return status;
     }
-    while (out->root && at < n_bytes && strchr(" \t\r\n", bytes[at]) && bytes[at])
+    while (out->root && at < text.n_bytes && text.data[at] && strchr(" \t\r\n", text.data[at]))
         at++;
-    if (out->root && at == n_bytes)
+    if (out->root && at == text.n_bytes)
         status = check_schema(out, schema, why);
     else
         status = fail_no_json(out, text, at, why);

@@ -33,23 +33,21 @@ struct doc_document {
 };
 
 /**
- * Parse a document. file: its name, borrowed.
+ * Parse a document. file: its name, borrowed. schema: one of these, blanks between them; NULL:
+ * those of results.
  * Fails: STATUS_FORMAT (no JSON: the byte is named; no result document or another schema:
  *        is_other), STATUS_UNSUPPORTED (another version), STATUS_MEMORY.
  */
-enum status doc_parse(struct doc_document *out, const char *file, const char *bytes, size_t n_bytes,
-                      struct status_why *why);
-/** The same from a file, or "-" for standard input. Fails: also as base_text_read_whole. */
-enum status doc_read(struct doc_document *out, const char *file, struct status_why *why);
-
-/**
- * The same with a document of one of these schemas, blanks between them, which need not be results.
- * sha256: receives the digest of the file's bytes; NULL: it is not wanted.
- */
 enum status doc_parse_as(struct doc_document *out, const char *file, struct base_string text,
                          const char *schema, struct status_why *why);
+/**
+ * The same from a file, or "-" for standard input; the second of results.
+ * sha256: receives the digest of the file's bytes; NULL: it is not wanted.
+ * Fails: also as base_text_read_whole.
+ */
 enum status doc_read_as(struct doc_document *out, const char *file, const char *schema,
                         char sha256[BASE_HEX], struct status_why *why);
+enum status doc_read(struct doc_document *out, const char *file, struct status_why *why);
 void doc_free(struct doc_document *document);
 
 /** The schema's name of a kind, as documents have it. */

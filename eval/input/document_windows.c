@@ -18,11 +18,8 @@ static enum status add_window(struct builder *b, struct eval_plan_window window,
                               size_t end, struct status_why *why)
 {
     struct eval_plan *plan = b->plan;
-    struct eval_plan_window *windows =
-        base_array_grow(plan->windows, &b->capacity, b->n + 2, sizeof *windows);
-    if (!windows)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu windows", b->n);
-    plan->windows = windows;
+    if (base_array_reserve(plan->windows, b->capacity, b->n + 2, "windows", why))
+        return STATUS_MEMORY;
     window.row = b->n_rows;
     for (; target < end; target++) {
         if (!b->documents->scored[target])
@@ -33,8 +30,8 @@ static enum status add_window(struct builder *b, struct eval_plan_window window,
     if (b->n_rows == window.row)
         return STATUS_OK;
     plan->n_inputs = base_max(plan->n_inputs, window.n_inputs);
-    windows[b->n++] = window;
-    windows[b->n] = (struct eval_plan_window){.row = b->n_rows};
+    plan->windows[b->n++] = window;
+    plan->windows[b->n] = (struct eval_plan_window){.row = b->n_rows};
     return STATUS_OK;
 }
 
@@ -65,9 +62,7 @@ enum status eval_plan_make_documents(struct eval_plan *plan,
     plan->window = options->n_ctx;
     plan->step = options->n_ctx / 2;
     plan->bos_use = options->bos >= 0 ? EVAL_BOS_REPLACES : EVAL_BOS_NONE;
-    plan->positions = calloc(d->n_scored + 1, sizeof *plan->positions);
-    if (!plan->positions)
-        status = status_fail(why, STATUS_MEMORY, "no memory for %zu scored tokens", d->n_scored);
+    status = base_array_new(plan->positions, d->n_scored, "scored tokens", why);
     struct builder b = {.plan = plan, .documents = d};
     for (size_t i = 0; i < d->n && !status; i++) {
         plan->n_stream += d->items[i].n_tokens;

@@ -14,16 +14,13 @@ static enum status no_memory(struct status_why *why)
 enum status eval_documents_begin_file(struct eval_documents *d, const char *path,
                                       const struct base_text *text, struct status_why *why)
 {
-    struct eval_document_file *files =
-        base_array_grow(d->files, &d->file_capacity, d->n_files + 1, sizeof *files);
-    d->files = files ? files : d->files;
-    char **paths = base_array_grow(d->paths, &d->path_capacity, d->n_files + 1, sizeof *paths);
-    d->paths = paths ? paths : d->paths;
-    char *copy = files && paths ? strdup(path) : NULL;
-    if (!copy)
+    if (base_array_reserve(d->files, d->file_capacity, d->n_files + 1, "files", why) ||
+        base_array_reserve(d->paths, d->path_capacity, d->n_files + 1, "files", why))
+        return STATUS_MEMORY;
+    d->paths[d->n_files] = strdup(path);
+    if (!d->paths[d->n_files])
         return no_memory(why);
-    d->paths[d->n_files] = copy;
-    struct eval_document_file *file = &files[d->n_files++];
+    struct eval_document_file *file = &d->files[d->n_files++];
     *file = (struct eval_document_file){
         .n_bytes = text->file_bytes,
         .converted_from = text->converted_from,
@@ -40,10 +37,9 @@ static enum status find_category(struct eval_documents *d, struct base_string na
     *out = name.n_bytes ? base_strtab_find(&d->categories, name) : EVAL_NO_CATEGORY;
     if (name.n_bytes == 0 || *out >= 0)
         return STATUS_OK;
-    char *copy = malloc(name.n_bytes);
+    char *copy = strndup(name.data, name.n_bytes);
     if (!copy)
         return no_memory(why);
-    memcpy(copy, name.data, name.n_bytes);
     enum status status =
         base_strtab_add(&d->categories, (struct base_string){copy, name.n_bytes}, out, why);
     if (status)
@@ -56,15 +52,12 @@ static enum status grow(struct eval_documents *d, size_t n, struct status_why *w
 {
     struct eval_stream *s = &d->stream;
     size_t wanted = s->n + n + 1;
-    int32_t *ids = base_array_grow(s->ids, &d->id_capacity, wanted, sizeof *ids);
-    s->ids = ids ? ids : s->ids;
-    uint32_t *bytes = base_array_grow(s->n_text_bytes, &d->byte_capacity, wanted, sizeof *bytes);
-    s->n_text_bytes = bytes ? bytes : s->n_text_bytes;
-    uint8_t *scored = base_array_grow(d->scored, &d->scored_capacity, wanted, sizeof *scored);
-    d->scored = scored ? scored : d->scored;
-    struct eval_document *items = base_array_grow(d->items, &d->capacity, d->n + 1, sizeof *items);
-    d->items = items ? items : d->items;
-    return ids && bytes && scored && items ? STATUS_OK : no_memory(why);
+    enum status status = base_array_reserve(s->ids, d->id_capacity, wanted, "tokens", why);
+    if (!status)
+        status = base_array_reserve(s->n_text_bytes, d->byte_capacity, wanted, "tokens", why);
+    if (!status)
+        status = base_array_reserve(d->scored, d->scored_capacity, wanted, "tokens", why);
+    return status ? status : base_array_reserve(d->items, d->capacity, d->n + 1, "documents", why);
 }
 
 enum status eval_documents_add(struct eval_documents *d, const struct eval_document_head *head,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "eval/input/documents.h"
 
@@ -43,9 +44,9 @@ static enum status add_rendered(struct eval_documents *d, const struct eval_docu
     const struct model_tokenizer *t = d->rules->tokenizer;
     bool twice = stream->has_bos && stream->n > 1 && stream->ids[1] == model_token_bos(t);
     size_t at = 0, span = 0;
-    uint8_t *scored = calloc(stream->n + 1, 1);
-    if (!scored)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu tokens", stream->n);
+    uint8_t *scored;
+    if (base_array_new(scored, stream->n, "tokens", why))
+        return STATUS_MEMORY;
     for (size_t i = 0; i < stream->n; i++) {
         size_t n = stream->n_text_bytes[i];
         while (span < text->n_spans && text->spans[span].to <= at)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/random.h"
 
 enum { SEED = 1 };
@@ -21,13 +22,13 @@ enum status eval_draw(size_t **out, size_t n, size_t n_drawn, enum eval_draw how
                       struct status_why *why)
 {
     assert(n_drawn <= n && n <= INT32_MAX);
+    size_t *left, *drawn;
     *out = NULL;
-    size_t *left = malloc((n ? n : 1) * sizeof *left);
-    size_t *drawn = malloc((n_drawn ? n_drawn : 1) * sizeof *drawn);
-    if (!left || !drawn) {
+    if (base_array_new(left, n, "tasks", why))
+        return STATUS_MEMORY;
+    if (base_array_new(drawn, n_drawn, "tasks", why)) {
         free(left);
-        free(drawn);
-        return status_fail(why, STATUS_MEMORY, "no memory to draw from %zu tasks", n);
+        return STATUS_MEMORY;
     }
     for (size_t i = 0; i < n; i++)
         left[i] = i;

@@ -126,24 +126,15 @@ static enum status fill_request(struct eval_request *r, const struct base_json_l
     return status;
 }
 
-static enum status add_request(struct eval_requests *out, const struct eval_request *request,
-                               struct status_why *why)
-{
-    struct eval_request *grown =
-        base_array_grow(out->items, &out->capacity, out->n + 1, sizeof *grown);
-    if (!grown)
-        return status_fail(why, STATUS_MEMORY, "no memory for more than %zu requests", out->n);
-    out->items = grown;
-    out->items[out->n++] = *request;
-    return STATUS_OK;
-}
-
 static enum status read_request(void *user, const struct base_json_line *line, const cJSON *object,
                                 struct status_why *why)
 {
-    struct eval_request request;
-    enum status status = fill_request(&request, line, object, why);
-    return status ? status : add_request(user, &request, why);
+    struct eval_requests *out = user;
+    if (base_array_reserve(out->items, out->capacity, out->n + 1, "requests", why))
+        return STATUS_MEMORY;
+    enum status status = fill_request(&out->items[out->n], line, object, why);
+    out->n += !status;
+    return status;
 }
 
 enum status eval_requests_read(struct eval_requests *out, char *bytes, size_t n_bytes,

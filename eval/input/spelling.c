@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "base/buffer.h"
 #include "base/text/escape.h"
 
 enum status eval_spell(struct eval_spelling *s, const struct model_tokenizer *tokenizer, int32_t id,
@@ -28,27 +28,18 @@ enum status eval_spell_all(char **out, const struct model_tokenizer *tokenizer, 
                            size_t n, struct status_why *why)
 {
     struct eval_spelling spelling = {0};
-    size_t n_text = 0, capacity = 0;
+    struct base_buffer text = {0};
     enum status status = STATUS_OK;
-    char *text = base_array_grow(NULL, &capacity, 1, 1), *grown = text;
-    for (size_t i = 0; i < n && grown && !status; i++) {
+    for (size_t i = 0; i < n && !status; i++) {
         status = eval_spell(&spelling, tokenizer, ids[i], why);
-        if (status)
-            break;
-        grown = base_array_grow(text, &capacity, n_text + spelling.n_escaped + 1, 1);
-        text = grown ? grown : text;
-        if (grown)
-            memcpy(text + n_text, spelling.escaped, spelling.n_escaped);
-        n_text += spelling.n_escaped;
+        if (!status)
+            base_buffer_add(&text, spelling.escaped, spelling.n_escaped);
     }
     eval_spelling_free(&spelling);
-    if (!grown)
-        status = status_fail(why, STATUS_MEMORY, "no memory for a text of %zu bytes", n_text);
-    *out = status ? NULL : text;
-    if (status)
-        free(text);
-    else
-        text[n_text] = '\0';
+    if (!status)
+        status = base_buffer_check(&text, "a text", why);
+    *out = status ? NULL : base_buffer_take(&text);
+    base_buffer_free(&text);
     return status;
 }
 

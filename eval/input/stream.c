@@ -17,13 +17,7 @@ struct builder {
 /** Room for a length beside every id. */
 static enum status size_lengths(struct builder *b, struct status_why *why)
 {
-    uint32_t *lengths =
-        base_array_grow(b->n_text_bytes, &b->capacity, b->tokens.n, sizeof *lengths);
-    if (!lengths)
-        return status_fail(why, STATUS_MEMORY, "no memory for the lengths of %zu tokens",
-                           b->tokens.n);
-    b->n_text_bytes = lengths;
-    return STATUS_OK;
+    return base_array_reserve(b->n_text_bytes, b->capacity, b->tokens.n, "tokens", why);
 }
 
 /** Append the ids of one piece of text and the bytes that each of them stands for. */
@@ -48,12 +42,9 @@ static enum status add_piece(struct builder *b, const char *text, size_t n_bytes
 
 static enum status add_bos(struct builder *b, struct status_why *why)
 {
-    int32_t *ids = base_array_grow(NULL, &b->tokens.capacity, 1, sizeof *ids);
-    if (!ids)
-        return status_fail(why, STATUS_MEMORY, "no memory for the tokens of the text");
-    b->tokens.ids = ids;
-    b->tokens.ids[b->tokens.n++] = model_token_bos(b->tokenizer);
-    enum status status = size_lengths(b, why);
+    enum status status = model_tokens_add(&b->tokens, model_token_bos(b->tokenizer), why);
+    if (!status)
+        status = size_lengths(b, why);
     if (!status)
         b->n_text_bytes[0] = 0;
     return status;
@@ -99,12 +90,10 @@ enum status eval_stream_make(struct eval_stream *out, const struct model_tokeniz
 enum status eval_stream_of_ids(struct eval_stream *out, const int32_t *ids, size_t n,
                                struct status_why *why)
 {
-    *out = (struct eval_stream){.ids = malloc((n + 1) * sizeof *out->ids),
-                                .n_text_bytes = calloc(n + 1, sizeof *out->n_text_bytes),
-                                .n = n};
-    enum status status = STATUS_OK;
-    if (!out->ids || !out->n_text_bytes)
-        status = status_fail(why, STATUS_MEMORY, "no memory for %zu tokens", n);
+    *out = (struct eval_stream){.n = n};
+    enum status status = base_array_new(out->ids, n, "tokens", why);
+    if (!status)
+        status = base_array_new(out->n_text_bytes, n, "tokens", why);
     if (!status && n)
         memcpy(out->ids, ids, n * sizeof *ids);
     if (!status)

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 static struct base_estimate estimate_of(double mean, const struct base_moments *m)
 {
     double n = (double)m->n;
@@ -14,13 +16,12 @@ enum status eval_curve_make(struct eval_curve *out, const struct eval_table *tab
 {
     size_t n_points = eval_table_n_points(table);
     *out = (struct eval_curve){.n_positions = n_points};
-    struct base_moments *points = calloc(n_points, sizeof *points);
-    out->n = calloc(n_points, sizeof *out->n);
-    out->nll = calloc(n_points, sizeof *out->nll);
-    if (!points || !out->n || !out->nll) {
-        free(points);
+    struct base_moments *points = NULL;
+    if (base_array_new(out->n, n_points, "positions", why) ||
+        base_array_new(out->nll, n_points, "positions", why) ||
+        base_array_new(points, n_points, "positions", why)) {
         eval_curve_free(out);
-        return status_fail(why, STATUS_MEMORY, "no memory for a curve of %zu positions", n_points);
+        return STATUS_MEMORY;
     }
     for (size_t w = 0; w < table->n_windows; w++) {
         const double *log_prob = eval_table_row(table, EVAL_LOG_PROB, w);

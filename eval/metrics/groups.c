@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 struct base_estimate eval_group_estimate(const struct eval_group *group,
                                          enum eval_group_figure figure)
 {
@@ -81,12 +83,11 @@ enum status eval_groups_make(struct eval_groups *out, const struct eval_document
                              const struct eval_kld_tables *t, struct status_why *why)
 {
     *out = (struct eval_groups){.n_figures = t->base ? EVAL_GROUP_N_OF_PAIR : EVAL_GROUP_N_OF_ONE};
-    out->documents = calloc(d->n, sizeof *out->documents);
-    out->files = calloc(d->n_files, sizeof *out->files);
-    out->categories = calloc(d->categories.n + 1, sizeof *out->categories);
-    if (!out->documents || !out->files || !out->categories) {
+    if (base_array_new(out->documents, d->n, "documents", why) ||
+        base_array_new(out->files, d->n_files, "files", why) ||
+        base_array_new(out->categories, d->categories.n + 1, "categories", why)) {
         eval_groups_free(out);
-        return status_fail(why, STATUS_MEMORY, "no memory for the figures of %zu documents", d->n);
+        return STATUS_MEMORY;
     }
     count_documents(out, d);
     out->all.n_documents = d->n;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 const double eval_quantile_levels[EVAL_N_QUANTILES] = {1,    0.999, 0.99, 0.95, 0.9,   0.75, 0.5,
                                                        0.25, 0.1,   0.05, 0.01, 0.001, 0};
 
@@ -249,13 +251,12 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
     out->complete = out->n_windows == t->plan->n_windows;
     size_t n = out->n_tokens;
     n_worst = n_worst < n ? n_worst : n;
-    struct sorter sorter = {.values = calloc(n + 1, sizeof *sorter.values)};
-    out->positions = calloc(eval_table_n_points(t->base), sizeof *out->positions);
-    out->worst = calloc(n_worst + 1, sizeof *out->worst);
-    if (!sorter.values || !out->positions || !out->worst) {
-        free(sorter.values);
+    struct sorter sorter = {0};
+    if (base_array_new(out->positions, eval_table_n_points(t->base), "positions", why) ||
+        base_array_new(out->worst, n_worst, "tokens", why) ||
+        base_array_new(sorter.values, n, "tokens", why)) {
         eval_kld_free(out);
-        return status_fail(why, STATUS_MEMORY, "no memory for the statistics of %zu tokens", n);
+        return STATUS_MEMORY;
     }
     fill(out, t, &sorter);
     for (size_t w = 0; n_worst && w < t->base->n_windows; w++)

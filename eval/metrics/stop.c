@@ -3,15 +3,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 enum status eval_stop_make(struct eval_stop *out, double wanted, size_t n_tables,
                            struct status_why *why)
 {
     bool paired = n_tables > 1;
     *out = (struct eval_stop){
         .wanted = wanted, .error = (double)NAN, .paired = paired, .n = paired ? n_tables - 1 : 1};
-    out->moments = calloc(out->n, sizeof *out->moments);
-    return out->moments ? STATUS_OK
-                        : status_fail(why, STATUS_MEMORY, "no memory for %zu models", out->n);
+    return base_array_new(out->moments, out->n, "models", why);
 }
 
 void eval_stop_free(struct eval_stop *stop)

@@ -3,7 +3,6 @@
 #define EVAL_REFERENCE_COMPACT_FILE_H
 
 #include "eval/input/stream.h"
-#include "eval/input/window.h"
 #include "eval/reference/compact_layout.h"
 #include "gguf/map.h"
 #include "kernels/types.h"

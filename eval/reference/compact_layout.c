@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "gguf/cursor.h"
-
 /** Limits that no model comes near; they keep products of sizes from overflowing. */
 enum {
     MOST_WIDTH = 1 << 24,

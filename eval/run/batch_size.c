@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "eval/scorer/cost.h"
 #include "kernels/backend.h"
@@ -43,9 +44,8 @@ static enum status trial_open(struct trial *t, const struct eval_models *models,
     model_layer_walk(models->model, layers.from, take_first, t);
     size_t n_x = TRIAL_TOKENS * t->weight.n_cols, n_y = TRIAL_TOKENS * t->weight.n_rows;
     void *x = NULL, *y = NULL;
-    float *zeros = calloc(n_x, sizeof *zeros);
-    if (!zeros)
-        status = status_fail(why, STATUS_MEMORY, "no memory to choose a batch size");
+    float *zeros;
+    status = base_array_new(zeros, n_x, "numbers", why);
     if (!status)
         status = kern_alloc(models->backends[0], &x, n_x * sizeof(float), why);
     if (!status)

@@ -97,9 +97,9 @@ static enum status keep(const struct eval_dispatch *d, size_t unit, struct statu
 {
     const struct eval_unit_kind *kind = d->units->kind;
     size_t n = kind->n_values(d->units, unit);
-    double *values = malloc((n + 1) * sizeof *values);
-    if (!values)
-        return status_fail(why, STATUS_MEMORY, "no memory for a journal entry of %zu numbers", n);
+    double *values;
+    if (base_array_new(values, n, "numbers of a journal entry", why))
+        return STATUS_MEMORY;
     enum status status = kind->save(d->units, unit, values, why);
     if (!status)
         status = eval_journal_append(d->options->journal, values, n, why);

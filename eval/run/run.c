@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "eval/run/batch_size.h"
 #include "eval/run/local.h"
@@ -58,9 +59,9 @@ static enum status restore(struct eval_units *units, struct eval_journal *journa
                            struct status_why *why)
 {
     size_t n = units->kind->n_values(units, units->n_finished);
-    double *values = malloc((n + 1) * sizeof *values);
-    if (!values)
-        return status_fail(why, STATUS_MEMORY, "no memory for a journal entry of %zu numbers", n);
+    double *values;
+    if (base_array_new(values, n, "numbers of a journal entry", why))
+        return STATUS_MEMORY;
     bool read = false;
     enum status status = eval_journal_read(journal, values, n, &read, why);
     *found = read;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "eval/scorer/cost.h"
 #include "eval/scorer/shape.h"
@@ -82,11 +83,8 @@ static enum status runner_open(struct runner *r, struct eval_scorer *s, struct s
 static enum status slab_open(struct eval_scorer *s, struct status_why *why)
 {
     size_t n = s->n_heads * eval_scorer_slab_rows(&s->options, s->backend);
-    s->slab.rows = calloc(n, sizeof *s->slab.rows);
-    s->slab.pairs = calloc(n, sizeof *s->slab.pairs);
-    if (!s->slab.rows || !s->slab.pairs)
-        return status_fail(why, STATUS_MEMORY, "no memory for the scores of %zu rows", n);
-    return STATUS_OK;
+    enum status status = base_array_new(s->slab.rows, n, "rows", why);
+    return status ? status : base_array_new(s->slab.pairs, n, "rows", why);
 }
 
 /** Sessions of all models, and their heads: with them known, these are brought to the device. */
@@ -136,13 +134,12 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
     s->scores = eval_stream_scores(options->streams, model);
     s->n_models = 1 + options->n_candidates;
     s->n_heads = s->n_models + (options->base ? 1 : 0);
-    s->runners = calloc(s->n_models, sizeof *s->runners);
-    s->heads = calloc(s->n_heads, sizeof *s->heads);
-    s->passes = calloc(s->n_models, sizeof *s->passes);
-    enum status status = STATUS_OK;
-    if (!s->runners || !s->heads || !s->passes)
-        status = status_fail(why, STATUS_MEMORY, "no memory for %zu models", s->n_models);
-    else
+    enum status status = base_array_new(s->runners, s->n_models, "models", why);
+    if (!status)
+        status = base_array_new(s->heads, s->n_heads, "models", why);
+    if (!status)
+        status = base_array_new(s->passes, s->n_models, "models", why);
+    if (!status)
         status = slab_open(s, why);
     struct eval_row_flow_options flow = eval_scorer_flow(model, options, backend);
     if (!status)

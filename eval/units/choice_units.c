@@ -124,10 +124,9 @@ static enum status save(const struct eval_units *units, size_t unit, double *val
 {
     (void)why;
     const struct eval_choice_task *t = &of(units)->tasks[unit];
-    for (size_t i = 0; i < t->n_choices; i++) {
-        size_t n = t->choices[i].tokens.n;
+    for (size_t i = 0, n; i < t->n_choices; i++, values += n) {
+        n = t->choices[i].tokens.n;
         memcpy(values, t->choices[i].log_probs, n * sizeof *values);
-        values += n;
     }
     return STATUS_OK;
 }
@@ -137,10 +136,9 @@ static enum status restore(struct eval_units *units, size_t unit, const double *
 {
     (void)why;
     struct eval_choice_task *t = &of(units)->tasks[unit];
-    for (size_t i = 0; i < t->n_choices; i++) {
-        size_t n = t->choices[i].tokens.n;
+    for (size_t i = 0, n; i < t->n_choices; i++, values += n) {
+        n = t->choices[i].tokens.n;
         memcpy(t->choices[i].log_probs, values, n * sizeof *values);
-        values += n;
     }
     t->done = *restored = true;
     return STATUS_OK;

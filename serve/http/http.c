@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/condition.h"
 #include "serve/http/connections.h"
@@ -45,8 +45,7 @@ struct exchange {
     struct serve_http_request request;
     struct serve_http_reply reply;
     bool is_refused; /* before its body */
-    char *body;
-    size_t n_body, capacity;
+    struct base_buffer body;
     bool too_long;
 };
 
@@ -219,19 +218,13 @@ static void keep(struct cli_http *http, struct exchange *x, const char *bytes, s
 {
     if (x->is_refused || x->too_long)
         return;
-    char *grown = NULL;
-    if (n <= http->options.max_body - x->n_body)
-        grown = base_array_grow(x->body, &x->capacity, x->n_body + n + 1, 1);
-    if (!grown) {
-        free(x->body);
-        x->body = NULL;
-        x->too_long = true;
-        return;
-    }
-    x->body = grown;
-    memcpy(x->body + x->n_body, bytes, n);
-    x->n_body += n;
-    x->body[x->n_body] = '\0';
+    if (n <= http->options.max_body - x->body.n)
+        base_buffer_add(&x->body, bytes, n);
+    else
+        x->body.failed = true;
+    x->too_long = x->body.failed;
+    if (x->too_long)
+        base_buffer_free(&x->body);
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
@@ -252,9 +245,9 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     serve_connection_limit(x->request.connection, 0);
     x->request.method = method;
     x->request.path = path;
-    x->request.body = x->body;
+    x->request.body = x->body.data;
     x->request.too_long = x->too_long;
-    x->request.n_body = x->n_body;
+    x->request.n_body = x->body.n;
     http->options.answer(http->options.user, &x->request, &x->reply);
     return send_reply(http, x, connection);
 }
@@ -270,7 +263,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
     struct serve_http_connection *c = x->request.connection;
     bool is_unread = x->is_refused && x->request.has_body;
     free(x->reply.body);
-    free(x->body);
+    base_buffer_free(&x->body);
     free(x);
     *context = NULL;
     pthread_mutex_lock(&http->lock);

@@ -1,5 +1,4 @@
 /* The program was built without libmicrohttpd: cmake did not find it. */
-#include <stdlib.h>
 
 #include "serve/http/http.h"
 

@@ -21,7 +21,8 @@ static void compare_with_itself(const char *bytes, size_t n_bytes)
     struct status_why why = {""};
     enum status status = STATUS_OK;
     for (size_t side = 0; side < 2 && status == STATUS_OK; side++) {
-        status = doc_parse(&c.sides[side].document, "input", bytes, n_bytes, &why);
+        status = doc_parse_as(&c.sides[side].document, "input",
+                              (struct base_string){bytes, n_bytes}, NULL, &why);
         check(status, &why);
         if (status == STATUS_OK && c.sides[side].document.kind != DOC_KLD)
             c.settings.candidates[side] = 0;
@@ -44,7 +45,8 @@ static void make_tables(const char *bytes, size_t n_bytes)
     struct doc_document result;
     struct doc_scoreboard table = {0};
     struct status_why why = {""};
-    enum status status = doc_parse(&result, "input", bytes, n_bytes, &why);
+    enum status status =
+        doc_parse_as(&result, "input", (struct base_string){bytes, n_bytes}, NULL, &why);
     for (int twice = 0; twice < 2 && status == STATUS_OK; twice++)
         status = doc_scoreboard_add(&table, &result, &why);
     check(status, &why);
