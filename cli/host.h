@@ -1,6 +1,6 @@
 /**
  * For whom an evaluation runs: the command line, the server. The driver (cli/evaluate.h) leaves to
- * its host what is not the evaluation itself: who cancels, what is seen of a run, and where the
+ * its host what is not the evaluation itself: what cancels it, what is seen of a run, and where the
  * document goes. Settings name the host (cli/options/common.h); without one it is the command line.
  */
 #ifndef CLI_HOST_H

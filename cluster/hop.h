@@ -14,7 +14,7 @@ struct cluster_remote_batch {
     uint64_t first, end;
 };
 
-/** Called fifty times a second by who waits; a failure ends the waiting. */
+/** Called fifty times a second by a rank that waits; a failure ends the waiting. */
 typedef enum status cluster_look_fn(void *user, struct status_why *why);
 
 struct cluster_hop_options {

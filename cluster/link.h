@@ -1,5 +1,5 @@
 /**
- * Messages between two processes of a run, over a stream socket. Whoever dies is noticed: the
+ * Messages between two processes of a run, over a stream socket. A death is noticed: the
  * system closes its sockets. Both sides run the same program on the same kind of machine, so
  * structures travel as they lie in memory.
  */
@@ -14,13 +14,14 @@
 #include "base/status.h"
 
 enum cluster_message_kind {
-    CLUSTER_MESSAGE_GREETING, /* rank k: who it is */
+    CLUSTER_MESSAGE_GREETING, /* rank k: its number and name */
     CLUSTER_MESSAGE_WELCOME,  /* rank 0: it is one of ours */
     CLUSTER_MESSAGE_READY,    /* rank k: its settings, or why it has none */
     CLUSTER_MESSAGE_START,    /* rank 0: where the run begins */
-    CLUSTER_MESSAGE_ADDRESS, /* to rank 0, and on to the rank with the layers before: who listens */
-    CLUSTER_MESSAGE_STREAM,  /* to the rank with the next layers: what enters them */
-    CLUSTER_MESSAGE_BATCH,   /* rank 0: items to evaluate */
+    CLUSTER_MESSAGE_ADDRESS,  /* to rank 0, and on to the rank with the layers before: where it
+                                 listens */
+    CLUSTER_MESSAGE_STREAM,   /* to the rank with the next layers: what enters them */
+    CLUSTER_MESSAGE_BATCH,    /* rank 0: items to evaluate */
     CLUSTER_MESSAGE_FRACTION, /* rank k: how much of the batch is done */
     CLUSTER_MESSAGE_ROWS,     /* rank k: rows to be recorded */
     CLUSTER_MESSAGE_SCORES,   /* rank k: the batch's scores */
@@ -38,7 +39,7 @@ struct cluster_message {
 /** One end of a connection. */
 struct cluster_link {
     int fd;                       /* -1: closed */
-    char name[160];               /* who is at the other end: "rank 3 (node7, process 4711)" */
+    char name[160];               /* the other end: "rank 3 (node7, process 4711)" */
     const atomic_bool *cancel[2]; /* waiting ends once one is set; each may be NULL */
     double until;                 /* or at this time of base_clock_seconds; 0: it does not */
     atomic_bool lost;             /* the other side is gone */

@@ -45,7 +45,7 @@ struct caller {
 };
 enum { HELLO_BYTES = offsetof(struct hello, greeting) + sizeof(struct greeting) };
 
-/** Those that wait at the same time: nobody delays another. */
+/** Connections that wait at the same time: none delays another. */
 struct door {
     struct cluster_team *team;
     struct caller callers[N_CALLERS]; /* [n]: in the order in which they came */
@@ -198,7 +198,7 @@ static void let_in(struct door *door)
             (struct caller){.fd = fd, .until = base_clock_seconds() + greeting_seconds};
 }
 
-/** Wait a little, and see to whoever is at the door. */
+/** Wait a little, and serve the connections that have come. */
 static void attend(struct door *door)
 {
     struct pollfd about[1 + N_CALLERS];
@@ -321,7 +321,7 @@ static int connect_to(uint32_t ip, uint16_t port)
     return -1;
 }
 
-/** Say who it is to whoever is there. Returns whether that is rank 0. */
+/** Greet the other end of a connection. Returns whether that is rank 0. */
 static bool greet(struct cluster_link *link, int fd, const struct greeting *g, double until)
 {
     struct cluster_part part = {g, sizeof *g};

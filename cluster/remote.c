@@ -221,7 +221,7 @@ static enum status evaluate_remote(struct eval_worker *w, struct eval_scorer_tim
     status = follow(w, times, why);
     struct cluster_message last;
     if (status == STATUS_CANCELLED && cluster_link_pending(link))
-        cluster_link_receive(link, &last, NULL); /* who died has its name told nevertheless */
+        cluster_link_receive(link, &last, NULL); /* the sentence names the rank that died */
     return status && link->lost ? cluster_remote_say_lost(ranks_of(w), w->dispatch, rank_of(w), why)
                                 : status;
 }

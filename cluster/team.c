@@ -64,7 +64,7 @@ void cluster_team_end(struct cluster_team *team, enum status status)
     static const atomic_bool at_once = true;
     for (size_t i = 0; i < team->n_links && !team->ended; i++) {
         struct cluster_link *link = &team->links[i];
-        link->cancel[0] = &at_once; /* who reads nothing is not waited for */
+        link->cancel[0] = &at_once; /* no waiting for a rank that reads nothing */
         if (link->fd >= 0)
             cluster_link_send(link, CLUSTER_MESSAGE_END, status, NULL, 0, NULL);
         link->cancel[0] = NULL;

@@ -15,7 +15,7 @@ enum { CLUSTER_TEAM_SECONDS = 120 }; /* that ranks take at most to meet, unless 
 
 /** Where rank 0 listens. Plain bytes, the same for all. */
 struct cluster_team_address {
-    uint8_t token[BASE_SHA256_BYTES]; /* whoever connects must know it */
+    uint8_t token[BASE_SHA256_BYTES]; /* a process that connects must know it */
     char host[CLUSTER_TEAM_HOST];
     uint32_t addresses[CLUSTER_TEAM_ADDRESSES]; /* IPv4, as the network has them; 0: no more */
     uint16_t port;                              /* the same */
@@ -43,7 +43,7 @@ enum status cluster_team_listen(struct cluster_team *team, size_t n_ranks, bool 
                                 struct status_why *why);
 /**
  * Rank 0: wait until the others have connected, for so many seconds in which this process is not
- * stopped. Whoever connects has five seconds to say who it is, and nobody waits for another;
+ * stopped. A process that connects has five seconds to give its number, and none waits for another;
  * strangers are turned away.
  * Fails: STATUS_DEVICE (names the ranks that are missing), STATUS_CANCELLED (also by team->heard).
  */

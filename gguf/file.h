@@ -56,10 +56,11 @@ enum status gguf_list(struct gguf_file **out, const char *path, struct status_wh
 /** As gguf_list, of this one part alone, whatever its keys say of others. */
 enum status gguf_list_part(struct gguf_file **out, const char *path, struct status_why *why);
 
-/** That every tensor can be decoded.   Fails: STATUS_UNSUPPORTED, naming the first other one. */
+/** Check that every tensor can be decoded.   Fails: STATUS_UNSUPPORTED, naming the first other one.
+ */
 enum status gguf_check_types(const struct gguf_file *file, struct status_why *why);
 
-/** That nothing wrote to any part since it was opened. Fails: STATUS_CHANGED, STATUS_IO. */
+/** Check that nothing wrote to any part since it was opened. Fails: STATUS_CHANGED, STATUS_IO. */
 enum status gguf_check_unchanged(const struct gguf_file *file, struct status_why *why);
 
 /**
@@ -75,7 +76,7 @@ enum status gguf_keep_directories(struct gguf_file *file, struct status_why *why
  */
 void gguf_let_go(struct gguf_file *file, size_t shard);
 
-/** That nothing wrote to this part. Fails: STATUS_CHANGED, STATUS_IO. */
+/** Check that nothing wrote to this part. Fails: STATUS_CHANGED, STATUS_IO. */
 enum status gguf_check_part_unchanged(const struct gguf_file *file, size_t shard,
                                       struct status_why *why);
 

@@ -141,7 +141,7 @@ void gguf_layout_tensor(struct gguf_layout *l, const char *name, uint32_t type_i
         l->tensors[l->n_tensors++] = t;
 }
 
-/* Where the tensors' data lie, from the begin of their section; returns the section's bytes. */
+/* Where the tensors' data lie, from the beginning of their section; returns the section's bytes. */
 static uint64_t place(struct gguf_layout *l)
 {
     uint64_t offset = 0;

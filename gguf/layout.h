@@ -47,7 +47,7 @@ struct gguf_directory {
 enum status gguf_layout_finish(struct gguf_layout *l, struct gguf_directory *out,
                                struct status_why *why);
 
-/** The tensors as they were added; `offset` is from the begin of the file, `data` is NULL. */
+/** The tensors as they were added; `offset` is from the beginning of the file, `data` is NULL. */
 size_t gguf_layout_n_tensors(const struct gguf_layout *l);
 const struct gguf_tensor *gguf_layout_tensor_at(const struct gguf_layout *l, size_t i);
 

@@ -34,8 +34,8 @@ enum status gguf_map_open(struct gguf_map *map, const char *path, struct status_
 void gguf_map_read_ahead(const void *data, size_t n_bytes);
 
 /**
- * That nothing wrote to the file since it was mapped. One system call. An empty object: nothing to
- * check. path: for the sentence. Fails: STATUS_CHANGED, STATUS_IO.
+ * Check that nothing wrote to the file since it was mapped. One system call. An empty object:
+ * nothing to check. path: for the sentence. Fails: STATUS_CHANGED, STATUS_IO.
  */
 enum status gguf_map_check_unchanged(const struct gguf_map *map, const char *path,
                                      struct status_why *why);

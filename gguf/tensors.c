@@ -33,7 +33,7 @@ static enum status read_shape(struct gguf_cursor *cursor, struct gguf_tensor *te
     return status;
 }
 
-/* That no dimension is 0, and that their product is a number of elements. */
+/* Check that no dimension is 0, and that their product is a number of elements. */
 static enum status check_shape(const struct gguf_tensor *tensor, struct status_why *why)
 {
     int64_t n_elements = 1; /* signed: counts of elements stay below 2^63 */
@@ -258,7 +258,7 @@ static enum status name_tensor(struct base_string name, struct status_why *why)
     return STATUS_UNSUPPORTED;
 }
 
-/* That the sorted extents neither overlap nor leave bytes between them but padding. */
+/* Check that the sorted extents neither overlap nor leave bytes between them but padding. */
 static enum status check_extents(const struct gguf_file *file, struct gguf_shard *shard,
                                  const struct extent *sorted, size_t n, struct status_why *why)
 {

@@ -77,7 +77,7 @@ enum { KERN_TURN_MAX = 1024 };
  * Rows of log-probabilities as a base-logits file holds them, in host memory: a read-only
  * mapping will do. A record is a float32 scale, a float32 floor (together the first four codes),
  * V codes, and one unused code if V is odd: log p_i = scale * code_i + floor, rounded to float32
- * once. Records are read where they lie, all rows of a call side by side, from their begin to
+ * once. Records are read where they lie, all rows of a call side by side, from their beginning to
  * their end (twice with want_js).
  */
 struct kern_recorded {

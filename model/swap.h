@@ -51,7 +51,7 @@ struct model_in_force {
 };
 struct model_in_force model_in_force(const struct model *m, size_t i);
 
-/** That nothing wrote to the files of its tensors since. Fails: STATUS_CHANGED, STATUS_IO. */
+/** Check that nothing wrote to the files of its tensors since. Fails: STATUS_CHANGED, STATUS_IO. */
 enum status model_check_unchanged(const struct model *m, struct status_why *why);
 
 #endif

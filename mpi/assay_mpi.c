@@ -1,5 +1,5 @@
 /*
- * What assay asks of MPI, as a library of its own: who is there, and one broadcast. The program
+ * What assay asks of MPI, as a library of its own: the ranks, and one broadcast. The program
  * loads it when it was started under mpirun or srun (cli/session/cluster.c). The ABIs of the MPIs
  * differ, so it is compiled with the MPI that it is for:
  *
@@ -37,9 +37,10 @@ int assay_mpi_begin(int *rank, int *size, int *local_rank, int *local_size)
 }
 
 /*
- * Bytes of rank 0 to all the others. MPI is then left: whoever dies from now on stops nobody. It
- * has to be: a rank that ends without MPI_Finalize has failed, for mpirun. That waits for all ranks
- * once more, as MPI_Init does; the program limits the time of both (cli/process/deadline.h).
+ * Bytes of rank 0 to all the others. MPI is then left: a process that dies from now on stops no
+ * other. It has to be: a rank that ends without MPI_Finalize has failed, for mpirun. That waits for
+ * all ranks once more, as MPI_Init does; the program limits the time of both
+ * (cli/process/deadline.h).
  */
 int assay_mpi_share(void *bytes, int n_bytes)
 {

@@ -237,15 +237,15 @@ static const struct cli_option options[] = {
      "the text of requests that bring none, without its last newline; each job reads it",
      AT(text_file)},
     {"--hot-swap", CLI_ON, NULL,
-     "when nothing runs, GET /health reads files of the models again that were replaced; also "
-     "where LLAMA_HOTSWAP_ENABLED is set. /v1/swap is then refused",
+     "while no job runs, GET /health reads replaced files of the models again; also where "
+     "LLAMA_HOTSWAP_ENABLED is set. /v1/swap is then refused",
      AT(hot_swap)},
     {"--hash-model", CLI_ON, NULL, "results have the SHA-256 of the whole files",
      AT(evaluate.output.hash_model)},
 
     {.type = CLI_HEADING, .help = "Server"},
     {"--host", CLI_TEXT, "NAME",
-     "the address to listen on (default: 127.0.0.1, this machine alone); any other takes a key",
+     "the address to listen on (default: 127.0.0.1, this machine alone); any other needs a key",
      AT(host)},
     {"--port", CLI_COUNT, "N", "the port (default: 8080; 0: any that is free)", AT(port), 0,
      MAX_PORT},

@@ -83,7 +83,7 @@ enum status serve_find_file(char **out, const struct cli_list *folders, const ch
 enum status serve_body_parse(cJSON **out, const char *bytes, size_t n, struct status_why *why);
 /** The body of a request, {} where there is none; NULL: refused, the reply says why. */
 cJSON *serve_body_read(const struct serve_http_request *request, struct serve_http_reply *reply);
-/** That it has no other members than these words. Fails: STATUS_USAGE. */
+/** Check that it has no other members than these words. Fails: STATUS_USAGE. */
 enum status serve_body_only(const cJSON *object, const char *members, struct status_why *why);
 /** A member; *out as it was where it is missing or null. Fails: STATUS_USAGE (another type). */
 enum status serve_body_text(const char **out, const cJSON *object, const char *member,

@@ -23,7 +23,7 @@ struct base_file_kind {
 const struct base_file_kind *base_file_kind(struct base_string beginning);
 
 /**
- * That a file is none of those kinds. Call it where the file could not be read as what was
+ * Check that a file is not of those kinds. Call it where the file could not be read as what was
  * expected; its sentence takes the place of the other one. expected: "a GGUF file".   The sentence
  * begins with "is". Fails: STATUS_FORMAT (it is one of them).
  */

@@ -220,7 +220,7 @@ uint64_t base_part_kept(const struct base_part *part)
     return part->kept;
 }
 
-/** That nobody cut off what was written. */
+/** Check that what was written has not been cut off. */
 static enum status check_size(const struct base_part *part, struct status_why *why)
 {
     struct stat now;

@@ -101,7 +101,7 @@ static enum status run_dump(const void *opaque, const struct cli_args *args, str
 static const struct cli_option options[] = {
     {"--tensor", CLI_TEXT, "NAME", "the tensor; assay info --tensors lists them",
      offsetof(struct settings, tensor), .required = true},
-    {"-o --output", CLI_TEXT, "OUT.npy", "where to; - is standard output",
+    {"-o --output", CLI_TEXT, "OUT.npy", "the file to write; - is standard output",
      offsetof(struct settings, output), .required = true},
     {0},
 };

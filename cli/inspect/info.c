@@ -213,7 +213,7 @@ const struct cli_command cli_command_info = {
     .n_operands = 1,
     .summary = "Print what a GGUF file holds: metadata, hyper-parameters, sizes and types.",
     .description =
-        "FILE may be any part of a split file. No tensor is decoded, so types that cannot be\n"
+        "FILE may be any file of a split model. No tensor is decoded, so types that cannot be\n"
         "evaluated are listed too.",
     .options = options,
     .settings_bytes = sizeof(struct settings),

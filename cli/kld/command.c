@@ -63,7 +63,7 @@ void cli_kld_defaults(void *settings)
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {"-m --model", CLI_EACH, "FILE",
-     "a model to compare with the base: a GGUF file, any part of a split one; may be given "
+     "a model to compare with the base: a GGUF file, any one of a split model; may be given "
      "several times",
      AT(models), .required = true},
     {"--base", CLI_TEXT, "FILE",
@@ -109,7 +109,7 @@ const struct cli_command cli_command_kld = {
     .summary = "Compare the predictions of models with those of a base model.",
     .description =
         "Evaluates the base and all models in step and compares exact logits; no file lies\n"
-        "between them. Or compares with a file that a base has left, which has tokens and\n"
+        "between them. Or compares with a file recorded from the base, which has tokens and\n"
         "windows: exactly with that of assay record; rounded with a base-logits file, as assay\n"
         "perplexity --kl-divergence-base and llama-perplexity record it.\n"
         "Prints the lines of llama-perplexity --kl-divergence for each model.",

@@ -85,7 +85,7 @@ enum { CLI_GROUP_DEPTH = 4 };
 struct cli_rows {
     const struct cli_option *next;
     const char *more; /* of the row returned last: what its group adds to the help; "" or text */
-    size_t at;        /* where that row's setting lives, from the begin of the settings */
+    size_t at;        /* where that row's setting lives, from the beginning of the settings */
     size_t base;      /* what offsets count from in the list of `next` */
     size_t depth;     /* in how many groups `next` is */
     struct {

@@ -112,12 +112,12 @@ enum status cli_text_check(const struct cli_text_settings *s, struct status_why 
 
 const struct cli_option cli_chat_options[] = {
     {"--mask", CLI_CHOICE, "WHOSE",
-     "of conversations (docs/chats.md), the tokens that are scored: assistant (default; with the "
-     "one that ends its turn), user, or all",
+     "which tokens of conversations (docs/chats.md) are scored: assistant (default; with the one "
+     "that ends its turn), user, or all",
      offsetof(struct cli_chat_settings, mask), .choices = MASKS},
     {"--chat-template --chat-template-file", CLI_TEXT, "FILE",
-     "of conversations, the template in this file, or this text if it has a {, in place of the "
-     "model's",
+     "render conversations with the template in this file, or with this text if it has a {, not "
+     "with the model's",
      offsetof(struct cli_chat_settings, chat_template)},
     {0},
 };
@@ -134,11 +134,11 @@ static const struct cli_option more_text_options[] = {
      TEXT(binary_file)},
     {"--force-text", CLI_ON, NULL,
      "evaluate the bytes of -f as they stand, whatever they seem to be: UTF-16, which becomes "
-     "UTF-8 otherwise, UTF-32, no text, JSON; and say nothing of them",
+     "UTF-8 otherwise, UTF-32, no text, JSON; without notes",
      TEXT(force_text)},
     {"--strict", CLI_ON, NULL,
      "refuse what a note says of -f otherwise: a byte-order mark, lines that end in CR and LF, a "
-     "page of the web, JSON that is no documents, and a chat template whose control tokens the "
+     "page of the web, JSON without documents, and a chat template whose control tokens the "
      "vocabulary lacks",
      TEXT(strict)},
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
@@ -216,12 +216,12 @@ const struct cli_option cli_machine_options[] = {
      "bits depend on its version, the threads and the batch",
      MACHINE(gemm), .choices = "own openblas"},
     {"--precision", CLI_CHOICE, "NAME",
-     "of matrix products; in parentheses the mean divergence from double precision, in nats, that "
-     "it cost tiny models at most. high (default; of assay check: exact): quantised weights are "
-     "integers, activations have 16 bits (1e-8), other weights are float32; with AMX three "
-     "bfloat16 products (2e-10). exact: float32 (2e-12), the same bits everywhere. fast: as high, "
-     "with 8 bits (4e-4); with AMX one bfloat16 product (6e-5). CUDA: three products of halves, "
-     "float32, one product of halves",
+     "how matrix products are computed; in parentheses is the mean divergence from double "
+     "precision, in nats, that it cost tiny models at most. high (default; in assay check: exact): "
+     "quantised weights are integers, activations have 16 bits (1e-8), other weights are float32; "
+     "with AMX three bfloat16 products (2e-10). exact: float32 (2e-12), the same bits everywhere. "
+     "fast: as high, with 8 bits (4e-4); with AMX one bfloat16 product (6e-5). With CUDA the three "
+     "are three products of halves, float32, one product of halves",
      MACHINE(precision), .choices = "high exact fast", .env = "ASSAY_PRECISION"},
     {"--mpi", CLI_CHOICE, "NAME",
      "auto: the processes that mpirun or srun started share the work, and the first one writes "

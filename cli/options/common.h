@@ -23,7 +23,7 @@ struct cli_chat_settings {
     int mask;                  /* enum model_chat_mask; -1: not given */
 };
 extern const struct cli_chat_settings cli_chat_defaults;
-/** That there are conversations if options say how to read them. Fails: STATUS_USAGE. */
+/** Check that there are conversations if options say how to read them. Fails: STATUS_USAGE. */
 enum status cli_chat_check(const struct cli_chat_settings *settings, size_t n_conversations,
                            struct status_why *why);
 extern const struct cli_option cli_chat_options[];
@@ -60,7 +60,7 @@ void cli_text_settle(struct cli_text_settings *settings);
  */
 bool cli_text_documents(const struct cli_text_settings *settings);
 /**
- * That it is none, for what takes one text only: no documents, no conversations. what: "a sweep",
+ * Check that the text is a single one: no documents, no conversations. what: "a sweep",
  * for the sentence.
  * Fails: STATUS_USAGE.
  */

@@ -61,7 +61,7 @@ enum status cli_model_check(const struct cli_model_settings *s, struct status_wh
 }
 
 const struct cli_option cli_model_file_options[] = {
-    {"-m --model", CLI_TEXT, "FILE", "the model: a GGUF file, any part of a split one",
+    {"-m --model", CLI_TEXT, "FILE", "the model: a GGUF file, any one of a split model",
      .env = "LLAMA_ARG_MODEL", .required = true},
     {0},
 };
@@ -104,10 +104,10 @@ const struct cli_option cli_model_options[] = {
     {"-ctk --cache-type-k --ctk", CLI_TEXT, "TYPE",
      "round keys as a cache of this type holds them: f32 (default: not rounded), f16, bf16, q8_0, "
      "q4_0, q4_1, iq4_nl, q5_0 or q5_1. assay kld takes several, with , between them: each is a "
-     "candidate. Never of the base",
+     "candidate. The base is never rounded",
      MODEL(cache_k), .env = "LLAMA_ARG_CACHE_TYPE_K"},
     {"-ctv --cache-type-v --ctv", CLI_TEXT, "TYPE",
-     "the same of values; of several types, the first goes with the first of -ctk", MODEL(cache_v),
+     "the same for values; the first of several types goes with the first of -ctk", MODEL(cache_v),
      .env = "LLAMA_ARG_CACHE_TYPE_V"},
     {"--no-kv-rotation", CLI_ON, NULL,
      "blocks of -ctk and -ctv hold heads as they are (default: rotated where llama.cpp's caches "

@@ -23,7 +23,7 @@ const struct cli_option cli_watch_options[] = {
      "evaluation then begins with the first layer that has changed, with the same bits",
      WATCH(cache)},
     {"--cache-file", CLI_TEXT, "FILE",
-     "with --cache: not in memory, but in a file there, which is gone at the end",
+     "with --cache: keep it in this file, which is gone at the end, not in memory",
      WATCH(cache_file)},
     {0},
 };

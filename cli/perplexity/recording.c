@@ -52,7 +52,7 @@ static enum status describe(char **out, const struct cli_perplexity *p, struct s
     return status;
 }
 
-/* Whoever uses the file may stand in another folder. */
+/* A user of the file may stand in another folder. */
 static enum status find_head(const struct cli_perplexity *p, char head_path[PATH_MAX],
                              struct status_why *why)
 {

@@ -13,7 +13,7 @@ void cli_mapping_fault_catch(void);
 
 /**
  * From now on such a page, and all after it in the file, are zeros, and the process goes on.
- * Whoever reads a mapped file must see that there was no fault before it believes what it read.
+ * A reader of a mapped file must see that there was no fault before it believes what it read.
  */
 void cli_mapping_fault_survive(void);
 

@@ -212,7 +212,7 @@ const struct cli_command cli_command_mix = {
     .name = "mix",
     .usage = "RECIPE.json -o FILE [options]",
     .n_operands = 1,
-    .summary = "Write a model's file of tensors of several, as a recipe says.",
+    .summary = "Write a model file of tensors from several files, as a recipe says.",
     .description =
         "RECIPE.json is what assay recipe --json wrote. Nothing is quantised: tensors are "
         "copied as they are,\nfrom files that must be those that were measured. Metadata "

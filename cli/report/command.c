@@ -56,8 +56,8 @@ const struct cli_command cli_command_report = {
     .summary = "Write a page of results for a browser: scoreboard, charts, worst tokens, tests.",
     .description =
         "Takes what --json of perplexity (also of choice tasks), kld and sweep wrote. The "
-        "page is one file\nthat loads nothing. What the results do not have is said there, "
-        "with the option that adds it.",
+        "page is one file\nthat loads nothing. It says what the results do not have, and which "
+        "option adds it.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .defaults = defaults,

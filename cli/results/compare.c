@@ -65,8 +65,8 @@ const struct cli_command cli_command_compare = {
     .n_operands = 2,
     .summary = "Tell whether two results differ by more than chance.",
     .description = "A and B are what --json wrote: two results of the same evaluator on the same "
-                   "inputs; others are\nrefused. Choice tasks: McNemar's test. Perplexity and KL "
-                   "divergence: a block bootstrap over windows.",
+                   "inputs; others are\nrefused. The test of choice tasks is McNemar's, that of "
+                   "perplexity and KL divergence a block\nbootstrap over windows.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .defaults = defaults,

@@ -52,7 +52,7 @@ static const struct cli_option options[] = {
     {"--csv", CLI_ON, NULL,
      "CSV with all digits, errors in columns of their own (default: Markdown)",
      offsetof(struct settings, csv)},
-    {"--by-metric", CLI_ON, NULL, "every statistic as a row, the runs as columns",
+    {"--by-metric", CLI_ON, NULL, "every statistic as a row, the models as columns",
      offsetof(struct settings, by_metric)},
     {"--svg", CLI_ON, NULL,
      "a chart instead: divergence, or else perplexity, against size, with the Pareto front",

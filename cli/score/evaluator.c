@@ -275,7 +275,7 @@ const struct cli_command cli_command_score = {
         "A line {\"context\": ..., \"continuation\": ...} asks for the log-probability of the\n"
         "continuation, a line {\"text\": ...} for that of a whole text; - reads standard input.\n"
         "Each gives a line {\"logprob\": ..., \"tokens\": ..., \"is_greedy\": ...} in its place.\n"
-        "Other members of a line, such as an id, are handed through.",
+        "Other members of a line, such as an id, are copied to its result.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .defaults = defaults,

@@ -44,7 +44,7 @@ struct solver {
     size_t n_core;
     struct state *states, *next;
     size_t n_states, n_next, capacity, next_capacity;
-    struct node *nodes; /* number 0 is none */
+    struct node *nodes; /* number 0 is not used */
     size_t n_nodes, node_capacity, max_nodes;
     struct state best_state; /* its last choice is of group best_group; SIZE_MAX: of none */
     size_t best_group;

@@ -58,7 +58,7 @@ static bool same_shape(const struct gguf_tensor *a, const struct gguf_tensor *b)
     return memcmp(a->ne, b->ne, sizeof a->ne) == 0;
 }
 
-/* That whatever two files both have is of one shape, and that they are of one architecture. */
+/* Check that tensors of two files have the same shape, and the files the same architecture. */
 static enum status check_like(const struct gguf_file *base, const struct gguf_file *file,
                               struct status_why *why)
 {

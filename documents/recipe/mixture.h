@@ -37,9 +37,9 @@ enum status doc_mixture_lay_out(struct doc_mixture *m, const char *recipe_sha256
 void doc_mixture_free(struct doc_mixture *m);
 
 /**
- * That an open file is the one that a document names: its id, and its digest where that has one.
- * checked: whether there was anything to check.
- * Fails: STATUS_FORMAT (the sentence has both), STATUS_MEMORY.
+ * Check that an open file is the one that a document names: its id, and its digest where that has
+ * one. checked: whether there was anything to check. Fails: STATUS_FORMAT (the sentence has both),
+ * STATUS_MEMORY.
  */
 enum status doc_mixed_check(const struct gguf_file *file, const struct doc_mixed_file *named,
                             bool *checked, struct status_why *why);

@@ -42,7 +42,7 @@ enum status doc_plan_make(struct doc_plan *p, const struct doc_swept *sweep,
                           struct status_why *why);
 void doc_plan_free(struct doc_plan *p);
 
-/** That there is one target at most, and that it makes sense. Fails: STATUS_USAGE. */
+/** Check that there is one target at most, and that it makes sense. Fails: STATUS_USAGE. */
 enum status doc_target_check(const struct doc_target *t, struct status_why *why);
 bool doc_target_given(const struct doc_target *t);
 

@@ -85,7 +85,7 @@ static size_t row_of(const struct map *m, size_t layer)
     return r;
 }
 
-/** A cell, with its figures for who points at it. */
+/** A cell, with its figures where the pointer is on it. */
 static void draw_cell(const struct map *m, struct base_file *file, size_t i, size_t top)
 {
     const struct doc_heat_cell *cell = &m->s->cells[i];

@@ -1,4 +1,4 @@
-/* Choice tasks: who was right about which, by each of the three scores. */
+/* Choice tasks: which of both was right about which task, by each of the three scores. */
 #include "base/arithmetic.h"
 #include "documents/results/compare.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 
-/** Tasks by who was right. */
+/** Tasks by which of both was right. */
 struct doc_pair_counts {
     size_t both, only_a, only_b, neither;
 };

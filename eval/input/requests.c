@@ -55,7 +55,7 @@ static enum part part_of(const char *name)
 }
 
 /**
- * Move the text of the members that are handed through to the line's begin, and note the others.
+ * Move the text of the members that are copied to the line's beginning, and note the others.
  * The object has the same members in the same order as the line, which it was parsed from.
  */
 static enum status sort_members(const struct base_json_line *l, const cJSON *object,

@@ -94,7 +94,7 @@ void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tabl
 /** The figures after the windows added so far. */
 struct eval_kld_figures eval_kld_tally_figures(const struct eval_kld_tally *tally);
 
-/** Sums over the tokens of one window, for whoever resamples windows. */
+/** Sums over the tokens of one window, for resampling windows. */
 struct eval_kld_sums {
     size_t n_tokens;
     double nll, kld, dp, dp_squared, same_top;

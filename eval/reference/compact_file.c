@@ -94,7 +94,7 @@ static enum status check_parts(const struct eval_compact_file *file, struct stat
     return status;
 }
 
-/** That there is nothing between the parts. */
+/** Check that there is nothing between the sections. */
 static enum status check_gaps(const struct eval_compact_file *file, struct status_why *why)
 {
     const struct eval_compact_layout *l = &file->layout;
@@ -237,7 +237,7 @@ enum status eval_compact_id(char hex[BASE_HEX], const struct eval_compact_file *
     return base_digest_close(digest, hex, why);
 }
 
-/** That texts begin as those of the recording. */
+/** Check that texts begin as those of the recording. */
 static enum status check_bos(const struct eval_compact_file *file, const struct model *model,
                              struct status_why *why)
 {

@@ -1,4 +1,4 @@
-/** How many tokens to evaluate at a time where nobody says. No figure depends on it. */
+/** How many tokens to evaluate at a time where no option says so. No figure depends on it. */
 #ifndef EVAL_RUN_BATCH_SIZE_H
 #define EVAL_RUN_BATCH_SIZE_H
 

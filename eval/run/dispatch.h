@@ -1,11 +1,11 @@
 /**
- * What the workers of a run share: which items are next, what is finished, who failed.
+ * What the workers of a run share: which items are next, what is finished, which worker failed.
  *
  * Each backend has a worker (eval/run/worker.h), and a crew may bring more. Batches are dispatched
- * in the order of the items, to whoever is free. Items are committed (their units appended to the
- * journal and reported) under a lock and in order. Source and sink of rows are called one at a time
- * and in order, too: a worker first waits until all items before its batch are committed. So with
- * rows the forward passes run side by side, the heads one after the other.
+ * in the order of the items, to any worker that is free. Items are committed (their units appended
+ * to the journal and reported) under a lock and in order. Source and sink of rows are called one at
+ * a time and in order, too: a worker first waits until all items before its batch are committed. So
+ * with rows the forward passes run side by side, the heads one after the other.
  */
 #ifndef EVAL_RUN_DISPATCH_H
 #define EVAL_RUN_DISPATCH_H
@@ -32,7 +32,7 @@ struct eval_dispatch {
     pthread_mutex_t lock;
     pthread_cond_t committed; /* next_to_commit or status has changed */
     bool *taken;              /* [n_items]: their scores are, perhaps not committed yet */
-    size_t next_item;         /* items before it are in somebody's batch, or taken */
+    size_t next_item;         /* items before it are in a worker's batch, or taken */
     size_t next_to_commit;    /* items before it are committed */
     size_t n_tokens_done;     /* of batches that are taken */
     double cost_done;         /* likewise */

@@ -29,7 +29,7 @@ double eval_memory_mapped(const struct gguf_file *file);
  * come and go with what is read. Where /proc does not tell, the most that were ever resident.
  */
 double eval_memory_present(const struct gguf_file *file);
-/** And those of the mapped shards alone, to be taken off where several files are open. */
+/** Bytes of the mapped shards alone, to be taken off where several files are open. */
 double eval_memory_resident(const struct gguf_file *file);
 
 /** The most bytes that this process ever had resident; 0 where the system does not tell. */

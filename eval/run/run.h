@@ -48,8 +48,8 @@ size_t eval_models_row_bytes(const struct eval_models *models);
 size_t eval_models_n_heads(const struct eval_models *models);
 
 /**
- * That nothing wrote to their files, to those of the streams, or to that of the reference rows,
- * since they were opened.
+ * Check that nothing wrote to their files, to those of the streams, or to that of the reference
+ * rows, since they were opened.
  * Fails: STATUS_CHANGED, STATUS_IO.
  */
 enum status eval_models_check_unchanged(const struct eval_models *models, struct status_why *why);

@@ -46,7 +46,7 @@ struct eval_worker_kind {
     /** Evaluate the batch, which is laid out; its scores go into the arrays. As eval_scorer_run. */
     enum status (*evaluate)(struct eval_worker *w, struct eval_scorer_times *times,
                             struct status_why *why);
-    /** Also of one that is open in part only. */
+    /** It may be called for one that is open in part only. */
     void (*close)(struct eval_worker *w);
     /** Bytes that the i-th of the kind takes beside its arrays. */
     double (*bytes)(const struct eval_units *units, const struct eval_models *models,
@@ -68,7 +68,7 @@ void eval_worker_close(struct eval_worker *w);
 /** Lay the items of its batch out in its arrays. */
 void eval_worker_lay(struct eval_worker *w);
 
-/** Evaluate batches until there are none, or somebody failed; a pthread's function. */
+/** Evaluate batches until none is left, or a worker failed; a pthread's function. */
 void *eval_worker_work(void *worker);
 
 #endif

@@ -44,7 +44,7 @@ struct eval_row_source {
     /** Refuse rows whose scores (head 0's) no model gives. May be NULL. */
     enum status (*check)(void *user, size_t first, size_t n_rows,
                          const struct kern_row_score *scores, struct status_why *why);
-    /** That nothing wrote to the file of the rows since it was opened. May be NULL. */
+    /** Check that nothing wrote to the file of the rows since it was opened. May be NULL. */
     enum status (*unchanged)(void *user, struct status_why *why);
 };
 

@@ -92,7 +92,7 @@ double eval_cache_bytes(const struct eval_cache *c)
     return c && c->fd < 0 ? c->options.n_bytes : 0;
 }
 
-/** All of a file's bytes at an offset; a short transfer is gone on with. */
+/** All of a file's bytes at an offset; after a short transfer it goes on. */
 static enum status transfer(const struct eval_cache *c, const struct stream *s, char *bytes,
                             bool write, struct status_why *why)
 {

@@ -52,7 +52,7 @@ enum status eval_dataset_winogrande(struct eval_dataset *out, char *bytes, size_
 
 /**
  * Multiple choice: llama-perplexity's binary file. u32 n; u32 position of each task from the
- * file's begin; a task: string question, mc1, mc2; string: u32 length, bytes; mc: u32 count,
+ * file's beginning; a task: string question, mc1, mc2; string: u32 length, bytes; mc: u32 count,
  * strings, i32 labels[count]. mc1 has one right answer and is the one kept.
  * Fails: STATUS_FORMAT (anything that leaves the file, tasks that overlap, fewer than two
  *        answers, an empty answer, not exactly one label of 1), STATUS_MEMORY.

@@ -21,7 +21,7 @@ struct eval_request_score {
     double *log_probs; /* [n_scored], of the last tokens of ids; valid when n_left is 0 */
     struct eval_likeliest *likeliest; /* [n_scored]; NULL: not wanted */
     size_t n_scored;                  /* tokens of the continuation, or of the whole text */
-    size_t n_truncated;               /* tokens at the begin that were left out to fit n_ctx */
+    size_t n_truncated;               /* tokens at the beginning that were left out to fit n_ctx */
     size_t n_left;                    /* sequences that are not evaluated yet */
     bool greedy;                      /* each scored token is the most likely one */
 };
@@ -41,7 +41,7 @@ struct eval_request_scores {
  * Turn requests into sequences. Blanks at the end of a context belong to the continuation, which
  * is what tokens the two together have beyond those of the context alone. BOS (EOS where there is
  * none) replaces a missing context, also of a whole text. A pair longer than n_ctx loses tokens at
- * its begin; a whole text is cut into windows side by side, the last as long as the others.
+ * its beginning; a whole text is cut into windows side by side, the last as long as the others.
  * Fails: STATUS_FORMAT (a continuation without tokens; no BOS or EOS where one is needed),
  *        STATUS_USAGE (a continuation longer than n_ctx), as model_tokenize. Sentences name the
  *        line.

@@ -22,7 +22,7 @@ struct eval_sequence {
     size_t n_tokens;     /* at least 2; the last is a target only */
     size_t first_scored; /* tokens from here on are scored; at least 1, below n_tokens */
     size_t owner;        /* a number of the caller's */
-    bool is_long;        /* it has more inputs than the model's boundary; by whoever groups */
+    bool is_long;        /* it has more inputs than the model's boundary; set by the grouping */
     double *log_probs;   /* out, the caller's: [n_tokens - first_scored] */
     struct eval_likeliest *likeliest; /* out, the caller's: as many; NULL: not wanted */
     bool greedy; /* out: each scored token is the most likely one at its position */

@@ -9,7 +9,7 @@
  * head) for i == n_layers. Returns at once; a hint only.
  */
 void model_read_ahead(const struct model *m, size_t i);
-/** Likewise those of an expert that some tokens have chosen. */
+/** Have those of an expert read that some tokens have chosen. */
 void model_read_ahead_expert(const struct model_ffn *expert);
 
 #endif

@@ -25,7 +25,7 @@
     X(SHARED_GATE) X(SHARED_UP) X(SHARED_ACT) X(SHARED_OUT)                                        \
     X(INPUT_GATE) X(INPUT_OUT)                                                                     \
     X(LAYER_OUT)                                                                                   \
-    /* after the last layer; the caller's,  who computes them */                                   \
+    /* after the last layer; the caller computes and shows them */                                 \
     X(OUTPUT_NORM) X(LOGITS)
 /* clang-format on */
 

@@ -51,7 +51,7 @@ void model_vocab_free(struct model_vocab *v);
 /** Id of the token with exactly these bytes, or -1. */
 int32_t model_vocab_find(const struct model_vocab *v, const char *bytes, size_t n_bytes);
 
-/** That the text has a byte that no token stands for.   Returns STATUS_UNSUPPORTED. */
+/** Say that the text has a byte that no token stands for.   Returns STATUS_UNSUPPORTED. */
 enum status model_vocab_fail_byte(const struct model_vocab *v, uint8_t byte,
                                   struct status_why *why);
 

@@ -29,7 +29,7 @@ class Score(typing.NamedTuple):
     logprob: float  # natural logarithm, summed over the scored tokens
     tokens: int
     is_greedy: bool
-    truncated: int = 0  # tokens left out at the begin of a context that was too long
+    truncated: int = 0  # tokens left out at the beginning of a context that was too long
 
 
 # Where a wheel has the program.

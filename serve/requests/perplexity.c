@@ -1,6 +1,6 @@
 /*
  * /perplexity: an evaluation in pieces. Each request adds the windows of a text to a sum, which
- * can be read, kept in a file, and gone on with. All but reading are jobs, in their order.
+ * can be read, kept in a file, and continued. All but reading are jobs, in their order.
  */
 #include <limits.h>
 #include <math.h>

@@ -42,7 +42,7 @@ void kern_recur_chunk_open(struct kern_recur_chunk *c, const struct kern_recur_h
     memset(c->e, 0, kern_recur_n_groups(head->op) * SQUARE * sizeof(float));
 }
 
-/** Where a record has k, e and L of the chunk's tokens: floats from its begin. */
+/** Where a record has k, e and L of the chunk's tokens: floats from its beginning. */
 static size_t record_k(const struct kern_recur *op)
 {
     return op->k_size * KERN_PANEL;

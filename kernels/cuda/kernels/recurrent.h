@@ -26,7 +26,7 @@ struct kern_convolve_task {
     uint32_t run, first;
 };
 
-/** A block per task and KERN_CONVOLVE_THREADS channels, which are faster. */
+/** A block has a task and KERN_CONVOLVE_THREADS channels; the next block has the next channels. */
 struct kern_convolve_args {
     struct kern_tap_rows rows; /* all on the device */
     float *y;
@@ -88,7 +88,7 @@ struct kern_recur_args {
     float *parents;                      /* a record for each block; NULL: no run has a parent */
 };
 
-/** Behind it: S [dk][KERN_RECUR_LANES], k and q [KERN_CHUNK][dk + 1]. */
+/** After it: S [dk][KERN_RECUR_LANES], k and q [KERN_CHUNK][dk + 1]. */
 struct kern_recur_shared {
     double log[KERN_CHUNK], dt[KERN_CHUNK];
     float beta[KERN_CHUNK], decay[KERN_CHUNK], factors[KERN_CHUNK];
