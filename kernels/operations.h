@@ -193,8 +193,12 @@ typedef size_t kern_attention_bytes_fn(struct kern_backend *b, const struct kern
 #define KERN_OPERATIONS(X)                                                                         \
     X(embed)                                                                                       \
     X(norm)                                                                                        \
-    X(linear) X(rope) X(attention) X(activate) X(route) X(scale_rows) X(copy_rows) X(round)        \
-        X(gather) X(scatter_add) X(linear_bytes) X(attention_bytes)
+    X(linear)                                                                                      \
+    X(rope)                                                                                        \
+    X(attention)                                                                                   \
+    X(activate)                                                                                    \
+    X(route)                                                                                       \
+    X(scale_rows) X(copy_rows) X(round) X(gather) X(scatter_add) X(linear_bytes) X(attention_bytes)
 
 /** kern_embed(), kern_norm(), ...: they check the arguments and call the backend. */
 #define KERN_OPERATION_DECLARE(name) kern_##name##_fn kern_##name;

@@ -10,14 +10,16 @@
 
 /* Bytes with these values in front: the file is of this kind. */
 static const struct {
-    const char *bytes;
-    size_t n;
+    struct base_string bytes;
     struct base_file_kind kind;
 } magics[] = {
-#define UNPACK       "unpack it first"
-#define CONVERT      "llama.cpp's convert_hf_to_gguf.py makes GGUF of a checkpoint"
-#define GIVE         "models are given by -m"
-#define MAGIC(bytes) bytes, sizeof bytes - 1
+#define UNPACK  "unpack it first"
+#define CONVERT "llama.cpp's convert_hf_to_gguf.py makes GGUF of a checkpoint"
+#define GIVE    "models are given by -m"
+#define MAGIC(bytes)                                                                               \
+    {                                                                                              \
+        (bytes), sizeof(bytes) - 1                                                                 \
+    }
     {MAGIC("version https://git-lfs.github.com/spec/"),
      {"a Git LFS pointer, which stands for the file", "fetch the file itself (git lfs pull)"}},
     {MAGIC("PK\3\4"), {"a ZIP archive, as PyTorch's checkpoints (.bin, .pt) are", CONVERT}},
@@ -75,7 +77,8 @@ static bool is_page(struct base_string s)
 const struct base_file_kind *base_file_kind(struct base_string s)
 {
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
-        if (s.n_bytes >= magics[i].n && memcmp(s.data, magics[i].bytes, magics[i].n) == 0)
+        if (s.n_bytes >= magics[i].bytes.n_bytes &&
+            memcmp(s.data, magics[i].bytes.data, magics[i].bytes.n_bytes) == 0)
             return &magics[i].kind;
     return is_safetensors(s) ? &safetensors : is_pickle(s) ? &pickle : is_page(s) ? &page : NULL;
 }

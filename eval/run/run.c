@@ -173,8 +173,8 @@ static enum status open_workers(struct eval_dispatch *d, struct eval_worker *wor
     size_t n_own = d->models->n_backends;
     enum status status = STATUS_OK;
     for (size_t i = d->n_workers; i-- > 0 && !status;)
-        status = i < n_own ? eval_worker_open(&workers[i], own, d, i, why)
-                           : eval_worker_open(&workers[i], crew->kind, d, i - n_own, why);
+        status = i < n_own || !crew ? eval_worker_open(&workers[i], own, d, i, why)
+                                    : eval_worker_open(&workers[i], crew->kind, d, i - n_own, why);
     for (size_t i = 0; i < d->n_workers && !status; i++)
         if (workers[i].kind->begin)
             workers[i].kind->begin(&workers[i]);
