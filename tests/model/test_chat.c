@@ -183,6 +183,19 @@ static void parts_of_contents(void **state)
                    "message 1: part 1 is no text");
 }
 
+/** Numbers are read from the text, past those in strings: a double would lose digits of some. */
+static void numbers_are_exact(void **state)
+{
+#define NUMBERS(n)                                                                                 \
+    "{\"s\": \"1 \\\" 2\", \"n\": [" n "], \"messages\": [" TURN("user", "\"a\"") "]}"
+    static const char template[] = "{{ n }}{% for m in messages %}{{ m.content }}{% endfor %}";
+    (void)state;
+    expect(template, NUMBERS("9007199254740993, 1.0, -3, 1e2"), MODEL_CHAT_ALL,
+           "[9007199254740993, 1.0, -3, 100.0]a|");
+    expect_failure(template, NUMBERS("99999999999999999999"),
+                   "the number 99999999999999999999 is beyond 64 bits");
+}
+
 static void what_is_refused(void **state)
 {
     static const struct {
@@ -327,13 +340,10 @@ static void days(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(headers_and_ends),
-        cmocka_unit_test(thoughts_and_calls),
-        cmocka_unit_test(parts_of_contents),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(steps_are_counted),
-        cmocka_unit_test(limits_in_attempts),
-        cmocka_unit_test(days),
+        cmocka_unit_test(headers_and_ends),   cmocka_unit_test(thoughts_and_calls),
+        cmocka_unit_test(parts_of_contents),  cmocka_unit_test(numbers_are_exact),
+        cmocka_unit_test(what_is_refused),    cmocka_unit_test(steps_are_counted),
+        cmocka_unit_test(limits_in_attempts), cmocka_unit_test(days),
     };
     return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);
 }
