@@ -78,7 +78,7 @@ typedef struct jinja_value jinja_function(struct jinja_run *r, const struct jinj
 /** The head of one: its arguments are `a`. It need not use any of them. */
 #define JINJA_FUNCTION(name, self)                                                                 \
     static struct jinja_value name(__attribute__((unused)) struct jinja_run *r,                    \
-                                   __attribute__((unused)) const struct jinja_value *self,         \
+                                   __attribute__((unused)) const struct jinja_value *const self,   \
                                    __attribute__((unused)) const struct jinja_args *a)
 struct jinja_row {
     const char *name;
