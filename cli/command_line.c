@@ -6,7 +6,7 @@
 #include "cli/ranks.h"
 #include "cli/session/cluster.h"
 #include "cli/watch/watch.h"
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 
 static const atomic_bool *cancel(struct cli_host *host)
 {

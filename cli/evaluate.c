@@ -13,7 +13,7 @@
 #include "cli/process/faults.h"
 #include "cli/process/say.h"
 #include "cli/process/version.h"
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 
 void cli_remark(struct cli_evaluation *e, const char *format, ...)
 {

@@ -17,7 +17,7 @@
 #include "cli/session/models.h"
 #include "cli/session/outputs.h"
 #include "cli/session/progress.h"
-#include "eval/run/run.h"
+#include "eval/run.h"
 
 struct cli_host;
 

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/json/build.h"
-#include "eval/run/run.h"
+#include "eval/run.h"
 
 struct cli_evaluation;
 struct cli_model;

@@ -3,7 +3,7 @@
 #include "cli/command_line.h"
 #include "cli/session/cluster.h"
 #include "cluster/remote.h"
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 
 /** Whether the layers can be divided as is wanted. */
 static enum status check(const struct cli_evaluation *e, struct status_why *why)

@@ -3,7 +3,7 @@
 #define CLUSTER_EXCHANGE_H
 
 #include "cluster/remote.h"
-#include "eval/run/worker.h"
+#include "eval/run.h"
 
 /** START: which items there are, and whether rows are wanted. */
 struct cluster_remote_start {

@@ -3,7 +3,7 @@
 #define CLUSTER_LISTEN_H
 
 #include "cluster/remote.h"
-#include "eval/run/worker.h"
+#include "eval/run.h"
 
 struct eval_listen;
 

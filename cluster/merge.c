@@ -8,8 +8,7 @@
 #include "base/arithmetic.h"
 #include "base/array.h"
 #include "base/json/parse.h"
-#include "eval/run/difference.h"
-#include "eval/run/journal.h"
+#include "eval/run.h"
 
 /** A number of the settings that a part's range determines. */
 struct ranged {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "eval/run/memory.h"
-#include "kernels/backend.h"
+#include "eval/run.h"
+#include "kernels/kernels.h"
 
 /** The rank of the same group that has share i. */
 static size_t rank_of(size_t rank, size_t n_shares, size_t i)

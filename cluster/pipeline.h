@@ -9,7 +9,7 @@
 
 #include "cluster/hop.h"
 #include "cluster/team.h"
-#include "eval/scorer/streams.h"
+#include "eval/streams.h"
 
 /** Batches that are on their way through a group at most: each rank has one, and one is sent. */
 static inline size_t cluster_pipe_depth(size_t n_shares)

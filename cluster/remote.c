@@ -7,8 +7,7 @@
 #include "base/array.h"
 #include "cluster/exchange.h"
 #include "cluster/listen.h"
-#include "eval/run/local.h"
-#include "eval/scorer/row_flow.h"
+#include "eval/run.h"
 
 /** To the rank that begins the batches of a worker. */
 struct eval_feed {

@@ -7,7 +7,7 @@
 #define CLUSTER_REMOTE_H
 
 #include "cluster/pipeline.h"
-#include "eval/run/run.h"
+#include "eval/run.h"
 
 /* On rank 0. */
 

@@ -7,9 +7,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "cluster/exchange.h"
-#include "eval/run/local.h"
-#include "eval/scorer/row_flow.h"
-#include "kernels/backend.h"
+#include "eval/run.h"
+#include "kernels/kernels.h"
 
 static const double between_fractions = 0.5; /* seconds */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "eval/run/difference.h"
+#include "eval/run.h"
 
 /** Compare the settings of one rank with those of rank 0. */
 static enum status agree(struct cluster_link *link, const char *settings, struct status_why *why)

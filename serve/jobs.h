@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "eval/run/run.h"
+#include "eval/run.h"
 
 enum serve_job_state {
     SERVE_JOB_WAITING,

@@ -8,7 +8,7 @@
 #include "cli/options/args.h"
 #include "cli/options/common.h"
 #include "cli/session/swaps.h"
-#include "eval/units/requests.h"
+#include "eval/units.h"
 #include "serve/http/http.h"
 #include "serve/jobs.h"
 #include "serve/resident.h"

@@ -8,7 +8,7 @@
 
 #include "base/arithmetic.h"
 #include "base/text/quote.h"
-#include "gguf/cursor.h"
+#include "gguf/gguf.h"
 #include "trace/file.h"
 
 static const struct {

@@ -6,7 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
-#include "kernels/quant/bytes.h"
+#include "kernels/kernels.h"
 
 /** The decimal digits from `from` on; at most 6, more are no layer. */
 static bool read_layer(const char *from, size_t n_digits, int *layer)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/text/string.h"
-#include "model/forward/trace.h"
+#include "model/forward/forward.h"
 
 /** The name that we give a place: llama.cpp's, of the architectures that have most in common. */
 const char *trace_place_name(enum model_place place);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "kernels/backend.h"
-#include "kernels/operations.h"
+#include "kernels/implementation.h"
+#include "kernels/kernels.h"
 #include "trace/rounded.h"
 
 /** What is at work: the first pass collects, the others compare with it. */

@@ -7,7 +7,7 @@
 
 #include "cli/check/evaluator.h"
 #include "cli/commands.h"
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 
 static enum status open_files(struct cli_check *c, struct status_why *why)
 {

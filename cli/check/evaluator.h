@@ -6,7 +6,7 @@
 #include "cli/input/windows.h"
 #include "cli/reference/base.h"
 #include "cli/trace/worst.h"
-#include "eval/metrics/check.h"
+#include "eval/metrics.h"
 
 struct cli_check_settings {
     const char *model, *recorded;

@@ -2,8 +2,8 @@
 #include "cli/check/evaluator.h"
 #include "cli/output/json_parts.h"
 #include "cli/output/passage.h"
-#include "eval/input/spelling.h"
-#include "eval/metrics/per_token.h"
+#include "eval/input.h"
+#include "eval/metrics.h"
 
 static void put_token(const struct cli_check *c, struct base_file *file, size_t w, size_t i)
 {

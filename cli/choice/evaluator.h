@@ -5,7 +5,7 @@
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
 #include "cli/options/perplexity.h"
-#include "eval/units/choice.h"
+#include "eval/units.h"
 
 struct cli_choice {
     struct cli_evaluation e;

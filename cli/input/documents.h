@@ -3,7 +3,7 @@
 #define CLI_INPUT_DOCUMENTS_H
 
 #include "cli/input/text.h"
-#include "eval/input/documents.h"
+#include "eval/input.h"
 
 /** The template that is to take the model's place; empty where none was given. Fails: as
  * base_text_read. */

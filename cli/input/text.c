@@ -6,7 +6,7 @@
 
 #include "base/content/kind.h"
 #include "cli/process/say.h"
-#include "eval/input/documents.h"
+#include "eval/input.h"
 
 const char cli_text_remedy[] = ", or say --force-text or --binary-file";
 

@@ -4,7 +4,7 @@
 
 #include "base/content/text.h"
 #include "cli/input/documents.h"
-#include "eval/units/windows.h"
+#include "eval/units.h"
 
 /** Zero-initialise; release with cli_windows_close. */
 struct cli_windows {

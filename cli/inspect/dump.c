@@ -8,8 +8,8 @@
 #include "base/text/words.h"
 #include "cli/commands.h"
 #include "cli/session/outputs.h"
-#include "gguf/file.h"
-#include "kernels/quant/rows.h"
+#include "gguf/gguf.h"
+#include "kernels/kernels.h"
 
 struct settings {
     const char *tensor, *output;

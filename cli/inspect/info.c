@@ -9,7 +9,7 @@
 
 #include "base/text/escape.h"
 #include "cli/commands.h"
-#include "gguf/about/identity.h"
+#include "gguf/gguf.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */
 static const struct {

@@ -3,8 +3,7 @@
 #define CLI_INSPECT_INFO_H
 
 #include "eval/identity.h"
-#include "gguf/about/quantisation.h"
-#include "gguf/meta.h"
+#include "gguf/gguf.h"
 
 /** All tensors of one type together. */
 struct cli_type_total {

@@ -8,8 +8,8 @@
 #include "cli/commands.h"
 #include "cli/input/documents.h"
 #include "cli/options/common.h"
-#include "eval/input/spelling.h"
-#include "model/tokenizer/tokenizer.h"
+#include "eval/input.h"
+#include "model/model.h"
 
 struct settings {
     const char *model, *text_file, *prompt, *tokenizer_pre;

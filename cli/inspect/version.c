@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/process/version.h"
-#include "kernels/cpu/amx/amx.h"
+#include "kernels/kernels.h"
 
 static enum status run_version(const void *settings, const struct cli_args *args,
                                struct status_why *why)

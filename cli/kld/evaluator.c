@@ -9,8 +9,8 @@
 #include "base/array.h"
 #include "base/text/printable.h"
 #include "eval/identity.h"
-#include "eval/metrics/per_token.h"
-#include "kernels/backend.h"
+#include "eval/metrics.h"
+#include "kernels/kernels.h"
 
 static enum status allocate(struct cli_kld *k, struct status_why *why)
 {

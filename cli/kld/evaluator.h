@@ -6,8 +6,7 @@
 #include "cli/input/windows.h"
 #include "cli/output/passage.h"
 #include "cli/reference/base.h"
-#include "eval/metrics/groups.h"
-#include "eval/metrics/kld.h"
+#include "eval/metrics.h"
 
 struct cli_kld_settings {
     const char *base;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/file/folder.h"
-#include "model/chat/chat.h"
+#include "eval/input.h"
 
 enum { ANY = INT32_MAX };
 

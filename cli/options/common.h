@@ -8,7 +8,7 @@
 #define CLI_OPTIONS_COMMON_H
 
 #include "cli/options/args.h"
-#include "model/hparams.h"
+#include "model/model.h"
 
 /** Indices into the words of the lists' choices. */
 enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_AVX2, CLI_ISA_AVX512, CLI_ISA_AMX, CLI_ISA_AUTO };

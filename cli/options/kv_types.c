@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "cli/options/common.h"
-#include "kernels/quant/round.h"
+#include "kernels/kernels.h"
 
 #define NAME(TYPE, name) {GGUF_TYPE_##TYPE, #TYPE},
 static const struct {

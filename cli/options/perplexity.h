@@ -3,7 +3,7 @@
 #define CLI_OPTIONS_PERPLEXITY_H
 
 #include "cli/options/common.h"
-#include "eval/reference/compact_rows.h"
+#include "eval/reference.h"
 
 /** Index into the words of the option's choice. */
 enum cli_protocol { CLI_PROTOCOL_DEFAULT, CLI_PROTOCOL_FIXED };

@@ -5,7 +5,7 @@
 
 #include "base/arithmetic.h"
 #include "base/text/printable.h"
-#include "eval/metrics/curve.h"
+#include "eval/metrics.h"
 
 enum { DEFAULT_BINS = 16 };
 

@@ -3,8 +3,8 @@
 #define CLI_OUTPUT_CURVE_H
 
 #include "cli/options/common.h"
-#include "eval/input/window.h"
-#include "eval/metrics/table.h"
+#include "eval/input.h"
+#include "eval/metrics.h"
 
 /**
  * Print a line for each bin of positions: perplexity and mean NLL of a table and, in a comparison,

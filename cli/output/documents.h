@@ -4,7 +4,7 @@
 
 #include "base/json/build.h"
 #include "cli/input/windows.h"
-#include "eval/metrics/groups.h"
+#include "eval/metrics.h"
 
 /** Print a table of files, if there are several, one of categories, and both means. */
 void cli_groups_print(const struct eval_groups *groups, const struct eval_documents *documents);

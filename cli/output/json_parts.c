@@ -9,8 +9,8 @@
 #include "cli/options/common.h"
 #include "cli/process/version.h"
 #include "cli/session/swaps.h"
-#include "gguf/about/quantisation.h"
-#include "kernels/backend.h"
+#include "gguf/gguf.h"
+#include "kernels/kernels.h"
 
 static const char *const bos_names[] = {
     [EVAL_BOS_NONE] = "none",

@@ -6,7 +6,7 @@
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
 #include "documents/schema.h"
-#include "eval/metrics/kld.h"
+#include "eval/metrics.h"
 
 /** Members of `settings` about the windows and the text. */
 void cli_json_add_window_settings(struct base_json *json, cJSON *settings,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "eval/input/spelling.h"
+#include "eval/input.h"
 
 /* Tokens as the text that they spell; NULL: there is no memory. The caller frees it. */
 static char *spelled(const struct cli_passage *p, size_t from, size_t n)

@@ -4,7 +4,7 @@
 
 #include "base/json/build.h"
 #include "cli/input/windows.h"
-#include "eval/metrics/kld.h"
+#include "eval/metrics.h"
 
 /** Which token: `place` of a table over the windows. */
 struct cli_passage {

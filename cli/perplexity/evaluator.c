@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "eval/llama_compat.h"
-#include "eval/metrics/per_token.h"
+#include "eval/metrics.h"
 
 enum { DEFAULT_CONTEXT_FIXED = 4096 };
 

@@ -5,11 +5,8 @@
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
 #include "cli/options/perplexity.h"
-#include "eval/metrics/curve.h"
-#include "eval/metrics/groups.h"
-#include "eval/metrics/perplexity.h"
-#include "eval/reference/compact_writer.h"
-#include "eval/reference/logits_writer.h"
+#include "eval/metrics.h"
+#include "eval/reference.h"
 
 /** A file of rows on its way, and what it has become once it is written. */
 struct cli_recording {

@@ -11,7 +11,7 @@
 #include "cli/perplexity/evaluator.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"
-#include "eval/input/spelling.h"
+#include "eval/input.h"
 
 static void print_beginning(const void *self)
 {

@@ -6,7 +6,7 @@
 #include <pcre2.h>
 #include <stdio.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/kernels.h"
 
 void cli_versions_read(struct cli_versions *versions)
 {

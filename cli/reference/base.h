@@ -9,10 +9,8 @@
 #include "base/json/build.h"
 #include "cli/reference/description.h"
 #include "cli/session/models.h"
-#include "eval/input/stream.h"
-#include "eval/input/window.h"
-#include "eval/reference/compact_source.h"
-#include "eval/reference/logits_source.h"
+#include "eval/input.h"
+#include "eval/reference.h"
 
 struct cli_base;
 

@@ -3,7 +3,7 @@
 #define CLI_SCORE_SCORE_H
 
 #include "base/json/build.h"
-#include "eval/units/requests.h"
+#include "eval/units.h"
 #include "model/model.h"
 
 /** What begins contexts: an index into these words. */

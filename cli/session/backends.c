@@ -8,9 +8,7 @@
 #include "base/text/words.h"
 #include "cli/process/say.h"
 #include "cli/session/cluster.h"
-#include "kernels/backend.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/cuda/cuda.h"
+#include "kernels/kernels.h"
 
 enum { MAX_INDEX = 999 };
 

@@ -3,7 +3,7 @@
 #define CLI_SESSION_BACKENDS_H
 
 #include "cli/options/common.h"
-#include "kernels/times.h"
+#include "kernels/kernels.h"
 
 struct kern_backend;
 

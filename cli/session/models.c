@@ -2,7 +2,7 @@
 
 #include "cli/host.h"
 #include "cli/process/say.h"
-#include "gguf/about/identity.h"
+#include "gguf/gguf.h"
 
 /* A number of the command line; the model takes 0 for "as the file says". */
 static float given_or_zero(double value)

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "eval/run/run.h"
+#include "eval/run.h"
 
 struct cli_progress {
     bool bar;       /* standard error is a terminal */

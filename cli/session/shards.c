@@ -6,7 +6,7 @@
 
 #include "cli/process/faults.h"
 #include "cli/process/say.h"
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 
 /** A file of the model. */
 struct shard {

@@ -5,8 +5,8 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
-#include "eval/scorer/cost.h"
-#include "kernels/backend.h"
+#include "eval/run.h"
+#include "kernels/kernels.h"
 
 enum { DEFAULT_BATCH = 2048 };
 

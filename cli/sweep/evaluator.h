@@ -5,8 +5,8 @@
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
 #include "cli/sweep/groups.h"
-#include "eval/streams/variants.h"
-#include "eval/units/trials.h"
+#include "eval/streams.h"
+#include "eval/units.h"
 
 struct cli_sweep_settings {
     const char *base, *around; /* around NULL: the base */

@@ -5,7 +5,7 @@
 #include "base/text/strtab.h"
 #include "cli/session/models.h"
 #include "cli/sweep/names.h"
-#include "eval/streams/variants.h"
+#include "eval/streams.h"
 
 /** A group's tensors from one candidate, in place of the model's. */
 struct cli_sweep_choice {

@@ -11,8 +11,7 @@
 #include "cli/commands.h"
 #include "cli/session/models.h"
 #include "cli/session/outputs.h"
-#include "kernels/backend.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/kernels.h"
 
 enum { DEFAULT_TOKENS = 512, DEFAULT_PASSES = 8, MOST_PASSES = 1000 };
 

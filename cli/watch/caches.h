@@ -6,7 +6,7 @@
 #define CLI_WATCH_CACHES_H
 
 #include "cli/evaluate.h"
-#include "eval/streams/caches.h"
+#include "eval/streams.h"
 
 /** Zero-initialise. */
 struct cli_caches {

@@ -6,8 +6,8 @@
 
 #include "base/array.h"
 #include "cli/score/score.h"
-#include "eval/run/run.h"
-#include "kernels/backend.h"
+#include "eval/run.h"
+#include "kernels/kernels.h"
 #include "serve/serve.h"
 
 enum { MAX_PROMPTS = 4096, MAX_TOKENS = 131072, BATCH_TOKENS = 2048 };

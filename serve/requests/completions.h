@@ -4,7 +4,7 @@
 
 #include "base/text/words.h"
 #include "cli/session/models.h"
-#include "eval/units/prompts.h"
+#include "eval/units.h"
 
 struct serve_prompt {
     char *text; /* NULL: ids were given */

@@ -3,6 +3,7 @@
 
 usage: lint.py RULE SOURCE_DIR [BUILD_DIR]
 RULE:  layers     a layer includes what its row of LINKS has, and nothing else
+       clients    the clients of the core include its public headers only
        circles    no circle of includes between rooms (folders), but for what is in one another
        banned     functions that are not to be used; comparisons with STATUS_OK
        size       no source file beyond 500 lines
@@ -37,6 +38,13 @@ LINKS = {
     "serve": (*CORE_LAYERS, "documents", "cli"),
 }
 LAYERS = list(LINKS)
+# What the core shows to its clients; documents/ stands on its lowest layers, not on the whole.
+CLIENTS = ("cluster", "trace", "cli", "serve")
+PUBLIC = {
+    "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "model/forward/forward.h",
+    "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h", "eval/llama_compat.h",
+    "eval/metrics.h", "eval/reference.h", "eval/run.h", "eval/streams.h", "eval/units.h",
+}
 PROGRAM = "cli/main.c"  # lists the commands of all layers
 PREFIXES = {
     "base": ("base_", "status_"),
@@ -124,6 +132,17 @@ def rule_layers(root, _build):
             match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
             if match and match.group(1).split("/")[0] not in allowed:
                 yield f"{path.relative_to(root)}:{number}: {folder}/ must not include {match.group(1)}"
+
+
+def rule_clients(root, _build):
+    core = tuple(f"{layer}/" for layer in CORE_LAYERS if layer != "base")
+    for folder, path in sources(root):
+        if folder not in CLIENTS:
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            if match and match[1].startswith(core) and match[1] not in PUBLIC:
+                yield f"{path.relative_to(root)}:{number}: {match[1]} is not public; see PUBLIC in lint.py"
 
 
 def room_of(path):
@@ -299,7 +318,7 @@ def rule_rebuilds(root, build):
 
 
 def main():
-    rules = {"layers": rule_layers, "circles": rule_circles, "banned": rule_banned, "size": rule_size,
+    rules = {"layers": rule_layers, "clients": rule_clients, "circles": rule_circles, "banned": rule_banned, "size": rule_size,
              "functions": rule_functions, "core": rule_core, "frees": rule_frees,
              "rooms": rule_rooms, "tables": rule_tables, "versions": rule_versions,
              "symbols": rule_symbols, "rebuilds": rule_rebuilds}
