@@ -17,7 +17,7 @@
 #include "cluster/exchange.h"
 #include "cluster/pipeline.h"
 #include "cluster/remote.h"
-#include "evaluation.h"
+#include "tests/eval/evaluation.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
 #define Q4  ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"
