@@ -83,7 +83,7 @@ cp tests/reference.md "$bare/pack/shared/README.md"
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" \
     --mode=u+w,a+rX -C "$bare/pack" -c shared | gzip -n >"$pack"
 tar -xf "$pack" -C "$bare"
-tests=(test_codebooks test_vectors test_type)
+tests=(test_codebooks test_vectors test_gguf_type)
 quietly cmake -S "$source" -B "$build" -DASSAY_TESTS=ON
 quietly cmake --build "$build" --target "${tests[@]}" -- -j "$jobs"
 choice="^($(IFS='|' && echo "${tests[*]}"))\$"
