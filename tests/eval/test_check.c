@@ -122,7 +122,7 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
         eval_run(&windows.units, &models, &options, NULL, &why))
         fail_msg("%s", why.text);
     for (size_t w = 0; w < n_windows; w++)
-        eval_check_window(s->check, s->tables, w);
+        eval_check_window(s->check, &(struct eval_check_tables){s->tables, 2, NULL}, w);
     eval_windows_close(&windows);
     assert_int_equal(eval_check_summarise(&s->result, s->check, s->tables, n_worst, NULL),
                      STATUS_OK);
