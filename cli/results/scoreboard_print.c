@@ -109,7 +109,8 @@ static void choose_fields(struct board *b)
     size_t n;
     b->metrics = doc_scoreboard_metrics(&n, b->table);
     for (size_t i = 0; i < n; i++) {
-        if (!b->metrics[i].on_board && !b->by_metric)
+        const struct doc_metric *m = &b->metrics[i];
+        if (!b->by_metric && !(b->table->new_type ? m->of_new_type : m->on_board))
             continue;
         b->fields[b->n_fields++] = (struct field){VALUE, i};
         if (b->csv && b->metrics[i].error)
