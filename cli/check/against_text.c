@@ -6,6 +6,8 @@
 
 #include "base/text/printable.h"
 #include "cli/check/evaluator.h"
+#include "cli/output/grid.h"
+#include "cli/process/run.h"
 
 /* Text that is put together. */
 struct line {
@@ -150,36 +152,75 @@ void cli_against_print(const struct cli_check *c)
         print_bins(c, (enum eval_against_axis)axis);
 }
 
-static void print_markdown_row(const char *label, const char *path,
-                               const struct eval_check_result *r)
+/* The columns of the table, as pull requests to llama.cpp are asked for them. */
+enum { LABEL, PPL, RATIO, KLD, BEYOND, P99_9, MOST, RMS_DP, SAME_TOP, N_COLUMNS };
+static const char *const heads[N_COLUMNS] = {
+    "",           "PPL",         "PPL / exact PPL", "KLD from exact", "beyond the file",
+    "KLD 99.9 %", "Maximum KLD", "RMS Δp %",        "Same top p %"};
+
+__attribute__((format(printf, 4, 5))) static void put(const struct cli_grid *g, size_t row,
+                                                      size_t column, const char *format, ...)
 {
-    char name[BASE_PATH_BYTES];
-    const struct eval_kld_figures *f = &r->kld.figures;
-    printf("| %s: %s | %.6f ± %.6f | %.6f ± %.6f | %.4e ± %.1e | %.4e | %.4e | %.4e | %.6f ± %.6f "
-           "| %.3f ± %.3f |\n",
-           label, base_printable_text(name, sizeof name, base_file_name(path)), f->ppl.value,
-           f->ppl.error, f->ratio.value, f->ratio.error, f->kld.value, f->kld.error, r->beyond,
-           r->kld.kld_quantiles[1], r->kld.kld_quantiles[0], 100 * f->rms_dp.value,
-           100 * f->rms_dp.error, 100 * f->same_top.value, 100 * f->same_top.error);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(cli_grid_cell(g, row, column), CLI_CELL_BYTES, format, values);
+    va_end(values);
 }
 
-void cli_against_print_markdown(const struct cli_check *c)
+static void put_label(const struct cli_grid *g, size_t row, const char *label, const char *path)
 {
-    const struct eval_against_result *r = &c->against.paired;
+    char name[96];
+    put(g, row, LABEL, "%s: %s", label,
+        base_printable_text(name, sizeof name, base_file_name(path)));
+}
+
+static void put_recording(const struct cli_grid *g, size_t row, const struct eval_check_result *r)
+{
+    const struct eval_kld_figures *f = &r->kld.figures;
+    put(g, row, PPL, "%.6f ± %.6f", f->ppl.value, f->ppl.error);
+    put(g, row, RATIO, "%.6f ± %.6f", f->ratio.value, f->ratio.error);
+    put(g, row, KLD, "%.4e ± %.1e", f->kld.value, f->kld.error);
+    put(g, row, BEYOND, "%.4e", r->beyond);
+    put(g, row, P99_9, "%.4e", r->kld.kld_quantiles[1]);
+    put(g, row, MOST, "%.4e", r->kld.kld_quantiles[0]);
+    put(g, row, RMS_DP, "%.4f ± %.4f", 100 * f->rms_dp.value, 100 * f->rms_dp.error);
+    put(g, row, SAME_TOP, "%.3f ± %.3f", 100 * f->same_top.value, 100 * f->same_top.error);
+}
+
+/* exp of the difference of the mean NLLs is the ratio of the perplexities. */
+static void put_difference(const struct cli_grid *g, size_t row,
+                           const struct eval_against_result *r)
+{
+    double ratio = exp(r->nll.value);
+    put(g, row, LABEL, "after against before, paired");
+    put(g, row, PPL, "times %.6f ± %.6f", ratio, ratio * r->nll.error);
+    put(g, row, KLD, "%.4e ± %.1e", r->kld.value, r->kld.error);
+    put(g, row, BEYOND, "%.4e ± %.1e", r->kld.value, r->kld.error);
+}
+
+enum { EXACT = 1, BEFORE, AFTER, DIFFERENCE, N_ROWS };
+
+enum status cli_against_print_markdown(const struct cli_check *c, struct status_why *why)
+{
     const struct eval_kld_figures *f = &c->result.kld.figures;
-    const struct eval_plan *plan = &c->windows.plan;
-    char model[BASE_PATH_BYTES];
-    base_printable_text(model, sizeof model, base_file_name(c->model.path));
-    puts("| | PPL | PPL / exact PPL | KLD from exact | of it beyond the file | KLD 99.9 % | "
-         "Maximum KLD | RMS Δp % | Same top p % |");
-    puts("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-    printf("| exact: %s | %.6f ± %.6f | 1 | 0 | 0 | 0 | 0 | 0 | 100 |\n", model, f->base_ppl.value,
-           f->base_ppl.error);
-    print_markdown_row("before", c->against.recorded.path, &c->against.result);
-    print_markdown_row("after", c->recorded.path, &c->result);
-    printf("| after less before, paired | ln ratio %.3e ± %.1e | | %.4e ± %.1e | | | | | |\n",
-           r->nll.value, r->nll.error, r->kld.value, r->kld.error);
+    struct cli_grid grid;
+    enum status status = cli_grid_make(&grid, N_ROWS, N_COLUMNS, why);
+    if (status)
+        return status;
+    for (size_t k = 0; k < N_COLUMNS; k++)
+        put(&grid, 0, k, "%s", heads[k]);
+    put_label(&grid, EXACT, "exact", c->model.path);
+    put(&grid, EXACT, PPL, "%.6f ± %.6f", f->base_ppl.value, f->base_ppl.error);
+    put_label(&grid, BEFORE, "before", c->against.recorded.path);
+    put_recording(&grid, BEFORE, &c->against.result);
+    put_label(&grid, AFTER, "after", c->recorded.path);
+    put_recording(&grid, AFTER, &c->result);
+    put_difference(&grid, DIFFERENCE, &c->against.paired);
+    cli_grid_print_markdown(&grid, 1);
     printf("\n%zu tokens in %zu windows of %zu; ± is one standard error, of differences over pairs "
            "of windows\n",
-           c->result.kld.n_tokens, c->result.kld.n_windows, plan->window);
+           c->result.kld.n_tokens, c->result.kld.n_windows, c->windows.plan.window);
+    cli_flush();
+    cli_grid_free(&grid);
+    return STATUS_OK;
 }

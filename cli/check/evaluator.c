@@ -123,6 +123,13 @@ static enum status summarise(void *self, struct status_why *why)
     return status || !c->settings->n_trace ? status : trace_worst(c, why);
 }
 
+static enum status finish(void *self, struct status_why *why)
+{
+    const struct cli_check *c = self;
+    bool wanted = c->settings->markdown && c->result.kld.n_windows;
+    return wanted ? cli_against_print_markdown(c, why) : STATUS_OK;
+}
+
 void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_CHECK_LIMITS])
 {
     out[0] = (struct cli_check_limit){"--max-kld", "the mean divergence", c->settings->max_kld,
@@ -158,6 +165,7 @@ static const struct cli_evaluator evaluator = {
     .open = open,
     .unit_done = unit_done,
     .summarise = summarise,
+    .finish = finish,
     .verdict = verdict,
     .close = close,
 };

@@ -88,7 +88,8 @@ extern const double cli_against_slack;
 enum { CLI_AGAINST_BYTES = 2048 };
 const char *cli_against_sentence(char out[CLI_AGAINST_BYTES], const struct cli_check *c);
 void cli_against_print(const struct cli_check *c);
-void cli_against_print_markdown(const struct cli_check *c);
+/** Fails: STATUS_MEMORY. */
+enum status cli_against_print_markdown(const struct cli_check *c, struct status_why *why);
 
 /** The object `against`. (against_json.c) */
 void cli_against_add_json(struct base_json *json, const struct cli_check *c);

@@ -147,16 +147,13 @@ static void print_end(void *self)
     const struct cli_check *c = self;
     const struct eval_kld_result *r = &c->result.kld;
     char sentence[CLI_AGAINST_BYTES];
-    bool markdown = c->settings->markdown && r->n_windows;
     if (c->settings->against && r->n_windows)
         printf("%s\n\n", cli_against_sentence(sentence, c));
-    if (markdown)
-        cli_against_print_markdown(c);
-    else
+    if (!c->settings->markdown || !r->complete)
         printf("%s: %zu token%s scored in %zu of %zu window%s\n",
                r->complete ? "Checked" : "Incomplete", r->n_tokens, status_plural(r->n_tokens),
                r->n_windows, c->windows.plan.n_windows, status_plural(c->windows.plan.n_windows));
-    if (r->n_windows && !markdown)
+    if (r->n_windows && !c->settings->markdown)
         print_all(c);
     cli_flush();
     if (r->n_windows)

@@ -6,6 +6,57 @@
 #include "base/arithmetic.h"
 #include "base/array.h"
 
+/* Beyond the table: Cornish and Fisher's expansion in 1 / freedom, from the normal quantile. */
+double eval_student(size_t freedom)
+{
+    static const double few[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706,
+                                 2.4469,  2.3646, 2.3060, 2.2622, 2.2281};
+    enum { N_FEW = sizeof few / sizeof *few };
+    if (freedom <= N_FEW)
+        return few[freedom - 1];
+    const double z = 1.959963985, cube = z * z * z, fifth = cube * z * z, seventh = fifth * z * z;
+    double v = (double)freedom;
+    return z + (cube + z) / (4 * v) + (5 * fifth + 16 * cube + 3 * z) / (96 * v * v) +
+           (3 * seventh + 19 * fifth + 17 * cube - 15 * z) / (384 * v * v * v);
+}
+
+struct eval_paired eval_paired_over(const double *x, size_t n)
+{
+    struct base_moments m = {0};
+    for (size_t i = 0; i < n; i++)
+        base_moments_add(&m, x[i]);
+    const double none = (double)NAN;
+    struct eval_paired p = {n, n ? base_moments_mean(&m) : none, none, none, none, none};
+    if (n < 2)
+        return p;
+    p.spread = sqrt(m.spread / (double)(n - 1));
+    p.error = p.spread / sqrt((double)n);
+    p.half_width = p.error * eval_student(n - 1);
+    p.z = p.value == 0 ? 0 : p.value / p.error;
+    return p;
+}
+
+/* So many windows have an interval of their own, wider where they are few. */
+static bool is_enough(const struct eval_paired *p, size_t n, double wanted)
+{
+    double error = p->spread / sqrt((double)n);
+    return 2 * eval_student(base_min(n, p->n) - 1) * error <= wanted;
+}
+
+size_t eval_paired_needed(const struct eval_paired *p, double wanted)
+{
+    const double most = 1e15;
+    if (p->n < 2)
+        return 0;
+    double root = 2 * eval_student(p->n - 1) * p->spread / wanted, least = ceil(root * root);
+    if (!(least <= most))
+        return 0;
+    size_t n = base_max((size_t)least, 2);
+    while (n < p->n && !is_enough(p, n, wanted))
+        n++;
+    return n;
+}
+
 const char *eval_against_name(enum eval_against_verdict verdict)
 {
     static const char *const names[] = {"same bits", "no difference", "further", "closer",
@@ -167,10 +218,10 @@ static enum eval_against_verdict judge(const struct eval_against_result *r,
 {
     if (t->same_bits)
         return EVAL_AGAINST_SAME_BITS;
-    if (!(fabs(r->kld.value) <= r->resolution))
-        return isnan(r->resolution) ? EVAL_AGAINST_UNDECIDED
-               : r->kld.value > 0   ? EVAL_AGAINST_FURTHER
-                                    : EVAL_AGAINST_CLOSER;
+    if (isnan(r->kld.value) || isnan(r->resolution))
+        return EVAL_AGAINST_UNDECIDED;
+    if (fabs(r->kld.value) > r->resolution)
+        return r->kld.value > 0 ? EVAL_AGAINST_FURTHER : EVAL_AGAINST_CLOSER;
     bool enough = isnan(t->resolve) || (r->n_needed && r->kld.n >= r->n_needed);
     bool coarse = t->rounding > t->resolve / 2; /* false without either */
     return enough && !coarse ? EVAL_AGAINST_NO_DIFFERENCE : EVAL_AGAINST_UNDECIDED;

@@ -13,8 +13,33 @@
 
 #include "base/moments.h"
 #include "base/status.h"
-#include "eval/metrics/paired.h"
 #include "eval/metrics/table.h"
+
+/**
+ * A mean difference over windows, by Student's t: tokens of a window depend on each other, windows
+ * hardly do, so the windows are counted. What takes two windows is NaN for fewer.
+ */
+struct eval_paired {
+    size_t n;          /* windows */
+    double value;      /* mean over them */
+    double spread;     /* standard deviation of a window's */
+    double error;      /* standard error of the mean */
+    double half_width; /* of its 95 % interval: error * eval_student(n - 1) */
+    double z;          /* value / error; 0 for 0 of 0, infinite where windows do not differ */
+};
+
+/** Over x[n], a number for each window. */
+struct eval_paired eval_paired_over(const double *x, size_t n);
+
+/** The 97.5 % quantile of Student's t, to 1e-4 of itself. freedom: above 0. */
+double eval_student(size_t freedom);
+
+/**
+ * How many windows show a mean difference of `wanted` with a probability of 97.5 %, with the spread
+ * that was found: those whose half width is half of it, 2 at least. wanted: above 0.
+ * Returns 0 for more than can be counted, and where the spread is not known.
+ */
+size_t eval_paired_needed(const struct eval_paired *paired, double wanted);
 
 /** What is compared. Tables as eval_check_window leaves them; all of the same windows. */
 struct eval_against_task {
@@ -72,16 +97,16 @@ struct eval_against_result {
 };
 
 /**
- * Over the windows that both have finished. A difference is told from 0 where it is above the half width of its
- * interval, half of what is to be found, and the rounding. Fails: STATUS_MEMORY.
- * Cost: O(scored tokens).
+ * Over the windows that both have finished. A difference is told from 0 where it is above the half
+ * width of its interval, half of what is to be found, and the rounding. Fails: STATUS_MEMORY. Cost:
+ * O(scored tokens).
  */
 enum status eval_against(struct eval_against_result *out, const struct eval_against_task *task,
                          struct status_why *why);
 
 /**
- * The mean of a column's difference a - b in each window that both have finished: out[n_windows], the
- * first *n of them are set.
+ * The mean of a column's difference a - b in each window that both have finished: out[n_windows],
+ * the first *n of them are set.
  */
 void eval_against_windows(double *out, size_t *n, const struct eval_table *a,
                           const struct eval_table *b, enum eval_column column);
