@@ -46,7 +46,7 @@ static void add_places(struct line *line, const struct cli_check *c)
             ", where the likeliest token has %zu to %zu %% (%.0f %% of it, %.0f %% of the tokens)",
             10 * at->place.from, 10 * at->place.to, 100 * at->place.share, 100 * at->place.tokens);
     if (!axes[EVAL_AGAINST_POSITION].place.found && !at->place.found)
-        add(line, ", at all positions and probabilities alike");
+        add(line, ", spread over all positions and probabilities");
 }
 
 static void add_undecided(struct line *line, const struct cli_check *c)
@@ -174,11 +174,13 @@ static void put_label(const struct cli_grid *g, size_t row, const char *label, c
         base_printable_text(name, sizeof name, base_file_name(path)));
 }
 
+/* Perplexities without what the file makes of improbable tokens, which both files do alike. */
 static void put_recording(const struct cli_grid *g, size_t row, const struct eval_check_result *r)
 {
     const struct eval_kld_figures *f = &r->kld.figures;
-    put(g, row, PPL, "%.6f ± %.6f", f->ppl.value, f->ppl.error);
-    put(g, row, RATIO, "%.6f ± %.6f", f->ratio.value, f->ratio.error);
+    double ratio = exp(r->nll_beyond.value), ppl = f->base_ppl.value * ratio;
+    put(g, row, PPL, "%.6f ± %.6f", ppl, ppl * f->nll.error);
+    put(g, row, RATIO, "%.6f ± %.6f", ratio, ratio * r->nll_beyond.error);
     put(g, row, KLD, "%.4e ± %.1e", f->kld.value, f->kld.error);
     put(g, row, BEYOND, "%.4e", r->beyond);
     put(g, row, P99_9, "%.4e", r->kld.kld_quantiles[1]);
@@ -218,7 +220,7 @@ enum status cli_against_print_markdown(const struct cli_check *c, struct status_
     put_difference(&grid, DIFFERENCE, &c->against.paired);
     cli_grid_print_markdown(&grid, 1);
     printf("\n%zu tokens in %zu windows of %zu; ± is one standard error, of differences over pairs "
-           "of windows\n",
+           "of windows; PPL without what the file's 16 bits make\n",
            c->result.kld.n_tokens, c->result.kld.n_windows, c->windows.plan.window);
     cli_flush();
     cli_grid_free(&grid);

@@ -69,6 +69,7 @@ void cli_check_add_figures(struct base_json *json, cJSON *o, const struct eval_c
     base_json_real(json, nll, "max", r->nll.max);
     base_json_real(json, nll, "file_rms", r->floor_nll.rms);
     base_json_real(json, nll, "file_max", r->floor_nll.max);
+    cli_json_estimate(json, nll, "beyond", r->nll_beyond);
     cli_json_estimate(json, o, "ppl", f->base_ppl);
     cli_json_estimate(json, o, "mean_nll", f->base_nll);
     cli_json_estimate(json, o, "recorded_ppl", f->ppl);

@@ -185,11 +185,11 @@ static struct eval_paired excess(struct sums *s, double difference,
 /**
  * The run of bins that has most beyond the share of its tokens. It is told where that is above
  * twice the half width of a single run's, because it is the best of many, and where the run has
- * most of the difference, and half as much again as its tokens would have.
+ * a third of the difference, and half as much again as its tokens would have.
  */
 static void find_place(struct eval_against_bins *bins, struct sums *s, double difference)
 {
-    const double most = 0.5, more = 1.5;
+    const double least = 1.0 / 3, more = 1.5;
     double n_tokens = 0, largest = 0;
     struct eval_against_place best = {0};
     for (size_t k = 0; k < bins->n; k++)
@@ -208,7 +208,7 @@ static void find_place(struct eval_against_bins *bins, struct sums *s, double di
         }
     }
     struct eval_paired beyond = excess(s, difference, &best);
-    best.found = fabs(beyond.value) > 2 * beyond.half_width && best.share >= most &&
+    best.found = fabs(beyond.value) > 2 * beyond.half_width && best.share >= least &&
                  best.share >= more * best.tokens;
     bins->place = best;
 }

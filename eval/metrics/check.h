@@ -80,8 +80,9 @@ struct eval_check_result {
     struct base_estimate floor; /* KL(p || p as recorded): what the file's 16 bits make */
     double floor_max;           /* the largest of a token */
     struct eval_check_nll floor_nll;
-    double beyond; /* mean KL(p || r) less the floor's mean */
-    double share;  /* the floor's mean over the mean KL(p || r); NaN where that is 0 */
+    struct base_estimate nll_beyond; /* mean NLL(r) - NLL(p), less what recording adds */
+    double beyond;                   /* mean KL(p || r) less the floor's mean */
+    double share; /* the floor's mean over the mean KL(p || r); NaN where that is 0 */
 };
 
 /**

@@ -31,7 +31,7 @@ enum status eval_check_summarise(struct eval_check_result *out, const struct eva
     if (status)
         return status;
     struct spread nll = {0}, floor_nll = {0};
-    struct base_moments floor = {0};
+    struct base_moments floor = {0}, nll_beyond = {0};
     for (size_t w = 0; w < tables[0].n_windows; w++) {
         if (!tables[0].done[w])
             continue;
@@ -41,6 +41,7 @@ enum status eval_check_summarise(struct eval_check_result *out, const struct eva
             struct eval_check_floor of_token = eval_check_floor_of(c, w, i);
             add_difference(&nll, exact[i] - recorded[i]);
             add_difference(&floor_nll, of_token.nll);
+            base_moments_add(&nll_beyond, exact[i] - recorded[i] - of_token.nll);
             base_moments_add(&floor, of_token.kld);
             out->floor_max = of_token.kld > out->floor_max ? of_token.kld : out->floor_max;
         }
@@ -48,6 +49,7 @@ enum status eval_check_summarise(struct eval_check_result *out, const struct eva
     out->nll = summary_of(&nll);
     out->floor_nll = summary_of(&floor_nll);
     out->floor = base_moments_estimate(&floor);
+    out->nll_beyond = base_moments_estimate(&nll_beyond);
     double mean = out->kld.figures.kld.value;
     out->beyond = mean - out->floor.value;
     out->share = mean > 0 ? out->floor.value / mean : (double)NAN;

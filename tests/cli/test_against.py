@@ -215,9 +215,14 @@ class Against(unittest.TestCase):
             value, error = row[3].split(" ± ")
             self.assertEqual(value, f"{figures['kld']['mean']:.4e}")
             self.assertEqual(error, f"{figures['kld']['mean_error']:.1e}")
-            self.assertEqual(row[1].split(" ± ")[0], f"{figures['recorded_ppl']:.6f}")
+            ratio = math.exp(figures["nll_difference"]["beyond"])
+            self.assertEqual(row[2].split(" ± ")[0], f"{ratio:.6f}")
+            ppl = float(exact[1].split(" ± ")[0]) * ratio
+            self.assertAlmostEqual(float(row[1].split(" ± ")[0]), ppl, delta=2e-6)
         self.assertEqual(paired[3].split(" ± ")[0],
                          f"{document['against']['kld']['difference']:.4e}")
+        # What the file does to improbable tokens is not told as the program's.
+        self.assertEqual(before[2], "1.000000 ± 0.000000")
         self.assertRegex(lines[-1], r"^180 tokens in 12 windows of 32; ")
 
     def test_the_same_however_computed(self):
