@@ -123,7 +123,10 @@ static enum status measure_budget(struct cli_check *c, struct status_why *why)
     };
     if (!c->result.kld.complete || kern_describe(task.backend).own_memory)
         return STATUS_OK;
-    return trace_budget(&c->against.budget, &task, why);
+    enum status status = trace_budget(&c->against.budget, &task, why);
+    if (status)
+        c->against.budget = (double)NAN;
+    return status == STATUS_CANCELLED ? STATUS_OK : status; /* the run itself is whole */
 }
 
 enum status cli_against_summarise(struct cli_check *c, struct status_why *why)
@@ -137,6 +140,11 @@ enum status cli_against_summarise(struct cli_check *c, struct status_why *why)
         status = compare(&old->paired, c, c->result.kld.figures.kld.value,
                          old->result.kld.figures.kld.value, c->result.kld.n_tokens, why);
     return status ? status : measure_budget(c, why);
+}
+
+bool cli_against_within_budget(const struct cli_check *c)
+{
+    return c->result.beyond <= cli_against_slack * c->against.budget;
 }
 
 enum status cli_against_verdict(const struct cli_check *c, struct status_why *why)

@@ -1,4 +1,6 @@
 /* The object `against` of assay check's document. */
+#include <math.h>
+
 #include "cli/check/evaluator.h"
 #include "cli/output/json_parts.h"
 
@@ -56,7 +58,10 @@ void cli_against_add_json(struct base_json *json, const struct cli_check *c)
     base_json_uint(json, o, "n_windows", r->kld.n);
     base_json_uint(json, o, "n_windows_needed", r->n_needed);
     base_json_real(json, o, "budget", old->budget);
-    base_json_flag(json, o, "within_budget", !(c->result.beyond > cli_against_slack * old->budget));
+    if (isnan(old->budget))
+        base_json_text(json, o, "within_budget", NULL);
+    else
+        base_json_flag(json, o, "within_budget", cli_against_within_budget(c));
     const double tenth = 0.1, first = (double)c->windows.plan.first_scored;
     add_bins(json, o, "positions", &r->axes[EVAL_AGAINST_POSITION], first, 1);
     add_bins(json, o, "confidence", &r->axes[EVAL_AGAINST_CONFIDENCE], 0, tenth);

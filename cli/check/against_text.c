@@ -57,7 +57,9 @@ static void add_undecided(struct line *line, const struct cli_check *c)
         base_unsigned_nan(r->kld.error));
     if (r->kld.n < 2)
         add(line, "and an interval takes two windows or more");
-    else if (!r->n_needed || r->n_needed > r->kld.n)
+    else if (!r->n_needed)
+        add(line, "and no text has the windows that %g takes", resolve);
+    else if (r->n_needed > r->kld.n)
         add(line, "%zu windows do not resolve %g, which takes about %zu: record more of them",
             r->kld.n, resolve, r->n_needed);
     else
@@ -130,8 +132,8 @@ static void print_budget(const struct cli_check *c)
         return;
     printf("Budget          : %11.4e, what the roundings that the model's types allow make; this "
            "one has %.4e\n                  beyond the file, %s %g times that; the old one %.4e\n",
-           budget, beyond, beyond <= cli_against_slack * budget ? "within" : "above",
-           cli_against_slack, c->against.result.beyond);
+           budget, beyond, cli_against_within_budget(c) ? "within" : "above", cli_against_slack,
+           c->against.result.beyond);
 }
 
 void cli_against_print(const struct cli_check *c)

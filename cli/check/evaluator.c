@@ -222,9 +222,10 @@ static const struct cli_option options[] = {
      "what the other program recorded, for example llama-perplexity --kl-divergence-base FILE; "
      "it has the tokens, no text is needed",
      AT(recorded), .required = true},
-    {"--against", CLI_TEXT, "OLD",
-     "a second recording of the same windows, from before a change: whether FILE is further from "
-     "exact than OLD, by how much and where, over pairs of windows; exit code 1 if it is",
+    {"--against", CLI_TEXT, "FILE",
+     "a second recording of the same windows, from before a change: whether the first one is "
+     "further from exact than this one, by how much and where, over pairs of windows; exit code 1 "
+     "if it is",
      AT(against)},
     {"--or", CLI_EACH, "FILE",
      "another model that may have been recorded: tells which of them the recording fits best; may "

@@ -81,6 +81,8 @@ enum status cli_against_summarise(struct cli_check *c, struct status_why *why);
 enum status cli_against_verdict(const struct cli_check *c, struct status_why *why);
 /** How many times the budget a divergence beyond the file's share may be. */
 extern const double cli_against_slack;
+/** Whether that of the first recording is; the budget was measured. */
+bool cli_against_within_budget(const struct cli_check *c);
 
 /* against_text.c */
 

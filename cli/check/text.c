@@ -115,11 +115,13 @@ static bool is_of_another(const struct cli_check *c)
 static void print_hint(const struct cli_check *c)
 {
     const struct eval_kld_figures *f = &c->result.kld.figures;
-    if (is_of_another(c))
+    if (c->n_fits == 1 && is_of_another(c)) /* else the fits tell */
         cli_say(
             "assay: note: %.1e nats beyond the file's share are more than arithmetic makes: was "
             "%s recorded from another model, or another quantisation of this one, or with a "
-            "key/value cache of 4 bits? Its perplexity is %.4f, this model's %.4f\n",
+            "key/value cache of 4 bits? Its perplexity is %.4f, this model's %.4f; --or MODEL "
+            "tells "
+            "which of several models it fits best\n",
             c->result.beyond, c->recorded.path, f->ppl.value, f->base_ppl.value);
 }
 
