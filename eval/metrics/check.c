@@ -44,8 +44,8 @@ struct eval_check {
     struct eval_row_sink sink;
     struct row *rows;        /* of the plan */
     struct against *against; /* of the plan; NULL: there is no second recording */
-    struct {                 /* what was taken of the first recording last */
-        const char *records;
+    struct {                 /* of both recordings, last */
+        const char *records, *against;
         size_t first, n_rows;
     } taken;
     struct scratch scratch;
@@ -75,12 +75,21 @@ static void expect(void *user, size_t first, size_t n_rows)
             sources[i]->expect(sources[i]->user, first, n_rows);
 }
 
+/**
+ * The rows of both recordings: the sink gets the exact ones of the same range next, in the same
+ * turn, while other backends may call `expect`.
+ */
 static enum status take_rows(void *user, size_t first, size_t n_rows, const void **rows,
                              struct status_why *why)
 {
     struct eval_check *c = user;
-    enum status status = c->task.recorded->rows(c->task.recorded->user, first, n_rows, rows, why);
+    const struct eval_row_source *recorded = c->task.recorded, *against = c->task.against;
+    const void *others = NULL;
+    enum status status = recorded->rows(recorded->user, first, n_rows, rows, why);
+    if (!status && against)
+        status = against->rows(against->user, first, n_rows, &others, why);
     c->taken.records = status ? NULL : *rows;
+    c->taken.against = others;
     c->taken.first = first;
     c->taken.n_rows = n_rows;
     return status;
@@ -187,23 +196,15 @@ static enum status score_own(struct eval_check *c, const struct exact *e, struct
     return status;
 }
 
-/** Whether a record of the second recording has the bits of the first one's, which is at hand. */
-static bool is_same(const struct eval_check *c, size_t row, const char *record)
-{
-    size_t at = row - c->taken.first, n = record_bytes(c);
-    return c->taken.records && row >= c->taken.first && at < c->taken.n_rows &&
-           memcmp(c->taken.records + at * n, record, n) == 0;
-}
-
-/** Keep of row `first + i` what a table of pairs has of it. */
-static void keep_against(struct eval_check *c, const struct exact *e, size_t i, const char *record)
+/** Keep of row `first + i` what a table of pairs has of it. same: as the first recording has it. */
+static void keep_against(struct eval_check *c, const struct exact *e, size_t i, bool same)
 {
     const struct scratch *s = &c->scratch;
     const struct kern_row_score *rows = &s->rows[i], *exact = &s->rows[e->n_rows + i];
     const struct kern_pair_score *pair = &s->pairs[e->n_rows + i];
     struct against *a = &c->against[e->first + i];
     double log_sum = rows->max_logit + rows->log_sum;
-    a->same = is_same(c, e->first + i, record);
+    a->same = same;
     a->columns[EVAL_LOG_PROB] = s->target_scores[i].log_prob;
     a->columns[EVAL_RANK] = s->target_scores[i].rank;
     a->columns[EVAL_ENTROPY] = rows->entropy;
@@ -221,14 +222,14 @@ static enum status score_against(struct eval_check *c, const struct exact *e,
                                  struct status_why *why)
 {
     const struct eval_row_source *against = c->task.against;
-    const void *records = NULL;
-    enum status status = against->rows(against->user, e->first, e->n_rows, &records, why);
-    if (!status)
-        status = score_records(c, e, records, why);
+    assert(e->first >= c->taken.first && e->first + e->n_rows <= c->taken.first + c->taken.n_rows);
+    size_t n = record_bytes(c), at = (e->first - c->taken.first) * n;
+    const char *first = c->taken.records + at, *second = c->taken.against + at;
+    enum status status = score_records(c, e, (const uint16_t *)(const void *)second, why);
     if (!status && against->check)
         status = against->check(against->user, e->first, e->n_rows, c->scratch.rows, why);
     for (size_t i = 0; i < e->n_rows && !status; i++)
-        keep_against(c, e, i, (const char *)records + i * record_bytes(c));
+        keep_against(c, e, i, memcmp(first + i * n, second + i * n, n) == 0);
     return status;
 }
 
@@ -322,8 +323,21 @@ static double own_bytes(const struct eval_check *c)
                                  .n_rows = c->scratch.max_rows};
     return (double)c->scratch.max_rows * per_row +
            n * (double)kern_record_bytes(c->task.backends[0], &record) +
-           (double)(c->task.plan->n_windows * c->task.plan->n_scored) *
-               (sizeof(struct row) + (c->against ? sizeof(struct against) : 0));
+           (double)(c->task.plan->n_windows * c->task.plan->n_scored) * sizeof(struct row);
+}
+
+/** What the second recording takes: resident pages of a call, what is kept, and its table. */
+static double against_bytes(const struct eval_check *c)
+{
+    const struct eval_row_source *against = c->task.against;
+    if (!against)
+        return 0;
+    size_t n = c->task.plan->n_windows * c->task.plan->n_scored;
+    size_t slab = n < EVAL_SLAB_ROWS ? n : EVAL_SLAB_ROWS;
+    if (against->max_rows && !kern_describe(c->task.backends[0]).own_memory)
+        slab = slab < against->max_rows ? slab : against->max_rows;
+    return against->n_bytes + (double)(slab * record_bytes(c)) +
+           (double)n * (sizeof(struct against) + EVAL_N_PAIR_COLUMNS * sizeof(double));
 }
 
 enum status eval_check_open(struct eval_check **out, const struct eval_check_task *task,
@@ -347,7 +361,7 @@ enum status eval_check_open(struct eval_check **out, const struct eval_check_tas
     c->source.rows = take_rows;
     c->source.check = check_rows;
     c->source.unchanged = unchanged;
-    c->source.n_bytes += own_bytes(c) + (task->against ? task->against->n_bytes : 0);
+    c->source.n_bytes += own_bytes(c) + against_bytes(c);
     c->sink = (struct eval_row_sink){.kind = EVAL_ROWS_HIDDEN,
                                      .user = c,
                                      .write = take_hidden,

@@ -228,7 +228,8 @@ class Against(unittest.TestCase):
     def test_the_same_however_computed(self):
         new, _ = self.noisy(4, 0.02)
         document, result = self.document(new)
-        for words in (("-t", "1", "-b", "1"), ("--isa", "avx2", "-t", "2")):
+        for words in (("-t", "1", "-b", "1"), ("--isa", "avx2", "-t", "2"),
+                      ("--device", "cpu,cpu", "-b", "62")):
             other, printed = self.document(new, *words)
             self.assertEqual(without_run(other), without_run(document))
             self.assertEqual(printed.stdout, result.stdout)
