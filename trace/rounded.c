@@ -73,8 +73,8 @@ static void add_block_errors(struct trace_rounded *r, float *x, size_t width, si
 }
 
 /** What llama.cpp rounds the input of a product with such a weight to. */
-static void add_input_errors(struct trace_rounded *r, const struct kern_weight *w, float *x,
-                             size_t n_rows)
+void trace_rounded_input(struct trace_rounded *r, const struct kern_weight *w, float *x,
+                         size_t n_rows)
 {
     size_t n = n_rows * w->n_cols;
     unsigned block = gguf_type_info(w->type)->block_elems;
@@ -103,7 +103,7 @@ static enum status linear(struct kern_backend *b, const struct kern_linear *op,
     if (status)
         return status;
     memcpy(x, op->x, n * sizeof *x);
-    add_input_errors(r, op->weight, x, op->n_tokens);
+    trace_rounded_input(r, op->weight, x, op->n_tokens);
     changed.x = x;
     changed.same_x = false;
     return r->exact->linear(b, &changed, why);

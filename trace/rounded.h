@@ -34,6 +34,9 @@ struct trace_rounded {
 
 /** From now on the backend rounds. Its memory must be the host's. seed: which errors. */
 void trace_rounded_begin(struct trace_rounded *r, struct kern_backend *backend, uint64_t seed);
+/** Between begin and end: round x[n_rows][n_cols of w], as the input of a product with w. */
+void trace_rounded_input(struct trace_rounded *r, const struct kern_weight *w, float *x,
+                         size_t n_rows);
 /** The backend is exact again; frees the scratch. */
 void trace_rounded_end(struct trace_rounded *r);
 

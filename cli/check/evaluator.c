@@ -17,7 +17,11 @@ static enum status open_files(struct cli_check *c, struct status_why *why)
         status = cli_base_open(&c->recorded, s->recorded, &s->evaluate, why);
     if (!status)
         status = cli_model_open(&c->model, s->model, &s->evaluate, false, why);
-    return status ? status : c->recorded.kind->check(&c->recorded, c->model.model, why);
+    if (!status)
+        status = c->recorded.kind->check(&c->recorded, c->model.model, why);
+    if (!status)
+        status = cli_fits_open(c, why);
+    return status ? status : cli_against_open(c, why);
 }
 
 static enum status lay_windows(struct cli_check *c, struct status_why *why)
@@ -28,7 +32,9 @@ static enum status lay_windows(struct cli_check *c, struct status_why *why)
         status = cli_windows_lay(&c->windows, &plan, why);
     if (!status)
         status = c->recorded.kind->use(&c->recorded, &c->windows.plan, false, why);
-    return status ? status : cli_windows_make_tables(&c->windows, 1, why);
+    if (!status)
+        status = cli_windows_make_tables(&c->windows, c->n_fits, why);
+    return status ? status : cli_against_lay(c, why);
 }
 
 static enum status open(void *self, struct status_why *why)
@@ -50,11 +56,14 @@ static enum status open(void *self, struct status_why *why)
         .stream = &c->windows.stream,
         .recorded = &c->recorded.source,
         .reach = eval_logits_reach(c->recorded.step),
+        .against = c->settings->against ? &c->against.recorded.source : NULL,
     };
     status = eval_check_open(&c->check, &check, why);
     if (status)
         return status;
     c->e.models = eval_check_models(c->check);
+    c->e.models.candidates = c->models + 1;
+    c->e.models.n_candidates = c->n_fits - 1;
     c->e.units = &c->windows.units.units;
     c->windows.units.sink = c->e.models.sink;
     return STATUS_OK;
@@ -69,6 +78,8 @@ static void close(void *self)
     eval_check_result_free(&c->result);
     eval_check_close(c->check);
     cli_windows_close(&c->windows);
+    cli_against_close(c);
+    cli_fits_close(c);
     cli_model_close(&c->model);
     cli_base_close(&c->recorded);
 }
@@ -76,7 +87,10 @@ static void close(void *self)
 static void unit_done(void *self, size_t w)
 {
     struct cli_check *c = self;
-    eval_check_window(c->check, c->windows.tables, w);
+    struct eval_check_tables tables = {c->windows.tables, c->windows.units.n_tables,
+                                       c->settings->against ? &c->against.table : NULL};
+    eval_check_window(c->check, &tables, w);
+    cli_against_window(c, w);
 }
 
 /* The windows of the worst tokens, each up to its token. */
@@ -102,7 +116,18 @@ static enum status summarise(void *self, struct status_why *why)
         base_max((size_t)c->settings->divergence.n_worst, (size_t)c->settings->n_trace);
     enum status status =
         eval_check_summarise(&c->result, c->check, c->windows.tables, n_worst, why);
+    if (!status)
+        status = cli_fits_summarise(c, why);
+    if (!status)
+        status = cli_against_summarise(c, why);
     return status || !c->settings->n_trace ? status : trace_worst(c, why);
+}
+
+static enum status finish(void *self, struct status_why *why)
+{
+    const struct cli_check *c = self;
+    bool wanted = c->settings->markdown && c->result.kld.n_windows;
+    return wanted ? cli_against_print_markdown(c, why) : STATUS_OK;
 }
 
 void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_CHECK_LIMITS])
@@ -131,7 +156,7 @@ static enum status verdict(const void *self, struct status_why *why)
             return status_fail(why, STATUS_EXCEEDED, "%s: %s is %.4e, above %s %g",
                                c->recorded.path, limits[i].what, limits[i].found, limits[i].option,
                                limits[i].limit);
-    return STATUS_OK;
+    return cli_against_verdict(c, why);
 }
 
 static const struct cli_evaluator evaluator = {
@@ -140,6 +165,7 @@ static const struct cli_evaluator evaluator = {
     .open = open,
     .unit_done = unit_done,
     .summarise = summarise,
+    .finish = finish,
     .verdict = verdict,
     .close = close,
 };
@@ -155,13 +181,19 @@ static enum status run_check(const void *settings, const struct cli_args *args,
     enum status status = cli_window_check(&s->windows, why);
     if (!status)
         status = cli_curve_check(&s->divergence.curve, why);
+    if (!status)
+        status = cli_against_check(s, why);
     struct cli_check c = {
         .settings = s,
         .e = {.kind = &evaluator,
               .settings = &s->evaluate,
               .name = "check",
               .model_file = s->model,
-              .inputs = {{"-m", s->model}, {"--kl-divergence-base", s->recorded}},
+              .inputs = {{"-m", s->model},
+                         {"--kl-divergence-base", s->recorded},
+                         {"--against", s->against}},
+              .model_paths = s->others,
+              .model_option = "--or",
               .outputs = {{"--per-token", s->per_token_file, .write = cli_check_write_table}}}};
     return status ? status : cli_evaluate(&c.e, why);
 }
@@ -169,7 +201,8 @@ static enum status run_check(const void *settings, const struct cli_args *args,
 static void defaults(void *settings)
 {
     struct cli_check_settings *s = settings;
-    *s = (struct cli_check_settings){.max_kld = (double)NAN, .max_beyond = (double)NAN};
+    const double none = (double)NAN;
+    *s = (struct cli_check_settings){.max_kld = none, .max_beyond = none, .resolve = none};
     cli_window_defaults(&s->windows);
     cli_evaluate_defaults(&s->evaluate);
     s->evaluate.machine.precision = CLI_PRECISION_EXACT; /* what others are measured by */
@@ -189,6 +222,15 @@ static const struct cli_option options[] = {
      "what the other program recorded, for example llama-perplexity --kl-divergence-base FILE; "
      "it has the tokens, no text is needed",
      AT(recorded), .required = true},
+    {"--against", CLI_TEXT, "FILE",
+     "a second recording of the same windows, from before a change: whether the first one is "
+     "further from exact than this one, by how much and where, over pairs of windows; exit code 1 "
+     "if it is",
+     AT(against)},
+    {"--or", CLI_EACH, "FILE",
+     "another model that may have been recorded: tells which of them the recording fits best; may "
+     "be given several times",
+     AT(others)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {.type = CLI_GROUP,
@@ -202,9 +244,19 @@ static const struct cli_option options[] = {
      "the same for the part of the divergence that the file's 16 bits do not explain",
      AT(max_beyond)},
 
+    {"--resolve", CLI_NUMBER, "X",
+     "with --against: a difference of X nats is to be found; tells how many windows that takes, "
+     "and calls two recordings equal on so many only (else exit code 2); differences below X / 2 "
+     "do not count",
+     AT(resolve)},
+
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
+    {"--markdown", CLI_ON, NULL,
+     "with --against: print the answer and a table for a pull request, before and after, and "
+     "nothing else",
+     AT(markdown)},
     {.type = CLI_GROUP, .group = cli_per_token_options, .offset = AT(per_token_file)},
     {.type = CLI_GROUP, .group = cli_divergence_options, .offset = AT(divergence)},
     {"--trace-worst", CLI_COUNT, "N",
@@ -224,7 +276,7 @@ const struct cli_command cli_command_check = {
         "FILE is what llama-perplexity (or any other program) recorded of this very model.\n"
         "Prints how far its probabilities are from the exact ones, and how much of that comes "
         "from\n"
-        "the file's 16 bits.",
+        "the file's 16 bits. With --against it says which of two recordings is further from exact.",
     .options = options,
     .settings_bytes = sizeof(struct cli_check_settings),
     .defaults = defaults,

@@ -54,15 +54,9 @@ static void add_limits(struct base_json *json, cJSON *parent, const struct cli_c
     base_json_flag(json, parent, "within_limits", within);
 }
 
-static void add_figures(struct base_json *json, const struct cli_check *c)
+void cli_check_add_figures(struct base_json *json, cJSON *o, const struct eval_check_result *r)
 {
-    const struct eval_check_result *r = &c->result;
     const struct eval_kld_figures *f = &r->kld.figures;
-    cJSON *o = base_json_object(json, json->root, "result");
-    base_json_flag(json, o, "complete", r->kld.complete);
-    base_json_uint(json, o, "n_windows", r->kld.n_windows);
-    base_json_uint(json, o, "n_tokens", r->kld.n_tokens);
-    add_limits(json, o, c);
     cJSON *kld = cli_json_distribution(json, o, "kld", f->kld, r->kld.kld_quantiles);
     cli_json_estimate(json, kld, "file", r->floor);
     base_json_real(json, kld, "file_max", r->floor_max);
@@ -75,6 +69,7 @@ static void add_figures(struct base_json *json, const struct cli_check *c)
     base_json_real(json, nll, "max", r->nll.max);
     base_json_real(json, nll, "file_rms", r->floor_nll.rms);
     base_json_real(json, nll, "file_max", r->floor_nll.max);
+    cli_json_estimate(json, nll, "beyond", r->nll_beyond);
     cli_json_estimate(json, o, "ppl", f->base_ppl);
     cli_json_estimate(json, o, "mean_nll", f->base_nll);
     cli_json_estimate(json, o, "recorded_ppl", f->ppl);
@@ -82,6 +77,17 @@ static void add_figures(struct base_json *json, const struct cli_check *c)
     cli_json_estimate(json, o, "rms_dp", f->rms_dp);
     cli_json_estimate(json, o, "same_top", f->same_top);
     cli_json_add_nonfinite(json, o, &r->kld.nonfinite);
+}
+
+static void add_figures(struct base_json *json, const struct cli_check *c)
+{
+    const struct eval_check_result *r = &c->result;
+    cJSON *o = base_json_object(json, json->root, "result");
+    base_json_flag(json, o, "complete", r->kld.complete);
+    base_json_uint(json, o, "n_windows", r->kld.n_windows);
+    base_json_uint(json, o, "n_tokens", r->kld.n_tokens);
+    add_limits(json, o, c);
+    cli_check_add_figures(json, o, r);
 }
 
 static void add_worst(struct base_json *json, const struct cli_check *c)
@@ -109,8 +115,21 @@ static void add_settings(struct base_json *json, const struct cli_check *c, bool
     if (limits) {
         base_json_real(json, o, "max_kld", s->max_kld);
         base_json_real(json, o, "max_beyond", s->max_beyond);
+        if (s->against)
+            base_json_real(json, o, "resolve", s->resolve);
     }
     cli_json_add_computation(json, o, &c->e);
+}
+
+/* What else a journal's windows have scores of. */
+static void add_further(struct base_json *json, const struct cli_check *c)
+{
+    if (c->settings->against)
+        base_json_text(json, json->root, "against", c->against.recorded.id);
+    cJSON *others = c->n_fits > 1 ? base_json_list(json, json->root, "others") : NULL;
+    for (size_t i = 1; i < c->n_fits; i++)
+        cli_json_add_model(json, base_json_object(json, others, NULL), "model", c->fits[i].model,
+                           false);
 }
 
 static void describe(const void *self, struct base_json *json, bool for_journal)
@@ -118,6 +137,8 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
     const struct cli_check *c = self;
     cli_json_add_model(json, json->root, "model", &c->model, !for_journal);
     cli_base_add_json(json, json->root, &c->recorded, !for_journal);
+    if (for_journal)
+        add_further(json, c);
     add_settings(json, c, !for_journal);
     cli_json_add_text(json, &c->windows, model_tokenizer(c->model.model));
 }
@@ -130,12 +151,19 @@ static void add_result(const void *self, struct base_json *json)
         cli_json_add_curve(json, json->root, &c->windows.plan, c->result.kld.positions);
     if (c->result.kld.n_worst)
         add_worst(json, c);
+    cli_fits_add_json(json, c);
+    cli_against_add_json(json, c);
 }
 
 static void add_files(const void *self, struct base_json *json, cJSON *run)
 {
     const struct cli_check *c = self;
     base_json_text(json, run, "base_file", c->recorded.path);
+    if (c->settings->against)
+        base_json_text(json, run, "against_file", c->settings->against);
+    cJSON *others = c->n_fits > 1 ? base_json_list(json, run, "or_files") : NULL;
+    for (size_t i = 1; i < c->n_fits; i++)
+        base_json_text(json, others, NULL, c->fits[i].model->path);
 }
 
 const struct cli_members cli_check_members = {"assay-check", add_result, describe, NULL, add_files};

@@ -115,35 +115,48 @@ static bool is_of_another(const struct cli_check *c)
 static void print_hint(const struct cli_check *c)
 {
     const struct eval_kld_figures *f = &c->result.kld.figures;
-    if (is_of_another(c))
+    if (c->n_fits == 1 && is_of_another(c)) /* else the fits tell */
         cli_say(
             "assay: note: %.1e nats beyond the file's share are more than arithmetic makes: was "
             "%s recorded from another model, or another quantisation of this one, or with a "
-            "key/value cache of 4 bits? Its perplexity is %.4f, this model's %.4f\n",
+            "key/value cache of 4 bits? Its perplexity is %.4f, this model's %.4f; --or MODEL "
+            "tells "
+            "which of several models it fits best\n",
             c->result.beyond, c->recorded.path, f->ppl.value, f->base_ppl.value);
+}
+
+/* What is told without --markdown. */
+static void print_all(const struct cli_check *c)
+{
+    const struct eval_kld_result *r = &c->result.kld;
+    print_divergence(&c->result);
+    print_nll(&c->result);
+    if (c->settings->divergence.curve.wanted)
+        cli_curve_print(&c->settings->divergence.curve, &c->windows.plan, &c->windows.tables[1],
+                        true);
+    if (r->n_worst)
+        print_worst(c);
+    for (size_t i = 0; c->traces && i < r->n_worst; i++)
+        if (c->traces[i].n)
+            cli_worst_print(&c->traces[i], &c->windows);
+    cli_fits_print(c);
+    cli_against_print(c);
+    print_limits(c);
 }
 
 static void print_end(void *self)
 {
     const struct cli_check *c = self;
     const struct eval_kld_result *r = &c->result.kld;
-    printf("%s: %zu token%s scored in %zu of %zu window%s\n",
-           r->complete ? "Checked" : "Incomplete", r->n_tokens, status_plural(r->n_tokens),
-           r->n_windows, c->windows.plan.n_windows, status_plural(c->windows.plan.n_windows));
-    if (r->n_windows) {
-        print_divergence(&c->result);
-        print_nll(&c->result);
-        if (c->settings->divergence.curve.wanted)
-            cli_curve_print(&c->settings->divergence.curve, &c->windows.plan, &c->windows.tables[1],
-                            true);
-        if (r->n_worst)
-            print_worst(c);
-        for (size_t i = 0; c->traces && i < r->n_worst; i++)
-            if (c->traces[i].n)
-                cli_worst_print(&c->traces[i], &c->windows);
-    }
-    if (r->n_windows)
-        print_limits(c);
+    char sentence[CLI_AGAINST_BYTES];
+    if (c->settings->against && r->n_windows)
+        printf("%s\n\n", cli_against_sentence(sentence, c));
+    if (!c->settings->markdown || !r->complete)
+        printf("%s: %zu token%s scored in %zu of %zu window%s\n",
+               r->complete ? "Checked" : "Incomplete", r->n_tokens, status_plural(r->n_tokens),
+               r->n_windows, c->windows.plan.n_windows, status_plural(c->windows.plan.n_windows));
+    if (r->n_windows && !c->settings->markdown)
+        print_all(c);
     cli_flush();
     if (r->n_windows)
         print_hint(c);

@@ -93,6 +93,11 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
+    {"--new-type", CLI_ON, NULL,
+     "print the table that is asked of a new quantisation type, in Markdown, and nothing else: "
+     "size, perplexity and its ratio to the base's, divergence with quantiles, a row for each "
+     "model",
+     AT(new_type)},
     {.type = CLI_GROUP,
      .group = cli_per_token_options,
      .offset = AT(per_token_file),

@@ -363,7 +363,8 @@ static enum status write_per_token(const void *self, struct base_file *file, str
 static enum status finish(void *self, struct status_why *why)
 {
     const struct cli_kld *k = self;
-    return k->n_candidates > 1 && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
+    bool wanted = k->n_candidates > 1 || k->settings->new_type;
+    return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
 
 static const struct cli_evaluator evaluator = {

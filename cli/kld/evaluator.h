@@ -19,6 +19,7 @@ struct cli_kld_settings {
     bool as_peer;
     int64_t unused_chunks; /* the --chunks that is therefore not used; -1: not given */
     /* output */
+    bool new_type; /* the table that is asked of a new quantisation type, and nothing else */
     const char *per_token_file;
     struct cli_divergence_settings divergence;
     struct cli_evaluate_settings evaluate;
@@ -59,7 +60,7 @@ struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i);
 double cli_kld_rounding(const struct cli_kld *k, size_t i);
 
 /**
- * Print what assay table prints of the result's document (json.c).
+ * Print what assay table prints of the result's document, or the table of --new-type (json.c).
  * Fails: STATUS_MEMORY.
  */
 enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why);

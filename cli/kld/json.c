@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/text/printable.h"
 #include "cli/kld/evaluator.h"
 #include "cli/output/documents.h"
 #include "cli/output/json_parts.h"
@@ -167,6 +168,7 @@ static void add_result(const void *self, struct base_json *json)
 
 enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
 {
+    char base[BASE_PATH_BYTES];
     struct base_json json;
     doc_json_begin(&json, cli_kld_members.schema);
     cli_base_add_json(&json, json.root, &k->base, true);
@@ -174,13 +176,17 @@ enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
     for (size_t i = 0; i < k->n_candidates; i++)
         add_figures(&json, candidates, k, i);
     struct doc_document document = {.file = "the result", .root = json.root, .kind = DOC_KLD};
-    struct doc_scoreboard table = {0};
+    struct doc_scoreboard table = {.new_type = k->settings->new_type};
     enum status status = json.failed ? status_fail(why, STATUS_MEMORY, "no memory for a table")
                                      : doc_scoreboard_add(&table, &document, why);
-    if (!status) {
+    if (!status && !table.new_type)
         putchar('\n');
+    if (!status)
         status = cli_scoreboard_print(&table, false, false, why);
-    }
+    if (!status && table.new_type)
+        printf("\n%zu tokens in %zu windows of %zu; ± is one standard error; base: %s\n",
+               k->results[0].n_tokens, k->results[0].n_windows, k->windows.plan.window,
+               base_printable_text(base, sizeof base, base_file_name(k->base.path)));
     cli_flush();
     doc_scoreboard_free(&table);
     base_json_free(&json);

@@ -70,7 +70,7 @@ static void print_row(const struct eval_kld_tally *tally, size_t w)
 static void print_window(void *self, size_t w)
 {
     struct cli_kld *k = self;
-    if (k->n_candidates > 1)
+    if (k->n_candidates > 1 || k->settings->new_type)
         return;
     struct eval_kld_tables tables = cli_kld_tables(k, 0);
     if (k->tally.n_windows == 0)
@@ -265,8 +265,12 @@ static void print_candidate(const struct cli_kld *k, size_t i)
 static void print_end(void *self)
 {
     const struct cli_kld *k = self;
-    for (size_t i = 0; i < k->n_candidates; i++)
+    for (size_t i = 0; i < k->n_candidates && !k->settings->new_type; i++)
         print_candidate(k, i);
+    const struct eval_kld_result *r = &k->results[0];
+    if (k->settings->new_type && !r->complete)
+        printf("Incomplete: %zu of %zu window%s\n\n", r->n_windows, k->windows.plan.n_windows,
+               status_plural(k->windows.plan.n_windows));
     cli_stop_print(&k->windows);
     cli_flush();
     size_t n_tokens = k->e.stats.n_inputs;

@@ -1,22 +1,13 @@
 /* A scoreboard as Markdown or CSV. Cells are made first, so that turning it is a loop swapped. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/text/printable.h"
+#include "cli/output/grid.h"
 #include "cli/results/results.h"
 
 static const double gibibyte = 1073741824.0;
-
-enum { CELL_BYTES = 160 };
-
-/* Texts in rows; the first row and, turned, the first column are heads. */
-struct grid {
-    char (*cells)[CELL_BYTES]; /* [n_rows][n_columns] */
-    size_t n_rows, n_columns;
-};
 
 /* What is told of each run: something about its model, a metric, or a metric's error. */
 struct field {
@@ -42,11 +33,6 @@ struct board {
     size_t n_fields;
 };
 
-static char *cell_at(const struct grid *g, size_t row, size_t column)
-{
-    return g->cells[row * g->n_columns + column];
-}
-
 /* A number with n decimals, unless so large that they would mean nothing. */
 static void put_number(char *text, size_t capacity, double x, int n)
 {
@@ -65,13 +51,13 @@ static void put_value(char *cell, const struct board *b, size_t metric,
     put_number(value, sizeof value, m->scale * v->value, m->n_decimals);
     put_number(error, sizeof error, m->scale * v->error, m->n_decimals);
     if (!v->known)
-        snprintf(cell, CELL_BYTES, "%s", b->csv ? "" : "-");
+        snprintf(cell, CLI_CELL_BYTES, "%s", b->csv ? "" : "-");
     else if (b->csv)
-        snprintf(cell, CELL_BYTES, "%.17g", m->scale * v->value);
+        snprintf(cell, CLI_CELL_BYTES, "%.17g", m->scale * v->value);
     else if (m->error)
-        snprintf(cell, CELL_BYTES, "%s ± %s", value, error);
+        snprintf(cell, CLI_CELL_BYTES, "%s ± %s", value, error);
     else
-        snprintf(cell, CELL_BYTES, "%s", value);
+        snprintf(cell, CLI_CELL_BYTES, "%s", value);
 }
 
 /* Names come from files that come from anywhere. What begins like a formula gets an apostrophe in
@@ -80,7 +66,7 @@ static void put_word(char *cell, bool csv, const char *word)
 {
     bool formula = csv && *word && strchr("=+-@", *word) && strcmp(word, "-") != 0;
     *cell = '\'';
-    base_printable_text(cell + formula, CELL_BYTES - (size_t)formula, word);
+    base_printable_text(cell + formula, CLI_CELL_BYTES - (size_t)formula, word);
 }
 
 static void put_about(char *cell, const struct board *b, size_t i,
@@ -90,9 +76,9 @@ static void put_about(char *cell, const struct board *b, size_t i,
                                         run->task};
     double number = i == N_WORDS ? run->n_bytes / gibibyte : run->bits_per_weight;
     if (i >= N_WORDS && b->csv)
-        snprintf(cell, CELL_BYTES, "%.17g", number);
+        snprintf(cell, CLI_CELL_BYTES, "%.17g", number);
     else if (i >= N_WORDS)
-        put_number(cell, CELL_BYTES, number, 4);
+        put_number(cell, CLI_CELL_BYTES, number, 4);
     else
         put_word(cell, b->csv, words[i]);
 }
@@ -109,7 +95,8 @@ static void choose_fields(struct board *b)
     size_t n;
     b->metrics = doc_scoreboard_metrics(&n, b->table);
     for (size_t i = 0; i < n; i++) {
-        if (!b->metrics[i].on_board && !b->by_metric)
+        const struct doc_metric *m = &b->metrics[i];
+        if (!b->by_metric && !(b->table->new_type ? m->of_new_type : m->on_board))
             continue;
         b->fields[b->n_fields++] = (struct field){VALUE, i};
         if (b->csv && b->metrics[i].error)
@@ -121,7 +108,7 @@ static void put_head(char *cell, const struct board *b, struct field f)
 {
     const char *label = f.kind == ABOUT ? about[f.index].label : b->metrics[f.index].label;
     const char *key = f.kind == ABOUT ? about[f.index].key : b->metrics[f.index].key;
-    snprintf(cell, CELL_BYTES, "%s%s", b->csv ? key : label, f.kind == ERROR ? "_error" : "");
+    snprintf(cell, CLI_CELL_BYTES, "%s%s", b->csv ? key : label, f.kind == ERROR ? "_error" : "");
 }
 
 static void put_field(char *cell, const struct board *b, struct field f,
@@ -133,95 +120,22 @@ static void put_field(char *cell, const struct board *b, struct field f,
     else if (f.kind == VALUE)
         put_value(cell, b, f.index, v);
     else if (v->known)
-        snprintf(cell, CELL_BYTES, "%.17g", b->metrics[f.index].scale * v->error);
+        snprintf(cell, CLI_CELL_BYTES, "%.17g", b->metrics[f.index].scale * v->error);
 }
 
-static enum status make_grid(struct grid *g, const struct board *b, struct status_why *why)
+static enum status make_grid(struct cli_grid *g, const struct board *b, struct status_why *why)
 {
     size_t n_fields = b->n_fields, n_runs = b->table->n;
-    g->n_rows = b->by_metric ? n_fields : 1 + n_runs;
-    g->n_columns = b->by_metric ? 1 + n_runs : n_fields;
-    if (base_array_new(g->cells, g->n_rows * g->n_columns, "cells of a table", why))
+    if (cli_grid_make(g, b->by_metric ? n_fields : 1 + n_runs, b->by_metric ? 1 + n_runs : n_fields,
+                      why))
         return STATUS_MEMORY;
     for (size_t i = 0; i < n_fields; i++) {
-        put_head(cell_at(g, b->by_metric ? i : 0, b->by_metric ? 0 : i), b, b->fields[i]);
+        put_head(cli_grid_cell(g, b->by_metric ? i : 0, b->by_metric ? 0 : i), b, b->fields[i]);
         for (size_t run = 1; run <= n_runs; run++)
-            put_field(b->by_metric ? cell_at(g, i, run) : cell_at(g, run, i), b, b->fields[i],
-                      &b->table->runs[run - 1]);
+            put_field(b->by_metric ? cli_grid_cell(g, i, run) : cli_grid_cell(g, run, i), b,
+                      b->fields[i], &b->table->runs[run - 1]);
     }
     return STATUS_OK;
-}
-
-/* A field of RFC 4180: in quotes where it has to be. */
-static void print_csv_cell(const char *text)
-{
-    if (!strpbrk(text, ",;\"")) {
-        fputs(text, stdout);
-        return;
-    }
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"')
-            putchar('"');
-        putchar(*text);
-    }
-    putchar('"');
-}
-
-static void print_csv(const struct grid *g)
-{
-    for (size_t row = 0; row < g->n_rows; row++)
-        for (size_t column = 0; column < g->n_columns; column++) {
-            print_csv_cell(cell_at(g, row, column));
-            putchar(column + 1 < g->n_columns ? ',' : '\n');
-        }
-}
-
-/* Characters that a cell takes in Markdown: a bar needs a backslash. */
-static size_t width_of(const char *text)
-{
-    size_t n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80 ? 1 + (*text == '|') : 0;
-    return n;
-}
-
-static void print_markdown_cell(const char *text, size_t width, bool left)
-{
-    size_t blanks = width - width_of(text);
-    printf("| %*s", left ? 0 : (int)blanks, "");
-    for (; *text; text++)
-        printf(*text == '|' ? "\\%c" : "%c", *text);
-    printf("%*s ", left ? (int)blanks : 0, "");
-}
-
-/* Heads and words stand left, numbers right. */
-static void print_markdown(const struct grid *g, size_t n_left)
-{
-    size_t *widths = calloc(g->n_columns, sizeof *widths);
-    for (size_t column = 0; widths && column < g->n_columns; column++) {
-        widths[column] = 4;
-        for (size_t row = 0; row < g->n_rows; row++) {
-            size_t width = width_of(cell_at(g, row, column));
-            widths[column] = width > widths[column] ? width : widths[column];
-        }
-    }
-    for (size_t row = 0; row < g->n_rows; row++) {
-        for (size_t column = 0; column < g->n_columns; column++)
-            print_markdown_cell(cell_at(g, row, column),
-                                widths ? widths[column] : width_of(cell_at(g, row, column)),
-                                column < n_left);
-        puts("|");
-        for (size_t column = 0; row == 0 && column < g->n_columns; column++) {
-            fputs("| ", stdout);
-            for (size_t i = 1; i < (widths ? widths[column] : 4); i++)
-                putchar('-');
-            fputs(column < n_left ? "- " : ": ", stdout);
-        }
-        if (row == 0)
-            puts("|");
-    }
-    free(widths);
 }
 
 enum status cli_scoreboard_print(struct doc_scoreboard *table, bool csv, bool by_metric,
@@ -232,12 +146,12 @@ enum status cli_scoreboard_print(struct doc_scoreboard *table, bool csv, bool by
     for (size_t i = 1; i < table->n; i++)
         board.named |= strcmp(table->runs[i].name, table->runs[0].name) != 0;
     choose_fields(&board);
-    struct grid grid = {0};
+    struct cli_grid grid = {0};
     enum status status = make_grid(&grid, &board, why);
     if (!status && csv)
-        print_csv(&grid);
+        cli_grid_print_csv(&grid);
     else if (!status)
-        print_markdown(&grid, by_metric ? 1 : board.n_words);
-    free(grid.cells);
+        cli_grid_print_markdown(&grid, by_metric ? 1 : board.n_words);
+    cli_grid_free(&grid);
     return status;
 }

@@ -8,9 +8,9 @@
 #include "base/array.h"
 #include "base/text/printable.h"
 
-#define KLD_QUANTILE(label, key)                                                                   \
+#define KLD_QUANTILE(label, key, of_new_type)                                                      \
     {                                                                                              \
-        label, "kld_" key, "kld." key, NULL, 1, 6, false                                           \
+        label, "kld_" key, "kld." key, NULL, 1, 6, false, of_new_type                              \
     }
 #define DP_QUANTILE(label, key)                                                                    \
     {                                                                                              \
@@ -20,24 +20,24 @@
 enum { MAX_TYPE_NAME = 63 };
 
 static const struct doc_metric metrics[DOC_N_METRICS] = {
-    [DOC_METRIC_PPL] = {"PPL", "ppl", "ppl.value", "ppl.value_error", 1, 6, true},
+    [DOC_METRIC_PPL] = {"PPL", "ppl", "ppl.value", "ppl.value_error", 1, 6, true, true},
     {"PPL(base)", "ppl_base", "ppl.base", "ppl.base_error", 1, 6, false},
     {"ΔPPL", "delta_ppl", "ppl.difference", "ppl.difference_error", 1, 6, true},
-    {"PPL ratio", "ppl_ratio", "ppl.ratio", "ppl.ratio_error", 1, 6, false},
+    {"PPL ratio", "ppl_ratio", "ppl.ratio", "ppl.ratio_error", 1, 6, false, true},
     {"ln(PPL ratio)", "ln_ppl_ratio", "ppl.ln_ratio", "ppl.ln_ratio_error", 1, 6, false},
     {"PPL correlation %", "ppl_correlation_percent", "ppl.correlation", NULL, 100, 2, false},
-    [DOC_METRIC_KLD] = {"KLD", "kld", "kld.mean", "kld.mean_error", 1, 6, true},
-    KLD_QUANTILE("Maximum KLD", "max"),
-    {"KLD 99.9 %", "kld_p99_9", "kld.p99_9", NULL, 1, 6, true},
-    KLD_QUANTILE("KLD 99.0 %", "p99"),
-    KLD_QUANTILE("KLD 95.0 %", "p95"),
-    KLD_QUANTILE("KLD 90.0 %", "p90"),
-    KLD_QUANTILE("Median KLD", "median"),
-    KLD_QUANTILE("KLD 10.0 %", "p10"),
-    KLD_QUANTILE("KLD 5.0 %", "p5"),
-    KLD_QUANTILE("KLD 1.0 %", "p1"),
-    KLD_QUANTILE("KLD 0.1 %", "p0_1"),
-    KLD_QUANTILE("Minimum KLD", "min"),
+    [DOC_METRIC_KLD] = {"KLD", "kld", "kld.mean", "kld.mean_error", 1, 6, true, true},
+    KLD_QUANTILE("Maximum KLD", "max", true),
+    {"KLD 99.9 %", "kld_p99_9", "kld.p99_9", NULL, 1, 6, true, true},
+    KLD_QUANTILE("KLD 99.0 %", "p99", true),
+    KLD_QUANTILE("KLD 95.0 %", "p95", false),
+    KLD_QUANTILE("KLD 90.0 %", "p90", false),
+    KLD_QUANTILE("Median KLD", "median", true),
+    KLD_QUANTILE("KLD 10.0 %", "p10", false),
+    KLD_QUANTILE("KLD 5.0 %", "p5", false),
+    KLD_QUANTILE("KLD 1.0 %", "p1", false),
+    KLD_QUANTILE("KLD 0.1 %", "p0_1", false),
+    KLD_QUANTILE("Minimum KLD", "min", false),
     {"Mean Δp %", "mean_dp_percent", "dp.mean", "dp.mean_error", 100, 3, true},
     DP_QUANTILE("Maximum Δp %", "max"),
     DP_QUANTILE("99.9% Δp %", "p99_9"),
@@ -52,8 +52,8 @@ static const struct doc_metric metrics[DOC_N_METRICS] = {
     DP_QUANTILE("1.0% Δp %", "p1"),
     DP_QUANTILE("0.1% Δp %", "p0_1"),
     DP_QUANTILE("Minimum Δp %", "min"),
-    {"RMS Δp %", "rms_dp_percent", "dp.rms", "dp.rms_error", 100, 3, true},
-    {"Same top p %", "same_top_percent", "same_top", "same_top_error", 100, 3, true},
+    {"RMS Δp %", "rms_dp_percent", "dp.rms", "dp.rms_error", 100, 3, true, true},
+    {"Same top p %", "same_top_percent", "same_top", "same_top_error", 100, 3, true, true},
 };
 
 static const struct doc_metric task_metrics[] = {

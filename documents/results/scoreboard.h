@@ -12,7 +12,8 @@ struct doc_metric {
     const char *error; /* path of its standard error, or NULL */
     double scale;      /* what is shown is the value times this: 100 for percentages */
     int n_decimals;
-    bool on_board; /* a column of the scoreboard */
+    bool on_board;    /* a column of the scoreboard */
+    bool of_new_type; /* a column of what is asked of a new quantisation type */
 };
 enum { DOC_N_METRICS = 34, DOC_METRIC_PPL = 0, DOC_METRIC_KLD = 6 };
 
@@ -38,6 +39,7 @@ struct doc_scoreboard {
     struct doc_scoreboard_run *runs;
     size_t n, capacity;
     bool of_tasks; /* of choice tasks, which share no metric with the others */
+    bool new_type; /* shown with the columns that are asked of a new quantisation type */
 };
 
 /** What is told of the runs of a scoreboard; n: how many, at most DOC_N_METRICS. */

@@ -21,6 +21,12 @@ struct row {
     struct eval_check_floor floor;
 };
 
+/** What is kept of a row of the second recording. */
+struct against {
+    double same; /* 1: its record has the bits of the first one's */
+    double columns[EVAL_N_PAIR_COLUMNS];
+};
+
 /** Room for some rows, recorded and scored. */
 struct scratch {
     size_t max_rows;
@@ -36,7 +42,12 @@ struct eval_check {
     struct eval_check_task task;
     struct eval_row_source source;
     struct eval_row_sink sink;
-    struct row *rows; /* of the plan */
+    struct row *rows;        /* of the plan */
+    struct against *against; /* of the plan; NULL: there is no second recording */
+    struct {                 /* of both recordings, last */
+        const char *records, *against;
+        size_t first, n_rows;
+    } taken;
     struct scratch scratch;
 };
 
@@ -58,15 +69,30 @@ static size_t hidden_bytes(const struct eval_check *c)
 static void expect(void *user, size_t first, size_t n_rows)
 {
     const struct eval_check *c = user;
-    if (c->task.recorded->expect)
-        c->task.recorded->expect(c->task.recorded->user, first, n_rows);
+    const struct eval_row_source *sources[] = {c->task.recorded, c->task.against};
+    for (size_t i = 0; i < 2; i++)
+        if (sources[i] && sources[i]->expect)
+            sources[i]->expect(sources[i]->user, first, n_rows);
 }
 
+/**
+ * The rows of both recordings: the sink gets the exact ones of the same range next, in the same
+ * turn, while other backends may call `expect`.
+ */
 static enum status take_rows(void *user, size_t first, size_t n_rows, const void **rows,
                              struct status_why *why)
 {
-    const struct eval_check *c = user;
-    return c->task.recorded->rows(c->task.recorded->user, first, n_rows, rows, why);
+    struct eval_check *c = user;
+    const struct eval_row_source *recorded = c->task.recorded, *against = c->task.against;
+    const void *others = NULL;
+    enum status status = recorded->rows(recorded->user, first, n_rows, rows, why);
+    if (!status && against)
+        status = against->rows(against->user, first, n_rows, &others, why);
+    c->taken.records = status ? NULL : *rows;
+    c->taken.against = others;
+    c->taken.first = first;
+    c->taken.n_rows = n_rows;
+    return status;
 }
 
 /** The scores of the records show what the tables do not keep: the sum of the probabilities. */
@@ -83,8 +109,13 @@ static enum status check_rows(void *user, size_t first, size_t n_rows,
 
 static enum status unchanged(void *user, struct status_why *why)
 {
-    const struct eval_row_source *recorded = ((const struct eval_check *)user)->task.recorded;
-    return recorded->unchanged ? recorded->unchanged(recorded->user, why) : STATUS_OK;
+    const struct eval_check *c = user;
+    const struct eval_row_source *sources[] = {c->task.recorded, c->task.against};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < 2 && !status; i++)
+        if (sources[i] && sources[i]->unchanged)
+            status = sources[i]->unchanged(sources[i]->user, why);
+    return status;
 }
 
 /** The room for hidden rows on one of the backends. */
@@ -96,38 +127,42 @@ static float *hidden_on(const struct eval_check *c, const struct kern_backend *b
     return c->scratch.hidden[i];
 }
 
-/** Record hidden rows on a backend, and compare them with what was recorded. */
-static enum status score_own(struct eval_check *c, struct kern_backend *backend,
-                             const float *hidden, size_t first, size_t n_rows,
-                             struct status_why *why)
+/** Exact rows on a backend, some of the plan's. */
+struct exact {
+    struct kern_backend *backend;
+    const float *hidden;
+    size_t first, n_rows;
+};
+
+static void set_targets(struct eval_check *c, const struct exact *e)
+{
+    const struct eval_plan *plan = c->task.plan;
+    for (size_t i = 0; i < e->n_rows; i++) {
+        size_t w = (e->first + i) / plan->n_scored, p = (e->first + i) % plan->n_scored;
+        size_t target = eval_plan_target(plan, w, plan->first_scored + p);
+        c->scratch.targets[i] = (struct kern_target){(uint32_t)i, c->task.stream->ids[target]};
+    }
+}
+
+/** Compare exact rows with records of them: the record's scores lie first. */
+static enum status score_records(struct eval_check *c, const struct exact *e,
+                                 const uint16_t *records, struct status_why *why)
 {
     struct scratch *s = &c->scratch;
-    const struct eval_plan *plan = c->task.plan;
-    for (size_t i = 0; i < n_rows; i++) {
-        size_t w = (first + i) / plan->n_scored, p = (first + i) % plan->n_scored;
-        size_t target = eval_plan_target(plan, w, plan->first_scored + p);
-        s->targets[i] = (struct kern_target){(uint32_t)i, c->task.stream->ids[target]};
-    }
-    struct kern_recorded recorded = {s->records, kern_record_codes(n_vocab(c)), -(double)INFINITY};
+    struct kern_recorded recorded = {records, kern_record_codes(n_vocab(c)), -(double)INFINITY};
     struct kern_head heads[2] = {{.recorded = &recorded}, model_kern_head(c->task.model)};
-    heads[1].hidden = hidden;
-    struct kern_record record = {.head = heads[1],
-                                 .n_rows = n_rows,
-                                 .records = s->records,
-                                 .stride = recorded.stride,
-                                 .reach = (float)c->task.reach};
+    heads[1].hidden = e->hidden;
     struct kern_score score = {
         .n_heads = 2,
         .heads = heads,
-        .n_rows = n_rows,
-        .n_targets = n_rows,
+        .n_rows = e->n_rows,
+        .n_targets = e->n_rows,
         .targets = s->targets,
         .rows = s->rows,
         .target_scores = s->target_scores,
         .pairs = s->pairs,
     };
-    enum status status = kern_record(backend, &record, why);
-    return status ? status : kern_score(backend, &score, why);
+    return kern_score(e->backend, &score, why);
 }
 
 /** KL(q || p / sum p) from KL(q || p) and ln sum p, without what rounding leaves below 0. */
@@ -137,32 +172,92 @@ static double renormalised(double reverse_kl, double log_sum)
     return kl < 0 && kl >= -rounding ? 0 : kl;
 }
 
+/** Record exact rows, and compare them with what was recorded. */
+static enum status score_own(struct eval_check *c, const struct exact *e, struct status_why *why)
+{
+    const struct scratch *s = &c->scratch;
+    struct kern_record record = {.head = model_kern_head(c->task.model),
+                                 .n_rows = e->n_rows,
+                                 .records = s->records,
+                                 .stride = kern_record_codes(n_vocab(c)),
+                                 .reach = (float)c->task.reach};
+    record.head.hidden = e->hidden;
+    enum status status = kern_record(e->backend, &record, why);
+    if (!status)
+        status = score_records(c, e, s->records, why);
+    for (size_t i = 0; i < e->n_rows && !status; i++) {
+        struct row *row = &c->rows[e->first + i];
+        size_t exact = e->n_rows + i;
+        row->top = -s->rows[exact].log_sum;
+        row->floor.kld =
+            renormalised(s->pairs[exact].reverse_kl, s->rows[i].max_logit + s->rows[i].log_sum);
+        row->floor.nll = s->target_scores[exact].log_prob - s->target_scores[i].log_prob;
+    }
+    return status;
+}
+
+/** Keep of row `first + i` what a table of pairs has of it. same: as the first recording has it. */
+static void keep_against(struct eval_check *c, const struct exact *e, size_t i, bool same)
+{
+    const struct scratch *s = &c->scratch;
+    const struct kern_row_score *rows = &s->rows[i], *exact = &s->rows[e->n_rows + i];
+    const struct kern_pair_score *pair = &s->pairs[e->n_rows + i];
+    struct against *a = &c->against[e->first + i];
+    double log_sum = rows->max_logit + rows->log_sum;
+    a->same = same;
+    a->columns[EVAL_LOG_PROB] = s->target_scores[i].log_prob;
+    a->columns[EVAL_RANK] = s->target_scores[i].rank;
+    a->columns[EVAL_ENTROPY] = rows->entropy;
+    a->columns[EVAL_KL] = renormalised(pair->reverse_kl, log_sum);
+    a->columns[EVAL_REVERSE_KL] = renormalised(pair->kl * exp(-log_sum), -log_sum);
+    a->columns[EVAL_JS] = 0;
+    a->columns[EVAL_SAME_TOP] = rows->argmax == exact->argmax;
+    a->columns[EVAL_COMMON_5] = pair->common_top[1];
+    a->columns[EVAL_COMMON_10] = pair->common_top[2];
+    a->columns[EVAL_BASE_TOP] = -exact->log_sum;
+}
+
+/** The same rows of the second recording. */
+static enum status score_against(struct eval_check *c, const struct exact *e,
+                                 struct status_why *why)
+{
+    const struct eval_row_source *against = c->task.against;
+    assert(e->first >= c->taken.first && e->first + e->n_rows <= c->taken.first + c->taken.n_rows);
+    size_t n = record_bytes(c), at = (e->first - c->taken.first) * n;
+    const char *first = c->taken.records + at, *second = c->taken.against + at;
+    enum status status = score_records(c, e, (const uint16_t *)(const void *)second, why);
+    if (!status && against->check)
+        status = against->check(against->user, e->first, e->n_rows, c->scratch.rows, why);
+    for (size_t i = 0; i < e->n_rows && !status; i++)
+        keep_against(c, e, i, memcmp(first + i * n, second + i * n, n) == 0);
+    return status;
+}
+
 static enum status take_hidden(void *user, struct kern_backend *backend, size_t first,
                                size_t n_rows, const void *rows, struct status_why *why)
 {
     struct eval_check *c = user;
-    const struct scratch *s = &c->scratch;
     float *hidden = hidden_on(c, backend);
     enum status status = STATUS_OK;
     for (size_t done = 0, n; done < n_rows && !status; done += n) {
-        n = n_rows - done < s->max_rows ? n_rows - done : s->max_rows;
+        n = n_rows - done < c->scratch.max_rows ? n_rows - done : c->scratch.max_rows;
+        struct exact e = {backend, hidden, first + done, n};
         status = kern_upload(backend, hidden, (const char *)rows + done * hidden_bytes(c),
                              n * hidden_bytes(c), why);
+        set_targets(c, &e);
         if (!status)
-            status = score_own(c, backend, hidden, first + done, n, why);
-        for (size_t i = 0; i < n && !status; i++) {
-            struct row *row = &c->rows[first + done + i];
-            row->top = -s->rows[n + i].log_sum;
-            row->floor.kld =
-                renormalised(s->pairs[n + i].reverse_kl, s->rows[i].max_logit + s->rows[i].log_sum);
-            row->floor.nll = s->target_scores[n + i].log_prob - s->target_scores[i].log_prob;
-        }
+            status = score_own(c, &e, why);
+        if (!status && c->against)
+            status = score_against(c, &e, why);
     }
     return status;
 }
 
 /* What is kept of a row is all numbers. */
-enum { ROW_DOUBLES = sizeof(struct row) / sizeof(double) };
+enum {
+    ROW_DOUBLES = sizeof(struct row) / sizeof(double),
+    AGAINST_DOUBLES = sizeof(struct against) / sizeof(double)
+};
 
 static enum status save_rows(void *user, size_t w, double *state, struct status_why *why)
 {
@@ -170,6 +265,8 @@ static enum status save_rows(void *user, size_t w, double *state, struct status_
     const struct eval_check *c = user;
     size_t n = c->task.plan->n_scored;
     memcpy(state, c->rows + w * n, n * sizeof *c->rows);
+    if (c->against)
+        memcpy(state + ROW_DOUBLES * n, c->against + w * n, n * sizeof *c->against);
     return STATUS_OK;
 }
 
@@ -180,6 +277,8 @@ static enum status restore_rows(void *user, size_t w, const double *state, bool 
     struct eval_check *c = user;
     size_t n = c->task.plan->n_scored;
     memcpy(c->rows + w * n, state, n * sizeof *c->rows);
+    if (c->against)
+        memcpy(c->against + w * n, state + ROW_DOUBLES * n, n * sizeof *c->against);
     *restored = true;
     return STATUS_OK;
 }
@@ -192,6 +291,8 @@ static enum status allocate(struct eval_check *c, struct status_why *why)
     s->max_rows = n ? n : ROW_GROUP;
     size_t n_rows = c->task.plan->n_windows * c->task.plan->n_scored;
     c->rows = calloc(n_rows + 1, sizeof *c->rows);
+    if (c->task.against)
+        c->against = calloc(n_rows + 1, sizeof *c->against);
     s->records = malloc(s->max_rows * record_bytes(c));
     s->targets = calloc(s->max_rows, sizeof *s->targets);
     s->rows = calloc(2 * s->max_rows, sizeof *s->rows);
@@ -199,7 +300,7 @@ static enum status allocate(struct eval_check *c, struct status_why *why)
     s->pairs = calloc(2 * s->max_rows, sizeof *s->pairs);
     s->hidden = calloc(c->task.n_backends, sizeof *s->hidden);
     if (!c->rows || !s->records || !s->targets || !s->rows || !s->target_scores || !s->pairs ||
-        !s->hidden)
+        !s->hidden || (c->task.against && !c->against))
         return status_fail(why, STATUS_MEMORY, "no memory to check %zu rows", n_rows);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < c->task.n_backends && !status; i++) {
@@ -225,10 +326,25 @@ static double own_bytes(const struct eval_check *c)
            (double)(c->task.plan->n_windows * c->task.plan->n_scored) * sizeof(struct row);
 }
 
+/** What the second recording takes: resident pages of a call, what is kept, and its table. */
+static double against_bytes(const struct eval_check *c)
+{
+    const struct eval_row_source *against = c->task.against;
+    if (!against)
+        return 0;
+    size_t n = c->task.plan->n_windows * c->task.plan->n_scored;
+    size_t slab = n < EVAL_SLAB_ROWS ? n : EVAL_SLAB_ROWS;
+    if (against->max_rows && !kern_describe(c->task.backends[0]).own_memory)
+        slab = slab < against->max_rows ? slab : against->max_rows;
+    return against->n_bytes + (double)(slab * record_bytes(c)) +
+           (double)n * (sizeof(struct against) + EVAL_N_PAIR_COLUMNS * sizeof(double));
+}
+
 enum status eval_check_open(struct eval_check **out, const struct eval_check_task *task,
                             struct status_why *why)
 {
     assert(task->recorded->kind == EVAL_ROWS_CODES);
+    assert(!task->against || task->against->kind == EVAL_ROWS_CODES);
     *out = NULL;
     struct eval_check *c = calloc(1, sizeof *c);
     if (!c)
@@ -245,11 +361,12 @@ enum status eval_check_open(struct eval_check **out, const struct eval_check_tas
     c->source.rows = take_rows;
     c->source.check = check_rows;
     c->source.unchanged = unchanged;
-    c->source.n_bytes += own_bytes(c);
+    c->source.n_bytes += own_bytes(c) + against_bytes(c);
     c->sink = (struct eval_row_sink){.kind = EVAL_ROWS_HIDDEN,
                                      .user = c,
                                      .write = take_hidden,
-                                     .n_state = ROW_DOUBLES * task->plan->n_scored,
+                                     .n_state = task->plan->n_scored *
+                                                (ROW_DOUBLES + (c->against ? AGAINST_DOUBLES : 0)),
                                      .is_all_state = true,
                                      .save = save_rows,
                                      .restore = restore_rows};
@@ -271,7 +388,13 @@ void eval_check_close(struct eval_check *c)
     free(s->target_scores);
     free(s->pairs);
     free(c->rows);
+    free(c->against);
     free(c);
+}
+
+const struct eval_check_task *eval_check_task(const struct eval_check *c)
+{
+    return &c->task;
 }
 
 struct eval_models eval_check_models(const struct eval_check *c)
@@ -285,9 +408,9 @@ struct eval_models eval_check_models(const struct eval_check *c)
     };
 }
 
-void eval_check_window(const struct eval_check *c, struct eval_table tables[2], size_t w)
+/** Swap the first two tables' columns that both have. */
+static void swap_scores(struct eval_table tables[2], size_t w, size_t n)
 {
-    size_t n = c->task.plan->n_scored;
     for (size_t k = 0; k < EVAL_N_COLUMNS * n; k++) {
         double *recorded = eval_table_row(&tables[0], (enum eval_column)(k / n), w) + k % n;
         double *exact = eval_table_row(&tables[1], (enum eval_column)(k / n), w) + k % n;
@@ -295,75 +418,49 @@ void eval_check_window(const struct eval_check *c, struct eval_table tables[2], 
         *recorded = *exact;
         *exact = of_record;
     }
-    double *kl = eval_table_row(&tables[1], EVAL_KL, w);
-    double *reverse = eval_table_row(&tables[1], EVAL_REVERSE_KL, w);
-    double *top = eval_table_row(&tables[1], EVAL_BASE_TOP, w);
+}
+
+/** From the divergences of a model from r to those of r, renormalised, from the model. */
+static void turn_pair(const struct eval_check *c, struct eval_table *table, size_t w)
+{
+    size_t n = c->task.plan->n_scored;
+    double *kl = eval_table_row(table, EVAL_KL, w);
+    double *reverse = eval_table_row(table, EVAL_REVERSE_KL, w);
     for (size_t i = 0; i < n; i++) {
-        const struct row *row = &c->rows[w * n + i];
-        double of_record = kl[i] * exp(-row->log_sum); /* KL(r || p), but for ln sum r */
-        kl[i] = renormalised(reverse[i], row->log_sum);
-        reverse[i] = renormalised(of_record, -row->log_sum);
-        top[i] = row->top;
+        double log_sum = c->rows[w * n + i].log_sum;
+        double of_record = kl[i] * exp(-log_sum); /* KL(r || p), but for ln sum r */
+        kl[i] = renormalised(reverse[i], log_sum);
+        reverse[i] = renormalised(of_record, -log_sum);
     }
+}
+
+void eval_check_window(const struct eval_check *c, const struct eval_check_tables *t, size_t w)
+{
+    size_t n = c->task.plan->n_scored;
+    swap_scores(t->tables, w, n);
+    for (size_t k = 1; k < t->n_tables; k++)
+        turn_pair(c, &t->tables[k], w);
+    double *top = eval_table_row(&t->tables[1], EVAL_BASE_TOP, w);
+    for (size_t i = 0; i < n; i++)
+        top[i] = c->rows[w * n + i].top;
+    for (size_t k = 0; t->against && k < EVAL_N_PAIR_COLUMNS * n; k++)
+        eval_table_row(t->against, (enum eval_column)(k / n), w)[k % n] =
+            c->against[w * n + k % n].columns[k / n];
+    if (t->against)
+        t->against->done[w] = true;
+}
+
+bool eval_check_same_bits(const struct eval_check *c, const struct eval_table *against)
+{
+    size_t n = c->task.plan->n_scored;
+    for (size_t w = 0; w < against->n_windows; w++)
+        for (size_t i = 0; against->done[w] && i < n; i++)
+            if (!(c->against[w * n + i].same > 0))
+                return false;
+    return true;
 }
 
 struct eval_check_floor eval_check_floor_of(const struct eval_check *c, size_t w, size_t i)
 {
     return c->rows[w * c->task.plan->n_scored + i].floor;
-}
-
-/** A running mean square and maximum. */
-struct spread {
-    struct base_moments squares;
-    double max;
-};
-
-static void add_difference(struct spread *s, double x)
-{
-    base_moments_add(&s->squares, x * x);
-    s->max = fabs(x) > s->max ? fabs(x) : s->max;
-}
-
-static struct eval_check_nll summary_of(const struct spread *s)
-{
-    return (struct eval_check_nll){sqrt(base_moments_mean(&s->squares)), s->max};
-}
-
-enum status eval_check_summarise(struct eval_check_result *out, const struct eval_check *c,
-                                 const struct eval_table tables[2], size_t n_worst,
-                                 struct status_why *why)
-{
-    *out = (struct eval_check_result){0};
-    struct eval_kld_tables pair = {c->task.plan, c->task.stream, &tables[0], &tables[1]};
-    enum status status = eval_kld(&out->kld, &pair, n_worst, why);
-    if (status)
-        return status;
-    struct spread nll = {0}, floor_nll = {0};
-    struct base_moments floor = {0};
-    for (size_t w = 0; w < tables[0].n_windows; w++) {
-        if (!tables[0].done[w])
-            continue;
-        const double *exact = eval_table_row(&tables[0], EVAL_LOG_PROB, w);
-        const double *recorded = eval_table_row(&tables[1], EVAL_LOG_PROB, w);
-        for (size_t i = 0; i < tables[0].n_scored; i++) {
-            struct eval_check_floor of_token = eval_check_floor_of(c, w, i);
-            add_difference(&nll, exact[i] - recorded[i]);
-            add_difference(&floor_nll, of_token.nll);
-            base_moments_add(&floor, of_token.kld);
-            out->floor_max = of_token.kld > out->floor_max ? of_token.kld : out->floor_max;
-        }
-    }
-    out->nll = summary_of(&nll);
-    out->floor_nll = summary_of(&floor_nll);
-    out->floor = base_moments_estimate(&floor);
-    double mean = out->kld.figures.kld.value;
-    out->beyond = mean - out->floor.value;
-    out->share = mean > 0 ? out->floor.value / mean : (double)NAN;
-    return STATUS_OK;
-}
-
-void eval_check_result_free(struct eval_check_result *result)
-{
-    eval_kld_free(&result->kld);
-    *result = (struct eval_check_result){0};
 }

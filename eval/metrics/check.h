@@ -23,6 +23,8 @@ struct eval_check_task {
     const struct eval_stream *stream;
     const struct eval_row_source *recorded; /* of kind EVAL_ROWS_CODES, without a cut */
     double reach;                           /* of their codes: eval_logits_reach() */
+    /* A second recording, of such codes, too, that is read beside; NULL: there is none. */
+    const struct eval_row_source *against;
 };
 
 struct eval_check;
@@ -30,22 +32,41 @@ struct eval_check;
 /**
  * Fails: STATUS_MEMORY, STATUS_DEVICE.
  * Cost: the head is evaluated three times for each row: to compare, to record, and to compare
- * with what was recorded.
+ * with what was recorded; once more for a second recording.
  */
 enum status eval_check_open(struct eval_check **out, const struct eval_check_task *task,
                             struct status_why *why);
 /** NULL is allowed. */
 void eval_check_close(struct eval_check *check);
 
-/** What eval_run takes; the windows have two tables, the second one of pairs. */
+/** As it was opened. */
+const struct eval_check_task *eval_check_task(const struct eval_check *check);
+
+/**
+ * What eval_run takes; the windows have two tables, the second one of pairs. Further models may be
+ * set as its candidates: a table of pairs each.
+ */
 struct eval_models eval_check_models(const struct eval_check *check);
+
+/** The tables of a check. */
+struct eval_check_tables {
+    struct eval_table *tables;  /* [n_tables], of the run */
+    size_t n_tables;            /* 2, and one for each further model */
+    struct eval_table *against; /* of pairs, of the second recording; NULL: there is none */
+};
 
 /**
  * Window w is done: turn the tables around. Afterwards the first has the exact scores, the second
  * those of r, with EVAL_KL = KL(p || r), EVAL_REVERSE_KL = KL(r || p) and EVAL_BASE_TOP of p; so
- * that eval_kld takes them as base and candidate. Call it once for each window.
+ * that eval_kld takes them as base and candidate. That of the second recording is filled in the
+ * same way. One of a further model q keeps its scores, with EVAL_KL = KL(q || r) and
+ * EVAL_REVERSE_KL = KL(r || q). Call it once for each window.
  */
-void eval_check_window(const struct eval_check *check, struct eval_table tables[2], size_t w);
+void eval_check_window(const struct eval_check *check, const struct eval_check_tables *tables,
+                       size_t w);
+
+/** Whether both recordings have the same bits in all windows that are done in `against`. */
+bool eval_check_same_bits(const struct eval_check *check, const struct eval_table *against);
 
 /** Mean square and largest absolute value of a difference between two NLLs. */
 struct eval_check_nll {
@@ -59,11 +80,15 @@ struct eval_check_result {
     struct base_estimate floor; /* KL(p || p as recorded): what the file's 16 bits make */
     double floor_max;           /* the largest of a token */
     struct eval_check_nll floor_nll;
-    double beyond; /* mean KL(p || r) less the floor's mean */
-    double share;  /* the floor's mean over the mean KL(p || r); NaN where that is 0 */
+    struct base_estimate nll_beyond; /* mean NLL(r) - NLL(p), less what recording adds */
+    double beyond;                   /* mean KL(p || r) less the floor's mean */
+    double share; /* the floor's mean over the mean KL(p || r); NaN where that is 0 */
 };
 
-/** Over the finished windows, tables as eval_check_window leaves them. As eval_kld. */
+/**
+ * Over the finished windows, tables as eval_check_window leaves them: of the exact scores, and of a
+ * recording (either one's). As eval_kld.
+ */
 enum status eval_check_summarise(struct eval_check_result *out, const struct eval_check *check,
                                  const struct eval_table tables[2], size_t n_worst,
                                  struct status_why *why);

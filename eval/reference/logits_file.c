@@ -188,6 +188,56 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
                        file->n_whole, n_chunks, n_chunks == 1 ? " is" : "s are", remedy);
 }
 
+static enum status check_same_tokens(const struct eval_logits_file *a,
+                                     const struct eval_logits_file *b, size_t first, size_t n,
+                                     struct status_why *why)
+{
+    size_t n_ctx = a->shape.n_ctx;
+    for (size_t i = first * n_ctx; i < (first + n) * n_ctx; i++)
+        if (a->ids[i] != b->ids[i])
+            return status_fail(why, STATUS_FORMAT,
+                               "%s and %s are of other texts: token %zu of chunk %zu is %" PRId32
+                               " in the first, %" PRId32 " in the second",
+                               a->name, b->name, i % n_ctx, i / n_ctx, a->ids[i], b->ids[i]);
+    return STATUS_OK;
+}
+
+enum status eval_logits_check_same(const struct eval_logits_file *a,
+                                   const struct eval_logits_file *b, size_t first, size_t n,
+                                   struct status_why *why)
+{
+    const struct eval_logits_shape *in_a = &a->shape, *in_b = &b->shape;
+    bool other_windows = in_a->n_ctx != in_b->n_ctx;
+    if (other_windows || in_a->n_vocab != in_b->n_vocab)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s and %s cannot be compared: %s %zu tokens in the first, %zu in the "
+                           "second",
+                           a->name, b->name, other_windows ? "a window has" : "the vocabulary has",
+                           other_windows ? in_a->n_ctx : in_a->n_vocab,
+                           other_windows ? in_b->n_ctx : in_b->n_vocab);
+    if (first + n > in_b->n_chunks && first < in_b->n_chunks)
+        return status_fail(why, STATUS_USAGE,
+                           "%s has %zu windows, %s %zu; --chunks %zu compares those that both have",
+                           a->name, in_a->n_chunks, b->name, in_b->n_chunks,
+                           in_b->n_chunks - first);
+    enum status status = eval_logits_check_chunks(b, first, n, why);
+    if (!status)
+        status = check_same_tokens(a, b, first, n, why);
+    if (status)
+        return status;
+    /* Below 24 nats no floor counts: codes that go further may go as far as they like. */
+    const double deep = EVAL_COMPAT_LOGITS_REACH_IK;
+    double reach_a = fmin(eval_logits_reach(eval_logits_step(a)), deep);
+    double reach_b = fmin(eval_logits_reach(eval_logits_step(b)), deep);
+    if (reach_a != reach_b)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s and %s are of programs that record in other ways: codes reach %g "
+                           "nats below the largest probability in the first, %g in the second; "
+                           "record both with the same program",
+                           a->name, b->name, reach_a, reach_b);
+    return STATUS_OK;
+}
+
 /* Rounding to codes and to float32 stays well within the tolerance; tokens raised to the floor add
  * V e^-reach to the sum at most. */
 bool eval_logits_adds_up(double log_sum, size_t n_vocab)

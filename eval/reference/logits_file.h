@@ -79,6 +79,15 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
                                      struct status_why *why);
 
 /**
+ * Whether both files are of the same tokens in chunks first .. first + n - 1, which `a` has.
+ * Fails: STATUS_USAGE (`b` has fewer chunks), STATUS_FORMAT (the first difference is named: tokens
+ *        of a chunk, the vocabulary, a token, how deep the codes reach).
+ */
+enum status eval_logits_check_same(const struct eval_logits_file *a,
+                                   const struct eval_logits_file *b, size_t first, size_t n,
+                                   struct status_why *why);
+
+/**
  * How far two neighbouring codes are apart, in nats: the largest scale among the first records of
  * the whole chunks. EVAL_LOGITS_MAX_CODE times that is how far the codes reach.
  */

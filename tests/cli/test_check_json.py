@@ -57,6 +57,8 @@ class Check(unittest.TestCase):
         self.assertTrue(math.isclose(result["kld"]["max"], max(kld), rel_tol=1e-9))
         off = [a - b for a, b in zip(self.column("logprob"), self.column("recorded_logprob"))]
         self.assert_mean(result["nll_difference"]["mean"], off)
+        beyond = [a - b for a, b in zip(off, self.column("file_nll"))]
+        self.assert_mean(result["nll_difference"]["beyond"], beyond)
         self.assert_mean(result["nll_difference"]["rms"] ** 2, [x * x for x in off])
         self.assertTrue(math.isclose(result["nll_difference"]["max"], max(map(abs, off)),
                                      rel_tol=1e-9))

@@ -86,10 +86,11 @@ static int free_both(void **state)
 /** A finished check of F16. */
 struct scene {
     struct evaluation e; /* model, stream, plan */
-    struct eval_row_source source;
+    struct eval_row_source source, against;
+    bool with_against;
     double reach;
     struct eval_check *check;
-    struct eval_table tables[2];
+    struct eval_table tables[2], of_against;
     struct eval_check_result result;
 };
 
@@ -102,7 +103,8 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
                                    .plan = &s->e.plan,
                                    .stream = &s->e.stream,
                                    .recorded = &s->source,
-                                   .reach = s->reach};
+                                   .reach = s->reach,
+                                   .against = s->with_against ? &s->against : NULL};
     if (eval_check_open(&s->check, &task, &why))
         fail_msg("%s", why.text);
     size_t n_windows = s->e.plan.n_windows, n_scored = s->e.plan.n_scored;
@@ -110,6 +112,8 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
                      STATUS_OK);
     assert_int_equal(eval_table_make(&s->tables[1], EVAL_N_PAIR_COLUMNS, n_windows, n_scored, NULL),
                      STATUS_OK);
+    assert_int_equal(
+        eval_table_make(&s->of_against, EVAL_N_PAIR_COLUMNS, n_windows, n_scored, NULL), STATUS_OK);
     struct eval_models models = eval_check_models(s->check);
     struct eval_windows windows = {.plan = &s->e.plan,
                                    .stream = &s->e.stream,
@@ -122,23 +126,39 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
         eval_run(&windows.units, &models, &options, NULL, &why))
         fail_msg("%s", why.text);
     for (size_t w = 0; w < n_windows; w++)
-        eval_check_window(s->check, s->tables, w);
+        eval_check_window(
+            s->check,
+            &(struct eval_check_tables){s->tables, 2, s->with_against ? &s->of_against : NULL}, w);
     eval_windows_close(&windows);
     assert_int_equal(eval_check_summarise(&s->result, s->check, s->tables, n_worst, NULL),
                      STATUS_OK);
 }
 
-static void scene_make(struct scene *s, struct store *store, size_t batch_tokens)
+static struct eval_row_source source_of(struct store *store)
 {
-    *s = (struct scene){.reach = store->reach};
+    return (struct eval_row_source){.kind = EVAL_ROWS_CODES,
+                                    .n_vocab = store->n_vocab,
+                                    .cut = -(double)INFINITY,
+                                    .user = store,
+                                    .rows = store_rows};
+}
+
+/** against: NULL is allowed. */
+static void scene_make_against(struct scene *s, struct store *store, struct store *against,
+                               size_t batch_tokens)
+{
+    *s = (struct scene){.reach = store->reach, .with_against = against != NULL};
+    if (against)
+        s->against = source_of(against);
     struct setup setup = setup_usual(F16, N_CTX, N_WINDOWS);
     evaluation_open(&s->e, &setup);
-    s->source = (struct eval_row_source){.kind = EVAL_ROWS_CODES,
-                                         .n_vocab = store->n_vocab,
-                                         .cut = -(double)INFINITY,
-                                         .user = store,
-                                         .rows = store_rows};
+    s->source = source_of(store);
     scene_run(s, batch_tokens, 2);
+}
+
+static void scene_make(struct scene *s, struct store *store, size_t batch_tokens)
+{
+    scene_make_against(s, store, NULL, batch_tokens);
 }
 
 static void scene_free(struct scene *s)
@@ -147,6 +167,7 @@ static void scene_free(struct scene *s)
     eval_check_close(s->check);
     eval_table_free(&s->tables[0]);
     eval_table_free(&s->tables[1]);
+    eval_table_free(&s->of_against);
     evaluation_close(&s->e);
 }
 
@@ -370,6 +391,38 @@ static void tables_are_turned_around(void **state)
     scene_free(&s);
 }
 
+/* A second recording is scored as it would be alone, to the bit, and so is the first beside it. */
+static void a_second_recording_is_scored_as_the_first(void **state)
+{
+    (void)state;
+    const size_t n_bytes = EVAL_N_PAIR_COLUMNS * N_ROWS * sizeof(double);
+    struct scene first, second, both;
+    scene_make(&first, &own, 4096);
+    scene_make(&second, &other, 4096);
+    for (size_t batch = N_CTX; batch <= 4096; batch += 4096 - N_CTX) {
+        scene_make_against(&both, &own, &other, batch);
+        assert_memory_equal(both.tables[1].cells, first.tables[1].cells, n_bytes);
+        assert_memory_equal(both.of_against.cells, second.tables[1].cells, n_bytes);
+        assert_false(eval_check_same_bits(both.check, &both.of_against));
+        scene_free(&both);
+    }
+    /* The same bits in other memory, and one of them changed, in the last row. */
+    struct store copy = own;
+    copy.rows = malloc(N_ROWS * own.row_bytes);
+    assert_non_null(copy.rows);
+    memcpy(copy.rows, own.rows, N_ROWS * own.row_bytes);
+    scene_make_against(&both, &own, &copy, 4096);
+    assert_true(eval_check_same_bits(both.check, &both.of_against));
+    scene_free(&both);
+    copy.rows[(N_ROWS - 1) * own.row_bytes + 100] ^= 1;
+    scene_make_against(&both, &own, &copy, 4096);
+    assert_false(eval_check_same_bits(both.check, &both.of_against));
+    scene_free(&both);
+    free(copy.rows);
+    scene_free(&second);
+    scene_free(&first);
+}
+
 static void no_bit_depends_on_the_batch(void **state)
 {
     (void)state;
@@ -430,6 +483,7 @@ int main(void)
         cmocka_unit_test(a_deeper_floor_is_known),
         cmocka_unit_test(reaches_are_those_of_programs),
         cmocka_unit_test(tables_are_turned_around),
+        cmocka_unit_test(a_second_recording_is_scored_as_the_first),
         cmocka_unit_test(no_bit_depends_on_the_batch),
         cmocka_unit_test(llama_cpp_is_as_far_off_as_known),
     };

@@ -1,0 +1,169 @@
+/* assay check --against: a second recording, from before a change, read beside the first one. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/arithmetic.h"
+#include "cli/check/evaluator.h"
+#include "cli/process/say.h"
+#include "kernels/backend.h"
+#include "trace/budget.h"
+
+const double cli_against_slack = 2;
+
+enum {
+    FIRST_WINDOWS = 8, /* whose spread tells how many --resolve takes */
+    BUDGET_WINDOWS = 2,
+    BUDGET_PASSES = 2
+};
+
+enum status cli_against_check(const struct cli_check_settings *s, struct status_why *why)
+{
+    const char *alone = !isnan(s->resolve) ? "--resolve" : s->markdown ? "--markdown" : NULL;
+    if (!s->against && alone)
+        return status_fail(why, STATUS_USAGE, "%s goes with --against only", alone);
+    if (s->resolve <= 0)
+        return status_fail(why, STATUS_USAGE, "--resolve %g: expected a number above 0",
+                           s->resolve);
+    return STATUS_OK;
+}
+
+enum status cli_against_open(struct cli_check *c, struct status_why *why)
+{
+    const struct cli_check_settings *s = c->settings;
+    c->against.budget = (double)NAN;
+    if (!s->against)
+        return STATUS_OK;
+    enum status status = cli_base_check_logits(s->against, why);
+    return status ? status : cli_base_open(&c->against.recorded, s->against, &s->evaluate, why);
+}
+
+enum status cli_against_lay(struct cli_check *c, struct status_why *why)
+{
+    if (!c->settings->against)
+        return STATUS_OK;
+    struct cli_base *old = &c->against.recorded;
+    const struct eval_plan *plan = &c->windows.plan;
+    enum status status = eval_logits_check_same(&c->recorded.logits, &old->logits,
+                                                plan->options.skip_windows, plan->n_windows, why);
+    if (!status)
+        status = old->kind->check(old, c->model.model, why);
+    if (!status)
+        status = old->kind->use(old, plan, false, why);
+    if (!status && plan->n_windows < 2)
+        status = status_fail(why, STATUS_USAGE,
+                             "--against: %s has one window to compare; an interval takes two or "
+                             "more",
+                             c->recorded.path);
+    return status ? status : eval_table_make_for(&c->against.table, EVAL_N_PAIR_COLUMNS, plan, why);
+}
+
+void cli_against_close(struct cli_check *c)
+{
+    eval_check_result_free(&c->against.result);
+    eval_table_free(&c->against.table);
+    cli_base_close(&c->against.recorded);
+}
+
+/*
+ * About how far the rounding of the exact evaluation may have moved the difference: as of a
+ * divergence of one recording from the other, which is at most (sqrt a + sqrt b)^2, where errors
+ * do not know of each other.
+ */
+static double rounding_of(const struct cli_check *c, double a, double b, size_t n_tokens)
+{
+    const double least_bits = 16;
+    const char *products = kern_describe(c->e.backends.items[0]).products;
+    bool whole = cli_model_size(&c->model).bits_per_weight >= least_bits;
+    double root = sqrt(fmax(a, 0)) + sqrt(fmax(b, 0));
+    return eval_kld_rounding(root * root, n_tokens, eval_rounding_of(products, whole));
+}
+
+/* Of the windows that are done. */
+static enum status compare(struct eval_against_result *out, const struct cli_check *c, double a,
+                           double b, size_t n_tokens, struct status_why *why)
+{
+    const struct eval_table *tables = c->windows.tables;
+    struct eval_against_task task = {
+        .exact = &tables[0],
+        .a = &tables[1],
+        .b = &c->against.table,
+        .same_bits = eval_check_same_bits(c->check, &c->against.table),
+        .resolve = c->settings->resolve,
+        .rounding = rounding_of(c, a, b, n_tokens),
+    };
+    return eval_against(out, &task, why);
+}
+
+void cli_against_window(const struct cli_check *c, size_t w)
+{
+    size_t n = c->windows.plan.n_windows;
+    struct eval_against_result first;
+    if (!c->settings->against || isnan(c->settings->resolve) ||
+        w + 1 != base_min(n, FIRST_WINDOWS) || compare(&first, c, 0, 0, 1, NULL))
+        return;
+    char needed[48];
+    snprintf(needed, sizeof needed, first.n_needed ? "%zu windows" : "more windows than any text",
+             first.n_needed);
+    cli_say("assay: note: --resolve %g takes about %s, by the spread of the first %zu; there are "
+            "%zu%s\n",
+            c->settings->resolve, needed, first.kld.n, n,
+            first.n_needed && first.n_needed <= n ? "" : ": too few to call two recordings equal");
+}
+
+/* On a CPU, after a whole run. */
+static enum status measure_budget(struct cli_check *c, struct status_why *why)
+{
+    struct trace_budget_task task = {
+        .model = c->model.model,
+        .backend = c->e.backends.items[0],
+        .plan = &c->windows.plan,
+        .stream = &c->windows.stream,
+        .n_windows = base_min(c->windows.plan.n_windows, BUDGET_WINDOWS),
+        .n_passes = BUDGET_PASSES,
+    };
+    if (!c->result.kld.complete || kern_describe(task.backend).own_memory)
+        return STATUS_OK;
+    enum status status = trace_budget(&c->against.budget, &task, why);
+    if (status)
+        c->against.budget = (double)NAN;
+    return status == STATUS_CANCELLED ? STATUS_OK : status; /* the run itself is whole */
+}
+
+enum status cli_against_summarise(struct cli_check *c, struct status_why *why)
+{
+    if (!c->settings->against)
+        return STATUS_OK;
+    struct cli_check_against *old = &c->against;
+    const struct eval_table tables[2] = {c->windows.tables[0], old->table};
+    enum status status = eval_check_summarise(&old->result, c->check, tables, 0, why);
+    if (!status)
+        status = compare(&old->paired, c, c->result.kld.figures.kld.value,
+                         old->result.kld.figures.kld.value, c->result.kld.n_tokens, why);
+    return status ? status : measure_budget(c, why);
+}
+
+bool cli_against_within_budget(const struct cli_check *c)
+{
+    return c->result.beyond <= cli_against_slack * c->against.budget;
+}
+
+enum status cli_against_verdict(const struct cli_check *c, struct status_why *why)
+{
+    if (!c->settings->against)
+        return STATUS_OK;
+    const struct eval_against_result *r = &c->against.paired;
+    const char *file = c->recorded.path, *old = c->against.recorded.path;
+    if (c->against.result.kld.nonfinite.n)
+        return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite", old);
+    if (r->verdict == EVAL_AGAINST_FURTHER)
+        return status_fail(why, STATUS_EXCEEDED,
+                           "%s: it is further from exact than %s by %.4e nats, above %.1e, the "
+                           "limit of what %zu windows tell from 0",
+                           file, old, r->kld.value, r->resolution, r->kld.n);
+    if (r->verdict == EVAL_AGAINST_UNDECIDED)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: not compared with %s as closely as --resolve %g asks for; see the "
+                           "answer",
+                           file, old, c->settings->resolve);
+    return STATUS_OK;
+}
