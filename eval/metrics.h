@@ -2,6 +2,7 @@
 #ifndef EVAL_METRICS_H
 #define EVAL_METRICS_H
 
+#include "eval/metrics/against.h"
 #include "eval/metrics/check.h"
 #include "eval/metrics/curve.h"
 #include "eval/metrics/groups.h"

@@ -4,9 +4,8 @@
 
 #include "base/array.h"
 #include "base/moments.h"
-#include "kernels/backend.h"
-#include "kernels/operations.h"
-#include "kernels/scoring.h"
+#include "kernels/implementation.h"
+#include "kernels/kernels.h"
 #include "model/forward/forward.h"
 #include "trace/rounded.h"
 

@@ -5,7 +5,7 @@
 #ifndef TRACE_BUDGET_H
 #define TRACE_BUDGET_H
 
-#include "eval/input/window.h"
+#include "eval/input.h"
 #include "model/model.h"
 
 /** Everything is borrowed. */

@@ -5,7 +5,7 @@
 #include "base/arithmetic.h"
 #include "cli/check/evaluator.h"
 #include "cli/process/say.h"
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 #include "trace/budget.h"
 
 const double cli_against_slack = 2;

@@ -101,6 +101,13 @@ def of_recordings(folder):
     yield made("check", "-m", F16, "--base", logits, "--worst", "2", "--context-curve",
                "--max-kld", "1", "--max-beyond", "1")
     yield made("check", "-m", folder / "nan.gguf", "--base", logits, codes=(1, 2))
+    # Angles that are off depart at the end of long windows, which is the place that is named.
+    old, new = folder / "old.kld", folder / "new.kld"
+    longer = ("-m", Q4, "-f", TEXT, "-c", "256", "--chunks", "3")
+    yield made("record", *longer, "--format", "logits", "-o", old)
+    yield made("record", *longer, "--format", "logits", "-o", new, "--rope-freq-base", "10020")
+    yield made("check", "-m", Q4, "--base", new, "--against", old, "--or", F16, "--resolve", "1e-4",
+               codes=(0, 1, 2))
 
 
 def of_choices(folder):
