@@ -32,8 +32,9 @@ LINKS = {
     "eval": CORE_LAYERS,
     "cluster": CORE_LAYERS,
     "trace": CORE_LAYERS,
+    "probe": (*CORE_LAYERS, "trace"),
     "documents": ("base", "gguf"),
-    "cli": (*CORE_LAYERS, "cluster", "trace", "documents"),
+    "cli": (*CORE_LAYERS, "cluster", "trace", "probe", "documents"),
     "serve": (*CORE_LAYERS, "documents", "cli"),
 }
 LAYERS = list(LINKS)
@@ -47,6 +48,7 @@ PREFIXES = {
     "eval": ("eval_",),
     "cluster": ("cluster_",),
     "trace": ("trace_",),
+    "probe": ("probe_",),
     "documents": ("doc_",),
     "cli": ("cli_",),
     "serve": ("serve_",),
