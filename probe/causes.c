@@ -155,12 +155,13 @@ bool probe_judge_sums(struct probe_verdict *v, const struct probe_judged *items,
 }
 
 /** What is left of the mean square with an alternative, as a share of it; NaN: it says too little. */
-static double share_left(const struct probe_judged *items, size_t n, const double *log_p,
+static double share_left(const struct probe_judged *items, size_t n, const double *values,
                          struct probe_way ways[2])
 {
     double found = 0, left = 0;
     size_t used = 0;
-    for (size_t i = 0; i < n; log_p += items[i++].n) {
+    for (size_t i = 0; i < n; i++) {
+        const double *log_p = values + items[i].first;
         if (!items[i].n || isnan(log_p[0]) || items[i].excused)
             continue;
         double rms = probe_residual(items[i].log_q, log_p, items[i].n, 1, 0);

@@ -63,6 +63,7 @@ struct probe_judged {
     enum probe_path path;
     const double *log_q, *log_p; /* [n] */
     size_t n;
+    size_t first;        /* of its values in those of an alternative */
     double fine, coarse; /* RMS to expect */
     bool excused;        /* a near tie of experts lies before it */
     /* Of probe_judge: */
@@ -75,7 +76,7 @@ struct probe_judged {
 struct probe_alternative {
     enum probe_finding finding;
     const char *file;    /* OTHER_FILE: which; else NULL */
-    const double *log_p; /* of all lists, one after the other; NaN: says nothing of that list */
+    const double *log_p; /* of all lists, each from its `first` on; NaN: says nothing of it */
 };
 
 struct probe_verdict {

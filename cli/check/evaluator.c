@@ -149,6 +149,18 @@ static enum status run_check(const void *settings, const struct cli_args *args,
 {
     (void)args;
     const struct cli_check_settings *s = settings;
+    bool asks = cli_server_wanted(&s->server);
+    if (!s->recorded && !asks)
+        return status_fail(why, STATUS_USAGE,
+                           "--kl-divergence-base is missing: what another program recorded; or "
+                           "--url or --logprobs: what a server says");
+    if (s->recorded && asks)
+        return status_fail(why, STATUS_USAGE,
+                           "--kl-divergence-base is what a program recorded, %s is a server; "
+                           "expected one of them",
+                           s->server.url ? "--url" : "--logprobs");
+    if (asks)
+        return cli_server_check(s->model, &s->server, &s->evaluate, why);
     if (s->max_kld < 0 || s->max_beyond < 0)
         return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
                            s->max_kld < 0 ? "--max-kld" : "--max-beyond");
@@ -171,6 +183,7 @@ static void defaults(void *settings)
     struct cli_check_settings *s = settings;
     *s = (struct cli_check_settings){.max_kld = (double)NAN, .max_beyond = (double)NAN};
     cli_window_defaults(&s->windows);
+    cli_server_defaults(&s->server);
     cli_evaluate_defaults(&s->evaluate);
     s->evaluate.machine.precision = CLI_PRECISION_EXACT; /* what others are measured by */
 }
@@ -188,7 +201,9 @@ static const struct cli_option options[] = {
     {"--kl-divergence-base --base", CLI_TEXT, "FILE",
      "what the other program recorded, for example llama-perplexity --kl-divergence-base FILE; "
      "it has the tokens, no text is needed",
-     AT(recorded), .required = true},
+     AT(recorded)},
+
+    {.type = CLI_GROUP, .group = cli_server_options, .offset = AT(server)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {.type = CLI_GROUP,
@@ -218,7 +233,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_check = {
     .name = "check",
-    .usage = "-m MODEL --kl-divergence-base FILE [options]",
+    .usage = "-m MODEL (--kl-divergence-base FILE | --url URL | --logprobs FILE) [options]",
     .summary = "Validate another program: its recorded predictions against the exact ones.",
     .description =
         "FILE is what llama-perplexity (or any other program) recorded of this very model.\n"

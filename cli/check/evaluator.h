@@ -2,6 +2,7 @@
 #ifndef CLI_CHECK_EVALUATOR_H
 #define CLI_CHECK_EVALUATOR_H
 
+#include "cli/check/server/server.h"
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
 #include "cli/reference/base.h"
@@ -10,6 +11,7 @@
 
 struct cli_check_settings {
     const char *model, *recorded;
+    struct cli_server_settings server;  /* instead of what is recorded */
     struct cli_window_settings windows; /* n_ctx -1: the file's */
     double max_kld, max_beyond;         /* NaN: no limit */
     const char *per_token_file;

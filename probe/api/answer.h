@@ -35,6 +35,7 @@ struct probe_answer {
     int64_t n_prompt, n_cached; /* tokens, as the server counts them; -1: not said */
     size_t n_spoilt;            /* lists with something impossible */
     char spoilt[160];           /* what is, in the first of them */
+    bool of_llama;              /* in a form of llama.cpp's relatives */
     int32_t *prompt;            /* its ids, where a record has them */
     size_t n_prompt_ids, prompt_capacity;
 };

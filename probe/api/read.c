@@ -319,11 +319,13 @@ static enum status read_root(struct probe_answer *a, const cJSON *root, struct s
     if (cJSON_HasObjectItem(root, "prompt_token_ids"))
         return read_offline(a, root, why);
     if (cJSON_HasObjectItem(root, "tokens_evaluated") || native) {
+        a->of_llama = true;
         a->n_prompt = probe_read_count(root, "tokens_evaluated");
         a->n_cached = probe_read_count(cJSON_GetObjectItemCaseSensitive(root, "timings"), "cache_n");
         return probe_read_contents(a, native, why);
     }
     if (cJSON_HasObjectItem(root, "prompt_eval_count") || cJSON_IsArray(contents)) {
+        a->of_llama = true;
         a->n_prompt = probe_read_count(root, "prompt_eval_count");
         return probe_read_contents(a, contents, why);
     }

@@ -25,6 +25,8 @@ static enum status open_pass(struct pass *p, struct status_why *why)
     struct model_session_options options = {.tile_tokens = e->n_tokens,
                                             .max_batch = e->n_tokens,
                                             .max_segment = e->n_tokens,
+                                            .progress = e->progress,
+                                            .progress_user = e->progress_user,
                                             .trace = e->ties ? probe_ties_shown : NULL,
                                             .trace_user = e->ties};
     void *x = NULL, *hidden = NULL, *logits = NULL;

@@ -19,6 +19,8 @@ struct probe_evaluation {
     enum probe_rounding rounding;
     uint64_t seed;           /* which errors */
     struct probe_ties *ties; /* told of the experts; NULL: they do not matter */
+    model_progress_fn *progress; /* may be NULL */
+    void *progress_user;
 };
 
 /** What is wanted of a row. */
