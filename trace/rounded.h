@@ -33,13 +33,13 @@ enum trace_arithmetic {
 
 /** Zero-initialise, but for the arithmetic. */
 struct trace_rounded {
-    enum trace_arithmetic arithmetic;
     struct kern_backend_ops ops; /* first: the backend's, some of them replaced */
     const struct kern_backend_ops *exact;
     struct kern_backend *backend;
     float *scratch;
     size_t capacity; /* floats of the scratch */
     uint64_t state;  /* of the random numbers */
+    enum trace_arithmetic arithmetic;
 };
 
 /** From now on the backend rounds. Its memory must be the host's. seed: which errors. */
