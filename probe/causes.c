@@ -45,9 +45,15 @@ static double left_of(const struct probe_judged *item, double slope)
            item->figures.rms;
 }
 
-static bool judge_temperature(struct probe_verdict *v, const struct probe_judged *items, size_t n)
+/** The same beside what coarse arithmetic is off. */
+static double left_beside_coarse(const struct probe_judged *item, double slope)
 {
-    const double least = 0.004, sure = 6, most_left = 0.5;
+    return left_of(item, slope) * item->figures.rms / item->coarse;
+}
+
+bool probe_judge_temperature(struct probe_verdict *v, const struct probe_judged *items, size_t n)
+{
+    const double least = 0.004, sure = 6, most_left = 0.5, most_beside = 3;
     v->slope = median_of(items, n, slope_of, 0);
     if (isnan(v->slope) || !(v->slope > 0))
         return false;
@@ -57,7 +63,8 @@ static bool judge_temperature(struct probe_verdict *v, const struct probe_judged
     double error = 1.2533 * 1.4826 * median_of(items, n, distance_of, v->slope) /
                    sqrt(fitted ? (double)fitted : 1);
     if (!(fabs(v->slope - 1) > fmax(least, sure * error)) ||
-        !(median_of(items, n, left_of, v->slope) < most_left))
+        !(median_of(items, n, left_of, v->slope) < most_left) ||
+        !(median_of(items, n, left_beside_coarse, v->slope) < most_beside))
         return false;
     v->finding = PROBE_TEMPERATURE;
     v->temperature = 1 / v->slope;
@@ -113,7 +120,7 @@ static double is_above(const struct probe_judged *item, double more)
     return item->n < 5 ? (double)NAN : item->figures.mean > 2 * item->coarse;
 }
 
-static bool judge_list(struct probe_verdict *v, const struct probe_judged *items, size_t n)
+bool probe_judge_sums(struct probe_verdict *v, const struct probe_judged *items, size_t n)
 {
     struct sums s = add_up(items, n);
     if (s.n < LEAST_FITTED)
@@ -146,12 +153,6 @@ static bool judge_list(struct probe_verdict *v, const struct probe_judged *items
                  s.n_more, s.n);
     }
     return v->finding != PROBE_NOTHING;
-}
-
-bool probe_judge_sums(struct probe_verdict *v, const struct probe_judged *items, size_t n)
-{
-    /* A list that is cut and normalised may look like a temperature, the reverse does not occur. */
-    return judge_list(v, items, n) || judge_temperature(v, items, n);
 }
 
 /** What is left of the mean square with an alternative, as a share of it; NaN: it says too little. */

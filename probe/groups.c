@@ -148,12 +148,22 @@ static bool judge_lengths(struct probe_verdict *v, const struct probe_judged *it
     return true;
 }
 
+/** Whether what is within the limits is off by more than coarse arithmetic makes, too. */
+static bool is_everywhere(const struct probe_verdict *v, const struct probe_judged *items, size_t n)
+{
+    size_t n_off = 0;
+    for (size_t i = 0; i < n; i++)
+        n_off += !items[i].bad && items[i].figures.rms > 1.5 * items[i].coarse;
+    return n_off * 2 > n - v->n_bad;
+}
+
 void probe_judge_groups(struct probe_verdict *v, const struct probe_judged *items, size_t n)
 {
-    if (v->n_bad && (judge_paths(v, items, n) || judge_beginning(v, items, n) ||
+    bool everywhere = v->n_bad == 0 || v->n_bad == n || is_everywhere(v, items, n);
+    if (!everywhere && (judge_paths(v, items, n) || judge_beginning(v, items, n) ||
                      judge_lengths(v, items, n)))
         return;
-    bool everywhere = v->n_bad == 0 || most_of(v->n_bad, n);
+    everywhere = everywhere || most_of(v->n_bad, n);
     v->finding = everywhere ? PROBE_EVERYWHERE : PROBE_SCATTERED;
     if (everywhere)
         snprintf(v->sentence, sizeof v->sentence,

@@ -38,7 +38,7 @@ const char *probe_finding_name(enum probe_finding finding)
 static double without_steps(const struct probe_judged *item)
 {
     double step = probe_step(item->log_q, item->n), rms = item->figures.rms;
-    return sqrt(fmax(rms * rms - step * step, 0));
+    return sqrt(fmax(rms * rms - step * step / 3, 0)); /* all errors up to it are as likely */
 }
 
 /** Set figures, and the means over what is compared: what is not excused, or else everything. */
@@ -124,7 +124,8 @@ void probe_judge(struct probe_verdict *out, struct probe_judged *items, size_t n
     out->outcome = PROBE_DIFFERS;
     bool large = out->n_bad > 0 || !(out->rms <= most_mean * out->coarse);
     if (probe_judge_sums(out, items, n) ||
-        probe_judge_alternatives(out, items, n, alternatives, large ? n_alternatives : 0))
+        probe_judge_alternatives(out, items, n, alternatives, large ? n_alternatives : 0) ||
+        probe_judge_temperature(out, items, n))
         return;
     /* A file that is named may be told from the model's even where arithmetic would hide it. */
     for (size_t i = 0; !large && i < n_alternatives; i++)

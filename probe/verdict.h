@@ -105,8 +105,10 @@ void probe_judge(struct probe_verdict *out, struct probe_judged *items, size_t n
 
 /** Which of the lists depart, by path, length and position. Sets finding, from and sentence. */
 void probe_judge_groups(struct probe_verdict *out, const struct probe_judged *items, size_t n);
-/** A temperature, a cut or a badly summed list. True: that is the finding. */
+/** Lists that are cut or badly summed. True: that is the finding. */
 bool probe_judge_sums(struct probe_verdict *out, const struct probe_judged *items, size_t n);
+/** Lists that are those of a temperature. Sets slope. True: that is the finding. */
+bool probe_judge_temperature(struct probe_verdict *out, const struct probe_judged *items, size_t n);
 /** An alternative that explains the lists. True: that is the finding. */
 bool probe_judge_alternatives(struct probe_verdict *out, const struct probe_judged *items, size_t n,
                               const struct probe_alternative *alternatives, size_t n_alternatives);

@@ -118,6 +118,8 @@ enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
         if (sample.position == 0 || (!place->generated && place->index >= asked->length) ||
             (place->generated && place->index > 0 && asked->path != PROBE_WRITTEN))
             continue;
+        if (asked->path == PROBE_WRITTEN) /* each is the prompt of the next */
+            sample.length = sample.position;
         status = add_place(l, a, place, sample, names, n_vocab, why);
     }
     return status;

@@ -17,18 +17,20 @@ static void print_lengths(const struct cli_server_check *c)
 {
     const struct probe_judged *j = c->comparison.judged;
     size_t n = c->comparison.verdict.n;
-    puts("\nprompt\tpath\tlists\tdepart\toff\texpected\tcoarse");
+    puts("\ntext\tprompt\tpath\tlists\tdepart\toff\texpected\tcoarse");
     for (size_t i = 0; i < n;) {
         double off = 0, fine = 0, coarse = 0;
         size_t first = i, bad = 0;
-        for (; i < n && j[i].length == j[first].length && j[i].path == j[first].path; i++) {
+        for (; i < n && j[i].path == j[first].path && j[i].window == j[first].window &&
+               (j[i].length == j[first].length || j[i].path == PROBE_WRITTEN);
+             i++) {
             off += j[i].figures.rms * j[i].figures.rms;
             fine += j[i].fine * j[i].fine;
             coarse += j[i].coarse * j[i].coarse;
             bad += j[i].bad;
         }
         double count = (double)(i - first);
-        printf("%zu\t%s\t%zu\t%zu\t%.1e\t%.1e\t%.1e\n", j[first].length,
+        printf("%zu\t%zu\t%s\t%zu\t%zu\t%.1e\t%.1e\t%.1e\n", j[first].window, j[first].length,
                probe_path_name(j[first].path), i - first, bad, sqrt(off / count),
                sqrt(fine / count), sqrt(coarse / count));
     }
