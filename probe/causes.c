@@ -155,7 +155,8 @@ bool probe_judge_sums(struct probe_verdict *v, const struct probe_judged *items,
     return v->finding != PROBE_NOTHING;
 }
 
-/** What is left of the mean square with an alternative, as a share of it; NaN: it says too little. */
+/** What is left of the mean square with an alternative, as a share of it; NaN: it says too little.
+ */
 static double share_left(const struct probe_judged *items, size_t n, const double *values,
                          struct probe_way ways[2])
 {

@@ -10,7 +10,7 @@
 struct work {
     const struct probe_material *m;
     struct probe_comparison *out;
-    size_t *order;          /* [n lists]: by window, then by position */
+    size_t *order;            /* [n lists]: by window, then by position */
     struct probe_want *wants; /* [n lists] */
     struct probe_ties *ties;  /* [n_windows] */
     double *rounded;          /* of all entries: of a pass */
@@ -72,17 +72,16 @@ static enum status evaluate_window(struct work *w, const struct variant *v, size
     size_t window = l->items[w->order[first]].window, n_wants = 0;
     struct model_tokens tokens = {0};
     ptrdiff_t moved;
-    enum status status =
-        change_tokens(&tokens, v, &w->m->windows[window],
-                      l->items[w->order[first + n - 1]].position, &moved, why);
+    enum status status = change_tokens(&tokens, v, &w->m->windows[window],
+                                       l->items[w->order[first + n - 1]].position, &moved, why);
     for (size_t i = 0; i < n; i++) {
         const struct probe_sample *s = &l->items[w->order[first + i]];
         ptrdiff_t row = (ptrdiff_t)s->position - 1 + moved;
         for (size_t k = 0; row < 0 && k < s->n; k++)
             values[s->first + k] = (double)NAN;
         if (row >= 0)
-            w->wants[n_wants++] = (struct probe_want){
-                (size_t)row, l->ids + s->first, s->n, values + s->first, (double)NAN};
+            w->wants[n_wants++] = (struct probe_want){(size_t)row, l->ids + s->first, s->n,
+                                                      values + s->first, (double)NAN};
     }
     const struct probe_evaluation e = {.model = v->model,
                                        .backend = w->m->backend,
@@ -133,7 +132,8 @@ static enum status measure(struct work *w, enum probe_rounding rounding, bool co
         for (size_t i = 0; i < l->n && !status; i++) {
             const struct probe_sample *s = &l->items[i];
             struct probe_judged *j = &w->out->judged[i];
-            double rms = probe_residual(w->rounded + s->first, w->out->log_p + s->first, s->n, 1, 0);
+            double rms =
+                probe_residual(w->rounded + s->first, w->out->log_p + s->first, s->n, 1, 0);
             *(coarse ? &j->coarse : &j->fine) += rms * rms / n;
         }
     }
@@ -179,8 +179,7 @@ static enum status prepare(struct work *w, struct status_why *why)
 {
     const struct probe_lists *l = w->m->lists;
     const struct variant exact = {w->m->model, PROBE_NOTHING, PROBE_EXACT, 0, true};
-    enum probe_rounding fine =
-        w->m->arithmetic == PROBE_LIKE_GPU ? PROBE_BFLOAT16 : PROBE_AS_LLAMA;
+    enum probe_rounding fine = w->m->arithmetic == PROBE_LIKE_GPU ? PROBE_BFLOAT16 : PROBE_AS_LLAMA;
     for (size_t i = 0; i < l->n; i++) {
         const struct probe_sample *s = &l->items[i];
         w->out->judged[i] = (struct probe_judged){.window = s->window,
@@ -199,8 +198,8 @@ static enum status prepare(struct work *w, struct status_why *why)
         status = measure(w, PROBE_COARSE, true, why);
     for (size_t i = 0; i < l->n && !status; i++) {
         struct probe_judged *j = &w->out->judged[i];
-        j->excused = w->ties[j->window].n_tokens > 0 &&
-                     j->position > probe_ties_first(&w->ties[j->window]);
+        j->excused =
+            w->ties[j->window].n_tokens > 0 && j->position > probe_ties_first(&w->ties[j->window]);
     }
     return status;
 }
@@ -232,8 +231,7 @@ static enum status judge(struct work *w, struct status_why *why)
         double squares = 0;
         for (size_t k = 0; k < l->n; k++) {
             const struct probe_judged *j = &out->judged[k];
-            double rms = probe_residual(
-                j->log_q, w->alternatives[i].log_p + j->first, j->n, 1, 0);
+            double rms = probe_residual(j->log_q, w->alternatives[i].log_p + j->first, j->n, 1, 0);
             squares += rms * rms / (double)l->n;
         }
         out->other_rms[i] = sqrt(squares);

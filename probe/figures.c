@@ -89,7 +89,8 @@ double probe_residual(const double *log_q, const double *log_p, size_t n, double
     return sqrt(fmax(squares / mass - mean * mean, 0));
 }
 
-/** Whether all are multiples of a step, but for the rounding of the text that they were read from. */
+/** Whether all are multiples of a step, but for the rounding of the text that they were read from.
+ */
 static bool are_multiples(const double *values, size_t n, double step)
 {
     for (size_t i = 0; i < n; i++) {

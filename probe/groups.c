@@ -160,8 +160,8 @@ static bool is_everywhere(const struct probe_verdict *v, const struct probe_judg
 void probe_judge_groups(struct probe_verdict *v, const struct probe_judged *items, size_t n)
 {
     bool everywhere = v->n_bad == 0 || v->n_bad == n || is_everywhere(v, items, n);
-    if (!everywhere && (judge_paths(v, items, n) || judge_beginning(v, items, n) ||
-                     judge_lengths(v, items, n)))
+    if (!everywhere &&
+        (judge_paths(v, items, n) || judge_beginning(v, items, n) || judge_lengths(v, items, n)))
         return;
     everywhere = everywhere || most_of(v->n_bad, n);
     v->finding = everywhere ? PROBE_EVERYWHERE : PROBE_SCATTERED;

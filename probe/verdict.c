@@ -108,10 +108,8 @@ static void say_agreement(struct probe_verdict *v, const struct probe_judged *it
 void probe_judge(struct probe_verdict *out, struct probe_judged *items, size_t n, size_t n_spoilt,
                  const struct probe_alternative *alternatives, size_t n_alternatives)
 {
-    *out = (struct probe_verdict){.n = n,
-                                  .slope = (double)NAN,
-                                  .temperature = (double)NAN,
-                                  .outcome = PROBE_NO_RESULT};
+    *out = (struct probe_verdict){
+        .n = n, .slope = (double)NAN, .temperature = (double)NAN, .outcome = PROBE_NO_RESULT};
     if (n < PROBE_LEAST_LISTS || n_spoilt * 4 > n + n_spoilt) {
         snprintf(out->sentence, sizeof out->sentence,
                  "No result: %zu lists of log-probabilities could be used, and %zu could not; at "

@@ -10,16 +10,16 @@
 
 /** What is asked. */
 struct probe_ask {
-    const char *model;      /* the server's name of it */
-    const int32_t *ids;     /* [n] */
-    size_t n;               /* tokens of the prompt */
+    const char *model;       /* the server's name of it */
+    const int32_t *ids;      /* [n] */
+    size_t n;                /* tokens of the prompt */
     struct base_string text; /* the same as bytes */
-    bool as_ids;            /* else as text */
-    size_t k;               /* log-probabilities of a list */
-    size_t n_new;           /* tokens to write */
-    bool prompt_lists;      /* lists of the prompt, too */
-    bool reuse;             /* the server's cache may be used */
-    int32_t plain;          /* a token of letters; see `bias` of docs/server-check.md; -1: none */
+    bool as_ids;             /* else as text */
+    size_t k;                /* log-probabilities of a list */
+    size_t n_new;            /* tokens to write */
+    bool prompt_lists;       /* lists of the prompt, too */
+    bool reuse;              /* the server's cache may be used */
+    int32_t plain;           /* a token of letters; see `bias` of docs/server-check.md; -1: none */
 };
 
 /** How a correct server of a kind rounds (probe/exact/). */
@@ -33,8 +33,8 @@ struct probe_api {
     const char *about;  /* a path that only this kind has; NULL: none */
     const char *member; /* of its answer; NULL: any */
     bool takes_ids, has_prompt_lists, has_reuse;
-    bool writes;       /* lists of tokens that were written follow from the ids that it names */
-    size_t most[3];    /* numbers of log-probabilities to try, the largest first; 0: no more */
+    bool writes;    /* lists of tokens that were written follow from the ids that it names */
+    size_t most[3]; /* numbers of log-probabilities to try, the largest first; 0: no more */
     enum probe_arithmetic arithmetic;
     /** Add the members of a request. */
     void (*fill)(cJSON *body, const struct probe_ask *ask);

@@ -177,10 +177,10 @@ enum status probe_read_prompt(struct probe_answer *a, const cJSON *list, bool ge
             char *end;
             long id = strtol(entry->string ? entry->string : "x", &end, 10);
             bool is_id = entry->string && *entry->string && !*end && id >= 0 && id < INT32_MAX;
-            const cJSON *log_q = cJSON_IsNumber(entry)
-                                     ? entry
-                                     : cJSON_GetObjectItemCaseSensitive(entry, "logprob");
-            status = probe_read_entry(a, is_id ? (int32_t)id : -1, "", 0, is_id ? log_q : NULL, why);
+            const cJSON *log_q =
+                cJSON_IsNumber(entry) ? entry : cJSON_GetObjectItemCaseSensitive(entry, "logprob");
+            status =
+                probe_read_entry(a, is_id ? (int32_t)id : -1, "", 0, is_id ? log_q : NULL, why);
         }
         if (!status)
             check_place(a, before);
@@ -227,8 +227,8 @@ enum status probe_read_choice(struct probe_answer *a, const cJSON *root, struct 
     const cJSON *content = cJSON_GetObjectItemCaseSensitive(logprobs, "content");
     const cJSON *lists = cJSON_GetObjectItemCaseSensitive(logprobs, "top_logprobs");
     a->n_prompt = probe_read_count(usage, "prompt_tokens");
-    a->n_cached = probe_read_count(
-        cJSON_GetObjectItemCaseSensitive(usage, "prompt_tokens_details"), "cached_tokens");
+    a->n_cached = probe_read_count(cJSON_GetObjectItemCaseSensitive(usage, "prompt_tokens_details"),
+                                   "cached_tokens");
     if (!prompt)
         prompt = cJSON_GetObjectItemCaseSensitive(root, "prompt_logprobs");
     enum status status = probe_read_prompt(a, prompt, false, why);
@@ -248,8 +248,8 @@ static enum status read_triples(struct probe_answer *a, const cJSON *list, struc
     {
         int32_t id = probe_read_id(cJSON_GetArrayItem(triple, 1));
         if (!status)
-            status = probe_read_entry(a, id, "", 0, id < 0 ? NULL : cJSON_GetArrayItem(triple, 0),
-                                      why);
+            status =
+                probe_read_entry(a, id, "", 0, id < 0 ? NULL : cJSON_GetArrayItem(triple, 0), why);
     }
     return status;
 }
@@ -281,10 +281,10 @@ enum status probe_read_sglang(struct probe_answer *a, const cJSON *root, struct 
     a->n_cached = probe_read_count(meta, "cached_tokens");
     enum status status = read_sglang_lists(
         a, cJSON_GetObjectItemCaseSensitive(meta, "input_top_logprobs"), false, why);
-    return status ? status
-                  : read_sglang_lists(
-                        a, cJSON_GetObjectItemCaseSensitive(meta, "output_top_logprobs"), true,
-                        why);
+    return status
+               ? status
+               : read_sglang_lists(a, cJSON_GetObjectItemCaseSensitive(meta, "output_top_logprobs"),
+                                   true, why);
 }
 
 /** vLLM's RequestOutput: what its Python interface returns, as JSON. */
@@ -300,8 +300,8 @@ static enum status read_offline(struct probe_answer *a, const cJSON *root, struc
         a->prompt[a->n_prompt_ids++] = probe_read_id(id);
     }
     if (!status && outputs && outputs->child)
-        status = probe_read_prompt(
-            a, cJSON_GetObjectItemCaseSensitive(outputs->child, "logprobs"), true, why);
+        status = probe_read_prompt(a, cJSON_GetObjectItemCaseSensitive(outputs->child, "logprobs"),
+                                   true, why);
     return status;
 }
 
@@ -321,7 +321,8 @@ static enum status read_root(struct probe_answer *a, const cJSON *root, struct s
     if (cJSON_HasObjectItem(root, "tokens_evaluated") || native) {
         a->of_llama = true;
         a->n_prompt = probe_read_count(root, "tokens_evaluated");
-        a->n_cached = probe_read_count(cJSON_GetObjectItemCaseSensitive(root, "timings"), "cache_n");
+        a->n_cached =
+            probe_read_count(cJSON_GetObjectItemCaseSensitive(root, "timings"), "cache_n");
         return probe_read_contents(a, native, why);
     }
     if (cJSON_HasObjectItem(root, "prompt_eval_count") || cJSON_IsArray(contents)) {

@@ -69,8 +69,7 @@ static enum status read_line(void *user, const struct base_json_line *line, cons
 static enum status read_file(struct probe_journal *j, struct status_why *why)
 {
     struct base_text text = {0};
-    enum status status =
-        base_text_read_document(&text, j->file, BASE_TEXT_MAX_BYTES, NULL, why);
+    enum status status = base_text_read_document(&text, j->file, BASE_TEXT_MAX_BYTES, NULL, why);
     if (status || text.n_bytes == 0) {
         base_text_free(&text);
         return status;

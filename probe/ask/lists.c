@@ -50,8 +50,7 @@ static enum status add_place(struct probe_lists *l, const struct probe_answer *a
     sample.first = l->n_entries;
     for (size_t i = 0; i < place->n && sample.n < MOST && !status; i++) {
         const struct probe_entry *e = &a->entries[place->first + i];
-        int32_t id =
-            e->id >= 0 ? e->id : probe_names_find(names, a->bytes + e->text, e->n_text);
+        int32_t id = e->id >= 0 ? e->id : probe_names_find(names, a->bytes + e->text, e->n_text);
         if (id >= 0 && (size_t)id >= n_vocab) {
             l->n_entries = sample.first;
             probe_lists_spoil(l, "a token %d, and the vocabulary has %zu", id, n_vocab);
@@ -100,6 +99,8 @@ enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
 {
     enum status status = STATUS_OK;
     size_t n_prompt = 0, at = 0;
+    /* The prompt's last token is the same where the server has put another one before the first. */
+    ptrdiff_t shift = a->n_prompt > 0 ? (ptrdiff_t)asked->length - (ptrdiff_t)a->n_prompt : 0;
     note_count(l, a, asked->length);
     for (size_t i = 0; i < a->n_spoilt; i++)
         probe_lists_spoil(l, "a prompt of %zu tokens: %s", asked->length, a->spoilt);
@@ -114,8 +115,11 @@ enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
             .window = asked->window, .length = asked->length, .path = asked->path};
         if (!place->generated && !is_kept(at++, n_prompt, asked->most))
             continue;
-        sample.position = place->generated ? asked->length + place->index : place->index;
-        if (sample.position == 0 || (!place->generated && place->index >= asked->length) ||
+        sample.position = place->generated ? asked->length + place->index
+                          : (ptrdiff_t)place->index + shift > 0
+                              ? (size_t)((ptrdiff_t)place->index + shift)
+                              : 0;
+        if (sample.position == 0 || (!place->generated && sample.position >= asked->length) ||
             (place->generated && place->index > 0 && asked->path != PROBE_WRITTEN))
             continue;
         if (asked->path == PROBE_WRITTEN) /* each is the prompt of the next */

@@ -18,8 +18,8 @@ struct probe_lists {
     int32_t *ids; /* of the entries, all within the vocabulary */
     double *log_q;
     size_t n, capacity, n_entries, ids_capacity, q_capacity;
-    size_t n_spoilt; /* answers and lists that could not be used */
-    char spoilt[512]; /* why, for the first of them */
+    size_t n_spoilt;                 /* answers and lists that could not be used */
+    char spoilt[512];                /* why, for the first of them */
     size_t n_fewer, n_more, n_other; /* answers to prompts of one token fewer, one more, others */
     size_t n_counted;                /* answers that say how many tokens the prompt has */
     int64_t counted, sent;           /* of the first that differs */

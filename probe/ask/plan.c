@@ -16,8 +16,8 @@ static enum status add(struct probe_questions *q, struct probe_prompt prompt,
         q->n_left_out++;
         return STATUS_OK;
     }
-    enum status status = base_array_reserve(q->prompts, q->capacity, q->n_prompts + 1, "prompts",
-                                            why);
+    enum status status =
+        base_array_reserve(q->prompts, q->capacity, q->n_prompts + 1, "prompts", why);
     if (!status)
         q->prompts[q->n_prompts++] = prompt;
     return status;
@@ -111,8 +111,7 @@ enum status probe_plan(struct probe_questions *q, const int64_t *lengths, size_t
 
 /** Prompt and what was written become a window of their own. */
 static enum status add_written(struct probe_questions *q, const struct probe_prompt *prompt,
-                               const struct probe_answer *a, size_t *window,
-                               struct status_why *why)
+                               const struct probe_answer *a, size_t *window, struct status_why *why)
 {
     struct probe_window *w = &q->windows[q->n_windows];
     const int32_t *ids = q->windows[prompt->window].tokens.ids;
@@ -223,8 +222,8 @@ static enum status ask_some(struct probe_questions *q, size_t first, size_t n, s
                                           .n_new = q->prompts[first + i].n_new,
                                           .reuse = q->prompts[first + i].path == PROBE_CACHED};
     if (!status)
-        status = probe_server_ask(q->server, &q->windows[q->prompts[first].window], replies, n,
-                                  why);
+        status =
+            probe_server_ask(q->server, &q->windows[q->prompts[first].window], replies, n, why);
     for (size_t i = 0; !status && i < n; i++)
         status = take(q, &q->prompts[first + i], &replies[i], n_failed, why);
     for (size_t i = 0; replies && i < n; i++)

@@ -67,8 +67,8 @@ static enum status window_of(struct probe_records *r, struct model_tokens *token
     return STATUS_OK;
 }
 
-static enum status take(struct probe_records *r, const cJSON *request,
-                        const struct probe_answer *a, size_t number, struct status_why *why)
+static enum status take(struct probe_records *r, const cJSON *request, const struct probe_answer *a,
+                        size_t number, struct status_why *why)
 {
     struct model_tokens tokens = {0};
     size_t n_vocab = model_n_vocab(r->tokenizer);

@@ -27,8 +27,9 @@ static void say_failure(char *out, size_t capacity, const struct probe_exchange 
     if (e->code == 0)
         snprintf(out, capacity, "%s", e->failure);
     else if (e->code >= 300 && e->code < 400)
-        snprintf(out, capacity, "HTTP %ld, a redirect, which is not followed; give the address "
-                                "itself",
+        snprintf(out, capacity,
+                 "HTTP %ld, a redirect, which is not followed; give the address "
+                 "itself",
                  e->code);
     else
         snprintf(out, capacity, "HTTP %ld%s%s%s", e->code, *words ? ": \"" : "", words,
@@ -129,8 +130,7 @@ static enum status read_props(struct probe_server *s, struct status_why *why)
     struct probe_exchange e;
     cJSON *answer = NULL;
     enum status status = get(s, "/props", &answer, &e, why);
-    const cJSON *defaults =
-        cJSON_GetObjectItemCaseSensitive(answer, "default_generation_settings");
+    const cJSON *defaults = cJSON_GetObjectItemCaseSensitive(answer, "default_generation_settings");
     const cJSON *n_ctx = cJSON_GetObjectItemCaseSensitive(defaults, "n_ctx");
     if (cJSON_IsNumber(n_ctx) && n_ctx->valuedouble >= 1 && n_ctx->valuedouble < 0x1p31)
         s->n_ctx = (int64_t)n_ctx->valuedouble;
@@ -225,8 +225,8 @@ enum status probe_server_ask(struct probe_server *s, const struct probe_window *
     }
     for (size_t i = 0; i < n && !status; i++) {
         status = body_of(&bodies[i], s, window, &replies[i], why);
-        all[i] = (struct probe_exchange){
-            .path = s->api->path, .body = bodies[i], .retry_after = -1};
+        all[i] =
+            (struct probe_exchange){.path = s->api->path, .body = bodies[i], .retry_after = -1};
     }
     if (!status)
         status = exchange(s, all, n, why);
@@ -257,28 +257,45 @@ static enum status try_once(struct probe_server *s, const struct probe_window *w
         s->prompt_lists = s->prompt_lists && n_prompt > 0;
     else if (!status)
         snprintf(failure, 512, "%s",
-                 !r.ok               ? r.failure
+                 !r.ok              ? r.failure
                  : *r.answer.spoilt ? r.answer.spoilt
-                                     : "its answer has no log-probabilities");
+                                    : "its answer has no log-probabilities");
     probe_reply_free(&r);
+    return status;
+}
+
+/** All ways of a kind, the best first. first: what became of the best. */
+static enum status try_kind(struct probe_server *s, const struct probe_window *window,
+                            size_t length, bool *works, char first[512], struct status_why *why)
+{
+    char failure[512] = "";
+    enum status status = STATUS_OK;
+    *first = '\0';
+    for (int ids = s->api->takes_ids; ids >= 0 && !*works && !status; ids--)
+        for (size_t i = 0; i < 3 && s->api->most[i] && !*works && !status; i++) {
+            s->as_ids = ids;
+            s->k = s->api->most[i];
+            s->prompt_lists = s->api->has_prompt_lists;
+            status = try_once(s, window, length, works, failure, why);
+            if (!*first)
+                snprintf(first, 512, "%s", failure);
+        }
     return status;
 }
 
 enum status probe_server_try(struct probe_server *s, const struct probe_window *window,
                              size_t length, struct status_why *why)
 {
-    char failure[512] = "", first[512] = "";
+    enum { MLX = 5 };
+    char first[512], second[512];
     bool works = false;
-    enum status status = STATUS_OK;
-    for (int ids = s->api->takes_ids; ids >= 0 && !works && !status; ids--)
-        for (size_t i = 0; i < 3 && s->api->most[i] && !works && !status; i++) {
-            s->as_ids = ids;
-            s->k = s->api->most[i];
-            s->prompt_lists = s->api->has_prompt_lists;
-            status = try_once(s, window, length, &works, failure, why);
-            if (!*first)
-                snprintf(first, sizeof first, "%s", failure);
-        }
+    const struct probe_api *last = &probe_apis[PROBE_N_APIS - 1];
+    enum status status = try_kind(s, window, length, &works, first, why);
+    if (!status && !works && s->api == last && !s->told) {
+        s->api = &probe_apis[MLX]; /* says nothing of itself, and takes other values */
+        status = try_kind(s, window, length, &works, second, why);
+        s->api = works ? s->api : last;
+    }
     if (!status && !works)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: taken for %s, it gives no log-probabilities to compare: %.400s; "

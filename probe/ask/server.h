@@ -1,4 +1,5 @@
-/** A server that is asked: who it is, what it can, and requests to it, each tried again if it may help. */
+/** A server that is asked: who it is, what it can, and requests to it, each tried again if it may
+ * help. */
 #ifndef PROBE_ASK_SERVER_H
 #define PROBE_ASK_SERVER_H
 
@@ -14,8 +15,8 @@ struct probe_server {
     struct probe_http *http;
     struct probe_journal *journal; /* borrowed; NULL: none */
     const struct probe_api *api;
-    bool told;         /* by the user, and not found out */
-    char model[256];   /* its name of the model; "": it says none */
+    bool told;       /* by the user, and not found out */
+    char model[256]; /* its name of the model; "": it says none */
     bool as_ids, prompt_lists;
     size_t k;          /* log-probabilities of a list */
     int64_t n_ctx;     /* -1: not said */

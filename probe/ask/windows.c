@@ -50,8 +50,7 @@ enum status probe_window_survives(bool *out, const struct probe_window *w,
     struct model_tokens again = {0};
     size_t n = w->ends[length], from = w->has_bos;
     *out = false;
-    if (length <= from || n == 0 || memchr(w->text, '\0', n) ||
-        base_utf8_first_bad(w->text, n) < n)
+    if (length <= from || n == 0 || memchr(w->text, '\0', n) || base_utf8_first_bad(w->text, n) < n)
         return STATUS_OK;
     enum status status = model_tokenize(tokenizer, w->text, n, false, &again, why);
     *out = !status && again.n == length - from &&

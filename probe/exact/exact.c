@@ -43,8 +43,7 @@ static enum status open_pass(struct pass *p, struct status_why *why)
     p->x = x;
     p->hidden = hidden;
     p->logits = logits;
-    return status ? status
-                  : model_session_open(&p->session, e->model, e->backend, &options, why);
+    return status ? status : model_session_open(&p->session, e->model, e->backend, &options, why);
 }
 
 static void close_pass(struct pass *p)
@@ -63,8 +62,7 @@ static enum status forward(struct pass *p, struct status_why *why)
     const struct model_batch batch = {e->tokens, e->n_tokens, &segment, 1};
     enum status status = model_embed(p->session, &batch, p->x, why);
     if (!status)
-        status =
-            model_forward(p->session, &batch, 0, model_hparams(e->model)->n_layers, p->x, why);
+        status = model_forward(p->session, &batch, 0, model_hparams(e->model)->n_layers, p->x, why);
     if (!status && e->ties && e->ties->status)
         status = status_fail(why, STATUS_MEMORY, "no memory for the experts of a window");
     return status;

@@ -17,8 +17,8 @@ struct probe_evaluation {
     const int32_t *tokens;        /* [n_tokens] */
     size_t n_tokens;              /* above 0 */
     enum probe_rounding rounding;
-    uint64_t seed;           /* which errors */
-    struct probe_ties *ties; /* told of the experts; NULL: they do not matter */
+    uint64_t seed;               /* which errors */
+    struct probe_ties *ties;     /* told of the experts; NULL: they do not matter */
     model_progress_fn *progress; /* may be NULL */
     void *progress_user;
 };

@@ -25,8 +25,8 @@ struct probe_exchange {
     const char *path; /* "/v1/models" */
     const char *body; /* JSON, to be posted; NULL: the path is got */
     /* out */
-    long code;          /* HTTP's; 0: there was no whole answer */
-    char *bytes;        /* of the answer, with a NUL after them that does not count; NULL: none */
+    long code;   /* HTTP's; 0: there was no whole answer */
+    char *bytes; /* of the answer, with a NUL after them that does not count; NULL: none */
     size_t n_bytes;
     double retry_after; /* seconds; negative: not said */
     char failure[256];  /* why there was no whole answer */

@@ -97,7 +97,7 @@ class Predictor:
             swapped = [*ids[:-3], *reversed(ids[-3:])] if len(ids) > 3 else [7, *ids]
             logits = model(swapped)
         else:
-            logits = model(self.tokens(ids))
+            logits = model(ids)
         if self.fault in ("eight_bits", "noise"):
             size = 0.01 if self.fault == "eight_bits" else self.value()
             logits = [x + self.random.gauss(0, size) for x in logits]
@@ -256,19 +256,15 @@ class Server:
     # The kinds.
 
     def ids_of(self, prompt):
-        """(ids, whether they came as ids) of a prompt; BOS is added to texts, never to ids."""
-        if isinstance(prompt, list):
-            return prompt, True
-        return [BOS, *self.texts.ids(prompt)], False
+        """The tokens that are evaluated; BOS is added to texts, never to ids."""
+        ids = prompt if isinstance(prompt, list) else [BOS, *self.texts.ids(prompt)]
+        return self.predictor.tokens(ids)
 
     def list_of(self, ids, k, path="fresh", chosen=()):
         found = self.predictor.top(ids, k, path, self.n_at_once, chosen)
         if self.predictor.fault == "no_number":
             found = [(i, None) for i, _ in found]
         return found
-
-    def n_prompt(self, ids):
-        return len(self.predictor.tokens(ids))
 
     def content(self, found, chosen):
         entries = [{"id": i, "token": self.texts.text(i), "bytes": list(self.texts.bytes(i)),
@@ -277,7 +273,7 @@ class Server:
         return {**own, "top_logprobs": entries}
 
     def as_llama_server(self, request):
-        ids, _ = self.ids_of(request["prompt"])
+        ids = self.ids_of(request["prompt"])
         if len(ids) >= self.n_ctx:
             return "the request exceeds the available context size"
         path = "fresh"
@@ -290,7 +286,7 @@ class Server:
             lists.append(self.content(found, found[0][0]))
             now.append(found[0][0])
         return {"content": "", "completion_probabilities": lists, "truncated": False,
-                "tokens_evaluated": self.n_prompt(ids), "timings": {"cache_n": 0}}
+                "tokens_evaluated": len(ids), "timings": {"cache_n": 0}}
 
     as_ik = as_llama_server
 
@@ -298,7 +294,7 @@ class Server:
         k = max(request.get("logprobs") or 0, request.get("prompt_logprobs") or 0)
         if k > 20:
             return f"Requested sample logprobs of {k}, which is greater than max allowed: 20"
-        ids, _ = self.ids_of(request["prompt"])
+        ids = self.ids_of(request["prompt"])
         prompt = [None]
         for i in range(1, len(ids) if request.get("prompt_logprobs") else 1):
             found = self.list_of(ids[:i], k, chosen=[ids[i]])
@@ -312,14 +308,14 @@ class Server:
             "logprobs": {"tokens": [f"token_id:{found[0][0]}"], "token_logprobs": [found[0][1]],
                          "top_logprobs": [{f"token_id:{t}": value for t, value in found}],
                          "text_offset": [0]}}],
-            "usage": {"prompt_tokens": self.n_prompt(ids), "completion_tokens": 1}}
+            "usage": {"prompt_tokens": len(ids), "completion_tokens": 1}}
 
     def as_openai(self, request):
         if request["logprobs"] > 5:
             return "logprobs: at most 5"
         if isinstance(request["prompt"], list):
             return "prompt: expected a string"
-        ids, _ = self.ids_of(request["prompt"])
+        ids = self.ids_of(request["prompt"])
         lists, first = [], len(ids)
         if request.get("echo"):
             lists, first = [None], 1
@@ -332,37 +328,37 @@ class Server:
             lists.append(named)
         return {"choices": [{"text": "", "logprobs": {
             "tokens": ["x"] * len(lists), "token_logprobs": [None] * len(lists), "top_logprobs": lists}}],
-            "usage": {"prompt_tokens": self.n_prompt(ids)}}
+            "usage": {"prompt_tokens": len(ids)}}
 
     def as_mlx(self, request):
         if request["logprobs"] is not True or not 1 <= request["top_logprobs"] <= 11:
             return "logprobs must be a boolean"
         if isinstance(request["prompt"], list):
             return "prompt must be a string"
-        ids, _ = self.ids_of(request["prompt"])
+        ids = self.ids_of(request["prompt"])
         found = self.list_of(ids, request["top_logprobs"])
         random.Random(3).shuffle(found)
         entries = [{"id": i, "token": "x", "logprob": value} for i, value in found]
         return {"choices": [{"logprobs": {"content": [{**entries[0], "top_logprobs": entries}]}}],
-                "usage": {"prompt_tokens": self.n_prompt(ids)}}
+                "usage": {"prompt_tokens": len(ids)}}
 
     def as_sglang(self, request):
-        ids, _ = self.ids_of(request["input_ids"])
+        ids = self.ids_of(request["input_ids"])
         k = request["top_logprobs_num"]
         triples = lambda found: [[value, t, None] for t, value in found]
         prompt = [None] + [triples(self.list_of(ids[:i], k)) for i in range(1, len(ids))]
         return {"text": "", "meta_info": {
-            "prompt_tokens": self.n_prompt(ids), "cached_tokens": 0, "input_top_logprobs": prompt,
+            "prompt_tokens": len(ids), "cached_tokens": 0, "input_top_logprobs": prompt,
             "output_top_logprobs": [triples(self.list_of(ids, k))]}}
 
     def as_ollama(self, request):
         if not 0 <= request["top_logprobs"] <= 20:
             return "top_logprobs must be between 0 and 20"
-        ids, _ = self.ids_of(request["prompt"])
+        ids = self.ids_of(request["prompt"])
         found = self.list_of(ids, request["top_logprobs"])
         entries = [{"token": self.texts.text(i), "logprob": value, "bytes": list(self.texts.bytes(i))}
                    for i, value in found]
-        return {"response": "", "done": True, "prompt_eval_count": self.n_prompt(ids),
+        return {"response": "", "done": True, "prompt_eval_count": len(ids),
                 "logprobs": [{**entries[0], "top_logprobs": entries}]}
 
 

@@ -24,10 +24,10 @@ const struct cli_option cli_server_options[] = {
      "ask the server at http://HOST:PORT for its log-probabilities, and say whether it computes "
      "what the file says",
      AT(url)},
-    {"--logprobs", CLI_TEXT, "FILE",
-     "the same from recorded requests and responses, as JSON lines", AT(records)},
-    {"-f --file", CLI_TEXT, "FILE", "the text that is asked about (default: a short one of its own)",
-     AT(text_file)},
+    {"--logprobs", CLI_TEXT, "FILE", "the same from recorded requests and responses, as JSON lines",
+     AT(records)},
+    {"-f --file", CLI_TEXT, "FILE",
+     "the text that is asked about (default: a short one of its own)", AT(text_file)},
     {"--api", CLI_CHOICE, "KIND",
      "the kind of server, instead of finding out: llama-server, ik, vllm, sglang, ollama, mlx, "
      "openai",
@@ -39,8 +39,8 @@ const struct cli_option cli_server_options[] = {
      AT(lengths)},
     {"--concurrency", CLI_COUNT, "N", "also ask N prompts at the same time (default: 1, do not)",
      AT(concurrency), 1, 64},
-    {"--requests", CLI_COUNT, "N", "ask about so many prompts at most (default: 60)", AT(n_requests),
-     8, 10000},
+    {"--requests", CLI_COUNT, "N", "ask about so many prompts at most (default: 60)",
+     AT(n_requests), 8, 10000},
     {"--timeout", CLI_COUNT, "SECONDS", "for each request (default: 120)", AT(seconds), 1, 86400},
     {"--passes", CLI_COUNT, "N",
      "passes that round as such a server may, of each kind, to know what error to expect (default: "

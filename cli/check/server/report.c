@@ -55,8 +55,7 @@ static void print_worst(const struct cli_server_check *c)
             if (worst->log_p[i] > worst->log_p[top])
                 top = i;
         printf("%zu\t%zu\t%s\t%.1e\t%.6f\t%.6f\n", worst->length, worst->position,
-               probe_path_name(worst->path), above, exp(worst->log_p[top]),
-               exp(worst->log_q[top]));
+               probe_path_name(worst->path), above, exp(worst->log_p[top]), exp(worst->log_q[top]));
     }
 }
 

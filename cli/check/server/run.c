@@ -116,8 +116,8 @@ static enum status read_key(char key[MAX_KEY], const char *path, struct status_w
     if (!status)
         snprintf(key, MAX_KEY, "%.*s", (int)n, text.data);
     if (!status && n == 0)
-        status = status_fail(why, STATUS_FORMAT, "--api-key-file: %s: its first line is empty",
-                             path);
+        status =
+            status_fail(why, STATUS_FORMAT, "--api-key-file: %s: its first line is empty", path);
     base_text_free(&text);
     return status;
 }
@@ -184,8 +184,7 @@ static enum status make_windows(struct cli_server_check *c, size_t longest, stru
         return STATUS_MEMORY;
     n_first = n_first < longest * most_bytes ? n_first : longest * most_bytes;
     n_second = n_second < longest * most_bytes ? n_second : longest * most_bytes;
-    enum status status =
-        probe_window_make(&q->windows[0], t, c->text.data, n_first, longest, why);
+    enum status status = probe_window_make(&q->windows[0], t, c->text.data, n_first, longest, why);
     q->n_windows = 1;
     if (!status && n_second) {
         q->n_windows = 2;
@@ -250,8 +249,7 @@ static enum status read_records(struct cli_server_check *c, struct status_why *w
     if (!status)
         status = base_array_new(c->records, 1, "records", why);
     if (!status)
-        status =
-            probe_records_read(c->records, c->text.data, c->text.n_bytes, t, c->names, why);
+        status = probe_records_read(c->records, c->text.data, c->text.n_bytes, t, c->names, why);
     if (status)
         status_context(why, "%s", path);
     snprintf(c->described, sizeof c->described, "answers that were recorded");
@@ -272,11 +270,11 @@ static enum status open_others(struct cli_server_check *c, struct status_why *wh
     for (size_t i = 0; i < others->n && !status; i++) {
         status = cli_model_open(&c->others[i], others->items[i], c->evaluate, false, why);
         if (!status && model_hparams(c->others[i].model)->n_vocab != n_vocab)
-            status = status_fail(why, STATUS_USAGE,
-                                 "--or %s: its vocabulary has %u tokens, that of -m %zu; expected "
-                                 "the same one",
-                                 others->items[i], model_hparams(c->others[i].model)->n_vocab,
-                                 n_vocab);
+            status =
+                status_fail(why, STATUS_USAGE,
+                            "--or %s: its vocabulary has %u tokens, that of -m %zu; expected "
+                            "the same one",
+                            others->items[i], model_hparams(c->others[i].model)->n_vocab, n_vocab);
         list[i] = (struct probe_other){others->items[i], c->others[i].model};
     }
     return status;
@@ -294,7 +292,7 @@ static enum status compare(struct cli_server_check *c, struct kern_backend *back
     m->windows = c->records ? c->records->windows : c->questions.windows;
     m->n_windows = c->records ? c->records->n : c->questions.n_windows;
     m->lists = cli_server_lists(c);
-    m->arithmetic = api                                ? api->arithmetic
+    m->arithmetic = api                                  ? api->arithmetic
                     : c->records && c->records->of_llama ? PROBE_LIKE_LLAMA
                                                          : PROBE_LIKE_GPU;
     m->n_passes = (size_t)c->settings->n_passes;
@@ -310,8 +308,8 @@ static void judge_tokens(struct cli_server_check *c)
     struct probe_verdict *v = &c->comparison.verdict;
     const struct probe_lists *l = cli_server_lists(c);
     size_t n_wrong = l->n_fewer + l->n_more + l->n_other;
-    if (v->outcome != PROBE_DIFFERS || v->finding <= PROBE_OTHER_FILE || n_wrong * 2 < l->n_counted ||
-        n_wrong == 0)
+    if (v->outcome != PROBE_DIFFERS || v->finding <= PROBE_OTHER_FILE ||
+        n_wrong * 2 < l->n_counted || n_wrong == 0)
         return;
     v->finding = PROBE_TOKENS;
     snprintf(v->sentence, sizeof v->sentence,
@@ -332,9 +330,8 @@ static enum status verdict(const struct cli_server_check *c, struct status_why *
         return status_fail(why, STATUS_FORMAT, "%s: no result%s%s", what,
                            *cli_server_lists(c)->spoilt ? ": " : "", cli_server_lists(c)->spoilt);
     if (v->outcome == PROBE_DIFFERS || strict)
-        return status_fail(why, STATUS_EXCEEDED, "%s: %s%s%s", what,
-                           probe_outcome_name(v->outcome), strict ? "" : ": ",
-                           strict ? "" : probe_finding_name(v->finding));
+        return status_fail(why, STATUS_EXCEEDED, "%s: %s%s%s", what, probe_outcome_name(v->outcome),
+                           strict ? "" : ": ", strict ? "" : probe_finding_name(v->finding));
     return STATUS_OK;
 }
 
