@@ -145,7 +145,7 @@ bool probe_judge_sums(struct probe_verdict *v, const struct probe_judged *items,
                  "The server's log-probabilities are too high, by the same amount in each list: it "
                  "normalises over fewer tokens than the vocabulary. Are the values those after "
                  "sampling (top-k, top-p, min-p)?");
-    } else if (s.n_more) {
+    } else if (s.n_more * 4 > s.n) {
         v->finding = PROBE_TOO_MUCH;
         snprintf(v->sentence, sizeof v->sentence,
                  "The server's lists are no distributions: in %zu of %zu the probabilities sum to "

@@ -16,7 +16,8 @@ static const double most_wait = 20;
 /** Whether asking again may help: the server is loading, busy, or has dropped the connection. */
 static bool is_passing(const struct probe_exchange *e)
 {
-    return e->code == 0 || e->code == 429 || e->code == 503 || e->code == 500 || e->code == 502;
+    return (e->code == 0 && !e->is_final) || e->code == 429 || e->code == 503 || e->code == 500 ||
+           e->code == 502;
 }
 
 /** What became of a request, for a sentence. */
@@ -51,7 +52,7 @@ static enum status exchange(struct probe_server *s, struct probe_exchange *all, 
         status = probe_journal_find(s->journal, &all[i], why);
     for (size_t try = 0; !status && try < s->n_tries; try++) {
         size_t n_left = 0;
-        double wait = 0.25 * (double)(1 << try);
+        double wait = 0.1 * (double)(1 << try);
         for (size_t i = 0; i < n; i++)
             if (try ? is_passing(&all[i]) : !all[i].bytes) {
                 at[n_left] = i;
@@ -182,6 +183,7 @@ static enum status take(struct probe_server *s, struct probe_reply *r, struct pr
     struct status_why of_answer = {""};
     enum status status = STATUS_OK;
     r->ok = e->code == 200;
+    r->code = e->code;
     if (r->ok) {
         status = probe_answer_read(&r->answer, e->bytes ? e->bytes : "", e->n_bytes, &of_answer);
         r->ok = !status;
@@ -241,7 +243,7 @@ enum status probe_server_ask(struct probe_server *s, const struct probe_window *
     return status;
 }
 
-/** One way to ask. works: it gave a list. */
+/** One way to ask. works: it gave a list. Fails: also STATUS_IO, where another way is no help. */
 static enum status try_once(struct probe_server *s, const struct probe_window *w, size_t length,
                             bool *works, char failure[512], struct status_why *why)
 {
@@ -252,6 +254,9 @@ static enum status try_once(struct probe_server *s, const struct probe_window *w
         longest = r.answer.places[i].n > longest ? r.answer.places[i].n : longest;
         n_prompt += !r.answer.places[i].generated;
     }
+    if (!status && !r.ok && (r.code < 400 || r.code >= 500 || r.code == 401 || r.code == 403) &&
+        r.code != 200)
+        status = status_fail(why, STATUS_IO, "%s: %s", probe_http_base(s->http), r.failure);
     *works = r.ok && longest > 0;
     if (*works)
         s->prompt_lists = s->prompt_lists && n_prompt > 0;

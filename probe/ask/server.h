@@ -47,6 +47,7 @@ struct probe_reply {
     /* out */
     struct probe_answer answer;
     bool ok;
+    long code;         /* HTTP's; 0: there was no whole answer */
     char failure[512]; /* a sentence: the request, and what became of it */
 };
 /**

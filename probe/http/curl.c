@@ -221,6 +221,8 @@ static void note_end(struct transfer *t, CURLcode result)
 {
     struct probe_exchange *e = t->exchange;
     curl_off_t wait = -1;
+    e->is_final = t->too_long || t->no_memory || result == CURLE_OPERATION_TIMEDOUT ||
+                  result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST;
     if (result == CURLE_OK) {
         curl.easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &e->code);
         curl.easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &wait);

@@ -28,6 +28,7 @@ struct probe_exchange {
     long code;   /* HTTP's; 0: there was no whole answer */
     char *bytes; /* of the answer, with a NUL after them that does not count; NULL: none */
     size_t n_bytes;
+    bool is_final;      /* it would fail again: nobody listens, too slow, too long */
     double retry_after; /* seconds; negative: not said */
     char failure[256];  /* why there was no whole answer */
 };

@@ -15,7 +15,7 @@
 #include "kernels/backend.h"
 #include "probe/ask/journal.h"
 
-enum { MAX_ANSWER = 256 << 20, MAX_KEY = 4096, MOST_LENGTHS = 1000, TRIES = 5 };
+enum { MAX_ANSWER = 64 << 20, MAX_KEY = 4096, MOST_LENGTHS = 1000, TRIES = 5 };
 
 const struct probe_lists *cli_server_lists(const struct cli_server_check *c)
 {
@@ -427,6 +427,10 @@ enum status cli_server_check(const char *model, const struct cli_server_settings
     base_file_abandon(file);
     if (!status)
         status = verdict(&c, why);
+    if (status == STATUS_CANCELLED && evaluate->state_file && c.server.journal)
+        status = status_fail(why, status,
+                             "interrupted: there is no result; the same command goes on from %s",
+                             evaluate->state_file);
     cli_progress_clear(&c.progress);
     close_all(&c);
     cli_backends_close(&backends);
