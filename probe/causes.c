@@ -158,12 +158,16 @@ bool probe_judge_sums(struct probe_verdict *v, const struct probe_judged *items,
 /** What is left of the mean square with an alternative, as a share of it; NaN: it says too little.
  */
 static double share_left(const struct probe_judged *items, size_t n, const double *values,
-                         struct probe_way ways[2])
+                         bool with_written, struct probe_way ways[2])
 {
     double found = 0, left = 0;
-    size_t used = 0;
+    size_t used = 0, possible = 0;
     for (size_t i = 0; i < n; i++) {
         const double *log_p = values + items[i].first;
+        /* What follows another prompt, the server has written for that one. */
+        if (items[i].path == PROBE_WRITTEN && !with_written)
+            continue;
+        possible++;
         if (!items[i].n || isnan(log_p[0]) || items[i].excused)
             continue;
         double rms = probe_residual(items[i].log_q, log_p, items[i].n, 1, 0);
@@ -171,7 +175,7 @@ static double share_left(const struct probe_judged *items, size_t n, const doubl
         left += rms * rms;
         probe_way_add(&ways[used++ % 2], items[i].log_q, items[i].log_p, log_p, items[i].n);
     }
-    return used * 2 >= n && found > 0 ? left / found : (double)NAN;
+    return used * 2 >= possible && found > 0 ? left / found : (double)NAN;
 }
 
 static void say_alternative(struct probe_verdict *v, const struct probe_alternative *a)
@@ -200,9 +204,9 @@ bool probe_judge_alternatives(struct probe_verdict *v, const struct probe_judged
     double least = (double)INFINITY;
     for (size_t i = 0; i < n_alternatives; i++) {
         struct probe_way ways[2] = {{0}};
-        double left = share_left(items, n, alternatives[i].log_p, ways);
-        double a = probe_way_share(&ways[0]), b = probe_way_share(&ways[1]);
         bool is_file = alternatives[i].finding == PROBE_OTHER_FILE;
+        double left = share_left(items, n, alternatives[i].log_p, is_file, ways);
+        double a = probe_way_share(&ways[0]), b = probe_way_share(&ways[1]);
         bool explains = left < tenth;
         if (is_file)
             explains = left < 1 && a > clear && a < unlike && b > clear && b < unlike;

@@ -34,6 +34,22 @@ static char *copy_of(const cJSON *value)
     return cJSON_IsString(value) ? strdup(value->valuestring) : NULL;
 }
 
+/* The members as they are written. Within a text of JSON the quotes would be escaped. */
+static const char request_key[] = ",\"request\":", response_key[] = ",\"response\":";
+
+/** The text of a member, to the last bit of its numbers: from its key to the next, or the end. */
+static char *member(const struct base_json_line *line, const char *key, const char *next)
+{
+    size_t n = (size_t)(line->end - line->from);
+    const char *from = memmem(line->from, n, key, strlen(key));
+    if (!from)
+        return next ? strdup("") : NULL;
+    from += strlen(key);
+    n = (size_t)(line->end - from);
+    const char *end = next ? memmem(from, n, next, strlen(next)) : memrchr(from, '}', n);
+    return end ? strndup(from, (size_t)(end - from)) : NULL;
+}
+
 /** A line: the first says whose the file is. */
 static enum status read_line(void *user, const struct base_json_line *line, const cJSON *object,
                              struct status_why *why)
@@ -54,11 +70,9 @@ static enum status read_line(void *user, const struct base_json_line *line, cons
     if (base_array_reserve(j->items, j->capacity, j->n + 1, "answers", why))
         return STATUS_MEMORY;
     struct kept *k = &j->items[j->n++];
-    const cJSON *request = cJSON_GetObjectItemCaseSensitive(object, "request");
-    const cJSON *response = cJSON_GetObjectItemCaseSensitive(object, "response");
     *k = (struct kept){.path = copy_of(cJSON_GetObjectItemCaseSensitive(object, "path")),
-                       .request = request ? cJSON_PrintUnformatted(request) : strdup(""),
-                       .response = response ? cJSON_PrintUnformatted(response) : NULL};
+                       .request = member(line, request_key, response_key),
+                       .response = member(line, response_key, NULL)};
     if (k->path && k->request && k->response)
         return STATUS_OK;
     return status_fail(why, STATUS_FORMAT, "line %zu: expected a path and a response",
@@ -89,13 +103,13 @@ static enum status read_file(struct probe_journal *j, struct status_why *why)
     return status;
 }
 
-static enum status append(struct probe_journal *j, const struct base_json *json,
-                          struct status_why *why)
+/** Append a line. text: without its newline, with room for one. */
+static enum status append(struct probe_journal *j, char *text, struct status_why *why)
 {
-    char *text = json->failed ? NULL : cJSON_PrintUnformatted(json->root);
-    if (!text)
-        return status_fail(why, STATUS_MEMORY, "no memory for an answer");
     size_t n = strlen(text), done = 0;
+    for (size_t i = 0; i < n; i++) /* between the tokens of JSON any blank is as good */
+        if (text[i] == '\n' || text[i] == '\r')
+            text[i] = ' ';
     text[n] = '\n'; /* in the place of the NUL */
     while (done < n + 1) {
         ssize_t written = write(j->fd, text + done, n + 1 - done);
@@ -105,9 +119,14 @@ static enum status append(struct probe_journal *j, const struct base_json *json,
             break;
         done += (size_t)written;
     }
-    cJSON_free(text);
     return done == n + 1 ? STATUS_OK
                          : status_fail(why, STATUS_IO, "%s: %s", j->file, strerror(errno));
+}
+
+static enum status line_of(const struct base_json *json, char **out, struct status_why *why)
+{
+    *out = json->failed ? NULL : cJSON_PrintUnformatted(json->root);
+    return *out ? STATUS_OK : status_fail(why, STATUS_MEMORY, "no memory for a line");
 }
 
 static enum status begin_file(struct probe_journal *j, struct status_why *why)
@@ -116,7 +135,11 @@ static enum status begin_file(struct probe_journal *j, struct status_why *why)
     base_json_begin(&json);
     base_json_text(&json, json.root, "form", form);
     base_json_text(&json, json.root, "settings", j->settings);
-    enum status status = append(j, &json, why);
+    char *text = NULL;
+    enum status status = line_of(&json, &text, why);
+    if (!status)
+        status = append(j, text, why);
+    cJSON_free(text);
     base_json_free(&json);
     j->begun = true;
     return status;
@@ -153,8 +176,8 @@ void probe_journal_close(struct probe_journal *j)
         return;
     for (size_t i = 0; i < j->n; i++) {
         free(j->items[i].path);
-        cJSON_free(j->items[i].request);
-        cJSON_free(j->items[i].response);
+        free(j->items[i].request);
+        free(j->items[i].response);
     }
     if (j->fd >= 0)
         close(j->fd);
@@ -190,19 +213,18 @@ enum status probe_journal_find(struct probe_journal *j, struct probe_exchange *e
 enum status probe_journal_add(struct probe_journal *j, const struct probe_exchange *e,
                               struct status_why *why)
 {
-    struct base_json json;
-    base_json_begin(&json);
-    cJSON *request = e->body ? cJSON_Parse(e->body) : NULL;
     cJSON *response = e->bytes ? cJSON_ParseWithLength(e->bytes, e->n_bytes) : NULL;
-    enum status status = STATUS_OK;
-    if (response) { /* what is no JSON is asked for again */
-        base_json_text(&json, json.root, "path", e->path);
-        if (request)
-            cJSON_AddItemToObject(json.root, "request", request);
-        cJSON_AddItemToObject(json.root, "response", response);
-        status = append(j, &json, why);
-    } else
-        cJSON_Delete(request);
-    base_json_free(&json);
+    if (!response || memchr(e->bytes, '\0', e->n_bytes)) { /* it is asked for again */
+        cJSON_Delete(response);
+        return STATUS_OK;
+    }
+    cJSON_Delete(response);
+    char *text = NULL;
+    int n = asprintf(&text, "{\"path\":\"%s\"%s%s%s%s}", e->path, e->body ? request_key : "",
+                     e->body ? e->body : "", response_key, e->bytes);
+    if (n < 0)
+        return status_fail(why, STATUS_MEMORY, "no memory for an answer");
+    enum status status = append(j, text, why);
+    free(text);
     return status;
 }

@@ -15,7 +15,13 @@
 #include "kernels/backend.h"
 #include "probe/ask/journal.h"
 
-enum { MAX_ANSWER = 64 << 20, MAX_KEY = 4096, MOST_LENGTHS = 1000, TRIES = 5 };
+enum {
+    MAX_ANSWER = 64 << 20,
+    MAX_KEY = 4096,
+    MOST_LENGTHS = 1000,
+    TRIES = 5,
+    ABOUT_THE_SERVER = 8
+};
 
 const struct probe_lists *cli_server_lists(const struct cli_server_check *c)
 {
@@ -222,7 +228,7 @@ static enum status ask(struct cli_server_check *c, struct status_why *why)
     q->tokenizer = model_tokenizer(c->model.model);
     q->names = c->names;
     q->concurrency = (size_t)c->settings->concurrency;
-    q->most = (size_t)c->settings->n_requests;
+    q->most = (size_t)c->settings->n_requests - ABOUT_THE_SERVER;
     q->tokens_matter = !c->server.as_ids;
     q->progress = on_asked;
     q->user = c;
