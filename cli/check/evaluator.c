@@ -151,9 +151,10 @@ static enum status run_check(const void *settings, const struct cli_args *args,
     const struct cli_check_settings *s = settings;
     bool asks = cli_server_wanted(&s->server);
     if (!s->recorded && !asks)
-        return status_fail(why, STATUS_USAGE,
-                           "--kl-divergence-base is missing: what another program recorded; or "
-                           "--url or --logprobs: what a server says");
+        return status_fail(
+            why, STATUS_USAGE,
+            "--kl-divergence-base (what another program recorded), --url or --logprobs (what a "
+            "server says) is missing; see assay help check");
     if (s->recorded && asks)
         return status_fail(why, STATUS_USAGE,
                            "--kl-divergence-base is what a program recorded, %s is a server; "

@@ -211,7 +211,7 @@ class ServerCheck(unittest.TestCase):
                             (("--url", "http://h", "--kl-divergence-base", "f"), "expected one of them"),
                             (("--url", "http://h", "--lengths", "1,x"), "--lengths"),
                             (("--logprobs", "f", "--lengths", "1"), "are for --url"),
-                            ((), "--url or --logprobs")):
+                            ((), "--url or --logprobs (what a server says) is missing")):
             found = run("check", "-m", F16, *words)
             self.assertEqual(found.returncode, 2, words)
             self.assertIn(said, found.stderr)
