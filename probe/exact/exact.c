@@ -22,8 +22,7 @@ static enum status open_pass(struct pass *p, struct status_why *why)
 {
     const struct probe_evaluation *e = p->e;
     const struct model_hparams *h = model_hparams(e->model);
-    struct model_session_options options = {.tile_tokens = e->n_tokens,
-                                            .max_batch = e->n_tokens,
+    struct model_session_options options = {.max_batch = e->n_tokens,
                                             .max_segment = e->n_tokens,
                                             .progress = e->progress,
                                             .progress_user = e->progress_user,

@@ -16,6 +16,7 @@ import unittest
 from documents import differences
 from fake_server import Logits, Predictor, Server, Texts
 from program import ASSAY, F16, HANG_S, Q4, SOURCE, run
+import serving
 
 LENGTHS = "1,2,5,9,15,16,17,31,32,33"
 FEW = "1,2,3,5,8,9,12"  # where a server lists every position of a prompt
@@ -69,6 +70,15 @@ class ServerCheck(unittest.TestCase):
                 code, result = self.judge(kind, "honest", lengths=lengths)
                 self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
                 self.assert_named(kind, "no_bos", "BOS missing", lengths=lengths)
+
+    def test_our_own_server(self):
+        if "microhttpd" in run("serve", "-m", "/nowhere", "--port", "0").stderr:
+            self.skipTest("built without libmicrohttpd")
+        with serving.Server(ASSAY, "-m", F16) as s:
+            found = check(f"http://127.0.0.1:{s.port}", lengths="1,2,5,9,33")
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertIn("\nVerdict: agrees\n", found.stdout)
+        self.assertIn("OpenAI's completions: takes token ids", found.stderr)
 
     def test_values_that_are_off(self):
         result = self.assert_named("llama-server", "temperature:1.02", "temperature")
