@@ -216,6 +216,25 @@ static void count_forgotten(struct probe_comparison *out, size_t n)
     }
 }
 
+/** The token that comes next, where a list has it. */
+static void compare_next(const struct work *w)
+{
+    const struct probe_lists *l = w->m->lists;
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct probe_sample *s = &l->items[i];
+        const struct model_tokens *tokens = &w->m->windows[s->window].tokens;
+        for (size_t k = s->first; k < s->first + s->n && s->position < tokens->n; k++)
+            if (l->ids[k] == tokens->ids[s->position]) {
+                sum += w->out->log_p[k] - l->log_q[k];
+                n++;
+            }
+    }
+    w->out->n_next = n;
+    w->out->nll_difference = n ? sum / (double)n : (double)NAN;
+}
+
 static enum status judge(struct work *w, struct status_why *why)
 {
     const struct probe_lists *l = w->m->lists;
@@ -237,6 +256,7 @@ static enum status judge(struct work *w, struct status_why *why)
         out->other_rms[i] = sqrt(squares);
     }
     count_forgotten(out, l->n);
+    compare_next(w);
     return STATUS_OK;
 }
 
@@ -267,7 +287,7 @@ enum status probe_compare(struct probe_comparison *out, const struct probe_mater
                           struct status_why *why)
 {
     struct work w = {.m = material, .out = out};
-    *out = (struct probe_comparison){.n_forgotten = 0};
+    *out = (struct probe_comparison){.nll_difference = (double)NAN};
     enum status status = make_work(&w, why);
     if (!status && material->lists->n)
         status = prepare(&w, why);

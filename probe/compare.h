@@ -34,6 +34,8 @@ struct probe_comparison {
     double *log_p;               /* exact, of all entries */
     double *log_missing;         /* [n]: the likeliest token that is not listed */
     double *other_rms;           /* [n_others]: as verdict.rms, from that file; NaN: not known */
+    double nll_difference;       /* mean of ln p - ln q of the tokens that come next in the text */
+    size_t n_next;               /* lists that have it */
     size_t n_forgotten;          /* lists that lack a token which is clearly likelier than some */
 };
 

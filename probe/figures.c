@@ -51,7 +51,10 @@ struct probe_figures probe_figures_of(const double *log_q, const double *log_p, 
 {
     struct probe_figures f = {.bound = 0};
     double squares = 0;
+    size_t top_p = 0, top_q = 0;
     for (size_t i = 0; i < n; i++) {
+        top_p = log_p[i] > log_p[top_p] ? i : top_p;
+        top_q = log_q[i] > log_q[top_q] ? i : top_q;
         double p = exp(log_p[i]), q = exp(log_q[i]);
         double off = at_least(log_q[i]) - at_least(log_p[i]);
         f.p_mass += p;
@@ -67,6 +70,7 @@ struct probe_figures probe_figures_of(const double *log_q, const double *log_p, 
     f.reverse = fmax(f.reverse + rest(f.q_mass, f.p_mass), 0);
     f.mean = f.p_mass > 0 ? f.mean / f.p_mass : (double)NAN;
     f.rms = f.p_mass > 0 ? sqrt(squares / f.p_mass) : (double)NAN;
+    f.flip = n ? log_p[top_p] - log_p[top_q] : 0;
     fit(&f, log_q, log_p, n);
     return f;
 }

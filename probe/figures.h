@@ -15,6 +15,8 @@ struct probe_figures {
     double mean;    /* the same weights */
     double largest; /* absolute, of tokens with p > 0.01; 0: there are none */
     double q_mass, p_mass;
+    double flip; /* by how much ln p of the server's likeliest token is below the highest; 0: it is
+                    it */
     double slope, offset; /* ln q = slope * ln p + offset; NaN with fewer than 3 tokens */
 };
 

@@ -10,6 +10,8 @@
 static const double most_mean = 3, most_single = 6, most_fine_single = 8;
 /** What one other expert in a stretch of positions may make. */
 static const double excused_rms = 0.5;
+/** Two tokens that are nearer than this may well change places. */
+static const double clear_flip = 0.1;
 
 const char *probe_path_name(enum probe_path path)
 {
@@ -50,6 +52,8 @@ static void measure(struct probe_verdict *v, struct probe_judged *items, size_t 
         items[i].figures = probe_figures_of(items[i].log_q, items[i].log_p, items[i].n);
         items[i].figures.rms = without_steps(&items[i]);
         v->n_excused += items[i].excused;
+        v->n_flips += items[i].figures.flip > 0;
+        v->n_clear_flips += items[i].figures.flip > clear_flip;
     }
     bool all = v->n_excused * 2 > n;
     size_t used = 0;

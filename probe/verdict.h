@@ -90,6 +90,7 @@ struct probe_verdict {
     size_t from;              /* length or position of the finding; 0: none */
     const char *file;         /* of OTHER_FILE */
     size_t n, n_bad, n_excused;
+    size_t n_flips, n_clear_flips; /* another likeliest token; where two were 0.1 nats apart */
 };
 
 enum { PROBE_LEAST_LISTS = 8 };

@@ -8,6 +8,7 @@
 #include "base/array.h"
 
 enum { N_WRITTEN = 24, WRITTEN_AFTER = 32, MOST_FAILURES = 5, MOST_LISTS = 48, MOVES = 12 };
+enum { TRIES = 5, TRIES_AFTER_FAILURE = 2 };
 
 static enum status add(struct probe_questions *q, struct probe_prompt prompt,
                        struct status_why *why)
@@ -217,6 +218,7 @@ static enum status ask_some(struct probe_questions *q, size_t first, size_t n, s
 {
     struct probe_reply *replies;
     enum status status = base_array_new(replies, n, "requests", why);
+    q->server->n_tries = *n_failed ? TRIES_AFTER_FAILURE : TRIES;
     for (size_t i = 0; !status && i < n; i++)
         replies[i] = (struct probe_reply){.length = q->prompts[first + i].length,
                                           .n_new = q->prompts[first + i].n_new,

@@ -20,8 +20,8 @@ BOS = 1
 
 FAULTS = """honest half bf16 eight_bits digits:N
 temperature:X cut:N cut_whole:N tail_twice no_bos two_bos token_less other_file
-from:N lengths:N,N cached together written stale noise:X
-no_number empty no_json cut_body closed status:N unavailable slow:S redirect long not_utf8""".split()
+other_tokens some from:N lengths:N,N cached together written noise:X
+no_number empty no_json cut_body closed status:N dies:N unavailable slow:S redirect long""".split()
 
 
 class Logits:
@@ -77,6 +77,7 @@ class Predictor:
         fault, n = self.fault, len(ids)
         return (fault == "from" and n >= self.value()
                 or fault == "lengths" and n in map(int, self.number.split(","))
+                or fault == "some" and sum(ids) % 4 == 0
                 or fault == "cached" and path == "cached"
                 or fault == "written" and path == "written"
                 or fault == "together" and at_once > 1)
@@ -191,7 +192,7 @@ class Server:
             self.reply(handler, 200, b"<html>it works</html>")
         elif fault == "empty":
             self.reply(handler, 200, b"{}")
-        elif fault == "closed":
+        elif fault == "closed" or fault == "dies" and self.n_requests > int(number):
             handler.connection.close()
             handler.close_connection = True
         elif fault == "cut_body":
@@ -258,6 +259,8 @@ class Server:
     def ids_of(self, prompt):
         """The tokens that are evaluated; BOS is added to texts, never to ids."""
         ids = prompt if isinstance(prompt, list) else [BOS, *self.texts.ids(prompt)]
+        if self.predictor.fault == "other_tokens" and isinstance(prompt, str):
+            ids = [BOS, *(3 + byte for byte in prompt.encode())]  # a token for each byte
         return self.predictor.tokens(ids)
 
     def list_of(self, ids, k, path="fresh", chosen=()):

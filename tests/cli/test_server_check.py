@@ -94,6 +94,10 @@ class ServerCheck(unittest.TestCase):
         self.assert_named("llama-server", "two_bos", "BOS doubled")
         self.assert_named("llama-server", "token_less", "last token missing")
 
+        for kind in ("ollama", "mlx"):
+            result = self.assert_named(kind, "other_tokens", "other tokens")
+            self.assertRegex(result["sentence"], r"counts \d+ where \d+ were sent")
+
     def test_another_file(self):
         self.assert_named("llama-server", "other_file", "everywhere")
         result = self.assert_named("llama-server", "other_file", "another file", "--or", Q4)
@@ -107,6 +111,7 @@ class ServerCheck(unittest.TestCase):
         result = self.assert_named("llama-server", "lengths:16,32", "certain lengths")
         self.assertEqual(result["from"], 16)
         self.assertIn("16, 32 tokens", result["sentence"])
+        self.assert_named("llama-server", "some", "some positions")
         self.assert_named("llama-server", "cached", "cached prompts")
         self.assert_named("llama-server", "written", "written tokens")
         self.assert_named("llama-server", "together", "several prompts at once", "--concurrency",
@@ -137,6 +142,13 @@ class ServerCheck(unittest.TestCase):
         found = check("http://127.0.0.1:1")
         self.assertEqual(found.returncode, 2)
         self.assertIn("GET /v1/models", found.stderr)
+
+    def test_a_server_that_dies(self):
+        with server("llama-server", "dies:9") as s:
+            found = check(s.url)
+        self.assertEqual((found.returncode, found.stdout), (2, ""))
+        self.assertRegex(found.stderr, "5 requests in a row failed, the last: POST /completion, a "
+                                       r"prompt of \d+ tokens: .+")
 
     def test_a_busy_server_is_asked_again(self):
         with server("llama-server", "unavailable") as s:

@@ -107,6 +107,14 @@ static void impossible_tokens_are_bounded(void **state)
     assert_true(isnan(empty.rms) && isnan(empty.slope));
 }
 
+static void another_likeliest_token_is_a_flip(void **state)
+{
+    (void)state;
+    const double p[] = {log(0.4), log(0.3), log(0.1)}, q[] = {log(0.2), log(0.1), log(0.3)};
+    assert_near(probe_figures_of(q, p, 3).flip, log(4), 1e-15);
+    assert_near(probe_figures_of(p, p, 3).flip, 0, 0);
+}
+
 static void steps_are_seen(void **state)
 {
     (void)state;
@@ -152,6 +160,7 @@ int main(void)
         cmocka_unit_test(equal_lists_have_no_distance),
         cmocka_unit_test(a_temperature_is_the_slope),
         cmocka_unit_test(impossible_tokens_are_bounded),
+        cmocka_unit_test(another_likeliest_token_is_a_flip),
         cmocka_unit_test(steps_are_seen),
         cmocka_unit_test(the_way_tells_which_of_two),
         cmocka_unit_test(medians),

@@ -77,6 +77,11 @@ void cli_server_print(const struct cli_server_check *c)
         printf("Log-probabilities: off by %.2e RMS; expected %.2e, coarse %.2e\n", v->rms, v->fine,
                v->coarse);
         printf("KL divergence, from below: %.2e nats\n", v->bound);
+        printf("Likeliest token: another one in %zu lists, in %zu of them by more than 0.1 nats\n",
+               v->n_flips, v->n_clear_flips);
+        if (c->comparison.n_next)
+            printf("NLL of the next token: %+.2e in the mean of %zu\n",
+                   c->comparison.nll_difference, c->comparison.n_next);
         for (size_t i = 0; i < c->material.n_others; i++)
             printf("From %s: off by %.2e RMS\n",
                    base_printable_text(name, sizeof name, c->material.others[i].path),
@@ -115,6 +120,10 @@ static void add_verdict(struct base_json *json, const struct cli_server_check *c
     base_json_real(json, o, "rms_expected", v->fine);
     base_json_real(json, o, "rms_coarse", v->coarse);
     base_json_real(json, o, "kld_bound", v->bound);
+    base_json_uint(json, o, "n_flips", v->n_flips);
+    base_json_uint(json, o, "n_clear_flips", v->n_clear_flips);
+    base_json_uint(json, o, "n_next", c->comparison.n_next);
+    base_json_real(json, o, "nll_difference", c->comparison.nll_difference);
     base_json_real(json, o, "slope", v->slope);
     base_json_real(json, o, "noise", c->records ? (double)NAN : c->questions.noise);
     cJSON *others = base_json_list(json, o, "others");

@@ -49,6 +49,13 @@ struct cli_server_check {
 enum status cli_server_check(const char *model, const struct cli_server_settings *settings,
                              const struct cli_evaluate_settings *evaluate, struct status_why *why);
 
+/* The parts of it. */
+
+/** Ask the server of --url: the lists are in `questions`. */
+enum status cli_server_ask(struct cli_server_check *check, struct status_why *why);
+/** What is shown of progress begins anew. */
+void cli_server_begin_phase(struct cli_server_check *check);
+void cli_server_show(struct cli_server_check *check, double fraction);
 /** The lists that are judged. */
 const struct probe_lists *cli_server_lists(const struct cli_server_check *check);
 void cli_server_print(const struct cli_server_check *check);
