@@ -11,6 +11,11 @@ if(ASSAY_SERVE)
   pkg_check_modules(MICROHTTPD libmicrohttpd>=0.9.71)
 endif()
 
+option(ASSAY_CURL "Build assay check --url, where libcurl is found" ON)
+if(ASSAY_CURL)
+  pkg_check_modules(CURL libcurl>=7.66)
+endif()
+
 if(ASSAY_TESTS)
   pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka>=1.1.5)
 endif()

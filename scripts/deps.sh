@@ -8,7 +8,7 @@ set -euo pipefail
 
 what=${1:-build}
 packages=(gcc cmake ninja-build pkg-config libc6-dev libpcre2-dev libcjson-dev libssl-dev
-    libmicrohttpd-dev openmpi-bin libopenmpi-dev)
+    libmicrohttpd-dev libcurl4-openssl-dev openmpi-bin libopenmpi-dev)
 packaging=(dpkg-dev)
 testing=("${packaging[@]}" libcmocka-dev libopenblas0 clang libclang-rt-dev python3 python3-venv
          python3-hatchling python3-jinja2 python3-jsonschema)

@@ -50,6 +50,18 @@ static void add_half_errors(struct trace_rounded *r, float *x, size_t n)
     add_float_errors(r, x, n, 10, 0x1p-24F);
 }
 
+static void add_brain_errors(struct trace_rounded *r, float *x, size_t n)
+{
+    add_float_errors(r, x, n, 7, 0);
+}
+
+/** What a program that keeps results in bfloat16 makes of them. */
+static void add_result_errors(struct trace_rounded *r, float *x, size_t n)
+{
+    if (r->arithmetic != TRACE_AS_LLAMA)
+        add_brain_errors(r, x, n);
+}
+
 static void add_relative_errors(struct trace_rounded *r, float *x, size_t n, float size)
 {
     for (size_t i = 0; i < n; i++)
@@ -78,10 +90,14 @@ void trace_rounded_input(struct trace_rounded *r, const struct kern_weight *w, f
 {
     size_t n = n_rows * w->n_cols;
     unsigned block = gguf_type_info(w->type)->block_elems;
-    if (w->type == GGUF_TYPE_F16)
+    if (r->arithmetic == TRACE_COARSE)
+        add_block_errors(r, x, w->n_cols, n_rows, BLOCK);
+    if (r->arithmetic != TRACE_AS_LLAMA)
+        add_brain_errors(r, x, n);
+    else if (w->type == GGUF_TYPE_F16)
         add_half_errors(r, x, n);
     else if (w->type == GGUF_TYPE_BF16)
-        add_float_errors(r, x, n, 7, 0);
+        add_brain_errors(r, x, n);
     else if (block > 1)
         add_block_errors(r, x, w->n_cols, n_rows, block < SUPERBLOCK ? BLOCK : SUPERBLOCK);
     add_relative_errors(r, x, n, 0x1p-24F * sqrtf(8 + (float)w->n_cols / 32));
@@ -106,7 +122,10 @@ static enum status linear(struct kern_backend *b, const struct kern_linear *op,
     trace_rounded_input(r, op->weight, x, op->n_tokens);
     changed.x = x;
     changed.same_x = false;
-    return r->exact->linear(b, &changed, why);
+    status = r->exact->linear(b, &changed, why);
+    for (size_t i = 0; !status && i < op->n_tokens; i++)
+        add_result_errors(r, op->y + i * op->y_stride, op->weight->n_rows);
+    return status;
 }
 
 static enum status embed(struct kern_backend *b, const struct kern_weight *matrix,
@@ -128,6 +147,7 @@ static enum status norm(struct kern_backend *b, const struct kern_norm *op, stru
         float common = 1 + 0x1p-23F * draw(r);
         for (size_t j = 0; j < op->width; j++)
             op->y[i * op->width + j] *= common;
+        add_result_errors(r, op->y + i * op->width, op->width);
     }
     return status;
 }
@@ -196,6 +216,7 @@ static enum status attention(struct kern_backend *b, const struct kern_attention
     memcpy(copy + q, op->k, k * sizeof *copy);
     memcpy(copy + q + k, op->v, v * sizeof *copy);
     add_half_errors(r, copy, q + k + v);
+    add_result_errors(r, copy, q + k + v);
     changed.q = copy;
     changed.k = copy + q;
     changed.v = copy + q + k;

@@ -16,13 +16,22 @@
  * | RoPE | angle by repeated products in float32 | 2^-24 (i + 1) of the angle of pair i |
  * | softplus of a recurrence | ln(1 + exp x) in float32 | 2^-24 |
  * | recurrence | float32, in chunks | 2^-19 of the head's RMS |
+ *
+ * Two more kinds of programs: one that keeps everything in bfloat16, and the coarsest of those that
+ * are still right, with inputs of every product in 8 bits beside that.
  */
 #ifndef TRACE_ROUNDED_H
 #define TRACE_ROUNDED_H
 
 #include "kernels/implementation.h"
 
-/** Zero-initialise. */
+enum trace_arithmetic {
+    TRACE_AS_LLAMA, /* the table */
+    TRACE_BFLOAT16, /* inputs and results of products, norms and attention */
+    TRACE_COARSE    /* the same, and inputs of products in 8 bits in blocks of 32 */
+};
+
+/** Zero-initialise, but for the arithmetic. */
 struct trace_rounded {
     struct kern_backend_ops ops; /* first: the backend's, some of them replaced */
     const struct kern_backend_ops *exact;
@@ -30,6 +39,7 @@ struct trace_rounded {
     float *scratch;
     size_t capacity; /* floats of the scratch */
     uint64_t state;  /* of the random numbers */
+    enum trace_arithmetic arithmetic;
 };
 
 /** From now on the backend rounds. Its memory must be the host's. seed: which errors. */

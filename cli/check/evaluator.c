@@ -175,6 +175,21 @@ static enum status run_check(const void *settings, const struct cli_args *args,
 {
     (void)args;
     const struct cli_check_settings *s = settings;
+    bool asks = cli_server_wanted(&s->server);
+    struct cli_server_settings server = s->server;
+    server.others = s->others;
+    if (!s->recorded && !asks)
+        return status_fail(
+            why, STATUS_USAGE,
+            "--kl-divergence-base (what another program recorded), --url or --logprobs (what a "
+            "server says) is missing; see assay help check");
+    if (s->recorded && asks)
+        return status_fail(why, STATUS_USAGE,
+                           "--kl-divergence-base is what a program recorded, %s is a server; "
+                           "expected one of them",
+                           s->server.url ? "--url" : "--logprobs");
+    if (asks)
+        return cli_server_check(s->model, &server, &s->evaluate, why);
     if (s->max_kld < 0 || s->max_beyond < 0)
         return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
                            s->max_kld < 0 ? "--max-kld" : "--max-beyond");
@@ -204,6 +219,7 @@ static void defaults(void *settings)
     const double none = (double)NAN;
     *s = (struct cli_check_settings){.max_kld = none, .max_beyond = none, .resolve = none};
     cli_window_defaults(&s->windows);
+    cli_server_defaults(&s->server);
     cli_evaluate_defaults(&s->evaluate);
     s->evaluate.machine.precision = CLI_PRECISION_EXACT; /* what others are measured by */
 }
@@ -221,16 +237,18 @@ static const struct cli_option options[] = {
     {"--kl-divergence-base --base", CLI_TEXT, "FILE",
      "what the other program recorded, for example llama-perplexity --kl-divergence-base FILE; "
      "it has the tokens, no text is needed",
-     AT(recorded), .required = true},
+     AT(recorded)},
     {"--against", CLI_TEXT, "FILE",
      "a second recording of the same windows, from before a change: whether the first one is "
      "further from exact than this one, by how much and where, over pairs of windows; exit code 1 "
      "if it is",
      AT(against)},
     {"--or", CLI_EACH, "FILE",
-     "another model that may have been recorded: tells which of them the recording fits best; may "
+     "another model that may have been recorded, or is served: tells which of them fits best; may "
      "be given several times",
      AT(others)},
+
+    {.type = CLI_GROUP, .group = cli_server_options, .offset = AT(server)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {.type = CLI_GROUP,
@@ -270,7 +288,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_check = {
     .name = "check",
-    .usage = "-m MODEL --kl-divergence-base FILE [options]",
+    .usage = "-m MODEL (--kl-divergence-base FILE | --url URL | --logprobs FILE) [options]",
     .summary = "Validate another program: its recorded predictions against the exact ones.",
     .description =
         "FILE is what llama-perplexity (or any other program) recorded of this very model.\n"

@@ -2,6 +2,7 @@
 #ifndef CLI_CHECK_EVALUATOR_H
 #define CLI_CHECK_EVALUATOR_H
 
+#include "cli/check/server/server.h"
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
 #include "cli/reference/base.h"
@@ -14,6 +15,7 @@ struct cli_check_settings {
     struct cli_list others; /* --or: further models that may have been recorded */
     double resolve;         /* of --against; NaN: not given */
     bool markdown;
+    struct cli_server_settings server;  /* instead of what is recorded */
     struct cli_window_settings windows; /* n_ctx -1: the file's */
     double max_kld, max_beyond;         /* NaN: no limit */
     const char *per_token_file;

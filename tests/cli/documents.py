@@ -35,6 +35,9 @@ def check(test, document):
         test.assertEqual(errors(document), [])
 
 
+SERVER_CHECK = "/$defs/assay-server-check"
+
+
 def members(node=None, pointer=""):
     """Where the schema has each member: JSON pointers."""
     node = SCHEMA["$defs"] if node is None else node

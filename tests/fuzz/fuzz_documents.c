@@ -11,38 +11,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tokenizer_input.h"
 
-enum { BOS = 1 };
-
-/** A vocabulary of bytes, and a few words. Kept from one input to the next. */
-static const struct model_tokenizer *vocabulary(void)
-{
-    static const char *const words[] = {"<unk>", "<s>", "</s>", "\xE2\x96\x81the", "ing", "er"};
-    static struct model_tokenizer *tokenizer;
-    static struct tokens tokens;
-    static struct gguf_file *file;
-    static void *bytes;
-    if (tokenizer)
-        return tokenizer;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        tokens_add(&tokens, (struct base_string){words[i], strlen(words[i])}, 0,
-                   i == 0  ? MODEL_TOKEN_UNKNOWN
-                   : i < 3 ? MODEL_TOKEN_CONTROL
-                           : MODEL_TOKEN_NORMAL);
-    for (unsigned b = 0; b < 256; b++) {
-        char name[8];
-        snprintf(name, sizeof name, "<0x%02X>", b);
-        tokens_add(&tokens, (struct base_string){name, 6}, 0, MODEL_TOKEN_BYTE);
-    }
-    struct gguf_writer *w;
-    struct status_why why;
-    require(gguf_writer_new(&w, &why) == STATUS_OK);
-    gguf_writer_string(w, "tokenizer.ggml.model", "llama");
-    gguf_writer_bool(w, "tokenizer.ggml.add_bos_token", true);
-    gguf_writer_u32(w, "tokenizer.ggml.bos_token_id", BOS);
-    tokens_write(&tokens, w);
-    tokenizer = input_open(w, &bytes, &file);
-    return tokenizer;
-}
+enum { BOS = INPUT_BOS };
 
 static void check_windows(const struct eval_documents *d, size_t n_ctx)
 {
@@ -77,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}.{% endfor %}",
     };
     const char *text_of = templates[data[0] % 3];
-    const struct eval_document_rules rules = {.tokenizer = vocabulary(),
+    const struct eval_document_rules rules = {.tokenizer = input_vocabulary(),
                                               .parse_special = data[0] & 128,
                                               .chat_template = {text_of, strlen(text_of)},
                                               .mask = data[0] % 5 % 3};

@@ -1,5 +1,6 @@
 #include "tests/fuzz/tokenizer_input.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,4 +148,34 @@ char *input_spelled(const struct model_tokenizer *t, const struct model_tokens *
     for (size_t i = 0; i < ids->n; i++)
         at += model_token_bytes(t, ids->ids[i], bytes + at, *n_bytes - at);
     return bytes;
+}
+
+const struct model_tokenizer *input_vocabulary(void)
+{
+    static const char *const words[] = {"<unk>", "<s>", "</s>", "\xE2\x96\x81the", "ing", "er"};
+    static struct model_tokenizer *tokenizer;
+    static struct tokens tokens;
+    static struct gguf_file *file;
+    static void *bytes;
+    if (tokenizer)
+        return tokenizer;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        tokens_add(&tokens, (struct base_string){words[i], strlen(words[i])}, 0,
+                   i == 0  ? MODEL_TOKEN_UNKNOWN
+                   : i < 3 ? MODEL_TOKEN_CONTROL
+                           : MODEL_TOKEN_NORMAL);
+    for (unsigned b = 0; b < 256; b++) {
+        char name[8];
+        snprintf(name, sizeof name, "<0x%02X>", b);
+        tokens_add(&tokens, (struct base_string){name, 6}, 0, MODEL_TOKEN_BYTE);
+    }
+    struct gguf_writer *w;
+    struct status_why why;
+    require(gguf_writer_new(&w, &why) == STATUS_OK);
+    gguf_writer_string(w, "tokenizer.ggml.model", "llama");
+    gguf_writer_bool(w, "tokenizer.ggml.add_bos_token", true);
+    gguf_writer_u32(w, "tokenizer.ggml.bos_token_id", INPUT_BOS);
+    tokens_write(&tokens, w);
+    tokenizer = input_open(w, &bytes, &file);
+    return tokenizer;
 }

@@ -45,6 +45,11 @@ struct merges {
 /** Merges of tokens that the input picks; what they make is added to the vocabulary. */
 void merges_make(struct merges *m, struct tokens *t, struct input *in);
 
+enum { INPUT_BOS = 1 };
+/** A vocabulary of bytes, and a few words; texts begin with BOS. Kept from one input to the next.
+ */
+const struct model_tokenizer *input_vocabulary(void);
+
 /** Finish the file and open a tokenizer on it; *data and *file are the caller's to release. */
 struct model_tokenizer *input_open(struct gguf_writer *w, void **data, struct gguf_file **file);
 

@@ -33,13 +33,14 @@ LINKS = {
     "eval": CORE_LAYERS,
     "cluster": CORE_LAYERS,
     "trace": CORE_LAYERS,
+    "probe": (*CORE_LAYERS, "trace"),
     "documents": ("base", "gguf"),
-    "cli": (*CORE_LAYERS, "cluster", "trace", "documents"),
+    "cli": (*CORE_LAYERS, "cluster", "trace", "probe", "documents"),
     "serve": (*CORE_LAYERS, "documents", "cli"),
 }
 LAYERS = list(LINKS)
 # What the core shows to its clients; documents/ stands on its lowest layers, not on the whole.
-CLIENTS = ("cluster", "trace", "cli", "serve")
+CLIENTS = ("cluster", "trace", "probe", "cli", "serve")
 PUBLIC = {
     "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "model/forward/forward.h",
     "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h", "eval/llama_compat.h",
@@ -55,6 +56,7 @@ PREFIXES = {
     "eval": ("eval_",),
     "cluster": ("cluster_",),
     "trace": ("trace_",),
+    "probe": ("probe_",),
     "documents": ("doc_",),
     "cli": ("cli_",),
     "serve": ("serve_",),

@@ -1,0 +1,209 @@
+/* The server is asked: what is sent, to whom, and where answers are kept. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text/words.h"
+#include "cli/check/server/server.h"
+#include "cli/input/text.h"
+#include "cli/process/say.h"
+#include "cli/process/signals.h"
+#include "probe/ask/journal.h"
+
+enum { MAX_ANSWER = 64 << 20, MAX_KEY = 4096, MOST_LENGTHS = 1000 };
+enum { TRIES = 5, ABOUT_THE_SERVER = 8 };
+
+static enum status read_lengths(int64_t **out, size_t *n, const struct cli_server_settings *s,
+                                struct status_why *why)
+{
+    const char *words[MOST_LENGTHS];
+    char defaults[] = PROBE_LENGTHS, *rest = defaults, *word;
+    *n = 0;
+    for (size_t i = 0; i < s->lengths.n && *n < MOST_LENGTHS; i++)
+        words[(*n)++] = s->lengths.items[i];
+    while (s->lengths.n == 0 && (word = strsep(&rest, ",")) != NULL)
+        words[(*n)++] = word;
+    if (base_array_new(*out, *n, "lengths", why))
+        return STATUS_MEMORY;
+    for (size_t i = 0; i < *n; i++) {
+        char *end;
+        long long value = strtoll(words[i], &end, 10);
+        if (end == words[i] || *end || value < 1 || value > 1 << 24)
+            return status_fail(why, STATUS_USAGE,
+                               "--lengths: expected numbers of tokens from 1 on, found '%s'",
+                               words[i]);
+        (*out)[i] = value;
+    }
+    return STATUS_OK;
+}
+
+/** Of a model whose positions change with the length of what follows, only shorter prompts. */
+static void limit_lengths(const struct cli_server_check *c, int64_t *lengths, size_t *n)
+{
+    size_t boundary = model_rope_boundary(c->model.model), kept = 0;
+    for (size_t i = 0; i < *n; i++)
+        if ((uint64_t)lengths[i] <= boundary)
+            lengths[kept++] = lengths[i];
+    if (kept < *n)
+        cli_say("assay: note: prompts of more than %zu tokens are left out: this model has other "
+                "positions there\n",
+                boundary);
+    *n = kept;
+}
+
+static enum status read_key(char key[MAX_KEY], const char *path, struct status_why *why)
+{
+    struct base_text text = {0};
+    enum status status = base_text_read(&text, path, MAX_KEY - 1, why);
+    size_t n = status ? 0 : strcspn(text.data, "\r\n");
+    n = n < text.n_bytes ? n : text.n_bytes;
+    for (size_t i = 0; i < n && !status; i++)
+        if (text.data[i] <= ' ' || text.data[i] == 0x7f)
+            status = status_fail(why, STATUS_FORMAT,
+                                 "--api-key-file: %s: a blank or a control character in its first "
+                                 "line",
+                                 path);
+    if (!status)
+        snprintf(key, MAX_KEY, "%.*s", (int)n, text.data);
+    if (!status && n == 0)
+        status =
+            status_fail(why, STATUS_FORMAT, "--api-key-file: %s: its first line is empty", path);
+    base_text_free(&text);
+    return status;
+}
+
+static enum status open_server(struct cli_server_check *c, struct status_why *why)
+{
+    const struct cli_server_settings *s = c->settings;
+    char key[MAX_KEY] = "";
+    enum status status = s->key_file ? read_key(key, s->key_file, why) : STATUS_OK;
+    const struct probe_http_options options = {.api_key = *key ? key : NULL,
+                                               .seconds = (double)s->seconds,
+                                               .max_bytes = MAX_ANSWER,
+                                               .cancel = cli_interrupt_catch()};
+    if (!status)
+        status = probe_http_open(&c->server.http, s->url, &options, why);
+    explicit_bzero(key, sizeof key);
+    c->server.n_tries = TRIES;
+    c->server.plain = probe_names_plain(c->names);
+    return status;
+}
+
+static enum status open_journal(struct cli_server_check *c, struct status_why *why)
+{
+    const char *path = c->evaluate->state_file;
+    char settings[1024];
+    if (!path)
+        return STATUS_OK;
+    if (strcmp(path, "-") == 0)
+        return status_fail(why, STATUS_USAGE, "--state: expected the name of a file, found '-'");
+    snprintf(settings, sizeof settings, "%.600s, model %s, text %s",
+             probe_http_base(c->server.http), c->model.id, c->text.sha256);
+    enum status status = probe_journal_open(&c->server.journal, path, settings, why);
+    c->n_resumed = status ? 0 : probe_journal_n(c->server.journal);
+    if (c->n_resumed)
+        cli_say("assay: %s: %zu answer%s from before\n", path, c->n_resumed,
+                status_plural(c->n_resumed));
+    return status;
+}
+
+static enum status read_text(struct cli_server_check *c, struct status_why *why)
+{
+    const char *path = c->settings->text_file;
+    if (!path)
+        return base_text_copy(&c->text, cli_server_text, strlen(cli_server_text), why);
+    enum status status =
+        base_text_read_utf8(&c->text, path, BASE_TEXT_MAX_BYTES, cli_text_remedy, why);
+    if (!status)
+        cli_text_note(&c->text, path);
+    return status;
+}
+
+/** Two windows: from the text's beginning, and from a line or word in its middle. */
+static enum status make_windows(struct cli_server_check *c, size_t longest, struct status_why *why)
+{
+    const struct model_tokenizer *t = model_tokenizer(c->model.model);
+    struct probe_questions *q = &c->questions;
+    const size_t most_bytes = 64; /* of a token, in the mean: longer texts are not looked at */
+    const char *half = c->text.data + c->text.n_bytes / 2, *end = c->text.data + c->text.n_bytes;
+    const char *line = memchr(half, '\n', (size_t)(end - half));
+    const char *word = memchr(half, ' ', (size_t)(end - half));
+    const char *from = line ? line + 1 : word;
+    size_t n_first = c->text.n_bytes, n_second = from ? (size_t)(end - from) : 0;
+    if (base_array_new(q->windows, PROBE_MAX_WINDOWS, "windows", why))
+        return STATUS_MEMORY;
+    n_first = n_first < longest * most_bytes ? n_first : longest * most_bytes;
+    n_second = n_second < longest * most_bytes ? n_second : longest * most_bytes;
+    enum status status = probe_window_make(&q->windows[0], t, c->text.data, n_first, longest, why);
+    q->n_windows = 1;
+    if (!status && n_second) {
+        q->n_windows = 2;
+        status = probe_window_make(&q->windows[1], t, from, n_second, longest, why);
+    }
+    if (!status && q->windows[0].n_prompt < longest)
+        cli_say("assay: note: the text has %zu tokens: longer prompts are not asked about%s\n",
+                q->windows[0].n_prompt, c->settings->text_file ? "" : "; give a longer one by -f");
+    return status;
+}
+
+static void on_asked(void *user, size_t done, size_t n)
+{
+    cli_server_show(user, n ? (double)done / (double)n : 0);
+}
+
+static enum status ask_all(struct cli_server_check *c, struct status_why *why)
+{
+    struct probe_questions *q = &c->questions;
+    const char *names = PROBE_API_NAMES, *word = NULL;
+    char api[32] = "";
+    size_t n_word = 0, n_lengths, longest = 1;
+    int64_t *lengths = NULL;
+    for (int i = 0; i <= c->settings->api; i++)
+        names = base_words_next(names, &word, &n_word);
+    snprintf(api, sizeof api, "%.*s", (int)n_word, word ? word : "");
+    enum status status = read_lengths(&lengths, &n_lengths, c->settings, why);
+    if (!status)
+        limit_lengths(c, lengths, &n_lengths);
+    for (size_t i = 0; !status && i < n_lengths; i++)
+        longest = (size_t)lengths[i] > longest ? (size_t)lengths[i] : longest;
+    if (!status)
+        status = make_windows(c, longest, why);
+    if (!status)
+        status = probe_server_identify(&c->server, *api ? api : NULL, why);
+    size_t first = q->windows && q->windows[0].n_prompt < 4 ? q->windows[0].n_prompt : 4;
+    if (!status)
+        status = probe_server_try(&c->server, &q->windows[0], first, why);
+    q->server = &c->server;
+    q->tokenizer = model_tokenizer(c->model.model);
+    q->names = c->names;
+    q->concurrency = (size_t)c->settings->concurrency;
+    q->most = (size_t)c->settings->n_requests - ABOUT_THE_SERVER;
+    q->tokens_matter = !c->server.as_ids;
+    q->progress = on_asked;
+    q->user = c;
+    if (!status)
+        status = probe_plan(q, lengths, n_lengths, why);
+    free(lengths);
+    if (status)
+        return status;
+    probe_server_describe(c->described, sizeof c->described, &c->server);
+    cli_say("assay: %s: %s; %zu prompts\n", probe_http_base(c->server.http), c->described,
+            q->n_prompts);
+    if (q->n_left_out)
+        cli_say("assay: note: %zu prompts are left out, beyond --requests %" PRId64 "\n",
+                q->n_left_out, c->settings->n_requests);
+    cli_server_begin_phase(c);
+    return probe_ask_all(q, why);
+}
+
+enum status cli_server_ask(struct cli_server_check *c, struct status_why *why)
+{
+    enum status status = read_text(c, why);
+    if (!status)
+        status = open_server(c, why);
+    if (!status)
+        status = open_journal(c, why);
+    return status ? status : ask_all(c, why);
+}

@@ -1,0 +1,199 @@
+/* What is printed, and the document. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text/printable.h"
+#include "cli/check/server/server.h"
+#include "cli/output/json_parts.h"
+#include "cli/process/run.h"
+#include "cli/process/version.h"
+
+enum { N_WORST = 5 };
+
+/** A line for each length and path: how many lists, what they are off and by how much they may. */
+static void print_lengths(const struct cli_server_check *c)
+{
+    const struct probe_judged *j = c->comparison.judged;
+    size_t n = c->comparison.verdict.n;
+    puts("\ntext\tprompt\tpath\tlists\tdepart\toff\texpected\tcoarse");
+    for (size_t i = 0; i < n;) {
+        double off = 0, fine = 0, coarse = 0;
+        size_t first = i, bad = 0;
+        for (; i < n && j[i].path == j[first].path && j[i].window == j[first].window &&
+               (j[i].length == j[first].length || j[i].path == PROBE_WRITTEN);
+             i++) {
+            off += j[i].figures.rms * j[i].figures.rms;
+            fine += j[i].fine * j[i].fine;
+            coarse += j[i].coarse * j[i].coarse;
+            bad += j[i].bad;
+        }
+        double count = (double)(i - first);
+        printf("%zu\t%zu\t%s\t%zu\t%zu\t%.1e\t%.1e\t%.1e\n", j[first].window, j[first].length,
+               probe_path_name(j[first].path), i - first, bad, sqrt(off / count),
+               sqrt(fine / count), sqrt(coarse / count));
+    }
+}
+
+/** The lists that are off most, each with the server's likeliest token. */
+static void print_worst(const struct cli_server_check *c)
+{
+    const struct probe_judged *j = c->comparison.judged;
+    double above = (double)INFINITY;
+    puts("\nThe worst: prompt\tposition\tpath\toff\tp exact\tp of the server");
+    for (size_t k = 0; k < N_WORST; k++) {
+        const struct probe_judged *worst = NULL;
+        for (size_t i = 0; i < c->comparison.verdict.n; i++)
+            if (j[i].figures.rms < above && (!worst || j[i].figures.rms > worst->figures.rms))
+                worst = &j[i];
+        if (!worst)
+            break;
+        above = worst->figures.rms;
+        size_t top = 0;
+        for (size_t i = 1; i < worst->n; i++)
+            if (worst->log_p[i] > worst->log_p[top])
+                top = i;
+        printf("%zu\t%zu\t%s\t%.1e\t%.6f\t%.6f\n", worst->length, worst->position,
+               probe_path_name(worst->path), above, exp(worst->log_p[top]), exp(worst->log_q[top]));
+    }
+}
+
+void cli_server_print(const struct cli_server_check *c)
+{
+    char name[512];
+    const struct probe_verdict *v = &c->comparison.verdict;
+    const struct probe_lists *l = cli_server_lists(c);
+    base_printable_text(name, sizeof name, v->sentence);
+    printf("%s\n\n", name);
+    printf("Verdict: %s", probe_outcome_name(v->outcome));
+    if (v->finding != PROBE_NOTHING)
+        printf(" (%s)", probe_finding_name(v->finding));
+    base_printable_text(name, sizeof name, c->described);
+    printf("\nServer: %s\n", name);
+    printf("Lists: %zu compared, %zu depart, %zu after a near tie of experts, %zu not usable\n",
+           v->n, v->n_bad, v->n_excused, l->n_spoilt);
+    if (v->outcome != PROBE_NO_RESULT) {
+        printf("Log-probabilities: off by %.2e RMS; expected %.2e, coarse %.2e\n", v->rms, v->fine,
+               v->coarse);
+        printf("KL divergence, from below: %.2e nats\n", v->bound);
+        printf("Likeliest token: another one in %zu lists, in %zu of them by more than 0.1 nats\n",
+               v->n_flips, v->n_clear_flips);
+        if (c->comparison.n_next)
+            printf("NLL of the next token: %+.2e in the mean of %zu\n",
+                   c->comparison.nll_difference, c->comparison.n_next);
+        for (size_t i = 0; i < c->material.n_others; i++)
+            printf("From %s: off by %.2e RMS\n",
+                   base_printable_text(name, sizeof name, c->material.others[i].path),
+                   c->comparison.other_rms[i]);
+        print_lengths(c);
+        if (v->outcome == PROBE_DIFFERS)
+            print_worst(c);
+    }
+    if (c->questions.is_noisy)
+        printf("\nThe same request gave other values, %.1e apart: the server is not "
+               "deterministic.\n",
+               c->questions.noise);
+    if (c->comparison.n_forgotten)
+        printf("\n%zu lists lack a token that is clearly likelier than some that they have.\n",
+               c->comparison.n_forgotten);
+    cli_flush();
+}
+
+static void add_verdict(struct base_json *json, const struct cli_server_check *c)
+{
+    const struct probe_verdict *v = &c->comparison.verdict;
+    cJSON *o = base_json_object(json, json->root, "result");
+    base_json_text(json, o, "verdict", probe_outcome_name(v->outcome));
+    base_json_text(json, o, "named", probe_finding_name(v->finding));
+    base_json_text(json, o, "sentence", v->sentence);
+    base_json_uint(json, o, "from", v->from);
+    base_json_text(json, o, "file", v->file);
+    base_json_real(json, o, "temperature", v->temperature);
+    base_json_uint(json, o, "n_lists", v->n);
+    base_json_uint(json, o, "n_departing", v->n_bad);
+    base_json_uint(json, o, "n_after_ties", v->n_excused);
+    base_json_uint(json, o, "n_unusable", cli_server_lists(c)->n_spoilt);
+    base_json_text(json, o, "unusable", cli_server_lists(c)->spoilt);
+    base_json_uint(json, o, "n_lacking", c->comparison.n_forgotten);
+    base_json_real(json, o, "rms", v->rms);
+    base_json_real(json, o, "rms_expected", v->fine);
+    base_json_real(json, o, "rms_coarse", v->coarse);
+    base_json_real(json, o, "kld_bound", v->bound);
+    base_json_uint(json, o, "n_flips", v->n_flips);
+    base_json_uint(json, o, "n_clear_flips", v->n_clear_flips);
+    base_json_uint(json, o, "n_next", c->comparison.n_next);
+    base_json_real(json, o, "nll_difference", c->comparison.nll_difference);
+    base_json_real(json, o, "slope", v->slope);
+    base_json_real(json, o, "noise", c->records ? (double)NAN : c->questions.noise);
+    cJSON *others = base_json_list(json, o, "others");
+    for (size_t i = 0; i < c->material.n_others; i++) {
+        cJSON *other = base_json_object(json, others, NULL);
+        base_json_text(json, other, "file", c->material.others[i].path);
+        base_json_real(json, other, "rms",
+                       v->outcome == PROBE_NO_RESULT ? (double)NAN : c->comparison.other_rms[i]);
+    }
+}
+
+static void add_server(struct base_json *json, const struct cli_server_check *c)
+{
+    const struct probe_server *s = &c->server;
+    cJSON *o = base_json_object(json, json->root, "server");
+    base_json_text(json, o, "description", c->described);
+    base_json_text(json, o, "url", c->records ? NULL : probe_http_base(s->http));
+    base_json_text(json, o, "kind", s->api ? s->api->name : NULL);
+    base_json_bytes(json, o, "model", s->model, strlen(s->model));
+    base_json_flag(json, o, "takes_ids", s->as_ids);
+    base_json_flag(json, o, "lists_prompts", s->prompt_lists);
+    base_json_uint(json, o, "n_log_probs", s->k);
+    base_json_int(json, o, "n_ctx", s->n_ctx);
+    base_json_uint(json, o, "n_requests", s->n_requests);
+    base_json_uint(json, o, "n_resumed", c->n_resumed);
+}
+
+static void add_lists(struct base_json *json, const struct cli_server_check *c)
+{
+    cJSON *lists = base_json_list(json, json->root, "lists");
+    for (size_t i = 0; c->comparison.judged && i < c->comparison.verdict.n; i++) {
+        const struct probe_judged *j = &c->comparison.judged[i];
+        cJSON *o = base_json_object(json, lists, NULL);
+        base_json_uint(json, o, "text", j->window);
+        base_json_uint(json, o, "n_prompt", j->length);
+        base_json_uint(json, o, "position", j->position);
+        base_json_text(json, o, "path", probe_path_name(j->path));
+        base_json_uint(json, o, "n", j->n);
+        base_json_real(json, o, "rms", j->figures.rms);
+        base_json_real(json, o, "rms_expected", j->fine);
+        base_json_real(json, o, "rms_coarse", j->coarse);
+        base_json_real(json, o, "largest", j->figures.largest);
+        base_json_real(json, o, "kld_bound", j->figures.bound);
+        base_json_real(json, o, "slope", j->figures.slope);
+        base_json_real(json, o, "mass", j->figures.q_mass);
+        base_json_real(json, o, "mass_exact", j->figures.p_mass);
+        base_json_flag(json, o, "after_tie", j->excused);
+        base_json_flag(json, o, "departs", j->bad);
+    }
+}
+
+enum status cli_server_write(const struct cli_server_check *c, struct base_file *file,
+                             struct status_why *why)
+{
+    struct base_json json;
+    struct cli_versions versions;
+    cli_versions_read(&versions);
+    doc_json_begin(&json, "assay-server-check");
+    add_verdict(&json, c);
+    add_server(&json, c);
+    cli_json_add_model(&json, json.root, "model", &c->model, true);
+    cJSON *settings = base_json_object(&json, json.root, "settings");
+    base_json_text(&json, settings, "text_sha256", c->text.sha256);
+    base_json_int(&json, settings, "concurrency", c->settings->concurrency);
+    base_json_int(&json, settings, "requests", c->settings->n_requests);
+    base_json_int(&json, settings, "passes", c->settings->n_passes);
+    base_json_flag(&json, settings, "strict", c->settings->strict);
+    add_lists(&json, c);
+    cJSON *run = base_json_object(&json, json.root, "run");
+    base_json_text(&json, run, "assay", versions.assay);
+    base_json_text(&json, run, "commit", versions.commit);
+    return doc_json_end(&json, file, why);
+}

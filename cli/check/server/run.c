@@ -1,0 +1,252 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "cli/check/server/server.h"
+#include "cli/process/say.h"
+#include "cli/process/signals.h"
+#include "cli/session/outputs.h"
+#include "kernels/kernels.h"
+#include "probe/ask/journal.h"
+
+enum {
+    MAX_ANSWER = 64 << 20,
+    MAX_KEY = 4096,
+    MOST_LENGTHS = 1000,
+    TRIES = 5,
+    ABOUT_THE_SERVER = 8
+};
+
+const struct probe_lists *cli_server_lists(const struct cli_server_check *c)
+{
+    return c->records ? &c->records->lists : &c->questions.lists;
+}
+
+void cli_server_show(struct cli_server_check *c, double fraction)
+{
+    double seconds = base_clock_seconds() - c->begun;
+    const struct eval_progress now = {
+        .fraction = fraction,
+        .seconds = seconds,
+        .seconds_left = fraction > 0 ? seconds * (1 - fraction) / fraction : (double)NAN,
+    };
+    cli_progress_update(&c->progress, &now);
+}
+
+static void on_evaluated(void *user, double fraction)
+{
+    cli_server_show(user, fraction);
+}
+
+void cli_server_begin_phase(struct cli_server_check *c)
+{
+    c->begun = base_clock_seconds();
+    cli_progress_clear(&c->progress);
+    cli_progress_begin(&c->progress);
+}
+
+static enum status check_settings(const struct cli_server_settings *s, struct status_why *why)
+{
+    if (s->url && s->records)
+        return status_fail(why, STATUS_USAGE,
+                           "--url asks a server, --logprobs reads what was recorded; expected one "
+                           "of them");
+    if (s->records && (s->text_file || s->lengths.n || s->concurrency > 1 || s->key_file))
+        return status_fail(why, STATUS_USAGE,
+                           "-f, --lengths, --concurrency and --api-key-file are for --url: "
+                           "--logprobs has its prompts");
+    return STATUS_OK;
+}
+
+static enum status read_records(struct cli_server_check *c, struct status_why *why)
+{
+    const struct model_tokenizer *t = model_tokenizer(c->model.model);
+    const char *path = c->settings->records;
+    enum status status = base_text_read(&c->text, path, BASE_TEXT_MAX_BYTES, why);
+    if (!status)
+        status = base_array_new(c->records, 1, "records", why);
+    if (!status)
+        status = probe_records_read(c->records, c->text.data, c->text.n_bytes, t, c->names, why);
+    if (status)
+        status_context(why, "%s", path);
+    snprintf(c->described, sizeof c->described, "answers that were recorded");
+    return status;
+}
+
+static enum status open_others(struct cli_server_check *c, struct status_why *why)
+{
+    const struct cli_list *others = &c->settings->others;
+    size_t n_vocab = model_hparams(c->model.model)->n_vocab;
+    struct probe_other *list;
+    if (base_array_new(c->others, others->n, "models", why) ||
+        base_array_new(list, others->n, "models", why))
+        return STATUS_MEMORY;
+    c->material.others = list;
+    c->material.n_others = others->n;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < others->n && !status; i++) {
+        status = cli_model_open(&c->others[i], others->items[i], c->evaluate, false, why);
+        if (!status && model_hparams(c->others[i].model)->n_vocab != n_vocab)
+            status =
+                status_fail(why, STATUS_USAGE,
+                            "--or %s: its vocabulary has %u tokens, that of -m %zu; expected "
+                            "the same one",
+                            others->items[i], model_hparams(c->others[i].model)->n_vocab, n_vocab);
+        list[i] = (struct probe_other){others->items[i], c->others[i].model};
+    }
+    return status;
+}
+
+static enum status compare(struct cli_server_check *c, struct kern_backend *backend,
+                           struct status_why *why)
+{
+    const struct probe_api *api = c->server.api;
+    struct probe_material *m = &c->material;
+    if (c->settings->api >= 0)
+        api = &probe_apis[c->settings->api];
+    m->model = c->model.model;
+    m->backend = backend;
+    m->windows = c->records ? c->records->windows : c->questions.windows;
+    m->n_windows = c->records ? c->records->n : c->questions.n_windows;
+    m->lists = cli_server_lists(c);
+    m->arithmetic = api                                  ? api->arithmetic
+                    : c->records && c->records->of_llama ? PROBE_LIKE_LLAMA
+                                                         : PROBE_LIKE_GPU;
+    m->n_passes = (size_t)c->settings->n_passes;
+    m->progress = on_evaluated;
+    m->user = c;
+    cli_server_begin_phase(c);
+    return probe_compare(&c->comparison, m, why);
+}
+
+/** Prompts that became other tokens, where that is what departs. */
+static void judge_tokens(struct cli_server_check *c)
+{
+    struct probe_verdict *v = &c->comparison.verdict;
+    const struct probe_lists *l = cli_server_lists(c);
+    size_t n_wrong = l->n_fewer + l->n_more + l->n_other;
+    if (v->outcome != PROBE_DIFFERS || v->finding <= PROBE_OTHER_FILE ||
+        n_wrong * 2 < l->n_counted || n_wrong == 0)
+        return;
+    v->finding = PROBE_TOKENS;
+    snprintf(v->sentence, sizeof v->sentence,
+             "The server makes other tokens of the prompts: it counts %" PRId64 " where %" PRId64
+             " were sent (%zu of %zu prompts).%s",
+             l->counted, l->sent, n_wrong, l->n_counted,
+             l->counted < l->sent ? " Is its context shorter, or its pre-tokeniser another?"
+                                  : " Does it take special tokens as text, put a template "
+                                    "around them, or is its pre-tokeniser another?");
+}
+
+static enum status verdict(const struct cli_server_check *c, struct status_why *why)
+{
+    const struct probe_verdict *v = &c->comparison.verdict;
+    const char *what = c->records ? c->settings->records : probe_http_base(c->server.http);
+    bool strict = c->settings->strict && v->outcome == PROBE_COARSELY;
+    if (v->outcome == PROBE_NO_RESULT)
+        return status_fail(why, STATUS_FORMAT, "%s: no result%s%s", what,
+                           *cli_server_lists(c)->spoilt ? ": " : "", cli_server_lists(c)->spoilt);
+    if (v->outcome == PROBE_DIFFERS || strict)
+        return status_fail(why, STATUS_EXCEEDED, "%s: %s%s%s", what, probe_outcome_name(v->outcome),
+                           strict ? "" : ": ", strict ? "" : probe_finding_name(v->finding));
+    return STATUS_OK;
+}
+
+/** Everything between the outputs' creation and their end. */
+static enum status run(struct cli_server_check *c, struct kern_backend *backend,
+                       struct status_why *why)
+{
+    enum status status = probe_names_make(&c->names, model_tokenizer(c->model.model), why);
+    if (!status)
+        status = open_others(c, why);
+    if (!status && c->settings->records)
+        status = read_records(c, why);
+    if (!status && c->settings->url)
+        status = cli_server_ask(c, why);
+    if (!status)
+        status = compare(c, backend, why);
+    cli_progress_clear(&c->progress);
+    if (!status)
+        judge_tokens(c);
+    return status ? status : gguf_check_unchanged(model_file(c->model.model), why);
+}
+
+static void close_all(struct cli_server_check *c)
+{
+    probe_comparison_free(&c->comparison);
+    probe_questions_free(&c->questions);
+    if (c->records)
+        probe_records_free(c->records);
+    free(c->records);
+    probe_journal_close(c->server.journal);
+    probe_http_close(c->server.http);
+    probe_names_free(c->names);
+    base_text_free(&c->text);
+    for (size_t i = 0; c->others && i < c->settings->others.n; i++)
+        cli_model_close(&c->others[i]);
+    free(c->others);
+    free((void *)(uintptr_t)c->material.others);
+    cli_model_close(&c->model);
+}
+
+static enum status open_model(struct cli_server_check *c, const char *model,
+                              struct cli_backends *backends, struct status_why *why)
+{
+    const struct cli_named_file outputs[] = {{"--json", c->evaluate->output.json_file},
+                                             {"--state", c->evaluate->state_file}};
+    const struct cli_named_file inputs[] = {{"-m", model},
+                                            {"-f", c->settings->text_file},
+                                            {"--logprobs", c->settings->records},
+                                            {"--api-key-file", c->settings->key_file}};
+    enum status status = cli_outputs_check(outputs, 2, inputs, 4, why);
+    if (!status)
+        status = cli_outputs_check_list(outputs, 2, "--or", &c->settings->others, why);
+    if (!status)
+        status = cli_model_open(&c->model, model, c->evaluate, false, why);
+    if (!status)
+        status = cli_outputs_check_model(outputs, 2, "-m", model_file(c->model.model), why);
+    if (!status)
+        status = cli_backends_open(backends, &c->evaluate->machine, why);
+    if (!status && kern_describe(backends->items[0]).own_memory)
+        status = status_fail(why, STATUS_USAGE,
+                             "--url and --logprobs are evaluated on a CPU; expected --device cpu");
+    if (!status)
+        kern_set_cancel(backends->items[0], cli_interrupt_catch());
+    return status;
+}
+
+enum status cli_server_check(const char *model, const struct cli_server_settings *settings,
+                             const struct cli_evaluate_settings *evaluate, struct status_why *why)
+{
+    struct cli_server_check c = {.settings = settings, .evaluate = evaluate};
+    struct cli_backends backends = {.n = 0};
+    struct base_file *file = NULL;
+    enum status status = check_settings(settings, why);
+    if (!status)
+        status = cli_model_check(&evaluate->load, why);
+    if (!status)
+        status = open_model(&c, model, &backends, why);
+    if (!status)
+        status = cli_output_create(&file, evaluate->output.json_file, why);
+    if (!status)
+        status = run(&c, backends.items[0], why);
+    if (!status) {
+        cli_server_print(&c);
+        if (file)
+            status = cli_output_commit(&file, cli_server_write(&c, file, why), why);
+    }
+    base_file_abandon(file);
+    if (!status)
+        status = verdict(&c, why);
+    if (status == STATUS_CANCELLED && evaluate->state_file && c.server.journal)
+        status = status_fail(why, status,
+                             "interrupted: there is no result; the same command goes on from %s",
+                             evaluate->state_file);
+    cli_progress_clear(&c.progress);
+    close_all(&c);
+    cli_backends_close(&backends);
+    return status;
+}

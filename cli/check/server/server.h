@@ -1,0 +1,68 @@
+/** assay check --url and --logprobs: whether a server computes what the file says. */
+#ifndef CLI_CHECK_SERVER_SERVER_H
+#define CLI_CHECK_SERVER_SERVER_H
+
+#include "base/content/text.h"
+#include "cli/session/models.h"
+#include "cli/session/progress.h"
+#include "probe/ask/plan.h"
+#include "probe/ask/records.h"
+#include "probe/compare.h"
+
+struct cli_server_settings {
+    const char *url, *records; /* --logprobs */
+    const char *text_file;
+    int api; /* index into PROBE_API_NAMES; -1: found out */
+    const char *key_file;
+    struct cli_list lengths;
+    struct cli_list others; /* the models of --or; borrowed */
+    int64_t concurrency, n_requests, n_passes, seconds;
+    bool strict;
+};
+extern const struct cli_option cli_server_options[];
+void cli_server_defaults(struct cli_server_settings *settings);
+/** Whether one of them is wanted. */
+bool cli_server_wanted(const struct cli_server_settings *settings);
+
+/** What a check has in hand. */
+struct cli_server_check {
+    const struct cli_server_settings *settings;
+    const struct cli_evaluate_settings *evaluate;
+    struct cli_model model;
+    struct cli_model *others; /* [settings->others.n] */
+    struct base_text text;
+    struct probe_names *names;
+    struct probe_server server;
+    char described[512]; /* the server */
+    struct probe_questions questions;
+    struct probe_records *records; /* NULL: a server is asked */
+    struct probe_material material;
+    struct probe_comparison comparison;
+    struct cli_progress progress;
+    double begun; /* the phase at work, seconds */
+    size_t n_resumed;
+};
+
+/**
+ * The whole of it. Prints the verdict; that it differs is STATUS_EXCEEDED, that there is none
+ * STATUS_FORMAT.
+ */
+enum status cli_server_check(const char *model, const struct cli_server_settings *settings,
+                             const struct cli_evaluate_settings *evaluate, struct status_why *why);
+
+/* The parts of it. */
+
+/** Ask the server of --url: the lists are in `questions`. */
+enum status cli_server_ask(struct cli_server_check *check, struct status_why *why);
+/** What is shown of progress begins anew. */
+void cli_server_begin_phase(struct cli_server_check *check);
+void cli_server_show(struct cli_server_check *check, double fraction);
+/** The lists that are judged. */
+const struct probe_lists *cli_server_lists(const struct cli_server_check *check);
+void cli_server_print(const struct cli_server_check *check);
+enum status cli_server_write(const struct cli_server_check *check, struct base_file *file,
+                             struct status_why *why);
+/** The text where -f gives none. */
+extern const char cli_server_text[];
+
+#endif

@@ -1,0 +1,268 @@
+#include "probe/ask/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arithmetic.h"
+#include "base/array.h"
+
+enum { N_WRITTEN = 24, WRITTEN_AFTER = 32, MOST_FAILURES = 5, MOST_LISTS = 48, MOVES = 12 };
+enum { TRIES = 5, TRIES_AFTER_FAILURE = 2 };
+
+static enum status add(struct probe_questions *q, struct probe_prompt prompt,
+                       struct status_why *why)
+{
+    if (q->n_prompts >= q->most) {
+        q->n_left_out++;
+        return STATUS_OK;
+    }
+    enum status status =
+        base_array_reserve(q->prompts, q->capacity, q->n_prompts + 1, "prompts", why);
+    if (!status)
+        q->prompts[q->n_prompts++] = prompt;
+    return status;
+}
+
+/** A length at which the window's beginning can be sent; 0: there is none near. */
+static enum status usable(size_t *out, const struct probe_questions *q,
+                          const struct probe_window *w, int64_t wanted, struct status_why *why)
+{
+    size_t most = w->n_prompt;
+    if (q->server->n_ctx > 0)
+        most = base_min(most, (size_t)q->server->n_ctx - 1);
+    *out = 0;
+    for (size_t i = 0; i < MOVES; i++) {
+        size_t length = (size_t)wanted + i;
+        bool survives = true;
+        enum status status = STATUS_OK;
+        if (wanted < 1 || length > most)
+            break;
+        if (q->tokens_matter)
+            status = probe_window_survives(&survives, w, q->tokenizer, length, why);
+        if (status)
+            return status;
+        if (survives) {
+            *out = length;
+            break;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status add_beginnings(struct probe_questions *q, size_t window, enum probe_path path,
+                                  const int64_t *lengths, size_t n_lengths, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    size_t last = 0;
+    for (size_t i = 0; i < n_lengths && !status; i++) {
+        size_t length;
+        status = usable(&length, q, &q->windows[window], lengths[i], why);
+        if (!status && length > last)
+            status = add(q, (struct probe_prompt){window, length, 1, path}, why);
+        last = base_max(last, length);
+    }
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct probe_prompt *x = a, *y = b;
+    if (x->path != y->path)
+        return (x->path > y->path) - (x->path < y->path);
+    if (x->window != y->window)
+        return (x->window > y->window) - (x->window < y->window);
+    return (x->length > y->length) - (x->length < y->length);
+}
+
+enum status probe_plan(struct probe_questions *q, const int64_t *lengths, size_t n_lengths,
+                       struct status_why *why)
+{
+    int64_t *sorted;
+    if (base_array_new(sorted, n_lengths, "lengths", why))
+        return STATUS_MEMORY;
+    memcpy(sorted, lengths, n_lengths * sizeof *sorted);
+    qsort(sorted, n_lengths, sizeof *sorted, compare);
+    /* The most important first, as long as there are requests. */
+    enum status status = add_beginnings(q, 0, PROBE_FRESH, sorted, n_lengths, why);
+    if (!status && q->n_prompts == 0)
+        status = status_fail(why, STATUS_USAGE,
+                             "--lengths: none of them can be asked: the text has %zu tokens, and "
+                             "the server's context has %lld",
+                             q->windows[0].n_prompt, (long long)q->server->n_ctx);
+    if (!status)
+        status = add_beginnings(q, 0, PROBE_CACHED, sorted, n_lengths, why);
+    if (!status && q->server->api->writes && q->windows[0].n_prompt > WRITTEN_AFTER)
+        status = add(q, (struct probe_prompt){0, WRITTEN_AFTER, N_WRITTEN, PROBE_WRITTEN}, why);
+    if (!status && q->concurrency > 1)
+        status = add_beginnings(q, 0, PROBE_TOGETHER, sorted, n_lengths, why);
+    for (size_t w = 1; w < q->n_windows && !status; w++)
+        status = add_beginnings(q, w, PROBE_FRESH, sorted, n_lengths, why);
+    if (!status)
+        qsort(q->prompts, q->n_prompts, sizeof *q->prompts, by_path);
+    free(sorted);
+    return status;
+}
+
+/** Prompt and what was written become a window of their own. */
+static enum status add_written(struct probe_questions *q, const struct probe_prompt *prompt,
+                               const struct probe_answer *a, size_t *window, struct status_why *why)
+{
+    struct probe_window *w = &q->windows[q->n_windows];
+    const int32_t *ids = q->windows[prompt->window].tokens.ids;
+    size_t n_vocab = model_n_vocab(q->tokenizer), index = 0;
+    enum status status = STATUS_OK;
+    *w = (struct probe_window){.n_prompt = prompt->length};
+    for (size_t i = 0; i < prompt->length && !status; i++)
+        status = model_tokens_add(&w->tokens, ids[i], why);
+    *window = q->n_windows++;
+    for (size_t i = 0; i < a->n_places && !status; i++) {
+        const struct probe_place *place = &a->places[i];
+        if (!place->generated || place->index != index || place->token < 0 ||
+            (size_t)place->token >= n_vocab)
+            break;
+        status = model_tokens_add(&w->tokens, place->token, why);
+        index++;
+    }
+    return status;
+}
+
+/** Lists of what follows tokens that are not known cannot be used. */
+static void drop_beyond(struct probe_questions *q, size_t first)
+{
+    struct probe_lists *l = &q->lists;
+    size_t n = first;
+    for (size_t i = first; i < l->n; i++)
+        if (l->items[i].position <= q->windows[l->items[i].window].tokens.n)
+            l->items[n++] = l->items[i];
+    l->n = n;
+}
+
+/** How far two lists of one prompt are apart. */
+static double distance(const struct probe_lists *l, const struct probe_sample *a,
+                       const struct probe_sample *b)
+{
+    double squares = 0, mass = 0;
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t j = 0; j < b->n; j++)
+            if (l->ids[a->first + i] == l->ids[b->first + j]) {
+                double off = l->log_q[a->first + i] - l->log_q[b->first + j];
+                squares += exp(l->log_q[a->first + i]) * off * off;
+                mass += exp(l->log_q[a->first + i]);
+            }
+    return mass > 0 ? sqrt(squares / mass) : 0;
+}
+
+static enum status take(struct probe_questions *q, const struct probe_prompt *prompt,
+                        struct probe_reply *reply, size_t *n_failed, struct status_why *why)
+{
+    struct probe_asked asked = {prompt->window, prompt->length, prompt->path, MOST_LISTS};
+    size_t first = q->lists.n;
+    enum status status = STATUS_OK;
+    if (!reply->ok) {
+        probe_lists_spoil(&q->lists, "%s", reply->failure);
+        if (++*n_failed < MOST_FAILURES)
+            return STATUS_OK;
+        return status_fail(why, STATUS_IO, "%s: %d requests in a row failed, the last: %s",
+                           probe_http_base(q->server->http), MOST_FAILURES, reply->failure);
+    }
+    *n_failed = 0;
+    if (prompt->path == PROBE_WRITTEN)
+        status = add_written(q, prompt, &reply->answer, &asked.window, why);
+    if (!status)
+        status = probe_lists_add(&q->lists, &reply->answer, &asked, q->names,
+                                 model_n_vocab(q->tokenizer), why);
+    drop_beyond(q, first);
+    return status;
+}
+
+/** The longest prompt that was asked first, once more: is the server deterministic? */
+static enum status ask_noise(struct probe_questions *q, struct status_why *why)
+{
+    const struct probe_prompt *last = NULL;
+    for (size_t i = 0; i < q->n_prompts && q->prompts[i].path == PROBE_FRESH; i++)
+        if (q->prompts[i].window == 0)
+            last = &q->prompts[i];
+    size_t before = q->lists.n, spoilt = q->lists.n_spoilt, n_failed = 0, was = before;
+    for (size_t i = 0; last && i < before; i++)
+        if (q->lists.items[i].window == 0 && q->lists.items[i].length == last->length &&
+            q->lists.items[i].position == last->length)
+            was = i;
+    q->noise = (double)NAN;
+    if (was == before)
+        return STATUS_OK;
+    struct probe_reply reply = {.length = last->length, .n_new = 1};
+    enum status status = probe_server_ask(q->server, &q->windows[0], &reply, 1, why);
+    if (!status && reply.ok)
+        status = take(q, last, &reply, &n_failed, why);
+    for (size_t i = before; !status && i < q->lists.n; i++)
+        if (q->lists.items[i].position == last->length) {
+            q->noise = distance(&q->lists, &q->lists.items[was], &q->lists.items[i]);
+            q->is_noisy = q->noise > 0;
+        }
+    q->lists.n = before;
+    q->lists.n_spoilt = spoilt;
+    probe_reply_free(&reply);
+    return status;
+}
+
+/** Ask n prompts that follow each other, at the same time. */
+static enum status ask_some(struct probe_questions *q, size_t first, size_t n, size_t *n_failed,
+                            struct status_why *why)
+{
+    struct probe_reply *replies;
+    enum status status = base_array_new(replies, n, "requests", why);
+    q->server->n_tries = *n_failed ? TRIES_AFTER_FAILURE : TRIES;
+    for (size_t i = 0; !status && i < n; i++)
+        replies[i] = (struct probe_reply){.length = q->prompts[first + i].length,
+                                          .n_new = q->prompts[first + i].n_new,
+                                          .reuse = q->prompts[first + i].path == PROBE_CACHED};
+    if (!status)
+        status =
+            probe_server_ask(q->server, &q->windows[q->prompts[first].window], replies, n, why);
+    for (size_t i = 0; !status && i < n; i++)
+        status = take(q, &q->prompts[first + i], &replies[i], n_failed, why);
+    for (size_t i = 0; replies && i < n; i++)
+        probe_reply_free(&replies[i]);
+    free(replies);
+    return status;
+}
+
+enum status probe_ask_all(struct probe_questions *q, struct status_why *why)
+{
+    size_t n_failed = 0;
+    enum status status = STATUS_OK;
+    bool noise_known = false;
+    for (size_t i = 0, n; i < q->n_prompts && !status; i += n) {
+        enum probe_path path = q->prompts[i].path;
+        n = 1;
+        while (path == PROBE_TOGETHER && n < q->concurrency && i + n < q->n_prompts)
+            n++;
+        if (q->progress)
+            q->progress(q->user, i, q->n_prompts);
+        if (!noise_known && path != PROBE_FRESH) {
+            noise_known = true;
+            status = ask_noise(q, why);
+        }
+        if (!status)
+            status = ask_some(q, i, n, &n_failed, why);
+    }
+    if (!status && q->progress)
+        q->progress(q->user, q->n_prompts, q->n_prompts);
+    return status;
+}
+
+void probe_questions_free(struct probe_questions *q)
+{
+    for (size_t i = 0; q->windows && i < q->n_windows; i++)
+        probe_window_free(&q->windows[i]);
+    free(q->windows);
+    free(q->prompts);
+    probe_lists_free(&q->lists);
+}

@@ -1,0 +1,56 @@
+/** Which prompts a server is asked, in which order, and what comes of asking them. */
+#ifndef PROBE_ASK_PLAN_H
+#define PROBE_ASK_PLAN_H
+
+#include "probe/ask/lists.h"
+#include "probe/ask/server.h"
+
+/** Beginnings around the edges of batches. */
+#define PROBE_LENGTHS "1,2,31,32,33,63,64,65,511,512,513,1025,2049"
+
+struct probe_prompt {
+    size_t window, length, n_new;
+    enum probe_path path;
+};
+
+/** What is asked, and where it is kept. Zero-initialise but for the first part. */
+struct probe_questions {
+    struct probe_server *server;
+    const struct model_tokenizer *tokenizer;
+    const struct probe_names *names;
+    size_t concurrency; /* 1: nothing is asked at the same time */
+    size_t most;        /* requests */
+    bool tokens_matter; /* lengths are moved to where a text survives (texts, not ids) */
+    /** Told before each request, in order; NULL: nobody is. */
+    void (*progress)(void *user, size_t done, size_t n);
+    void *user;
+
+    struct probe_window *windows; /* [n_windows] */
+    size_t n_windows;
+    struct probe_prompt *prompts;
+    size_t n_prompts, capacity;
+    size_t n_left_out; /* prompts for which there were too few requests */
+    struct probe_lists lists;
+    bool is_noisy; /* the same request gave other values */
+    double noise;  /* RMS, weighted by the first answer's probabilities; NaN: not known */
+};
+
+enum { PROBE_MAX_WINDOWS = 3 };
+
+/**
+ * Lay the prompts: beginnings of so many tokens of each window, fresh; then those of the first
+ * again, from the shortest on; then tokens that the server writes; then several at once.
+ * lengths: [n_lengths], any order; those that a window or the server's context does not have are
+ * left out.   Fails: STATUS_MEMORY; STATUS_USAGE (no length is left).
+ */
+enum status probe_plan(struct probe_questions *q, const int64_t *lengths, size_t n_lengths,
+                       struct status_why *why);
+/**
+ * Ask all. What a server cannot answer is counted in the lists.
+ * Fails: STATUS_CANCELLED, STATUS_MEMORY, STATUS_IO (five requests in a row failed, with the last;
+ *        the journal).
+ */
+enum status probe_ask_all(struct probe_questions *q, struct status_why *why);
+void probe_questions_free(struct probe_questions *q);
+
+#endif

@@ -1,0 +1,322 @@
+#include "probe/ask/server.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/json/parse.h"
+#include "base/text/printable.h"
+#include "base/text/words.h"
+#include "probe/ask/journal.h"
+
+static const double most_wait = 20;
+
+/** Whether asking again may help: the server is loading, busy, or has dropped the connection. */
+static bool is_passing(const struct probe_exchange *e)
+{
+    return (e->code == 0 && !e->is_final) || e->code == 429 || e->code == 503 || e->code == 500 ||
+           e->code == 502;
+}
+
+/** What became of a request, for a sentence. */
+static void say_failure(char *out, size_t capacity, const struct probe_exchange *e)
+{
+    char words[160];
+    probe_answer_error(words, sizeof words, e->bytes, e->n_bytes);
+    if (e->code == 0)
+        snprintf(out, capacity, "%s", e->failure);
+    else if (e->code >= 300 && e->code < 400)
+        snprintf(out, capacity,
+                 "HTTP %ld, a redirect, which is not followed; give the address "
+                 "itself",
+                 e->code);
+    else
+        snprintf(out, capacity, "HTTP %ld%s%s%s", e->code, *words ? ": \"" : "", words,
+                 *words ? "\"" : "");
+}
+
+/** Send what the journal does not have, and again what failed for a time. */
+static enum status exchange(struct probe_server *s, struct probe_exchange *all, size_t n,
+                            struct status_why *why)
+{
+    struct probe_exchange *left;
+    size_t *at;
+    enum status status = base_array_new(left, n, "requests", why);
+    if (!status)
+        status = base_array_new(at, n, "requests", why);
+    else
+        at = NULL;
+    for (size_t i = 0; i < n && !status && s->journal; i++)
+        status = probe_journal_find(s->journal, &all[i], why);
+    for (size_t try = 0; !status && try < s->n_tries; try++) {
+        size_t n_left = 0;
+        double wait = 0.1 * (double)(1 << try);
+        for (size_t i = 0; i < n; i++)
+            if (try ? is_passing(&all[i]) : !all[i].bytes) {
+                at[n_left] = i;
+                left[n_left++] = (struct probe_exchange){.path = all[i].path, .body = all[i].body};
+                wait = fmax(wait, try ? all[i].retry_after : 0);
+            }
+        if (n_left == 0)
+            break;
+        if (try)
+            status = probe_http_wait(s->http, fmin(wait, most_wait), why);
+        if (!status)
+            status = probe_http_send(s->http, left, n_left, why);
+        s->n_requests += n_left;
+        for (size_t i = 0; i < n_left; i++) {
+            probe_exchange_free(&all[at[i]]);
+            all[at[i]] = left[i];
+            if (!status && s->journal && left[i].code == 200)
+                status = probe_journal_add(s->journal, &left[i], why);
+        }
+    }
+    free(left);
+    free(at);
+    return status;
+}
+
+static enum status get(struct probe_server *s, const char *path, cJSON **out,
+                       struct probe_exchange *e, struct status_why *why)
+{
+    *out = NULL;
+    *e = (struct probe_exchange){.path = path, .retry_after = -1};
+    enum status status = exchange(s, e, 1, why);
+    if (!status && e->code == 200 && e->bytes)
+        (void)base_json_parse(out, e->bytes, e->n_bytes, NULL, NULL);
+    return status;
+}
+
+/** The kind that /v1/models names by its owner, and the name of the model. */
+static const struct probe_api *kind_of_models(struct probe_server *s, const cJSON *models)
+{
+    const cJSON *data = cJSON_GetObjectItemCaseSensitive(models, "data");
+    const cJSON *first = cJSON_IsArray(data) ? data->child : NULL;
+    const cJSON *owner = cJSON_GetObjectItemCaseSensitive(first, "owned_by");
+    const cJSON *id = cJSON_GetObjectItemCaseSensitive(first, "id");
+    const cJSON *longest = cJSON_GetObjectItemCaseSensitive(first, "max_model_len");
+    if (cJSON_IsNumber(longest) && longest->valuedouble >= 1 && longest->valuedouble < 0x1p31)
+        s->n_ctx = (int64_t)longest->valuedouble;
+    if (cJSON_IsString(id) && strlen(id->valuestring) < sizeof s->model)
+        snprintf(s->model, sizeof s->model, "%s", id->valuestring);
+    for (size_t i = 0; cJSON_IsString(owner) && i < PROBE_N_APIS; i++)
+        if (probe_apis[i].owner && strcmp(owner->valuestring, probe_apis[i].owner) == 0)
+            return &probe_apis[i];
+    return NULL;
+}
+
+/** Ask for what only one kind has. */
+static enum status ask_about(struct probe_server *s, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < PROBE_N_APIS && !s->api && !status; i++) {
+        struct probe_exchange e;
+        cJSON *answer = NULL;
+        if (!probe_apis[i].about)
+            continue;
+        status = get(s, probe_apis[i].about, &answer, &e, why);
+        if (!status && cJSON_HasObjectItem(answer, probe_apis[i].member))
+            s->api = &probe_apis[i];
+        cJSON_Delete(answer);
+        probe_exchange_free(&e);
+    }
+    return status;
+}
+
+/** The context of a llama-server. */
+static enum status read_props(struct probe_server *s, struct status_why *why)
+{
+    struct probe_exchange e;
+    cJSON *answer = NULL;
+    enum status status = get(s, "/props", &answer, &e, why);
+    const cJSON *defaults = cJSON_GetObjectItemCaseSensitive(answer, "default_generation_settings");
+    const cJSON *n_ctx = cJSON_GetObjectItemCaseSensitive(defaults, "n_ctx");
+    if (cJSON_IsNumber(n_ctx) && n_ctx->valuedouble >= 1 && n_ctx->valuedouble < 0x1p31)
+        s->n_ctx = (int64_t)n_ctx->valuedouble;
+    cJSON_Delete(answer);
+    probe_exchange_free(&e);
+    return status;
+}
+
+enum status probe_server_identify(struct probe_server *s, const char *api, struct status_why *why)
+{
+    struct probe_exchange e;
+    cJSON *models = NULL;
+    char failure[400];
+    s->n_ctx = -1;
+    enum status status = get(s, "/v1/models", &models, &e, why);
+    const struct probe_api *kind = status ? NULL : kind_of_models(s, models);
+    say_failure(failure, sizeof failure, &e);
+    long code = e.code;
+    cJSON_Delete(models);
+    probe_exchange_free(&e);
+    if (status)
+        return status;
+    if (code == 0 || code == 401 || code == 403 || (code >= 300 && code < 400))
+        return status_fail(why, STATUS_IO, "%s: GET /v1/models: %s%s", probe_http_base(s->http),
+                           failure,
+                           code == 401 || code == 403 ? "; give its key by --api-key-file" : "");
+    int told = api ? base_words_index(PROBE_API_NAMES, api) : -1;
+    s->told = told >= 0;
+    s->api = told >= 0 ? &probe_apis[told] : kind;
+    if (!s->api)
+        status = ask_about(s, why);
+    if (!status && !s->api)
+        s->api = &probe_apis[PROBE_N_APIS - 1];
+    if (!status && s->api->has_reuse)
+        status = read_props(s, why);
+    return status;
+}
+
+void probe_reply_free(struct probe_reply *r)
+{
+    probe_answer_free(&r->answer);
+}
+
+/** Take an answer, or say why it is none. */
+static enum status take(struct probe_server *s, struct probe_reply *r, struct probe_exchange *e,
+                        struct status_why *why)
+{
+    char failure[400];
+    struct status_why of_answer = {""};
+    enum status status = STATUS_OK;
+    r->ok = e->code == 200;
+    r->code = e->code;
+    if (r->ok) {
+        status = probe_answer_read(&r->answer, e->bytes ? e->bytes : "", e->n_bytes, &of_answer);
+        r->ok = !status;
+        snprintf(failure, sizeof failure, "%.399s", of_answer.text);
+    } else
+        say_failure(failure, sizeof failure, e);
+    if (!r->ok)
+        snprintf(r->failure, sizeof r->failure, "POST %.60s, a prompt of %zu token%s: %s", e->path,
+                 r->length, status_plural(r->length), failure);
+    (void)s;
+    return status == STATUS_MEMORY ? status_fail(why, status, "%s", of_answer.text) : STATUS_OK;
+}
+
+static enum status body_of(char **out, const struct probe_server *s, const struct probe_window *w,
+                           const struct probe_reply *r, struct status_why *why)
+{
+    const struct probe_ask ask = {
+        .model = *s->model ? s->model : NULL,
+        .ids = w->tokens.ids,
+        .n = r->length,
+        .text = {w->text, w->text ? w->ends[r->length] : 0},
+        .as_ids = s->as_ids,
+        .k = s->k,
+        .n_new = r->n_new,
+        .prompt_lists = s->prompt_lists,
+        .reuse = r->reuse,
+        .plain = s->plain,
+    };
+    return probe_api_body(out, s->api, &ask, why);
+}
+
+enum status probe_server_ask(struct probe_server *s, const struct probe_window *window,
+                             struct probe_reply *replies, size_t n, struct status_why *why)
+{
+    struct probe_exchange *all;
+    char **bodies;
+    enum status status = base_array_new(all, n, "requests", why);
+    if (status || (status = base_array_new(bodies, n, "requests", why))) {
+        free(all);
+        return status;
+    }
+    for (size_t i = 0; i < n && !status; i++) {
+        status = body_of(&bodies[i], s, window, &replies[i], why);
+        all[i] =
+            (struct probe_exchange){.path = s->api->path, .body = bodies[i], .retry_after = -1};
+    }
+    if (!status)
+        status = exchange(s, all, n, why);
+    for (size_t i = 0; i < n; i++) {
+        if (!status)
+            status = take(s, &replies[i], &all[i], why);
+        probe_exchange_free(&all[i]);
+        cJSON_free(bodies[i]);
+    }
+    free(bodies);
+    free(all);
+    return status;
+}
+
+/** One way to ask. works: it gave a list. Fails: also STATUS_IO, where another way is no help. */
+static enum status try_once(struct probe_server *s, const struct probe_window *w, size_t length,
+                            bool *works, char failure[512], struct status_why *why)
+{
+    struct probe_reply r = {.length = length, .n_new = 1};
+    enum status status = probe_server_ask(s, w, &r, 1, why);
+    size_t longest = 0, n_prompt = 0;
+    for (size_t i = 0; !status && i < r.answer.n_places; i++) {
+        longest = r.answer.places[i].n > longest ? r.answer.places[i].n : longest;
+        n_prompt += !r.answer.places[i].generated;
+    }
+    if (!status && !r.ok && (r.code < 400 || r.code >= 500 || r.code == 401 || r.code == 403) &&
+        r.code != 200)
+        status = status_fail(why, STATUS_IO, "%s: %s", probe_http_base(s->http), r.failure);
+    *works = r.ok && longest > 0;
+    if (*works)
+        s->prompt_lists = s->prompt_lists && n_prompt > 0;
+    else if (!status)
+        snprintf(failure, 512, "%s",
+                 !r.ok              ? r.failure
+                 : *r.answer.spoilt ? r.answer.spoilt
+                                    : "its answer has no log-probabilities");
+    probe_reply_free(&r);
+    return status;
+}
+
+/** All ways of a kind, the best first. first: what became of the best. */
+static enum status try_kind(struct probe_server *s, const struct probe_window *window,
+                            size_t length, bool *works, char first[512], struct status_why *why)
+{
+    char failure[512] = "";
+    enum status status = STATUS_OK;
+    *first = '\0';
+    for (int ids = s->api->takes_ids; ids >= 0 && !*works && !status; ids--)
+        for (size_t i = 0; i < 3 && s->api->most[i] && !*works && !status; i++) {
+            s->as_ids = ids;
+            s->k = s->api->most[i];
+            s->prompt_lists = s->api->has_prompt_lists;
+            status = try_once(s, window, length, works, failure, why);
+            if (!*first)
+                snprintf(first, 512, "%s", failure);
+        }
+    return status;
+}
+
+enum status probe_server_try(struct probe_server *s, const struct probe_window *window,
+                             size_t length, struct status_why *why)
+{
+    enum { MLX = 5 };
+    char first[512], second[512];
+    bool works = false;
+    const struct probe_api *last = &probe_apis[PROBE_N_APIS - 1];
+    enum status status = try_kind(s, window, length, &works, first, why);
+    if (!status && !works && s->api == last && !s->told) {
+        s->api = &probe_apis[MLX]; /* says nothing of itself, and takes other values */
+        status = try_kind(s, window, length, &works, second, why);
+        s->api = works ? s->api : last;
+    }
+    if (!status && !works)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: taken for %s, it gives no log-probabilities to compare: %.400s; "
+                           "is it another kind (--api)?",
+                           probe_http_base(s->http), s->api->label, first);
+    return status;
+}
+
+void probe_server_describe(char *out, size_t capacity, const struct probe_server *s)
+{
+    char name[128], context[64] = "";
+    base_printable_text(name, sizeof name, s->model);
+    if (s->n_ctx > 0)
+        snprintf(context, sizeof context, ", a context of %lld tokens", (long long)s->n_ctx);
+    snprintf(out, capacity, "%s%s%s%s: takes %s, lists %zu log-probabilities of %s%s",
+             s->api->label, s->told ? " (as told)" : "", *name ? " with " : "", name,
+             s->as_ids ? "token ids" : "texts", s->k,
+             s->prompt_lists ? "each token of a prompt" : "the next token", context);
+}

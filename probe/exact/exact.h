@@ -1,0 +1,41 @@
+/**
+ * Log-probabilities of listed tokens at some positions of a window, exactly or as a program that
+ * rounds makes them. All lists of a window share one evaluation.
+ */
+#ifndef PROBE_EXACT_EXACT_H
+#define PROBE_EXACT_EXACT_H
+
+#include "model/model.h"
+#include "probe/exact/ties.h"
+
+enum probe_rounding { PROBE_EXACT, PROBE_AS_LLAMA, PROBE_BFLOAT16, PROBE_COARSE };
+
+struct probe_evaluation {
+    const struct model *model;
+    struct kern_backend *backend; /* of host memory, precision exact */
+    const int32_t *tokens;        /* [n_tokens] */
+    size_t n_tokens;              /* above 0 */
+    enum probe_rounding rounding;
+    uint64_t seed;               /* which errors */
+    struct probe_ties *ties;     /* told of the experts; NULL: they do not matter */
+    model_progress_fn *progress; /* may be NULL */
+    void *progress_user;
+};
+
+/** What is wanted of a row. */
+struct probe_want {
+    size_t row;         /* its prediction follows tokens 0 .. row */
+    const int32_t *ids; /* [n], within the vocabulary */
+    size_t n;
+    double *log_p;      /* [n], out */
+    double log_missing; /* out: the largest log-probability of a token that is not listed */
+};
+
+/**
+ * Evaluate the window once. wants: [n_wants], in order of their rows.
+ * Fails: STATUS_MEMORY, STATUS_CANCELLED, as model_forward; STATUS_NONFINITE.
+ */
+enum status probe_evaluate(const struct probe_evaluation *evaluation, struct probe_want *wants,
+                           size_t n_wants, struct status_why *why);
+
+#endif

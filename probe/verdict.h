@@ -1,0 +1,117 @@
+/**
+ * From the lists of a server to a verdict: whether they are what a correct program would say, and
+ * what departs. Pure: nothing is asked or evaluated here.
+ *
+ * The yardstick of a position is what passes that round are off there (probe/exact/): `fine`, as a
+ * correct program of this kind rounds; `coarse`, with inputs of 8 bits and values of bfloat16.
+ */
+#ifndef PROBE_VERDICT_H
+#define PROBE_VERDICT_H
+
+#include <stdbool.h>
+
+#include "probe/figures.h"
+
+/** How a prompt was asked. */
+enum probe_path {
+    PROBE_FRESH,    /* whole */
+    PROBE_CACHED,   /* again, when the server may have its beginning in its cache */
+    PROBE_TOGETHER, /* several at once */
+    PROBE_WRITTEN,  /* after tokens that the server has written itself */
+    PROBE_RECORDED, /* by somebody else */
+    PROBE_N_PATHS
+};
+/** "fresh", "cached", ... */
+const char *probe_path_name(enum probe_path path);
+
+enum probe_outcome { PROBE_AGREES, PROBE_COARSELY, PROBE_DIFFERS, PROBE_NO_RESULT };
+/** "agrees", "agrees coarsely", "differs", "no result". */
+const char *probe_outcome_name(enum probe_outcome outcome);
+
+/* What departs: X(NAME, the word in documents). */
+#define PROBE_FINDINGS(X)                                                                          \
+    X(NOTHING, "nothing")                                                                          \
+    X(TEMPERATURE, "temperature")                                                                  \
+    X(CUT_LIST, "cut list")                                                                        \
+    X(TAIL_TWICE, "tail counted twice")                                                            \
+    X(TOO_MUCH, "no distribution")                                                                 \
+    X(NO_BOS, "BOS missing")                                                                       \
+    X(TWO_BOS, "BOS doubled")                                                                      \
+    X(TOKEN_LESS, "last token missing")                                                            \
+    X(OTHER_FILE, "another file")                                                                  \
+    X(CACHED_PROMPTS, "cached prompts")                                                            \
+    X(SHARED_BATCHES, "several prompts at once")                                                   \
+    X(WRITTEN_TOKENS, "written tokens")                                                            \
+    X(FROM_LENGTH, "from a length on")                                                             \
+    X(FROM_POSITION, "from a position on")                                                         \
+    X(LENGTHS, "certain lengths")                                                                  \
+    X(SCATTERED, "some positions")                                                                 \
+    X(EVERYWHERE, "everywhere")                                                                    \
+    X(TOKENS, "other tokens")
+
+enum probe_finding {
+#define PROBE_FINDING(name, word) PROBE_##name,
+    PROBE_FINDINGS(PROBE_FINDING)
+#undef PROBE_FINDING
+        PROBE_N_FINDINGS
+};
+const char *probe_finding_name(enum probe_finding finding);
+
+/** One list. The arrays are the caller's. */
+struct probe_judged {
+    size_t window, length, position; /* tokens of the prompt; tokens before the predicted one */
+    enum probe_path path;
+    const double *log_q, *log_p; /* [n] */
+    size_t n;
+    size_t first;        /* of its values in those of an alternative */
+    double fine, coarse; /* RMS to expect */
+    bool excused;        /* a near tie of experts lies before it */
+    /* Of probe_judge: */
+    struct probe_figures figures;
+    double limit; /* of the RMS, coarse */
+    bool bad;
+};
+
+/** Another explanation: the same lists beside what it would make of them. */
+struct probe_alternative {
+    enum probe_finding finding;
+    const char *file;    /* OTHER_FILE: which; else NULL */
+    const double *log_p; /* of all lists, each from its `first` on; NaN: says nothing of it */
+};
+
+struct probe_verdict {
+    enum probe_outcome outcome;
+    enum probe_finding finding;
+    char sentence[512];
+    double rms, fine, coarse; /* over the positions that are compared */
+    double bound;             /* mean */
+    double slope;             /* median; NaN: no list is long enough */
+    double temperature;       /* where that is the finding, else NaN */
+    size_t from;              /* length or position of the finding; 0: none */
+    const char *file;         /* of OTHER_FILE */
+    size_t n, n_bad, n_excused;
+    size_t n_flips, n_clear_flips; /* another likeliest token; where two were 0.1 nats apart */
+};
+
+enum { PROBE_LEAST_LISTS = 8 };
+
+/**
+ * Judge n lists. n_spoilt: answers that could not be read. alternatives: may be none; they are
+ * needed only where the outcome without them is `differs`, and for files that are named.
+ */
+void probe_judge(struct probe_verdict *out, struct probe_judged *items, size_t n, size_t n_spoilt,
+                 const struct probe_alternative *alternatives, size_t n_alternatives);
+
+/* The parts of it. */
+
+/** Which of the lists depart, by path, length and position. Sets finding, from and sentence. */
+void probe_judge_groups(struct probe_verdict *out, const struct probe_judged *items, size_t n);
+/** Lists that are cut or badly summed. True: that is the finding. */
+bool probe_judge_sums(struct probe_verdict *out, const struct probe_judged *items, size_t n);
+/** Lists that are those of a temperature. Sets slope. True: that is the finding. */
+bool probe_judge_temperature(struct probe_verdict *out, const struct probe_judged *items, size_t n);
+/** An alternative that explains the lists. True: that is the finding. */
+bool probe_judge_alternatives(struct probe_verdict *out, const struct probe_judged *items, size_t n,
+                              const struct probe_alternative *alternatives, size_t n_alternatives);
+
+#endif

@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""assay check --url and --logprobs, with servers that answer as six kinds do: correct ones agree,
+each fault is named, and what fails on the way is a sentence.
+
+usage: test_server_check.py ASSAY SOURCE_DIR
+"""
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import documents
+from fake_server import Logits, Predictor, Server, Texts
+from program import ASSAY, F16, HANG_S, Q4, SOURCE, run
+import serving
+
+LENGTHS = "1,2,5,9,15,16,17,31,32,33"
+FEW = "1,2,3,5,8,9,12"  # where a server lists every position of a prompt
+TEXTS = Texts(ASSAY, F16)
+MODELS = {"exact": Logits(ASSAY, "-m", F16), "other": Logits(ASSAY, "-m", Q4),
+          "half": Logits(ASSAY, "-m", F16, "-ctk", "f16", "-ctv", "f16")}
+
+
+def server(kind, fault, **more):
+    return Server(kind, Predictor(MODELS, fault), TEXTS, **more)
+
+
+def check(url, *words, lengths=LENGTHS):
+    return run("check", "-m", F16, "--url", url, "--lengths", lengths, *words, timeout=HANG_S)
+
+
+class ServerCheck(unittest.TestCase):
+    def judge(self, kind, fault, *words, lengths=LENGTHS):
+        """(exit code, result of the document) of a check; its first line is the sentence."""
+        with tempfile.TemporaryDirectory() as folder, server(kind, fault) as s:
+            path = pathlib.Path(folder) / "r.json"
+            found = check(s.url, "--json", path, *words, lengths=lengths)
+            self.assertTrue(path.exists(), found.stderr)
+            document = json.loads(path.read_text())
+            self.assertEqual(found.stdout.splitlines()[0], document["result"]["sentence"])
+            self.assertLessEqual(s.n_requests, 60)
+        self.assertIn(f"Verdict: {document['result']['verdict']}", found.stdout)
+        return found.returncode, document["result"]
+
+    def assert_named(self, kind, fault, named, *words, lengths=LENGTHS):
+        code, result = self.judge(kind, fault, *words, lengths=lengths)
+        self.assertEqual((code, result["verdict"], result["named"]), (1, "differs", named),
+                         result["sentence"])
+        return result
+
+    def test_correct_servers_agree(self):
+        for fault in ("honest", "half", "digits:4"):
+            code, result = self.judge("llama-server", fault)
+            self.assertEqual((code, result["verdict"]), (0, "agrees"), (fault, result["sentence"]))
+
+    def test_coarse_servers_agree_coarsely(self):
+        for fault in ("bf16", "eight_bits"):
+            code, result = self.judge("llama-server", fault)
+            self.assertEqual((code, result["verdict"]), (0, "agrees coarsely"), result["sentence"])
+        self.assertEqual(self.judge("llama-server", "bf16", "--strict")[0], 1)
+
+    def test_all_kinds(self):
+        for kind, lengths in (("vllm", FEW), ("sglang", FEW), ("openai", FEW), ("ollama", LENGTHS),
+                              ("mlx", LENGTHS)):
+            with self.subTest(kind):
+                code, result = self.judge(kind, "honest", lengths=lengths)
+                self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
+                self.assert_named(kind, "no_bos", "BOS missing", lengths=lengths)
+
+    def test_our_own_server(self):
+        if "microhttpd" in run("serve", "-m", "/nowhere", "--port", "0").stderr:
+            self.skipTest("built without libmicrohttpd")
+        with serving.Server(ASSAY, "-m", F16) as s:
+            found = check(f"http://127.0.0.1:{s.port}", lengths="1,2,5,9,33")
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertIn("\nVerdict: agrees\n", found.stdout)
+        self.assertIn("OpenAI's completions: takes token ids", found.stderr)
+
+    def test_values_that_are_off(self):
+        result = self.assert_named("llama-server", "temperature:1.02", "temperature")
+        self.assertAlmostEqual(result["temperature"], 1.02, delta=2e-3)
+        self.assert_named("llama-server", "temperature:0.8", "temperature")
+        self.assert_named("llama-server", "cut:40", "cut list")
+        self.assert_named("llama-server", "cut_whole:40", "cut list")
+        self.assert_named("llama-server", "tail_twice", "tail counted twice")
+        self.assert_named("llama-server", "noise:0.3", "everywhere")
+
+    def test_other_tokens(self):
+        self.assert_named("llama-server", "no_bos", "BOS missing")
+        self.assert_named("llama-server", "two_bos", "BOS doubled")
+        self.assert_named("llama-server", "token_less", "last token missing")
+
+        for kind in ("ollama", "mlx"):
+            result = self.assert_named(kind, "other_tokens", "other tokens")
+            self.assertRegex(result["sentence"], r"counts \d+ where \d+ were sent")
+
+    def test_another_file(self):
+        self.assert_named("llama-server", "other_file", "everywhere")
+        result = self.assert_named("llama-server", "other_file", "another file", "--or", Q4)
+        self.assertEqual(result["file"], str(Q4))
+        code, result = self.judge("llama-server", "bf16", "--or", Q4)
+        self.assertEqual((code, result["named"]), (0, "nothing"))
+
+    def test_some_prompts(self):
+        result = self.assert_named("llama-server", "from:31", "from a length on")
+        self.assertEqual(result["from"], 31)
+        result = self.assert_named("llama-server", "lengths:16,32", "certain lengths")
+        self.assertEqual(result["from"], 16)
+        self.assertIn("16, 32 tokens", result["sentence"])
+        self.assert_named("llama-server", "some", "some positions")
+        self.assert_named("llama-server", "cached", "cached prompts")
+        self.assert_named("llama-server", "written", "written tokens")
+        self.assert_named("llama-server", "together", "several prompts at once", "--concurrency",
+                          "4")
+        self.assertEqual(self.judge("llama-server", "together")[0], 0)
+        result = self.assert_named("vllm", "from:8", "from a position on", lengths=FEW)
+        self.assertEqual(result["from"], 8)
+
+    def test_what_cannot_be_used_is_no_result(self):
+        for fault, words in (("no_number", "no number"), ("empty", "found none of them"),
+                             ("no_json", "expected JSON"), ("cut_body", "partial file"),
+                             ("closed", "returned nothing"), ("status:400", "it is broken"),
+                             ("status:500", "HTTP 500"), ("redirect", "is not followed")):
+            with server("llama-server", fault) as s:
+                found = check(s.url)
+            self.assertEqual((found.returncode, found.stdout), (2, ""), (fault, found.stderr))
+            self.assertIn(words, found.stderr)
+            self.assertIn("POST /completion" if fault != "no_number" else s.url, found.stderr)
+
+    def test_nothing_hangs(self):
+        with server("llama-server", "slow:20") as s:
+            found = check(s.url, "--timeout", "1")
+        self.assertEqual(found.returncode, 2)
+        self.assertIn("no whole answer within 1 s (--timeout)", found.stderr)
+        with server("llama-server", "long") as s:
+            found = check(s.url)
+        self.assertIn("the answer has more than", found.stderr)
+        found = check("http://127.0.0.1:1")
+        self.assertEqual(found.returncode, 2)
+        self.assertIn("GET /v1/models", found.stderr)
+
+    def test_a_server_that_dies(self):
+        with server("llama-server", "dies:9") as s:
+            found = check(s.url)
+        self.assertEqual((found.returncode, found.stdout), (2, ""))
+        self.assertRegex(found.stderr, "5 requests in a row failed, the last: POST /completion, a "
+                                       r"prompt of \d+ tokens: .+")
+
+    def test_a_busy_server_is_asked_again(self):
+        with server("llama-server", "unavailable") as s:
+            found = check(s.url, lengths="1,2,5,9")
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertTrue(found.stdout.startswith("The server computes what the file says"))
+
+    def test_only_the_servers_address_is_asked(self):
+        with server("llama-server", "honest") as s:
+            run("check", "-m", F16, "--url", s.url + "/v1/", "--lengths", "1,2,5,9",
+                env={"http_proxy": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1"})
+        self.assertLessEqual(set(s.paths), {"/v1/models", "/props", "/completion"})
+        self.assertIn("/completion", s.paths)
+
+    def test_keys_are_not_shown(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                server("llama-server", "honest", key="sesame") as s:
+            key, result = pathlib.Path(folder) / "key", pathlib.Path(folder) / "r.json"
+            state = pathlib.Path(folder) / "state"
+            found = check(s.url)
+            self.assertEqual(found.returncode, 2)
+            self.assertIn("give its key by --api-key-file", found.stderr)
+            key.write_text("sesame\n")
+            found = check(s.url, "--api-key-file", key, "--json", result, "--state", state)
+            self.assertEqual(found.returncode, 0, found.stderr)
+            for text in (found.stdout, found.stderr, result.read_text(), state.read_text()):
+                self.assertNotIn("sesame", text)
+            key.write_text("two words\n")
+            self.assertIn("a blank", check(s.url, "--api-key-file", key).stderr)
+
+    def test_answers_are_kept_and_read_again(self):
+        with tempfile.TemporaryDirectory() as folder, server("llama-server", "honest") as s:
+            state, result = pathlib.Path(folder) / "state", pathlib.Path(folder) / "r.json"
+            first = check(s.url, "--state", state)
+            n = s.n_requests
+            whole = state.read_bytes()
+            state.write_bytes(whole[:len(whole) // 2])
+            again = check(s.url, "--state", state)
+            self.assertEqual((first.returncode, again.returncode), (0, 0), again.stderr)
+            self.assertEqual(first.stdout, again.stdout)
+            self.assertTrue(0 < s.n_requests - n < n)
+            recorded = run("check", "-m", F16, "--logprobs", state, "--json", result)
+            self.assertEqual(recorded.returncode, 0, recorded.stderr)
+            self.assertEqual(json.loads(result.read_text())["result"]["verdict"], "agrees")
+            other = run("check", "-m", Q4, "--logprobs", state, "--or", F16)
+            self.assertEqual(other.returncode, 1)
+            self.assertIn("The server serves another file", other.stdout)
+            refused = check(s.url + "/elsewhere", "--state", state)
+            self.assertIn("answers of another server", refused.stderr)
+
+    def test_records_of_vllm(self):
+        ids = [1, *TEXTS.ids("The sea was calm, and nobody")]
+        lists = [None] + [{str(i): {"logprob": x} for i, x in Predictor(MODELS, "half").top(ids[:n], 20)}
+                          for n in range(1, len(ids))]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "r.jsonl"
+            path.write_text(json.dumps({"prompt_token_ids": ids, "prompt_logprobs": lists}) + "\n")
+            found = run("check", "-m", F16, "--logprobs", path)
+            self.assertEqual(found.returncode, 0, found.stderr)
+            for line, words in (("{}", "line 1"), ("[", "line 1"), ('{"prompt_token_ids": [99999]}', "line 1"),
+                                ('{"request": {}, "response": {"logprobs": []}}', "expected a prompt")):
+                path.write_text(line + "\n")
+                found = run("check", "-m", F16, "--logprobs", path)
+                self.assertEqual(found.returncode, 2, line)
+                self.assertIn(words, found.stderr)
+
+    def test_an_interruption_ends_it(self):
+        with server("llama-server", "slow:0.5") as s:
+            process = subprocess.Popen([ASSAY, "check", "-m", F16, "--url", s.url], text=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            while s.n_requests < 5:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=HANG_S)
+        self.assertEqual((process.returncode, out), (130, ""))
+        self.assertIn("interrupted: there is no result", err)
+
+    def test_usage(self):
+        for words, said in ((("--url", "ftp://host"), "expected http://HOST:PORT"),
+                            (("--url", "http://a:secret@host"), "--api-key-file"),
+                            (("--url", "http://h", "--logprobs", "f"), "expected one of them"),
+                            (("--url", "http://h", "--kl-divergence-base", "f"), "expected one of them"),
+                            (("--url", "http://h", "--lengths", "1,x"), "--lengths"),
+                            (("--logprobs", "f", "--lengths", "1"), "are for --url"),
+                            ((), "--url or --logprobs (what a server says) is missing")):
+            found = run("check", "-m", F16, *words)
+            self.assertEqual(found.returncode, 2, words)
+            self.assertIn(said, found.stderr)
+            self.assertNotIn("secret", found.stderr)
+
+    def test_documents_fit_the_schema(self):
+        """And each of its members is in one of them."""
+        found = set()
+        for fault in ("honest", "temperature:1.02", "other_file"):
+            with tempfile.TemporaryDirectory() as folder, server("llama-server", fault) as s:
+                path = pathlib.Path(folder) / "r.json"
+                check(s.url, "--json", path, "--or", Q4)
+                document = json.loads(path.read_text())
+            documents.check(self, document)
+            found |= set(documents.seen(document, documents.SERVER_CHECK))
+        self.assertEqual({at for at in documents.members() if at.startswith(documents.SERVER_CHECK)} - found,
+                         {documents.SERVER_CHECK + "/properties/run/properties/commit"} - found)
+
+
+if __name__ == "__main__":
+    if "built without libcurl" in check("http://127.0.0.1:1").stderr:
+        print("built without libcurl")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])

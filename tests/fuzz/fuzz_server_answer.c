@@ -1,0 +1,55 @@
+/*
+ * The answer of a server: any bytes. What is taken of it must be consistent, and so must the lists
+ * that are made of it for a prompt.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "probe/ask/lists.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/tokenizer_input.h"
+
+static void check_answer(const struct probe_answer *a)
+{
+    for (size_t i = 0; i < a->n_places; i++) {
+        const struct probe_place *place = &a->places[i];
+        require(place->n > 0 && place->first + place->n <= a->n_entries);
+        for (size_t k = 0; k < place->n; k++) {
+            const struct probe_entry *e = &a->entries[place->first + k];
+            require(e->id >= -1 && e->log_q <= 1 && e->log_q >= -1e4);
+            require(e->text + e->n_text <= a->n_bytes);
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    enum { LENGTH = 5 };
+    const struct model_tokenizer *t = input_vocabulary();
+    static struct probe_names *names;
+    require(names || probe_names_make(&names, t, NULL) == STATUS_OK);
+    char *bytes = fuzz_copy(data, n_bytes), words[64];
+    struct probe_answer answer = {0};
+    struct probe_lists lists = {0};
+    struct status_why why = {""};
+    enum status status = probe_answer_read(&answer, bytes, n_bytes, &why);
+    require(!status || *why.text);
+    if (!status) {
+        check_answer(&answer);
+        const struct probe_asked asked = {0, LENGTH, PROBE_FRESH, 4};
+        require(!probe_lists_add(&lists, &answer, &asked, names, model_n_vocab(t), &why));
+    }
+    for (size_t i = 0; i < lists.n; i++) {
+        const struct probe_sample *s = &lists.items[i];
+        require(s->position >= 1 && s->position <= LENGTH && s->n > 0);
+        require(s->first + s->n <= lists.n_entries);
+        for (size_t k = 0; k < s->n; k++)
+            require(lists.ids[s->first + k] >= 0 &&
+                    (size_t)lists.ids[s->first + k] < model_n_vocab(t));
+    }
+    probe_answer_error(words, sizeof words, bytes, n_bytes);
+    probe_lists_free(&lists);
+    probe_answer_free(&answer);
+    free(bytes);
+    return 0;
+}

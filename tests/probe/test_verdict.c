@@ -1,0 +1,263 @@
+/* Verdicts of lists that are made here: honest ones agree, each fault gets its name. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "probe/verdict.h"
+#include "tests/harness/rng.h"
+
+enum { N = 60, K = 20, V = 200 };
+static const double fine = 1e-3, coarse = 2e-2;
+static const size_t lengths[] = {1, 2, 31, 32, 33, 63, 64, 65, 511, 512, 513, 1025};
+enum { N_LENGTHS = sizeof lengths / sizeof *lengths };
+
+/** Lists of exact values, of another model, and of a server that begins as the exact one. */
+struct lists {
+    struct probe_judged items[N];
+    double logits[N][V], of_other[N][V];
+    double p[N][K], q[N][K], other[N][K], share[N];
+};
+
+/** The first K log-probabilities of logits that are off, at a temperature. */
+static void predict(const double logits[V], struct rng *r, double noise, double temperature,
+                    double out[K])
+{
+    double values[V], sum = 0;
+    for (size_t k = 0; k < V; k++) {
+        values[k] = (logits[k] + noise * (double)rng_normal(r)) / temperature;
+        sum += exp(values[k]);
+    }
+    for (size_t k = 0; k < K; k++)
+        out[k] = values[k] - log(sum);
+}
+
+static void make(struct lists *l, struct rng *r, double noise)
+{
+    memset(l, 0, sizeof *l);
+    for (size_t i = 0; i < N; i++) {
+        for (size_t k = 0; k < V; k++) {
+            l->logits[i][k] = 2 * (double)rng_normal(r) + (k < K ? 3 : 0);
+            l->of_other[i][k] = l->logits[i][k] + 0.05 * (double)rng_normal(r);
+        }
+        predict(l->logits[i], r, 0, 1, l->p[i]);
+        predict(l->of_other[i], r, 0, 1, l->other[i]);
+        predict(l->logits[i], r, noise, 1, l->q[i]);
+        for (size_t k = 0; k < K; k++)
+            l->share[i] += exp(l->p[i][k]);
+        size_t length = lengths[i % N_LENGTHS];
+        l->items[i] = (struct probe_judged){.window = i / N_LENGTHS % 2,
+                                            .length = length,
+                                            .position = length,
+                                            .path = i % 3 == 2 ? PROBE_CACHED : PROBE_FRESH,
+                                            .log_q = l->q[i],
+                                            .log_p = l->p[i],
+                                            .n = K,
+                                            .first = i * K,
+                                            .fine = fine,
+                                            .coarse = coarse};
+    }
+}
+
+static struct probe_verdict judge(struct lists *l, const struct probe_alternative *alternatives,
+                                  size_t n)
+{
+    struct probe_verdict v;
+    probe_judge(&v, l->items, N, 0, alternatives, n);
+    assert_true(strlen(v.sentence) > 20);
+    return v;
+}
+
+static void assert_verdict(const struct probe_verdict *v, enum probe_outcome outcome,
+                           enum probe_finding finding)
+{
+    if (v->outcome != outcome || v->finding != finding)
+        fail_msg("%s (%s): %s", probe_outcome_name(v->outcome), probe_finding_name(v->finding),
+                 v->sentence);
+}
+
+static void honest_lists_agree(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 1);
+    struct lists l;
+    for (size_t i = 0; i < 100; i++) {
+        make(&l, &r, fine);
+        struct probe_verdict v = judge(&l, NULL, 0);
+        assert_verdict(&v, PROBE_AGREES, PROBE_NOTHING);
+        make(&l, &r, coarse);
+        v = judge(&l, NULL, 0);
+        assert_verdict(&v, PROBE_COARSELY, PROBE_NOTHING);
+    }
+}
+
+static void a_temperature_has_its_value(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 2);
+    struct lists l;
+    make(&l, &r, fine);
+    for (size_t i = 0; i < N; i++)
+        predict(l.logits[i], &r, fine, 1.03, l.q[i]);
+    struct probe_verdict v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_DIFFERS, PROBE_TEMPERATURE);
+    assert_true(fabs(v.temperature - 1.03) < 2e-3);
+}
+
+static void sums_that_are_off(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 3);
+    struct lists l;
+    make(&l, &r, fine);
+    for (size_t i = 0; i < N; i++)
+        for (size_t k = 0; k < K; k++)
+            l.q[i][k] = l.p[i][k] - log1p(1 - l.share[i]);
+    struct probe_verdict v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_DIFFERS, PROBE_TAIL_TWICE);
+    for (size_t i = 0; i < N; i++)
+        for (size_t k = 0; k < K; k++)
+            l.q[i][k] = l.p[i][k] - log(l.share[i]);
+    v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_DIFFERS, PROBE_CUT_LIST);
+    for (size_t i = 0; i < N; i++)
+        for (size_t k = 0; k < K; k++)
+            l.q[i][k] = l.p[i][k] - 0.5 * log(l.share[i]);
+    v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_DIFFERS, PROBE_CUT_LIST);
+}
+
+/** Makes some lists wrong. */
+static void spoil(struct lists *l, struct rng *r, size_t i)
+{
+    predict(l->logits[i], r, 0.8, 1, l->q[i]);
+}
+
+static void groups_are_named(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 4);
+    struct lists l;
+    make(&l, &r, fine);
+    for (size_t i = 0; i < N; i++)
+        if (l.items[i].length >= 511)
+            spoil(&l, &r, i);
+    struct probe_verdict v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_DIFFERS, PROBE_FROM_LENGTH);
+    assert_int_equal(v.from, 511);
+
+    make(&l, &r, fine);
+    for (size_t i = 0; i < N; i++)
+        if (l.items[i].length % 32 == 0)
+            spoil(&l, &r, i);
+    v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_DIFFERS, PROBE_LENGTHS);
+    assert_non_null(strstr(v.sentence, "32, 64, 512"));
+
+    make(&l, &r, fine);
+    for (size_t i = 0; i < N; i++)
+        if (l.items[i].path == PROBE_CACHED)
+            spoil(&l, &r, i);
+    v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_DIFFERS, PROBE_CACHED_PROMPTS);
+
+    make(&l, &r, fine);
+    for (size_t i = 0; i < N; i += 7)
+        spoil(&l, &r, i);
+    v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_DIFFERS, PROBE_SCATTERED);
+
+    make(&l, &r, 0.5);
+    v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_DIFFERS, PROBE_EVERYWHERE);
+}
+
+/* Lists of the prompt itself: early positions of long prompts are right, or they are not. */
+static void positions_are_told_from_lengths(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 5);
+    struct lists l;
+    for (int by_position = 0; by_position < 2; by_position++) {
+        make(&l, &r, fine);
+        for (size_t i = 0; i < N; i++) {
+            l.items[i].path = PROBE_FRESH;
+            l.items[i].length = 100 * (1 + i / 10);
+            l.items[i].position = l.items[i].length / 10 * (1 + i % 10);
+            size_t at = by_position ? l.items[i].position : l.items[i].length;
+            if (at >= 300)
+                spoil(&l, &r, i);
+        }
+        struct probe_verdict v = judge(&l, NULL, 0);
+        assert_verdict(&v, PROBE_DIFFERS, by_position ? PROBE_FROM_POSITION : PROBE_FROM_LENGTH);
+        assert_true(v.from >= 300 && v.from <= 320);
+    }
+}
+
+static void another_file_is_told_within_the_noise(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 6);
+    struct lists l;
+    struct probe_alternative other = {PROBE_OTHER_FILE, "other.gguf", &l.other[0][0]};
+    make(&l, &r, 0.5 * coarse);
+    struct probe_verdict v = judge(&l, &other, 1);
+    assert_verdict(&v, PROBE_COARSELY, PROBE_NOTHING);
+    for (size_t i = 0; i < N; i++)
+        predict(l.of_other[i], &r, 0.5 * coarse, 1, l.q[i]);
+    v = judge(&l, &other, 1);
+    assert_verdict(&v, PROBE_DIFFERS, PROBE_OTHER_FILE);
+    assert_string_equal(v.file, "other.gguf");
+}
+
+/* What follows a near tie of experts may be honestly off. */
+static void near_ties_are_forgiven(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 7);
+    struct lists l;
+    make(&l, &r, fine);
+    for (size_t i = 0; i < N; i++)
+        if (l.items[i].window == 1 && l.items[i].length >= 31) {
+            l.items[i].excused = true;
+            predict(l.logits[i], &r, 0.14, 1, l.q[i]);
+        }
+    struct probe_verdict v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_AGREES, PROBE_NOTHING);
+    for (size_t i = 0; i < N; i++)
+        l.items[i].excused = false;
+    v = judge(&l, NULL, 0);
+    assert_int_equal(v.outcome, PROBE_DIFFERS);
+}
+
+static void too_little_is_no_result(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 8);
+    struct lists l;
+    struct probe_verdict v;
+    make(&l, &r, fine);
+    probe_judge(&v, l.items, 7, 0, NULL, 0);
+    assert_verdict(&v, PROBE_NO_RESULT, PROBE_NOTHING);
+    probe_judge(&v, l.items, N, N, NULL, 0);
+    assert_verdict(&v, PROBE_NO_RESULT, PROBE_NOTHING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(honest_lists_agree),
+        cmocka_unit_test(a_temperature_has_its_value),
+        cmocka_unit_test(sums_that_are_off),
+        cmocka_unit_test(groups_are_named),
+        cmocka_unit_test(positions_are_told_from_lengths),
+        cmocka_unit_test(another_file_is_told_within_the_noise),
+        cmocka_unit_test(near_ties_are_forgiven),
+        cmocka_unit_test(too_little_is_no_result),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
