@@ -7,7 +7,6 @@
 
 #include "model/model.h"
 #include "probe/exact/ties.h"
-#include "trace/rounded.h"
 
 enum probe_rounding { PROBE_EXACT, PROBE_AS_LLAMA, PROBE_BFLOAT16, PROBE_COARSE };
 
