@@ -92,12 +92,10 @@ void trace_rounded_input(struct trace_rounded *r, const struct kern_weight *w, f
     unsigned block = gguf_type_info(w->type)->block_elems;
     if (r->arithmetic == TRACE_COARSE)
         add_block_errors(r, x, w->n_cols, n_rows, BLOCK);
-    if (r->arithmetic != TRACE_AS_LLAMA)
+    if (r->arithmetic != TRACE_AS_LLAMA || w->type == GGUF_TYPE_BF16)
         add_brain_errors(r, x, n);
     else if (w->type == GGUF_TYPE_F16)
         add_half_errors(r, x, n);
-    else if (w->type == GGUF_TYPE_BF16)
-        add_brain_errors(r, x, n);
     else if (block > 1)
         add_block_errors(r, x, w->n_cols, n_rows, block < SUPERBLOCK ? BLOCK : SUPERBLOCK);
     add_relative_errors(r, x, n, 0x1p-24F * sqrtf(8 + (float)w->n_cols / 32));

@@ -26,7 +26,7 @@ struct probe_place {
     size_t first, n; /* entries */
 };
 
-/** Zero-initialise; release with probe_answer_free. */
+/** Release with probe_answer_free. */
 struct probe_answer {
     struct probe_entry *entries;
     struct probe_place *places;
@@ -45,7 +45,7 @@ enum { PROBE_MAX_PLACES = 1 << 17, PROBE_MAX_ENTRIES = 1 << 22 };
 /**
  * Read an answer: llama-server's /completion, SGLang's /generate, Ollama's /api/generate, the
  * completions of OpenAI in their forms (`content`; `top_logprobs`; vLLM's `prompt_logprobs`), and
- * what vLLM's Python objects are as JSON. out is made empty first.
+ * what vLLM's Python objects are as JSON. out: released by the caller, also after a failure.
  * Fails: STATUS_FORMAT (no JSON, or none of these forms), STATUS_MEMORY, STATUS_UNSUPPORTED.
  */
 enum status probe_answer_read(struct probe_answer *out, const char *bytes, size_t n_bytes,

@@ -90,7 +90,7 @@ static void fill_ollama(cJSON *body, const struct probe_ask *ask)
     cJSON_AddNumberToObject(body, "top_logprobs", (double)ask->k);
     cJSON *options = cJSON_AddObjectToObject(body, "options");
     cJSON_AddNumberToObject(options, "num_predict", (double)ask->n_new);
-    cJSON_AddNumberToObject(options, "num_ctx", (double)(ask->n + ask->n_new + 8));
+    cJSON_AddNumberToObject(options, "num_ctx", (double)ask->n_ctx);
     cJSON_AddNumberToObject(options, "temperature", 0);
     cJSON_AddNumberToObject(options, "top_k", 0);
     cJSON_AddNumberToObject(options, "top_p", 1);

@@ -16,10 +16,11 @@ struct probe_ask {
     struct base_string text; /* the same as bytes */
     bool as_ids;             /* else as text */
     size_t k;                /* log-probabilities of a list */
-    size_t n_new;            /* tokens to write */
-    bool prompt_lists;       /* lists of the prompt, too */
-    bool reuse;              /* the server's cache may be used */
-    int32_t plain;           /* a token of letters; see `bias` of docs/server-check.md; -1: none */
+    size_t n_ctx;      /* that is enough for all: a server may open the model anew for another */
+    size_t n_new;      /* tokens to write */
+    bool prompt_lists; /* lists of the prompt, too */
+    bool reuse;        /* the server's cache may be used */
+    int32_t plain;     /* a token of letters; see `bias` of docs/server-check.md; -1: none */
 };
 
 /** How a correct server of a kind rounds (probe/exact/). */

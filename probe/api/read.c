@@ -16,7 +16,7 @@ void probe_answer_free(struct probe_answer *a)
     free(a->places);
     free(a->bytes);
     free(a->prompt);
-    *a = (struct probe_answer){.n_prompt = -1, .n_cached = -1};
+    *a = (struct probe_answer){.places = NULL};
 }
 
 enum status probe_read_place(struct probe_answer *a, bool generated, size_t index,
@@ -66,7 +66,7 @@ enum status probe_read_entry(struct probe_answer *a, int32_t id, const char *tex
     if (base_array_reserve(a->entries, a->entries_capacity, a->n_entries + 1, "entries", why) ||
         base_array_reserve(a->bytes, a->bytes_capacity, a->n_bytes + n_text + 1, "bytes", why))
         return STATUS_MEMORY;
-    double value = cJSON_IsNumber(log_q) ? log_q->valuedouble : (double)NAN;
+    double value = log_q && cJSON_IsNumber(log_q) ? log_q->valuedouble : (double)NAN;
     a->entries[a->n_entries++] =
         (struct probe_entry){id, fmax(value, least), a->n_bytes, text ? n_text : 0};
     if (!(value <= 1)) /* NaN, too */
@@ -338,7 +338,7 @@ static enum status read_root(struct probe_answer *a, const cJSON *root, struct s
 enum status probe_answer_read(struct probe_answer *out, const char *bytes, size_t n_bytes,
                               struct status_why *why)
 {
-    probe_answer_free(out);
+    *out = (struct probe_answer){.n_prompt = -1, .n_cached = -1};
     cJSON *root = NULL;
     size_t n_read = 0;
     enum status status = base_json_parse(&root, bytes, n_bytes, &n_read, why);
@@ -363,7 +363,7 @@ void probe_answer_error(char *out, size_t capacity, const char *bytes, size_t n_
         message = error;
     if (!cJSON_IsString(message))
         message = cJSON_GetObjectItemCaseSensitive(root, "detail");
-    if (cJSON_IsString(message))
+    if (message && cJSON_IsString(message))
         base_printable_text(out, capacity, message->valuestring);
     cJSON_Delete(root);
 }

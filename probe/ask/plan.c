@@ -242,7 +242,8 @@ enum status probe_ask_all(struct probe_questions *q, struct status_why *why)
     for (size_t i = 0, n; i < q->n_prompts && !status; i += n) {
         enum probe_path path = q->prompts[i].path;
         n = 1;
-        while (path == PROBE_TOGETHER && n < q->concurrency && i + n < q->n_prompts)
+        while (path == PROBE_TOGETHER && n < q->concurrency && i + n < q->n_prompts &&
+               q->prompts[i + n].path == path && q->prompts[i + n].window == q->prompts[i].window)
             n++;
         if (q->progress)
             q->progress(q->user, i, q->n_prompts);

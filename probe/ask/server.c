@@ -12,6 +12,7 @@
 #include "probe/ask/journal.h"
 
 static const double most_wait = 20;
+enum { NEW_TOKENS = 64 }; /* room for what is written */
 
 /** Whether asking again may help: the server is loading, busy, or has dropped the connection. */
 static bool is_passing(const struct probe_exchange *e)
@@ -207,6 +208,7 @@ static enum status body_of(char **out, const struct probe_server *s, const struc
         .text = {w->text, w->text ? w->ends[r->length] : 0},
         .as_ids = s->as_ids,
         .k = s->k,
+        .n_ctx = s->longest + NEW_TOKENS,
         .n_new = r->n_new,
         .prompt_lists = s->prompt_lists,
         .reuse = r->reuse,

@@ -20,6 +20,7 @@ struct probe_server {
     bool as_ids, prompt_lists;
     size_t k;          /* log-probabilities of a list */
     int64_t n_ctx;     /* -1: not said */
+    size_t longest;    /* tokens of the longest prompt that will be asked about */
     size_t n_requests; /* so far, those that were tried again counted */
     size_t n_tries;    /* of a request, at most */
     int32_t plain;     /* a token of letters, -1: none */

@@ -72,7 +72,7 @@ static enum status forward(struct pass *p, struct status_why *why)
 static enum status pick(struct pass *p, struct probe_want *want, const float *logits,
                         struct status_why *why)
 {
-    double most = -INFINITY, sum = 0, missing = -INFINITY;
+    double most = -(double)INFINITY, sum = 0, missing = -(double)INFINITY;
     for (size_t i = 0; i < p->n_vocab; i++)
         most = fmax(most, (double)logits[i]);
     for (size_t i = 0; i < p->n_vocab; i++)

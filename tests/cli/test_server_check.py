@@ -148,7 +148,7 @@ class ServerCheck(unittest.TestCase):
             found = check(s.url)
         self.assertEqual((found.returncode, found.stdout), (2, ""))
         self.assertRegex(found.stderr, "5 requests in a row failed, the last: POST /completion, a "
-                                       r"prompt of \d+ tokens: .+")
+                                       r"prompt of \d+ tokens?: .+")
 
     def test_a_busy_server_is_asked_again(self):
         with server("llama-server", "unavailable") as s:
@@ -254,7 +254,7 @@ class ServerCheck(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "built without libcurl" in check("http://127.0.0.1:1").stderr:
-        print("built without libcurl")
+    if "libcurl" in check("http://127.0.0.1:1").stderr:
+        print("without libcurl")
         sys.exit(77)
     unittest.main(argv=sys.argv[:1])

@@ -16,6 +16,7 @@ static struct probe_answer answer;
 static void read_text(const char *text)
 {
     struct status_why why = {""};
+    probe_answer_free(&answer);
     if (probe_answer_read(&answer, text, strlen(text), &why))
         fail_msg("%s: %s", text, why.text);
 }
@@ -150,6 +151,7 @@ static void what_is_no_answer_is_refused(void **state)
         struct status_why why = {""};
         assert_int_equal(probe_answer_read(&answer, wrong[i], strlen(wrong[i]), &why),
                          STATUS_FORMAT);
+        probe_answer_free(&answer);
         assert_true(*why.text != '\0');
     }
 }

@@ -168,6 +168,7 @@ static enum status ask_all(struct cli_server_check *c, struct status_why *why)
         limit_lengths(c, lengths, &n_lengths);
     for (size_t i = 0; !status && i < n_lengths; i++)
         longest = (size_t)lengths[i] > longest ? (size_t)lengths[i] : longest;
+    c->server.longest = longest;
     if (!status)
         status = make_windows(c, longest, why);
     if (!status)
