@@ -139,6 +139,7 @@ class Server:
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True  # else each answer waits for an acknowledgement
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
@@ -159,7 +160,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.http.server_port}"
 
     def __enter__(self):
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(self, *_):
