@@ -26,7 +26,7 @@ static bool is_own_name(const char *name, const char *given)
 {
     struct in_addr v4;
     size_t n_given = strlen(given);
-    if (n_given > 1 && given[n_given - 1] == '.')
+    if (n_given > 0 && given[n_given - 1] == '.')
         n_given--;
     return strcasecmp(name, "localhost") == 0 ||
            (strlen(name) == n_given && strncasecmp(name, given, n_given) == 0) ||

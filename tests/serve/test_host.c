@@ -69,6 +69,7 @@ static void test_names_of_others(void **state)
                                          "http://localhost",
                                          "127.0.0.1.evil.com",
                                          "127.0.0.1..",
+                                         "..",
                                          "127.0.0.1.5",
                                          "127.0.0.256",
                                          "127.0.0.01",
