@@ -277,7 +277,7 @@ static enum status make_work(struct work *w, struct status_why *why)
         return STATUS_MEMORY;
     for (size_t i = 0; i < l->n; i++)
         w->order[i] = i;
-    struct probe_lists copy = *l; /* what is handed through is no constant */
+    struct probe_lists copy = *l; /* the walk takes lists that may change */
     qsort_r(w->order, l->n, sizeof *w->order, by_place, &copy);
     w->n_steps = w->m->n_windows * (1 + 2 * w->m->n_passes + w->m->n_others);
     return STATUS_OK;

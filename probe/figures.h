@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/** Of one position. A figure that the list does not give is NaN. */
+/** The figures of one position. One that the list does not give is NaN. */
 struct probe_figures {
     double bound;   /* nats: KL(p || q) of the listed tokens and the rest as one bin */
     double reverse; /* the same of KL(q || p) */

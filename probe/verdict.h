@@ -66,7 +66,7 @@ struct probe_judged {
     size_t first;        /* of its values in those of an alternative */
     double fine, coarse; /* RMS to expect */
     bool excused;        /* a near tie of experts lies before it */
-    /* Of probe_judge: */
+    /* By probe_judge: */
     struct probe_figures figures;
     double limit; /* of the RMS, coarse */
     bool bad;

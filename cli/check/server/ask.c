@@ -39,7 +39,7 @@ static enum status read_lengths(int64_t **out, size_t *n, const struct cli_serve
     return STATUS_OK;
 }
 
-/** Of a model whose positions change with the length of what follows, only shorter prompts. */
+/** A model's positions may change with the length of what follows: then prompts are shorter. */
 static void limit_lengths(const struct cli_server_check *c, int64_t *lengths, size_t *n)
 {
     size_t boundary = model_rope_boundary(c->model.model), kept = 0;
