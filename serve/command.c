@@ -82,6 +82,8 @@ static enum status open_base(struct serve *serve, struct status_why *why)
     status = cli_base_open(&base, s->base, &s->evaluate, why);
     if (!status)
         status = kind->check(&base, models[0].model, why);
+    if (!status)
+        serve_show_base(serve, &base);
     cli_base_close(&base);
     return status;
 }
@@ -103,13 +105,20 @@ static enum status open_all(void *user, struct status_why *why)
         status = cli_text_read(&text, &(struct cli_text_settings){.text_file = s->text_file}, why);
     base_text_free(&text);
     if (!status)
-        serve_show_model(serve);
+        serve_show_models(serve);
+    pthread_rwlock_wrlock(&serve->holding);
+    serve->model = status ? NULL : serve->resident.models[0].model;
+    serve->opened = time(NULL);
+    pthread_rwlock_unlock(&serve->holding);
     return status;
 }
 
 static void close_all(void *user)
 {
     struct serve *serve = user;
+    pthread_rwlock_wrlock(&serve->holding); /* until nobody holds it */
+    serve->model = NULL;
+    pthread_rwlock_unlock(&serve->holding);
     cli_swaps_close(&serve->swaps);
     for (size_t i = 0; i < serve->resident.n_models; i++)
         cli_model_close(&serve->resident.models[i]);
@@ -198,6 +207,7 @@ static enum status run_serve(const void *settings, const struct cli_args *args,
     s->settings = settings;
     s->hot = s->settings->hot_swap || getenv("LLAMA_HOTSWAP_ENABLED");
     pthread_mutex_init(&s->lock, NULL);
+    pthread_rwlock_init(&s->holding, NULL);
     enum status status = check_settings(s->settings, why);
     if (!status)
         status = read_key(s, why);
@@ -207,6 +217,8 @@ static enum status run_serve(const void *settings, const struct cli_args *args,
         status = serve(s, why);
     cli_list_clear(&s->folders);
     cJSON_free(s->model_text);
+    cJSON_free(s->base_text);
+    pthread_rwlock_destroy(&s->holding);
     pthread_mutex_destroy(&s->lock);
     free(s);
     return status;

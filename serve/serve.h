@@ -50,8 +50,15 @@ struct serve {
     /* Under the lock: copies for other threads. */
 
     pthread_mutex_t lock;
-    char *model_text;                 /* JSON: the object `model` of documents; NULL: not open */
+    char *model_text; /* JSON: the object `model` of documents; NULL: not open */
+    char *base_text;  /* the same of the base; NULL: there is none, or it is not open */
     struct serve_perplexity_state at; /* without its settings */
+
+    /* For requests that are answered beside the jobs; what never changes of the model. */
+
+    pthread_rwlock_t holding;
+    const struct model *model; /* NULL: not open, or closed */
+    time_t opened;
 
     atomic_ullong n_replies[SERVE_CODES]; /* by code */
     atomic_ullong n_swaps;
@@ -96,6 +103,9 @@ enum status serve_body_word(int *out, const cJSON *object, const char *member, c
 /** The same of a whole number in [0, most]. */
 enum status serve_body_count(int64_t *out, const cJSON *object, const char *member, int64_t most,
                              struct status_why *why);
+/** Append the token ids of a list. Fails: STATUS_USAGE (something else in it), STATUS_MEMORY. */
+enum status serve_body_ids(struct model_tokens *out, const cJSON *list, const char *member,
+                           struct status_why *why);
 
 /* reply.c: replies. A text that is given is JSON, and is copied. */
 
@@ -167,18 +177,33 @@ enum status serve_score(struct serve *serve, struct eval_request_scores *scores,
 /** Take what changed on the disk; job->result: what that is. */
 extern const struct serve_job_kind serve_reloading;
 
+/* about.c */
+
+/**
+ * The model, whose tokenizer and hyper-parameters may be read until it is let go of. NULL: it is
+ * not open any more, and the reply says so.
+ */
+const struct model *serve_hold_model(struct serve *serve, struct serve_http_reply *reply);
+void serve_let_go_of_model(struct serve *serve);
+
 /* health.c */
 
-/** The model is another one: tell the other threads. On the thread of the jobs. */
-void serve_show_model(struct serve *serve);
+/* What the other threads see of model and base. On the thread of the jobs. */
+
+/** A model is another one now. */
+void serve_show_models(struct serve *serve);
+struct cli_base;
+/** The base is this one. */
+void serve_show_base(struct serve *serve, const struct cli_base *base);
 
 /* The requests, each in a file named for it. */
 
 typedef void serve_handler(struct serve *serve, const struct serve_http_request *request,
                            struct serve_http_reply *reply);
 serve_handler serve_get_health, serve_get_metrics, serve_get_jobs, serve_get_job, serve_get_events,
-    serve_delete_job, serve_get_state;
+    serve_delete_job, serve_get_state, serve_get_models, serve_get_tokenizer_info,
+    serve_post_tokenize, serve_post_detokenize;
 extern const struct serve_post serve_swapping, serve_evaluating, serve_completing, serve_scoring,
-    serve_adding, serve_saving, serve_loading, serve_resetting;
+    serve_templating, serve_adding, serve_saving, serve_loading, serve_resetting;
 
 #endif

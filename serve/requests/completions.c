@@ -8,6 +8,7 @@
 #include "cli/score/score.h"
 #include "eval/run.h"
 #include "kernels/kernels.h"
+#include "serve/requests/tokens.h"
 #include "serve/serve.h"
 
 enum { MAX_PROMPTS = 4096, MAX_TOKENS = 131072, BATCH_TOKENS = 2048 };
@@ -86,17 +87,7 @@ static enum status add_text(struct serve_completion *c, const char *text, struct
 
 static enum status add_ids(struct serve_completion *c, const cJSON *list, struct status_why *why)
 {
-    struct model_tokens *tokens = &c->prompts[c->n++].tokens;
-    const cJSON *item;
-    cJSON_ArrayForEach(item, list)
-    {
-        if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < 0x1p31) ||
-            item->valuedouble != (double)(int32_t)item->valuedouble)
-            return status_fail(why, STATUS_USAGE, "prompt: expected ids of tokens, whole numbers");
-        if (model_tokens_add(tokens, (int32_t)item->valuedouble, why))
-            return STATUS_MEMORY;
-    }
-    return STATUS_OK;
+    return serve_body_ids(&c->prompts[c->n++].tokens, list, "prompt", why);
 }
 
 /** A string, a list of ids, or a list of either. */
@@ -184,13 +175,8 @@ static bool wants_bos(const struct serve_completion *c, const struct serve_promp
 
 static enum status put_in_front(struct model_tokens *tokens, int32_t id, struct status_why *why)
 {
-    if (id < 0)
-        return status_fail(why, STATUS_USAGE, "bos: the vocabulary has none");
-    if (model_tokens_add(tokens, id, why))
-        return STATUS_MEMORY;
-    memmove(tokens->ids + 1, tokens->ids, (tokens->n - 1) * sizeof *tokens->ids);
-    tokens->ids[0] = id;
-    return STATUS_OK;
+    return id < 0 ? status_fail(why, STATUS_USAGE, "bos: the vocabulary has none")
+                  : serve_tokens_put_in_front(tokens, id, why);
 }
 
 static enum status make_tokens(struct serve_completion *c, struct serve_prompt *prompt,

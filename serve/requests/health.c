@@ -4,19 +4,39 @@
 
 #include "base/buffer.h"
 #include "cli/output/json_parts.h"
+#include "cli/reference/base.h"
 #include "serve/serve.h"
 
-void serve_show_model(struct serve *serve)
+/** The first member of the document in place of *text, which other threads read. */
+static void show(struct serve *serve, char **text, struct base_json *json)
+{
+    char *now = json->failed ? NULL : cJSON_PrintUnformatted(json->root->child);
+    base_json_free(json);
+    pthread_mutex_lock(&serve->lock);
+    cJSON_free(*text);
+    *text = now;
+    pthread_mutex_unlock(&serve->lock);
+}
+
+void serve_show_base(struct serve *serve, const struct cli_base *base)
 {
     struct base_json json;
     base_json_begin(&json);
-    cli_json_add_model(&json, json.root, "model", &serve->resident.models[0], true);
-    char *text = json.failed ? NULL : cJSON_PrintUnformatted(json.root->child);
-    base_json_free(&json);
-    pthread_mutex_lock(&serve->lock);
-    cJSON_free(serve->model_text);
-    serve->model_text = text;
-    pthread_mutex_unlock(&serve->lock);
+    cli_base_add_json(&json, json.root, base, true);
+    show(serve, &serve->base_text, &json);
+}
+
+void serve_show_models(struct serve *serve)
+{
+    const struct serve_resident *resident = &serve->resident;
+    struct base_json json;
+    base_json_begin(&json);
+    cli_json_add_model(&json, json.root, "model", &resident->models[0], true);
+    show(serve, &serve->model_text, &json);
+    if (resident->n_models > 1)
+        serve_show_base(serve, &(struct cli_base){.kind = &cli_base_model,
+                                                  .path = serve->settings->base,
+                                                  .model = resident->models[1]});
 }
 
 /** Reload what changed, where nothing is being processed; the members that say so. */
@@ -54,6 +74,8 @@ void serve_get_health(struct serve *serve, const struct serve_http_request *requ
             add_reloaded(serve, &json);
         pthread_mutex_lock(&serve->lock);
         if (serve->model_text && !cJSON_AddRawToObject(json.root, "model", serve->model_text))
+            json.failed = true;
+        if (serve->base_text && !cJSON_AddRawToObject(json.root, "base", serve->base_text))
             json.failed = true;
         pthread_mutex_unlock(&serve->lock);
     }

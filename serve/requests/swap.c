@@ -114,7 +114,7 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     if (status)
         return status;
     atomic_fetch_add(&serve->n_swaps, 1);
-    serve_show_model(serve);
+    serve_show_models(serve);
     struct base_json json;
     base_json_begin(&json);
     base_json_text(&json, json.root, "id", serve->resident.models[0].id);
