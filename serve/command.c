@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json/parse.h"
 #include "cli/input/windows.h"
 #include "cli/options/value.h"
@@ -94,7 +95,6 @@ static enum status open_all(void *user, struct status_why *why)
     const struct serve_settings *s = serve->settings;
     struct base_text text = {0};
     cli_mapping_fault_survive();
-    serve_resident_make(&serve->resident);
     enum status status = cli_backends_open(&serve->resident.backends, &s->evaluate.machine, why);
     if (!status)
         status = open_model(serve, s->model, why);
@@ -111,6 +111,24 @@ static enum status open_all(void *user, struct status_why *why)
     serve->opened = time(NULL);
     pthread_rwlock_unlock(&serve->holding);
     return status;
+}
+
+/** A line for each job: when it came, from whom, what it was, how long it took, how it ended. */
+static void log_job(void *user, const struct serve_job *job)
+{
+    (void)user;
+    char asked[32] = "", ran[64] = "not begun";
+    struct tm utc;
+    bool failed = job->state != SERVE_JOB_DONE;
+    double waited = job->began > 0 ? job->waited : base_clock_seconds() - job->waits_since;
+    if (gmtime_r(&job->asked, &utc))
+        strftime(asked, sizeof asked, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    if (job->began > 0)
+        snprintf(ran, sizeof ran, "ran %.2f s, %zu token%s", job->seconds, job->at.n_tokens_done,
+                 status_plural(job->at.n_tokens_done));
+    cli_say("assay: %s job %llu: %s from %s, waited %.2f s, %s: %s%s%s\n", asked,
+            (unsigned long long)job->id, job->kind->name, job->client, waited, ran,
+            serve_job_state_name(job->state), failed ? ": " : "", failed ? job->why.text : "");
 }
 
 static void close_all(void *user)
@@ -167,7 +185,8 @@ static enum status serve(struct serve *serve, struct status_why *why)
                                             .seconds = (double)s->job_seconds,
                                             .server = serve,
                                             .open = open_all,
-                                            .close = close_all};
+                                            .close = close_all,
+                                            .ended = log_job};
     const struct serve_http_options http = {
         .host = s->host,
         .port = (unsigned)s->port,

@@ -11,7 +11,7 @@
 #include "eval/units.h"
 #include "serve/http/http.h"
 #include "serve/jobs.h"
-#include "serve/resident.h"
+#include "serve/turn.h"
 
 struct serve_settings {
     const char *model, *base, *text_file; /* base, text_file NULL: none */
@@ -42,7 +42,6 @@ struct serve {
 
     /* Only the thread of the jobs uses these. */
 
-    struct serve_job *running;      /* the one that evaluates */
     struct serve_resident resident; /* the model, then the base if it is one */
     struct cli_swaps swaps;         /* in the model */
     struct serve_perplexity_state state;
@@ -156,8 +155,6 @@ enum status serve_post_parse(void **out, const struct serve_post *post, const st
  */
 void serve_post(struct serve *serve, const struct serve_http_request *request,
                 struct serve_http_reply *reply, const struct serve_post *post);
-/** The job runs: resident evaluations report to it, and it cancels them. */
-void serve_run(struct serve *serve, struct serve_job *job);
 
 /* evaluate.c */
 
@@ -169,8 +166,8 @@ enum status serve_request_run(struct serve *serve, const struct cli_request *req
 enum status serve_perplexity_add(void *serve, struct serve_job *job, struct status_why *why);
 
 /** Evaluate what is laid out, with the resident model, on the thread of the jobs. completions.c */
-enum status serve_score(struct serve *serve, struct eval_request_scores *scores,
-                        struct status_why *why);
+enum status serve_score(struct serve *serve, struct serve_job *job,
+                        struct eval_request_scores *scores, struct status_why *why);
 
 /* reload.c */
 

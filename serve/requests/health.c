@@ -40,9 +40,12 @@ void serve_show_models(struct serve *serve)
 }
 
 /** Reload what changed, where nothing is being processed; the members that say so. */
-static void add_reloaded(struct serve *serve, struct base_json *json)
+static void add_reloaded(struct serve *serve, const struct serve_http_request *request,
+                         struct base_json *json)
 {
-    struct serve_job *job = serve_jobs_add(serve->jobs, &serve_reloading, NULL, false);
+    char client[SERVE_CLIENT_BYTES];
+    serve_http_client(request, client);
+    struct serve_job *job = serve_jobs_add(serve->jobs, &serve_reloading, NULL, false, client);
     struct serve_job_view view = {.state = SERVE_JOB_WAITING};
     for (unsigned version = 0; job && view.state <= SERVE_JOB_RUNNING;)
         view = serve_job_watch(serve->jobs, job, &version, 1);
@@ -71,7 +74,7 @@ void serve_get_health(struct serve *serve, const struct serve_http_request *requ
     base_json_uint(&json, json.root, "n_waiting", count.n_waiting);
     if (serve_has_key(serve, request)) {
         if (ready && !busy && serve->hot)
-            add_reloaded(serve, &json);
+            add_reloaded(serve, request, &json);
         pthread_mutex_lock(&serve->lock);
         if (serve->model_text && !cJSON_AddRawToObject(json.root, "model", serve->model_text))
             json.failed = true;

@@ -57,4 +57,4 @@ static void no_input(void *input)
     (void)input;
 }
 
-const struct serve_job_kind serve_reloading = {"reload", run, no_input};
+const struct serve_job_kind serve_reloading = {"reload", run, no_input, .changes = true};

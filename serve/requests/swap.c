@@ -124,5 +124,7 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     return status;
 }
 
-const struct serve_post serve_swapping = {
-    {"swap", run, free_request}, sizeof(struct cli_swap_request), fill, .waits = true};
+const struct serve_post serve_swapping = {{"swap", run, free_request, .changes = true},
+                                          sizeof(struct cli_swap_request),
+                                          fill,
+                                          .waits = true};

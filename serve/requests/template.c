@@ -72,5 +72,13 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     return status;
 }
 
+static size_t n_tokens(const void *input)
+{
+    (void)input;
+    return 0;
+}
+
 const struct serve_post serve_templating = {
-    {"apply-template", run, free_conversation}, sizeof(struct conversation), fill};
+    {"apply-template", run, free_conversation, .n_tokens = n_tokens},
+    sizeof(struct conversation),
+    fill};

@@ -779,6 +779,45 @@ class Jobs(unittest.TestCase):
         self.assertEqual([name for name, _ in events(reply)][-1], "error")
         connection.close()
 
+    def test_short_requests_are_served_between_batches(self):
+        """The long job waits for its text, a pipe, until all others have been asked for."""
+        folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        text, content = folder / "text", TEXT.read_text()
+        text.write_text(content)
+        windows, short = {"ctx_size": 64, "chunks": 6}, {"text": SHORT, "ctx_size": 32, "chunks": 2,
+                                                         "kind": "kld"}
+        scores = {"prompt": SHORT[:300], "max_tokens": 0, "echo": True, "logprobs": 1}
+        with Server(ASSAY, "-m", Q4, "--base", F16, "-f", text, "-t", "1", "-b", "64") as server:
+            alone = (server.post("/v1/completions", scores).json["choices"],
+                     without_run(server.post("/v1/evaluate", short).json))
+            text.unlink()
+            os.mkfifo(text)
+            asked = server.post("/v1/evaluate", {**windows, "wait": False}).json["id"]
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                replies = [pool.submit(server.post, path, body) for path, body in
+                           (("/v1/completions", scores), ("/v1/evaluate", short))]
+                while server.get("/health").json["n_waiting"] < 2:
+                    time.sleep(0.02)
+                text.write_text(content)
+                between = [reply.result().json for reply in replies]
+            long = self.wait_for(server, asked, "done")["result"]
+        self.assertEqual((between[0]["choices"], without_run(between[1])), alone)
+        self.assertEqual(without_run(long), document("perplexity", "-m", Q4, "-f", TEXT, "-c", "64",
+                                                     "--chunks", "6"))
+        lines = [line for line in server.lines if " job " in line]
+        self.assertEqual(len(lines), 5, server.lines)
+        self.assertRegex(lines[4], rf"^assay: \S+Z job {asked}: evaluate from 127\.0\.0\.1, waited "
+                                   r"\d+\.\d\d s, ran \d+\.\d\d s, 378 tokens: done\n$")
+
+    def test_the_log_says_how_jobs_end(self):
+        with Server(ASSAY, "-m", Q4) as server:
+            server.post("/v1/completions", {"prompt": [5, 6], "max_tokens": 0})
+            server.post("/v1/score", {"text": '{"context": "a", "continuation": ""}'})
+        first, second = (line.split(": ", 2)[2] for line in server.lines if " job " in line)
+        self.assertRegex(first, r"completions from .* 1 token: done\n")
+        self.assertRegex(second, r"score from .* 0 tokens: failed: text: line 1: .* no tokens\n")
+
     def test_the_time_has_a_bound(self):
         server = self.start("--job-timeout", "1")
         reply = server.post("/v1/evaluate", LONG)
