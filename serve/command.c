@@ -117,6 +117,8 @@ static enum status open_all(void *user, struct status_why *why)
 static void log_job(void *user, const struct serve_job *job)
 {
     (void)user;
+    if (job->kind == &serve_reloading && job->result && !strcmp(job->result, "{\"reloaded\":[]}"))
+        return; /* of each GET /health with hot-swap */
     char asked[32] = "", ran[64] = "not begun";
     struct tm utc;
     bool failed = job->state != SERVE_JOB_DONE;
@@ -320,7 +322,8 @@ const struct cli_command serve_command = {
         "(requests of a harness), /v1/completions (scores of prompts), /tokenize, /detokenize,\n"
         "/apply-template, /perplexity (in pieces). Bodies and replies are JSON; docs/serve.md\n"
         "describes them. One job runs at a time; short ones are served between the batches of a\n"
-        "long one. Each leaves a line on standard error. SIGINT, SIGTERM or SIGHUP ends the server,\n"
+        "long one. Each leaves a line on standard error. SIGINT, SIGTERM or SIGHUP ends the "
+        "server,\n"
         "with exit code 0.",
     .options = options,
     .settings_bytes = sizeof(struct serve_settings),
