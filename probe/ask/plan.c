@@ -197,8 +197,9 @@ static enum status ask_noise(struct probe_questions *q, struct status_why *why)
     q->noise = (double)NAN;
     if (was == before)
         return STATUS_OK;
-    struct probe_reply reply = {.length = last->length, .n_new = 1};
-    enum status status = probe_server_ask(q->server, &q->windows[0], &reply, 1, why);
+    struct probe_reply reply = {
+        .window = &q->windows[last->window], .length = last->length, .n_new = 1};
+    enum status status = probe_server_ask(q->server, &reply, 1, why);
     if (!status && reply.ok)
         status = take(q, last, &reply, &n_failed, why);
     for (size_t i = before; !status && i < q->lists.n; i++)
@@ -220,12 +221,12 @@ static enum status ask_some(struct probe_questions *q, size_t first, size_t n, s
     enum status status = base_array_new(replies, n, "requests", why);
     q->server->n_tries = *n_failed ? TRIES_AFTER_FAILURE : TRIES;
     for (size_t i = 0; !status && i < n; i++)
-        replies[i] = (struct probe_reply){.length = q->prompts[first + i].length,
+        replies[i] = (struct probe_reply){.window = &q->windows[q->prompts[first + i].window],
+                                          .length = q->prompts[first + i].length,
                                           .n_new = q->prompts[first + i].n_new,
                                           .reuse = q->prompts[first + i].path == PROBE_CACHED};
     if (!status)
-        status =
-            probe_server_ask(q->server, &q->windows[q->prompts[first].window], replies, n, why);
+        status = probe_server_ask(q->server, replies, n, why);
     for (size_t i = 0; !status && i < n; i++)
         status = take(q, &q->prompts[first + i], &replies[i], n_failed, why);
     for (size_t i = 0; replies && i < n; i++)
