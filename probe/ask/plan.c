@@ -162,7 +162,8 @@ static double distance(const struct probe_lists *l, const struct probe_sample *a
 static enum status take(struct probe_questions *q, const struct probe_prompt *prompt,
                         struct probe_reply *reply, size_t *n_failed, struct status_why *why)
 {
-    struct probe_asked asked = {prompt->window, prompt->length, prompt->path, MOST_LISTS};
+    struct probe_asked asked = {prompt->window, prompt->length, prompt->path,
+                                q->most_lists ? q->most_lists : MOST_LISTS};
     size_t first = q->lists.n;
     enum status status = STATUS_OK;
     if (!reply->ok) {
@@ -186,7 +187,7 @@ static enum status take(struct probe_questions *q, const struct probe_prompt *pr
 static enum status ask_noise(struct probe_questions *q, struct status_why *why)
 {
     const struct probe_prompt *last = NULL;
-    for (size_t i = 0; i < q->n_prompts && q->prompts[i].path == PROBE_FRESH; i++)
+    for (size_t i = 0; i < q->n_prompts && q->prompts[i].path == q->prompts[0].path; i++)
         if (q->prompts[i].window == 0)
             last = &q->prompts[i];
     size_t before = q->lists.n, spoilt = q->lists.n_spoilt, n_failed = 0, was = before;
@@ -244,17 +245,19 @@ enum status probe_ask_all(struct probe_questions *q, struct status_why *why)
         enum probe_path path = q->prompts[i].path;
         n = 1;
         while (path == PROBE_TOGETHER && n < q->concurrency && i + n < q->n_prompts &&
-               q->prompts[i + n].path == path && q->prompts[i + n].window == q->prompts[i].window)
+               q->prompts[i + n].path == path)
             n++;
         if (q->progress)
             q->progress(q->user, i, q->n_prompts);
-        if (!noise_known && path != PROBE_FRESH) {
+        if (!noise_known && path != q->prompts[0].path) {
             noise_known = true;
             status = ask_noise(q, why);
         }
         if (!status)
             status = ask_some(q, i, n, &n_failed, why);
     }
+    if (!status && !noise_known)
+        status = ask_noise(q, why);
     if (!status && q->progress)
         q->progress(q->user, q->n_prompts, q->n_prompts);
     return status;
