@@ -6,10 +6,13 @@
 #include "cli/input/windows.h"
 #include "cli/output/passage.h"
 #include "cli/reference/base.h"
+#include "cli/server/connection.h"
 #include "eval/metrics.h"
 
 struct cli_kld_settings {
     const char *base;
+    const char *base_url; /* a server; NULL: `base` is given */
+    struct cli_connection_settings connection;
     struct cli_list models; /* the candidates */
     struct cli_text_settings text;
     /* evaluation */
