@@ -1,6 +1,7 @@
 /* assay kld: how far models are from a base: another model, computed in the same pass, or a file.
  */
 #include "cli/commands.h"
+#include "cli/input/models.h"
 #include "cli/kld/evaluator.h"
 
 /* A model is compared on a text. If there is no text, a file that is not a model may be why. */
@@ -32,8 +33,9 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
 static enum status run_kld(const void *settings, const struct cli_args *args,
                            struct status_why *why)
 {
-    (void)args;
     struct cli_kld_settings s = *(const struct cli_kld_settings *)settings;
+    if (args->n_bare)
+        s.models.n = cli_models_once(&s.models, s.base);
     if (!s.base && s.models.n == 1 && (s.evaluate.load.cache_k || s.evaluate.load.cache_v))
         s.base = s.models.items[0];
     if (!s.base)
@@ -64,8 +66,8 @@ static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {"-m --model", CLI_EACH, "FILE",
      "a model to compare with the base: a GGUF file, any one of a split model; may be given "
-     "several times",
-     AT(models), .required = true},
+     "several times, and -m may be left out: of files that stand alone the base is left out",
+     AT(models), .required = true, .bare = true},
     {"--base", CLI_TEXT, "FILE",
      "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
      "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text. "
@@ -110,7 +112,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_kld = {
     .name = "kld",
-    .usage = "-m MODEL [-m MODEL ...] --base MODEL|FILE [-f TEXT] [options]",
+    .usage = "[-m] MODEL ... --base MODEL|FILE [-f TEXT] [options]",
     .summary = "Compare the predictions of models with those of a base model.",
     .description =
         "Evaluates the base and all models in step and compares exact logits; no file lies\n"

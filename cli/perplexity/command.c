@@ -240,7 +240,7 @@ const struct cli_option cli_perplexity_options[] = {
 
 const struct cli_command cli_command_perplexity = {
     .name = "perplexity",
-    .usage = "-m MODEL -f TEXT [options]",
+    .usage = "[-m] MODEL -f TEXT [options]",
     .summary = "Evaluate the perplexity of a model on a text.",
     .description =
         "Takes the options of llama-perplexity, and of ik_llama.cpp's, with their meaning. Those "
