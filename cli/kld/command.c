@@ -41,7 +41,9 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     if (!s.base)
         return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
     cli_text_settle(&s.text);
-    enum status status = cli_watch_check(&s.evaluate, why);
+    enum status status = cli_labels_check(&s.labels, s.models.n, why);
+    if (!status)
+        status = cli_watch_check(&s.evaluate, why);
     if (!status)
         status = cli_window_check(&s.windows, why);
     if (!status)
@@ -68,6 +70,7 @@ static const struct cli_option options[] = {
      "a model to compare with the base: a GGUF file, any one of a split model; may be given "
      "several times, and -m may be left out: of files that stand alone the base is left out",
      AT(models), .required = true, .bare = true},
+    {.type = CLI_GROUP, .group = cli_label_options, .offset = AT(labels)},
     {"--base", CLI_TEXT, "FILE",
      "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
      "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text. "
