@@ -122,7 +122,7 @@ static void add_quantiles(struct eval_kld_result *out, const struct eval_kld_tab
     for (int k = 0; k < 2; k++) {
         sorter->n = 0;
         for (size_t w = 0; w < t->base->n_windows; w++)
-            for (size_t i = 0; t->base->done[w] && i < eval_table_n(t->base, w); i++)
+            for (size_t i = 0; t->candidate->done[w] && i < eval_table_n(t->base, w); i++)
                 sorter->values[sorter->n++] =
                     k ? delta_p(t, w, i) : row(t->candidate, EVAL_KL, w)[i];
         base_sort(sorter->values, sorter->n);
@@ -223,7 +223,7 @@ static void fill(struct eval_kld_result *out, const struct eval_kld_tables *t,
     struct eval_kld_tally tally = {0};
     struct extras sums = {0};
     for (size_t w = 0; w < t->base->n_windows; w++) {
-        if (!t->base->done[w])
+        if (!t->candidate->done[w])
             continue;
         eval_kld_tally_add(&tally, t, w);
         add_extras(out, &sums, t, w);
@@ -247,7 +247,7 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
                      struct status_why *why)
 {
     *out = (struct eval_kld_result){0};
-    count_done(out, t->base);
+    count_done(out, t->candidate);
     out->complete = out->n_windows == t->plan->n_windows;
     size_t n = out->n_tokens;
     n_worst = n_worst < n ? n_worst : n;
