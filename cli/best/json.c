@@ -67,6 +67,16 @@ static void add_verdict(struct base_json *json, const struct cli_best *b)
     free(sentences);
 }
 
+static void add_too_large(struct base_json *json, cJSON *list, const struct cli_best_file *f)
+{
+    cJSON *o = base_json_object(json, list, NULL);
+    base_json_text(json, o, "file", base_file_name(f->path));
+    base_json_text(json, o, "quantisation", f->quantisation);
+    base_json_uint(json, o, "n_bytes", f->n_bytes);
+    base_json_uint(json, o, "file_bytes", f->on_disk);
+    base_json_real(json, o, "cache_bytes", f->cache);
+}
+
 static void add_result(const void *self, struct base_json *json)
 {
     const struct cli_best *b = self;
@@ -77,6 +87,7 @@ static void add_result(const void *self, struct base_json *json)
     add_index(json, result, "answer", answer);
     base_json_flag(json, result, "clear", clear);
     base_json_uint(json, result, "n_windows", b->race.n_seen);
+    base_json_uint(json, result, "n_windows_of_text", b->rules.n_windows);
     base_json_uint(json, result, "n_looks", b->race.n_looks);
     base_json_real(json, result, "share_of_tokens", cli_best_share(b));
     add_verdict(json, b);
@@ -86,19 +97,18 @@ static void add_result(const void *self, struct base_json *json)
             add_candidate(json, candidates, b, i);
     cJSON *others = base_json_list(json, json->root, "too_large");
     for (size_t i = 0; i < b->n_files; i++)
-        if (b->files[i].candidate == SIZE_MAX) {
-            cJSON *o = base_json_object(json, others, NULL);
-            base_json_text(json, o, "file", base_file_name(b->files[i].path));
-            base_json_text(json, o, "quantisation", b->files[i].quantisation);
-            base_json_uint(json, o, "n_bytes", b->files[i].n_bytes);
-            base_json_uint(json, o, "file_bytes", b->files[i].on_disk);
-            base_json_real(json, o, "cache_bytes", b->files[i].cache);
-        }
+        if (b->files[i].candidate == SIZE_MAX)
+            add_too_large(json, others, &b->files[i]);
     cJSON *pairs = base_json_list(json, json->root, "pairs");
     for (size_t i = 0; i < b->rules.n; i++)
         for (size_t j = 0; j < b->rules.n; j++)
             if (i != j)
                 add_pair(json, pairs, b, i, j);
+}
+
+static void add_limit(struct base_json *json, cJSON *o, const char *key, uint64_t limit)
+{
+    base_json_real(json, o, key, limit ? (double)limit : (double)NAN);
 }
 
 static void add_settings(struct base_json *json, const struct cli_best *b)
@@ -108,8 +118,8 @@ static void add_settings(struct base_json *json, const struct cli_best *b)
     base_json_real(json, o, "margin", b->rules.nats);
     base_json_real(json, o, "margin_share", b->rules.share);
     base_json_real(json, o, "alpha", b->rules.alpha);
-    base_json_uint(json, o, "memory", b->limits.memory);
-    base_json_uint(json, o, "size", b->limits.size);
+    add_limit(json, o, "memory", b->limits.memory);
+    add_limit(json, o, "size", b->limits.size);
     base_json_int(json, o, "context", b->settings->context);
     cli_json_add_window_settings(json, o, &s->windows, &b->k.windows.plan);
     cli_json_add_text_settings(json, o, &s->text);

@@ -222,6 +222,8 @@ static void fill(struct eval_kld_result *out, const struct eval_kld_tables *t,
 {
     struct eval_kld_tally tally = {0};
     struct extras sums = {0};
+    struct eval_table base = *t->base; /* on the candidate's windows */
+    base.done = t->candidate->done;
     for (size_t w = 0; w < t->base->n_windows; w++) {
         if (!t->candidate->done[w])
             continue;
@@ -235,9 +237,9 @@ static void fill(struct eval_kld_result *out, const struct eval_kld_tables *t,
     out->common_10 = base_moments_estimate(&sums.common_10);
     add_quantiles(out, t, sorter);
     out->ranks = ranks_of(t->candidate, sorter);
-    out->base_ranks = ranks_of(t->base, sorter);
+    out->base_ranks = ranks_of(&base, sorter);
     struct eval_perplexity_result of_one;
-    eval_perplexity(&of_one, t->plan, t->stream, t->base);
+    eval_perplexity(&of_one, t->plan, t->stream, &base);
     out->base_bits_per_byte = of_one.bits_per_byte;
     eval_perplexity(&of_one, t->plan, t->stream, t->candidate);
     out->bits_per_byte = of_one.bits_per_byte;
