@@ -74,10 +74,12 @@ static enum status label_models(struct cli_kld *k, struct status_why *why)
     return status;
 }
 
-static enum status open_models(struct cli_kld *k, struct status_why *why)
+enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
 {
     const struct cli_kld_settings *s = k->settings;
-    enum status status = cli_base_open(&k->base, s->base, &s->evaluate, why);
+    enum status status = allocate(k, why);
+    if (!status)
+        status = cli_base_open(&k->base, s->base, &s->evaluate, why);
     for (size_t i = 0; i < k->n_candidates && !status; i++) {
         struct cli_model *candidate = &k->candidates[i];
         status = open_candidate(k, i, why);
@@ -221,8 +223,7 @@ static struct eval_models models_of(const struct cli_kld *k)
     return models;
 }
 
-/* The windows, and what is evaluated. */
-static enum status make_units(struct cli_kld *k, struct status_why *why)
+enum status cli_kld_make_units(struct cli_kld *k, struct status_why *why)
 {
     enum status status = lay_windows(k, why);
     if (status)
@@ -239,13 +240,11 @@ static enum status make_units(struct cli_kld *k, struct status_why *why)
 static enum status open(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
-    enum status status = allocate(k, why);
-    if (!status)
-        status = open_models(k, why);
+    enum status status = cli_kld_open_models(k, why);
     if (status)
         return status;
     remark_smaller_base(k);
-    return make_units(k, why);
+    return cli_kld_make_units(k, why);
 }
 
 /* A file of rows is read again from its beginning; it may have become another one of its kind. */
@@ -260,7 +259,7 @@ static enum status reopen_rows(struct cli_kld *k, struct status_why *why)
     enum status status = kind->open(&k->base, &k->settings->evaluate, why);
     for (size_t i = 0; i < k->n_candidates && !status; i++)
         status = kind->check(&k->base, k->models[i], why);
-    return status ? status : make_units(k, why);
+    return status ? status : cli_kld_make_units(k, why);
 }
 
 static enum status again(void *self, struct status_why *why)
@@ -398,7 +397,7 @@ static enum status finish(void *self, struct status_why *why)
     return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
 
-static const struct cli_evaluator evaluator = {
+const struct cli_evaluator cli_kld_evaluator = {
     .lines = &cli_kld_lines,
     .members = &cli_kld_members,
     .open = open,
@@ -414,7 +413,7 @@ enum status cli_kld_run(const struct cli_kld_settings *s, struct status_why *why
 {
     struct cli_kld k = {
         .settings = s,
-        .e = {.kind = &evaluator,
+        .e = {.kind = &cli_kld_evaluator,
               .settings = &s->evaluate,
               .name = "kld",
               .inputs = {{"--base", s->base},

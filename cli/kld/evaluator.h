@@ -54,6 +54,17 @@ void cli_kld_defaults(void *settings);
 /** The whole of assay kld with these settings, and of assay perplexity --kl-divergence. */
 enum status cli_kld_run(const struct cli_kld_settings *settings, struct status_why *why);
 
+/* What another command on the same models is made of: its own evaluator over a struct cli_kld. */
+
+extern const struct cli_evaluator cli_kld_evaluator;
+/** Open the base and settings->models, checked against each other. */
+enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why);
+/**
+ * The windows, for the first n_candidates of the candidates, and what the run takes. Any of them
+ * may have been closed before, and their order changed (of both lists).
+ */
+enum status cli_kld_make_units(struct cli_kld *k, struct status_why *why);
+
 /** The model whose vocabulary names the tokens: the base, or, of a file of rows, the first. */
 const struct model *cli_kld_reader(const struct cli_kld *k);
 

@@ -87,7 +87,7 @@ static void print_rows(const struct cli_kld *k, size_t candidate)
     struct eval_kld_tally tally = {0};
     print_header();
     for (size_t w = 0; w < k->windows.plan.n_windows; w++) {
-        if (!tables.base->done[w])
+        if (!tables.candidate->done[w])
             continue;
         eval_kld_tally_add(&tally, &tables, w);
         print_row(&tally, w);
