@@ -204,7 +204,8 @@ enum status cli_documents_read(struct eval_documents *out, const struct cli_text
         .chat_seconds = CHAT_SECONDS};
     *out = (struct eval_documents){.rules = &rules};
     if (!status)
-        status = text ? add_objects(out, s->text_file, text, s, why) : add_all(out, s, why);
+        status = text ? add_objects(out, s->prompt ? "text" : s->text_file, text, s, why)
+                      : add_all(out, s, why);
     if (!status)
         status = finish(out, s, why);
     out->rules = NULL;
