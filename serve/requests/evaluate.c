@@ -40,8 +40,10 @@ static const struct kind {
      "parse-special escape", PERPLEXITY_SETTINGS},
     {"multiple-choice", &cli_command_perplexity, "--multiple-choice", "--multiple-choice-tasks",
      "parse-special escape", PERPLEXITY_SETTINGS},
+    {"mc2", &cli_command_perplexity, "--mc2", "--multiple-choice-tasks", "parse-special escape",
+     PERPLEXITY_SETTINGS},
 };
-static const char kind_names[] = "perplexity kld hellaswag winogrande multiple-choice";
+static const char kind_names[] = "perplexity kld hellaswag winogrande multiple-choice mc2";
 static const char common[] = "kind text wait stream";
 
 enum { MAX_WORDS = 64 };
