@@ -314,7 +314,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command serve_command = {
     .name = "serve",
-    .usage = "-m MODEL [--base MODEL|FILE] [-f TEXT] [options]",
+    .usage = "[-m] MODEL [--base MODEL|FILE] [-f TEXT] [options]",
     .summary = "Keep a model open, and evaluate on request over HTTP.",
     .description =
         "GET /health, /metrics, /v1/jobs, /v1/models, /tokenizer_info, /perplexity/state; POST\n"

@@ -83,6 +83,25 @@ class Evaluations(Shared):
     def check(self, body, *words):
         self.assertEqual(without_run(self.post("/v1/evaluate", body)), document(*words))
 
+    def test_documents(self):
+        """A list of objects is what a file of them is."""
+        path = self.folder / "chats.json"
+        chats = [{"conversations": [{"from": "human", "value": "Where is it?"},
+                                    {"from": "gpt", "value": "In the harbour."}], "category": "a"},
+                 {"text": SHORT}]
+        path.write_text(json.dumps(chats))
+        for kind, words in (("perplexity", ["-m", Q4]), ("kld", ["-m", Q4, "--base", F16])):
+            wanted = document(kind, *words, "-f", path, "--chat-template", "zephyr", "--mask", "all")
+            found = without_run(self.post("/v1/evaluate", {"kind": kind, "text": chats, "mask": "all",
+                                                           "chat_template": "zephyr"}))
+            self.assertEqual(found["tokens"], wanted["tokens"])
+            if kind == "kld":
+                for field in ("kld", "dp"):
+                    self.assertEqual(found["candidates"][0][field], wanted["candidates"][0][field])
+            else:
+                self.assertEqual(found["result"], wanted["result"])
+                self.assertEqual([d["line"] for d in found["documents"]], [1, 1])
+
     def test_perplexity(self):
         base = ["perplexity", "-m", Q4]
         self.check(WINDOWS, *base, "-f", TEXT, *WINDOW_WORDS)
@@ -638,7 +657,16 @@ class Refusals(Shared):
                            ({"model": "x"}, "has no member 'model'"),
                            ({"json": "/tmp/x"}, "has no member 'json'"),
                            ({"per_token": "/tmp/x"}, "has no member 'per_token'"),
-                           ({"tasks": 3}, "has no member 'tasks'"),
+                           ({"tasks": 3}, "kind perplexity has no member 'tasks'; its members are kind, text, "
+                                          "wait, stream, protocol, ctx_size, chunks, chunk_from, "),
+                           ({"kind": "winogrande", "js": 3}, "its members are kind, text, wait, stream, tasks, "
+                                                             "parse_special, escape"),
+                           ({"text": 3}, "text: expected a string, or a list of objects"),
+                           ({"text": [3]}, "text: line 1: no JSON object"),
+                           ({"text": [{"a": 1}]}, "text: line 1, element 1: expected one of"),
+                           ({"text": [], "ppl_stride": 3}, "-p has JSON documents; --ppl-stride takes one text"),
+                           ({"text": [{"text": "a b"}], "chat_template": "/etc/passwd"},
+                            "chat_template: expected a template, a text with a {, or one of: chatml"),
                            ({"chunks": True}, "expected a number or a string"),
                            ({"escape": 1}, "expected true or false"),
                            ({"wait": False, "stream": True}, "goes with wait")):
