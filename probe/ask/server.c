@@ -59,7 +59,7 @@ static enum status ask_about(struct probe_server *s, struct status_why *why)
     return status;
 }
 
-/** The context of a llama-server. */
+/** The context of a llama-server, or of ik_llama.cpp's, which also calls itself one. */
 static enum status read_props(struct probe_server *s, struct status_why *why)
 {
     struct probe_exchange e;
@@ -69,6 +69,8 @@ static enum status read_props(struct probe_server *s, struct status_why *why)
     const cJSON *n_ctx = cJSON_GetObjectItemCaseSensitive(defaults, "n_ctx");
     if (cJSON_IsNumber(n_ctx) && n_ctx->valuedouble >= 1 && n_ctx->valuedouble < 0x1p31)
         s->n_ctx = (int64_t)n_ctx->valuedouble;
+    if (!s->told && cJSON_HasObjectItem(defaults, "tfs_z"))
+        s->api = &probe_apis[PROBE_API_IK]; /* llama-server has lost that sampler */
     cJSON_Delete(answer);
     probe_exchange_free(&e);
     return status;
@@ -98,7 +100,7 @@ enum status probe_server_identify(struct probe_server *s, const char *api, struc
     if (!s->api)
         status = ask_about(s, why);
     if (!status && !s->api)
-        s->api = &probe_apis[PROBE_N_APIS - 1];
+        s->api = &probe_apis[PROBE_API_OPENAI];
     if (!status && s->api->has_reuse)
         status = read_props(s, why);
     return status;
@@ -225,13 +227,12 @@ static enum status try_kind(struct probe_server *s, const struct probe_window *w
 enum status probe_server_try(struct probe_server *s, const struct probe_window *window,
                              size_t length, struct status_why *why)
 {
-    enum { MLX = 5 };
     char first[512], second[512];
     bool works = false;
-    const struct probe_api *last = &probe_apis[PROBE_N_APIS - 1];
+    const struct probe_api *last = &probe_apis[PROBE_API_OPENAI];
     enum status status = try_kind(s, window, length, &works, first, why);
     if (!status && !works && s->api == last && !s->told) {
-        s->api = &probe_apis[MLX]; /* says nothing of itself, and takes other values */
+        s->api = &probe_apis[PROBE_API_MLX]; /* says nothing of itself, and takes other values */
         status = try_kind(s, window, length, &works, second, why);
         s->api = works ? s->api : last;
     }

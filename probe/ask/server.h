@@ -21,7 +21,8 @@ struct probe_server {
     size_t k;          /* log-probabilities of a list */
     int64_t n_ctx;     /* -1: not said */
     size_t longest;    /* tokens of the longest prompt that will be asked about */
-    size_t n_requests; /* so far, those that were tried again counted */
+    size_t n_requests; /* sent so far, those that were tried again counted */
+    size_t n_asked;    /* so far, each once, those counted that the journal answered */
     size_t n_tries;    /* of a request, at most */
     int32_t plain;     /* a token of letters, -1: none */
 };

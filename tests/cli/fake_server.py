@@ -246,13 +246,15 @@ class Server:
             self.reply(handler, 200, answer)
 
     def about(self):
-        owner = {"llama-server": "llamacpp", "vllm": "vllm", "sglang": "sglang",
+        owner = {"llama-server": "llamacpp", "ik": "llamacpp", "vllm": "vllm", "sglang": "sglang",
                  "ollama": "library"}.get(self.kind)
         model = {"id": "tiny", "object": "model"}
         model.update({"owned_by": owner} if owner else {})
         found = {"/v1/models": {"object": "list", "data": [model]}}
         if self.kind == "llama-server":
             found["/props"] = {"default_generation_settings": {"n_ctx": self.n_ctx}, "total_slots": 1}
+        if self.kind == "ik":
+            found["/props"] = {"default_generation_settings": {"n_ctx": self.n_ctx, "tfs_z": 1.0}}
         return found
 
     # The kinds.
@@ -292,7 +294,16 @@ class Server:
         return {"content": "", "completion_probabilities": lists, "truncated": False,
                 "tokens_evaluated": len(ids), "timings": {"cache_n": 0}}
 
-    as_ik = as_llama_server
+    def as_ik(self, request):
+        """Its own path has no ids. A bias would move the lists, and stays until another one comes."""
+        if request["logit_bias"] != []:
+            return "the lists are moved"
+        answer = self.as_llama_server({**request, "n_predict": request["max_tokens"],
+                                       "n_probs": request["logprobs"]})
+        if isinstance(answer, str):
+            return answer
+        return {"choices": [{"text": "", "logprobs": {"content": answer["completion_probabilities"]}}],
+                "usage": {"prompt_tokens": answer["tokens_evaluated"]}}
 
     def as_vllm(self, request):
         k = max(request.get("logprobs") or 0, request.get("prompt_logprobs") or 0)

@@ -71,6 +71,13 @@ class ServerCheck(unittest.TestCase):
                 self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
                 self.assert_named(kind, "no_bos", "BOS missing", lengths=lengths)
 
+    def test_ik_llama_cpp(self):
+        """It calls itself llama-server, and counts the tail twice."""
+        code, result = self.judge("ik", "honest")
+        self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
+        result = self.assert_named("ik", "tail_twice", "tail counted twice")
+        self.assertRegex(result["sentence"], r"off by \d\.\de-1\d RMS, where \d\.\de-04 is")
+
     def test_our_own_server(self):
         if "microhttpd" in run("serve", "-m", "/nowhere", "--port", "0").stderr:
             self.skipTest("built without libmicrohttpd")
@@ -249,7 +256,8 @@ class ServerCheck(unittest.TestCase):
                 document = json.loads(path.read_text())
             documents.check(self, document)
             found |= set(documents.seen(document, documents.SERVER_CHECK))
-        self.assertEqual({at for at in documents.members() if at.startswith(documents.SERVER_CHECK)} - found,
+        mine = (documents.SERVER_CHECK, "/$defs/asked-server")
+        self.assertEqual({at for at in documents.members() if at.startswith(mine)} - found,
                          {documents.SERVER_CHECK + "/properties/run/properties/commit"} - found)
 
 
