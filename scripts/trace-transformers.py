@@ -169,9 +169,9 @@ def place_of(path):
 class Recorder:
     """The arrays of one forward pass, by their names in the file."""
 
-    def __init__(self, architecture, config, n_tokens, patterns=()):
+    def __init__(self, architecture, config, n_tokens, patterns=(), dtype="float32"):
         self.architecture, self.config, self.n_tokens = architecture, config, n_tokens
-        self.patterns = patterns
+        self.patterns, self.dtype = patterns, dtype
         self.arrays, self.unknown, self.watched = {}, {}, {}
         self.logits, self.bias, self.compressed = None, None, None
         self.n_attentions = 0
@@ -190,7 +190,8 @@ class Recorder:
             return
         if short + dot + op in self.arrays:
             raise Failure(f"{short} is computed twice; expected one forward pass of one window")
-        self.arrays[short + dot + op] = a.reshape(a.shape[0], -1)
+        self.arrays[short + dot + op] = a.reshape(a.shape[0], -1).astype(
+            "int32" if a.dtype.kind == "i" else self.dtype)
 
     def note(self, name, layer, value, form):
         """One side of a module: its first tensor, of one batch or of rows."""
@@ -229,7 +230,7 @@ class Recorder:
                           "transformers 5 with experts_implementation eager")
         key = self.logits if self.bias is None else 1 / (1 + numpy.exp(-self.logits)) + self.bias
         order = numpy.argsort(-numpy.take_along_axis(key, chosen, 1), 1, kind="stable")
-        self.keep("ffn_moe_topk", layer, numpy.take_along_axis(chosen, order, 1).astype("int32"))
+        self.keep("ffn_moe_topk", layer, numpy.take_along_axis(chosen, order, 1))
         self.keep("ffn_moe_weights_scaled", layer, numpy.take_along_axis(shares, order, 1))
 
     def attention(self, module, layer, query, key, value):
@@ -407,19 +408,17 @@ def trace(args, architecture):
         raise Failure(f"token {max(ids)} is beyond the vocabulary of {config.vocab_size}")
     if args.dtype == "float64":
         model = in_double(torch, model)
-    recorder = Recorder(architecture, config, len(ids), args.tensor)
+    recorder = Recorder(architecture, config, len(ids), args.tensor, args.dtype)
     with torch.no_grad():
         recorder.run(model, torch.tensor([ids]))
     return recorder, ids
 
 
-def write(path, recorder, ids, dtype):
-    out = {name: a if a.dtype.kind == "i" else a.astype(dtype)
-           for name, a in recorder.arrays.items()}
+def write(path, recorder, ids):
     part = path.with_name(path.name + ".part")
     try:
         with open(part, "wb") as file:
-            numpy.savez(file, tokens=numpy.array(ids, "int32"), **out)
+            numpy.savez(file, tokens=numpy.array(ids, "int32"), **recorder.arrays)
         os.replace(part, path)
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
@@ -441,7 +440,7 @@ def report(args, recorder, n_tokens):
             "eager_attention_forward")
     say(f"{args.output}: {len(recorder.arrays)} tensors of {plural(n_tokens, 'token')}, "
         f"{recorder.architecture.gguf}: assay trace -m MODEL.gguf --rounding float32 "
-        f"--compare {args.output}")
+        f"{f'-c {n_tokens} ' if n_tokens > 512 else ''}--compare {args.output}")
 
 
 def main():
@@ -461,7 +460,7 @@ def main():
     args = parser.parse_args()
     try:
         recorder, ids = trace(args, architecture_of(args.folder))
-        write(args.output, recorder, ids, args.dtype)
+        write(args.output, recorder, ids)
     except Failure as failure:
         print(f"trace-transformers: {failure}", file=sys.stderr)
         return 2

@@ -235,9 +235,9 @@ class Recorded(unittest.TestCase):
     def record(self, kind, patterns=()):
         model, file = build(kind)
         config = types.SimpleNamespace(head_dim=SIZE, num_key_value_heads=KV)
-        recorder = script.Recorder(script.ARCHITECTURES[kind], config, len(IDS), patterns)
+        recorder = script.Recorder(script.ARCHITECTURES[kind], config, len(IDS), patterns, "float64")
         recorder.run(model, np.array([IDS]))
-        script.write(self.folder / "t.npz", recorder, IDS, "float64")
+        script.write(self.folder / "t.npz", recorder, IDS)
         return recorder, file
 
     def compare(self, kind, tensors):
