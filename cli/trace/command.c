@@ -289,7 +289,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_trace = {
     .name = "trace",
-    .usage = "-m MODEL (-p TEXT | -f TEXT | --ids LIST | --compare FILE) [options]",
+    .usage = "[-m] MODEL (-p TEXT | -f TEXT | --ids LIST | --compare FILE) [options]",
     .summary = "Print the tensors of one window, or find where another program departs.",
     .description =
         "Evaluates one window exactly. Prints its tensors in the form and with the names of\n"
