@@ -179,6 +179,8 @@ enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
     struct doc_scoreboard table = {.new_type = k->settings->new_type};
     enum status status = json.failed ? status_fail(why, STATUS_MEMORY, "no memory for a table")
                                      : doc_scoreboard_add(&table, &document, why);
+    if (!status)
+        status = doc_scoreboard_label(&table, why);
     if (!status && !table.new_type)
         putchar('\n');
     if (!status)

@@ -229,9 +229,8 @@ static void print_candidate(const struct cli_kld *k, size_t i)
 {
     const struct eval_kld_result *r = &k->results[i];
     if (k->n_candidates > 1) {
-        char path[BASE_PATH_BYTES];
-        printf("%sModel %zu of %zu: %s%s\n", i ? "\n" : "", i + 1, k->n_candidates,
-               base_printable_text(path, sizeof path, k->candidates[i].path), k->candidates[i].kv);
+        printf("%sModel %zu of %zu: %s\n", i ? "\n" : "", i + 1, k->n_candidates,
+               k->labels[i].text);
         print_rows(k, i);
     }
     if (r->n_windows == 0) {

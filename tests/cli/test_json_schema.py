@@ -85,7 +85,8 @@ def of_texts(folder):
     write_nan(folder / "nan.gguf")
     yield made("perplexity", "-m", folder / "nan.gguf", "-f", TEXT, "-c", "32", "--chunks", "9", codes=(1,))
     yield made("kld", "-m", Q4, "-m", F16, "--base", F16, *TEXTS, "--js", "--worst", "2",
-               "--context-curve", "--stop-when-se", "1e-9", "--hash-model")
+               "--context-curve", "--stop-when-se", "1e-9", "--hash-model",
+               "--label", "a", "--label", "b")
 
 
 def of_recordings(folder):
