@@ -88,6 +88,7 @@ static struct cli_best_file measure(const struct cli_best *b, size_t candidate)
     const struct cli_model *m = &b->k.candidates[candidate];
     const struct gguf_file *file = model_file(m->model);
     struct cli_best_file f = {.path = m->path,
+                              .label = b->k.labels[candidate],
                               .n_bytes = cli_model_size(m).n_bytes,
                               .cache = cache_of(b, m->model),
                               .candidate = candidate};
@@ -173,5 +174,8 @@ enum status cli_best_fit(struct cli_best *b, struct status_why *why)
     k->n_candidates = n_kept;
     for (size_t i = 0; i < n_kept; i++)
         k->models[i] = kept[i].model;
+    for (size_t i = 0; i < b->n_files; i++)
+        if (b->files[i].candidate != SIZE_MAX)
+            k->labels[b->files[i].candidate] = b->files[i].label;
     return n_kept ? STATUS_OK : none_fits(b, why);
 }
