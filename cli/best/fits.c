@@ -92,6 +92,7 @@ static struct cli_best_file measure(const struct cli_best *b, size_t candidate)
                               .n_bytes = cli_model_size(m).n_bytes,
                               .cache = cache_of(b, m->model),
                               .candidate = candidate};
+    f.label.text[strlen(f.label.text) - strlen(m->kv)] = '\0'; /* the same for all */
     struct gguf_quantisation quantisation = gguf_quantisation(file);
     snprintf(f.quantisation, sizeof f.quantisation, "%s", quantisation.name);
     for (size_t i = 0; i < gguf_n_shards(file); i++) {
