@@ -98,6 +98,12 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
+    {"--full", CLI_ON, NULL,
+     "of several models: print for each what is printed of one, before the table, which is in "
+     "Markdown then (default: the table alone, as wide as the terminal)",
+     AT(full)},
+    {"--markdown", CLI_ON, NULL, "print the table with all its columns, in Markdown, without lines",
+     AT(markdown)},
     {"--new-type", CLI_ON, NULL,
      "print the table that is asked of a new quantisation type, in Markdown, and nothing else: "
      "size, perplexity and its ratio to the base's, divergence with quantiles, a row for each "
@@ -122,7 +128,7 @@ const struct cli_command cli_command_kld = {
         "between them. Or compares with a file recorded from the base, which has tokens and\n"
         "windows: exactly with that of assay record; rounded with a base-logits file, as assay\n"
         "perplexity --kl-divergence-base and llama-perplexity record it.\n"
-        "Prints the lines of llama-perplexity --kl-divergence for each model.",
+        "Prints the lines of llama-perplexity --kl-divergence for one model, a table for several.",
     .options = options,
     .settings_bytes = sizeof(struct cli_kld_settings),
     .defaults = cli_kld_defaults,

@@ -23,6 +23,9 @@ enum status cli_grid_make(struct cli_grid *out, size_t n_rows, size_t n_columns,
                           struct status_why *why);
 void cli_grid_free(struct cli_grid *grid);
 
+/** How many characters a text has. */
+size_t cli_text_columns(const char *text);
+
 char *cli_grid_cell(const struct cli_grid *grid, size_t row, size_t column);
 
 /** On standard output, as RFC 4180 has it. */
