@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,36 +46,12 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
     return status ? status : cli_model_round(&k->candidates[i], load, pair, why);
 }
 
-/* As tables call them, in which a base that is a model has a row. */
-static enum status label_models(struct cli_kld *k, struct status_why *why)
-{
-    struct base_label *labels = NULL;
-    const char **paths = NULL;
-    size_t n = k->n_candidates;
-    enum status status = base_array_new(labels, n + 1, "labels", why);
-    if (!status)
-        status = base_array_new(paths, n + 1, "labels", why);
-    for (size_t i = 0; i < n && !status; i++)
-        paths[i] = k->candidates[i].path;
-    if (!status && !cli_base_has_rows(&k->base))
-        paths[n++] = k->base.path;
-    if (!status)
-        status = base_labels(labels, paths, n, why);
-    for (size_t i = 0; i < k->n_candidates && !status; i++) {
-        const struct cli_model *m = &k->candidates[i];
-        if (m->label)
-            base_label_fit(&labels[i], m->label, BASE_LABEL_WIDTH);
-        snprintf(k->seen[i].label, sizeof k->seen[i].label, "%s%s", labels[i].text, m->kv);
-    }
-    free(paths);
-    free(labels);
-    return status;
-}
-
-static enum status open_models(struct cli_kld *k, struct status_why *why)
+enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
 {
     const struct cli_kld_settings *s = k->settings;
-    enum status status = cli_base_open(&k->base, s->base, &s->evaluate, why);
+    enum status status = allocate(k, why);
+    if (!status)
+        status = cli_base_open(&k->base, s->base, &s->evaluate, why);
     for (size_t i = 0; i < k->n_candidates && !status; i++) {
         struct cli_model *candidate = &k->candidates[i];
         status = open_candidate(k, i, why);
@@ -86,7 +61,8 @@ static enum status open_models(struct cli_kld *k, struct status_why *why)
         if (!status && i)
             status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
     }
-    return status ? status : label_models(k, why);
+    const char *base = cli_base_has_rows(&k->base) ? NULL : s->base;
+    return status ? status : cli_models_label(k->candidates, k->n_candidates, base, why);
 }
 
 /*
@@ -220,8 +196,7 @@ static struct eval_models models_of(const struct cli_kld *k)
     return models;
 }
 
-/* The windows, and what is evaluated. */
-static enum status make_units(struct cli_kld *k, struct status_why *why)
+enum status cli_kld_make_units(struct cli_kld *k, struct status_why *why)
 {
     enum status status = lay_windows(k, why);
     if (status)
@@ -238,13 +213,11 @@ static enum status make_units(struct cli_kld *k, struct status_why *why)
 static enum status open(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
-    enum status status = allocate(k, why);
-    if (!status)
-        status = open_models(k, why);
+    enum status status = cli_kld_open_models(k, why);
     if (status)
         return status;
     remark_smaller_base(k);
-    return make_units(k, why);
+    return cli_kld_make_units(k, why);
 }
 
 /* A file of rows is read again from its beginning; it may have become another one of its kind. */
@@ -259,7 +232,7 @@ static enum status reopen_rows(struct cli_kld *k, struct status_why *why)
     enum status status = kind->open(&k->base, &k->settings->evaluate, why);
     for (size_t i = 0; i < k->n_candidates && !status; i++)
         status = kind->check(&k->base, k->models[i], why);
-    return status ? status : make_units(k, why);
+    return status ? status : cli_kld_make_units(k, why);
 }
 
 static enum status again(void *self, struct status_why *why)
@@ -400,7 +373,7 @@ static enum status finish(void *self, struct status_why *why)
     return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
 
-static const struct cli_evaluator evaluator = {
+const struct cli_evaluator cli_kld_evaluator = {
     .lines = &cli_kld_lines,
     .members = &cli_kld_members,
     .open = open,
@@ -416,7 +389,7 @@ enum status cli_kld_run(const struct cli_kld_settings *s, struct status_why *why
 {
     struct cli_kld k = {
         .settings = s,
-        .e = {.kind = &evaluator,
+        .e = {.kind = &cli_kld_evaluator,
               .settings = &s->evaluate,
               .name = "kld",
               .inputs = {{"--base", s->base},

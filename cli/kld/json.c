@@ -46,7 +46,7 @@ static void add_windows(struct base_json *json, cJSON *parent, const struct cli_
     struct eval_kld_tables t = cli_kld_tables(k, candidate);
     cJSON *list = base_json_list(json, parent, "windows");
     for (size_t w = 0; w < k->windows.plan.n_windows; w++) {
-        if (!t.base->done[w])
+        if (!t.candidate->done[w])
             continue;
         struct eval_kld_sums s = eval_kld_window_sums(&t, w);
         cJSON *o = base_json_object(json, list, NULL);

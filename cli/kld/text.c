@@ -87,8 +87,9 @@ static void add_to_progress(struct cli_kld *k, size_t w)
         seen->n_tokens += sums.n_tokens;
         double mean = seen->n_tokens ? seen->kld / (double)seen->n_tokens : (double)NAN;
         if (used < sizeof k->figures)
-            used += (size_t)snprintf(k->figures + used, sizeof k->figures - used, "%s %s %s",
-                                     i ? " " : "", seen->label, cli_figure(text, mean, 2));
+            used +=
+                (size_t)snprintf(k->figures + used, sizeof k->figures - used, "%s %s %s",
+                                 i ? " " : "", k->candidates[i].called, cli_figure(text, mean, 2));
     }
     k->e.progress.figures = k->figures;
 }
@@ -115,7 +116,7 @@ static void print_rows(const struct cli_kld *k, size_t candidate)
     struct eval_kld_tally tally = {0};
     print_header();
     for (size_t w = 0; w < k->windows.plan.n_windows; w++) {
-        if (!tables.base->done[w])
+        if (!tables.candidate->done[w])
             continue;
         eval_kld_tally_add(&tally, &tables, w);
         print_row(&tally, w);
@@ -258,7 +259,7 @@ static void print_asked(const struct cli_kld *k, size_t i)
 {
     bool curve = k->settings->divergence.curve.wanted && k->results[i].n_windows;
     if ((curve || k->results[i].n_worst) && !cli_kld_in_blocks(k))
-        printf("%s%s\n", i ? "\n" : "", k->seen[i].label);
+        printf("%s%s\n", i ? "\n" : "", k->candidates[i].called);
     if (curve)
         cli_curve_print(&k->settings->divergence.curve, &k->windows.plan,
                         cli_kld_tables(k, i).candidate, true);
@@ -271,7 +272,8 @@ static void print_candidate(const struct cli_kld *k, size_t i)
 {
     const struct eval_kld_result *r = &k->results[i];
     if (k->n_candidates > 1) {
-        printf("%sModel %zu of %zu: %s\n", i ? "\n" : "", i + 1, k->n_candidates, k->seen[i].label);
+        printf("%sModel %zu of %zu: %s\n", i ? "\n" : "", i + 1, k->n_candidates,
+               k->candidates[i].called);
         print_rows(k, i);
     }
     if (r->n_windows == 0) {

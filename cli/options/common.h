@@ -39,7 +39,7 @@ struct cli_text_settings {
     bool parse_special;
     bool escape;                   /* -e: escapes in it are what they mean */
     bool force_text;               /* whatever the bytes of -f seem to be */
-    bool lines;                    /* files have JSON objects, whatever they are called */
+    bool lines;                    /* files, or the prompt, have JSON objects */
     bool undivided;                /* -f is one text, whatever is in it */
     bool strict;                   /* a text that may not be meant as it stands is refused */
     struct cli_chat_settings chat; /* of documents that are conversations */

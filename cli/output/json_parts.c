@@ -196,7 +196,7 @@ static void add_documents(struct base_json *json, cJSON *tokens, const struct cl
     cJSON *chats = base_json_object(json, o, "conversations");
     base_json_uint(json, chats, "n", d->n_conversations);
     base_json_text(json, chats, "mask", cli_mask_name(d->mask));
-    base_json_text(json, chats, "template_sha256", d->template_sha256);
+    base_json_text(json, chats, "template_sha256", *d->template_sha256 ? d->template_sha256 : NULL);
 }
 
 cJSON *cli_json_add_text(struct base_json *json, const struct cli_windows *w,

@@ -216,12 +216,20 @@ const struct cli_option cli_perplexity_options[] = {
      "evaluate N of them, drawn as llama-perplexity draws (default: 0, all)", AT(winogrande_tasks),
      0, ANY},
     {"--multiple-choice", CLI_ON, NULL,
-     "multiple choice: -f is a file of tasks in llama-perplexity's binary format; or JSON "
-     "lines: question, choices, answer",
+     "multiple choice: -f is a file of tasks in llama-perplexity's binary format; or CSV as MMLU "
+     "has it; or JSON: question, choices, answer, or as ARC, PIQA and TruthfulQA (MC1) are "
+     "published (docs/tasks.md)",
      AT(multiple_choice)},
+    {"--mc2", CLI_ON, NULL,
+     "TruthfulQA's MC2: several answers are right, and the score is the share of the probability "
+     "that they have; -f is JSON: question, mc2_targets",
+     AT(mc2)},
     {"--multiple-choice-tasks", CLI_COUNT, "N",
-     "evaluate N of them, drawn as llama-perplexity draws (default: 0, all)",
+     "evaluate N of them, drawn as llama-perplexity draws (default: 0, all); with --mc2, too",
      AT(multiple_choice_tasks), 0, ANY},
+    {"--task-labels", CLI_TEXT, "FILE",
+     "the right choices of JSON tasks that lack them, a number in each line, as PIQA has them",
+     AT(task_labels)},
     {"--per-task", CLI_TEXT, "FILE", "write a table (TSV) with a line for each task",
      AT(per_task_file)},
 

@@ -20,11 +20,10 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
     struct cli_sweep_settings own = *(const struct cli_sweep_settings *)settings, *s = &own;
     if (args->n_bare)
         own.from.n = cli_models_once(&own.from, own.base);
+    cli_text_settle(&s->text);
     enum status status = cli_window_check(&s->windows, why);
     if (!status)
         status = cli_text_check(&s->text, why);
-    if (!status)
-        status = cli_text_check_single(&s->text, "a sweep", why);
     if (!status && cli_base_recognise(s->base) != &cli_base_model)
         status =
             status_fail(why, STATUS_USAGE,
@@ -45,7 +44,7 @@ static const struct cli_option options[] = {
      AT(from), .required = true, .bare = true},
     {"--around", CLI_TEXT, "FILE",
      "the model that all other tensors are taken from (default: the base)", AT(around)},
-    {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
+    {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {"--by", CLI_CHOICE, "WHAT",

@@ -61,7 +61,7 @@ void doc_report_tasks(struct doc_report *r)
     const struct doc_scoreboard *board = &r->results->of_tasks;
     if (!board->n)
         doc_report_missing(r, "No tasks: none of the results is of assay perplexity with "
-                              "--hellaswag, --winogrande or --multiple-choice.");
+                              "--hellaswag, --winogrande, --multiple-choice or --mc2.");
     for (size_t i = 0, n; i < board->n; i += n) {
         for (n = 1; i + n < board->n && !strcmp(board->runs[i + n].task, board->runs[i].task);)
             n++;

@@ -111,6 +111,14 @@ def of_recordings(folder):
                codes=(0, 1, 2))
 
 
+def of_best(folder):
+    """What best writes: a file that fits, and one that does not."""
+    yield made("best", "--base", F16, "-f", TEXT, "-c", "32", "--chunks", "3", Q4, folder / "nan.gguf",
+               "--memory", "4MiB", "--context", "10")
+    yield made("best", "--base", F16, "-f", folder / "utf-16", "-c", "8", "--chunks", "2", Q4,
+               folder / "nan.gguf", "--size", "1GB", codes=(0, 1))
+
+
 def of_choices(folder):
     """What choice tasks and requests give."""
     for kind, name in (("hellaswag", "hellaswag.txt"), ("winogrande", "winogrande.csv")):
@@ -190,7 +198,7 @@ class Schema(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-schema-"))
         cls.addClassCleanup(shutil.rmtree, folder)
-        documents = [document for make in (of_texts, of_recordings, of_choices, of_sweeps, of_files,
+        documents = [document for make in (of_texts, of_recordings, of_best, of_choices, of_sweeps, of_files,
                                            of_swaps, of_server) for document in make(folder)]
         cls.documents = documents + list(of_comparisons(folder, documents))
 
