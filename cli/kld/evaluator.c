@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +16,7 @@ static enum status allocate(struct cli_kld *k, struct status_why *why)
 {
     size_t n = k->settings->models.n * cli_kv_count(&k->settings->evaluate.load);
     if (base_array_new(k->candidates, n, "models", why) ||
-        base_array_new(k->models, n, "models", why) ||
-        base_array_new(k->labels, n, "models", why) ||
+        base_array_new(k->models, n, "models", why) || base_array_new(k->seen, n, "models", why) ||
         base_array_new(k->results, n, "models", why) || base_array_new(k->groups, n, "models", why))
         return STATUS_MEMORY;
     k->n_candidates = n;
@@ -71,32 +69,6 @@ static void remark_smaller_base(struct cli_kld *k)
     }
 }
 
-/* As tables call them, in which a base that is a model has a row. */
-static enum status label_models(struct cli_kld *k, struct status_why *why)
-{
-    struct base_label *labels = NULL;
-    const char **paths = NULL;
-    size_t n = k->n_candidates;
-    enum status status = base_array_new(labels, n + 1, "labels", why);
-    if (!status)
-        status = base_array_new(paths, n + 1, "labels", why);
-    for (size_t i = 0; i < n && !status; i++)
-        paths[i] = k->candidates[i].path;
-    if (!status && !cli_base_has_rows(&k->base))
-        paths[n++] = k->base.path;
-    if (!status)
-        status = base_labels(labels, paths, n, why);
-    for (size_t i = 0; i < k->n_candidates && !status; i++) {
-        const struct cli_model *m = &k->candidates[i];
-        if (m->label)
-            base_label_fit(&labels[i], m->label, BASE_LABEL_WIDTH);
-        snprintf(k->labels[i].text, sizeof k->labels[i].text, "%s%s", labels[i].text, m->kv);
-    }
-    free(paths);
-    free(labels);
-    return status;
-}
-
 enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
 {
     const struct cli_kld_settings *s = k->settings;
@@ -114,7 +86,8 @@ enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
     }
     if (!status)
         remark_smaller_base(k);
-    return status ? status : label_models(k, why);
+    const char *base = cli_base_has_rows(&k->base) ? NULL : s->base;
+    return status ? status : cli_models_label(k->candidates, k->n_candidates, base, why);
 }
 
 /* A text that is given beside a file of rows must begin with the tokens that were recorded. */
@@ -267,7 +240,10 @@ static enum status again(void *self, struct status_why *why)
     for (size_t i = 0; i < k->n_candidates; i++) {
         eval_kld_free(&k->results[i]);
         eval_groups_free(&k->groups[i]);
+        k->seen[i].kld = 0;
+        k->seen[i].n_tokens = 0;
     }
+    k->figures[0] = '\0';
     k->tally = (struct eval_kld_tally){0};
     return cli_base_has_rows(&k->base) ? reopen_rows(k, why) : make_tables(k, why);
 }
@@ -370,7 +346,7 @@ static void close(void *self)
     cli_windows_close(&k->windows);
     free(k->groups);
     free(k->results);
-    free(k->labels);
+    free(k->seen);
     free(k->models);
     free(k->candidates);
     cli_base_close(&k->base);
@@ -392,7 +368,7 @@ static enum status write_per_token(const void *self, struct base_file *file, str
 static enum status finish(void *self, struct status_why *why)
 {
     const struct cli_kld *k = self;
-    bool wanted = k->n_candidates > 1 || k->settings->new_type;
+    bool wanted = k->n_candidates > 1 || !cli_kld_in_blocks(k);
     return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
 

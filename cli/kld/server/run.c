@@ -99,12 +99,14 @@ static enum status open_models(struct cli_bounds *b, struct status_why *why)
         status = base_array_new(b->results, s->models.n, "models", why);
     for (size_t i = 0; i < s->models.n && !status; i++) {
         status = cli_model_open(&b->models[i], s->models.items[i], &s->evaluate, false, why);
+        if (s->labels.n)
+            b->models[i].label = s->labels.items[i];
         if (!status)
             status = cli_outputs_check_model(outputs, 2, "-m", model_file(b->models[i].model), why);
         if (!status && i)
             status = eval_check_same_vocab(b->models[0].model, b->models[i].model, why);
     }
-    return status;
+    return status ? status : cli_models_label(b->models, s->models.n, NULL, why);
 }
 
 static enum status read_answers(struct cli_bounds *b, struct status_why *why)
