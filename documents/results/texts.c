@@ -11,7 +11,7 @@ static const struct doc_known_text known[] = {
      "wiki.test.raw, the form that published perplexities refer to"},
     {"93dfa3fc298fe84db9e5628f9b31a630d965e3a6a3dc3a751e08f9d199ac4cf1",
      "WikiText-2 (test, from rows)",
-     "the test split put together from the data set's rows; not the bytes of wiki.test.raw, so its "
+     "the test split put together from the data set's rows, not the bytes of wiki.test.raw: its "
      "figures are not those of that file"},
 };
 

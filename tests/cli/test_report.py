@@ -11,6 +11,7 @@ import html.parser
 import json
 import pathlib
 import re
+import shlex
 import tempfile
 import unittest
 import xml.dom.minidom
@@ -415,6 +416,60 @@ class Report(unittest.TestCase):
 
     def test_the_same_inputs_give_the_same_page(self):
         self.assertEqual(self.report("k.json", "p.json"), self.report("k.json", "p.json"))
+
+    def test_a_card(self):
+        done = run("card", "k.json", "p.json", "--svg", "a b.svg", cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rows = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| `")]
+        c = self.kld["candidates"][0]
+        self.assertEqual([r[0] for r in rows], [f"| `{m.name}`" for m in (F16, F16, Q4, Q4)])
+        self.assertEqual(rows[2][2:], [
+            f"{c['model']['n_bytes'] / 2 ** 20:.3f}", f"{c['model']['bits_per_weight']:.4f}",
+            f"{c['ppl']['value']:.4f} ± {c['ppl']['value_error']:.4f}",
+            f"{c['ppl']['ratio']:.5f} ± {c['ppl']['ratio_error']:.5f}",
+            f"{c['kld']['mean']:.6f} ± {c['kld']['mean_error']:.6f}", f"{c['kld']['p99_9']:.6f}",
+            f"{100 * c['same_top']:.2f} ± {100 * c['same_top_error']:.2f} |"])
+        self.assertIn("![Mean KL divergence against size](a%20b.svg)\n", done.stdout)
+        self.assertIn(f"`{TEXT.name}`; SHA-256 `{self.kld['text']['sha256']}`; ", done.stdout)
+        self.assertRegex(done.stdout, f"  - `{Q4.name}`: `Q4_K` [\\d.]+ %, `Q6_K` [\\d.]+ %, `F32`")
+        chart = run("table", "--svg", "k.json", "p.json", cwd=self.folder).stdout
+        self.assertEqual((self.folder / "a b.svg").read_text(), chart)
+        self.assertEqual(run("card", "h.json", cwd=self.folder).returncode, 2)
+
+    def test_the_command_of_a_card_gives_the_figures_again(self):
+        more = ["-c", "16", "--chunks", "3", "--chunk-from", "1", "--precision", "exact", "--ctk",
+                "q8_0,f16", "--ctv", "q4_0", "--no-kv-rotation", "--parse-special", "-e", "--js",
+                "--override-kv", "a.b=str:it's", "--rope-scale", "1.5", "--rope-scaling", "linear"]
+        first = evaluate(self.folder, "e.json", "kld", "-m", Q4, "--base", F16, "-f", TEXT, *more)
+        card = run("card", "e.json", cwd=self.folder).stdout
+        (command,) = re.findall(r"```sh\nassay (.*)\n```", card)
+        for file in (Q4, F16, TEXT):
+            (self.folder / file.name).symlink_to(file)
+        done = run(*shlex.split(command), "-q", "--json", "f.json", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        again = json.loads((self.folder / "f.json").read_text())
+        for key in ("candidates", "settings", "text", "tokens", "windows"):
+            self.assertEqual(again[key], first[key])
+        document = copy.deepcopy(self.ppl)
+        document["settings"].update(protocol="fixed", split_lines=True, later=1)
+        (self.folder / "d.json").write_text(json.dumps(document))
+        self.assertIn(f"assay perplexity -m {Q4.name} -f {TEXT.name} -c 32 --chunks 4 --protocol "
+                      "fixed --split-lines\n# another setting: later\n```",
+                      run("card", "d.json", cwd=self.folder).stdout)
+
+    def test_a_hostile_card(self):
+        document = copy.deepcopy(self.bare)
+        evil = "a`|b\n```\n<img src=x> 'q' \u202e"
+        document["candidates"][0]["model"].update(file=evil, quantisation=evil)
+        document["run"]["text_file"] = evil
+        document["settings"].update({evil: 1, "precision": evil})
+        (self.folder / "d.json").write_text(json.dumps(document))
+        done = run("card", "d.json", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
+        self.assertEqual({len(re.findall(r"(?<!\\)\|", row)) for row in rows}, {10})
+        self.assertEqual(re.findall("^```.*$", done.stdout, re.M), ["```sh", "```"])
+        self.assertNotIn("<img", re.sub("`[^`]*`", "", done.stdout.split("```")[0]))
 
     def test_a_chart_alone(self):
         done = run("table", "--svg", "k.json", cwd=self.folder)
