@@ -76,7 +76,7 @@ static const struct curves by_position = {"KL divergence by position in the wind
                                           "position in the window", "context_curve", DOC_LOG,
                                           read_positions};
 static const struct curves by_confidence = {"KL divergence by the base's confidence",
-                                            "probability of the base's most likely candidate, %",
+                                            "the base's largest probability, %",
                                             "by_confidence", DOC_LINEAR, read_confidence};
 
 /* The points of a run; 0 where its document does not have them. */

@@ -8,7 +8,7 @@
 #include "documents/report/report.h"
 #include "documents/results/texts.h"
 
-enum { MOST_JUDGED = 40 }; /* each is a paired test */
+enum { MOST_JUDGED = 40 /* each is a paired test */, FEW_WINDOWS = 20 };
 
 /* Models that are compared with each other by one figure; a smaller value is better. */
 struct field {
@@ -244,6 +244,18 @@ static void judge_perplexity(struct field *f)
     put_sizes(f, "better");
 }
 
+/* Intervals from few windows are too narrow. */
+static void put_few(const struct field *f)
+{
+    struct doc_field root = doc_root(f->runs[0]->from.document);
+    size_t n = doc_field_count(&root, "result.n_windows");
+    if (f->n > 1 && n < FEW_WINDOWS)
+        doc_html(
+            f->report->file,
+            "<li>There are only %zu windows: the tests may take chance for a difference.</li>\n",
+            n);
+}
+
 /* The field of those that are comparable with a run; false: it has none but bases. */
 static bool gather(struct field *f, const struct doc_scoreboard_run *head, size_t metric)
 {
@@ -277,6 +289,7 @@ static void judge_texts(struct doc_report *r, size_t metric)
             judge_divergence(&f);
         else
             judge_perplexity(&f);
+        put_few(&f);
         doc_html(r->file, "</ul>\n");
     }
 }
