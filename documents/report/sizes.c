@@ -210,8 +210,9 @@ static void draw(struct chart *c, enum doc_form form)
     if (shows_rounding(c))
         doc_html(c->plot.file,
                  "<path class=\"zero\" d=\"M%.1f %.1fH%.1f\"><title>rounding: %.2g nats</title>"
-                 "</path>\n",
-                 c->plot.x.from, y_of(c, c->rounding), c->plot.x.to, c->rounding);
+                 "</path><text class=\"tick\" x=\"%.1f\" y=\"%.1f\">rounding</text>\n",
+                 c->plot.x.from, y_of(c, c->rounding), c->plot.x.to, c->rounding,
+                 c->plot.x.from + 6, y_of(c, c->rounding) - 5);
     draw_front(c);
     draw_runs(c);
     doc_plot_end(&c->plot);
