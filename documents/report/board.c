@@ -35,7 +35,7 @@ static void put_model(struct doc_report *r, struct doc_table *t,
     struct doc_unit unit = r->unit;
     char classes[DOC_MARK + 4] = "key ";
     doc_mark_classes(classes + 4, run->number);
-    doc_table_row(t, classes, run->file);
+    doc_table_row(t, classes, run->label);
     if (named)
         doc_table_words(t, run->name);
     doc_table_words(t, run->quantisation);
@@ -61,9 +61,9 @@ static size_t choose_heads(const struct doc_report *r, const struct doc_scoreboa
 {
     bool gib = r->unit.bytes > 0x1p20;
     size_t n_heads = 0, n;
-    heads[n_heads++] = "file";
+    heads[n_heads++] = "model";
     if (named)
-        heads[n_heads++] = "model";
+        heads[n_heads++] = "name";
     heads[n_heads++] = "quantisation";
     heads[n_heads++] = "imatrix";
     size_t n_words = n_heads;

@@ -11,7 +11,7 @@ enum { MOST_MODELS = 64, N_SHADES = 10 }; /* page/page.css has the shades */
 /* The lists of categories of a document's models, and the range of their divergences. */
 struct categories {
     struct doc_field lists[MOST_MODELS];
-    const struct doc_scoreboard_run *runs[MOST_MODELS];
+    char names[MOST_MODELS][DOC_RUN_NAME];
     size_t n_models;
     double low, high; /* logarithms */
 };
@@ -43,7 +43,7 @@ static void take(struct categories *c, const struct doc_report *r, const struct 
         struct doc_field list = doc_field_list(&n, &run->from, "categories");
         if (!n)
             continue;
-        c->runs[c->n_models] = run;
+        doc_run_name(c->names[c->n_models], run);
         c->lists[c->n_models++] = list;
         take_range(c, &list);
     }
@@ -79,12 +79,11 @@ static void put_row(struct categories *c, struct doc_table *t, struct doc_field 
 
 static void put_document(struct doc_report *r, struct categories *c, const struct doc_document *d)
 {
-    char names[MOST_MODELS][DOC_RUN_NAME];
     const char *heads[MOST_MODELS + 3] = {"category", "tokens"};
     struct doc_field items[MOST_MODELS] = {{0}};
     struct doc_table t = {.file = r->file, .heads = heads};
     for (size_t i = 0; i < c->n_models; i++)
-        heads[i + 2] = doc_run_name(names[i], &r->results->of_texts, c->runs[i]);
+        heads[i + 2] = c->names[i];
     doc_html(r->file, "<h3><bdi>%s</bdi></h3>\n", d->file);
     doc_table_begin(&t, "sortable shades", "Mean KLD by category, nats", 1);
     for (bool more = true; more;) {

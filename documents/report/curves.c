@@ -76,8 +76,8 @@ static const struct curves by_position = {"KL divergence by position in the wind
                                           "position in the window", "context_curve", DOC_LOG,
                                           read_positions};
 static const struct curves by_confidence = {"KL divergence by the base's confidence",
-                                            "the base's largest probability, %",
-                                            "by_confidence", DOC_LINEAR, read_confidence};
+                                            "the base's largest probability, %", "by_confidence",
+                                            DOC_LINEAR, read_confidence};
 
 /* The points of a run; 0 where its document does not have them. */
 static size_t points_of(struct point points[MOST_POINTS], const struct curves *c,
@@ -159,8 +159,7 @@ static void add_end(struct ends *ends, struct end end)
 }
 
 /* Names stand beside the chart in the order of their lines, apart from each other. */
-static void put_names(const struct doc_plot *p, struct ends *ends,
-                      const struct doc_scoreboard *board)
+static void put_names(const struct doc_plot *p, struct ends *ends)
 {
     double above = p->y.to - NAME_HEIGHT, below = p->y.from + NAME_HEIGHT;
     for (size_t i = 0; i < ends->n; i++)
@@ -174,7 +173,7 @@ static void put_names(const struct doc_plot *p, struct ends *ends,
                  "<path class=\"bar\" d=\"M%.1f %.1fH%.1fL%.1f %.1f\"/><text class=\"name\" "
                  "x=\"%.1f\" y=\"%.1f\">%s</text>\n",
                  end->x + 2, end->y, p->x.to + 2, p->x.to + 14, end->at, p->x.to + 17, end->at + 4,
-                 doc_run_name(name, board, end->run));
+                 doc_run_name(name, end->run));
     }
 }
 
@@ -208,7 +207,7 @@ static void draw(struct base_file *file, const struct curves *c, const struct do
                                         .y = doc_axis_at(&p.y, points[n - 1].kld),
                                         .run = &board->runs[i]});
     }
-    put_names(&p, &ends, board);
+    put_names(&p, &ends);
     doc_plot_end(&p);
 }
 
@@ -216,7 +215,8 @@ static void draw(struct base_file *file, const struct curves *c, const struct do
 static void tabulate(struct base_file *file, const struct curves *c,
                      const struct doc_scoreboard *board)
 {
-    const char *const heads[] = {"file", "quantisation", c->x_label, "KLD", "standard error", NULL};
+    const char *const heads[] = {"model", "quantisation",   c->x_label,
+                                 "KLD",   "standard error", NULL};
     struct doc_table t = {.file = file, .heads = heads};
     doc_table_begin_folded(&t, c->title, c->title);
     for (size_t i = 0; i < board->n; i++) {
@@ -224,7 +224,7 @@ static void tabulate(struct base_file *file, const struct curves *c,
         struct point points[MOST_POINTS];
         size_t n = points_of(points, c, run);
         for (size_t k = 0; k < n; k++) {
-            doc_table_row(&t, "", run->file);
+            doc_table_row(&t, "", run->label);
             doc_table_words(&t, run->quantisation);
             doc_table_number(&t, points[k].x, 1);
             doc_table_number(&t, points[k].kld, 6);

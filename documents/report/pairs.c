@@ -105,8 +105,8 @@ static void put_pair(struct doc_report *r, struct doc_table *t, const struct doc
     enum status status = doc_report_compare(c, r, a, b, &why);
     while (t->heads[n_columns])
         n_columns++;
-    doc_table_row(t, "", a->file);
-    doc_table_words(t, b->file);
+    doc_table_row(t, "", a->label);
+    doc_table_words(t, b->label);
     if (status)
         doc_html(r->file, "<td colspan=\"%zu\">not compared: <bdi>%s</bdi></td>", n_columns - 2,
                  why.text);

@@ -179,7 +179,7 @@ static void draw_runs(const struct chart *c)
         const struct doc_scoreboard_run *run = &c->board->runs[i];
         if (is_drawn(c, i))
             doc_labels_put(&labels, &c->plot, x_of(c, run), y_of(c, value_of(c, run)),
-                           doc_run_name(name, c->board, run));
+                           doc_run_name(name, run));
     }
 }
 
@@ -227,7 +227,7 @@ static void name_others(const struct chart *c)
         const struct doc_scoreboard_run *run = &c->board->runs[i];
         if (c->flags[i] != IN_CHART)
             continue;
-        doc_html(file, "%s<bdi>%s</bdi>", separator, run->file);
+        doc_html(file, "%s<bdi>%s</bdi>", separator, run->label);
         if (c->n_context > 0 && !isfinite(size_of(c, run)))
             doc_html(file, " (its result does not say what a cache takes; evaluate it again)");
         else

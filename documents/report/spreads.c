@@ -39,8 +39,8 @@ static void circle(const struct doc_plot *p, double value, double y)
                  doc_axis_at(&p->x, value), y);
 }
 
-static void draw_row(const struct doc_plot *p, const struct doc_scoreboard *board,
-                     const struct doc_scoreboard_run *run, const double v[N_QUANTILES], double y)
+static void draw_row(const struct doc_plot *p, const struct doc_scoreboard_run *run,
+                     const double v[N_QUANTILES], double y)
 {
     double at[N_QUANTILES];
     char name[DOC_RUN_NAME], classes[DOC_MARK];
@@ -49,8 +49,7 @@ static void draw_row(const struct doc_plot *p, const struct doc_scoreboard *boar
     doc_html(p->file,
              "<g class=\"%s\"><text class=\"name\" x=\"%.1f\" y=\"%.1f\" "
              "text-anchor=\"end\">%s</text>",
-             doc_mark_classes(classes, run->number), p->x.from - 8, y + 4,
-             doc_run_name(name, board, run));
+             doc_mark_classes(classes, run->number), p->x.from - 8, y + 4, doc_run_name(name, run));
     doc_html(
         p->file,
         "<path class=\"bar\" d=\"M%.1f %.1fH%.1f\"/><rect class=\"box\" x=\"%.1f\" "
@@ -105,7 +104,7 @@ static void draw(struct base_file *file, const struct spread *s, const struct do
         if (!doc_run_diverges(&board->runs[i]))
             continue;
         read(v, s, &board->runs[i]);
-        draw_row(&p, board, &board->runs[i], v, y);
+        draw_row(&p, &board->runs[i], v, y);
         y += ROW;
     }
     doc_plot_end(&p);
@@ -114,7 +113,7 @@ static void draw(struct base_file *file, const struct spread *s, const struct do
 static void tabulate(struct base_file *file, const struct spread *s,
                      const struct doc_scoreboard *board)
 {
-    static const char *const heads[] = {"file",   "quantisation", "minimum", "0.1 %",   "25 %",
+    static const char *const heads[] = {"model",  "quantisation", "minimum", "0.1 %",   "25 %",
                                         "median", "75 %",         "99.9 %",  "maximum", NULL};
     double v[N_QUANTILES];
     struct doc_table t = {.file = file, .heads = heads};
@@ -124,7 +123,7 @@ static void tabulate(struct base_file *file, const struct spread *s,
         if (!doc_run_diverges(run))
             continue;
         read(v, s, run);
-        doc_table_row(&t, "", run->file);
+        doc_table_row(&t, "", run->label);
         doc_table_words(&t, run->quantisation);
         for (size_t k = 0; k < N_QUANTILES; k++)
             doc_table_number(&t, v[k], s->n_decimals);

@@ -134,7 +134,7 @@ static bool put_run(struct doc_report *r, const struct doc_scoreboard_run *run, 
     doc_html(r->file, "<details");
     if (open)
         doc_html(r->file, " open");
-    doc_html(r->file, "><summary><bdi>%s</bdi> (<bdi>%s</bdi>)</summary>\n", run->file,
+    doc_html(r->file, "><summary><bdi>%s</bdi> (<bdi>%s</bdi>)</summary>\n", run->label,
              run->quantisation);
     doc_table_begin(&t, "sortable tokens", "Tokens of the largest divergence", 1);
     while (doc_field_next(&list, &item) && item.index < MOST_SHOWN)

@@ -1,4 +1,4 @@
-/* What operations of the forward pass take of memory inside the backend. */
+/* What operations of the forward pass take of memory inside the backend, and what a cache takes. */
 #include "model/forward/session.h"
 
 /** A walk over weights that keeps the most that a product takes. */
@@ -47,4 +47,69 @@ size_t model_operation_bytes(const struct model *model, struct kern_backend *bac
         most.n_bytes = base_max(most.n_bytes, mixer_bytes(model, backend, i, scratch.n_tokens));
     }
     return most.n_bytes;
+}
+
+/** A row of a cache, rounded up to whole blocks. */
+static double row_bytes(enum gguf_type type, size_t n)
+{
+    const struct gguf_type_info *info = gguf_type_info((uint32_t)type);
+    size_t n_blocks = (n + info->block_elems - 1) / info->block_elems;
+    return (double)n_blocks * info->block_bytes;
+}
+
+/** What convolution and recurrence of a layer keep of a sequence. */
+static double state_bytes(const struct model_recurrent_hparams *n)
+{
+    double channels = n->n_inner + 2.0 * n->n_groups * n->state;
+    return ((n->n_taps - 1.0) * channels + (double)n->state * n->n_inner) * sizeof(float);
+}
+
+/** What a layer keeps of each position: numbers, and of how many positions. */
+struct kept {
+    size_t k, v, most; /* most: SIZE_MAX: of all */
+};
+
+static struct kept kept_of(const struct model_hparams *h, size_t i)
+{
+    const struct model_layer_shape *l = &h->layers[i];
+    if (l->kv_layer != i)
+        return (struct kept){0, 0, SIZE_MAX};
+    struct model_kv_widths w = model_kv_widths(h, i);
+    bool compressed = l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
+    size_t most = base_min(l->window ? l->window : SIZE_MAX, l->chunk ? l->chunk : SIZE_MAX);
+    return (struct kept){w.k, compressed ? 0 : w.v, most};
+}
+
+static double state_bytes_of(const struct model_hparams *h, size_t i)
+{
+    enum model_mixer mixer = h->layers[i].mixer;
+    return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 ? state_bytes(&h->recurrent) : 0;
+}
+
+double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,
+                         size_t n_positions)
+{
+    double sum = 0;
+    for (size_t i = 0; i < h->n_layers; i++) {
+        struct kept kept = kept_of(h, i);
+        sum += state_bytes_of(h, i);
+        sum += (double)base_min(n_positions, kept.most) *
+               (row_bytes(types->k, kept.k) + row_bytes(types->v, kept.v));
+    }
+    return sum;
+}
+
+struct model_cache_shape model_cache_shape(const struct model_hparams *h)
+{
+    struct model_cache_shape shape = {0};
+    for (size_t i = 0; i < h->n_layers; i++) {
+        struct kept kept = kept_of(h, i);
+        bool all = kept.most == SIZE_MAX;
+        *(all ? &shape.k : &shape.window_k) += kept.k;
+        *(all ? &shape.v : &shape.window_v) += kept.v;
+        if (!all)
+            shape.window = base_max(shape.window, kept.most);
+        shape.state_bytes += state_bytes_of(h, i);
+    }
+    return shape;
 }

@@ -5,25 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/utf8.h"
 #include "documents/report/plot.h"
 
-enum { NAME_CHARACTERS = 24, N_COLOURS = 7, N_FORMS = 4 };
+enum { NAME_WIDTH = 24, N_COLOURS = 7, N_FORMS = 4 };
 
-const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard *board,
-                         const struct doc_scoreboard_run *run)
+const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard_run *run)
 {
-    const char *name = run->quantisation;
-    for (size_t i = 0; i < board->n; i++)
-        if (strcmp(board->runs[i].quantisation, name) == 0 &&
-            strcmp(board->runs[i].file, run->file) != 0)
-            name = run->file;
-    size_t n = strlen(name), used = 0, characters = 0;
-    while (used < n && characters++ < NAME_CHARACTERS) {
-        size_t bytes = base_utf8_decode(name + used, n - used, NULL);
-        used += bytes ? bytes : 1;
-    }
-    snprintf(out, DOC_RUN_NAME, "%.*s%s", (int)used, name, used < n ? "…" : "");
+    struct base_label label;
+    snprintf(out, DOC_RUN_NAME, "%s", base_label_fit(&label, run->label, NAME_WIDTH));
     return out;
 }
 
@@ -32,7 +21,7 @@ double doc_names_width(const struct doc_scoreboard *board)
     double width = 0;
     char name[DOC_RUN_NAME];
     for (size_t i = 0; i < board->n; i++)
-        width = fmax(width, doc_text_width(doc_run_name(name, board, &board->runs[i])));
+        width = fmax(width, doc_text_width(doc_run_name(name, &board->runs[i])));
     return width;
 }
 

@@ -4,14 +4,10 @@
 
 #include "documents/results/scoreboard.h"
 
-enum { DOC_RUN_NAME = 112, DOC_MARK = 16 };
+enum { DOC_RUN_NAME = BASE_LABEL_BYTES, DOC_MARK = 16 };
 
-/**
- * What a run is called: its quantisation, or its file where another one's is the same. Cut at 24
- * characters.
- */
-const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard *board,
-                         const struct doc_scoreboard_run *run);
+/** The label of a run in 24 columns, for a chart or a sentence. */
+const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard_run *run);
 
 /** The width that the longest name of a board's runs takes in a chart. */
 double doc_names_width(const struct doc_scoreboard *board);

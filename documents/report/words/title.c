@@ -20,7 +20,6 @@ static bool is_first(const struct doc_scoreboard *board, size_t run)
 static void put_models(struct base_file *file, const struct doc_scoreboard *board)
 {
     size_t n = 0, put = 0;
-    char name[DOC_RUN_NAME];
     for (size_t i = 0; i < board->n; i++)
         n += is_first(board, i);
     size_t n_named = n <= MOST_NAMED + 1 ? n : MOST_NAMED;
@@ -28,14 +27,14 @@ static void put_models(struct base_file *file, const struct doc_scoreboard *boar
         if (!is_first(board, i))
             continue;
         const char *separator = !put ? "" : put + 1 == n ? " and " : ", ";
-        doc_html(file, "%s%s", separator, doc_run_name(name, board, &board->runs[i]));
+        doc_html(file, "%s%s", separator, board->runs[i].label);
         put++;
     }
     if (n > n_named)
         doc_html(file, " and %zu more", n - n_named);
     for (size_t i = 0; i < board->n; i++)
         if (board->runs[i].number == SIZE_MAX) {
-            doc_html(file, n ? " against %s" : "%s", doc_run_name(name, board, &board->runs[i]));
+            doc_html(file, n ? " against %s" : "%s", board->runs[i].label);
             break;
         }
 }

@@ -22,12 +22,6 @@ struct field {
     struct status_why why; /* of the first that could not be tested */
 };
 
-static const char *name_of(const struct field *f, const struct doc_scoreboard_run *run)
-{
-    static _Thread_local char name[DOC_RUN_NAME];
-    return doc_run_name(name, f->board, run);
-}
-
 static void add(struct field *f, const struct doc_scoreboard_run *run, double value)
 {
     if (!isfinite(value))
@@ -104,7 +98,7 @@ static void put_names(const struct field *f, int found)
         if ((int)f->found[i] != found)
             continue;
         const char *separator = !put ? "" : put + 1 == n ? " and " : ", ";
-        doc_html(f->report->file, "%s<bdi>%s</bdi>", separator, name_of(f, f->runs[i]));
+        doc_html(f->report->file, "%s<bdi>%s</bdi>", separator, f->runs[i]->label);
         if (found == WORSE)
             put_distance(f, i);
         put++;
@@ -156,8 +150,8 @@ static void put_sizes(const struct field *f, const char *better)
         if (!other)
             continue;
         base_file_write(file, separator, strlen(separator));
-        doc_html(file, "<bdi>%s</bdi>", name_of(f, f->runs[i]));
-        doc_html(file, " (<bdi>%s</bdi> is no larger)", name_of(f, other));
+        doc_html(file, "<bdi>%s</bdi>", f->runs[i]->label);
+        doc_html(file, " (<bdi>%s</bdi> is no larger)", other->label);
         separator = ", ";
         any = true;
     }
@@ -170,9 +164,9 @@ static void put_sizes(const struct field *f, const char *better)
         if (f->found[i] == EQUAL && f->runs[i]->n_bytes < f->runs[smallest]->n_bytes)
             smallest = i;
     if (smallest) {
-        doc_html(file, "<li>What <bdi>%s</bdi> gains ", name_of(f, f->runs[0]));
+        doc_html(file, "<li>What <bdi>%s</bdi> gains ", f->runs[0]->label);
         doc_html(file, "over the smaller <bdi>%s</bdi> may be chance.</li>\n",
-                 name_of(f, f->runs[smallest]));
+                 f->runs[smallest]->label);
     }
 }
 
@@ -192,7 +186,7 @@ static void put_perplexities(const struct field *f, const char *base)
             doc_html(
                 file,
                 "<li>Perplexity differs from that of <bdi>%s</bdi> by more than chance: ", base);
-        doc_html(file, "<bdi>%s</bdi> (%s%.2g %%)", name_of(f, f->runs[i]), ln > 0 ? "+" : "−",
+        doc_html(file, "<bdi>%s</bdi> (%s%.2g %%)", f->runs[i]->label, ln > 0 ? "+" : "−",
                  100 * fabs(expm1(ln)));
     }
     if (n)
@@ -203,25 +197,22 @@ static void put_perplexities(const struct field *f, const char *base)
                  base);
 }
 
-static const char *base_of(const struct doc_scoreboard *board, const struct doc_scoreboard_run *of,
-                           char name[DOC_RUN_NAME])
+static const char *base_of(const struct doc_scoreboard *board, const struct doc_scoreboard_run *of)
 {
     for (size_t i = 0; i < board->n; i++)
         if (board->runs[i].is_base && doc_runs_comparable(&board->runs[i], of, DOC_METRIC_KLD))
-            return doc_run_name(name, board, &board->runs[i]);
+            return board->runs[i].label;
     return "the base";
 }
 
 static void judge_divergence(struct field *f)
 {
     struct base_file *file = f->report->file;
-    char name[DOC_RUN_NAME];
     const struct doc_scoreboard_run *best = f->runs[0];
     const struct doc_metric_value *kld = &best->values[DOC_METRIC_KLD];
-    const char *base = base_of(f->board, best, name);
+    const char *base = base_of(f->board, best);
     char value[DOC_NUMBER_TEXT], error[DOC_NUMBER_TEXT];
-    doc_html(file,
-             "<li><strong><bdi>%s</bdi></strong> is nearest to <bdi>%s</bdi>: ", name_of(f, best),
+    doc_html(file, "<li><strong><bdi>%s</bdi></strong> is nearest to <bdi>%s</bdi>: ", best->label,
              base);
     doc_html(
         file,
@@ -239,7 +230,7 @@ static void judge_perplexity(struct field *f)
     const struct doc_metric_value *ppl = &f->runs[0]->values[DOC_METRIC_PPL];
     doc_html(f->report->file,
              "<li><strong><bdi>%s</bdi></strong> has the lowest perplexity: %.6g ± %.2g.</li>\n",
-             name_of(f, f->runs[0]), ppl->value, ppl->error);
+             f->runs[0]->label, ppl->value, ppl->error);
     put_chances(f, "as good", "Higher, by");
     put_sizes(f, "better");
 }
@@ -308,7 +299,7 @@ static void judge_tasks(struct doc_report *r)
         doc_html(r->file,
                  "<h3>%s</h3>\n<ul class=\"verdict\">\n<li><strong><bdi>%s</bdi></strong> is right "
                  "most often, in %.2f %% of the tasks.</li>\n",
-                 board->runs[i].task, name_of(&f, f.runs[0]), -f.values[0]);
+                 board->runs[i].task, f.runs[0]->label, -f.values[0]);
         put_chances(&f, "as good", "Right less often, by points of a hundred");
         doc_html(r->file, "</ul>\n");
     }
