@@ -6,6 +6,7 @@
 
 #include "base/text/words.h"
 #include "cli/commands.h"
+#include "cli/options/bare.h"
 #include "cli/options/complete.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"
@@ -42,7 +43,12 @@ static const struct cli_command *find_command(const char *name)
     size_t distance = 4;
     for (size_t i = 0; i < N_COMMANDS; i++)
         base_nearest_name(name, commands[i]->name, nearest, sizeof nearest, &distance);
-    if (*nearest)
+    if (cli_bare_is_model(name))
+        cli_complain(
+            "assay: '%s' is a model, and a command comes first: assay perplexity %s -f TEXT, "
+            "assay info %s; assay help lists the commands\n",
+            name, name, name);
+    else if (*nearest)
         cli_complain("assay: unknown command '%s'; did you mean %s?\n", name, nearest);
     else
         cli_complain("assay: unknown command '%s'; assay help lists the commands\n", name);
