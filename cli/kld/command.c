@@ -120,6 +120,7 @@ const struct cli_command cli_command_kld = {
         "Prints the lines of llama-perplexity --kl-divergence for each model.",
     .options = options,
     .settings_bytes = sizeof(struct cli_kld_settings),
+    .evaluate = AT(evaluate),
     .defaults = cli_kld_defaults,
     .run = run_kld,
 };

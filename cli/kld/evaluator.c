@@ -367,6 +367,16 @@ static enum status finish(void *self, struct status_why *why)
     return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
 
+static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
+{
+    const struct cli_kld *k = self;
+    (void)why;
+    out->fewer = k->windows.documents.n ? NULL : "--chunks";
+    out->n_fewer = k->windows.plan.n_windows;
+    out->may_end = k->windows.units.stop;
+    return STATUS_OK;
+}
+
 static const struct cli_evaluator evaluator = {
     .lines = &cli_kld_lines,
     .members = &cli_kld_members,
@@ -375,6 +385,7 @@ static const struct cli_evaluator evaluator = {
     .finish = finish,
     .verdict = verdict,
     .close = close,
+    .outlook = outlook,
     .again = again,
     .model = model,
 };

@@ -13,8 +13,6 @@
 #include "cli/options/value.h"
 #include "serve/serve.h"
 
-#define PERPLEXITY_SETTINGS offsetof(struct cli_perplexity_settings, evaluate)
-
 /** `options`: what a request may say, names of the command's; `tasks` stands for that of tasks. */
 static const struct kind {
     const char *name;
@@ -22,21 +20,18 @@ static const struct kind {
     const char *chosen_by; /* the option that asks for it; NULL: none is needed */
     const char *tasks;     /* the option that `tasks` stands for, or NULL */
     const char *options;
-    size_t evaluate; /* where the command's settings have what is common to all */
 } kinds[] = {
     {"perplexity", &cli_command_perplexity, NULL, NULL,
      "protocol ctx-size chunks chunk-from ppl-stride split-lines parse-special escape "
-     "context-curve",
-     PERPLEXITY_SETTINGS},
+     "context-curve"},
     {"kld", &cli_command_kld, NULL, NULL,
-     "ctx-size chunks chunk-from js parse-special escape context-curve worst",
-     offsetof(struct cli_kld_settings, evaluate)},
+     "ctx-size chunks chunk-from js parse-special escape context-curve worst"},
     {"hellaswag", &cli_command_perplexity, "--hellaswag", "--hellaswag-tasks",
-     "parse-special escape", PERPLEXITY_SETTINGS},
+     "parse-special escape"},
     {"winogrande", &cli_command_perplexity, "--winogrande", "--winogrande-tasks",
-     "parse-special escape", PERPLEXITY_SETTINGS},
+     "parse-special escape"},
     {"multiple-choice", &cli_command_perplexity, "--multiple-choice", "--multiple-choice-tasks",
-     "parse-special escape", PERPLEXITY_SETTINGS},
+     "parse-special escape"},
 };
 static const char kind_names[] = "perplexity kld hellaswag winogrande multiple-choice";
 static const char common[] = "kind text wait stream tasks";
@@ -219,7 +214,7 @@ static void free_request(void *request)
 enum status serve_request_run(struct serve *serve, const struct cli_request *r,
                               struct serve_job *job, struct status_why *why)
 {
-    struct cli_evaluate_settings *settings = (void *)((char *)r->settings + r->kind->evaluate);
+    struct cli_evaluate_settings *settings = (void *)((char *)r->settings + r->kind->command->evaluate);
     const struct cli_evaluate_settings parsed = *settings;
     *settings = serve->settings->evaluate; /* the server's machine, the server's models */
     settings->host = &serve->resident.host;
