@@ -184,6 +184,13 @@ enum status cli_evaluation_identify(char **out, const struct cli_evaluation *e, 
 __attribute__((format(printf, 2, 3))) void cli_remark(struct cli_evaluation *e, const char *format,
                                                       ...);
 
+/**
+ * Remark that a base has fewer bits per weight than a candidate, or fewer bytes: whoever swaps them
+ * gets numbers that look right. Returns whether it did.
+ */
+bool cli_remark_swapped(struct cli_evaluation *e, const char *base_path, struct cli_model_size base,
+                        const struct cli_model *candidate);
+
 /** After the run: how many tokens in how much time, on standard error. */
 void cli_print_speed(const struct cli_evaluation *e);
 

@@ -69,18 +69,9 @@ static void remark_smaller_base(struct cli_kld *k)
     struct cli_model_size base = {0};
     if (k->base.kind->size)
         base = k->base.kind->size(&k->base);
-    for (size_t i = 0; i < k->n_candidates && base.n_weights; i++) {
-        uint64_t n_bytes = cli_model_size(&k->candidates[i]).n_bytes;
-        if (n_bytes <= base.n_bytes + base.n_bytes / 100)
-            continue;
-        cli_remark(
-            &k->e,
-            "the base, %.100s, has %.1f MB of tensors, %.100s has %.1f MB: are they swapped? "
-            "The divergence of a model from its base is not that of the base from it",
-            base_file_name(k->settings->base), (double)base.n_bytes / 1e6,
-            base_file_name(k->candidates[i].path), (double)n_bytes / 1e6);
-        return;
-    }
+    for (size_t i = 0; i < k->n_candidates && base.n_weights; i++)
+        if (cli_remark_swapped(&k->e, k->settings->base, base, &k->candidates[i]))
+            return;
 }
 
 /* A text that is given beside a file of rows must begin with the tokens that were recorded. */

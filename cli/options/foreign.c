@@ -147,7 +147,8 @@ const struct cli_option cli_other_programs_options[] = {
     {"--spec-replace", CLI_IGNORED, "FROM TO", .n_values = 2},
 
     {"--chunk --from-chunk", CLI_REFUSED, "N",
-     "the other program's perplexity does not look at it; did you mean --chunk-from, which leaves "
-     "out the first N windows?"},
+     "llama-perplexity takes it and does nothing with it; give --chunks N, which evaluates N "
+     "windows, or --chunk-from N, which leaves "
+     "out the first N"},
     {0},
 };

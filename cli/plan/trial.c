@@ -16,7 +16,7 @@ struct trial {
     const struct cli_evaluation *e;
     const atomic_bool *interrupt;
     atomic_bool stop;
-    double seconds;   /* after which it ends, if anything is known then */
+    double seconds;   /* after which it ends, unless the first batch is soon whole */
     bool only_first;  /* or after the first batch */
     size_t n_before;  /* units that were finished before it */
     double committed; /* clock of the latest commit; 0: there was none */
@@ -24,8 +24,23 @@ struct trial {
     double processor_began, processor_committed, processor_reported;
     double fraction;
     double work_began;
+    double first; /* the share of the first batch in the arithmetic of all */
     struct eval_run_stats stats;
 };
+
+/** What is whole says more, and so does what had a processor: it may take so many times as long. */
+static const double patience = 3;
+
+static bool is_over(const struct trial *t, const struct eval_progress *now)
+{
+    if (now->fraction <= 0 || now->seconds < t->seconds)
+        return false;
+    double first_takes = now->seconds * t->first / now->fraction;
+    double processor = t->processor_reported - t->processor_began;
+    if (now->seconds >= patience * t->seconds)
+        return true;
+    return t->committed > 0 || (first_takes > patience * t->seconds && processor > t->seconds / 2);
+}
 
 static void on_unit(void *user, size_t unit)
 {
@@ -45,7 +60,7 @@ static void on_progress(void *user, const struct eval_progress *now)
     t->processor_reported = base_clock_process_seconds();
     t->work_began = t->reported - now->seconds;
     t->fraction = now->fraction;
-    if (atomic_load(t->interrupt) || (now->fraction > 0 && now->seconds >= t->seconds))
+    if (atomic_load(t->interrupt) || is_over(t, now))
         atomic_store(&t->stop, true);
 }
 
@@ -57,6 +72,10 @@ static enum status run(struct trial *t, size_t batch_tokens, struct status_why *
         kern_set_cancel(e->models.backends[i], &t->stop);
     t->n_before = e->units->n_finished;
     enum status status = eval_run_prepare(e->units, &e->models, batch_tokens, why);
+    struct eval_size size;
+    if (!status && e->units->n_items)
+        t->first =
+            eval_batch_cost(e->units, 0, eval_batch_end(e->units, 0, &size)) / e->units->cost;
     t->processor_began = base_clock_process_seconds();
     if (!status)
         status = eval_run(e->units, &e->models, &options, &t->stats, why);
@@ -89,10 +108,8 @@ static void set_by_part(struct cli_plan_pace *pace, const struct trial *t)
 {
     const struct eval_units *units = t->e->units;
     struct cli_plan_work first;
-    struct eval_size size;
     cli_plan_count(&first, units, &t->e->models, 1);
-    double cost = eval_batch_cost(units, 0, eval_batch_end(units, 0, &size));
-    double share = t->fraction * units->cost / cost;
+    double share = t->fraction / t->first;
     pace->whole = false;
     pace->n_tokens = (size_t)(fmin(share, 1) * (double)first.n_tokens);
     pace->seconds = t->reported - t->work_began;

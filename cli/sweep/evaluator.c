@@ -39,6 +39,9 @@ static enum status open_models(struct cli_sweep *s, struct status_why *why)
             s->files[s->n_candidates] = model_file(candidate->model);
     }
     s->swapped = s->around.model ? s->around.model : s->base.model;
+    for (size_t i = 0; i < n && !status; i++)
+        if (cli_remark_swapped(&s->e, settings->base, cli_model_size(&s->base), &s->candidates[i]))
+            break;
     return status;
 }
 

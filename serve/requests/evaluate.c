@@ -34,7 +34,7 @@ static const struct kind {
      "parse-special escape"},
 };
 static const char kind_names[] = "perplexity kld hellaswag winogrande multiple-choice";
-static const char common[] = "kind text wait stream tasks";
+static const char common[] = "kind text wait stream";
 
 enum { MAX_WORDS = 64 };
 
@@ -100,11 +100,11 @@ static enum status push_option(struct cli_request *r, const char *name, const cJ
 static enum status fail_member(const struct cli_request *r, const char *member,
                                struct status_why *why)
 {
-    return status_fail(
-        why, STATUS_USAGE,
-        "a request of the kind %s has no member '%.40s'; expected some of: %s%s, and "
-        "%s, with - or _",
-        r->kind->name, member, common, r->kind->tasks ? "" : " (but tasks)", r->kind->options);
+    return status_fail(why, STATUS_USAGE,
+                       "'%.40s' is no member of a request of the kind %s, whose members are %s%s "
+                       "%s; give one of these, with - or _ between words, or leave it out",
+                       member, r->kind->name, common, r->kind->tasks ? " tasks" : "",
+                       r->kind->options);
 }
 
 static enum status push_members(struct cli_request *r, const cJSON *body, struct status_why *why)
@@ -113,7 +113,7 @@ static enum status push_members(struct cli_request *r, const cJSON *body, struct
     for (const cJSON *m = body->child; m && !status; m = m->next) {
         char name[64];
         bool is_tasks = strcmp(m->string, "tasks") == 0;
-        if (cJSON_IsNull(m) || (!is_tasks && base_words_index(common, m->string) >= 0))
+        if (cJSON_IsNull(m) || base_words_index(common, m->string) >= 0)
             continue;
         snprintf(name, sizeof name, "--%s", m->string);
         for (char *c = name; *c; c++)
@@ -214,7 +214,8 @@ static void free_request(void *request)
 enum status serve_request_run(struct serve *serve, const struct cli_request *r,
                               struct serve_job *job, struct status_why *why)
 {
-    struct cli_evaluate_settings *settings = (void *)((char *)r->settings + r->kind->command->evaluate);
+    struct cli_evaluate_settings *settings =
+        (void *)((char *)r->settings + r->kind->command->evaluate);
     const struct cli_evaluate_settings parsed = *settings;
     *settings = serve->settings->evaluate; /* the server's machine, the server's models */
     settings->host = &serve->resident.host;

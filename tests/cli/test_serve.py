@@ -526,10 +526,10 @@ class Refusals(Shared):
                 self.assertEqual("assay: " + reply.message, done.stderr.strip().split("\n")[-1])
         for body, part in (({"kind": "score"}, "is not one of: perplexity kld"),
                            ({"kind": 1}, "kind: expected a string"),
-                           ({"model": "x"}, "has no member 'model'"),
-                           ({"json": "/tmp/x"}, "has no member 'json'"),
-                           ({"per_token": "/tmp/x"}, "has no member 'per_token'"),
-                           ({"tasks": 3}, "has no member 'tasks'"),
+                           ({"model": "x"}, "'model' is no member of a request of the kind"),
+                           ({"json": "/tmp/x"}, "'json' is no member of a request of the kind"),
+                           ({"per_token": "/tmp/x"}, "'per_token' is no member of a request of the kind"),
+                           ({"tasks": 3}, "'tasks' is no member of a request of the kind"),
                            ({"chunks": True}, "expected a number or a string"),
                            ({"escape": 1}, "expected true or false"),
                            ({"wait": False, "stream": True}, "goes with wait")):
