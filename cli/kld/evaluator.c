@@ -386,6 +386,7 @@ enum status cli_kld_run(const struct cli_kld_settings *s, struct status_why *why
         .e = {.kind = &evaluator,
               .settings = &s->evaluate,
               .name = "kld",
+              .extends = true,
               .inputs = {{"--base", s->base},
                          {"-f", s->text.text_file},
                          {"-bf", s->text.binary_file}},

@@ -141,6 +141,7 @@ enum status cli_perplexity_run(const struct cli_perplexity_settings *s, struct s
         .e = {.kind = &evaluator,
               .settings = &s->evaluate,
               .name = "perplexity",
+              .extends = !s->base_file,
               .model_file = s->model,
               .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
               .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
