@@ -5,27 +5,17 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "probe/pass.h"
 
 /** What is evaluated at work. */
 struct work {
     const struct probe_material *m;
     struct probe_comparison *out;
-    size_t *order;            /* [n lists]: by window, then by position */
-    struct probe_want *wants; /* [n lists] */
-    struct probe_ties *ties;  /* [n_windows] */
-    double *rounded;          /* of all entries: of a pass */
+    struct probe_ties *ties; /* [n_windows] */
+    double *rounded;         /* of all entries: of a pass */
     struct probe_alternative *alternatives;
     double **alternative_values;
     size_t n_alternatives, n_steps, steps_done;
-};
-
-/** A way to evaluate all windows. */
-struct variant {
-    const struct model *model;
-    enum probe_finding change; /* NO_BOS, TWO_BOS, TOKEN_LESS; else as the windows are */
-    enum probe_rounding rounding;
-    uint64_t seed;
-    bool with_ties;
 };
 
 static void on_progress(void *user, size_t done, size_t total)
@@ -36,86 +26,22 @@ static void on_progress(void *user, size_t done, size_t total)
         w->m->progress(w->m->user, w->n_steps ? fmin(at / (double)w->n_steps, 1) : 0);
 }
 
-static int by_place(const void *a, const void *b, void *lists)
+static void on_window(void *user)
 {
-    const struct probe_sample *items = ((const struct probe_lists *)lists)->items;
-    const struct probe_sample *x = &items[*(const size_t *)a];
-    const struct probe_sample *y = &items[*(const size_t *)b];
-    if (x->window != y->window)
-        return (x->window > y->window) - (x->window < y->window);
-    return (x->position > y->position) - (x->position < y->position);
-}
-
-/** The tokens of a window with a change; *moved: where row 0 of the window is now. */
-static enum status change_tokens(struct model_tokens *out, const struct variant *v,
-                                 const struct probe_window *window, size_t n, ptrdiff_t *moved,
-                                 struct status_why *why)
-{
-    const struct model_tokenizer *t = model_tokenizer(v->model);
-    size_t from = v->change == PROBE_NO_BOS;
-    enum status status = STATUS_OK;
-    *moved = v->change == PROBE_NO_BOS || v->change == PROBE_TOKEN_LESS ? -1
-             : v->change == PROBE_TWO_BOS                               ? 1
-                                                                        : 0;
-    if (v->change == PROBE_TWO_BOS)
-        status = model_tokens_add(out, model_token_bos(t), why);
-    for (size_t i = from; i < n && !status; i++)
-        status = model_tokens_add(out, window->tokens.ids[i], why);
-    return status;
-}
-
-/** Evaluate one window for the n lists from `first` of the order. */
-static enum status evaluate_window(struct work *w, const struct variant *v, size_t first, size_t n,
-                                   double *values, struct status_why *why)
-{
-    const struct probe_lists *l = w->m->lists;
-    size_t window = l->items[w->order[first]].window, n_wants = 0;
-    struct model_tokens tokens = {0};
-    ptrdiff_t moved;
-    enum status status = change_tokens(&tokens, v, &w->m->windows[window],
-                                       l->items[w->order[first + n - 1]].position, &moved, why);
-    for (size_t i = 0; i < n; i++) {
-        const struct probe_sample *s = &l->items[w->order[first + i]];
-        ptrdiff_t row = (ptrdiff_t)s->position - 1 + moved;
-        for (size_t k = 0; row < 0 && k < s->n; k++)
-            values[s->first + k] = (double)NAN;
-        if (row >= 0)
-            w->wants[n_wants++] = (struct probe_want){(size_t)row, l->ids + s->first, s->n,
-                                                      values + s->first, (double)NAN};
-    }
-    const struct probe_evaluation e = {.model = v->model,
-                                       .backend = w->m->backend,
-                                       .tokens = tokens.ids,
-                                       .n_tokens = tokens.n,
-                                       .rounding = v->rounding,
-                                       .seed = v->seed + window,
-                                       .ties = v->with_ties ? &w->ties[window] : NULL,
-                                       .progress = on_progress,
-                                       .progress_user = w};
-    if (!status && n_wants)
-        status = probe_evaluate(&e, w->wants, n_wants, why);
-    size_t skipped = n - n_wants;
-    if (!status && v->rounding == PROBE_EXACT && v->with_ties)
-        for (size_t i = 0; i < n_wants; i++)
-            w->out->log_missing[w->order[first + skipped + i]] = w->wants[i].log_missing;
-    free(tokens.ids);
+    struct work *w = user;
     w->steps_done++;
-    return status;
 }
 
-static enum status evaluate(struct work *w, const struct variant *v, double *values,
-                            struct status_why *why)
+/** A pass as the windows are, exact. */
+static struct probe_pass pass_of(struct work *w, const struct model *model)
 {
-    const struct probe_lists *l = w->m->lists;
-    enum status status = STATUS_OK;
-    for (size_t first = 0, n; first < l->n && !status; first += n) {
-        n = 1;
-        while (first + n < l->n &&
-               l->items[w->order[first + n]].window == l->items[w->order[first]].window)
-            n++;
-        status = evaluate_window(w, v, first, n, values, why);
-    }
-    return status;
+    return (struct probe_pass){.model = model,
+                               .backend = w->m->backend,
+                               .windows = w->m->windows,
+                               .lists = w->m->lists,
+                               .progress = on_progress,
+                               .window_done = on_window,
+                               .user = w};
 }
 
 /** What passes of a kind are off: squares by list are added to the member at `offset`. */
@@ -126,9 +52,11 @@ static enum status measure(struct work *w, enum probe_rounding rounding, bool co
     enum status status = STATUS_OK;
     double n = (double)w->m->n_passes;
     for (size_t pass = 0; pass < w->m->n_passes && !status; pass++) {
-        const struct variant v = {w->m->model, PROBE_NOTHING, rounding,
-                                  1 + 64 * pass + (coarse ? 4096 : 0), true};
-        status = evaluate(w, &v, w->rounded, why);
+        struct probe_pass p = pass_of(w, w->m->model);
+        p.rounding = rounding;
+        p.seed = 1 + 64 * pass + (coarse ? 4096 : 0);
+        p.ties = w->ties;
+        status = probe_pass_run(&p, w->rounded, NULL, why);
         for (size_t i = 0; i < l->n && !status; i++) {
             const struct probe_sample *s = &l->items[i];
             struct probe_judged *j = &w->out->judged[i];
@@ -149,12 +77,13 @@ static enum status add_alternative(struct work *w, enum probe_finding change,
 {
     struct probe_alternative *a = &w->alternatives[w->n_alternatives];
     double **values = &w->alternative_values[w->n_alternatives];
-    const struct variant v = {other ? other->model : w->m->model, change, PROBE_EXACT, 0, false};
+    struct probe_pass p = pass_of(w, other ? other->model : w->m->model);
+    p.change = other ? PROBE_NOTHING : change;
     if (base_array_new(*values, w->m->lists->n_entries + 1, "values", why))
         return STATUS_MEMORY;
     *a = (struct probe_alternative){change, other ? other->path : NULL, *values};
     w->n_alternatives++;
-    return evaluate(w, &v, *values, why);
+    return probe_pass_run(&p, *values, NULL, why);
 }
 
 /** The files that are named; and where the lists depart, what else may have happened to them. */
@@ -178,7 +107,7 @@ static enum status find_alternatives(struct work *w, struct status_why *why)
 static enum status prepare(struct work *w, struct status_why *why)
 {
     const struct probe_lists *l = w->m->lists;
-    const struct variant exact = {w->m->model, PROBE_NOTHING, PROBE_EXACT, 0, true};
+    struct probe_pass exact = pass_of(w, w->m->model);
     enum probe_rounding fine = w->m->arithmetic == PROBE_LIKE_GPU ? PROBE_BFLOAT16 : PROBE_AS_LLAMA;
     for (size_t i = 0; i < l->n; i++) {
         const struct probe_sample *s = &l->items[i];
@@ -191,7 +120,8 @@ static enum status prepare(struct work *w, struct status_why *why)
                                                   .n = s->n,
                                                   .first = s->first};
     }
-    enum status status = evaluate(w, &exact, w->out->log_p, why);
+    exact.ties = w->ties;
+    enum status status = probe_pass_run(&exact, w->out->log_p, w->out->unlisted, why);
     if (!status)
         status = measure(w, fine, false, why);
     if (!status)
@@ -212,7 +142,8 @@ static void count_forgotten(struct probe_comparison *out, size_t n)
         double least = (double)INFINITY;
         for (size_t k = 0; k < j->n; k++)
             least = fmin(least, j->log_q[k]);
-        out->n_forgotten += out->log_missing[i] > least + 6 * fmax(j->coarse, out->verdict.coarse);
+        out->n_forgotten +=
+            out->unlisted[i].most > least + 6 * fmax(j->coarse, out->verdict.coarse);
     }
 }
 
@@ -266,19 +197,13 @@ static enum status make_work(struct work *w, struct status_why *why)
     size_t n_alternatives = w->m->n_others + 3;
     if (base_array_new(w->out->judged, l->n, "lists", why) ||
         base_array_new(w->out->log_p, l->n_entries, "values", why) ||
-        base_array_new(w->out->log_missing, l->n, "lists", why) ||
+        base_array_new(w->out->unlisted, l->n, "lists", why) ||
         base_array_new(w->out->other_rms, w->m->n_others, "files", why) ||
-        base_array_new(w->order, l->n, "lists", why) ||
-        base_array_new(w->wants, l->n, "lists", why) ||
         base_array_new(w->ties, w->m->n_windows, "windows", why) ||
         base_array_new(w->rounded, l->n_entries, "values", why) ||
         base_array_new(w->alternatives, n_alternatives, "explanations", why) ||
         base_array_new(w->alternative_values, n_alternatives, "explanations", why))
         return STATUS_MEMORY;
-    for (size_t i = 0; i < l->n; i++)
-        w->order[i] = i;
-    struct probe_lists copy = *l; /* the walk takes lists that may change */
-    qsort_r(w->order, l->n, sizeof *w->order, by_place, &copy);
     w->n_steps = w->m->n_windows * (1 + 2 * w->m->n_passes + w->m->n_others);
     return STATUS_OK;
 }
@@ -299,8 +224,6 @@ enum status probe_compare(struct probe_comparison *out, const struct probe_mater
         free(w.alternative_values[i]);
     free(w.alternative_values);
     free(w.alternatives);
-    free(w.order);
-    free(w.wants);
     free(w.ties);
     free(w.rounded);
     return status;
@@ -310,7 +233,7 @@ void probe_comparison_free(struct probe_comparison *c)
 {
     free(c->judged);
     free(c->log_p);
-    free(c->log_missing);
+    free(c->unlisted);
     free(c->other_rms);
     *c = (struct probe_comparison){.judged = NULL};
 }

@@ -5,6 +5,7 @@
 #include "probe/api/api.h"
 #include "probe/ask/lists.h"
 #include "probe/exact/exact.h"
+#include "probe/pass.h"
 
 /** Another file that may be served. */
 struct probe_other {
@@ -30,13 +31,13 @@ struct probe_material {
 /** Arrays are in the order of the lists. Zero-initialise; release with probe_comparison_free. */
 struct probe_comparison {
     struct probe_verdict verdict;
-    struct probe_judged *judged; /* [n] */
-    double *log_p;               /* exact, of all entries */
-    double *log_missing;         /* [n]: the likeliest token that is not listed */
-    double *other_rms;           /* [n_others]: as verdict.rms, from that file; NaN: not known */
-    double nll_difference;       /* mean of ln p - ln q of the tokens that come next in the text */
-    size_t n_next;               /* lists that have it */
-    size_t n_forgotten;          /* lists that lack a token which is clearly likelier than some */
+    struct probe_judged *judged;     /* [n] */
+    double *log_p;                   /* exact, of all entries */
+    struct probe_unlisted *unlisted; /* [n] */
+    double *other_rms;     /* [n_others]: as verdict.rms, from that file; NaN: not known */
+    double nll_difference; /* mean of ln p - ln q of the tokens that come next in the text */
+    size_t n_next;         /* lists that have it */
+    size_t n_forgotten;    /* lists that lack a token which is clearly likelier than some */
 };
 
 /**

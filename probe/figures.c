@@ -60,14 +60,12 @@ struct probe_figures probe_figures_of(const double *log_q, const double *log_p, 
         f.p_mass += p;
         f.q_mass += q;
         f.bound -= p * off;
-        f.reverse += q * off;
         f.mean += p * off;
         squares += p * off * off;
         if (p > 0.01)
             f.largest = fmax(f.largest, fabs(off));
     }
     f.bound = fmax(f.bound + rest(f.p_mass, f.q_mass), 0);
-    f.reverse = fmax(f.reverse + rest(f.q_mass, f.p_mass), 0);
     f.mean = f.p_mass > 0 ? f.mean / f.p_mass : (double)NAN;
     f.rms = f.p_mass > 0 ? sqrt(squares / f.p_mass) : (double)NAN;
     f.flip = n ? log_p[top_p] - log_p[top_q] : 0;

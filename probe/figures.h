@@ -10,7 +10,6 @@
 /** The figures of one position. One that the list does not give is NaN. */
 struct probe_figures {
     double bound;   /* nats: KL(p || q) of the listed tokens and the rest as one bin */
-    double reverse; /* the same of KL(q || p) */
     double rms;     /* of ln q - ln p, weighted by p */
     double mean;    /* the same weights */
     double largest; /* absolute, of tokens with p > 0.01; 0: there are none */

@@ -63,6 +63,8 @@ static bool is_pickle(struct base_string s)
 static bool is_page(struct base_string s)
 {
     static const char bom[] = "\xef\xbb\xbf", type[] = "<!doctype html", tag[] = "<html";
+    if (s.n_bytes == 0)
+        return false;
     const char *at = s.data, *end = s.data + s.n_bytes;
     if (s.n_bytes >= sizeof bom - 1 && memcmp(at, bom, sizeof bom - 1) == 0)
         at += sizeof bom - 1;
@@ -92,13 +94,28 @@ enum status base_file_check_kind(struct base_string beginning, const char *expec
                 : STATUS_OK;
 }
 
+/** The first bytes of a file; how many: 0 where it cannot be read. */
+static size_t beginning_of(const char *path, char bytes[8])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return 0;
+    ssize_t n = pread(fd, bytes, 8, 0);
+    close(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+
 bool base_file_begins(const char *path, const char magic[8])
 {
     char bytes[8];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    ssize_t n = pread(fd, bytes, sizeof bytes, 0);
-    close(fd);
-    return n == (ssize_t)sizeof bytes && memcmp(bytes, magic, sizeof bytes) == 0;
+    return beginning_of(path, bytes) == sizeof bytes && memcmp(bytes, magic, sizeof bytes) == 0;
+}
+
+bool base_file_begins_object(const char *path)
+{
+    char bytes[8];
+    size_t n = beginning_of(path, bytes), i = 0;
+    while (i < n && strchr(" \t\r\n", bytes[i]) && bytes[i])
+        i++;
+    return i < n && bytes[i] == '{';
 }

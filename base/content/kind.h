@@ -32,5 +32,7 @@ enum status base_file_check_kind(struct base_string beginning, const char *expec
 
 /** Whether a file of this name exists and begins with these 8 bytes. */
 bool base_file_begins(const char *path, const char magic[8]);
+/** Whether it exists and begins as a JSON object does. */
+bool base_file_begins_object(const char *path);
 
 #endif

@@ -1,7 +1,9 @@
 /* assay kld: how far models are from a base: another model, computed in the same pass, or a file.
  */
 #include "cli/commands.h"
+#include "cli/input/models.h"
 #include "cli/kld/evaluator.h"
+#include "cli/kld/server/bounds.h"
 
 /* A model is compared on a text. If there is no text, a file that is not a model may be why. */
 static enum status check_text_of_model(const struct cli_kld_settings *s, struct status_why *why)
@@ -32,14 +34,20 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
 static enum status run_kld(const void *settings, const struct cli_args *args,
                            struct status_why *why)
 {
-    (void)args;
     struct cli_kld_settings s = *(const struct cli_kld_settings *)settings;
+    if (args->n_bare)
+        s.models.n = cli_models_once(&s.models, s.base);
+    if (cli_bounds_wanted(&s))
+        return cli_bounds_run(&s, why);
     if (!s.base && s.models.n == 1 && (s.evaluate.load.cache_k || s.evaluate.load.cache_v))
         s.base = s.models.items[0];
     if (!s.base)
-        return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
+        return status_fail(why, STATUS_USAGE,
+                           "--base, or --base-url, is missing; see assay help kld");
     cli_text_settle(&s.text);
-    enum status status = cli_watch_check(&s.evaluate, why);
+    enum status status = cli_labels_check(&s.labels, s.models.n, why);
+    if (!status)
+        status = cli_watch_check(&s.evaluate, why);
     if (!status)
         status = cli_window_check(&s.windows, why);
     if (!status)
@@ -58,18 +66,22 @@ void cli_kld_defaults(void *settings)
     *s = (struct cli_kld_settings){.text.chat = cli_chat_defaults};
     cli_window_defaults(&s->windows);
     cli_evaluate_defaults(&s->evaluate);
+    cli_connection_defaults(&s->connection);
+    s->connection.n_requests = CLI_BOUNDS_REQUESTS;
 }
 
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {"-m --model", CLI_EACH, "FILE",
      "a model to compare with the base: a GGUF file, any one of a split model; may be given "
-     "several times",
-     AT(models), .required = true},
+     "several times, and -m may be left out: of files that stand alone the base is left out",
+     AT(models), .required = true, .bare = true},
+    {.type = CLI_GROUP, .group = cli_label_options, .offset = AT(labels)},
     {"--base", CLI_TEXT, "FILE",
      "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
      "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text. "
-     "With -ctk or -ctv and one model it may be left out: the model itself, not rounded",
+     "With -ctk or -ctv and one model it may be left out: the model itself, not rounded. Also "
+     "recorded answers of a server, as JSON lines: then divergences are bounds",
      AT(base)},
     {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
 
@@ -86,6 +98,19 @@ static const struct cli_option options[] = {
      "with a base-logits file: leave out tokens of the base with ln p <= -16, and the summary of "
      "fewer than 100 tokens, as llama-perplexity does",
      AT(llama_compat)},
+
+    {.type = CLI_HEADING,
+     .help = "A server as the base: divergences are bounds (docs/server-check.md)"},
+    {"--base-url", CLI_TEXT, "URL",
+     "the base is what the server at http://HOST:PORT serves, which lists its likeliest tokens; "
+     "what it answers is kept in the file of --state, which --base takes with other models",
+     AT(base_url)},
+    {.type = CLI_GROUP, .group = cli_connection_options, .offset = AT(connection)},
+    {"--concurrency", CLI_COUNT, "N", "ask N prompts at the same time (default: 1)",
+     AT(connection.concurrency), 1, 64},
+    {"--requests", CLI_COUNT, "N",
+     "make so many requests at most, but for those that a busy server is sent again (default: 100)",
+     AT(connection.n_requests), 16, 100000},
 
     {.type = CLI_HEADING, .help = "Replacing tensors (docs/hot-swap.md)"},
     {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},
@@ -110,13 +135,14 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_kld = {
     .name = "kld",
-    .usage = "-m MODEL [-m MODEL ...] --base MODEL|FILE [-f TEXT] [options]",
+    .usage = "[-m] MODEL ... (--base MODEL|FILE | --base-url URL) [-f TEXT] [options]",
     .summary = "Compare the predictions of models with those of a base model.",
     .description =
         "Evaluates the base and all models in step and compares exact logits; no file lies\n"
         "between them. Or compares with a file recorded from the base, which has tokens and\n"
         "windows: exactly with that of assay record; rounded with a base-logits file, as assay\n"
-        "perplexity --kl-divergence-base and llama-perplexity record it.\n"
+        "perplexity --kl-divergence-base and llama-perplexity record it. Or asks a server for its\n"
+        "likeliest tokens, which bounds the divergence from below and above.\n"
         "Prints the lines of llama-perplexity --kl-divergence for each model.",
     .options = options,
     .settings_bytes = sizeof(struct cli_kld_settings),

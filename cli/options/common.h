@@ -90,9 +90,13 @@ extern const struct cli_option cli_machine_options[];
 /** The word of --precision. */
 const char *cli_precision_name(int precision);
 
-/* model.c: -m, of "Input", and "Model". */
+/* model.c: -m and --label, of "Input", and "Model". */
 
 extern const struct cli_option cli_model_file_options[]; /* const char *: -m, required */
+
+extern const struct cli_option cli_label_options[]; /* struct cli_list: --label */
+/** There is a label for each of n models, or there are none. Fails: STATUS_USAGE. */
+enum status cli_labels_check(const struct cli_list *labels, size_t n, struct status_why *why);
 
 /** How a model is opened. */
 struct cli_model_settings {

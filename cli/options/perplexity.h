@@ -12,6 +12,7 @@ enum cli_record_format { CLI_RECORD_LOGITS, CLI_RECORD_COMPACT };
 
 struct cli_perplexity_settings {
     const char *model;
+    struct cli_list labels; /* one, or none */
     struct cli_text_settings text;
     /* evaluation */
     int protocol;

@@ -1,5 +1,6 @@
 /* assay sweep: tensors of candidates in a model, a few at a time, and what each costs. */
 #include "cli/commands.h"
+#include "cli/input/models.h"
 #include "cli/reference/base.h"
 #include "cli/sweep/evaluator.h"
 
@@ -16,8 +17,9 @@ static void defaults(void *settings)
 static enum status run_sweep(const void *settings, const struct cli_args *args,
                              struct status_why *why)
 {
-    (void)args;
-    struct cli_sweep_settings sweep = *(const struct cli_sweep_settings *)settings, *s = &sweep;
+    struct cli_sweep_settings own = *(const struct cli_sweep_settings *)settings, *s = &own;
+    if (args->n_bare)
+        own.from.n = cli_models_once(&own.from, own.base);
     cli_text_settle(&s->text);
     enum status status = cli_window_check(&s->windows, why);
     if (!status)
@@ -37,8 +39,9 @@ static const struct cli_option options[] = {
     {"--base", CLI_TEXT, "FILE", "the model that all others are compared with, usually F16 or BF16",
      AT(base), .required = true},
     {"--from", CLI_EACH, "FILE",
-     "a model of other types, whose tensors are tried; may be given several times", AT(from),
-     .required = true},
+     "a model of other types, whose tensors are tried; may be given several times, and --from may "
+     "be left out",
+     AT(from), .required = true, .bare = true},
     {"--around", CLI_TEXT, "FILE",
      "the model that all other tensors are taken from (default: the base)", AT(around)},
     {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
@@ -75,7 +78,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_sweep = {
     .name = "sweep",
-    .usage = "--base MODEL --from MODEL [--from MODEL ...] -f TEXT [options]",
+    .usage = "--base MODEL [--from] MODEL ... -f TEXT [options]",
     .summary = "Measure what each tensor costs in other types: one at a time, the rest stays.",
     .description =
         "Takes each tensor (or each group of tensors) from each candidate in turn, while all\n"

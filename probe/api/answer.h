@@ -21,6 +21,7 @@ struct probe_entry {
 /** A list. */
 struct probe_place {
     bool generated; /* it predicts the index-th token that was made, else that of the prompt */
+    bool merged;    /* a dictionary by texts: tokens of the same text have fallen together */
     size_t index;
     int32_t token;   /* that was made there, or that the prompt has; -1: not said */
     size_t first, n; /* entries */

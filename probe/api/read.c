@@ -106,6 +106,12 @@ int64_t probe_read_count(const cJSON *object, const char *key)
     return probe_read_id(cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
+/** Bytes of a text that is a token's: 0 where it has lost what is no whole character. */
+static size_t n_kept(const char *text)
+{
+    return strstr(text, "\xef\xbf\xbd") ? 0 : strlen(text);
+}
+
 /** The bytes of a token: a list of numbers, or else a text. */
 static enum status read_named(struct probe_answer *a, const cJSON *entry, struct status_why *why)
 {
@@ -132,7 +138,7 @@ static enum status read_named(struct probe_answer *a, const cJSON *entry, struct
     }
     if (!cJSON_IsString(token))
         return probe_read_entry(a, -1, "", 0, NULL, why);
-    return probe_read_entry(a, -1, token->valuestring, strlen(token->valuestring), log_q, why);
+    return probe_read_entry(a, -1, token->valuestring, n_kept(token->valuestring), log_q, why);
 }
 
 enum status probe_read_contents(struct probe_answer *a, const cJSON *list, struct status_why *why)
@@ -210,7 +216,8 @@ static enum status read_dictionaries(struct probe_answer *a, const cJSON *logpro
             bool is_id = strncmp(key, "token_id:", 9) == 0 && key[9] >= '0' && key[9] <= '9';
             long id = is_id ? strtol(key + 9, NULL, 10) : -1;
             status = probe_read_entry(a, id < INT32_MAX ? (int32_t)id : -1, is_id ? NULL : key,
-                                      strlen(key), entry, why);
+                                      n_kept(key), entry, why);
+            a->places[before].merged |= !is_id;
         }
         if (!status)
             check_place(a, before);
@@ -305,8 +312,9 @@ static enum status read_offline(struct probe_answer *a, const cJSON *root, struc
     return status;
 }
 
-static enum status read_root(struct probe_answer *a, const cJSON *root, struct status_why *why)
+enum status probe_read_root(struct probe_answer *a, const cJSON *root, struct status_why *why)
 {
+    *a = (struct probe_answer){.n_prompt = -1, .n_cached = -1};
     if (cJSON_IsArray(root)) /* llama-server answers lists of prompts with lists */
         root = root->child;
     const cJSON *native = cJSON_GetObjectItemCaseSensitive(root, "completion_probabilities");
@@ -338,7 +346,7 @@ static enum status read_root(struct probe_answer *a, const cJSON *root, struct s
 enum status probe_answer_read(struct probe_answer *out, const char *bytes, size_t n_bytes,
                               struct status_why *why)
 {
-    *out = (struct probe_answer){.n_prompt = -1, .n_cached = -1};
+    *out = (struct probe_answer){.places = NULL};
     cJSON *root = NULL;
     size_t n_read = 0;
     enum status status = base_json_parse(&root, bytes, n_bytes, &n_read, why);
@@ -346,7 +354,7 @@ enum status probe_answer_read(struct probe_answer *out, const char *bytes, size_
         status = status_fail(why, status, "expected JSON, found something else at byte %zu of %zu",
                              n_read, n_bytes);
     if (!status)
-        status = read_root(out, root, why);
+        status = probe_read_root(out, root, why);
     cJSON_Delete(root);
     return status;
 }

@@ -20,6 +20,9 @@ int32_t probe_read_id(const cJSON *value);
 /** A count of JSON; -1: it is none. */
 int64_t probe_read_count(const cJSON *object, const char *key);
 
+/** As probe_answer_read, of what is parsed already. */
+enum status probe_read_root(struct probe_answer *out, const cJSON *root, struct status_why *why);
+
 /** Lists of objects with `logprob` and `top_logprobs`: llama-server, Ollama, OpenAI's chats. */
 enum status probe_read_contents(struct probe_answer *a, const cJSON *list, struct status_why *why);
 /** What has `meta_info`. */

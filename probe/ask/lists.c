@@ -1,5 +1,6 @@
 #include "probe/ask/lists.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,16 +49,21 @@ static enum status add_place(struct probe_lists *l, const struct probe_answer *a
     enum { MOST = 1024 }; /* entries that are compared */
     enum status status = STATUS_OK;
     sample.first = l->n_entries;
-    for (size_t i = 0; i < place->n && sample.n < MOST && !status; i++) {
+    sample.merged = place->merged;
+    sample.dropped = -(double)INFINITY;
+    for (size_t i = 0; i < place->n && !status; i++) {
         const struct probe_entry *e = &a->entries[place->first + i];
         int32_t id = e->id >= 0 ? e->id : probe_names_find(names, a->bytes + e->text, e->n_text);
-        if (id >= 0 && (size_t)id >= n_vocab) {
+        if (id < 0 || sample.n == MOST) {
+            sample.dropped = fmax(sample.dropped, e->log_q);
+            continue;
+        }
+        if ((size_t)id >= n_vocab) {
             l->n_entries = sample.first;
             probe_lists_spoil(l, "a token %d, and the vocabulary has %zu", id, n_vocab);
             return STATUS_OK;
         }
-        if (id >= 0)
-            status = add_entry(l, &sample, id, e->log_q, why);
+        status = add_entry(l, &sample, id, e->log_q, why);
     }
     if (status || sample.n == 0)
         return status;
@@ -93,6 +99,12 @@ static bool is_kept(size_t i, size_t n, size_t most)
     return at * between / inner != (at + 1) * between / inner;
 }
 
+/** By how many tokens the prompt is longer than the server says. */
+static ptrdiff_t shift_of(const struct probe_answer *a, const struct probe_asked *asked)
+{
+    return (ptrdiff_t)asked->length - (ptrdiff_t)a->n_prompt;
+}
+
 enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
                             const struct probe_asked *asked, const struct probe_names *names,
                             size_t n_vocab, struct status_why *why)
@@ -100,7 +112,7 @@ enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
     enum status status = STATUS_OK;
     size_t n_prompt = 0, at = 0;
     /* The prompt's last token is the same where the server has put another one before the first. */
-    ptrdiff_t shift = a->n_prompt > 0 ? (ptrdiff_t)asked->length - (ptrdiff_t)a->n_prompt : 0;
+    ptrdiff_t shift = a->n_prompt > 0 ? shift_of(a, asked) : 0;
     note_count(l, a, asked->length);
     for (size_t i = 0; i < a->n_spoilt; i++)
         probe_lists_spoil(l, "a prompt of %zu tokens: %s", asked->length, a->spoilt);
@@ -111,8 +123,10 @@ enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
         n_prompt += !a->places[i].generated;
     for (size_t i = 0; i < a->n_places && !status; i++) {
         const struct probe_place *place = &a->places[i];
-        struct probe_sample sample = {
-            .window = asked->window, .length = asked->length, .path = asked->path};
+        struct probe_sample sample = {.window = asked->window,
+                                      .length = asked->length,
+                                      .path = asked->path,
+                                      .miscounted = a->n_prompt >= 0 && shift_of(a, asked) != 0};
         if (!place->generated && !is_kept(at++, n_prompt, asked->most))
             continue;
         sample.position = place->generated ? asked->length + place->index

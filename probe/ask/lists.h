@@ -10,6 +10,9 @@ struct probe_sample {
     size_t window, length, position; /* as in struct probe_judged */
     enum probe_path path;
     size_t first, n; /* entries */
+    double dropped;  /* the largest value of one that is not kept; -infinity: all are */
+    bool merged;     /* as in struct probe_place */
+    bool miscounted; /* the server counts other tokens in its prompt */
 };
 
 /** Zero-initialise; release with probe_lists_free. */

@@ -162,7 +162,8 @@ static double distance(const struct probe_lists *l, const struct probe_sample *a
 static enum status take(struct probe_questions *q, const struct probe_prompt *prompt,
                         struct probe_reply *reply, size_t *n_failed, struct status_why *why)
 {
-    struct probe_asked asked = {prompt->window, prompt->length, prompt->path, MOST_LISTS};
+    struct probe_asked asked = {prompt->window, prompt->length, prompt->path,
+                                q->most_lists ? q->most_lists : MOST_LISTS};
     size_t first = q->lists.n;
     enum status status = STATUS_OK;
     if (!reply->ok) {
@@ -186,7 +187,7 @@ static enum status take(struct probe_questions *q, const struct probe_prompt *pr
 static enum status ask_noise(struct probe_questions *q, struct status_why *why)
 {
     const struct probe_prompt *last = NULL;
-    for (size_t i = 0; i < q->n_prompts && q->prompts[i].path == PROBE_FRESH; i++)
+    for (size_t i = 0; i < q->n_prompts && q->prompts[i].path == q->prompts[0].path; i++)
         if (q->prompts[i].window == 0)
             last = &q->prompts[i];
     size_t before = q->lists.n, spoilt = q->lists.n_spoilt, n_failed = 0, was = before;
@@ -197,8 +198,9 @@ static enum status ask_noise(struct probe_questions *q, struct status_why *why)
     q->noise = (double)NAN;
     if (was == before)
         return STATUS_OK;
-    struct probe_reply reply = {.length = last->length, .n_new = 1};
-    enum status status = probe_server_ask(q->server, &q->windows[0], &reply, 1, why);
+    struct probe_reply reply = {
+        .window = &q->windows[last->window], .length = last->length, .n_new = 1};
+    enum status status = probe_server_ask(q->server, &reply, 1, why);
     if (!status && reply.ok)
         status = take(q, last, &reply, &n_failed, why);
     for (size_t i = before; !status && i < q->lists.n; i++)
@@ -220,12 +222,12 @@ static enum status ask_some(struct probe_questions *q, size_t first, size_t n, s
     enum status status = base_array_new(replies, n, "requests", why);
     q->server->n_tries = *n_failed ? TRIES_AFTER_FAILURE : TRIES;
     for (size_t i = 0; !status && i < n; i++)
-        replies[i] = (struct probe_reply){.length = q->prompts[first + i].length,
+        replies[i] = (struct probe_reply){.window = &q->windows[q->prompts[first + i].window],
+                                          .length = q->prompts[first + i].length,
                                           .n_new = q->prompts[first + i].n_new,
                                           .reuse = q->prompts[first + i].path == PROBE_CACHED};
     if (!status)
-        status =
-            probe_server_ask(q->server, &q->windows[q->prompts[first].window], replies, n, why);
+        status = probe_server_ask(q->server, replies, n, why);
     for (size_t i = 0; !status && i < n; i++)
         status = take(q, &q->prompts[first + i], &replies[i], n_failed, why);
     for (size_t i = 0; replies && i < n; i++)
@@ -243,17 +245,19 @@ enum status probe_ask_all(struct probe_questions *q, struct status_why *why)
         enum probe_path path = q->prompts[i].path;
         n = 1;
         while (path == PROBE_TOGETHER && n < q->concurrency && i + n < q->n_prompts &&
-               q->prompts[i + n].path == path && q->prompts[i + n].window == q->prompts[i].window)
+               q->prompts[i + n].path == path)
             n++;
         if (q->progress)
             q->progress(q->user, i, q->n_prompts);
-        if (!noise_known && path != PROBE_FRESH) {
+        if (!noise_known && path != q->prompts[0].path) {
             noise_known = true;
             status = ask_noise(q, why);
         }
         if (!status)
             status = ask_some(q, i, n, &n_failed, why);
     }
+    if (!status && !noise_known)
+        status = ask_noise(q, why);
     if (!status && q->progress)
         q->progress(q->user, q->n_prompts, q->n_prompts);
     return status;

@@ -21,6 +21,7 @@ struct probe_questions {
     size_t concurrency; /* 1: nothing is asked at the same time */
     size_t most;        /* requests */
     bool tokens_matter; /* lengths are moved to where a text survives (texts, not ids) */
+    size_t most_lists;  /* of an answer that are kept; 0: as many as tell a fault from another */
     /** Told before each request, in order; NULL: nobody is. */
     void (*progress)(void *user, size_t done, size_t n);
     void *user;
@@ -45,6 +46,20 @@ enum { PROBE_MAX_WINDOWS = 3 };
  */
 enum status probe_plan(struct probe_questions *q, const int64_t *lengths, size_t n_lengths,
                        struct status_why *why);
+/**
+ * Lay prompts for predictions of the second halves of windows, of which there is one at least.
+ * From a server that lists the tokens of prompts: each window but its last token. From others:
+ * beginnings, some of each window, spread over its second half. The last beginning of the first
+ * window is among them. With `concurrency`, so many are asked at a time.
+ * Fails: STATUS_MEMORY; STATUS_USAGE (nothing can be asked).
+ */
+enum status probe_plan_halves(struct probe_questions *q, struct status_why *why);
+/**
+ * The longest beginning of a window with a token after it that can be sent as ids and as text; 0:
+ * there is none.   Fails: as probe_window_survives.
+ */
+enum status probe_plan_longest(size_t *out, const struct probe_questions *q, size_t window,
+                               struct status_why *why);
 /**
  * Ask all. What a server cannot answer is counted in the lists.
  * Fails: STATUS_CANCELLED, STATUS_MEMORY, STATUS_IO (five requests in a row failed, with the last;

@@ -105,12 +105,8 @@ static enum status read_line(void *user, const struct base_json_line *line, cons
     const cJSON *path = cJSON_GetObjectItemCaseSensitive(object, "path");
     if (cJSON_IsString(path) && !request)
         return STATUS_OK; /* a question about the server, not about a prompt */
-    char *text = cJSON_PrintUnformatted(response ? response : object);
-    if (!text)
-        return status_fail(why, STATUS_MEMORY, "no memory for an answer");
-    struct probe_answer answer = {0};
-    enum status status = probe_answer_read(&answer, text, strlen(text), why);
-    cJSON_free(text);
+    struct probe_answer answer;
+    enum status status = probe_read_root(&answer, response ? response : object, why);
     if (status)
         status_context(why, "line %zu", line->number);
     if (!status && r->n_lines++ == 0)

@@ -1,6 +1,5 @@
 #include "probe/ask/server.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,82 +8,16 @@
 #include "base/json/parse.h"
 #include "base/text/printable.h"
 #include "base/text/words.h"
-#include "probe/ask/journal.h"
+#include "probe/ask/send.h"
 
-static const double most_wait = 20;
 enum { NEW_TOKENS = 64 }; /* room for what is written */
-
-/** Whether asking again may help: the server is loading, busy, or has dropped the connection. */
-static bool is_passing(const struct probe_exchange *e)
-{
-    return (e->code == 0 && !e->is_final) || e->code == 429 || e->code == 503 || e->code == 500 ||
-           e->code == 502;
-}
-
-/** What became of a request, for a sentence. */
-static void say_failure(char *out, size_t capacity, const struct probe_exchange *e)
-{
-    char words[160];
-    probe_answer_error(words, sizeof words, e->bytes, e->n_bytes);
-    if (e->code == 0)
-        snprintf(out, capacity, "%s", e->failure);
-    else if (e->code >= 300 && e->code < 400)
-        snprintf(out, capacity,
-                 "HTTP %ld, a redirect, which is not followed; give the address "
-                 "itself",
-                 e->code);
-    else
-        snprintf(out, capacity, "HTTP %ld%s%s%s", e->code, *words ? ": \"" : "", words,
-                 *words ? "\"" : "");
-}
-
-/** Send what the journal does not have, and again what failed for a time. */
-static enum status exchange(struct probe_server *s, struct probe_exchange *all, size_t n,
-                            struct status_why *why)
-{
-    struct probe_exchange *left;
-    size_t *at;
-    enum status status = base_array_new(left, n, "requests", why);
-    if (!status)
-        status = base_array_new(at, n, "requests", why);
-    else
-        at = NULL;
-    for (size_t i = 0; i < n && !status && s->journal; i++)
-        status = probe_journal_find(s->journal, &all[i], why);
-    for (size_t try = 0; !status && try < s->n_tries; try++) {
-        size_t n_left = 0;
-        double wait = 0.1 * (double)(1 << try);
-        for (size_t i = 0; i < n; i++)
-            if (try ? is_passing(&all[i]) : !all[i].bytes) {
-                at[n_left] = i;
-                left[n_left++] = (struct probe_exchange){.path = all[i].path, .body = all[i].body};
-                wait = fmax(wait, try ? all[i].retry_after : 0);
-            }
-        if (n_left == 0)
-            break;
-        if (try)
-            status = probe_http_wait(s->http, fmin(wait, most_wait), why);
-        if (!status)
-            status = probe_http_send(s->http, left, n_left, why);
-        s->n_requests += n_left;
-        for (size_t i = 0; i < n_left; i++) {
-            probe_exchange_free(&all[at[i]]);
-            all[at[i]] = left[i];
-            if (!status && s->journal && left[i].code == 200)
-                status = probe_journal_add(s->journal, &left[i], why);
-        }
-    }
-    free(left);
-    free(at);
-    return status;
-}
 
 static enum status get(struct probe_server *s, const char *path, cJSON **out,
                        struct probe_exchange *e, struct status_why *why)
 {
     *out = NULL;
     *e = (struct probe_exchange){.path = path, .retry_after = -1};
-    enum status status = exchange(s, e, 1, why);
+    enum status status = probe_send(s, e, 1, why);
     if (!status && e->code == 200 && e->bytes)
         (void)base_json_parse(out, e->bytes, e->n_bytes, NULL, NULL);
     return status;
@@ -149,7 +82,7 @@ enum status probe_server_identify(struct probe_server *s, const char *api, struc
     s->n_ctx = -1;
     enum status status = get(s, "/v1/models", &models, &e, why);
     const struct probe_api *kind = status ? NULL : kind_of_models(s, models);
-    say_failure(failure, sizeof failure, &e);
+    probe_send_failure(failure, sizeof failure, &e);
     long code = e.code;
     cJSON_Delete(models);
     probe_exchange_free(&e);
@@ -177,8 +110,7 @@ void probe_reply_free(struct probe_reply *r)
 }
 
 /** Take an answer, or say why it is none. */
-static enum status take(struct probe_server *s, struct probe_reply *r, struct probe_exchange *e,
-                        struct status_why *why)
+static enum status take(struct probe_reply *r, struct probe_exchange *e, struct status_why *why)
 {
     char failure[400];
     struct status_why of_answer = {""};
@@ -190,17 +122,17 @@ static enum status take(struct probe_server *s, struct probe_reply *r, struct pr
         r->ok = !status;
         snprintf(failure, sizeof failure, "%.399s", of_answer.text);
     } else
-        say_failure(failure, sizeof failure, e);
+        probe_send_failure(failure, sizeof failure, e);
     if (!r->ok)
         snprintf(r->failure, sizeof r->failure, "POST %.60s, a prompt of %zu token%s: %s", e->path,
                  r->length, status_plural(r->length), failure);
-    (void)s;
     return status == STATUS_MEMORY ? status_fail(why, status, "%s", of_answer.text) : STATUS_OK;
 }
 
-static enum status body_of(char **out, const struct probe_server *s, const struct probe_window *w,
-                           const struct probe_reply *r, struct status_why *why)
+static enum status body_of(char **out, const struct probe_server *s, const struct probe_reply *r,
+                           struct status_why *why)
 {
+    const struct probe_window *w = r->window;
     const struct probe_ask ask = {
         .model = *s->model ? s->model : NULL,
         .ids = w->tokens.ids,
@@ -217,8 +149,8 @@ static enum status body_of(char **out, const struct probe_server *s, const struc
     return probe_api_body(out, s->api, &ask, why);
 }
 
-enum status probe_server_ask(struct probe_server *s, const struct probe_window *window,
-                             struct probe_reply *replies, size_t n, struct status_why *why)
+enum status probe_server_ask(struct probe_server *s, struct probe_reply *replies, size_t n,
+                             struct status_why *why)
 {
     struct probe_exchange *all;
     char **bodies;
@@ -228,15 +160,15 @@ enum status probe_server_ask(struct probe_server *s, const struct probe_window *
         return status;
     }
     for (size_t i = 0; i < n && !status; i++) {
-        status = body_of(&bodies[i], s, window, &replies[i], why);
+        status = body_of(&bodies[i], s, &replies[i], why);
         all[i] =
             (struct probe_exchange){.path = s->api->path, .body = bodies[i], .retry_after = -1};
     }
     if (!status)
-        status = exchange(s, all, n, why);
+        status = probe_send(s, all, n, why);
     for (size_t i = 0; i < n; i++) {
         if (!status)
-            status = take(s, &replies[i], &all[i], why);
+            status = take(&replies[i], &all[i], why);
         probe_exchange_free(&all[i]);
         cJSON_free(bodies[i]);
     }
@@ -249,8 +181,8 @@ enum status probe_server_ask(struct probe_server *s, const struct probe_window *
 static enum status try_once(struct probe_server *s, const struct probe_window *w, size_t length,
                             bool *works, char failure[512], struct status_why *why)
 {
-    struct probe_reply r = {.length = length, .n_new = 1};
-    enum status status = probe_server_ask(s, w, &r, 1, why);
+    struct probe_reply r = {.window = w, .length = length, .n_new = 1};
+    enum status status = probe_server_ask(s, &r, 1, why);
     size_t longest = 0, n_prompt = 0;
     for (size_t i = 0; !status && i < r.answer.n_places; i++) {
         longest = r.answer.places[i].n > longest ? r.answer.places[i].n : longest;

@@ -43,6 +43,7 @@ void probe_server_describe(char *out, size_t capacity, const struct probe_server
 
 /** A prompt and what became of it. Zero-initialise; release with probe_reply_free. */
 struct probe_reply {
+    const struct probe_window *window; /* of which it is the beginning */
     size_t length, n_new;
     bool reuse;
     /* out */
@@ -52,11 +53,11 @@ struct probe_reply {
     char failure[512]; /* a sentence: the request, and what became of it */
 };
 /**
- * Ask about n beginnings of a window at the same time. A server that fails is in the replies.
+ * Ask about n beginnings of windows at the same time. A server that fails is in the replies.
  * Fails: STATUS_CANCELLED, STATUS_MEMORY, STATUS_DEVICE, STATUS_IO (the journal).
  */
-enum status probe_server_ask(struct probe_server *server, const struct probe_window *window,
-                             struct probe_reply *replies, size_t n, struct status_why *why);
+enum status probe_server_ask(struct probe_server *server, struct probe_reply *replies, size_t n,
+                             struct status_why *why);
 void probe_reply_free(struct probe_reply *reply);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/text/string.h"
 #include "model/model.h"
 
 /** Zero-initialise; release with probe_window_free. */
@@ -22,6 +23,15 @@ struct probe_window {
 enum status probe_window_make(struct probe_window *out, const struct model_tokenizer *tokenizer,
                               const char *text, size_t n_bytes, size_t n, struct status_why *why);
 void probe_window_free(struct probe_window *window);
+
+/**
+ * Windows of n tokens, one after the other, each from the beginning of a line or a word; at most
+ * `most`. The last one may be shorter only where it is the first, too. *out: the caller frees it,
+ * and each of the *n_windows, also after a failure.   Fails: as probe_window_make.
+ */
+enum status probe_windows_make(struct probe_window **out, size_t *n_windows,
+                               const struct model_tokenizer *tokenizer, struct base_string text,
+                               size_t n, size_t most, struct status_why *why);
 
 /**
  * Whether the first `length` tokens, sent as text, become the same tokens again, and are UTF-8.

@@ -72,7 +72,9 @@ static enum status forward(struct pass *p, struct status_why *why)
 static enum status pick(struct pass *p, struct probe_want *want, const float *logits,
                         struct status_why *why)
 {
-    double most = -(double)INFINITY, sum = 0, missing = -(double)INFINITY;
+    const double none = (double)INFINITY;
+    double most = -none, sum = 0;
+    struct probe_unlisted missing = {-none, none};
     for (size_t i = 0; i < p->n_vocab; i++)
         most = fmax(most, (double)logits[i]);
     for (size_t i = 0; i < p->n_vocab; i++)
@@ -86,11 +88,14 @@ static enum status pick(struct pass *p, struct probe_want *want, const float *lo
         p->listed[want->ids[i]] = 1;
     }
     for (size_t i = 0; i < p->n_vocab; i++)
-        if (!p->listed[i])
-            missing = fmax(missing, (double)logits[i]);
+        if (!p->listed[i]) {
+            missing.most = fmax(missing.most, (double)logits[i]);
+            missing.least = fmin(missing.least, (double)logits[i]);
+        }
     for (size_t i = 0; i < want->n; i++)
         p->listed[want->ids[i]] = 0;
-    want->log_missing = missing - log_sum;
+    want->unlisted = (struct probe_unlisted){
+        missing.most - log_sum, missing.least < none ? missing.least - log_sum : -none};
     return STATUS_OK;
 }
 

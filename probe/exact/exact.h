@@ -22,13 +22,18 @@ struct probe_evaluation {
     void *progress_user;
 };
 
+/** Log-probabilities of the tokens that a list lacks: -infinity where it lacks none. */
+struct probe_unlisted {
+    double most, least; /* of the likeliest and the unlikeliest */
+};
+
 /** What is wanted of a row. */
 struct probe_want {
     size_t row;         /* its prediction follows tokens 0 .. row */
     const int32_t *ids; /* [n], within the vocabulary */
     size_t n;
-    double *log_p;      /* [n], out */
-    double log_missing; /* out: the largest log-probability of a token that is not listed */
+    double *log_p;                  /* [n], out */
+    struct probe_unlisted unlisted; /* out */
 };
 
 /**

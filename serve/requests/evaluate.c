@@ -52,6 +52,7 @@ struct cli_request {
     const struct kind *kind;
     char *words[MAX_WORDS]; /* borrowed: of the server, or of `owned` */
     int n_words;
+    size_t n_text; /* bytes of the request's own text; SIZE_MAX: it has none */
     bool has_objects; /* its text is a list of them */
     struct cli_list owned;
     void *settings; /* of the command */
@@ -207,6 +208,7 @@ static enum status push_text(struct cli_request *r, const struct serve_settings 
         push(r, text ? "-p" : "-f");
         push(r, text ? text : s->text_file);
     }
+    r->n_text = text ? strlen(text) : SIZE_MAX;
     return STATUS_OK;
 }
 
@@ -278,12 +280,19 @@ enum status serve_request_run(struct serve *serve, const struct cli_request *r,
     struct cli_evaluate_settings *settings = (void *)((char *)r->settings + r->kind->evaluate);
     const struct cli_evaluate_settings parsed = *settings;
     *settings = serve->settings->evaluate; /* the server's machine, the server's models */
-    settings->host = &serve->resident.host;
-    serve_run(serve, job);
+    struct serve_turn turn;
+    serve_turn_begin(&turn, &serve->resident, serve->jobs, job);
+    struct serve_resident_host host = {.resident = &serve->resident,
+                                       .backends = turn.backends,
+                                       .crew = turn.with,
+                                       .cancel = &job->cancel,
+                                       .progress = serve_turn_progress,
+                                       .user = &turn};
+    serve_resident_host_make(&host);
+    settings->host = &host.host;
     enum status status = r->kind->command->run(r->settings, &r->args, why);
     *settings = parsed; /* whose lists are the request's */
-    job->result = serve->resident.document;
-    serve->resident.document = NULL;
+    job->result = host.document;
     return status;
 }
 
@@ -292,8 +301,20 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     return serve_request_run(server, job->input, job, why);
 }
 
-const struct serve_post serve_evaluating = {
-    {"evaluate", run, free_request}, sizeof(struct cli_request), fill, .waits = true};
+/** Of plain windows over a text that came with the request; a byte of it is a token at most. */
+static size_t n_tokens(const void *request)
+{
+    const struct cli_request *r = request;
+    bool is_plain = !r->kind->chosen_by;
+    for (int i = 0; i < r->n_words; i++)
+        is_plain = is_plain && base_words_index("--ppl-stride --protocol", r->words[i]) < 0;
+    return is_plain ? r->n_text : SIZE_MAX;
+}
+
+const struct serve_post serve_evaluating = {{"evaluate", run, free_request, .n_tokens = n_tokens},
+                                            sizeof(struct cli_request),
+                                            fill,
+                                            .waits = true};
 const struct serve_post serve_adding = {{"perplexity", serve_perplexity_add, free_request},
                                         sizeof(struct cli_request),
                                         fill_addition,

@@ -36,7 +36,7 @@ static void evaluate(struct picked *out, struct fixture *f, const int32_t *token
     for (size_t i = 0; i < N; i++) {
         for (size_t k = 0; k < K; k++)
             out->ids[i][k] = (int32_t)((i + 5 * k) % n_vocab);
-        out->wants[i] = (struct probe_want){i, out->ids[i], K, out->log_p[i], (double)NAN};
+        out->wants[i] = (struct probe_want){i, out->ids[i], K, out->log_p[i], {0}};
     }
     if (probe_evaluate(&e, out->wants, N, &why))
         fail_msg("%s", why.text);

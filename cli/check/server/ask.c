@@ -5,15 +5,11 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/text/words.h"
 #include "cli/check/server/server.h"
 #include "cli/input/text.h"
 #include "cli/process/say.h"
-#include "cli/process/signals.h"
-#include "probe/ask/journal.h"
 
-enum { MAX_ANSWER = 64 << 20, MAX_KEY = 4096, MOST_LENGTHS = 1000 };
-enum { TRIES = 5, ABOUT_THE_SERVER = 8 };
+enum { MOST_LENGTHS = 1000 };
 
 static enum status read_lengths(int64_t **out, size_t *n, const struct cli_server_settings *s,
                                 struct status_why *why)
@@ -53,60 +49,14 @@ static void limit_lengths(const struct cli_server_check *c, int64_t *lengths, si
     *n = kept;
 }
 
-static enum status read_key(char key[MAX_KEY], const char *path, struct status_why *why)
-{
-    struct base_text text = {0};
-    enum status status = base_text_read(&text, path, MAX_KEY - 1, why);
-    size_t n = status ? 0 : strcspn(text.data, "\r\n");
-    n = n < text.n_bytes ? n : text.n_bytes;
-    for (size_t i = 0; i < n && !status; i++)
-        if (text.data[i] <= ' ' || text.data[i] == 0x7f)
-            status = status_fail(why, STATUS_FORMAT,
-                                 "--api-key-file: %s: a blank or a control character in its first "
-                                 "line",
-                                 path);
-    if (!status)
-        snprintf(key, MAX_KEY, "%.*s", (int)n, text.data);
-    if (!status && n == 0)
-        status =
-            status_fail(why, STATUS_FORMAT, "--api-key-file: %s: its first line is empty", path);
-    base_text_free(&text);
-    return status;
-}
-
 static enum status open_server(struct cli_server_check *c, struct status_why *why)
 {
-    const struct cli_server_settings *s = c->settings;
-    char key[MAX_KEY] = "";
-    enum status status = s->key_file ? read_key(key, s->key_file, why) : STATUS_OK;
-    const struct probe_http_options options = {.api_key = *key ? key : NULL,
-                                               .seconds = (double)s->seconds,
-                                               .max_bytes = MAX_ANSWER,
-                                               .cancel = cli_interrupt_catch()};
-    if (!status)
-        status = probe_http_open(&c->server.http, s->url, &options, why);
-    explicit_bzero(key, sizeof key);
-    c->server.n_tries = TRIES;
-    c->server.plain = probe_names_plain(c->names);
-    return status;
-}
-
-static enum status open_journal(struct cli_server_check *c, struct status_why *why)
-{
-    const char *path = c->evaluate->state_file;
-    char settings[1024];
-    if (!path)
-        return STATUS_OK;
-    if (strcmp(path, "-") == 0)
-        return status_fail(why, STATUS_USAGE, "--state: expected the name of a file, found '-'");
-    snprintf(settings, sizeof settings, "%.600s, model %s, text %s",
-             probe_http_base(c->server.http), c->model.id, c->text.sha256);
-    enum status status = probe_journal_open(&c->server.journal, path, settings, why);
-    c->n_resumed = status ? 0 : probe_journal_n(c->server.journal);
-    if (c->n_resumed)
-        cli_say("assay: %s: %zu answer%s from before\n", path, c->n_resumed,
-                status_plural(c->n_resumed));
-    return status;
+    char of[256];
+    snprintf(of, sizeof of, "model %s, text %s", c->model.id, c->text.sha256);
+    enum status status =
+        cli_connection_open(&c->connection, c->settings->url, &c->settings->connection,
+                            probe_names_plain(c->names), why);
+    return status ? status : cli_connection_keep(&c->connection, c->evaluate->state_file, of, why);
 }
 
 static enum status read_text(struct cli_server_check *c, struct status_why *why)
@@ -150,52 +100,48 @@ static enum status make_windows(struct cli_server_check *c, size_t longest, stru
 
 static void on_asked(void *user, size_t done, size_t n)
 {
-    cli_server_show(user, n ? (double)done / (double)n : 0);
+    cli_phase_show(user, n ? (double)done / (double)n : 0);
 }
 
 static enum status ask_all(struct cli_server_check *c, struct status_why *why)
 {
+    const struct cli_connection_settings *s = &c->settings->connection;
     struct probe_questions *q = &c->questions;
-    const char *names = PROBE_API_NAMES, *word = NULL;
-    char api[32] = "";
-    size_t n_word = 0, n_lengths, longest = 1;
+    struct probe_server *server = &c->connection.server;
+    size_t n_lengths, longest = 1;
     int64_t *lengths = NULL;
-    for (int i = 0; i <= c->settings->api; i++)
-        names = base_words_next(names, &word, &n_word);
-    snprintf(api, sizeof api, "%.*s", (int)n_word, word ? word : "");
     enum status status = read_lengths(&lengths, &n_lengths, c->settings, why);
     if (!status)
         limit_lengths(c, lengths, &n_lengths);
     for (size_t i = 0; !status && i < n_lengths; i++)
         longest = (size_t)lengths[i] > longest ? (size_t)lengths[i] : longest;
-    c->server.longest = longest;
+    server->longest = longest;
     if (!status)
         status = make_windows(c, longest, why);
     if (!status)
-        status = probe_server_identify(&c->server, *api ? api : NULL, why);
+        status = cli_connection_identify(&c->connection, s, why);
     size_t first = q->windows && q->windows[0].n_prompt < 4 ? q->windows[0].n_prompt : 4;
     if (!status)
-        status = probe_server_try(&c->server, &q->windows[0], first, why);
-    q->server = &c->server;
+        status = cli_connection_try(&c->connection, &q->windows[0], first, why);
+    q->server = server;
     q->tokenizer = model_tokenizer(c->model.model);
     q->names = c->names;
-    q->concurrency = (size_t)c->settings->concurrency;
-    q->most = (size_t)c->settings->n_requests - ABOUT_THE_SERVER;
-    q->tokens_matter = !c->server.as_ids;
+    q->concurrency = (size_t)s->concurrency;
+    q->most = (size_t)s->n_requests - CLI_ABOUT_THE_SERVER;
+    q->tokens_matter = !server->as_ids;
     q->progress = on_asked;
-    q->user = c;
+    q->user = &c->phase;
     if (!status)
         status = probe_plan(q, lengths, n_lengths, why);
     free(lengths);
     if (status)
         return status;
-    probe_server_describe(c->described, sizeof c->described, &c->server);
-    cli_say("assay: %s: %s; %zu prompts\n", probe_http_base(c->server.http), c->described,
+    cli_say("assay: %s: %s; %zu prompts\n", probe_http_base(server->http), c->connection.described,
             q->n_prompts);
     if (q->n_left_out)
         cli_say("assay: note: %zu prompts are left out, beyond --requests %" PRId64 "\n",
-                q->n_left_out, c->settings->n_requests);
-    cli_server_begin_phase(c);
+                q->n_left_out, s->n_requests);
+    cli_phase_begin(&c->phase);
     return probe_ask_all(q, why);
 }
 
@@ -204,7 +150,5 @@ enum status cli_server_ask(struct cli_server_check *c, struct status_why *why)
     enum status status = read_text(c, why);
     if (!status)
         status = open_server(c, why);
-    if (!status)
-        status = open_journal(c, why);
     return status ? status : ask_all(c, why);
 }

@@ -1,14 +1,12 @@
 #include "cli/check/server/server.h"
 
-enum { REQUESTS = 60, SECONDS = 120, PASSES = 2 };
+enum { REQUESTS = 60, PASSES = 2 };
 
 void cli_server_defaults(struct cli_server_settings *s)
 {
-    *s = (struct cli_server_settings){.api = -1,
-                                      .concurrency = 1,
-                                      .n_requests = REQUESTS,
-                                      .n_passes = PASSES,
-                                      .seconds = SECONDS};
+    *s = (struct cli_server_settings){.n_passes = PASSES};
+    cli_connection_defaults(&s->connection);
+    s->connection.n_requests = REQUESTS;
 }
 
 bool cli_server_wanted(const struct cli_server_settings *s)
@@ -28,18 +26,13 @@ const struct cli_option cli_server_options[] = {
      AT(records)},
     {"-f --file", CLI_TEXT, "FILE",
      "the text that is asked about (default: a short one of its own)", AT(text_file)},
-    {"--api", CLI_CHOICE, "KIND",
-     "the kind of server, instead of finding out: llama-server, ik, vllm, sglang, ollama, mlx, "
-     "openai",
-     AT(api), .choices = PROBE_API_NAMES},
-    {"--api-key-file", CLI_TEXT, "FILE", "the first line is sent as a bearer token", AT(key_file)},
+    {.type = CLI_GROUP, .group = cli_connection_options, .offset = AT(connection)},
     {"--lengths", CLI_LIST, "N,...", "tokens of the prompts (default: " PROBE_LENGTHS ")",
      AT(lengths)},
     {"--concurrency", CLI_COUNT, "N", "also ask N prompts at the same time (default: 1, do not)",
-     AT(concurrency), 1, 64},
+     AT(connection.concurrency), 1, 64},
     {"--requests", CLI_COUNT, "N", "ask about so many prompts at most (default: 60)",
-     AT(n_requests), 8, 10000},
-    {"--timeout", CLI_COUNT, "SECONDS", "for each request (default: 120)", AT(seconds), 1, 86400},
+     AT(connection.n_requests), 8, 10000},
     {"--passes", CLI_COUNT, "N",
      "passes that round as such a server may, of each kind, to know what error to expect (default: "
      "2)",

@@ -69,7 +69,7 @@ void cli_server_print(const struct cli_server_check *c)
     printf("Verdict: %s", probe_outcome_name(v->outcome));
     if (v->finding != PROBE_NOTHING)
         printf(" (%s)", probe_finding_name(v->finding));
-    base_printable_text(name, sizeof name, c->described);
+    base_printable_text(name, sizeof name, c->connection.described);
     printf("\nServer: %s\n", name);
     printf("Lists: %zu compared, %zu depart, %zu after a near tie of experts, %zu not usable\n",
            v->n, v->n_bad, v->n_excused, l->n_spoilt);
@@ -135,22 +135,6 @@ static void add_verdict(struct base_json *json, const struct cli_server_check *c
     }
 }
 
-static void add_server(struct base_json *json, const struct cli_server_check *c)
-{
-    const struct probe_server *s = &c->server;
-    cJSON *o = base_json_object(json, json->root, "server");
-    base_json_text(json, o, "description", c->described);
-    base_json_text(json, o, "url", c->records ? NULL : probe_http_base(s->http));
-    base_json_text(json, o, "kind", s->api ? s->api->name : NULL);
-    base_json_bytes(json, o, "model", s->model, strlen(s->model));
-    base_json_flag(json, o, "takes_ids", s->as_ids);
-    base_json_flag(json, o, "lists_prompts", s->prompt_lists);
-    base_json_uint(json, o, "n_log_probs", s->k);
-    base_json_int(json, o, "n_ctx", s->n_ctx);
-    base_json_uint(json, o, "n_requests", s->n_requests);
-    base_json_uint(json, o, "n_resumed", c->n_resumed);
-}
-
 static void add_lists(struct base_json *json, const struct cli_server_check *c)
 {
     cJSON *lists = base_json_list(json, json->root, "lists");
@@ -183,12 +167,12 @@ enum status cli_server_write(const struct cli_server_check *c, struct base_file 
     cli_versions_read(&versions);
     doc_json_begin(&json, "assay-server-check");
     add_verdict(&json, c);
-    add_server(&json, c);
+    cli_connection_add_json(&json, &c->connection, !c->records);
     cli_json_add_model(&json, json.root, "model", &c->model, true);
     cJSON *settings = base_json_object(&json, json.root, "settings");
     base_json_text(&json, settings, "text_sha256", c->text.sha256);
-    base_json_int(&json, settings, "concurrency", c->settings->concurrency);
-    base_json_int(&json, settings, "requests", c->settings->n_requests);
+    base_json_int(&json, settings, "concurrency", c->settings->connection.concurrency);
+    base_json_int(&json, settings, "requests", c->settings->connection.n_requests);
     base_json_int(&json, settings, "passes", c->settings->n_passes);
     base_json_flag(&json, settings, "strict", c->settings->strict);
     add_lists(&json, c);

@@ -1,51 +1,20 @@
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "cli/check/server/server.h"
-#include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
 #include "kernels/kernels.h"
-#include "probe/ask/journal.h"
-
-enum {
-    MAX_ANSWER = 64 << 20,
-    MAX_KEY = 4096,
-    MOST_LENGTHS = 1000,
-    TRIES = 5,
-    ABOUT_THE_SERVER = 8
-};
 
 const struct probe_lists *cli_server_lists(const struct cli_server_check *c)
 {
     return c->records ? &c->records->lists : &c->questions.lists;
 }
 
-void cli_server_show(struct cli_server_check *c, double fraction)
-{
-    double seconds = base_clock_seconds() - c->begun;
-    const struct eval_progress now = {
-        .fraction = fraction,
-        .seconds = seconds,
-        .seconds_left = fraction > 0 ? seconds * (1 - fraction) / fraction : (double)NAN,
-    };
-    cli_progress_update(&c->progress, &now);
-}
-
 static void on_evaluated(void *user, double fraction)
 {
-    cli_server_show(user, fraction);
-}
-
-void cli_server_begin_phase(struct cli_server_check *c)
-{
-    c->begun = base_clock_seconds();
-    cli_progress_clear(&c->progress);
-    cli_progress_begin(&c->progress);
+    cli_phase_show(user, fraction);
 }
 
 static enum status check_settings(const struct cli_server_settings *s, struct status_why *why)
@@ -54,7 +23,8 @@ static enum status check_settings(const struct cli_server_settings *s, struct st
         return status_fail(why, STATUS_USAGE,
                            "--url asks a server, --logprobs reads what was recorded; expected one "
                            "of them");
-    if (s->records && (s->text_file || s->lengths.n || s->concurrency > 1 || s->key_file))
+    if (s->records &&
+        (s->text_file || s->lengths.n || s->connection.concurrency > 1 || s->connection.key_file))
         return status_fail(why, STATUS_USAGE,
                            "-f, --lengths, --concurrency and --api-key-file are for --url: "
                            "--logprobs has its prompts");
@@ -64,16 +34,11 @@ static enum status check_settings(const struct cli_server_settings *s, struct st
 static enum status read_records(struct cli_server_check *c, struct status_why *why)
 {
     const struct model_tokenizer *t = model_tokenizer(c->model.model);
-    const char *path = c->settings->records;
-    enum status status = base_text_read(&c->text, path, BASE_TEXT_MAX_BYTES, why);
-    if (!status)
-        status = base_array_new(c->records, 1, "records", why);
-    if (!status)
-        status = probe_records_read(c->records, c->text.data, c->text.n_bytes, t, c->names, why);
-    if (status)
-        status_context(why, "%s", path);
-    snprintf(c->described, sizeof c->described, "answers that were recorded");
-    return status;
+    enum status status = base_array_new(c->records, 1, "records", why);
+    snprintf(c->connection.described, sizeof c->connection.described, "answers that were recorded");
+    return status
+               ? status
+               : cli_connection_read(c->records, &c->text, c->settings->records, t, c->names, why);
 }
 
 static enum status open_others(struct cli_server_check *c, struct status_why *why)
@@ -103,10 +68,10 @@ static enum status open_others(struct cli_server_check *c, struct status_why *wh
 static enum status compare(struct cli_server_check *c, struct kern_backend *backend,
                            struct status_why *why)
 {
-    const struct probe_api *api = c->server.api;
+    const struct probe_api *api = c->connection.server.api;
     struct probe_material *m = &c->material;
-    if (c->settings->api >= 0)
-        api = &probe_apis[c->settings->api];
+    if (c->settings->connection.api >= 0)
+        api = &probe_apis[c->settings->connection.api];
     m->model = c->model.model;
     m->backend = backend;
     m->windows = c->records ? c->records->windows : c->questions.windows;
@@ -117,8 +82,8 @@ static enum status compare(struct cli_server_check *c, struct kern_backend *back
                                                          : PROBE_LIKE_GPU;
     m->n_passes = (size_t)c->settings->n_passes;
     m->progress = on_evaluated;
-    m->user = c;
-    cli_server_begin_phase(c);
+    m->user = &c->phase;
+    cli_phase_begin(&c->phase);
     return probe_compare(&c->comparison, m, why);
 }
 
@@ -132,19 +97,14 @@ static void judge_tokens(struct cli_server_check *c)
         n_wrong * 2 < l->n_counted || n_wrong == 0)
         return;
     v->finding = PROBE_TOKENS;
-    snprintf(v->sentence, sizeof v->sentence,
-             "The server makes other tokens of the prompts: it counts %" PRId64 " where %" PRId64
-             " were sent (%zu of %zu prompts).%s",
-             l->counted, l->sent, n_wrong, l->n_counted,
-             l->counted < l->sent ? " Is its context shorter, or its pre-tokeniser another?"
-                                  : " Does it take special tokens as text, put a template "
-                                    "around them, or is its pre-tokeniser another?");
+    cli_connection_tokens(v->sentence, sizeof v->sentence, l);
 }
 
 static enum status verdict(const struct cli_server_check *c, struct status_why *why)
 {
     const struct probe_verdict *v = &c->comparison.verdict;
-    const char *what = c->records ? c->settings->records : probe_http_base(c->server.http);
+    const char *what =
+        c->records ? c->settings->records : probe_http_base(c->connection.server.http);
     bool strict = c->settings->strict && v->outcome == PROBE_COARSELY;
     if (v->outcome == PROBE_NO_RESULT)
         return status_fail(why, STATUS_FORMAT, "%s: no result%s%s", what,
@@ -168,7 +128,7 @@ static enum status run(struct cli_server_check *c, struct kern_backend *backend,
         status = cli_server_ask(c, why);
     if (!status)
         status = compare(c, backend, why);
-    cli_progress_clear(&c->progress);
+    cli_phase_end(&c->phase);
     if (!status)
         judge_tokens(c);
     return status ? status : gguf_check_unchanged(model_file(c->model.model), why);
@@ -181,8 +141,7 @@ static void close_all(struct cli_server_check *c)
     if (c->records)
         probe_records_free(c->records);
     free(c->records);
-    probe_journal_close(c->server.journal);
-    probe_http_close(c->server.http);
+    cli_connection_close(&c->connection);
     probe_names_free(c->names);
     base_text_free(&c->text);
     for (size_t i = 0; c->others && i < c->settings->others.n; i++)
@@ -200,7 +159,7 @@ static enum status open_model(struct cli_server_check *c, const char *model,
     const struct cli_named_file inputs[] = {{"-m", model},
                                             {"-f", c->settings->text_file},
                                             {"--logprobs", c->settings->records},
-                                            {"--api-key-file", c->settings->key_file}};
+                                            {"--api-key-file", c->settings->connection.key_file}};
     enum status status = cli_outputs_check(outputs, 2, inputs, 4, why);
     if (!status)
         status = cli_outputs_check_list(outputs, 2, "--or", &c->settings->others, why);
@@ -226,6 +185,8 @@ enum status cli_server_check(const char *model, const struct cli_server_settings
     struct base_file *file = NULL;
     enum status status = check_settings(settings, why);
     if (!status)
+        status = cli_connection_alone(&evaluate->machine, why);
+    if (!status)
         status = cli_model_check(&evaluate->load, why);
     if (!status)
         status = open_model(&c, model, &backends, why);
@@ -241,11 +202,11 @@ enum status cli_server_check(const char *model, const struct cli_server_settings
     base_file_abandon(file);
     if (!status)
         status = verdict(&c, why);
-    if (status == STATUS_CANCELLED && evaluate->state_file && c.server.journal)
+    if (status == STATUS_CANCELLED && evaluate->state_file && c.connection.server.journal)
         status = status_fail(why, status,
                              "interrupted: there is no result; the same command goes on from %s",
                              evaluate->state_file);
-    cli_progress_clear(&c.progress);
+    cli_phase_end(&c.phase);
     close_all(&c);
     cli_backends_close(&backends);
     return status;

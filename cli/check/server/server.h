@@ -3,8 +3,9 @@
 #define CLI_CHECK_SERVER_SERVER_H
 
 #include "base/content/text.h"
+#include "cli/server/connection.h"
+#include "cli/server/phase.h"
 #include "cli/session/models.h"
-#include "cli/session/progress.h"
 #include "probe/ask/plan.h"
 #include "probe/ask/records.h"
 #include "probe/compare.h"
@@ -12,11 +13,10 @@
 struct cli_server_settings {
     const char *url, *records; /* --logprobs */
     const char *text_file;
-    int api; /* index into PROBE_API_NAMES; -1: found out */
-    const char *key_file;
+    struct cli_connection_settings connection;
     struct cli_list lengths;
     struct cli_list others; /* the models of --or; borrowed */
-    int64_t concurrency, n_requests, n_passes, seconds;
+    int64_t n_passes;
     bool strict;
 };
 extern const struct cli_option cli_server_options[];
@@ -32,15 +32,12 @@ struct cli_server_check {
     struct cli_model *others; /* [settings->others.n] */
     struct base_text text;
     struct probe_names *names;
-    struct probe_server server;
-    char described[512]; /* the server */
+    struct cli_connection connection;
     struct probe_questions questions;
     struct probe_records *records; /* NULL: a server is asked */
     struct probe_material material;
     struct probe_comparison comparison;
-    struct cli_progress progress;
-    double begun; /* the phase at work, seconds */
-    size_t n_resumed;
+    struct cli_phase phase;
 };
 
 /**
@@ -54,9 +51,6 @@ enum status cli_server_check(const char *model, const struct cli_server_settings
 
 /** Ask the server of --url: the lists are in `questions`. */
 enum status cli_server_ask(struct cli_server_check *check, struct status_why *why);
-/** What is shown of progress begins anew. */
-void cli_server_begin_phase(struct cli_server_check *check);
-void cli_server_show(struct cli_server_check *check, double fraction);
 /** The lists that are judged. */
 const struct probe_lists *cli_server_lists(const struct cli_server_check *check);
 void cli_server_print(const struct cli_server_check *check);
