@@ -24,6 +24,7 @@ struct cli_kld_settings {
     bool as_peer;
     int64_t unused_chunks; /* the --chunks that is therefore not used; -1: not given */
     /* output */
+    struct base_buffer *rows; /* for the table of several contexts; NULL: none is wanted */
     bool new_type; /* the table that is asked of a new quantisation type, and nothing else */
     const char *per_token_file;
     struct cli_divergence_settings divergence;

@@ -41,7 +41,7 @@ static enum status check_others(const struct cli_kld_settings *s, struct status_
           {c->key_file, "--api-key-file"},
           {c->concurrency > 1, "--concurrency"},
           {s->evaluate.state_file, "--state"},
-          {s->windows.n_ctx >= 0, "-c"},
+          {s->windows.n_ctx.value >= 0, "-c"},
           {cli_text_given(&s->text), "-f"},
       };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
