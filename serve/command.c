@@ -263,10 +263,10 @@ static const struct cli_option options[] = {
     {"--base", CLI_TEXT, "FILE",
      "what divergences are measured from: a model, or a file that assay record, assay perplexity "
      "--kl-divergence-base or llama-perplexity wrote",
-     AT(base)},
+     AT(base), .usual = true},
     {"-f --file", CLI_TEXT, "FILE",
      "the text of requests that bring none, without its last newline; each job reads it",
-     AT(text_file)},
+     AT(text_file), .usual = true},
     {"--hot-swap", CLI_ON, NULL,
      "while no job runs, GET /health reads replaced files of the models again; also where "
      "LLAMA_HOTSWAP_ENABLED is set. /v1/swap is then refused",
@@ -320,6 +320,8 @@ const struct cli_command serve_command = {
         "/v1/completions (scores of prompts), /perplexity (in pieces). Bodies and replies are\n"
         "JSON; docs/serve.md describes them. One job runs at a time. SIGINT, SIGTERM or SIGHUP\n"
         "ends the server, with exit code 0.",
+    .examples = "assay serve q4.gguf --base f16.gguf -f wiki.test.raw --port 8080\n"
+                "Keeps both models open; requests over HTTP evaluate, swap tensors, score prompts.",
     .options = options,
     .settings_bytes = sizeof(struct serve_settings),
     .defaults = defaults,

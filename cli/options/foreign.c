@@ -149,7 +149,7 @@ const struct cli_option cli_other_programs_options[] = {
     {"--spec-replace", CLI_IGNORED, "FROM TO", .n_values = 2},
 
     {"--chunk --from-chunk", CLI_REFUSED, "N",
-     "the other program's perplexity does not look at it; did you mean --chunk-from, which leaves "
-     "out the first N windows?"},
+     "the other program's perplexity does not look at it; did you mean --chunks, which takes the "
+     "first N windows, or --chunk-from, which leaves them out?"},
     {0},
 };

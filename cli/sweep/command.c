@@ -37,11 +37,11 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {"--base", CLI_TEXT, "FILE", "the model that all others are compared with, usually F16 or BF16",
-     AT(base), .required = true},
+     AT(base), .required = true, .usual = true},
     {"--from", CLI_EACH, "FILE",
      "a model of other types, whose tensors are tried; may be given several times, and --from may "
      "be left out",
-     AT(from), .required = true, .bare = true},
+     AT(from), .required = true, .bare = true, .usual = true},
     {"--around", CLI_TEXT, "FILE",
      "the model that all other tensors are taken from (default: the base)", AT(around)},
     {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
@@ -85,6 +85,11 @@ const struct cli_command cli_command_sweep = {
         "others stay the base's, and measures the divergence from the base, exactly: the same\n"
         "figures as assay kld of a file with that tensor. Only the layers after the tensor are\n"
         "computed. Prints a table; --json has what assay recipe reads.",
+    .examples =
+        "assay sweep --base f16.gguf q2_k.gguf iq4_xs.gguf -f wiki.test.raw --json sweep.json\n"
+        "Which tensors may be quantised how far: each one from each file, all others as they are.\n"
+        "assay sweep --base f16.gguf q4_k.gguf -f wiki.test.raw --by layer --heatmap layers.svg\n"
+        "Layer by layer, as a drawing.",
     .options = options,
     .settings_bytes = sizeof(struct cli_sweep_settings),
     .defaults = defaults,
