@@ -45,10 +45,11 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     if (!s.base && s.models.n == 1 && (s.evaluate.load.cache_k || s.evaluate.load.cache_v))
         s.base = s.models.items[0];
     if (!s.base)
-        return status_fail(why, STATUS_USAGE,
-                           "--base, or --base-url, is missing; see assay help kld");
+        return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
     cli_text_settle(&s.text);
-    status = cli_watch_check(&s.evaluate, why);
+    status = cli_bounds_unasked(&s, why);
+    if (!status)
+        status = cli_watch_check(&s.evaluate, why);
     if (!status)
         status = cli_window_check(&s.windows, why);
     if (!status)
@@ -111,7 +112,7 @@ static const struct cli_option options[] = {
      AT(connection.concurrency), 1, 64},
     {"--requests", CLI_COUNT, "N",
      "make so many requests at most, but for those that a busy server is sent again (default: 100)",
-     AT(connection.n_requests), 16, 100000},
+     AT(connection.n_requests), 24, 100000},
 
     {.type = CLI_HEADING, .help = "Replacing tensors (docs/hot-swap.md)"},
     {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},

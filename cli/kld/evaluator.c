@@ -46,25 +46,6 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
     return status ? status : cli_model_round(&k->candidates[i], load, pair, why);
 }
 
-enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
-{
-    const struct cli_kld_settings *s = k->settings;
-    enum status status = allocate(k, why);
-    if (!status)
-        status = cli_base_open(&k->base, s->base, &s->evaluate, why);
-    for (size_t i = 0; i < k->n_candidates && !status; i++) {
-        struct cli_model *candidate = &k->candidates[i];
-        status = open_candidate(k, i, why);
-        k->models[i] = candidate->model;
-        if (!status)
-            status = k->base.kind->check(&k->base, candidate->model, why);
-        if (!status && i)
-            status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
-    }
-    const char *base = cli_base_has_rows(&k->base) ? NULL : s->base;
-    return status ? status : cli_models_label(k->candidates, k->n_candidates, base, why);
-}
-
 /*
  * Whoever swaps base and model gets numbers that look right. A base is rarely the smaller one; a
  * hundredth is what other types of norms and biases make.
@@ -86,6 +67,27 @@ static void remark_smaller_base(struct cli_kld *k)
             base_file_name(k->candidates[i].path), (double)n_bytes / 1e6);
         return;
     }
+}
+
+enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
+{
+    const struct cli_kld_settings *s = k->settings;
+    enum status status = allocate(k, why);
+    if (!status)
+        status = cli_base_open(&k->base, s->base, &s->evaluate, why);
+    for (size_t i = 0; i < k->n_candidates && !status; i++) {
+        struct cli_model *candidate = &k->candidates[i];
+        status = open_candidate(k, i, why);
+        k->models[i] = candidate->model;
+        if (!status)
+            status = k->base.kind->check(&k->base, candidate->model, why);
+        if (!status && i)
+            status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
+    }
+    if (!status)
+        remark_smaller_base(k);
+    const char *base = cli_base_has_rows(&k->base) ? NULL : s->base;
+    return status ? status : cli_models_label(k->candidates, k->n_candidates, base, why);
 }
 
 /* A text that is given beside a file of rows must begin with the tokens that were recorded. */
@@ -214,10 +216,7 @@ static enum status open(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
     enum status status = cli_kld_open_models(k, why);
-    if (status)
-        return status;
-    remark_smaller_base(k);
-    return cli_kld_make_units(k, why);
+    return status ? status : cli_kld_make_units(k, why);
 }
 
 /* A file of rows is read again from its beginning; it may have become another one of its kind. */

@@ -24,7 +24,11 @@ static void print_base(const struct cli_bounds *b)
            b->base.n_windows, l->n_spoilt);
     if (l->n_spoilt)
         printf(" (the first: %s)", base_printable_text(name, sizeof name, l->spoilt));
+    if (l->n_unknown)
+        printf("; %zu lists of texts that are no token's", l->n_unknown);
     printf("\nListed: %.3f %% of the base's probability in the mean\n", 100 * b->results[0].p_mass);
+    if (b->base.tail_twice)
+        puts("The server counts the tokens that are not listed twice; its values are mended.");
     if (b->questions.is_noisy)
         printf("The same request gave other values, %.1e apart: the server is not "
                "deterministic.\n",
