@@ -94,6 +94,7 @@ const struct cli_command cli_command_best = {
         "The same among files of 5 GB at most, with a page of the result.",
     .options = options,
     .settings_bytes = sizeof(struct cli_best_settings),
+    .evaluate = KLD(evaluate),
     .defaults = defaults,
     .run = run_best,
 };

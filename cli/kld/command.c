@@ -164,6 +164,7 @@ const struct cli_command cli_command_kld = {
         "start evaluations.",
     .options = options,
     .settings_bytes = sizeof(struct cli_kld_settings),
+    .evaluate = AT(evaluate),
     .defaults = cli_kld_defaults,
     .run = run_kld,
 };

@@ -55,18 +55,9 @@ static void remark_smaller_base(struct cli_kld *k)
     struct cli_model_size base = {0};
     if (k->base.kind->size)
         base = k->base.kind->size(&k->base);
-    for (size_t i = 0; i < k->n_candidates && base.n_weights; i++) {
-        uint64_t n_bytes = cli_model_size(&k->candidates[i]).n_bytes;
-        if (n_bytes <= base.n_bytes + base.n_bytes / 100)
-            continue;
-        cli_remark(
-            &k->e,
-            "the base, %.100s, has %.1f MB of tensors, %.100s has %.1f MB: are they swapped? "
-            "The divergence of a model from its base is not that of the base from it",
-            base_file_name(k->settings->base), (double)base.n_bytes / 1e6,
-            base_file_name(k->candidates[i].path), (double)n_bytes / 1e6);
-        return;
-    }
+    for (size_t i = 0; i < k->n_candidates && base.n_weights; i++)
+        if (cli_remark_swapped(&k->e, k->settings->base, base, &k->candidates[i]))
+            return;
 }
 
 enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
@@ -372,6 +363,16 @@ static enum status finish(void *self, struct status_why *why)
     return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
 
+static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
+{
+    const struct cli_kld *k = self;
+    (void)why;
+    out->fewer = k->windows.documents.n ? NULL : "--chunks";
+    out->n_fewer = k->windows.plan.n_windows;
+    out->may_end = k->windows.units.stop;
+    return STATUS_OK;
+}
+
 const struct cli_evaluator cli_kld_evaluator = {
     .lines = &cli_kld_lines,
     .members = &cli_kld_members,
@@ -380,6 +381,7 @@ const struct cli_evaluator cli_kld_evaluator = {
     .finish = finish,
     .verdict = verdict,
     .close = close,
+    .outlook = outlook,
     .again = again,
     .model = model,
 };

@@ -270,6 +270,7 @@ const struct cli_command cli_command_perplexity = {
         "Choice tasks in place of a text.",
     .options = cli_perplexity_options,
     .settings_bytes = sizeof(struct cli_perplexity_settings),
+    .evaluate = AT(evaluate),
     .defaults = cli_perplexity_defaults,
     .run = run_perplexity,
 };

@@ -130,6 +130,7 @@ static const struct cli_evaluator evaluator = {
     .finish = cli_recording_finish,
     .verdict = verdict,
     .close = close,
+    .outlook = cli_recording_outlook,
     .again = again,
     .model = model,
 };

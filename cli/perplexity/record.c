@@ -75,6 +75,7 @@ const struct cli_command cli_command_record = {
                 "Evaluates a base once; assay kld then needs neither the model nor the text.",
     .options = options,
     .settings_bytes = sizeof(struct cli_perplexity_settings),
+    .evaluate = AT(evaluate),
     .defaults = record_defaults,
     .run = run_record,
 };

@@ -280,6 +280,7 @@ const struct cli_command cli_command_score = {
                 "Log-probabilities for another harness.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
+    .evaluate = AT(evaluate),
     .defaults = defaults,
     .run = run_score,
 };

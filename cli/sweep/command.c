@@ -92,6 +92,7 @@ const struct cli_command cli_command_sweep = {
         "Layer by layer, as a drawing.",
     .options = options,
     .settings_bytes = sizeof(struct cli_sweep_settings),
+    .evaluate = AT(evaluate),
     .defaults = defaults,
     .run = run_sweep,
 };
