@@ -6,17 +6,18 @@
 
 #include "base/text/words.h"
 #include "cli/commands.h"
+#include "cli/options/bare.h"
 #include "cli/options/complete.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"
 #include "serve/command.h"
 
 static const struct cli_command *const commands[] = {
-    &cli_command_perplexity, &cli_command_record,  &cli_command_kld,      &cli_command_check,
-    &cli_command_trace,      &cli_command_sweep,   &cli_command_recipe,   &cli_command_mix,
-    &cli_command_score,      &serve_command,       &cli_command_compare,  &cli_command_table,
-    &cli_command_merge,      &cli_command_report,  &cli_command_tokenize, &cli_command_info,
-    &cli_command_dump,       &cli_command_version,
+    &cli_command_perplexity, &cli_command_record, &cli_command_kld,     &cli_command_best,
+    &cli_command_check,      &cli_command_trace,  &cli_command_sweep,   &cli_command_recipe,
+    &cli_command_mix,        &cli_command_score,  &serve_command,       &cli_command_compare,
+    &cli_command_table,      &cli_command_merge,  &cli_command_report,  &cli_command_tokenize,
+    &cli_command_info,       &cli_command_dump,   &cli_command_version,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -42,7 +43,12 @@ static const struct cli_command *find_command(const char *name)
     size_t distance = 4;
     for (size_t i = 0; i < N_COMMANDS; i++)
         base_nearest_name(name, commands[i]->name, nearest, sizeof nearest, &distance);
-    if (*nearest)
+    if (cli_bare_is_model(name))
+        cli_complain(
+            "assay: '%s' is a model, and a command comes first: assay perplexity %s -f TEXT, "
+            "assay info %s; assay help lists the commands\n",
+            name, name, name);
+    else if (*nearest)
         cli_complain("assay: unknown command '%s'; did you mean %s?\n", name, nearest);
     else
         cli_complain("assay: unknown command '%s'; assay help lists the commands\n", name);

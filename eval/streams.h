@@ -5,6 +5,7 @@
 #include "eval/scorer/streams.h"
 #include "eval/streams/cache.h"
 #include "eval/streams/caches.h"
+#include "eval/streams/idle.h"
 #include "eval/streams/variants.h"
 
 #endif

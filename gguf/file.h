@@ -94,6 +94,12 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i)
 /** By name in O(1); NULL where there is none. */
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name);
 
+/**
+ * Which file of a split model a path names, as NAME-00002-of-00005.gguf is the second; 0: of none.
+ * n_prefix: receives how long the path is up to that ending; unchanged with 0.
+ */
+uint32_t gguf_part_number(const char *path, size_t *n_prefix);
+
 /** Zeros after the last tensors that are more than padding, all parts together: harmless. */
 uint64_t gguf_n_unused(const struct gguf_file *file);
 

@@ -37,6 +37,15 @@ static bool parse_name(const char *path, struct part_name *name)
            memcmp(suffix + 15, ".gguf", 5) == 0 && name->number >= 1 && name->number <= name->count;
 }
 
+uint32_t gguf_part_number(const char *path, size_t *n_prefix)
+{
+    struct part_name name;
+    if (!parse_name(path, &name))
+        return 0;
+    *n_prefix = name.n_prefix;
+    return name.number;
+}
+
 static enum status get_u32(const struct gguf_shard *shard, const char *key, uint32_t *value,
                            struct status_why *why)
 {

@@ -11,7 +11,7 @@ packages=(gcc cmake ninja-build pkg-config libc6-dev libpcre2-dev libcjson-dev l
     libmicrohttpd-dev libcurl4-openssl-dev openmpi-bin libopenmpi-dev)
 packaging=(dpkg-dev)
 testing=("${packaging[@]}" libcmocka-dev libopenblas0 clang libclang-rt-dev python3 python3-venv
-         python3-hatchling python3-jinja2 python3-jsonschema)
+         python3-hatchling python3-jinja2 python3-jsonschema python3-numpy)
 case $what in
     build) ;;
     package) packages+=("${packaging[@]}") ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run fuzz targets, each for some seconds with a fixed seed, under AddressSanitizer and
 # UndefinedBehaviorSanitizer (needs clang), as many at a time as there are processors. What makes
-# one fail is kept in build/fuzz/artifacts/; the others run nevertheless.
+# one fail is kept in build/asan-ubsan/fuzz/artifacts/; the others run nevertheless.
 # usage: bash scripts/fuzz.sh [SECONDS [TARGET...]]     default: 10, all targets
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,19 +12,19 @@ case $seconds in
 esac
 
 bash scripts/deps.sh test
-cmake --preset fuzz >/dev/null
-if ! cmake --build --preset fuzz --target fuzzers -- -j "$(nproc)" >build/fuzz.log 2>&1; then
-    grep -v '^\[' build/fuzz.log >&2
+cmake --preset asan-ubsan >/dev/null
+if ! cmake --build --preset asan-ubsan --target fuzzers -- -j "$(nproc)" >build/fuzzers.log 2>&1; then
+    grep -v '^\[' build/fuzzers.log >&2
     exit 1
 fi
-folder=build/fuzz/tests/fuzz
+folder=build/asan-ubsan/tests/fuzz
 if [ $# -eq 0 ]; then
     mapfile -t targets <"$folder/targets.txt"
     set -- "${targets[@]}"
 fi
 
-found=build/fuzz/found # inputs with new coverage; kept from run to run would make runs differ
-artifacts=build/fuzz/artifacts
+found=build/asan-ubsan/fuzz/found # inputs with new coverage; kept from run to run would make runs differ
+artifacts=build/asan-ubsan/fuzz/artifacts
 mkdir -p "$artifacts"
 for target in "$@"; do
     [ -x "$folder/fuzz_$target" ] || { echo "no fuzz target $target (there are: $(paste -sd' ' "$folder/targets.txt"))" >&2; exit 2; }

@@ -38,13 +38,13 @@ build dev
 step "all tests"
 run_tests dev
 
-step "AddressSanitizer and UndefinedBehaviorSanitizer"
+step "AddressSanitizer and UndefinedBehaviorSanitizer, clang, warnings are errors"
 build asan-ubsan
 # The bundled model stands for the reference models here: those take too long under a sanitizer.
 # So do `long` ones, which check-all.sh has.
 run_tests asan-ubsan -LE 'slow|long|lint|ptx' -E reference
 
-step "fuzzers, clang, warnings are errors"
+step "fuzzers"
 bash scripts/fuzz.sh 2
 
 step "done"

@@ -143,3 +143,19 @@ enum status serve_body_count(int64_t *out, const cJSON *object, const char *memb
         *out = (int64_t)value;
     return STATUS_OK;
 }
+
+enum status serve_body_ids(struct model_tokens *out, const cJSON *list, const char *member,
+                           struct status_why *why)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < 0x1p31) ||
+            item->valuedouble != (double)(int32_t)item->valuedouble)
+            return status_fail(why, STATUS_USAGE, "%s: expected ids of tokens, whole numbers",
+                               member);
+        if (model_tokens_add(out, (int32_t)item->valuedouble, why))
+            return STATUS_MEMORY;
+    }
+    return STATUS_OK;
+}

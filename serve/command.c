@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json/parse.h"
 #include "cli/input/windows.h"
 #include "cli/options/value.h"
@@ -82,6 +83,8 @@ static enum status open_base(struct serve *serve, struct status_why *why)
     status = cli_base_open(&base, s->base, &s->evaluate, why);
     if (!status)
         status = kind->check(&base, models[0].model, why);
+    if (!status)
+        serve_show_base(serve, &base);
     cli_base_close(&base);
     return status;
 }
@@ -92,7 +95,6 @@ static enum status open_all(void *user, struct status_why *why)
     const struct serve_settings *s = serve->settings;
     struct base_text text = {0};
     cli_mapping_fault_survive();
-    serve_resident_make(&serve->resident);
     enum status status = cli_backends_open(&serve->resident.backends, &s->evaluate.machine, why);
     if (!status)
         status = open_model(serve, s->model, why);
@@ -103,13 +105,38 @@ static enum status open_all(void *user, struct status_why *why)
         status = cli_text_read(&text, &(struct cli_text_settings){.text_file = s->text_file}, why);
     base_text_free(&text);
     if (!status)
-        serve_show_model(serve);
+        serve_show_models(serve);
+    pthread_rwlock_wrlock(&serve->holding);
+    serve->model = status ? NULL : serve->resident.models[0].model;
+    serve->opened = time(NULL);
+    pthread_rwlock_unlock(&serve->holding);
     return status;
+}
+
+/** A line for each job: when it came, from whom, what it was, how long it took, how it ended. */
+static void log_job(void *user, const struct serve_job *job)
+{
+    (void)user;
+    char asked[32] = "", ran[64] = "not begun";
+    struct tm utc;
+    bool failed = job->state != SERVE_JOB_DONE;
+    double waited = job->began > 0 ? job->waited : base_clock_seconds() - job->waits_since;
+    if (gmtime_r(&job->asked, &utc))
+        strftime(asked, sizeof asked, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    if (job->began > 0)
+        snprintf(ran, sizeof ran, "ran %.2f s, %zu token%s", job->seconds, job->at.n_tokens_done,
+                 status_plural(job->at.n_tokens_done));
+    cli_say("assay: %s job %llu: %s from %s, waited %.2f s, %s: %s%s%s\n", asked,
+            (unsigned long long)job->id, job->kind->name, job->client, waited, ran,
+            serve_job_state_name(job->state), failed ? ": " : "", failed ? job->why.text : "");
 }
 
 static void close_all(void *user)
 {
     struct serve *serve = user;
+    pthread_rwlock_wrlock(&serve->holding); /* until nobody holds it */
+    serve->model = NULL;
+    pthread_rwlock_unlock(&serve->holding);
     cli_swaps_close(&serve->swaps);
     for (size_t i = 0; i < serve->resident.n_models; i++)
         cli_model_close(&serve->resident.models[i]);
@@ -158,7 +185,8 @@ static enum status serve(struct serve *serve, struct status_why *why)
                                             .seconds = (double)s->job_seconds,
                                             .server = serve,
                                             .open = open_all,
-                                            .close = close_all};
+                                            .close = close_all,
+                                            .ended = log_job};
     const struct serve_http_options http = {
         .host = s->host,
         .port = (unsigned)s->port,
@@ -198,6 +226,7 @@ static enum status run_serve(const void *settings, const struct cli_args *args,
     s->settings = settings;
     s->hot = s->settings->hot_swap || getenv("LLAMA_HOTSWAP_ENABLED");
     pthread_mutex_init(&s->lock, NULL);
+    pthread_rwlock_init(&s->holding, NULL);
     enum status status = check_settings(s->settings, why);
     if (!status)
         status = read_key(s, why);
@@ -207,6 +236,8 @@ static enum status run_serve(const void *settings, const struct cli_args *args,
         status = serve(s, why);
     cli_list_clear(&s->folders);
     cJSON_free(s->model_text);
+    cJSON_free(s->base_text);
+    pthread_rwlock_destroy(&s->holding);
     pthread_mutex_destroy(&s->lock);
     free(s);
     return status;
@@ -281,7 +312,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command serve_command = {
     .name = "serve",
-    .usage = "-m MODEL [--base MODEL|FILE] [-f TEXT] [options]",
+    .usage = "[-m] MODEL [--base MODEL|FILE] [-f TEXT] [options]",
     .summary = "Keep a model open, and evaluate on request over HTTP.",
     .description =
         "GET /health, /metrics, /v1/jobs, /perplexity/state; POST /v1/evaluate (perplexity, kld,\n"

@@ -3,6 +3,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -18,6 +19,7 @@ struct cli_jobs {
     pthread_cond_t changed;
     struct serve_job *first; /* oldest first: listed ones that have ended, the one that runs, ... */
     struct serve_job *running;
+    struct serve_job *interrupted; /* what runs is served between its batches; NULL: is not */
     uint64_t last_id;
     struct serve_jobs_count count;
     enum status status;
@@ -29,6 +31,11 @@ const char *serve_job_state_name(enum serve_job_state state)
 {
     static const char *const names[] = {"waiting", "running", "done", "failed", "cancelled"};
     return names[state];
+}
+
+static bool busy(const struct cli_jobs *jobs)
+{
+    return jobs->running || jobs->interrupted;
 }
 
 static bool ended(const struct serve_job *job)
@@ -88,6 +95,8 @@ static void end(struct cli_jobs *jobs, struct serve_job *job, enum status status
                  : status == STATUS_CANCELLED ? SERVE_JOB_CANCELLED
                                               : SERVE_JOB_FAILED;
     job->version++;
+    if (jobs->options.ended)
+        jobs->options.ended(jobs->options.server, job);
     jobs->count.ended[job->state]++;
     pthread_cond_broadcast(&jobs->changed);
     tidy(jobs);
@@ -113,6 +122,7 @@ static void run(struct cli_jobs *jobs, struct serve_job *job)
     jobs->count.n_waiting--;
     job->state = SERVE_JOB_RUNNING;
     job->began = base_clock_seconds();
+    job->waited = job->began - job->waits_since;
     job->at.seconds_left = (double)NAN;
     job->version++;
     pthread_cond_broadcast(&jobs->changed);
@@ -121,13 +131,50 @@ static void run(struct cli_jobs *jobs, struct serve_job *job)
     if (job->result)
         cJSON_Minify(job->result);
     lock(jobs);
-    jobs->count.seconds += base_clock_seconds() - job->began;
+    job->seconds = base_clock_seconds() - job->began;
+    jobs->count.seconds += job->seconds;
+    if (jobs->interrupted)
+        jobs->interrupted->began += job->seconds;
     if (status == STATUS_CANCELLED && job->overdue)
         status_fail(&job->why, status, "cancelled: it ran longer than --job-timeout, %g seconds",
                     jobs->options.seconds);
     jobs->count.n_tokens += job->at.n_tokens_done;
     jobs->running = NULL;
     end(jobs, job, status);
+}
+
+static bool is_short(const struct serve_job *job)
+{
+    return job->kind->n_tokens && job->kind->n_tokens(job->input) <= SERVE_SHORT_TOKENS;
+}
+
+/** The first that may be served between the batches of another; none after one that changes. */
+static struct serve_job *next_short(const struct cli_jobs *jobs, uint64_t last_id)
+{
+    for (struct serve_job *job = jobs->first; job && job->id <= last_id; job = job->next) {
+        if (job->state != SERVE_JOB_WAITING)
+            continue;
+        if (job->kind->changes)
+            return NULL;
+        if (is_short(job))
+            return job;
+    }
+    return NULL;
+}
+
+void serve_jobs_between(struct cli_jobs *jobs)
+{
+    struct serve_job *job;
+    lock(jobs);
+    uint64_t last_id = jobs->last_id; /* those that come meanwhile wait: the long one goes on */
+    jobs->interrupted = jobs->running;
+    while ((job = next_short(jobs, last_id))) {
+        job->between = true;
+        run(jobs, job);
+    }
+    jobs->running = jobs->interrupted;
+    jobs->interrupted = NULL;
+    unlock(jobs);
 }
 
 static void *serve(void *user)
@@ -179,8 +226,9 @@ struct serve_jobs_count serve_jobs_count(struct cli_jobs *jobs)
 {
     lock(jobs);
     struct serve_jobs_count count = jobs->count;
-    count.running = jobs->running;
-    count.seconds_left = jobs->running ? jobs->running->at.seconds_left : (double)NAN;
+    const struct serve_job *job = jobs->interrupted ? jobs->interrupted : jobs->running;
+    count.running = job;
+    count.seconds_left = job ? job->at.seconds_left : (double)NAN;
     unlock(jobs);
     return count;
 }
@@ -195,17 +243,19 @@ enum status serve_jobs_why(struct cli_jobs *jobs, struct status_why *why)
 }
 
 struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_kind *kind,
-                                 void *input, bool listed)
+                                 void *input, bool listed, const char *client)
 {
     struct serve_job *job = calloc(1, sizeof *job);
     lock(jobs);
     bool taken = job && jobs->count.state == SERVE_JOBS_READY &&
-                 jobs->count.n_waiting < jobs->options.n_waiting + !jobs->running;
+                 jobs->count.n_waiting < jobs->options.n_waiting + !busy(jobs);
     if (taken) {
         job->kind = kind;
         job->input = input;
         job->id = ++jobs->last_id;
         job->asked = time(NULL);
+        job->waits_since = base_clock_seconds();
+        snprintf(job->client, sizeof job->client, "%s", client);
         job->listed = listed;
         job->n_holders = 1;
         struct serve_job **at = &jobs->first;
@@ -316,6 +366,8 @@ bool serve_jobs_end(struct cli_jobs *jobs, double grace, double patience)
         ;
     if (jobs->running)
         atomic_store(&jobs->running->cancel, true);
+    if (jobs->interrupted)
+        atomic_store(&jobs->interrupted->cancel, true);
     until = base_clock_seconds() + patience;
     while (!jobs->over && wait_until(jobs, until))
         ;

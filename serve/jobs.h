@@ -1,6 +1,8 @@
 /**
  * Jobs: what the server does with its models, one after the other on one thread, in the order in
- * which it was asked for. Functions may be called from any thread unless they say otherwise.
+ * which it was asked for. Only short jobs that change nothing do not wait for long ones: they are
+ * served between a long one's batches. Functions may be called from any thread unless they say
+ * otherwise.
  */
 #ifndef SERVE_JOBS_H
 #define SERVE_JOBS_H
@@ -10,6 +12,9 @@
 #include <time.h>
 
 #include "eval/run.h"
+
+/** Tokens of a job that is short, at most. */
+enum { SERVE_SHORT_TOKENS = 8192 };
 
 enum serve_job_state {
     SERVE_JOB_WAITING,
@@ -33,6 +38,9 @@ struct serve_job_kind {
      */
     enum status (*run)(void *server, struct serve_job *job, struct status_why *why);
     void (*free_input)(void *input);
+    /** Tokens that it evaluates, at most; SIZE_MAX: that is not known. NULL: it is never short. */
+    size_t (*n_tokens)(const void *input);
+    bool changes; /* the models: what was asked for later comes after it */
 };
 
 struct serve_job {
@@ -40,7 +48,9 @@ struct serve_job {
     void *input; /* the kind's */
     uint64_t id;
     time_t asked;
+    char client[64]; /* who asked: an address */
     atomic_bool cancel;
+    bool between; /* it runs between the batches of another */
 
     /* Under the lock; what is not, the thread of the jobs alone writes before the job ends. */
 
@@ -49,7 +59,10 @@ struct serve_job {
     struct status_why why;   /* the same */
     char *result;            /* the same; JSON text, cJSON_free; NULL: there is none */
     struct eval_progress at; /* while it is running */
-    double began;            /* when it began to run */
+    double waits_since;      /* when it was asked for */
+    double waited;           /* seconds, until it began */
+    double began;            /* when it began to run; 0: not yet */
+    double seconds;          /* that it ran, without what was served between; once it has ended */
     bool overdue;            /* it was cancelled because it ran too long */
     unsigned version;        /* counts what a watcher would like to see */
     double shown;            /* when it was raised last */
@@ -68,6 +81,8 @@ struct serve_jobs_options {
     enum status (*open)(void *server, struct status_why *why);
     /** The same after the last one. */
     void (*close)(void *server);
+    /** A job has ended: the next thing that is done. Under the lock; any thread. NULL: nothing. */
+    void (*ended)(void *server, const struct serve_job *job);
 };
 
 /** Start the thread. Fails: STATUS_MEMORY, STATUS_DEVICE (the system refuses a thread). */
@@ -95,12 +110,19 @@ struct serve_jobs_count serve_jobs_count(struct cli_jobs *jobs);
 enum status serve_jobs_why(struct cli_jobs *jobs, struct status_why *why);
 
 /**
- * Add a job, and hold it. input: the kind's, given away whatever happens.
+ * Add a job, and hold it. input: the kind's, given away whatever happens. client: copied.
  * listed: it can be found by its id, also for a while after its end.
  * Returns NULL where the queue is full, is not ready, or there is no memory.
  */
 struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_kind *kind,
-                                 void *input, bool listed);
+                                 void *input, bool listed, const char *client);
+
+/**
+ * The job that runs is between two batches: run those that wait since before this call, are short,
+ * and were asked for before any that changes the models. On the thread of the jobs; not by a job
+ * that runs between.
+ */
+void serve_jobs_between(struct cli_jobs *jobs);
 /** Hold a listed job; NULL: no job has that id. */
 struct serve_job *serve_jobs_find(struct cli_jobs *jobs, uint64_t id);
 void serve_job_release(struct cli_jobs *jobs, struct serve_job *job);
@@ -123,7 +145,8 @@ struct serve_job_view serve_job_watch(struct cli_jobs *jobs, struct serve_job *j
 void serve_jobs_walk(struct cli_jobs *jobs, void (*visit)(void *user, const struct serve_job *job),
                      void *user);
 
-/** Cancel the job that runs if it runs too long; call it now and then. */
+/** Cancel the job that runs if it runs too long (what was served between does not count); call it
+ * now and then. */
 void serve_jobs_limit(struct cli_jobs *jobs);
 
 /** The job that runs has come so far. On the thread of the jobs. */

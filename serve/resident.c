@@ -24,7 +24,7 @@ enum status serve_resident_check(const struct serve_resident *resident, struct s
 
 static const struct cli_model *find_model(const struct cli_host *host, const char *path)
 {
-    const struct serve_resident *resident = (const struct serve_resident *)host;
+    const struct serve_resident *resident = ((const struct serve_resident_host *)host)->resident;
     const struct cli_model *found = NULL;
     for (size_t i = 0; i < resident->n_models; i++)
         if (path == resident->models[i].path ||
@@ -35,21 +35,28 @@ static const struct cli_model *find_model(const struct cli_host *host, const cha
 
 static const atomic_bool *cancel(struct cli_host *host)
 {
-    return ((const struct serve_resident *)host)->cancel;
+    return ((const struct serve_resident_host *)host)->cancel;
+}
+
+static enum status ready(struct cli_host *host, struct cli_evaluation *e, struct status_why *why)
+{
+    (void)why;
+    e->models.crew = ((const struct serve_resident_host *)host)->crew;
+    return STATUS_OK;
 }
 
 static void progress(struct cli_host *host, struct cli_evaluation *e,
                      const struct eval_progress *now)
 {
-    const struct serve_resident *resident = (const struct serve_resident *)host;
+    const struct serve_resident_host *own = (const struct serve_resident_host *)host;
     (void)e;
-    resident->progress(resident->user, now);
+    own->progress(own->user, now);
 }
 
 static enum status deliver(struct cli_host *host, const struct base_json *document,
                            struct status_why *why)
 {
-    return base_json_text_of(document, &((struct serve_resident *)host)->document, why);
+    return base_json_text_of(document, &((struct serve_resident_host *)host)->document, why);
 }
 
 /** A server is alone. */
@@ -63,9 +70,9 @@ static void describe(const struct cli_host *host, const struct cli_evaluation *e
 
 static enum status evaluate(struct cli_host *host, struct cli_evaluation *e, struct status_why *why)
 {
-    const struct serve_resident *resident = (const struct serve_resident *)host;
-    e->backends = resident->backends;
-    enum status status = serve_resident_check(resident, why);
+    const struct serve_resident_host *own = (const struct serve_resident_host *)host;
+    e->backends = own->backends;
+    enum status status = serve_resident_check(own->resident, why);
     if (!status)
         status = cli_evaluation_begin(e, host, why);
     if (!status)
@@ -78,12 +85,13 @@ static enum status evaluate(struct cli_host *host, struct cli_evaluation *e, str
     return status;
 }
 
-void serve_resident_make(struct serve_resident *resident)
+void serve_resident_host_make(struct serve_resident_host *host)
 {
-    resident->host = (struct cli_host){.evaluate = evaluate,
-                                       .find_model = find_model,
-                                       .cancel = cancel,
-                                       .progress = progress,
-                                       .deliver = deliver,
-                                       .describe = describe};
+    host->host = (struct cli_host){.evaluate = evaluate,
+                                   .find_model = find_model,
+                                   .cancel = cancel,
+                                   .ready = ready,
+                                   .progress = progress,
+                                   .deliver = deliver,
+                                   .describe = describe};
 }

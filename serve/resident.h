@@ -1,4 +1,4 @@
-/** The host of evaluations in a program that stays: what they borrow, and where documents go. */
+/** What stays open in a program that stays, and the host of evaluations that borrow it. */
 #ifndef SERVE_RESIDENT_H
 #define SERVE_RESIDENT_H
 
@@ -8,19 +8,23 @@
 
 enum { SERVE_MAX_RESIDENT_MODELS = 2 };
 
-/**
- * An evaluation opens no device and none of these models again, prints no lines, catches no
- * signals, and leaves its document here. Zero-initialise, then serve_resident_make.
- */
+/** Zero-initialise. */
 struct serve_resident {
-    struct cli_host host;
     struct cli_backends backends;
     /* Found by their paths: of one that is open twice the first, or that whose `path` it is. */
     struct cli_model models[SERVE_MAX_RESIDENT_MODELS];
     size_t n_models;
+};
 
-    /* These belong to the evaluation that runs. */
-
+/**
+ * One evaluation, which opens no device and none of these models again, prints no lines, catches
+ * no signals, and leaves its document here.
+ */
+struct serve_resident_host {
+    struct cli_host host; /* by serve_resident_host_make; the rest is the caller's */
+    const struct serve_resident *resident;
+    struct cli_backends backends; /* of the resident ones */
+    const struct eval_crew *crew; /* NULL: there is none */
     const atomic_bool *cancel;
     void (*progress)(void *user, const struct eval_progress *now);
     void *user;
@@ -28,7 +32,7 @@ struct serve_resident {
 };
 
 /** Set the functions of the host. */
-void serve_resident_make(struct serve_resident *resident);
+void serve_resident_host_make(struct serve_resident_host *host);
 
 /**
  * Before an evaluation: that no tensor in use has lost pages (cli_mapping_lost), which are zeros

@@ -11,7 +11,7 @@
 #include "eval/units.h"
 #include "serve/http/http.h"
 #include "serve/jobs.h"
-#include "serve/resident.h"
+#include "serve/turn.h"
 
 struct serve_settings {
     const char *model, *base, *text_file; /* base, text_file NULL: none */
@@ -42,7 +42,6 @@ struct serve {
 
     /* Only the thread of the jobs uses these. */
 
-    struct serve_job *running;      /* the one that evaluates */
     struct serve_resident resident; /* the model, then the base if it is one */
     struct cli_swaps swaps;         /* in the model */
     struct serve_perplexity_state state;
@@ -50,8 +49,15 @@ struct serve {
     /* Under the lock: copies for other threads. */
 
     pthread_mutex_t lock;
-    char *model_text;                 /* JSON: the object `model` of documents; NULL: not open */
+    char *model_text; /* JSON: the object `model` of documents; NULL: not open */
+    char *base_text;  /* the same of the base; NULL: there is none, or it is not open */
     struct serve_perplexity_state at; /* without its settings */
+
+    /* For requests that are answered beside the jobs; what never changes of the model. */
+
+    pthread_rwlock_t holding;
+    const struct model *model; /* NULL: not open, or closed */
+    time_t opened;
 
     atomic_ullong n_replies[SERVE_CODES]; /* by code */
     atomic_ullong n_swaps;
@@ -96,6 +102,9 @@ enum status serve_body_word(int *out, const cJSON *object, const char *member, c
 /** The same of a whole number in [0, most]. */
 enum status serve_body_count(int64_t *out, const cJSON *object, const char *member, int64_t most,
                              struct status_why *why);
+/** Append the token ids of a list. Fails: STATUS_USAGE (something else in it), STATUS_MEMORY. */
+enum status serve_body_ids(struct model_tokens *out, const cJSON *list, const char *member,
+                           struct status_why *why);
 
 /* reply.c: replies. A text that is given is JSON, and is copied. */
 
@@ -146,8 +155,6 @@ enum status serve_post_parse(void **out, const struct serve_post *post, const st
  */
 void serve_post(struct serve *serve, const struct serve_http_request *request,
                 struct serve_http_reply *reply, const struct serve_post *post);
-/** The job runs: resident evaluations report to it, and it cancels them. */
-void serve_run(struct serve *serve, struct serve_job *job);
 
 /* evaluate.c */
 
@@ -159,26 +166,41 @@ enum status serve_request_run(struct serve *serve, const struct cli_request *req
 enum status serve_perplexity_add(void *serve, struct serve_job *job, struct status_why *why);
 
 /** Evaluate what is laid out, with the resident model, on the thread of the jobs. completions.c */
-enum status serve_score(struct serve *serve, struct eval_request_scores *scores,
-                        struct status_why *why);
+enum status serve_score(struct serve *serve, struct serve_job *job,
+                        struct eval_request_scores *scores, struct status_why *why);
 
 /* reload.c */
 
 /** Take what changed on the disk; job->result: what that is. */
 extern const struct serve_job_kind serve_reloading;
 
+/* about.c */
+
+/**
+ * The model, whose tokenizer and hyper-parameters may be read until it is let go of. NULL: it is
+ * not open any more, and the reply says so.
+ */
+const struct model *serve_hold_model(struct serve *serve, struct serve_http_reply *reply);
+void serve_let_go_of_model(struct serve *serve);
+
 /* health.c */
 
-/** The model is another one: tell the other threads. On the thread of the jobs. */
-void serve_show_model(struct serve *serve);
+/* What the other threads see of model and base. On the thread of the jobs. */
+
+/** A model is another one now. */
+void serve_show_models(struct serve *serve);
+struct cli_base;
+/** The base is this one. */
+void serve_show_base(struct serve *serve, const struct cli_base *base);
 
 /* The requests, each in a file named for it. */
 
 typedef void serve_handler(struct serve *serve, const struct serve_http_request *request,
                            struct serve_http_reply *reply);
 serve_handler serve_get_health, serve_get_metrics, serve_get_jobs, serve_get_job, serve_get_events,
-    serve_delete_job, serve_get_state;
+    serve_delete_job, serve_get_state, serve_get_models, serve_get_tokenizer_info,
+    serve_post_tokenize, serve_post_detokenize;
 extern const struct serve_post serve_swapping, serve_evaluating, serve_completing, serve_scoring,
-    serve_adding, serve_saving, serve_loading, serve_resetting;
+    serve_templating, serve_adding, serve_saving, serve_loading, serve_resetting;
 
 #endif

@@ -21,21 +21,6 @@ enum status serve_waiting_read(enum serve_waiting *out, const cJSON *body, struc
     return status;
 }
 
-/** What reports progress knows both. One job runs at a time. */
-static void on_progress(void *user, const struct eval_progress *now)
-{
-    struct serve *serve = user;
-    serve_job_progress(serve->jobs, serve->running, now);
-}
-
-void serve_run(struct serve *serve, struct serve_job *job)
-{
-    serve->running = job;
-    serve->resident.cancel = &job->cancel;
-    serve->resident.progress = on_progress;
-    serve->resident.user = serve;
-}
-
 static void add_progress(struct base_json *json, cJSON *parent, const char *key,
                          const struct eval_progress *at)
 {
@@ -167,7 +152,9 @@ static void queue(struct serve *serve, const struct serve_http_request *request,
                   struct serve_http_reply *reply, const struct serve_job_kind *kind, void *input,
                   enum serve_waiting waiting)
 {
-    struct serve_job *job = serve_jobs_add(serve->jobs, kind, input, waiting != SERVE_WAIT);
+    char client[SERVE_CLIENT_BYTES];
+    serve_http_client(request, client);
+    struct serve_job *job = serve_jobs_add(serve->jobs, kind, input, waiting != SERVE_WAIT, client);
     if (!job) {
         serve_reply_busy(serve, reply);
         return;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "base/text/quote.h"
 #include "gguf/gguf.h"
 #include "trace/file.h"
@@ -124,9 +125,29 @@ static struct base_string split_op(struct base_string *name)
     return op;
 }
 
+/** The array that was read last has the ids of the window's tokens: it is no tensor. */
+static enum status take_tokens(struct trace_file *file, struct status_why *why)
+{
+    const struct trace_record *record = &file->records[--file->n];
+    if (file->tokens)
+        return status_fail(why, STATUS_FORMAT, "it is there twice");
+    if (record->type != TRACE_NUMBER_I32 && record->type != TRACE_NUMBER_I64)
+        return status_fail(why, STATUS_FORMAT, "the ids of tokens have fractions; expected '<i4'");
+    if (base_array_reserve(file->tokens, file->tokens_capacity, record->n_values, "tokens", why))
+        return STATUS_MEMORY;
+    for (file->n_tokens = 0; file->n_tokens < record->n_values; file->n_tokens++) {
+        double id = trace_record_value(file, record, file->n_tokens);
+        if (!(id >= 0 && id <= INT32_MAX))
+            return status_fail(why, STATUS_FORMAT, "%.0f is not the id of a token", id);
+        file->tokens[file->n_tokens] = (int32_t)id;
+    }
+    return STATUS_OK;
+}
+
 static enum status add(struct trace_file *file, struct base_string name, size_t at, size_t n_bytes,
                        struct status_why *why)
 {
+    static const char tokens[] = "tokens";
     struct base_quoted quoted;
     struct trace_record *record;
     struct base_string whole = name;
@@ -136,6 +157,8 @@ static enum status add(struct trace_file *file, struct base_string name, size_t 
     enum status status = trace_file_add(file, name, op, &record, why);
     if (!status)
         status = read_npy(file, record, at, n_bytes, why);
+    if (!status && strcmp(record->name, tokens) == 0 && record->layer < 0)
+        status = take_tokens(file, why);
     if (status && whole.n_bytes)
         status_context(why, "array %s", base_quote(&quoted, whole));
     return status;
@@ -264,6 +287,7 @@ enum status trace_file_arrays(struct trace_file *file, struct base_string name,
             status = add_entry(file, &e, why);
     }
     if (!status && file->n == 0)
-        status = status_fail(why, STATUS_FORMAT, "the .npz holds no array");
+        status = status_fail(why, STATUS_FORMAT, "the .npz holds no array%s",
+                             file->n_tokens ? " but the tokens" : "");
     return status;
 }

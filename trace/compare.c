@@ -28,11 +28,13 @@ bool trace_file_has(const struct trace_file *file, const char *arch, enum model_
     return false;
 }
 
-/** Whether a record can be the last rows of the tensor. */
+/** Whether a record can be the last rows of the tensor: its first axes are a row. */
 static bool fits(const struct trace_tensor *t, const struct trace_record *r)
 {
-    uint64_t width = t->n_heads * t->size, n = trace_record_elements(r);
-    return n > 0 && n % width == 0 && n / width <= t->n_rows;
+    uint64_t width = t->n_heads * t->size, n = trace_record_elements(r), row = 1;
+    for (int axis = 0; axis < 4 && row < width; axis++)
+        row *= r->ne[axis];
+    return n > 0 && row == width && n / width <= t->n_rows;
 }
 
 /** The last record that fits; none with one that does not fit: *misfit is it. */

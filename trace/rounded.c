@@ -55,10 +55,15 @@ static void add_brain_errors(struct trace_rounded *r, float *x, size_t n)
     add_float_errors(r, x, n, 7, 0);
 }
 
+static bool keeps_bfloat16(const struct trace_rounded *r)
+{
+    return r->arithmetic == TRACE_BFLOAT16 || r->arithmetic == TRACE_COARSE;
+}
+
 /** What a program that keeps results in bfloat16 makes of them. */
 static void add_result_errors(struct trace_rounded *r, float *x, size_t n)
 {
-    if (r->arithmetic != TRACE_AS_LLAMA)
+    if (keeps_bfloat16(r))
         add_brain_errors(r, x, n);
 }
 
@@ -84,17 +89,18 @@ static void add_block_errors(struct trace_rounded *r, float *x, size_t width, si
         }
 }
 
-/** What llama.cpp rounds the input of a product with such a weight to. */
 void trace_rounded_input(struct trace_rounded *r, const struct kern_weight *w, float *x,
                          size_t n_rows)
 {
     size_t n = n_rows * w->n_cols;
-    unsigned block = gguf_type_info(w->type)->block_elems;
+    unsigned block = r->arithmetic == TRACE_FLOAT32 ? 1 : gguf_type_info(w->type)->block_elems;
+    bool half = r->arithmetic == TRACE_AS_LLAMA && w->type == GGUF_TYPE_F16;
+    bool brain = r->arithmetic == TRACE_AS_LLAMA && w->type == GGUF_TYPE_BF16;
     if (r->arithmetic == TRACE_COARSE)
         add_block_errors(r, x, w->n_cols, n_rows, BLOCK);
-    if (r->arithmetic != TRACE_AS_LLAMA || w->type == GGUF_TYPE_BF16)
+    if (keeps_bfloat16(r) || brain)
         add_brain_errors(r, x, n);
-    else if (w->type == GGUF_TYPE_F16)
+    else if (half)
         add_half_errors(r, x, n);
     else if (block > 1)
         add_block_errors(r, x, w->n_cols, n_rows, block < SUPERBLOCK ? BLOCK : SUPERBLOCK);
@@ -213,7 +219,9 @@ static enum status attention(struct kern_backend *b, const struct kern_attention
     memcpy(copy, op->q, q * sizeof *copy);
     memcpy(copy + q, op->k, k * sizeof *copy);
     memcpy(copy + q + k, op->v, v * sizeof *copy);
-    add_half_errors(r, copy, q + k + v);
+    bool fine = r->arithmetic == TRACE_FLOAT32;
+    if (!fine)
+        add_half_errors(r, copy, q + k + v);
     add_result_errors(r, copy, q + k + v);
     changed.q = copy;
     changed.k = copy + q;
@@ -224,7 +232,8 @@ static enum status attention(struct kern_backend *b, const struct kern_attention
             for (size_t h = 0; h < op->n_heads; h++)
                 add_head_errors(
                     r, op->out + ((op->ranges[i].q_row + j) * op->n_heads + h) * op->value_size,
-                    op->value_size, 0x1p-12F * sqrtf((float)(op->ranges[i].q_offset + j + 1)));
+                    op->value_size,
+                    (fine ? 0x1p-24F : 0x1p-12F) * sqrtf((float)(op->ranges[i].q_offset + j + 1)));
     return status;
 }
 
@@ -232,7 +241,7 @@ static enum status activate(struct kern_backend *b, const struct kern_activate *
                             struct status_why *why)
 {
     struct trace_rounded *r = rounded(b);
-    bool table = op->kind == KERN_GELU;
+    bool table = op->kind == KERN_GELU && r->arithmetic != TRACE_FLOAT32;
     if (table)
         add_half_errors(r, op->gate, op->n);
     enum status status = r->exact->activate(b, op, why);

@@ -17,19 +17,16 @@
  * | softplus of a recurrence | ln(1 + exp x) in float32 | 2^-24 |
  * | recurrence | float32, in chunks | 2^-19 of the head's RMS |
  *
- * Two more kinds of programs: one that keeps everything in bfloat16, and the coarsest of those that
- * are still right, with inputs of every product in 8 bits beside that.
+ * Three more kinds of programs: one that keeps everything in float32, whose inputs of products,
+ * queries, keys, values and GELU are not rounded, and attention by 2^-23 sqrt(n) / 2 of the head's
+ * RMS; one that keeps everything in bfloat16; and the coarsest of those that are still right, with
+ * inputs of every product in 8 bits beside that.
  */
 #ifndef TRACE_ROUNDED_H
 #define TRACE_ROUNDED_H
 
 #include "kernels/implementation.h"
-
-enum trace_arithmetic {
-    TRACE_AS_LLAMA, /* the table */
-    TRACE_BFLOAT16, /* inputs and results of products, norms and attention */
-    TRACE_COARSE    /* the same, and inputs of products in 8 bits in blocks of 32 */
-};
+#include "trace/arithmetic.h"
 
 /** Zero-initialise, but for the arithmetic. */
 struct trace_rounded {

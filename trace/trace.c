@@ -226,7 +226,7 @@ static enum status run_passes(const struct trace_task *task, struct collector *c
     enum status status = run_pass(task, c, session, rows, why);
     c->collects = false;
     for (size_t i = 0; !status && i < task->n_passes; i++) {
-        struct trace_rounded rounded = {.state = 0};
+        struct trace_rounded rounded = {.arithmetic = task->arithmetic};
         trace_rounded_begin(&rounded, task->backend, i + 1);
         status = run_pass(task, c, session, rows, why);
         trace_rounded_end(&rounded);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "model/forward/forward.h"
+#include "trace/arithmetic.h"
 #include "trace/names.h"
 
 /** Rows of [n_heads, size], one for each token of the window, or for the last n_rows of them. */
@@ -38,9 +39,10 @@ struct trace_task {
     struct kern_backend *backend; /* of host memory, precision exact */
     const int32_t *tokens;
     size_t n_tokens;
-    size_t n_logits;     /* rows of logits: the last so many */
-    size_t n_passes;     /* that round; 0: no errors to expect are wanted */
-    trace_want_fn *want; /* NULL: all */
+    size_t n_logits;                  /* rows of logits: the last so many */
+    size_t n_passes;                  /* that round; 0: no errors to expect are wanted */
+    enum trace_arithmetic arithmetic; /* of these */
+    trace_want_fn *want;              /* NULL: all */
     void *want_user;
 };
 

@@ -63,6 +63,8 @@ static bool is_pickle(struct base_string s)
 static bool is_page(struct base_string s)
 {
     static const char bom[] = "\xef\xbb\xbf", type[] = "<!doctype html", tag[] = "<html";
+    if (s.n_bytes == 0)
+        return false;
     const char *at = s.data, *end = s.data + s.n_bytes;
     if (s.n_bytes >= sizeof bom - 1 && memcmp(at, bom, sizeof bom - 1) == 0)
         at += sizeof bom - 1;

@@ -319,7 +319,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_check = {
     .name = "check",
-    .usage = "-m MODEL (--kl-divergence-base FILE | --url URL | --logprobs FILE) [options]",
+    .usage = "[-m] MODEL (--kl-divergence-base FILE | --url URL | --logprobs FILE) [options]",
     .summary = "Validate another program: its recorded predictions against the exact ones.",
     .description =
         "FILE is what llama-perplexity (or any other program) recorded of this very model.\n"

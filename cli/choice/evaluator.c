@@ -9,6 +9,7 @@ static const char *const kind_names[] = {
     [EVAL_HELLASWAG] = "hellaswag",
     [EVAL_WINOGRANDE] = "winogrande",
     [EVAL_MULTIPLE_CHOICE] = "multiple-choice",
+    [EVAL_MC2] = "mc2",
 };
 
 const char *cli_choice_name(enum eval_choice_kind kind)
@@ -18,7 +19,7 @@ const char *cli_choice_name(enum eval_choice_kind kind)
 
 bool cli_choice_wanted(const struct cli_perplexity_settings *s)
 {
-    return s->hellaswag || s->winogrande || s->multiple_choice;
+    return s->hellaswag || s->winogrande || s->multiple_choice || s->mc2;
 }
 
 bool cli_choice_last_wins(const struct cli_choice *t)
@@ -28,7 +29,10 @@ bool cli_choice_last_wins(const struct cli_choice *t)
 
 static enum eval_choice_kind kind_of(const struct cli_perplexity_settings *s)
 {
-    return s->hellaswag ? EVAL_HELLASWAG : s->winogrande ? EVAL_WINOGRANDE : EVAL_MULTIPLE_CHOICE;
+    return s->hellaswag    ? EVAL_HELLASWAG
+           : s->winogrande ? EVAL_WINOGRANDE
+           : s->mc2        ? EVAL_MC2
+                           : EVAL_MULTIPLE_CHOICE;
 }
 
 enum status cli_choice_check(const struct cli_perplexity_settings *s, struct status_why *why)
@@ -39,20 +43,22 @@ enum status cli_choice_check(const struct cli_perplexity_settings *s, struct sta
     } counts[] = {
         {"hellaswag", s->hellaswag_tasks >= 0, s->hellaswag},
         {"winogrande", s->winogrande_tasks >= 0, s->winogrande},
-        {"multiple-choice", s->multiple_choice_tasks >= 0, s->multiple_choice},
+        {"multiple-choice", s->multiple_choice_tasks >= 0, s->multiple_choice || s->mc2},
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (counts[i].given && !counts[i].wanted)
             cli_say("assay: note: --%s-tasks is not used without --%s\n", counts[i].name,
                     counts[i].name);
     if (!cli_choice_wanted(s))
-        return s->per_task_file ? status_fail(why, STATUS_USAGE,
-                                              "--per-task goes with --hellaswag, --winogrande and "
-                                              "--multiple-choice only")
-                                : STATUS_OK;
-    if (s->hellaswag + s->winogrande + s->multiple_choice > 1)
+        return s->per_task_file || s->task_labels
+                   ? status_fail(why, STATUS_USAGE,
+                                 "%s goes with --hellaswag, --winogrande, --multiple-choice and "
+                                 "--mc2 only",
+                                 s->per_task_file ? "--per-task" : "--task-labels")
+                   : STATUS_OK;
+    if (s->hellaswag + s->winogrande + s->multiple_choice + s->mc2 > 1)
         return status_fail(why, STATUS_USAGE,
-                           "give one of --hellaswag, --winogrande and --multiple-choice");
+                           "give one of --hellaswag, --winogrande, --multiple-choice and --mc2");
     const struct {
         const char *name;
         bool given;
@@ -101,13 +107,10 @@ static enum status parse(struct cli_choice *t, struct status_why *why)
     size_t n_mark = base_text_has_mark(&t->text) ? 3 : 0; /* no task begins with it */
     char *bytes = t->text.data + n_mark;
     size_t n_bytes = t->text.n_bytes - n_mark;
-    if (eval_dataset_is_jsonl(bytes, n_bytes))
-        return eval_dataset_jsonl(&t->dataset, t->kind, bytes, n_bytes, why);
-    if (t->kind == EVAL_HELLASWAG)
-        return eval_dataset_hellaswag(&t->dataset, bytes, n_bytes, why);
-    if (t->kind == EVAL_WINOGRANDE)
-        return eval_dataset_winogrande(&t->dataset, bytes, n_bytes, t->settings->llama_compat, why);
-    return eval_dataset_multiple_choice(&t->dataset, bytes, n_bytes, why);
+    struct eval_dataset_options options = {.kind = t->kind,
+                                           .llama_compat = t->settings->llama_compat,
+                                           .labels = {t->labels.data, t->labels.n_bytes}};
+    return eval_dataset_read(&t->dataset, &options, bytes, n_bytes, why);
 }
 
 static enum status make_choices(struct cli_choice *t, struct status_why *why)
@@ -125,7 +128,10 @@ static enum status make_choices(struct cli_choice *t, struct status_why *why)
 static enum status load(struct cli_choice *t, struct status_why *why)
 {
     const struct cli_text_settings *from = &t->settings->text;
+    const char *labels = t->settings->task_labels;
     enum status status = read_text(t, why);
+    if (!status && labels)
+        status = base_text_read(&t->labels, labels, BASE_TEXT_MAX_BYTES, why);
     if (status)
         return status;
     status = parse(t, why);
@@ -147,6 +153,8 @@ static enum status open(void *self, struct status_why *why)
     struct cli_choice *t = self;
     const struct cli_perplexity_settings *s = t->settings;
     enum status status = cli_model_open(&t->model, s->model, &s->evaluate, s->llama_compat, why);
+    if (s->labels.n)
+        t->model.label = s->labels.items[0];
     if (!status)
         status = load(t, why);
     t->e.models.model = t->model.model;
@@ -174,6 +182,7 @@ static void close(void *self)
     eval_choices_free(&t->choices);
     eval_dataset_free(&t->dataset);
     base_text_free(&t->text);
+    base_text_free(&t->labels);
     cli_model_close(&t->model);
 }
 
@@ -216,7 +225,10 @@ enum status cli_choice_run(const struct cli_perplexity_settings *s, struct statu
               .settings = &s->evaluate,
               .name = cli_choice_name(kind_of(s)),
               .model_file = s->model,
-              .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
+              .inputs = {{"-m", s->model},
+                         {"-f", s->text.text_file},
+                         {"-bf", s->text.binary_file},
+                         {"--task-labels", s->task_labels}},
               .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
               .outputs = {{"--per-task", s->per_task_file, .write = cli_choice_write_table}}}};
     return cli_evaluate(&t.e, why);

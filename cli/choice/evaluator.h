@@ -1,4 +1,4 @@
-/** assay perplexity with --hellaswag, --winogrande or --multiple-choice: choice tasks. */
+/** assay perplexity with --hellaswag, --winogrande, --multiple-choice or --mc2: choice tasks. */
 #ifndef CLI_CHOICE_EVALUATOR_H
 #define CLI_CHOICE_EVALUATOR_H
 
@@ -12,7 +12,7 @@ struct cli_choice {
     const struct cli_perplexity_settings *settings;
     enum eval_choice_kind kind;
     struct cli_model model;
-    struct base_text text;
+    struct base_text text, labels; /* labels: empty where the tasks have them */
     struct eval_dataset dataset;
     struct eval_choices choices;
     struct eval_choice_tally tally;    /* of the tasks that were reported */
@@ -29,7 +29,7 @@ enum status cli_choice_check(const struct cli_perplexity_settings *settings,
 /** Load everything, evaluate, print, write. Fails: as cli_evaluate, STATUS_NONFINITE. */
 enum status cli_choice_run(const struct cli_perplexity_settings *settings, struct status_why *why);
 
-/** The name of a kind in results: "hellaswag", "winogrande", "multiple-choice". */
+/** The name of a kind in results: "hellaswag", "winogrande", "multiple-choice", "mc2". */
 const char *cli_choice_name(enum eval_choice_kind kind);
 
 /** Whether the second of two choices wins a tie, as it does in llama-perplexity's Winogrande. */

@@ -56,6 +56,12 @@ static void add_result(const void *self, struct base_json *json)
     base_json_real(json, o, "score_high", high);
     add_share(json, o, "acc", c->n_right_sum, c->n);
     add_share(json, o, "acc_norm", c->n_right_per_char, c->n);
+    if (t->kind == EVAL_MC2) {
+        struct base_estimate mass = base_moments_estimate(&c->mass);
+        cJSON *mc2 = base_json_object(json, o, "mc2");
+        base_json_real(json, mc2, "mean", mass.value);
+        base_json_real(json, mc2, "error", mass.error);
+    }
     base_json_real(json, o, "chance", c->n ? c->chance / (double)c->n : (double)NAN);
     base_json_uint(json, o, "n_nonfinite", c->n_nonfinite);
 }
@@ -77,6 +83,10 @@ static void add_tasks(const void *self, struct base_json *json)
         cJSON *o = base_json_object(json, list, NULL);
         base_json_uint(json, o, "task", task->index);
         base_json_uint(json, o, "answer", task->answer);
+        if (task->n_right) {
+            base_json_uint(json, o, "n_right", task->n_right);
+            base_json_real(json, o, "mc2", eval_choice_mass(task));
+        }
         add_choice(json, o, "choice", w.mean);
         add_choice(json, o, "choice_acc", w.sum);
         add_choice(json, o, "choice_acc_norm", w.per_char);
@@ -104,6 +114,8 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
     cli_json_add_model(json, json->root, "model", &t->model, !for_journal);
     cJSON *text = cli_json_add_input(json, &t->text);
     base_json_uint(json, text, "n_tasks", t->dataset.n_questions);
+    if (*t->labels.sha256)
+        base_json_text(json, text, "labels_sha256", t->labels.sha256);
 }
 
 const struct cli_members cli_choice_members = {"assay-tasks", add_result, describe, add_tasks,

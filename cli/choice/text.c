@@ -11,6 +11,7 @@ static const char *const titles[] = {
     [EVAL_HELLASWAG] = "HellaSwag",
     [EVAL_WINOGRANDE] = "Winogrande",
     [EVAL_MULTIPLE_CHOICE] = "multiple choice",
+    [EVAL_MC2] = "TruthfulQA MC2",
 };
 
 static void print_beginning(const void *self)
@@ -36,6 +37,8 @@ static void print_beginning(const void *self)
         puts("\ntask\tacc_norm\t95% confidence interval");
     if (t->kind == EVAL_MULTIPLE_CHOICE)
         puts("\ntask\tacc_norm");
+    if (t->kind == EVAL_MC2)
+        puts("\ntask\tmc2");
 }
 
 static double percent(size_t part, size_t n)
@@ -69,6 +72,9 @@ static void print_task(void *self, size_t i)
     case EVAL_MULTIPLE_CHOICE:
         printf("%zu\t%.8lf\n", n, share);
         break;
+    case EVAL_MC2:
+        printf("%zu\t%.8lf\n", n, 100 * base_moments_mean(&t->tally.mass));
+        break;
     }
     cli_flush();
 }
@@ -86,6 +92,10 @@ static void print_final(FILE *to, const struct cli_choice *t)
         (c->n >= EVAL_COMPAT_LEAST_TASKS || !t->settings->llama_compat))
         fprintf(to, "Final Winogrande score(%zu tasks): %.4lf +/- %.4lf\n", c->n,
                 percent(c->n_right, c->n), percent_error(c->n_right, c->n));
+    if (t->kind == EVAL_MC2) {
+        struct base_estimate mass = base_moments_estimate(&c->mass);
+        fprintf(to, "MC2: %.4f +/- %.4f\n", 100 * mass.value, 100 * mass.error);
+    }
     if (t->kind != EVAL_MULTIPLE_CHOICE || c->n == 0)
         return;
     print_share(to, "Final result", c->n_right, c->n);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/content/kind.h"
 #include "base/file/folder.h"
@@ -118,13 +119,24 @@ static enum status doubt_template(const struct eval_documents *d, bool strict,
                  : STATUS_OK;
 }
 
+/* Prompts with completions are conversations without a template. */
+static enum status check_chats(const struct eval_documents *d, const struct cli_chat_settings *s,
+                               struct status_why *why)
+{
+    if (s->chat_template && d->n_conversations && !*d->template_sha256)
+        return status_fail(why, STATUS_USAGE,
+                           "--chat-template: texts \"prompt\" and \"completion\" are evaluated as "
+                           "they stand, and there are no other conversations; leave it out");
+    return cli_chat_check(s, d->n_conversations, why);
+}
+
 static enum status finish(struct eval_documents *d, const struct cli_text_settings *s,
                           struct status_why *why)
 {
     size_t n = 0;
     enum status status = eval_documents_end(d, why);
     if (!status)
-        status = cli_chat_check(&s->chat, d->n_conversations, why);
+        status = check_chats(d, &s->chat, why);
     if (!status && !s->force_text)
         status = doubt_texts(d, s->strict, why);
     if (!status)
@@ -143,9 +155,16 @@ enum status cli_chat_template_read(struct base_text *out, const struct cli_chat_
     *out = (struct base_text){0};
     if (!s->chat_template)
         return STATUS_OK;
-    if (strchr(s->chat_template, '{'))
-        return base_text_copy(out, s->chat_template, strlen(s->chat_template), why);
+    const char *known = model_chat_known(s->chat_template);
+    if (!known && strchr(s->chat_template, '{'))
+        known = s->chat_template;
+    if (known)
+        return base_text_copy(out, known, strlen(known), why);
     enum status status = base_text_read_whole(out, s->chat_template, MAX_TEMPLATE_BYTES, why);
+    if (status && access(s->chat_template, F_OK) != 0)
+        status = status_fail(why, STATUS_USAGE,
+                             "--chat-template: %s is no file, and no template that is known: %s",
+                             s->chat_template, MODEL_CHAT_KNOWN);
     if (status)
         return status;
     status =
@@ -185,7 +204,8 @@ enum status cli_documents_read(struct eval_documents *out, const struct cli_text
         .chat_seconds = CHAT_SECONDS};
     *out = (struct eval_documents){.rules = &rules};
     if (!status)
-        status = text ? add_objects(out, s->text_file, text, s, why) : add_all(out, s, why);
+        status = text ? add_objects(out, s->prompt ? "text" : s->text_file, text, s, why)
+                      : add_all(out, s, why);
     if (!status)
         status = finish(out, s, why);
     out->rules = NULL;

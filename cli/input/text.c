@@ -47,8 +47,8 @@ enum status cli_text_recognise(bool *documents, const struct base_text *text, co
         return STATUS_OK;
     return cli_doubt(s->strict, why,
                      json == EVAL_JSON_OTHER
-                         ? "%s: has JSON objects without \"text\", \"messages\" or \"ids\", and is "
-                           "evaluated as it stands"
+                         ? "%s: has JSON objects of no form of docs/chats.md (\"text\", "
+                           "\"messages\", ...), and is evaluated as it stands"
                          : "%s: has JSON documents, and is evaluated as it stands, as "
                            "llama-perplexity does; assay perplexity reads documents",
                      path);

@@ -41,13 +41,16 @@ enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settin
     if (cli_text_documents(settings))
         return read_documents(w, settings, NULL, tokenizer, why);
     enum status status = cli_text_read(&w->text, settings, why);
-    if (!status && cli_text_is_doubtful(settings))
+    if (settings->prompt)
+        documents = settings->lines;
+    else if (!status && cli_text_is_doubtful(settings))
         status = cli_text_recognise(&documents, &w->text, settings->text_file, settings, why);
     if (!status && documents && what)
         status = status_fail(why, STATUS_USAGE,
-                             "-f: %s has JSON documents; %s takes one text: --force-text evaluates "
+                             "%s%s has JSON documents; %s takes one text: --force-text evaluates "
                              "the bytes as they stand",
-                             settings->text_file, what);
+                             settings->prompt ? "" : "-f: ",
+                             settings->prompt ? "-p" : settings->text_file, what);
     if (!status && documents) {
         cli_text_note(&w->text, settings->text_file);
         status = read_documents(w, settings, &w->text, tokenizer, why);

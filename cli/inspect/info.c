@@ -9,6 +9,8 @@
 
 #include "base/text/escape.h"
 #include "cli/commands.h"
+#include "cli/input/models.h"
+#include "cli/process/say.h"
 #include "gguf/gguf.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */
@@ -179,15 +181,18 @@ size_t cli_kv_text(char *out, size_t capacity, const struct gguf_kv *kv, uint64_
 }
 
 struct settings {
+    struct cli_list files;
     bool json, tensors;
 };
 
-static enum status run_info(const void *opaque, const struct cli_args *args, struct status_why *why)
+static enum status tell(const char *path, const struct settings *settings, bool again,
+                        struct status_why *why)
 {
-    const struct settings *settings = opaque;
     struct gguf_file *file;
-    enum status status = gguf_list(&file, args->operands[0], why);
+    enum status status = gguf_list(&file, path, why);
     struct cli_info info;
+    if (!status && again && !settings->json)
+        putchar('\n');
     if (!status)
         status = gather(&info, file, why);
     if (!status && settings->json)
@@ -200,21 +205,48 @@ static enum status run_info(const void *opaque, const struct cli_args *args, str
     return status;
 }
 
+/* A file that cannot be read keeps nobody from the others. */
+static enum status run_info(const void *opaque, const struct cli_args *args, struct status_why *why)
+{
+    const struct settings *settings = opaque;
+    size_t n = cli_models_once(&settings->files, NULL);
+    enum status first = STATUS_OK;
+    bool told = false;
+    (void)args;
+    for (size_t i = 0; i < n; i++) {
+        struct status_why own = {""};
+        enum status status = tell(settings->files.items[i], settings, told, &own);
+        told |= !status;
+        if (status && first) /* the last sentence is printed at the end */
+            cli_complain("assay: %s\n", why->text);
+        if (status) {
+            first = first ? first : status;
+            *why = own;
+        }
+    }
+    return first;
+}
+
 static const struct cli_option options[] = {
     {"--tensors", CLI_ON, NULL, "also list every tensor", offsetof(struct settings, tensors)},
     {"--json", CLI_ON, NULL, "print a JSON document instead; docs/json.md describes it",
      offsetof(struct settings, json)},
+    {.type = CLI_OPERANDS,
+     .help = "the files",
+     .offset = offsetof(struct settings, files),
+     .required = true},
     {0},
 };
 
 const struct cli_command cli_command_info = {
     .name = "info",
-    .usage = "FILE [options]",
-    .n_operands = 1,
+    .usage = "FILE ... [options]",
     .summary = "Print what a GGUF file holds: metadata, hyper-parameters, sizes and types.",
     .description =
         "FILE may be any file of a split model. No tensor is decoded, so types that cannot be\n"
-        "evaluated are listed too.",
+        "evaluated are listed too. Several files are told of one after the other, also where one "
+        "of\n"
+        "them cannot be read.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_info,

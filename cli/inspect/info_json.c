@@ -151,6 +151,7 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
     base_json_text(&json, json.root, "quantisation", *q->name ? q->name : NULL);
     base_json_text(&json, json.root, "quantisation_by",
                    !*q->name         ? NULL
+                   : q->is_mixture   ? "assay.mix.recipe"
                    : q->by_file_type ? "general.file_type"
                                      : "tensors");
     if (q->types_of)

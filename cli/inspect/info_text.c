@@ -137,7 +137,9 @@ static void print_quantisation(const struct gguf_quantisation *q)
     if (!*q->name)
         return;
     printf("quantised %s", q->name);
-    if (!q->by_file_type)
+    if (q->is_mixture)
+        printf(" (by assay mix)");
+    else if (!q->by_file_type)
         printf(" (by the tensors' types; general.file_type %s%s)",
                q->said ? "says " : "does not tell", q->said ? q->said : "");
     putchar('\n');

@@ -187,7 +187,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_tokenize = {
     .name = "tokenize",
-    .usage = "-m MODEL (-f FILE | -p TEXT) [options]",
+    .usage = "[-m] MODEL (-f FILE | -p TEXT) [options]",
     .summary = "Print the token ids of a text.",
     .description = "",
     .options = options,

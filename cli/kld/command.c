@@ -1,6 +1,7 @@
 /* assay kld: how far models are from a base: another model, computed in the same pass, or a file.
  */
 #include "cli/commands.h"
+#include "cli/input/models.h"
 #include "cli/kld/evaluator.h"
 #include "cli/kld/server/bounds.h"
 
@@ -33,8 +34,9 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
 static enum status run_kld(const void *settings, const struct cli_args *args,
                            struct status_why *why)
 {
-    (void)args;
     struct cli_kld_settings s = *(const struct cli_kld_settings *)settings;
+    if (args->n_bare)
+        s.models.n = cli_models_once(&s.models, s.base);
     if (cli_bounds_wanted(&s))
         return cli_bounds_run(&s, why);
     if (!s.base && s.models.n == 1 && (s.evaluate.load.cache_k || s.evaluate.load.cache_v))
@@ -44,6 +46,8 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
                            "--base is missing; see assay help kld");
     cli_text_settle(&s.text);
     enum status status = cli_bounds_unasked(&s, why);
+    if (!status)
+        status = cli_labels_check(&s.labels, s.models.n, why);
     if (!status)
         status = cli_watch_check(&s.evaluate, why);
     if (!status)
@@ -72,8 +76,9 @@ static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {"-m --model", CLI_EACH, "FILE",
      "a model to compare with the base: a GGUF file, any one of a split model; may be given "
-     "several times",
-     AT(models), .required = true},
+     "several times, and -m may be left out: of files that stand alone the base is left out",
+     AT(models), .required = true, .bare = true},
+    {.type = CLI_GROUP, .group = cli_label_options, .offset = AT(labels)},
     {"--base", CLI_TEXT, "FILE",
      "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
      "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text. "
@@ -132,7 +137,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_kld = {
     .name = "kld",
-    .usage = "-m MODEL [-m MODEL ...] (--base MODEL|FILE | --base-url URL) [-f TEXT] [options]",
+    .usage = "[-m] MODEL ... (--base MODEL|FILE | --base-url URL) [-f TEXT] [options]",
     .summary = "Compare the predictions of models with those of a base model.",
     .description =
         "Evaluates the base and all models in step and compares exact logits; no file lies\n"

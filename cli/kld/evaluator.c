@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ static enum status allocate(struct cli_kld *k, struct status_why *why)
     size_t n = k->settings->models.n * cli_kv_count(&k->settings->evaluate.load);
     if (base_array_new(k->candidates, n, "models", why) ||
         base_array_new(k->models, n, "models", why) ||
+        base_array_new(k->labels, n, "models", why) ||
         base_array_new(k->results, n, "models", why) || base_array_new(k->groups, n, "models", why))
         return STATUS_MEMORY;
     k->n_candidates = n;
@@ -41,13 +43,43 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
                                  is_base ? &k->base.model : &k->candidates[i - pair], why);
     else
         status = cli_model_open(&k->candidates[i], path, &plain, s->llama_compat, why);
+    if (s->labels.n)
+        k->candidates[i].label = s->labels.items[i / n_pairs];
     return status ? status : cli_model_round(&k->candidates[i], load, pair, why);
 }
 
-static enum status open_models(struct cli_kld *k, struct status_why *why)
+/* As tables call them, in which a base that is a model has a row. */
+static enum status label_models(struct cli_kld *k, struct status_why *why)
+{
+    struct base_label *labels = NULL;
+    const char **paths = NULL;
+    size_t n = k->n_candidates;
+    enum status status = base_array_new(labels, n + 1, "labels", why);
+    if (!status)
+        status = base_array_new(paths, n + 1, "labels", why);
+    for (size_t i = 0; i < n && !status; i++)
+        paths[i] = k->candidates[i].path;
+    if (!status && !cli_base_has_rows(&k->base))
+        paths[n++] = k->base.path;
+    if (!status)
+        status = base_labels(labels, paths, n, why);
+    for (size_t i = 0; i < k->n_candidates && !status; i++) {
+        const struct cli_model *m = &k->candidates[i];
+        if (m->label)
+            base_label_fit(&labels[i], m->label, BASE_LABEL_WIDTH);
+        snprintf(k->labels[i].text, sizeof k->labels[i].text, "%s%s", labels[i].text, m->kv);
+    }
+    free(paths);
+    free(labels);
+    return status;
+}
+
+enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
 {
     const struct cli_kld_settings *s = k->settings;
-    enum status status = cli_base_open(&k->base, s->base, &s->evaluate, why);
+    enum status status = allocate(k, why);
+    if (!status)
+        status = cli_base_open(&k->base, s->base, &s->evaluate, why);
     for (size_t i = 0; i < k->n_candidates && !status; i++) {
         struct cli_model *candidate = &k->candidates[i];
         status = open_candidate(k, i, why);
@@ -57,7 +89,7 @@ static enum status open_models(struct cli_kld *k, struct status_why *why)
         if (!status && i)
             status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
     }
-    return status;
+    return status ? status : label_models(k, why);
 }
 
 /*
@@ -191,8 +223,7 @@ static struct eval_models models_of(const struct cli_kld *k)
     return models;
 }
 
-/* The windows, and what is evaluated. */
-static enum status make_units(struct cli_kld *k, struct status_why *why)
+enum status cli_kld_make_units(struct cli_kld *k, struct status_why *why)
 {
     enum status status = lay_windows(k, why);
     if (status)
@@ -209,13 +240,11 @@ static enum status make_units(struct cli_kld *k, struct status_why *why)
 static enum status open(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
-    enum status status = allocate(k, why);
-    if (!status)
-        status = open_models(k, why);
+    enum status status = cli_kld_open_models(k, why);
     if (status)
         return status;
     remark_smaller_base(k);
-    return make_units(k, why);
+    return cli_kld_make_units(k, why);
 }
 
 /* A file of rows is read again from its beginning; it may have become another one of its kind. */
@@ -230,7 +259,7 @@ static enum status reopen_rows(struct cli_kld *k, struct status_why *why)
     enum status status = kind->open(&k->base, &k->settings->evaluate, why);
     for (size_t i = 0; i < k->n_candidates && !status; i++)
         status = kind->check(&k->base, k->models[i], why);
-    return status ? status : make_units(k, why);
+    return status ? status : cli_kld_make_units(k, why);
 }
 
 static enum status again(void *self, struct status_why *why)
@@ -342,6 +371,7 @@ static void close(void *self)
     cli_windows_close(&k->windows);
     free(k->groups);
     free(k->results);
+    free(k->labels);
     free(k->models);
     free(k->candidates);
     cli_base_close(&k->base);
@@ -367,7 +397,7 @@ static enum status finish(void *self, struct status_why *why)
     return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
 
-static const struct cli_evaluator evaluator = {
+const struct cli_evaluator cli_kld_evaluator = {
     .lines = &cli_kld_lines,
     .members = &cli_kld_members,
     .open = open,
@@ -383,7 +413,7 @@ enum status cli_kld_run(const struct cli_kld_settings *s, struct status_why *why
 {
     struct cli_kld k = {
         .settings = s,
-        .e = {.kind = &evaluator,
+        .e = {.kind = &cli_kld_evaluator,
               .settings = &s->evaluate,
               .name = "kld",
               .inputs = {{"--base", s->base},

@@ -2,6 +2,7 @@
 #ifndef CLI_KLD_EVALUATOR_H
 #define CLI_KLD_EVALUATOR_H
 
+#include "base/text/labels.h"
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
 #include "cli/output/passage.h"
@@ -14,6 +15,7 @@ struct cli_kld_settings {
     const char *base_url; /* a server; NULL: `base` is given */
     struct cli_connection_settings connection;
     struct cli_list models; /* the candidates */
+    struct cli_list labels; /* of them; or none */
     struct cli_text_settings text;
     /* evaluation */
     struct cli_window_settings windows; /* n_ctx -1: what is usual, or what the base has */
@@ -28,12 +30,17 @@ struct cli_kld_settings {
     struct cli_evaluate_settings evaluate;
 };
 
+struct cli_kld_label {
+    char text[BASE_LABEL_BYTES + CLI_KV_LABEL];
+};
+
 struct cli_kld {
     struct cli_evaluation e;
     const struct cli_kld_settings *settings;
     size_t n_candidates;
     struct cli_base base;
     struct cli_model *candidates;    /* [n_candidates] */
+    struct cli_kld_label *labels;    /* [n_candidates] what the lines call them */
     const struct model **models;     /* [n_candidates] of the candidates */
     struct eval_kld_result *results; /* [n_candidates] */
     struct eval_groups *groups;      /* [n_candidates] of documents */
@@ -46,6 +53,17 @@ void cli_kld_defaults(void *settings);
 
 /** The whole of assay kld with these settings, and of assay perplexity --kl-divergence. */
 enum status cli_kld_run(const struct cli_kld_settings *settings, struct status_why *why);
+
+/* What another command on the same models is made of: its own evaluator over a struct cli_kld. */
+
+extern const struct cli_evaluator cli_kld_evaluator;
+/** Open the base and settings->models, checked against each other. */
+enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why);
+/**
+ * The windows, for the first n_candidates of the candidates, and what the run takes. Any of them
+ * may have been closed before, and their order changed (of both lists).
+ */
+enum status cli_kld_make_units(struct cli_kld *k, struct status_why *why);
 
 /** The model whose vocabulary names the tokens: the base, or, of a file of rows, the first. */
 const struct model *cli_kld_reader(const struct cli_kld *k);

@@ -44,7 +44,7 @@ static void add_windows(struct base_json *json, cJSON *parent, const struct cli_
     struct eval_kld_tables t = cli_kld_tables(k, candidate);
     cJSON *list = base_json_list(json, parent, "windows");
     for (size_t w = 0; w < k->windows.plan.n_windows; w++) {
-        if (!t.base->done[w])
+        if (!t.candidate->done[w])
             continue;
         struct eval_kld_sums s = eval_kld_window_sums(&t, w);
         cJSON *o = base_json_object(json, list, NULL);
@@ -179,6 +179,8 @@ enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
     struct doc_scoreboard table = {.new_type = k->settings->new_type};
     enum status status = json.failed ? status_fail(why, STATUS_MEMORY, "no memory for a table")
                                      : doc_scoreboard_add(&table, &document, why);
+    if (!status)
+        status = doc_scoreboard_label(&table, why);
     if (!status && !table.new_type)
         putchar('\n');
     if (!status)

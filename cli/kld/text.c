@@ -87,7 +87,7 @@ static void print_rows(const struct cli_kld *k, size_t candidate)
     struct eval_kld_tally tally = {0};
     print_header();
     for (size_t w = 0; w < k->windows.plan.n_windows; w++) {
-        if (!tables.base->done[w])
+        if (!tables.candidate->done[w])
             continue;
         eval_kld_tally_add(&tally, &tables, w);
         print_row(&tally, w);
@@ -229,9 +229,8 @@ static void print_candidate(const struct cli_kld *k, size_t i)
 {
     const struct eval_kld_result *r = &k->results[i];
     if (k->n_candidates > 1) {
-        char path[BASE_PATH_BYTES];
-        printf("%sModel %zu of %zu: %s%s\n", i ? "\n" : "", i + 1, k->n_candidates,
-               base_printable_text(path, sizeof path, k->candidates[i].path), k->candidates[i].kv);
+        printf("%sModel %zu of %zu: %s\n", i ? "\n" : "", i + 1, k->n_candidates,
+               k->labels[i].text);
         print_rows(k, i);
     }
     if (r->n_windows == 0) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text/words.h"
+#include "cli/options/bare.h"
 #include "cli/options/value.h"
 
 static bool ends_list(const struct cli_option *row)
@@ -52,14 +53,15 @@ void cli_args_release(const struct cli_command *command, void *settings)
             cli_list_clear((struct cli_list *)((char *)settings + rows.at));
 }
 
-/* The row of an option, and where its setting lives. */
+/* The row of an option, and where its setting lives. name NULL: the row that models without an
+ * option are values of. */
 static const struct cli_option *find_option(const struct cli_command *command, const char *name,
                                             void *settings, void **target)
 {
     struct cli_rows rows = {.next = command->options};
     const struct cli_option *row;
     while ((row = cli_rows_next(&rows)))
-        if (row->names && base_words_index(row->names, name) >= 0)
+        if (name ? row->names && base_words_index(row->names, name) >= 0 : row->bare)
             break;
     if (row)
         *target = (char *)settings + rows.at;
@@ -224,6 +226,31 @@ static enum status check_required(const struct cli_command *command, const void 
     return STATUS_OK;
 }
 
+/* A model without an option: the value of the row that models are values of. */
+static enum status take_model(const struct cli_command *command, const struct cli_value *s,
+                              struct cli_args *args, struct status_why *why)
+{
+    for (size_t i = 0; i < args->n_given; i++)
+        if (args->given[i].option == s->option && strcmp(args->given[i].value, s->value) != 0)
+            return status_fail(why, STATUS_USAGE,
+                               "unexpected argument '%s': assay %s takes one model, and %s is it; "
+                               "assay kld compares several",
+                               s->value, command->name, args->given[i].value);
+    args->n_bare++;
+    enum status status = check_given_once(args, s, why);
+    return status ? status : cli_value_set(s, args, why);
+}
+
+static enum status fail_unexpected(const struct cli_command *command, const char *argument,
+                                   struct status_why *why)
+{
+    const char *option = command->n_operands ? NULL : cli_bare_option(command, argument);
+    return option ? status_fail(why, STATUS_USAGE, "unexpected argument '%s'; did you mean %s %s?",
+                                argument, option, argument)
+                  : status_fail(why, STATUS_USAGE, "unexpected argument '%s'; see assay help %s",
+                                argument, command->name);
+}
+
 /* Where a command takes any number of operands, the list that they go to; else NULL. */
 static struct cli_list *operand_list(const struct cli_command *command, void *settings)
 {
@@ -234,6 +261,27 @@ static struct cli_list *operand_list(const struct cli_command *command, void *se
     return NULL;
 }
 
+/* An argument without an option. */
+static enum status parse_bare(const struct cli_command *command, const char *argument,
+                              void *settings, struct cli_args *args, size_t *n_operands,
+                              struct status_why *why)
+{
+    struct cli_list *list = operand_list(command, settings);
+    void *target = NULL;
+    const struct cli_option *row = find_option(command, NULL, settings, &target);
+    char name[16] = "";
+    if (row && cli_bare_is_model(argument)) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(row->names, " "), row->names);
+        return take_model(command, &(struct cli_value){row, name, argument, target}, args, why);
+    }
+    if (*n_operands < command->n_operands) {
+        args->operands[(*n_operands)++] = argument;
+        return STATUS_OK;
+    }
+    return list ? cli_list_append(list, argument, strlen(argument), why)
+                : fail_unexpected(command, argument, why);
+}
+
 enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                            struct cli_args *args, struct status_why *why)
 {
@@ -242,20 +290,14 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
     enum status status = read_environment(command, settings, args, why);
     size_t n_operands = 0;
     bool only_operands = false;
-    struct cli_list *list = operand_list(command, settings);
     for (int i = 1; i < argc && !status && !args->help && !args->answer; i++) {
         bool is_option = argv[i][0] == '-' && argv[i][1] && !only_operands;
         if (is_option && strcmp(argv[i], "--") == 0)
             only_operands = true;
         else if (is_option)
             status = parse_option(command, argc, argv, &i, settings, args, why);
-        else if (n_operands < command->n_operands)
-            args->operands[n_operands++] = argv[i];
-        else if (list)
-            status = cli_list_append(list, argv[i], strlen(argv[i]), why);
         else
-            status = status_fail(why, STATUS_USAGE, "unexpected argument '%s'; see assay help %s",
-                                 argv[i], command->name);
+            status = parse_bare(command, argv[i], settings, args, &n_operands, why);
     }
     if (status || args->help || args->answer)
         return status;

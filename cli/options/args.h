@@ -49,6 +49,8 @@ struct cli_option {
     const char *env;                /* environment variable, or NULL */
     const char *note;               /* CLI_REFUSED, or NULL */
     bool required;                  /* an error where it is not given; of text and lists */
+    bool bare;                      /* of text and CLI_EACH: a model that stands without an option
+                                       is its value */
     size_t n_values;                /* arguments taken, where that is not 1 for a `value` */
     const struct cli_option *group; /* CLI_GROUP: ends as a command's list does */
 };
@@ -104,6 +106,7 @@ struct cli_args {
     const char *answer; /* the same: what is printed; NULL: no such option was there */
     bool quiet;
     const char *operands[2]; /* the first n_operands of the command */
+    size_t n_bare;           /* values of the row that is `bare` which came without its name */
     struct {                 /* options of the command line that hold one value */
         const struct cli_option *option;
         const char *value;
@@ -119,7 +122,8 @@ struct cli_args {
  * The strings of CLI_TEXT and the operands point into argv or the environment.
  * Fails: STATUS_USAGE (unknown option: the nearest one is named; missing or malformed
  *        value; two values of an option that holds one; refused option; required option or operand
- * that is missing; one operand too many), STATUS_MEMORY.
+ *        that is missing; an argument that nothing takes: the option that it was probably meant
+ *        for is named), STATUS_MEMORY.
  */
 enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                            struct cli_args *args, struct status_why *why);

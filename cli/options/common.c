@@ -75,7 +75,8 @@ enum status cli_chat_check(const struct cli_chat_settings *s, size_t n_conversat
     return given && !n_conversations
                ? status_fail(why, STATUS_USAGE,
                              "%s is for conversations, and the text has none; expected JSON "
-                             "objects with \"messages\" (docs/chats.md), or leave it out",
+                             "objects with \"messages\" or another form of docs/chats.md, or leave "
+                             "it out",
                              given)
                : STATUS_OK;
 }
@@ -116,8 +117,8 @@ const struct cli_option cli_chat_options[] = {
      "that ends its turn), user, or all",
      offsetof(struct cli_chat_settings, mask), .choices = MASKS},
     {"--chat-template --chat-template-file", CLI_TEXT, "FILE",
-     "render conversations with the template in this file, or with this text if it has a {, not "
-     "with the model's",
+     "render conversations not with the model's template but with the one in this file, with this "
+     "text if it has a {, or with one of: " MODEL_CHAT_KNOWN,
      offsetof(struct cli_chat_settings, chat_template)},
     {0},
 };
@@ -162,8 +163,8 @@ const struct cli_option cli_texts_options[] = {
     {"-f --file", CLI_EACH, "FILE",
      "the text, without its last newline if it ends with one; - reads standard input. Documents "
      "(docs/protocols.md), which no window spans: if it is given several times, names a folder, "
-     "or has JSON objects with \"text\", \"messages\" or \"ids\" and, if wanted, \"category\" "
-     "(JSON lines, or a list)",
+     "or has JSON objects with \"text\", \"messages\", \"ids\", \"conversations\", "
+     "\"instruction\" or \"prompt\" and, if wanted, \"category\" (JSON lines, or a list)",
      TEXT(texts)},
     {.type = CLI_GROUP, .group = cli_chat_options, .offset = TEXT(chat)},
     {.type = CLI_GROUP, .group = more_text_options, .offset = 0},

@@ -39,7 +39,7 @@ struct cli_text_settings {
     bool parse_special;
     bool escape;                   /* -e: escapes in it are what they mean */
     bool force_text;               /* whatever the bytes of -f seem to be */
-    bool lines;                    /* files have JSON objects, whatever they are called */
+    bool lines;                    /* files, or the prompt, have JSON objects */
     bool undivided;                /* -f is one text, whatever is in it */
     bool strict;                   /* a text that may not be meant as it stands is refused */
     struct cli_chat_settings chat; /* of documents that are conversations */
@@ -90,9 +90,13 @@ extern const struct cli_option cli_machine_options[];
 /** The word of --precision. */
 const char *cli_precision_name(int precision);
 
-/* model.c: -m, of "Input", and "Model". */
+/* model.c: -m and --label, of "Input", and "Model". */
 
 extern const struct cli_option cli_model_file_options[]; /* const char *: -m, required */
+
+extern const struct cli_option cli_label_options[]; /* struct cli_list: --label */
+/** There is a label for each of n models, or there are none. Fails: STATUS_USAGE. */
+enum status cli_labels_check(const struct cli_list *labels, size_t n, struct status_why *why);
 
 /** How a model is opened. */
 struct cli_model_settings {

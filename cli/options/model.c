@@ -61,10 +61,34 @@ enum status cli_model_check(const struct cli_model_settings *s, struct status_wh
 }
 
 const struct cli_option cli_model_file_options[] = {
-    {"-m --model", CLI_TEXT, "FILE", "the model: a GGUF file, any one of a split model",
-     .env = "LLAMA_ARG_MODEL", .required = true},
+    {"-m --model", CLI_TEXT, "FILE",
+     "the model: a GGUF file, any one of a split model; -m may be left out",
+     .env = "LLAMA_ARG_MODEL", .required = true, .bare = true},
     {0},
 };
+
+const struct cli_option cli_label_options[] = {
+    {"--label", CLI_EACH, "NAME",
+     "what results call the model (default: its file's name, without what all names begin and end "
+     "with); the n-th label is that of the n-th model",
+     0},
+    {0},
+};
+
+enum status cli_labels_check(const struct cli_list *labels, size_t n, struct status_why *why)
+{
+    for (size_t i = 0; i < labels->n; i++)
+        if (!*labels->items[i])
+            return status_fail(why, STATUS_USAGE, "--label: label %zu is empty; expected a name",
+                               i + 1);
+    return labels->n == 0 || labels->n == n
+               ? STATUS_OK
+               : status_fail(why, STATUS_USAGE,
+                             "--label: there %s %zu label%s for %zu model%s; give one for each "
+                             "model, in their order, or none",
+                             labels->n == 1 ? "is" : "are", labels->n, status_plural(labels->n), n,
+                             status_plural(n));
+}
 
 const struct cli_option cli_pretokenizer_options[] = {
     {"--tokenizer-pre", CLI_TEXT, "NAME", "use this pre-tokeniser instead of the file's"},

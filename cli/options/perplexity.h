@@ -12,6 +12,7 @@ enum cli_record_format { CLI_RECORD_LOGITS, CLI_RECORD_COMPACT };
 
 struct cli_perplexity_settings {
     const char *model;
+    struct cli_list labels; /* one, or none */
     struct cli_text_settings text;
     /* evaluation */
     int protocol;
@@ -26,7 +27,8 @@ struct cli_perplexity_settings {
     bool head_by_path;
     bool force; /* base_file may exist */
     bool split_lines, llama_compat;
-    bool hellaswag, winogrande, multiple_choice;
+    bool hellaswag, winogrande, multiple_choice, mc2;
+    const char *task_labels; /* a file of right choices; NULL: the tasks have them */
     int64_t hellaswag_tasks, winogrande_tasks, multiple_choice_tasks; /* -1: not given; 0: all */
     /* output */
     int64_t output_type;

@@ -131,6 +131,8 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
     cJSON *o = base_json_object(json, parent, key);
     if (with_file)
         base_json_text(json, o, "file", base_file_name(model->path));
+    if (with_file && model->label)
+        base_json_text(json, o, "label", model->label);
     base_json_text(json, o, "id", model->id);
     base_json_text(json, o, "sha256", *model->sha256 ? model->sha256 : NULL);
     base_json_text(json, o, "architecture", hparams->architecture);
@@ -194,7 +196,7 @@ static void add_documents(struct base_json *json, cJSON *tokens, const struct cl
     cJSON *chats = base_json_object(json, o, "conversations");
     base_json_uint(json, chats, "n", d->n_conversations);
     base_json_text(json, chats, "mask", cli_mask_name(d->mask));
-    base_json_text(json, chats, "template_sha256", d->template_sha256);
+    base_json_text(json, chats, "template_sha256", *d->template_sha256 ? d->template_sha256 : NULL);
 }
 
 cJSON *cli_json_add_text(struct base_json *json, const struct cli_windows *w,

@@ -59,7 +59,9 @@ static enum status check_stop(const struct cli_perplexity_settings *s, struct st
 /* What the table of options cannot say: what belongs together and what excludes each other. */
 static enum status check_settings(const struct cli_perplexity_settings *s, struct status_why *why)
 {
-    enum status status = check_base(s, why);
+    enum status status = cli_labels_check(&s->labels, 1, why);
+    if (!status)
+        status = check_base(s, why);
     if (!status)
         status = check_documents(s, why);
     if (!status)
@@ -87,6 +89,7 @@ static enum status compare(const struct cli_perplexity_settings *s, struct statu
     cli_kld_defaults(&kld);
     kld.base = s->base_file;
     kld.models = (struct cli_list){models, 1};
+    kld.labels = s->labels;
     kld.text = s->text;
     kld.windows = s->windows;
     kld.llama_compat = s->llama_compat;
@@ -163,6 +166,7 @@ void cli_perplexity_defaults(void *opaque)
 const struct cli_option cli_perplexity_options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {.type = CLI_GROUP, .group = cli_model_file_options, .offset = AT(model)},
+    {.type = CLI_GROUP, .group = cli_label_options, .offset = AT(labels)},
     {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
@@ -212,12 +216,20 @@ const struct cli_option cli_perplexity_options[] = {
      "evaluate N of them, drawn as llama-perplexity draws (default: 0, all)", AT(winogrande_tasks),
      0, ANY},
     {"--multiple-choice", CLI_ON, NULL,
-     "multiple choice: -f is a file of tasks in llama-perplexity's binary format; or JSON "
-     "lines: question, choices, answer",
+     "multiple choice: -f is a file of tasks in llama-perplexity's binary format; or CSV as MMLU "
+     "has it; or JSON: question, choices, answer, or as ARC, PIQA and TruthfulQA (MC1) are "
+     "published (docs/tasks.md)",
      AT(multiple_choice)},
+    {"--mc2", CLI_ON, NULL,
+     "TruthfulQA's MC2: several answers are right, and the score is the share of the probability "
+     "that they have; -f is JSON: question, mc2_targets",
+     AT(mc2)},
     {"--multiple-choice-tasks", CLI_COUNT, "N",
-     "evaluate N of them, drawn as llama-perplexity draws (default: 0, all)",
+     "evaluate N of them, drawn as llama-perplexity draws (default: 0, all); with --mc2, too",
      AT(multiple_choice_tasks), 0, ANY},
+    {"--task-labels", CLI_TEXT, "FILE",
+     "the right choices of JSON tasks that lack them, a number in each line, as PIQA has them",
+     AT(task_labels)},
     {"--per-task", CLI_TEXT, "FILE", "write a table (TSV) with a line for each task",
      AT(per_task_file)},
 
@@ -240,7 +252,7 @@ const struct cli_option cli_perplexity_options[] = {
 
 const struct cli_command cli_command_perplexity = {
     .name = "perplexity",
-    .usage = "-m MODEL -f TEXT [options]",
+    .usage = "[-m] MODEL -f TEXT [options]",
     .summary = "Evaluate the perplexity of a model on a text.",
     .description =
         "Takes the options of llama-perplexity, and of ik_llama.cpp's, with their meaning. Those "

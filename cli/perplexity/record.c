@@ -66,7 +66,7 @@ static enum status run_record(const void *settings, const struct cli_args *args,
 
 const struct cli_command cli_command_record = {
     .name = "record",
-    .usage = "-m MODEL -f TEXT -o FILE [options]",
+    .usage = "[-m] MODEL -f TEXT -o FILE [options]",
     .summary = "Record a model's predictions, to compare other models with them.",
     .description =
         "Evaluates the model once and keeps, for each scored position, its hidden state, and the\n"

@@ -10,11 +10,10 @@
 static void print_sides(const struct doc_compare *c)
 {
     for (size_t side = 0; side < 2; side++) {
-        char path[BASE_PATH_BYTES], file[96], name[96], id[16];
+        char path[BASE_PATH_BYTES], name[96], id[16];
         const struct doc_compared *s = &c->sides[side];
         printf("%c: %s (%s%s, %s, model id %.12s)\n", side ? 'B' : 'A',
-               base_printable_text(path, sizeof path, s->document.file),
-               base_printable_text(file, sizeof file, s->file), s->kv,
+               base_printable_text(path, sizeof path, s->document.file), s->label.text, s->kv,
                base_printable_text(name, sizeof name, s->name),
                base_printable_text(id, sizeof id, s->id));
     }

@@ -17,10 +17,17 @@ struct field {
 
 static const struct {
     const char *label, *key;
-} about[] = {{"file", "file"},          {"model", "model"}, {"quantisation", "quantisation"},
-             {"imatrix", "imatrix"},    {"task", "task"},   {"size GiB", "size_gib"},
-             {"bpw", "bits_per_weight"}};
-enum { N_ABOUT = sizeof about / sizeof *about, NAME = 1, TASK = 4, N_WORDS = 5 };
+} about[] = {{"file", "file"},         {"name", "model"},         {"quantisation", "quantisation"},
+             {"imatrix", "imatrix"},   {"task", "task"},          {"model", "label"},
+             {"size GiB", "size_gib"}, {"bpw", "bits_per_weight"}};
+enum {
+    N_ABOUT = sizeof about / sizeof *about,
+    FILE_NAME = 0,
+    NAME = 1,
+    TASK = 4,
+    LABEL = 5,
+    N_WORDS = 6
+};
 
 /* What a grid is made from. */
 struct board {
@@ -72,8 +79,8 @@ static void put_word(char *cell, bool csv, const char *word)
 static void put_about(char *cell, const struct board *b, size_t i,
                       const struct doc_scoreboard_run *run)
 {
-    const char *const words[N_WORDS] = {run->file, run->name, run->quantisation, run->imatrix,
-                                        run->task};
+    const char *const words[N_WORDS] = {run->file,    run->name, run->quantisation,
+                                        run->imatrix, run->task, run->label};
     double number = i == N_WORDS ? run->n_bytes / gibibyte : run->bits_per_weight;
     if (i >= N_WORDS && b->csv)
         snprintf(cell, CLI_CELL_BYTES, "%.17g", number);
@@ -87,9 +94,10 @@ static void put_about(char *cell, const struct board *b, size_t i,
 static void choose_fields(struct board *b)
 {
     for (size_t i = 0; i < N_ABOUT; i++) {
-        if ((i == NAME && !b->csv && !b->named) || (i == TASK && !b->table->of_tasks))
+        if ((i == LABEL && !b->csv) || (i == NAME && !b->csv && !b->named) ||
+            (i == TASK && !b->table->of_tasks))
             continue;
-        b->fields[b->n_fields++] = (struct field){ABOUT, i};
+        b->fields[b->n_fields++] = (struct field){ABOUT, i == FILE_NAME && !b->csv ? LABEL : i};
         b->n_words += i < N_WORDS;
     }
     size_t n;

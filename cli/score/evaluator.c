@@ -268,7 +268,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_score = {
     .name = "score",
-    .usage = "-m MODEL FILE.jsonl [options]",
+    .usage = "[-m] MODEL FILE.jsonl [options]",
     .n_operands = 1,
     .summary = "Score the requests of an external harness: JSON lines in, JSON lines out.",
     .description =

@@ -8,7 +8,8 @@
 
 /** An open model and what results name it by. Zero-initialise; release with cli_model_close(). */
 struct cli_model {
-    const char *path; /* as it was given; borrowed */
+    const char *path;  /* as it was given; borrowed */
+    const char *label; /* of --label; borrowed; NULL: it has none */
     struct model *model;
     char id[BASE_HEX];
     char sha256[BASE_HEX];         /* where it was asked for, else "" */

@@ -1,5 +1,6 @@
 /* assay sweep: tensors of candidates in a model, a few at a time, and what each costs. */
 #include "cli/commands.h"
+#include "cli/input/models.h"
 #include "cli/reference/base.h"
 #include "cli/sweep/evaluator.h"
 
@@ -16,13 +17,13 @@ static void defaults(void *settings)
 static enum status run_sweep(const void *settings, const struct cli_args *args,
                              struct status_why *why)
 {
-    (void)args;
-    const struct cli_sweep_settings *s = settings;
+    struct cli_sweep_settings own = *(const struct cli_sweep_settings *)settings, *s = &own;
+    if (args->n_bare)
+        own.from.n = cli_models_once(&own.from, own.base);
+    cli_text_settle(&s->text);
     enum status status = cli_window_check(&s->windows, why);
     if (!status)
         status = cli_text_check(&s->text, why);
-    if (!status)
-        status = cli_text_check_single(&s->text, "a sweep", why);
     if (!status && cli_base_recognise(s->base) != &cli_base_model)
         status =
             status_fail(why, STATUS_USAGE,
@@ -38,11 +39,12 @@ static const struct cli_option options[] = {
     {"--base", CLI_TEXT, "FILE", "the model that all others are compared with, usually F16 or BF16",
      AT(base), .required = true},
     {"--from", CLI_EACH, "FILE",
-     "a model of other types, whose tensors are tried; may be given several times", AT(from),
-     .required = true},
+     "a model of other types, whose tensors are tried; may be given several times, and --from may "
+     "be left out",
+     AT(from), .required = true, .bare = true},
     {"--around", CLI_TEXT, "FILE",
      "the model that all other tensors are taken from (default: the base)", AT(around)},
-    {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
+    {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {"--by", CLI_CHOICE, "WHAT",
@@ -76,7 +78,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_sweep = {
     .name = "sweep",
-    .usage = "--base MODEL --from MODEL [--from MODEL ...] -f TEXT [options]",
+    .usage = "--base MODEL [--from] MODEL ... -f TEXT [options]",
     .summary = "Measure what each tensor costs in other types: one at a time, the rest stays.",
     .description =
         "Takes each tensor (or each group of tensors) from each candidate in turn, while all\n"

@@ -50,8 +50,11 @@ static enum status lay_windows(struct cli_sweep *s, struct status_why *why)
                                          .parse_special = settings->text.parse_special};
     struct eval_plan_options plan =
         cli_plan_options(&settings->windows, model, CLI_DEFAULT_CONTEXT);
-    enum status status = cli_windows_read(&s->windows, &settings->text, &stream, "a sweep",
-                                          model_tokenizer(model), why);
+    enum status status =
+        cli_windows_read(&s->windows, &settings->text, &stream, NULL, model_tokenizer(model), why);
+    if (s->windows.documents.n)
+        s->e.text_file = NULL; /* it is among the documents' */
+    s->e.text_paths = (struct cli_list){s->windows.documents.paths, s->windows.documents.n_files};
     return status ? status : cli_windows_lay(&s->windows, &plan, why);
 }
 

@@ -103,6 +103,18 @@ static const char *arch_of(const struct trace_run *r)
     return model_hparams(r->model.model)->architecture;
 }
 
+/* Once, although each expert asks. */
+static void count_alone(struct cli_trace_alone *alone, enum model_place place, int layer,
+                        const char *name)
+{
+    if (layer != alone->layer)
+        memset(alone->seen, 0, sizeof alone->seen);
+    alone->layer = layer;
+    if (!alone->seen[place] && !alone->n++)
+        snprintf(alone->first, sizeof alone->first, "%s", name);
+    alone->seen[place] = true;
+}
+
 static bool is_wanted(void *user, enum model_place place, int layer, const char *name)
 {
     struct trace_run *r = user;
@@ -111,8 +123,8 @@ static bool is_wanted(void *user, enum model_place place, int layer, const char 
     for (size_t i = 0; i < patterns->n && !named; i++)
         named = fnmatch(patterns->items[i], name, 0) == 0;
     bool there = !r->settings->compare || trace_file_has(&r->other, arch_of(r), place, layer);
-    if (named && !there && !r->alone.n++)
-        snprintf(r->alone.first, sizeof r->alone.first, "%s", name);
+    if (named && !there)
+        count_alone(&r->alone, place, layer, name);
     return named && there;
 }
 
@@ -131,6 +143,7 @@ static enum status evaluate(struct trace_run *r, struct status_why *why)
         .n_tokens = r->tokens.n,
         .n_logits = r->settings->compare ? trace_file_logits(&r->other, r->tokens.n) : 1,
         .n_passes = r->settings->compare ? (size_t)r->settings->n_passes : 0,
+        .arithmetic = (enum trace_arithmetic)r->settings->rounding,
         .want = is_wanted,
         .want_user = r,
     };
@@ -258,6 +271,10 @@ static const struct cli_option options[] = {
     {"--passes", CLI_COUNT, "N",
      "passes that round as the other program may, to know what error to expect (default: 8)",
      AT(n_passes), 1, MOST_PASSES},
+    {"--rounding", CLI_CHOICE, "NAME",
+     "what these round: llama, as llama.cpp on a CPU (default), float32 or bfloat16, as a program "
+     "that keeps all values so",
+     AT(rounding), .choices = "llama float32 bfloat16"},
     {"-t --threads", CLI_COUNT, "N", "threads (default: 0, one per processor)", AT(n_threads), 0,
      INT16_MAX},
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(load)},
@@ -272,7 +289,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_trace = {
     .name = "trace",
-    .usage = "-m MODEL (-p TEXT | -f TEXT | --ids LIST | --compare FILE) [options]",
+    .usage = "[-m] MODEL (-p TEXT | -f TEXT | --ids LIST | --compare FILE) [options]",
     .summary = "Print the tensors of one window, or find where another program departs.",
     .description =
         "Evaluates one window exactly. Prints its tensors in the form and with the names of\n"

@@ -10,6 +10,7 @@ struct cli_trace_settings {
     struct cli_list ids, tensors;
     bool no_bos, llama_compat;
     int64_t n_ctx, n_passes, n_threads;
+    int rounding; /* enum trace_arithmetic */
     struct cli_model_settings load;
 };
 
@@ -19,6 +20,8 @@ void cli_trace_print_tensor(const struct trace_tensor *tensor);
 struct cli_trace_alone {
     size_t n;
     char first[TRACE_NAME_BYTES];
+    int layer;                 /* of the last one */
+    bool seen[MODEL_N_PLACES]; /* of that layer */
 };
 /** A line for each tensor, then the first departure. */
 void cli_trace_print_distances(const struct trace *trace, const struct trace_distances *distances,

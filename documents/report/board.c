@@ -4,28 +4,15 @@
 #include <string.h>
 
 #include "base/text/printable.h"
-#include "base/text/utf8.h"
 #include "documents/report/html.h"
 #include "documents/report/report.h"
 
 enum { NAME_CHARACTERS = 24 };
 static const double gibibyte = 1073741824.0;
 
-const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard *board,
-                         const struct doc_scoreboard_run *run)
+const char *doc_run_name(struct base_label *out, const struct doc_scoreboard_run *run)
 {
-    const char *name = run->quantisation;
-    for (size_t i = 0; i < board->n; i++)
-        if (strcmp(board->runs[i].quantisation, name) == 0 &&
-            strcmp(board->runs[i].file, run->file) != 0)
-            name = run->file;
-    size_t n = strlen(name), used = 0, characters = 0;
-    while (used < n && characters++ < NAME_CHARACTERS) {
-        size_t bytes = base_utf8_decode(name + used, n - used, NULL);
-        used += bytes ? bytes : 1;
-    }
-    snprintf(out, DOC_RUN_NAME, "%.*s%s", (int)used, name, used < n ? "…" : "");
-    return out;
+    return base_label_fit(out, run->label, NAME_CHARACTERS);
 }
 
 bool doc_run_diverges(const struct doc_scoreboard_run *run)
@@ -149,7 +136,7 @@ void doc_report_summary(struct doc_report *r)
 static void put_model(struct doc_report *r, const struct doc_scoreboard_run *run, bool named)
 {
     size_t document = (size_t)(run->from.document - r->results->documents) + 1;
-    doc_html(r->file, "<tr><th scope=\"row\"><bdi>%s</bdi></th>", run->file);
+    doc_html(r->file, "<tr><th scope=\"row\"><bdi>%s</bdi></th>", run->label);
     if (named)
         doc_html(r->file, "<td><bdi>%s</bdi></td>", run->name);
     doc_html(r->file, "<td><bdi>%s</bdi></td><td><bdi>%s</bdi></td>", run->quantisation,
@@ -165,13 +152,13 @@ static void put_model(struct doc_report *r, const struct doc_scoreboard_run *run
 
 static void put_board(struct doc_report *r, const struct doc_scoreboard *board, const char *name)
 {
-    const char *heads[9 + DOC_N_METRICS] = {"file"};
+    const char *heads[9 + DOC_N_METRICS] = {"model"};
     size_t n_heads = 1, n;
     bool named = false; /* the runs are of several models, so that each needs its name */
     for (size_t i = 1; i < board->n; i++)
         named |= strcmp(board->runs[i].name, board->runs[0].name) != 0;
     if (named)
-        heads[n_heads++] = "model";
+        heads[n_heads++] = "name";
     heads[n_heads++] = "quantisation";
     heads[n_heads++] = "imatrix";
     size_t n_words = n_heads;

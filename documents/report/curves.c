@@ -142,8 +142,7 @@ static void add_end(struct ends *ends, struct end end)
 }
 
 /* Names stand beside the chart in the order of their lines, apart from each other. */
-static void put_names(const struct doc_plot *p, struct ends *ends,
-                      const struct doc_scoreboard *board)
+static void put_names(const struct doc_plot *p, struct ends *ends)
 {
     double above = p->y.to - NAME_HEIGHT, below = p->y.from + NAME_HEIGHT;
     for (size_t i = 0; i < ends->n; i++)
@@ -152,12 +151,12 @@ static void put_names(const struct doc_plot *p, struct ends *ends,
         below = ends->items[i].at = fmin(ends->items[i].at, below - NAME_HEIGHT);
     for (size_t i = 0; i < ends->n; i++) {
         const struct end *end = &ends->items[i];
-        char name[DOC_RUN_NAME];
+        struct base_label name;
         doc_html(p->file,
                  "<path class=\"bar\" d=\"M%.1f %.1fH%.1fL%.1f %.1f\"/><text class=\"name\" "
                  "x=\"%.1f\" y=\"%.1f\">%s</text>\n",
                  end->x + 2, end->y, p->x.to + 2, p->x.to + 14, end->at, p->x.to + 17, end->at + 4,
-                 doc_run_name(name, board, end->run));
+                 doc_run_name(&name, end->run));
     }
 }
 
@@ -188,7 +187,7 @@ static void draw(struct base_file *file, const struct curves *c, const struct do
                                         .y = doc_axis_at(&p.y, points[n - 1].kld),
                                         .run = &board->runs[i]});
     }
-    put_names(&p, &ends, board);
+    put_names(&p, &ends);
     doc_plot_end(&p);
     doc_html(file, "</div><figcaption>%s.</figcaption></figure>\n", c->title);
 }
@@ -197,14 +196,15 @@ static void draw(struct base_file *file, const struct curves *c, const struct do
 static void tabulate(struct base_file *file, const struct curves *c,
                      const struct doc_scoreboard *board)
 {
-    const char *const heads[] = {"file", "quantisation", c->x_label, "KLD", "standard error", NULL};
+    const char *const heads[] = {"model", "quantisation",   c->x_label,
+                                 "KLD",   "standard error", NULL};
     doc_report_numbers(file, c->title, c->title, heads);
     for (size_t i = 0; i < board->n; i++) {
         const struct doc_scoreboard_run *run = &board->runs[i];
         struct point points[MOST_POINTS];
         size_t n = points_of(points, c, run);
         for (size_t k = 0; k < n; k++) {
-            doc_report_row(file, run->file, run->quantisation);
+            doc_report_row(file, run->label, run->quantisation);
             doc_report_number(file, points[k].x, 1);
             doc_report_number(file, points[k].kld, 6);
             doc_report_number(file, points[k].error, 6);

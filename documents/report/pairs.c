@@ -93,7 +93,7 @@ static void put_pair(struct doc_report *r, const struct doc_scoreboard_run *a,
     if (!c)
         return;
     enum status status = compare(c, r, a, b, &why);
-    doc_report_row(r->file, a->file, b->file);
+    doc_report_row(r->file, a->label, b->label);
     if (status)
         doc_html(r->file, "<td colspan=\"%zu\">not compared: <bdi>%s</bdi></td>", n_columns - 2,
                  why.text);

@@ -44,13 +44,9 @@ enum status doc_report_size_svg(struct base_file *file, const struct doc_scorebo
 
 /* What the parts share: board.c. */
 
-enum { DOC_RUN_NAME = 112, DOC_METRIC_TEXT = 48 };
-/**
- * What a run is called: its quantisation, or its file where another one's is the same. Cut at 24
- * characters.
- */
-const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard *board,
-                         const struct doc_scoreboard_run *run);
+enum { DOC_METRIC_TEXT = 48 };
+/** The label of a run in 24 columns, for a chart. */
+const char *doc_run_name(struct base_label *out, const struct doc_scoreboard_run *run);
 /** Whether a run has a mean divergence. */
 bool doc_run_diverges(const struct doc_scoreboard_run *run);
 /** A cell with a number of a metric, "-" where it is not known, nan where it is not finite. */

@@ -143,7 +143,7 @@ static void draw_front(const struct chart *c)
 static void draw_runs(const struct chart *c)
 {
     struct doc_labels labels = {.n = 0};
-    char name[DOC_RUN_NAME];
+    struct base_label name;
     for (size_t i = 0; i < c->board->n; i++) {
         const struct doc_scoreboard_run *run = &c->board->runs[i];
         if (!is_drawn(c, i))
@@ -164,7 +164,7 @@ static void draw_runs(const struct chart *c)
         const struct doc_scoreboard_run *run = &c->board->runs[i];
         if (is_drawn(c, i))
             doc_labels_put(&labels, &c->plot, x_of(c, run), y_of(c, value_of(c, run)),
-                           doc_run_name(name, c->board, run));
+                           doc_run_name(&name, run));
     }
 }
 
@@ -206,7 +206,7 @@ static void caption(struct chart *c, size_t n_drawn)
         const struct doc_scoreboard_run *run = &c->board->runs[i];
         if (c->flags[i] != IN_CHART)
             continue;
-        doc_html(file, "%s<bdi>%s</bdi> (%.6g)", separator, run->file, value_of(c, run));
+        doc_html(file, "%s<bdi>%s</bdi> (%.6g)", separator, run->label, value_of(c, run));
         separator = ", ";
     }
     doc_html(file, "</figcaption>\n");

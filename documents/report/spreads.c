@@ -95,11 +95,11 @@ static void draw(struct base_file *file, const struct spread *s, const struct do
     doc_plot_begin(&p);
     double y = p.y.to + (double)ROW / 2, v[N_QUANTILES];
     for (size_t i = 0; i < board->n; i++) {
-        char name[DOC_RUN_NAME];
+        struct base_label name;
         if (!doc_run_diverges(&board->runs[i]))
             continue;
         read(v, s, &board->runs[i]);
-        draw_row(&p, doc_run_name(name, board, &board->runs[i]), v, y);
+        draw_row(&p, doc_run_name(&name, &board->runs[i]), v, y);
         y += ROW;
     }
     doc_plot_end(&p);
@@ -110,7 +110,7 @@ static void draw(struct base_file *file, const struct spread *s, const struct do
 static void tabulate(struct base_file *file, const struct spread *s,
                      const struct doc_scoreboard *board)
 {
-    static const char *const heads[] = {"file",   "quantisation", "minimum", "0.1 %",   "25 %",
+    static const char *const heads[] = {"model",  "quantisation", "minimum", "0.1 %",   "25 %",
                                         "median", "75 %",         "99.9 %",  "maximum", NULL};
     double v[N_QUANTILES];
     doc_report_numbers(file, s->title, s->x_label, heads);
@@ -119,7 +119,7 @@ static void tabulate(struct base_file *file, const struct spread *s,
         if (!doc_run_diverges(run))
             continue;
         read(v, s, run);
-        doc_report_row(file, run->file, run->quantisation);
+        doc_report_row(file, run->label, run->quantisation);
         for (size_t k = 0; k < N_QUANTILES; k++)
             doc_report_number(file, v[k], s->n_decimals);
         doc_html(file, "</tr>\n");

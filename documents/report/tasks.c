@@ -47,8 +47,8 @@ static void draw(struct doc_report *r, const struct doc_scoreboard *board, size_
             "<path class=\"zero\" d=\"M%.1f %.1fV%.1f\"><title>chance: %.1f %%</title></path>\n",
             doc_axis_at(&p.x, chance), p.y.to, p.y.from, chance);
     for (size_t i = 0; i < n_rows; i++) {
-        char name[DOC_RUN_NAME];
-        draw_row(&p, doc_run_name(name, board, &run[i]), &run[i], p.y.to + ((double)i + 0.5) * ROW);
+        struct base_label name;
+        draw_row(&p, doc_run_name(&name, &run[i]), &run[i], p.y.to + ((double)i + 0.5) * ROW);
     }
     doc_plot_end(&p);
     doc_html(r->file,
@@ -61,7 +61,7 @@ void doc_report_tasks(struct doc_report *r)
     const struct doc_scoreboard *board = &r->results->of_tasks;
     if (!board->n)
         doc_report_missing(r, "No tasks: none of the results is of assay perplexity with "
-                              "--hellaswag, --winogrande or --multiple-choice.");
+                              "--hellaswag, --winogrande, --multiple-choice or --mc2.");
     for (size_t i = 0, n; i < board->n; i += n) {
         for (n = 1; i + n < board->n && !strcmp(board->runs[i + n].task, board->runs[i].task);)
             n++;

@@ -35,7 +35,7 @@ static bool put_run(struct doc_report *r, const struct doc_scoreboard_run *run, 
     doc_html(r->file, "<details");
     if (open)
         doc_html(r->file, " open");
-    doc_html(r->file, "><summary><bdi>%s</bdi> (<bdi>%s</bdi>)</summary>\n", run->file,
+    doc_html(r->file, "><summary><bdi>%s</bdi> (<bdi>%s</bdi>)</summary>\n", run->label,
              run->quantisation);
     doc_report_table(r->file, "sortable", "Tokens of the largest divergence");
     doc_report_heads(r->file, heads, 1);

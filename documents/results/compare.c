@@ -90,6 +90,23 @@ enum status doc_compare_status(const struct doc_compare *c, struct status_why *w
     return status ? status : doc_status(&c->sides[1].document, why);
 }
 
+/* By its label in the document, or beside the other's. */
+static enum status label(struct doc_compare *c, struct status_why *why)
+{
+    struct base_label labels[2];
+    enum status status =
+        base_labels(labels, (const char *const[]){c->sides[0].file, c->sides[1].file}, 2, why);
+    for (size_t side = 0; side < 2 && !status; side++) {
+        struct doc_compared *s = &c->sides[side];
+        struct doc_field model = doc_field_at(&s->field, "model");
+        const char *given = doc_model_label_in(&model);
+        s->label = labels[side];
+        if (given)
+            base_label_fit(&s->label, given, BASE_LABEL_WIDTH);
+    }
+    return status ? status : doc_compare_status(c, why);
+}
+
 enum status doc_compare_make(struct doc_compare *c, struct status_why *why)
 {
     enum status status = check_same_inputs(c, why);
@@ -105,6 +122,8 @@ enum status doc_compare_make(struct doc_compare *c, struct status_why *why)
         s->id = doc_field_text(&s->field, "model.id");
         status = doc_compare_status(c, why);
     }
+    if (!status)
+        status = label(c, why);
     if (status)
         return status;
     return c->sides[0].document.kind == DOC_TASKS ? doc_compare_tasks(c, why)

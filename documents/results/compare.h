@@ -3,6 +3,7 @@
 #define DOCUMENTS_RESULTS_COMPARE_H
 
 #include "base/file/atomic_file.h"
+#include "base/text/labels.h"
 #include "documents/results/document.h"
 #include "documents/results/paired.h"
 
@@ -25,7 +26,8 @@ struct doc_compared {
     struct doc_document document;
     struct doc_field field;       /* what is compared: the document, or one of its candidates */
     const char *file, *name, *id; /* of the model; in the document */
-    char kv[DOC_KV_LABEL];        /* follows the file's name */
+    struct base_label label;      /* what the model is called beside the other */
+    char kv[DOC_KV_LABEL];        /* follows the label */
 };
 
 /** A comparison. Zero-initialise; release with doc_compare_close. */

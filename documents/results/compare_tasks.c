@@ -9,7 +9,11 @@ static const char *const choice_fields[DOC_N_TASK_SCORES] = {"choice", "choice_a
 
 static bool is_right(const struct doc_field *task, size_t score)
 {
-    return doc_field_count(task, "answer") == doc_field_count(task, choice_fields[score]);
+    size_t choice = doc_field_count(task, choice_fields[score]);
+    struct doc_field n_right;
+    if (doc_field_find(&n_right, task, "n_right")) /* TruthfulQA's MC2: the first ones are */
+        return choice < doc_field_count(task, "n_right");
+    return doc_field_count(task, "answer") == choice;
 }
 
 /* Where a score is not finite nothing was chosen. */

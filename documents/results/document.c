@@ -276,6 +276,12 @@ const char *doc_model_file_in(const struct doc_field *model)
     return doc_field_find(&file, model, "file") ? doc_field_text(model, "file") : "-";
 }
 
+const char *doc_model_label_in(const struct doc_field *model)
+{
+    struct doc_field label;
+    return doc_field_find(&label, model, "label") ? doc_field_text(model, "label") : NULL;
+}
+
 const char *doc_model_kv_in(char out[DOC_KV_LABEL], const struct doc_field *model)
 {
     static const char *const paths[] = {"k", "v"};

@@ -90,6 +90,8 @@ size_t doc_field_count(const struct doc_field *from, const char *path);
 const char *doc_field_text(const struct doc_field *from, const char *path);
 /** The file name in an object about a model; "-" where the document is older than that member. */
 const char *doc_model_file_in(const struct doc_field *model);
+/** The label in such an object; NULL: it has none. */
+const char *doc_model_label_in(const struct doc_field *model);
 /** What such an object says that keys and values were rounded to, as cli_kv_label() has it. */
 const char *doc_model_kv_in(char out[DOC_KV_LABEL], const struct doc_field *model);
 /** A list; n: its elements, 0 after a failure. */

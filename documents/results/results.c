@@ -88,6 +88,11 @@ enum status doc_results_read(struct doc_results *r, const char *const *files, si
         if (status)
             return status;
     }
+    enum status status = doc_scoreboard_label(&r->of_texts, why);
+    if (!status)
+        status = doc_scoreboard_label(&r->of_tasks, why);
+    if (status)
+        return status;
     return r->of_texts.n || r->of_tasks.n || r->n_sweeps
                ? STATUS_OK
                : status_fail(why, STATUS_USAGE,

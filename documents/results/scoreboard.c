@@ -93,6 +93,7 @@ static struct doc_scoreboard_run *new_run(struct doc_scoreboard *t, const struct
     *run = (struct doc_scoreboard_run){
         .from = *from,
         .file = doc_model_file_in(&model),
+        .given = doc_model_label_in(&model),
         .name = doc_field_text(&model, "name"),
         .id = doc_field_text(&model, "id"),
         .imatrix = imatrix_of(&model),
@@ -100,9 +101,8 @@ static struct doc_scoreboard_run *new_run(struct doc_scoreboard *t, const struct
         .n_bytes = doc_field_real(&model, "n_bytes"),
         .bits_per_weight = doc_field_real(&model, "bits_per_weight"),
     };
-    char kv[DOC_KV_LABEL];
     snprintf(run->quantisation, sizeof run->quantisation, "%.*s%s", MAX_TYPE_NAME,
-             doc_field_text(&model, "quantisation"), doc_model_kv_in(kv, &model));
+             doc_field_text(&model, "quantisation"), doc_model_kv_in(run->kv, &model));
     return run;
 }
 
@@ -188,6 +188,28 @@ enum status doc_scoreboard_add(struct doc_scoreboard *t, struct doc_document *d,
                          : d->kind == DOC_KLD ? add_kld(t, &root, why)
                                               : add_perplexity(t, &root, why);
     return status ? status : doc_status(d, why);
+}
+
+enum status doc_scoreboard_label(struct doc_scoreboard *t, struct status_why *why)
+{
+    struct base_label *labels = NULL;
+    const char **files = NULL;
+    enum status status = base_array_new(labels, t->n, "labels", why);
+    if (!status)
+        status = base_array_new(files, t->n, "labels", why);
+    for (size_t i = 0; i < t->n && !status; i++)
+        files[i] = t->runs[i].file;
+    if (!status)
+        status = base_labels(labels, files, t->n, why);
+    for (size_t i = 0; i < t->n && !status; i++) {
+        struct doc_scoreboard_run *run = &t->runs[i];
+        if (run->given)
+            base_label_fit(&labels[i], run->given, BASE_LABEL_WIDTH);
+        snprintf(run->label, sizeof run->label, "%s%s", labels[i].text, run->kv);
+    }
+    free(files);
+    free(labels);
+    return status;
 }
 
 /* Where a run stands: bases, then those with a divergence, then the rest. */

@@ -2,6 +2,7 @@
 #ifndef DOCUMENTS_RESULTS_SCOREBOARD_H
 #define DOCUMENTS_RESULTS_SCOREBOARD_H
 
+#include "base/text/labels.h"
 #include "documents/results/document.h"
 
 /** What can be told of a run, in the order in which --by-metric tells it. */
@@ -26,9 +27,11 @@ struct doc_metric_value {
 struct doc_scoreboard_run {
     struct doc_field from; /* the document, or the candidate in it */
     const char *file, *name, *id, *imatrix;
-    char quantisation[64 +
-                      DOC_KV_LABEL]; /* and what keys and values were rounded to: "Q4_K_M K Q8_0" */
-    const char *task;                /* the kind of choice tasks, or "" */
+    const char *given;                           /* its label in the document, or NULL */
+    char label[BASE_LABEL_BYTES + DOC_KV_LABEL]; /* see doc_scoreboard_label; else "" */
+    char kv[DOC_KV_LABEL]; /* what keys and values were rounded to: " K Q8_0", or "" */
+    char quantisation[64 + DOC_KV_LABEL]; /* with kv: "Q4_K_M K Q8_0" */
+    const char *task;                     /* the kind of choice tasks, or "" */
     double n_bytes, bits_per_weight;
     bool is_base;
     struct doc_metric_value values[DOC_N_METRICS];
@@ -52,6 +55,12 @@ const struct doc_metric *doc_scoreboard_metrics(size_t *n, const struct doc_scor
  */
 enum status doc_scoreboard_add(struct doc_scoreboard *table, struct doc_document *document,
                                struct status_why *why);
+/**
+ * Give each run the name that it is shown by: its label, else one that its file's name makes beside
+ * the others' (base/text/labels.h); and what keys and values were rounded to. When all are added.
+ * Fails: STATUS_MEMORY.
+ */
+enum status doc_scoreboard_label(struct doc_scoreboard *table, struct status_why *why);
 /**
  * Bases first, then by mean KLD, then those without one by perplexity; choice tasks by their kind;
  * else in their order.

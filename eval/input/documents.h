@@ -63,7 +63,7 @@ struct eval_documents {
     size_t n_conversations;
     double chat_seconds;               /* that those of the last file took */
     enum model_chat_mask mask;         /* of them */
-    char template_sha256[BASE_HEX];    /* of their template */
+    char template_sha256[BASE_HEX];    /* of their template; "": none was used */
     struct model_chat_markers markers; /* in what it wrote */
     char sha256[BASE_HEX]; /* of lengths, categories and scored tokens, by eval_documents_end */
     char text_sha256[BASE_HEX]; /* of the digits of all files, one after the other; likewise */
@@ -107,6 +107,15 @@ enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_
                                     const cJSON *object, struct base_string bytes,
                                     struct status_why *why);
 
+/**
+ * The same with two texts, the second after the first, of which the rules' mask scores one
+ * (MODEL_CHAT_ASSISTANT: the second). No template is used; it counts as a conversation.
+ */
+enum status eval_documents_add_prompt(struct eval_documents *d,
+                                      const struct eval_document_head *head,
+                                      struct base_string prompt, struct base_string completion,
+                                      struct status_why *why);
+
 /** The same with a list of "ids" and, where it is not NULL, one of 0 and 1, whether each of them is
  * scored. Fails: also STATUS_FORMAT (not such lists, an id beyond the vocabulary). */
 enum status eval_documents_add_ids(struct eval_documents *d, const struct eval_document_head *head,
@@ -116,8 +125,7 @@ enum status eval_documents_add_ids(struct eval_documents *d, const struct eval_d
 enum eval_json {
     EVAL_JSON_NONE,     /* there is no whole object */
     EVAL_JSON_OTHER,    /* with none of the members that documents have */
-    EVAL_JSON_DOCUMENTS /* with "text" (a text), "messages" (a list, and the first of them has
-                           "role") or "ids" (a list of numbers) */
+    EVAL_JSON_DOCUMENTS /* with what one of the forms of docs/chats.md begins with */
 };
 /** Fails: as base_json_first_object. */
 enum status eval_documents_recognise(enum eval_json *kind, const char *bytes, size_t n_bytes,
@@ -125,8 +133,9 @@ enum status eval_documents_recognise(enum eval_json *kind, const char *bytes, si
 
 /**
  * Add each JSON object of a file, JSON lines or a list or any others (base/json/lines.h): one with
- * "text", "messages" or "ids" and, if it likes, "category" (a text) and "id" (a text or a number);
- * other members are passed over, or a conversation's. The bytes are written to.
+ * "text", "messages" or "ids", or of another form of docs/chats.md, and, if it likes, "category"
+ * (a text) and "id" (a text or a number); other members are passed over, or a conversation's. The
+ * bytes are written to.
  * Fails: STATUS_FORMAT (the sentence begins with the file and names the line), as the functions
  *        above.
  */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "eval/input/documents.h"
 
@@ -101,6 +102,44 @@ enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_
     d->mask = d->rules->mask;
     eval_stream_free(&stream);
     model_chat_text_free(&text);
+    return status;
+}
+
+/** Which of the two texts is scored, as a rendering says it. */
+static size_t spans_of_prompt(struct jinja_span *span, size_t n_prompt, size_t n,
+                              enum model_chat_mask mask)
+{
+    *span = (struct jinja_span){mask == MODEL_CHAT_ASSISTANT ? n_prompt : 0,
+                                mask == MODEL_CHAT_USER ? n_prompt : n};
+    return span->from < span->to;
+}
+
+enum status eval_documents_add_prompt(struct eval_documents *d,
+                                      const struct eval_document_head *head,
+                                      struct base_string prompt, struct base_string completion,
+                                      struct status_why *why)
+{
+    const struct eval_stream_options options = {.bos_in_front = true,
+                                                .parse_special = d->rules->parse_special};
+    struct base_buffer joined = {0};
+    struct jinja_span span;
+    struct eval_stream stream = {0};
+    base_buffer_add(&joined, prompt.data, prompt.n_bytes);
+    base_buffer_add(&joined, completion.data, completion.n_bytes);
+    enum status status = base_buffer_check(&joined, "a prompt", why);
+    const struct base_text borrowed = {.data = joined.data, .n_bytes = joined.n};
+    const struct model_chat_text text = {
+        joined.data, joined.n, &span,
+        spans_of_prompt(&span, prompt.n_bytes, joined.n, d->rules->mask)};
+    if (!status)
+        status = eval_stream_make(&stream, d->rules->tokenizer, &borrowed, &options, why);
+    if (!status)
+        status = add_rendered(d, head, &stream, &text, why);
+    d->files[d->n_files - 1].n_crlf += joined.n ? base_count_crlf(joined.data, joined.n) : 0;
+    d->n_conversations += !status;
+    d->mask = d->rules->mask;
+    eval_stream_free(&stream);
+    base_buffer_free(&joined);
     return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/json/lines.h"
 #include "eval/input/documents.h"
+#include "eval/input/documents_forms.h"
 
 static struct base_string string_of(const cJSON *item)
 {
@@ -42,33 +43,114 @@ static enum status add_ids(struct eval_documents *d, const struct eval_document_
     return eval_documents_add_ids(d, head, member(l, "ids"), member(l, "mask"), why);
 }
 
-static bool is_text(const cJSON *item)
+/** A conversation that another form has: as messages. */
+static enum status add_made(struct eval_documents *d, const struct eval_document_head *head,
+                            const struct document_line *l, eval_messages_maker *make,
+                            struct status_why *why)
 {
-    return cJSON_IsString(item);
+    struct base_json made;
+    char *text = NULL;
+    base_json_begin(&made);
+    enum status status = make(&made, base_json_list(&made, made.root, "messages"), l->object, why);
+    if (!status)
+        status = base_json_text_of(&made, &text, why);
+    if (!status)
+        status = eval_documents_add_chat(d, head, made.root,
+                                         (struct base_string){text, strlen(text)}, why);
+    cJSON_free(text);
+    base_json_free(&made);
+    return status;
 }
 
-static bool is_conversation(const cJSON *item)
+static enum status add_turns(struct eval_documents *d, const struct eval_document_head *head,
+                             const struct document_line *l, struct status_why *why)
 {
-    return cJSON_IsArray(item) && cJSON_HasObjectItem(item->child, "role");
+    return add_made(d, head, l, eval_messages_of_turns, why);
 }
 
-static bool is_ids(const cJSON *item)
+static enum status add_instruction(struct eval_documents *d, const struct eval_document_head *head,
+                                   const struct document_line *l, struct status_why *why)
 {
-    return cJSON_IsArray(item) && cJSON_IsNumber(item->child);
+    return add_made(d, head, l, eval_messages_of_instruction, why);
 }
 
-/** What a line may be, by the member that it has; one of them. */
+/** Two texts, one after the other, or two lists of messages. */
+static enum status add_prompt(struct eval_documents *d, const struct eval_document_head *head,
+                              const struct document_line *l, struct status_why *why)
+{
+    const cJSON *prompt = member(l, "prompt"), *completion = member(l, "completion");
+    if (cJSON_IsArray(prompt) && cJSON_IsArray(completion))
+        return add_made(d, head, l, eval_messages_of_prompt, why);
+    if (!cJSON_IsString(prompt) || !cJSON_IsString(completion))
+        return status_fail(why, STATUS_FORMAT,
+                           "expected \"prompt\" and \"completion\" with a text each, or with a "
+                           "list of messages each");
+    return eval_documents_add_prompt(d, head, string_of(prompt), string_of(completion), why);
+}
+
+static bool has_text(const cJSON *object, const char *name)
+{
+    return cJSON_IsString(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+/** A list whose first element is an object with one of two members. */
+static bool has_objects(const cJSON *object, const char *name, const char *one, const char *other)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsArray(list) &&
+           (cJSON_HasObjectItem(list->child, one) || cJSON_HasObjectItem(list->child, other));
+}
+
+static bool is_text(const cJSON *object)
+{
+    return has_text(object, "text");
+}
+
+static bool is_conversation(const cJSON *object)
+{
+    return has_objects(object, "messages", "role", "role");
+}
+
+static bool is_ids(const cJSON *object)
+{
+    const cJSON *ids = cJSON_GetObjectItemCaseSensitive(object, "ids");
+    return cJSON_IsArray(ids) && cJSON_IsNumber(ids->child);
+}
+
+static bool is_turns(const cJSON *object)
+{
+    return has_objects(object, "conversations", "from", "role");
+}
+
+static bool is_instruction(const cJSON *object)
+{
+    return has_text(object, "instruction") && has_text(object, "output");
+}
+
+static bool is_prompt(const cJSON *object)
+{
+    return (has_text(object, "prompt") && has_text(object, "completion")) ||
+           (has_objects(object, "prompt", "role", "from") &&
+            has_objects(object, "completion", "role", "from"));
+}
+
+/** What a line may be, by the member that it has. */
 static const struct form {
     const char *member;
-    bool (*is)(const cJSON *item); /* by which documents are recognised */
+    bool (*is)(const cJSON *object); /* by which documents are recognised */
     enum status (*add)(struct eval_documents *d, const struct eval_document_head *head,
                        const struct document_line *l, struct status_why *why);
 } forms[] = {
+    /* One of them. */
     {"text", is_text, add_text},
     {"messages", is_conversation, add_chat},
     {"ids", is_ids, add_ids},
+    /* Where there is none of these: the first that is there. */
+    {"conversations", is_turns, add_turns},
+    {"instruction", is_instruction, add_instruction},
+    {"prompt", is_prompt, add_prompt},
 };
-enum { N_FORMS = sizeof forms / sizeof *forms };
+enum { N_OWN_FORMS = 3, N_FORMS = sizeof forms / sizeof *forms };
 
 enum status eval_documents_recognise(enum eval_json *kind, const char *bytes, size_t n_bytes,
                                      struct status_why *why)
@@ -77,7 +159,7 @@ enum status eval_documents_recognise(enum eval_json *kind, const char *bytes, si
     enum status status = base_json_first_object(&object, bytes, n_bytes, why);
     *kind = object ? EVAL_JSON_OTHER : EVAL_JSON_NONE;
     for (size_t i = 0; i < N_FORMS && object; i++)
-        if (forms[i].is(cJSON_GetObjectItemCaseSensitive(object, forms[i].member)))
+        if (forms[i].is(object))
             *kind = EVAL_JSON_DOCUMENTS;
     cJSON_Delete(object);
     return status;
@@ -86,7 +168,9 @@ enum status eval_documents_recognise(enum eval_json *kind, const char *bytes, si
 /** None of these names may be there twice: the first value counts here, the last in a template. */
 static enum status check_names(const cJSON *object, struct status_why *why)
 {
-    static const char *const names[] = {"text", "messages", "ids", "mask", "category", "id"};
+    static const char *const names[] = {
+        "text",   "messages", "ids",        "mask",   "category", "id",    "conversations",
+        "prompt", "output",   "completion", "system", "history",  "input", "instruction"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = 0;
         for (const cJSON *item = object->child; item; item = item->next)
@@ -120,7 +204,7 @@ static enum status add(struct eval_documents *d, const struct eval_document_head
 {
     const struct form *form = NULL;
     for (size_t i = 0; i < N_FORMS; i++) {
-        if (!member(l, forms[i].member))
+        if (!member(l, forms[i].member) || (form && i >= N_OWN_FORMS))
             continue;
         if (form)
             return status_fail(why, STATUS_FORMAT, "has \"%s\" and \"%s\"; expected one of them",
@@ -128,8 +212,11 @@ static enum status add(struct eval_documents *d, const struct eval_document_head
         form = &forms[i];
     }
     return form ? form->add(d, head, l, why)
-                : status_fail(why, STATUS_FORMAT,
-                              "expected one of \"text\", \"messages\" and \"ids\"");
+                : status_fail(
+                      why, STATUS_FORMAT,
+                      "expected one of \"text\", \"messages\" and \"ids\", or what data sets "
+                      "have: \"conversations\", \"instruction\" with \"output\", "
+                      "\"prompt\" with \"completion\" (docs/chats.md)");
 }
 
 static enum status read_document(void *user, const struct base_json_line *line, const cJSON *object,

@@ -5,20 +5,10 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "eval/metrics/student.h"
 
-/* Beyond the table: Cornish and Fisher's expansion in 1 / freedom, from the normal quantile. */
-double eval_student(size_t freedom)
-{
-    static const double few[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706,
-                                 2.4469,  2.3646, 2.3060, 2.2622, 2.2281};
-    enum { N_FEW = sizeof few / sizeof *few };
-    if (freedom <= N_FEW)
-        return few[freedom - 1];
-    const double z = 1.959963985, cube = z * z * z, fifth = cube * z * z, seventh = fifth * z * z;
-    double v = (double)freedom;
-    return z + (cube + z) / (4 * v) + (5 * fifth + 16 * cube + 3 * z) / (96 * v * v) +
-           (3 * seventh + 19 * fifth + 17 * cube - 15 * z) / (384 * v * v * v);
-}
+/* Of each side of an interval. */
+static const double tail = 0.025;
 
 struct eval_paired eval_paired_over(const double *x, size_t n)
 {
@@ -31,7 +21,7 @@ struct eval_paired eval_paired_over(const double *x, size_t n)
         return p;
     p.spread = sqrt(m.spread / (double)(n - 1));
     p.error = p.spread / sqrt((double)n);
-    p.half_width = p.error * eval_student(n - 1);
+    p.half_width = p.error * eval_student(n - 1, tail);
     p.z = p.value == 0 ? 0 : p.value / p.error;
     return p;
 }
@@ -40,7 +30,7 @@ struct eval_paired eval_paired_over(const double *x, size_t n)
 static bool is_enough(const struct eval_paired *p, size_t n, double wanted)
 {
     double error = p->spread / sqrt((double)n);
-    return 2 * eval_student(base_min(n, p->n) - 1) * error <= wanted;
+    return 2 * eval_student(base_min(n, p->n) - 1, tail) * error <= wanted;
 }
 
 size_t eval_paired_needed(const struct eval_paired *p, double wanted)
@@ -48,7 +38,7 @@ size_t eval_paired_needed(const struct eval_paired *p, double wanted)
     const double most = 1e15;
     if (p->n < 2)
         return 0;
-    double root = 2 * eval_student(p->n - 1) * p->spread / wanted, least = ceil(root * root);
+    double root = 2 * eval_student(p->n - 1, tail) * p->spread / wanted, least = ceil(root * root);
     if (!(least <= most))
         return 0;
     size_t n = base_max((size_t)least, 2);

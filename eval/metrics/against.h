@@ -24,15 +24,12 @@ struct eval_paired {
     double value;      /* mean over them */
     double spread;     /* standard deviation of a window's */
     double error;      /* standard error of the mean */
-    double half_width; /* of its 95 % interval: error * eval_student(n - 1) */
+    double half_width; /* of its 95 % interval: error * eval_student(n - 1, 0.025) */
     double z;          /* value / error; 0 for 0 of 0, infinite where windows do not differ */
 };
 
 /** Over x[n], a number for each window. */
 struct eval_paired eval_paired_over(const double *x, size_t n);
-
-/** The 97.5 % quantile of Student's t, to 1e-4 of itself. freedom: above 0. */
-double eval_student(size_t freedom);
 
 /**
  * How many windows show a mean difference of `wanted` with a probability of 97.5 %, with the spread

@@ -122,7 +122,7 @@ static void add_quantiles(struct eval_kld_result *out, const struct eval_kld_tab
     for (int k = 0; k < 2; k++) {
         sorter->n = 0;
         for (size_t w = 0; w < t->base->n_windows; w++)
-            for (size_t i = 0; t->base->done[w] && i < eval_table_n(t->base, w); i++)
+            for (size_t i = 0; t->candidate->done[w] && i < eval_table_n(t->base, w); i++)
                 sorter->values[sorter->n++] =
                     k ? delta_p(t, w, i) : row(t->candidate, EVAL_KL, w)[i];
         base_sort(sorter->values, sorter->n);
@@ -222,8 +222,10 @@ static void fill(struct eval_kld_result *out, const struct eval_kld_tables *t,
 {
     struct eval_kld_tally tally = {0};
     struct extras sums = {0};
+    struct eval_table base = *t->base; /* on the candidate's windows */
+    base.done = t->candidate->done;
     for (size_t w = 0; w < t->base->n_windows; w++) {
-        if (!t->base->done[w])
+        if (!t->candidate->done[w])
             continue;
         eval_kld_tally_add(&tally, t, w);
         add_extras(out, &sums, t, w);
@@ -235,9 +237,9 @@ static void fill(struct eval_kld_result *out, const struct eval_kld_tables *t,
     out->common_10 = base_moments_estimate(&sums.common_10);
     add_quantiles(out, t, sorter);
     out->ranks = ranks_of(t->candidate, sorter);
-    out->base_ranks = ranks_of(t->base, sorter);
+    out->base_ranks = ranks_of(&base, sorter);
     struct eval_perplexity_result of_one;
-    eval_perplexity(&of_one, t->plan, t->stream, t->base);
+    eval_perplexity(&of_one, t->plan, t->stream, &base);
     out->base_bits_per_byte = of_one.bits_per_byte;
     eval_perplexity(&of_one, t->plan, t->stream, t->candidate);
     out->bits_per_byte = of_one.bits_per_byte;
@@ -247,7 +249,7 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
                      struct status_why *why)
 {
     *out = (struct eval_kld_result){0};
-    count_done(out, t->base);
+    count_done(out, t->candidate);
     out->complete = out->n_windows == t->plan->n_windows;
     size_t n = out->n_tokens;
     n_worst = n_worst < n ? n_worst : n;

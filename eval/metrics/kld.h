@@ -74,7 +74,7 @@ struct eval_kld_result {
     struct eval_nonfinite nonfinite;          /* scores of either, or comparisons, that are not */
 };
 
-/** Tables of the two models, from one eval_run. */
+/** Tables of the two models, from one eval_run. The candidate's says which windows are done. */
 struct eval_kld_tables {
     const struct eval_plan *plan;
     const struct eval_stream *stream;

@@ -2,7 +2,7 @@
  * What enters the layers of the models that go in step. Without a source the embedding enters the
  * first layer, and what leaves the last one is scored. A source knows more: streams that entered a
  * layer in an earlier pass, tensors that are swapped for a batch, layers that are computed
- * elsewhere. eval/streams/ has two kinds of source.
+ * elsewhere. eval/streams/ has three kinds of source.
  */
 #ifndef EVAL_SCORER_STREAMS_H
 #define EVAL_SCORER_STREAMS_H

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/array.h"
 
 enum status eval_dataset_add(struct eval_dataset *d, const struct eval_question *question,
@@ -50,6 +51,32 @@ enum status eval_dataset_end(struct eval_dataset *dataset, enum status status, c
     if (status)
         eval_dataset_free(dataset);
     return status;
+}
+
+/** A binary file counts its tasks and their answers in 32 bits, so that it has zeros soon. */
+static bool is_text(const char *bytes, size_t n_bytes)
+{
+    const size_t most = 4096;
+    return !memchr(bytes, '\0', base_min(n_bytes, most));
+}
+
+enum status eval_dataset_read(struct eval_dataset *out, const struct eval_dataset_options *options,
+                              char *bytes, size_t n_bytes, struct status_why *why)
+{
+    *out = (struct eval_dataset){0};
+    if (eval_dataset_is_json(bytes, n_bytes))
+        return eval_dataset_json(out, options, bytes, n_bytes, why);
+    if (options->labels.data || options->kind == EVAL_MC2)
+        return status_fail(why, STATUS_FORMAT, "is no JSON; %s",
+                           options->kind == EVAL_MC2
+                               ? "--mc2 takes JSON objects with \"mc2_targets\""
+                               : "--task-labels goes with JSON objects without answers");
+    if (options->kind == EVAL_HELLASWAG)
+        return eval_dataset_hellaswag(out, bytes, n_bytes, why);
+    if (options->kind == EVAL_WINOGRANDE)
+        return eval_dataset_winogrande(out, bytes, n_bytes, options->llama_compat, why);
+    return is_text(bytes, n_bytes) ? eval_dataset_mmlu(out, bytes, n_bytes, why)
+                                   : eval_dataset_multiple_choice(out, bytes, n_bytes, why);
 }
 
 void eval_dataset_free(struct eval_dataset *dataset)

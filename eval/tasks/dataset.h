@@ -1,7 +1,8 @@
 /**
  * Files of choice tasks: HellaSwag, Winogrande and multiple choice in llama-perplexity's formats
- * and as JSON lines. Files are hostile: each size and label is checked; an error names the line,
- * or the task where a file has no lines. Strings point into the bytes, which must outlive them.
+ * and as they are published. Files are hostile: each size and label is checked; an error names the
+ * line, or the task where a file has no lines. Strings point into the bytes, which must outlive
+ * them.
  */
 #ifndef EVAL_TASKS_DATASET_H
 #define EVAL_TASKS_DATASET_H
@@ -11,7 +12,7 @@
 
 #include "gguf/file.h"
 
-enum eval_choice_kind { EVAL_HELLASWAG, EVAL_WINOGRANDE, EVAL_MULTIPLE_CHOICE };
+enum eval_choice_kind { EVAL_HELLASWAG, EVAL_WINOGRANDE, EVAL_MULTIPLE_CHOICE, EVAL_MC2 };
 
 /** One task. */
 struct eval_question {
@@ -20,6 +21,7 @@ struct eval_question {
     struct base_string after; /* Winogrande: the sentence after its blank; else empty */
     size_t first_choice, n_choices; /* in the data set's choices; n_choices is 2 or more */
     size_t answer;                  /* index of the right choice, from 0 */
+    size_t n_right;                 /* EVAL_MC2: the first of them are right; else 0 */
 };
 
 /** Zero-initialise; release with eval_dataset_free. */
@@ -60,20 +62,38 @@ enum status eval_dataset_winogrande(struct eval_dataset *out, char *bytes, size_
 enum status eval_dataset_multiple_choice(struct eval_dataset *out, const char *bytes,
                                          size_t n_bytes, struct status_why *why);
 
-/** Whether a file is one of JSON lines: its first line is an object, or too long to find out. */
-bool eval_dataset_is_jsonl(const char *bytes, size_t n_bytes);
+/**
+ * Multiple choice: MMLU's CSV, question, four choices, a letter from A to D, with or without a
+ * head. bytes: fields are unquoted in place. Fails: STATUS_FORMAT (not six fields, an empty one,
+ * another letter), STATUS_MEMORY.
+ */
+enum status eval_dataset_mmlu(struct eval_dataset *out, char *bytes, size_t n_bytes,
+                              struct status_why *why);
+
+/** Whether a file has JSON: it begins with an object, alone or in a list, or one that is too long
+ * to find out. */
+bool eval_dataset_is_json(const char *bytes, size_t n_bytes);
+
+/** How a file is read. */
+struct eval_dataset_options {
+    enum eval_choice_kind kind;
+    bool llama_compat;         /* see eval_compat_winogrande_next */
+    struct base_string labels; /* a line for each task, with its right choice; .data NULL: none */
+};
 
 /**
- * Tasks as JSON lines, an object each; other members are passed over. HellaSwag: ctx, endings
- * (four), label from 0. Winogrande: sentence with a blank `_`, option1, option2, answer 1 or 2.
- * Multiple choice: question, choices (two or more), answer from 0; or as ARC is published,
- * choices {text: [...], label: [...]}, answerKey one of the labels. An answer may be a string.
+ * Tasks as JSON objects, in lines or in a list; other members are passed over. docs/tasks.md has
+ * the members of each form. An answer may be a string.
  * bytes: strings are unescaped in place.
- * Fails: STATUS_FORMAT (a line that is no object, a member that is missing or empty, an answer
- *        that is none), STATUS_MEMORY.
+ * Fails: STATUS_FORMAT (no object, a member that is missing or empty, an answer that is none;
+ * labels for tasks that have their own, or not as many as tasks), STATUS_MEMORY.
  */
-enum status eval_dataset_jsonl(struct eval_dataset *out, enum eval_choice_kind kind, char *bytes,
-                               size_t n_bytes, struct status_why *why);
+enum status eval_dataset_json(struct eval_dataset *out, const struct eval_dataset_options *options,
+                              char *bytes, size_t n_bytes, struct status_why *why);
+
+/** Any of these, by what the bytes are. Fails: as they do; STATUS_USAGE (labels without JSON). */
+enum status eval_dataset_read(struct eval_dataset *out, const struct eval_dataset_options *options,
+                              char *bytes, size_t n_bytes, struct status_why *why);
 
 /** Append a question without choices, or a choice of the last question. For the loaders. */
 enum status eval_dataset_add(struct eval_dataset *dataset, const struct eval_question *question,

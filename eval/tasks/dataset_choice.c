@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#include "base/arithmetic.h"
 #include "eval/tasks/dataset.h"
 #include "gguf/cursor.h"
 
@@ -87,13 +86,6 @@ static enum status follow(struct eval_dataset *d, struct gguf_cursor *directory,
     return status ? status : read_task(d, c, why);
 }
 
-/** A binary file counts its tasks and their answers in 32 bits, so that it has zeros soon. */
-static bool is_text(const char *bytes, size_t n_bytes)
-{
-    const size_t most = 4096;
-    return !memchr(bytes, '\0', base_min(n_bytes, most));
-}
-
 enum status eval_dataset_multiple_choice(struct eval_dataset *out, const char *bytes,
                                          size_t n_bytes, struct status_why *why)
 {
@@ -101,11 +93,6 @@ enum status eval_dataset_multiple_choice(struct eval_dataset *out, const char *b
     struct gguf_cursor directory = {(const uint8_t *)bytes, n_bytes, 0};
     uint32_t n = 0;
     enum status status = gguf_cursor_u32(&directory, &n, "the number of tasks", why);
-    if (!status && is_text(bytes, n_bytes))
-        status = status_fail(why, STATUS_FORMAT,
-                             "is a text; expected llama-perplexity's binary file, or JSON lines "
-                             "with \"question\", \"choices\" and \"answer\" (CSV, as MMLU has it, "
-                             "is to be converted to these)");
     if (!status && (n == 0 || n > n_bytes / WORD - 1))
         status = status_fail(why, STATUS_FORMAT,
                              "%u task%s, expected 1 or more whose positions fit in %zu bytes", n,

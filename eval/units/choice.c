@@ -93,7 +93,8 @@ static enum status make_task(struct maker *m, size_t index, struct eval_choice_t
                              struct status_why *why)
 {
     const struct eval_question *q = &m->dataset->questions[index];
-    *t = (struct eval_choice_task){.index = index, .line = q->line, .answer = q->answer};
+    *t = (struct eval_choice_task){
+        .index = index, .line = q->line, .answer = q->answer, .n_right = q->n_right};
     if (base_array_new(t->choices, q->n_choices, "choices", why))
         return STATUS_MEMORY;
     t->n_choices = q->n_choices;

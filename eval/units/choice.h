@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/moments.h"
 #include "eval/tasks/dataset.h"
 #include "eval/units/sequences.h"
 #include "model/tokenizer/tokenizer.h"
@@ -27,6 +28,7 @@ struct eval_choice_task {
     size_t line;  /* in the file, from 1; 0: none */
     struct eval_choice *choices;
     size_t n_choices, answer;
+    size_t n_right;      /* EVAL_MC2: so many of the first choices are right; else 0 */
     size_t n_common;     /* tokens that all sequences begin with; each has at least one more */
     size_t first_scored; /* tokens from here on have log-probabilities; at least 1 */
     bool misread;        /* see eval_compat_misreads */
@@ -86,11 +88,18 @@ struct eval_choice_winners {
 /** last_wins: the last of equals wins, for the mean alone. */
 struct eval_choice_winners eval_choice_winners(const struct eval_choice_task *task, bool last_wins);
 
+/**
+ * EVAL_MC2: the share that the right choices have of the probability of all: sums of exp(sum) over
+ * each, as TruthfulQA defines it. NaN: a score is not finite.
+ */
+double eval_choice_mass(const struct eval_choice_task *task);
+
 /** A running count: add finished tasks in order. Zero-initialise. */
 struct eval_choice_tally {
     size_t n, n_choices;
     size_t n_right, n_right_sum, n_right_per_char;
-    double chance; /* sum of 1 / choices of a task */
+    double chance; /* sum of 1 / choices of a task; of EVAL_MC2, of the share that is right */
+    struct base_moments mass; /* EVAL_MC2: see eval_choice_mass; of tasks with finite scores */
     size_t n_nonfinite;
     size_t first_nonfinite; /* index of the task in the file */
 };

@@ -40,6 +40,25 @@ struct eval_choice_winners eval_choice_winners(const struct eval_choice_task *ta
     return w;
 }
 
+double eval_choice_mass(const struct eval_choice_task *task)
+{
+    double largest = -(double)INFINITY, right = 0, all = 0;
+    for (size_t i = 0; i < task->n_choices; i++)
+        largest = fmax(largest, eval_choice_score(&task->choices[i]).sum);
+    for (size_t i = 0; i < task->n_choices; i++) {
+        double p = exp(eval_choice_score(&task->choices[i]).sum - largest);
+        right += i < task->n_right ? p : 0;
+        all += p;
+    }
+    return right / all;
+}
+
+/** Whether a winner is a right choice. */
+static bool is_right(const struct eval_choice_task *task, size_t winner)
+{
+    return task->n_right ? winner < task->n_right : winner == task->answer;
+}
+
 struct eval_choice_winners eval_choice_tally_add(struct eval_choice_tally *tally,
                                                  const struct eval_choice_task *task,
                                                  bool last_wins)
@@ -49,10 +68,12 @@ struct eval_choice_winners eval_choice_tally_add(struct eval_choice_tally *tally
         tally->first_nonfinite = task->index;
     tally->n++;
     tally->n_choices += task->n_choices;
-    tally->chance += 1 / (double)task->n_choices;
-    tally->n_right += w.mean == task->answer;
-    tally->n_right_sum += w.sum == task->answer;
-    tally->n_right_per_char += w.per_char == task->answer;
+    tally->chance += (double)(task->n_right ? task->n_right : 1) / (double)task->n_choices;
+    tally->n_right += is_right(task, w.mean);
+    tally->n_right_sum += is_right(task, w.sum);
+    tally->n_right_per_char += is_right(task, w.per_char);
+    if (task->n_right && w.finite)
+        base_moments_add(&tally->mass, eval_choice_mass(task));
     return w;
 }
 

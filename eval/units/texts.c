@@ -1,5 +1,7 @@
 #include "eval/units/texts.h"
 
+#include <string.h>
+
 #include "base/array.h"
 #include "base/buffer.h"
 
@@ -20,5 +22,11 @@ enum status eval_tokenize(const struct eval_tokenizing *how, int32_t front, stru
     out->n = 0;
     if (front >= 0)
         out->ids[out->n++] = front;
-    return model_tokenize(how->tokenizer, text.data, text.n_bytes, how->parse_special, out, why);
+    enum status status =
+        model_tokenize(how->tokenizer, text.data, text.n_bytes, how->parse_special, out, why);
+    bool brings_it = front >= 0 && front == model_token_bos(how->tokenizer) && how->parse_special &&
+                     out->n > 1 && out->ids[1] == front;
+    if (!status && brings_it)
+        memmove(out->ids, out->ids + 1, --out->n * sizeof *out->ids);
+    return status;
 }

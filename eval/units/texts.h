@@ -16,7 +16,8 @@ struct eval_tokenizing {
 };
 
 /**
- * Replace tokens by those of a text, after `front` where that is not negative.
+ * Replace tokens by those of a text, after `front` where that is not negative. BOS stands there
+ * once, also where control tokens are recognised and the text begins with it.
  * Fails: STATUS_MEMORY, as model_tokenize.
  */
 enum status eval_tokenize(const struct eval_tokenizing *how, int32_t front, struct base_string text,

@@ -24,25 +24,35 @@ static size_t n_windows(const struct eval_trials *t, size_t unit)
     return base_min(t->batch_windows, t->plan->n_windows - first_window(t, unit));
 }
 
-static struct eval_size size_of(const struct eval_trials *t, size_t n)
+/** How many tokens of the windows before w are scored. */
+static size_t row_of(const struct eval_trials *t, size_t w)
 {
-    return (struct eval_size){.n_tokens = n * t->plan->n_inputs,
-                              .n_segments = n,
-                              .n_rows = n * t->plan->n_scored,
-                              .n_targets = n * t->plan->n_scored,
-                              .longest = t->plan->n_inputs};
+    return eval_plan_row(t->plan, w);
 }
 
 static struct eval_size size(const struct eval_units *units, size_t item)
 {
-    return size_of(of(units), n_windows(of(units), of(units)->first_unit + item));
+    const struct eval_trials *t = of(units);
+    size_t unit = t->first_unit + item, first = first_window(t, unit), n = n_windows(t, unit);
+    size_t n_rows = row_of(t, first + n) - row_of(t, first);
+    struct eval_size s = {.n_segments = n, .n_rows = n_rows, .n_targets = n_rows};
+    for (size_t w = first; w < first + n; w++) {
+        s.n_tokens += eval_plan_n_inputs(t->plan, w);
+        s.longest = base_max(s.longest, eval_plan_n_inputs(t->plan, w));
+    }
+    return s;
 }
 
 /** Batches are laid already: there is nothing to choose. */
 static struct eval_size longest(const struct eval_units *units, size_t *n_sequences)
 {
+    const struct eval_plan *plan = of(units)->plan;
     *n_sequences = 0;
-    return size_of(of(units), 1);
+    return (struct eval_size){.n_tokens = plan->n_inputs,
+                              .n_segments = 1,
+                              .n_rows = plan->n_scored,
+                              .n_targets = plan->n_scored,
+                              .longest = plan->n_inputs};
 }
 
 static enum status make_items(struct eval_units *units, struct status_why *why)
@@ -62,7 +72,7 @@ static enum status check_ids(const struct eval_units *units, const struct model 
 static double n_bytes(const struct eval_units *units)
 {
     const struct eval_trials *t = of(units);
-    double scored = (double)t->plan->n_windows * (double)t->plan->n_scored;
+    double scored = (double)row_of(t, t->plan->n_windows);
     double batch = (double)t->batch_windows * (double)t->plan->n_scored;
     return (double)units->n * (sizeof *t->done + sizeof *t->taken) + scored * sizeof(double) +
            2 * batch * N_SCORES * sizeof(double);
@@ -109,7 +119,7 @@ static bool is_reference(const struct eval_trials *t, size_t unit)
 /** The reference's KLDs of the batch. */
 static double *reference_of(const struct eval_trials *t, size_t unit)
 {
-    return t->reference + first_window(t, unit) * t->plan->n_scored;
+    return t->reference + row_of(t, first_window(t, unit));
 }
 
 static void finish(struct eval_units *units, size_t item)
@@ -142,7 +152,8 @@ _Static_assert(sizeof(struct eval_trial) % sizeof(double) == 0, "no part of a nu
 
 static size_t n_reference(const struct eval_trials *t, size_t unit)
 {
-    return is_reference(t, unit) ? n_windows(t, unit) * t->plan->n_scored : 0;
+    size_t first = first_window(t, unit);
+    return is_reference(t, unit) ? row_of(t, first + n_windows(t, unit)) - row_of(t, first) : 0;
 }
 
 static size_t n_values(const struct eval_units *units, size_t unit)
@@ -195,7 +206,7 @@ enum status eval_trials_open(struct eval_trials *t, struct status_why *why)
     t->units = (struct eval_units){.kind = &kind, .n = n};
     t->done = counted ? calloc(n + 1, sizeof *t->done) : NULL;
     t->taken = counted ? calloc(n + 1, sizeof *t->taken) : NULL;
-    t->reference = calloc(t->plan->n_windows * t->plan->n_scored + 1, sizeof *t->reference);
+    t->reference = calloc(row_of(t, t->plan->n_windows) + 1, sizeof *t->reference);
     return t->done && t->taken && t->reference
                ? STATUS_OK
                : status_fail(why, STATUS_MEMORY, "no memory for %zu trials", t->n_variants);

@@ -34,7 +34,7 @@ struct eval_trials {
 
     size_t first_unit;       /* that item 0 is */
     struct eval_trial *done; /* [units] */
-    double *reference;       /* [windows, scored]: KLD of the reference */
+    double *reference;       /* [scored tokens of all windows]: KLD of the reference */
     double **taken;          /* [units]: scores of tokens on their way into a tally */
     bool out_of_memory;      /* for some of them */
 };

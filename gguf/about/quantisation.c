@@ -1,5 +1,6 @@
 #include "gguf/about/quantisation.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text/words.h"
@@ -133,6 +134,19 @@ static const char *worked_out(const struct census *c)
     return most;
 }
 
+/* What a mixture is called: no name of a type says what it is. */
+static void name_mixture(char out[GGUF_QUANTISATION_BYTES], const struct gguf_file *file)
+{
+    double n_weights = 0, n_bytes = 0;
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(file, i);
+        n_weights += (double)t->n_rows * (double)t->ne[0];
+        n_bytes += (double)t->n_bytes;
+    }
+    snprintf(out, GGUF_QUANTISATION_BYTES, n_weights > 0 ? "mixture, %.2f bpw" : "mixture",
+             8 * n_bytes / n_weights);
+}
+
 struct gguf_quantisation gguf_quantisation(const struct gguf_file *file)
 {
     struct gguf_quantisation q = {.name = ""};
@@ -145,11 +159,12 @@ struct gguf_quantisation gguf_quantisation(const struct gguf_file *file)
     id &= ~(uint32_t)GUESSED;
     q.types_of = c.program;
     q.said = name_of_file_type(id, c.program && strcmp(c.program, "ik_llama.cpp") == 0);
-    q.by_file_type = q.said && (c.n == 0 || agrees(&c, q.said));
-    if (q.by_file_type)
-        q.name = q.said;
-    else if (c.n)
-        q.name = worked_out(&c);
+    q.is_mixture = gguf_kv_find(file, "assay.mix.recipe") != NULL;
+    q.by_file_type = !q.is_mixture && q.said && (c.n == 0 || agrees(&c, q.said));
+    if (q.is_mixture)
+        name_mixture(q.name, file);
+    else if (q.by_file_type || c.n)
+        snprintf(q.name, sizeof q.name, "%s", q.by_file_type ? q.said : worked_out(&c));
     return q;
 }
 

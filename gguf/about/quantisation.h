@@ -4,11 +4,15 @@
 
 #include "gguf/meta.h"
 
-/** Names are static storage. */
+enum { GGUF_QUANTISATION_BYTES = 32 };
+
+/** `said` and `types_of` are static storage. */
 struct gguf_quantisation {
-    const char *name;     /* "Q4_K_M"; "" where there is nothing to tell it by */
-    const char *said;     /* what general.file_type says; NULL: nothing known */
+    char name[GGUF_QUANTISATION_BYTES]; /* "Q4_K_M", "mixture, 3.91 bpw"; "" where there is nothing
+                                           to tell it by */
+    const char *said;                   /* what general.file_type says; NULL: nothing known */
     const char *types_of; /* the program that alone has some of the types; NULL: there are none */
+    bool is_mixture;      /* assay mix made it; the name is what it is, and `said` does not tell */
     bool by_file_type; /* it is what the file says; else it is worked out from the tensors' types */
 };
 
@@ -16,7 +20,8 @@ struct gguf_quantisation {
  * The name that people have for the mixture of types. It is that of general.file_type; but tools
  * that change the tensors of a file often leave that key alone. So where the tensors do not agree,
  * and where there is no such number, it is that of the type that most weights have, and for a
- * mixture of K types which one that is by what ffn_down has.
+ * mixture of K types which one that is by what ffn_down has. A file that assay mix made is called a
+ * mixture, with its bits per weight, where the sizes of its types are known.
  * file: from gguf_open or gguf_list.
  */
 struct gguf_quantisation gguf_quantisation(const struct gguf_file *file);

@@ -29,6 +29,13 @@ struct model_chat;
 enum status model_chat_open(struct model_chat **out, struct base_string text,
                             const struct model_tokenizer *tokenizer,
                             const struct jinja_limits *limits, struct status_why *why);
+/** Names of templates that the program has itself, for --chat-template. */
+#define MODEL_CHAT_KNOWN                                                                           \
+    "chatml command-r deepseek-v2 deepseek-v3 gemma granite llama2 llama3 llama4 mistral-v1 "      \
+    "mistral-v3 mistral-v3-tekken mistral-v7-tekken phi3 phi4 vicuna zephyr"
+/** The text of one of them; NULL: there is none of this name. */
+const char *model_chat_known(const char *name);
+
 /** NULL is allowed. */
 void model_chat_close(struct model_chat *chat);
 

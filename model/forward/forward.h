@@ -47,6 +47,15 @@ void model_session_close(struct model_session *s);
 /** Bytes of backend memory that a session with these options will allocate. */
 size_t model_session_bytes(const struct model *model, const struct model_session_options *options);
 
+/**
+ * Bytes of a key/value cache in which a program keeps a sequence of n_positions tokens. Layers that
+ * see a window keep that many, layers that use others' keys none; of latent attention the
+ * compressed rows count where the file lets queries meet them. Layers with a state have that in
+ * float32. types: as model_round_kv has them, F32 being 4 bytes. A program may round up.
+ */
+double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,
+                         size_t n_positions);
+
 /** The most working memory that the backend takes for an operation of a session's passes. */
 size_t model_operation_bytes(const struct model *model, struct kern_backend *backend,
                              const struct model_session_options *options);

@@ -91,6 +91,13 @@ class Program:
             raise AssayError(f"assay gave {len(scores)} scores, expected {len(requests)}")
         return scores
 
+    def chat_template(self):
+        raise AssayError("a chat template is applied by a server: start assay serve, and give "
+                         "base_url=URL instead of model=FILE")
+
+    def apply_chat_template(self, messages, add_generation_prompt=True):
+        self.chat_template()
+
     def _run(self, command, stdin, each, fraction):
         try:
             child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE,
@@ -150,9 +157,10 @@ class Server:
     PATIENCE_S = 600    # while it is loading, or its queue is full
 
     def __init__(self, base_url, **options):
-        self.url = base_url.rstrip("/") + "/v1/score"
+        self.base, self.url = base_url.rstrip("/"), base_url.rstrip("/") + "/v1/score"
         self.options = options
         self.about = {}
+        self._template = None
 
     def score(self, requests, each=nothing, fraction=nothing):
         """As Program.score."""
@@ -160,8 +168,9 @@ class Server:
         for lines in parts(lines_of(requests), self.MAX_TEXT):
             done = len(scores)
             try:
-                reply = self._post({"text": "".join(lines), "stream": True, **self.options},
-                                   lambda f: fraction((done + f * len(lines)) / len(requests)))
+                reply = self._ask("/v1/score",
+                                  {"text": "".join(lines), "stream": True, **self.options},
+                                  lambda f: fraction((done + f * len(lines)) / len(requests)))
             except AssayError as error:
                 raise AssayError(f"{error}, where line 1 is request {done + 1}" if done else
                                  str(error)) from error
@@ -179,24 +188,56 @@ class Server:
                         "left out", cut, len(scores), self.about["settings"]["n_ctx"])
         return scores
 
-    def _post(self, body, fraction):
-        headers = {"Content-Type": "application/json"}
+    def chat_template(self):
+        """The model's own. From now on, names of control tokens in requests are those tokens."""
+        if self._template is None:
+            self._template = self._ask("/tokenizer_info")["chat_template"] or ""
+        if not self._template:
+            raise AssayError(f"{self.base}: the model's file has no chat template")
+        if self.options.setdefault("parse_special", True) is not True:
+            raise AssayError("parse_special: a chat template needs True: it writes control tokens")
+        return self._template
+
+    def apply_chat_template(self, messages, add_generation_prompt=True):
+        """The text that the model's own template makes of a conversation, by the server.
+
+        Without a generation prompt the last message is not ended: it goes on.
+        """
+        self.chat_template()
+        text = self._ask("/apply-template", {"messages": messages,
+                                             "add_generation_prompt": add_generation_prompt})["prompt"]
+        return text if add_generation_prompt else unfinished(text, messages[-1]["content"])
+
+    def _ask(self, path, body=None, fraction=nothing):
+        """The document of a reply; body None: GET."""
+        url, headers = self.base + path, {"Content-Type": "application/json"}
         if os.environ.get("ASSAY_API_KEY"):
             headers["Authorization"] = "Bearer " + os.environ["ASSAY_API_KEY"]
-        request = urllib.request.Request(self.url, json.dumps(body).encode(), headers)
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url, data, headers)
         give_up = time.monotonic() + self.PATIENCE_S
         while True:
             try:
                 with urllib.request.urlopen(request) as reply:
-                    return result_of(self.url, reply, fraction)
+                    return result_of(url, reply, fraction)
             except urllib.error.HTTPError as error:
                 wait = int(error.headers.get("Retry-After") or 0)
                 if not wait or time.monotonic() + wait > give_up:
-                    raise AssayError(f"{self.url}: {sentence_of(error)}") from error
+                    raise AssayError(f"{url}: {sentence_of(error)}") from error
                 time.sleep(wait)
             except (OSError, http.client.HTTPException) as error:
-                raise AssayError(f"{self.url}: {getattr(error, 'reason', error)}; does assay serve "
+                raise AssayError(f"{url}: {getattr(error, 'reason', error)}; does assay serve "
                                  "run there?") from error
+
+
+def unfinished(text, last):
+    """A conversation up to the end of its last message, whatever the template puts after it."""
+    at = text.rfind(last.strip())
+    if at < 0:
+        raise AssayError("the chat template changes the last message, which is to go on: where it "
+                         "ends cannot be told")
+    whole = last.lstrip()
+    return text[:at + len(whole if text.startswith(whole, at) else last.strip())]
 
 
 def parts(lines, most):
@@ -221,7 +262,9 @@ def sentence_of(error):
 
 
 def result_of(url, reply, fraction):
-    """The document of a job, from its events."""
+    """The document that a reply is, or that of a job, from its events."""
+    if reply.headers.get_content_type() == "application/json":
+        return json.load(reply)
     name = None
     for line in reply:
         word, _, rest = line.decode().strip().partition(": ")

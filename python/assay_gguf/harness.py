@@ -66,11 +66,14 @@ class AssayLM(LM):
                          "generate_until cannot be run with it")
 
     def apply_chat_template(self, chat_history, add_generation_prompt=True):
-        raise AssayError("assay applies no chat template to a harness's requests: leave "
-                         "--apply_chat_template out")
+        return self.client.apply_chat_template(chat_history, add_generation_prompt)
 
     def chat_template(self, chat_template=False):
-        return self.apply_chat_template([]) if chat_template else ""
+        """The harness keeps it with the results. A name: there is one template, the model's own."""
+        if chat_template and chat_template is not True:
+            raise AssayError(f"--apply_chat_template {chat_template}: expected no name: the model's "
+                             "own template is applied")
+        return self.client.chat_template() if chat_template else ""
 
     @property
     def tokenizer_name(self):

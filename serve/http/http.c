@@ -2,11 +2,13 @@
 
 #include <dlfcn.h>
 #include <microhttpd.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -89,6 +91,16 @@ bool serve_http_is_gone(const struct serve_http_request *r)
 {
     struct pollfd about = {.fd = r->connection->fd, .events = POLLRDHUP};
     return poll(&about, 1, 0) > 0 && about.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
+void serve_http_client(const struct serve_http_request *r, char out[SERVE_CLIENT_BYTES])
+{
+    struct sockaddr_storage peer;
+    socklen_t n = sizeof peer;
+    if (getpeername(r->connection->fd, (struct sockaddr *)&peer, &n) != 0 ||
+        getnameinfo((struct sockaddr *)&peer, n, out, SERVE_CLIENT_BYTES, NULL, 0,
+                    NI_NUMERICHOST) != 0)
+        snprintf(out, SERVE_CLIENT_BYTES, "?");
 }
 
 bool serve_http_take_place(const struct serve_http_request *r)

@@ -29,6 +29,10 @@ const char *serve_http_header(const struct serve_http_request *request, const ch
 /** Whether the client has closed the connection. */
 bool serve_http_is_gone(const struct serve_http_request *request);
 
+enum { SERVE_CLIENT_BYTES = 64 };
+/** The client's address, as "127.0.0.1"; "?" where it cannot be told. */
+void serve_http_client(const struct serve_http_request *request, char out[SERVE_CLIENT_BYTES]);
+
 /**
  * Take one of the places, until the reply has gone; false: all are taken. Whoever has none may be
  * cut for the next client.

@@ -24,6 +24,12 @@ bool serve_http_is_gone(const struct serve_http_request *request)
     return true;
 }
 
+void serve_http_client(const struct serve_http_request *request, char out[SERVE_CLIENT_BYTES])
+{
+    (void)request;
+    out[0] = '\0';
+}
+
 bool serve_http_take_place(const struct serve_http_request *request)
 {
     (void)request;

@@ -8,6 +8,7 @@
 #include "cli/score/score.h"
 #include "eval/run.h"
 #include "kernels/kernels.h"
+#include "serve/requests/tokens.h"
 #include "serve/serve.h"
 
 enum { MAX_PROMPTS = 4096, MAX_TOKENS = 131072, BATCH_TOKENS = 2048 };
@@ -86,17 +87,7 @@ static enum status add_text(struct serve_completion *c, const char *text, struct
 
 static enum status add_ids(struct serve_completion *c, const cJSON *list, struct status_why *why)
 {
-    struct model_tokens *tokens = &c->prompts[c->n++].tokens;
-    const cJSON *item;
-    cJSON_ArrayForEach(item, list)
-    {
-        if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < 0x1p31) ||
-            item->valuedouble != (double)(int32_t)item->valuedouble)
-            return status_fail(why, STATUS_USAGE, "prompt: expected ids of tokens, whole numbers");
-        if (model_tokens_add(tokens, (int32_t)item->valuedouble, why))
-            return STATUS_MEMORY;
-    }
-    return STATUS_OK;
+    return serve_body_ids(&c->prompts[c->n++].tokens, list, "prompt", why);
 }
 
 /** A string, a list of ids, or a list of either. */
@@ -184,13 +175,8 @@ static bool wants_bos(const struct serve_completion *c, const struct serve_promp
 
 static enum status put_in_front(struct model_tokens *tokens, int32_t id, struct status_why *why)
 {
-    if (id < 0)
-        return status_fail(why, STATUS_USAGE, "bos: the vocabulary has none");
-    if (model_tokens_add(tokens, id, why))
-        return STATUS_MEMORY;
-    memmove(tokens->ids + 1, tokens->ids, (tokens->n - 1) * sizeof *tokens->ids);
-    tokens->ids[0] = id;
-    return STATUS_OK;
+    return id < 0 ? status_fail(why, STATUS_USAGE, "bos: the vocabulary has none")
+                  : serve_tokens_put_in_front(tokens, id, why);
 }
 
 static enum status make_tokens(struct serve_completion *c, struct serve_prompt *prompt,
@@ -236,21 +222,21 @@ static enum status tokenize(struct serve_completion *c, const struct model *mode
     return status;
 }
 
-enum status serve_score(struct serve *serve, struct eval_request_scores *scores,
-                        struct status_why *why)
+enum status serve_score(struct serve *serve, struct serve_job *job,
+                        struct eval_request_scores *scores, struct status_why *why)
 {
     const struct serve_resident *resident = &serve->resident;
+    struct serve_turn turn;
+    serve_turn_begin(&turn, resident, serve->jobs, job);
     const struct eval_models models = {.model = resident->models[0].model,
-                                       .backends = resident->backends.items,
-                                       .n_backends = resident->backends.n};
-    const struct eval_run_options options = {.progress = resident->progress,
-                                             .user = resident->user};
+                                       .backends = turn.backends.items,
+                                       .n_backends = turn.backends.n,
+                                       .crew = turn.with};
+    const struct eval_run_options options = {.progress = serve_turn_progress, .user = &turn};
     struct eval_units *units = &scores->sequences.units;
     if (!scores->sequences.n)
         return STATUS_OK;
     int64_t n_batch = serve->settings->evaluate.machine.n_batch;
-    for (size_t i = 0; i < resident->backends.n; i++)
-        kern_set_cancel(resident->backends.items[i], resident->cancel);
     enum status status =
         eval_run_prepare(units, &models, n_batch ? (size_t)n_batch : BATCH_TOKENS, why);
     if (!status)
@@ -265,7 +251,6 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     struct serve *serve = server;
     struct serve_completion *c = job->input;
     struct eval_request_scores scores = {0};
-    serve_run(serve, job);
     enum status status = tokenize(c, serve->resident.models[0].model, why);
     struct model_tokens *prompts = NULL;
     if (!status)
@@ -276,12 +261,24 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
         status = eval_prompt_scores_make(&scores, prompts, c->n, c->next, why);
     free(prompts);
     if (!status)
-        status = serve_score(serve, &scores, why);
+        status = serve_score(serve, job, &scores, why);
     if (!status)
         status = serve_completion_write(&job->result, c, &scores, &serve->resident.models[0], why);
     eval_request_scores_free(&scores);
     return status;
 }
 
+/** A byte of a text is a token at most. */
+static size_t n_tokens(const void *input)
+{
+    const struct serve_completion *c = input;
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        n += 1 + (c->prompts[i].text ? strlen(c->prompts[i].text) : c->prompts[i].tokens.n);
+    return n;
+}
+
 const struct serve_post serve_completing = {
-    {"completions", run, free_completion}, sizeof(struct serve_completion), fill};
+    {"completions", run, free_completion, .n_tokens = n_tokens},
+    sizeof(struct serve_completion),
+    fill};

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/quote.h"
 #include "base/text/words.h"
 #include "cli/commands.h"
 #include "cli/kld/evaluator.h"
@@ -13,7 +14,9 @@
 #include "cli/options/value.h"
 #include "serve/serve.h"
 
-#define PERPLEXITY_SETTINGS offsetof(struct cli_perplexity_settings, evaluate)
+#define PERPLEXITY_SETTINGS                                                                        \
+    offsetof(struct cli_perplexity_settings, evaluate),                                            \
+        offsetof(struct cli_perplexity_settings, text)
 
 /** `options`: what a request may say, names of the command's; `tasks` stands for that of tasks. */
 static const struct kind {
@@ -22,24 +25,26 @@ static const struct kind {
     const char *chosen_by; /* the option that asks for it; NULL: none is needed */
     const char *tasks;     /* the option that `tasks` stands for, or NULL */
     const char *options;
-    size_t evaluate; /* where the command's settings have what is common to all */
+    size_t evaluate, text; /* where the command's settings have what is common to all */
 } kinds[] = {
     {"perplexity", &cli_command_perplexity, NULL, NULL,
      "protocol ctx-size chunks chunk-from ppl-stride split-lines parse-special escape "
-     "context-curve",
+     "context-curve mask chat-template",
      PERPLEXITY_SETTINGS},
     {"kld", &cli_command_kld, NULL, NULL,
-     "ctx-size chunks chunk-from js parse-special escape context-curve worst",
-     offsetof(struct cli_kld_settings, evaluate)},
+     "ctx-size chunks chunk-from js parse-special escape context-curve worst mask chat-template",
+     offsetof(struct cli_kld_settings, evaluate), offsetof(struct cli_kld_settings, text)},
     {"hellaswag", &cli_command_perplexity, "--hellaswag", "--hellaswag-tasks",
      "parse-special escape", PERPLEXITY_SETTINGS},
     {"winogrande", &cli_command_perplexity, "--winogrande", "--winogrande-tasks",
      "parse-special escape", PERPLEXITY_SETTINGS},
     {"multiple-choice", &cli_command_perplexity, "--multiple-choice", "--multiple-choice-tasks",
      "parse-special escape", PERPLEXITY_SETTINGS},
+    {"mc2", &cli_command_perplexity, "--mc2", "--multiple-choice-tasks", "parse-special escape",
+     PERPLEXITY_SETTINGS},
 };
-static const char kind_names[] = "perplexity kld hellaswag winogrande multiple-choice";
-static const char common[] = "kind text wait stream tasks";
+static const char kind_names[] = "perplexity kld hellaswag winogrande multiple-choice mc2";
+static const char common[] = "kind text wait stream";
 
 enum { MAX_WORDS = 64 };
 
@@ -47,6 +52,8 @@ struct cli_request {
     const struct kind *kind;
     char *words[MAX_WORDS]; /* borrowed: of the server, or of `owned` */
     int n_words;
+    size_t n_text; /* bytes of the request's own text; SIZE_MAX: it has none */
+    bool has_objects; /* its text is a list of them */
     struct cli_list owned;
     void *settings; /* of the command */
     struct cli_args args;
@@ -102,14 +109,42 @@ static enum status push_option(struct cli_request *r, const char *name, const cJ
     return STATUS_OK;
 }
 
+/** "a, b, c" of words that are separated by blanks; - in them becomes _. */
+static const char *list_words(char out[512], const char *more, const char *words)
+{
+    const char *word;
+    size_t length;
+    snprintf(out, 512, "%s", more);
+    while ((words = base_words_next(words, &word, &length))) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)length, word);
+        for (char *c = name; *c; c++)
+            *c = *c == '-' ? '_' : *c;
+        base_list_name(out, 512, name);
+    }
+    return out;
+}
+
 static enum status fail_member(const struct cli_request *r, const char *member,
                                struct status_why *why)
 {
-    return status_fail(
-        why, STATUS_USAGE,
-        "a request of the kind %s has no member '%.40s'; expected some of: %s%s, and "
-        "%s, with - or _",
-        r->kind->name, member, common, r->kind->tasks ? "" : " (but tasks)", r->kind->options);
+    char list[512];
+    const char *more =
+        r->kind->tasks ? "kind, text, wait, stream, tasks" : "kind, text, wait, stream";
+    return status_fail(why, STATUS_USAGE,
+                       "a request of the kind %s has no member '%.40s'; its members are %s",
+                       r->kind->name, member, list_words(list, more, r->kind->options));
+}
+
+/** A request names no file of the server's. */
+static enum status check_template(const cJSON *m, struct status_why *why)
+{
+    const char *value = cJSON_GetStringValue(m);
+    return !value || strchr(value, '{') || model_chat_known(value)
+               ? STATUS_OK
+               : status_fail(why, STATUS_USAGE,
+                             "%s: expected a template, a text with a {, or one of: %s", m->string,
+                             MODEL_CHAT_KNOWN);
 }
 
 static enum status push_members(struct cli_request *r, const cJSON *body, struct status_why *why)
@@ -118,11 +153,15 @@ static enum status push_members(struct cli_request *r, const cJSON *body, struct
     for (const cJSON *m = body->child; m && !status; m = m->next) {
         char name[64];
         bool is_tasks = strcmp(m->string, "tasks") == 0;
-        if (cJSON_IsNull(m) || (!is_tasks && base_words_index(common, m->string) >= 0))
+        if (cJSON_IsNull(m) || base_words_index(common, m->string) >= 0)
             continue;
         snprintf(name, sizeof name, "--%s", m->string);
         for (char *c = name; *c; c++)
             *c = *c == '_' ? '-' : *c;
+        if (strcmp(name, "--chat-template") == 0)
+            status = check_template(m, why);
+        if (status)
+            break;
         if (is_tasks && r->kind->tasks)
             status = push_option(r, r->kind->tasks, m, why);
         else if (base_words_index(r->kind->options, name + 2) >= 0)
@@ -133,13 +172,30 @@ static enum status push_members(struct cli_request *r, const cJSON *body, struct
     return status;
 }
 
+/** The text of a request: a string, or a list of objects, which are documents or tasks. */
+static enum status take_text(struct cli_request *r, const char **text, const cJSON *body,
+                             struct status_why *why)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, "text");
+    if (item && !cJSON_IsArray(item) && !cJSON_IsString(item) && !cJSON_IsNull(item))
+        return status_fail(why, STATUS_USAGE, "text: expected a string, or a list of objects");
+    r->has_objects = cJSON_IsArray(item);
+    char *printed = r->has_objects ? cJSON_PrintUnformatted(item) : NULL;
+    *text = r->has_objects ? printed : cJSON_GetStringValue(item);
+    bool failed = r->has_objects && !printed;
+    if (*text)
+        failed = !(*text = own(r, *text, why));
+    cJSON_free(printed);
+    return failed ? status_fail(why, STATUS_MEMORY, "no memory for the text") : STATUS_OK;
+}
+
 /** What is evaluated: the text of the request, or the server's, where one is needed. */
 static enum status push_text(struct cli_request *r, const struct serve_settings *s,
                              const cJSON *body, struct status_why *why)
 {
     const char *text = NULL;
     bool is_kld = r->kind->command == &cli_command_kld;
-    enum status status = serve_body_text(&text, body, "text", why);
+    enum status status = take_text(r, &text, body, why);
     if (status)
         return status;
     if (is_kld && !s->base)
@@ -148,12 +204,11 @@ static enum status push_text(struct cli_request *r, const struct serve_settings 
     if (!text && !s->text_file && !has_rows)
         return status_fail(why, STATUS_USAGE,
                            "text: missing, and the server has none; start it with -f");
-    if (text && !(text = own(r, text, why)))
-        return STATUS_MEMORY;
     if (text || !has_rows) {
         push(r, text ? "-p" : "-f");
         push(r, text ? text : s->text_file);
     }
+    r->n_text = text ? strlen(text) : SIZE_MAX;
     return STATUS_OK;
 }
 
@@ -194,7 +249,10 @@ static enum status fill(void *request, const struct serve *serve, const cJSON *b
     if (!r->settings)
         return status_fail(why, STATUS_MEMORY, "no memory for a request");
     command->defaults(r->settings);
-    return cli_args_parse(command, r->n_words, r->words, r->settings, &r->args, why);
+    status = cli_args_parse(command, r->n_words, r->words, r->settings, &r->args, why);
+    ((struct cli_text_settings *)(void *)((char *)r->settings + r->kind->text))->lines =
+        r->has_objects;
+    return status;
 }
 
 /** Of /perplexity: the evaluation is always the same one. */
@@ -222,12 +280,19 @@ enum status serve_request_run(struct serve *serve, const struct cli_request *r,
     struct cli_evaluate_settings *settings = (void *)((char *)r->settings + r->kind->evaluate);
     const struct cli_evaluate_settings parsed = *settings;
     *settings = serve->settings->evaluate; /* the server's machine, the server's models */
-    settings->host = &serve->resident.host;
-    serve_run(serve, job);
+    struct serve_turn turn;
+    serve_turn_begin(&turn, &serve->resident, serve->jobs, job);
+    struct serve_resident_host host = {.resident = &serve->resident,
+                                       .backends = turn.backends,
+                                       .crew = turn.with,
+                                       .cancel = &job->cancel,
+                                       .progress = serve_turn_progress,
+                                       .user = &turn};
+    serve_resident_host_make(&host);
+    settings->host = &host.host;
     enum status status = r->kind->command->run(r->settings, &r->args, why);
     *settings = parsed; /* whose lists are the request's */
-    job->result = serve->resident.document;
-    serve->resident.document = NULL;
+    job->result = host.document;
     return status;
 }
 
@@ -236,8 +301,20 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     return serve_request_run(server, job->input, job, why);
 }
 
-const struct serve_post serve_evaluating = {
-    {"evaluate", run, free_request}, sizeof(struct cli_request), fill, .waits = true};
+/** Of plain windows over a text that came with the request; a byte of it is a token at most. */
+static size_t n_tokens(const void *request)
+{
+    const struct cli_request *r = request;
+    bool is_plain = !r->kind->chosen_by;
+    for (int i = 0; i < r->n_words; i++)
+        is_plain = is_plain && base_words_index("--ppl-stride --protocol", r->words[i]) < 0;
+    return is_plain ? r->n_text : SIZE_MAX;
+}
+
+const struct serve_post serve_evaluating = {{"evaluate", run, free_request, .n_tokens = n_tokens},
+                                            sizeof(struct cli_request),
+                                            fill,
+                                            .waits = true};
 const struct serve_post serve_adding = {{"perplexity", serve_perplexity_add, free_request},
                                         sizeof(struct cli_request),
                                         fill_addition,

@@ -4,25 +4,48 @@
 
 #include "base/buffer.h"
 #include "cli/output/json_parts.h"
+#include "cli/reference/base.h"
 #include "serve/serve.h"
 
-void serve_show_model(struct serve *serve)
+/** The first member of the document in place of *text, which other threads read. */
+static void show(struct serve *serve, char **text, struct base_json *json)
 {
-    struct base_json json;
-    base_json_begin(&json);
-    cli_json_add_model(&json, json.root, "model", &serve->resident.models[0], true);
-    char *text = json.failed ? NULL : cJSON_PrintUnformatted(json.root->child);
-    base_json_free(&json);
+    char *now = json->failed ? NULL : cJSON_PrintUnformatted(json->root->child);
+    base_json_free(json);
     pthread_mutex_lock(&serve->lock);
-    cJSON_free(serve->model_text);
-    serve->model_text = text;
+    cJSON_free(*text);
+    *text = now;
     pthread_mutex_unlock(&serve->lock);
 }
 
-/** Reload what changed, where nothing is being processed; the members that say so. */
-static void add_reloaded(struct serve *serve, struct base_json *json)
+void serve_show_base(struct serve *serve, const struct cli_base *base)
 {
-    struct serve_job *job = serve_jobs_add(serve->jobs, &serve_reloading, NULL, false);
+    struct base_json json;
+    base_json_begin(&json);
+    cli_base_add_json(&json, json.root, base, true);
+    show(serve, &serve->base_text, &json);
+}
+
+void serve_show_models(struct serve *serve)
+{
+    const struct serve_resident *resident = &serve->resident;
+    struct base_json json;
+    base_json_begin(&json);
+    cli_json_add_model(&json, json.root, "model", &resident->models[0], true);
+    show(serve, &serve->model_text, &json);
+    if (resident->n_models > 1)
+        serve_show_base(serve, &(struct cli_base){.kind = &cli_base_model,
+                                                  .path = serve->settings->base,
+                                                  .model = resident->models[1]});
+}
+
+/** Reload what changed, where nothing is being processed; the members that say so. */
+static void add_reloaded(struct serve *serve, const struct serve_http_request *request,
+                         struct base_json *json)
+{
+    char client[SERVE_CLIENT_BYTES];
+    serve_http_client(request, client);
+    struct serve_job *job = serve_jobs_add(serve->jobs, &serve_reloading, NULL, false, client);
     struct serve_job_view view = {.state = SERVE_JOB_WAITING};
     for (unsigned version = 0; job && view.state <= SERVE_JOB_RUNNING;)
         view = serve_job_watch(serve->jobs, job, &version, 1);
@@ -51,9 +74,11 @@ void serve_get_health(struct serve *serve, const struct serve_http_request *requ
     base_json_uint(&json, json.root, "n_waiting", count.n_waiting);
     if (serve_has_key(serve, request)) {
         if (ready && !busy && serve->hot)
-            add_reloaded(serve, &json);
+            add_reloaded(serve, request, &json);
         pthread_mutex_lock(&serve->lock);
         if (serve->model_text && !cJSON_AddRawToObject(json.root, "model", serve->model_text))
+            json.failed = true;
+        if (serve->base_text && !cJSON_AddRawToObject(json.root, "base", serve->base_text))
             json.failed = true;
         pthread_mutex_unlock(&serve->lock);
     }

@@ -46,7 +46,7 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
             add_changed(&json, list, &resident->models[i], before);
         free(before);
     }
-    serve_show_model(serve);
+    serve_show_models(serve);
     enum status status = base_json_text_of(&json, &job->result, why);
     base_json_free(&json);
     return status;
@@ -57,4 +57,4 @@ static void no_input(void *input)
     (void)input;
 }
 
-const struct serve_job_kind serve_reloading = {"reload", run, no_input};
+const struct serve_job_kind serve_reloading = {"reload", run, no_input, .changes = true};

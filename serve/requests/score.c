@@ -111,7 +111,6 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     const struct cli_model *model = &serve->resident.models[0];
     struct eval_request_options options;
     struct eval_request_scores scores = {0};
-    serve_run(serve, job);
     enum status status = cli_score_options(&options, &r->settings, model->model, why);
     if (!status) {
         status = eval_request_scores_make(&scores, &r->requests, &options,
@@ -120,12 +119,19 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
             status_context(why, "text");
     }
     if (!status)
-        status = serve_score(serve, &scores, why);
+        status = serve_score(serve, job, &scores, why);
     if (!status)
         status = write_reply(&job->result, r, &options, &scores, model, why);
     eval_request_scores_free(&scores);
     return status;
 }
 
-const struct serve_post serve_scoring = {
-    {"score", run, free_request}, sizeof(struct cli_score_request), fill, .waits = true};
+static size_t n_tokens(const void *input)
+{
+    return strlen(((const struct cli_score_request *)input)->lines);
+}
+
+const struct serve_post serve_scoring = {{"score", run, free_request, .n_tokens = n_tokens},
+                                         sizeof(struct cli_score_request),
+                                         fill,
+                                         .waits = true};

@@ -114,7 +114,7 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     if (status)
         return status;
     atomic_fetch_add(&serve->n_swaps, 1);
-    serve_show_model(serve);
+    serve_show_models(serve);
     struct base_json json;
     base_json_begin(&json);
     base_json_text(&json, json.root, "id", serve->resident.models[0].id);
@@ -124,5 +124,7 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     return status;
 }
 
-const struct serve_post serve_swapping = {
-    {"swap", run, free_request}, sizeof(struct cli_swap_request), fill, .waits = true};
+const struct serve_post serve_swapping = {{"swap", run, free_request, .changes = true},
+                                          sizeof(struct cli_swap_request),
+                                          fill,
+                                          .waits = true};

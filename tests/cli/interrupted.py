@@ -18,6 +18,7 @@ PERPLEXITY = [ASSAY, "perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "--chunks",
 KLD = [ASSAY, "kld", "-m", Q4, "-m", F16, "--base", F16, "-f", TEXT, "-c", "32", "--chunks", "24",
        "--js", *SLOWLY]
 SWEEP = [ASSAY, "sweep", "--base", F16, "--from", Q4, "-f", TEXT, "-c", "32", "--chunks", "4", *SLOWLY]
+BEST = [ASSAY, "best", "--base", F16, Q4, "-f", TEXT, "-c", "32", "--chunks", "12", *SLOWLY]
 RECORD = [*PERPLEXITY, "--kl-divergence-base", "base.kld"]
 RECORD_HIDDEN = [ASSAY, "record", *PERPLEXITY[2:], "--hidden", "f16", "-o", "base.assay"]
 SEED = int(os.environ.get("ASSAY_TEST_SEED", str(random.randrange(1 << 30))))

@@ -193,7 +193,7 @@ static void test_malformed(void **state)
     struct status_why why;
     assert_int_equal(parse(line, &settings, &args, &why), STATUS_USAGE);
     assert_string_equal(why.text, "-m is missing; see assay help perplexity");
-    assert_refused("text.txt", "unexpected argument 'text.txt'; see assay help perplexity");
+    assert_refused("text.txt", "unexpected argument 'text.txt'; did you mean -f text.txt?");
 }
 
 static void test_environment(void **state)

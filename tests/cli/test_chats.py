@@ -186,6 +186,59 @@ class Chats(unittest.TestCase):
         words[-1] = words[-1].replace("<|im_start|>", "[INST]")
         self.assertEqual(evaluate(*words, "-q", "--strict").stderr, "")
 
+    def test_forms_of_data_sets(self):
+        """ShareGPT's, Alpaca's, and prompts with completions are the messages that they stand for."""
+        def message(role, text):
+            return {"role": role, "content": text}
+        talk = [message("system", "Be brief."), message("user", "Hello"), message("assistant", "Hello to you"),
+                message("user", "And\nnow"), message("assistant", "Good bye")]
+        names = {"system": "system", "user": "human", "assistant": "gpt"}
+        turns = [{"from": names[m["role"]], "value": m["content"], "weight": 1} for m in talk]
+        forms = [{"messages": talk, "prompt": "passed over"},
+                 {"conversations": turns}, {"system": "Be brief.", "conversations": turns[1:], "tools": ""},
+                 {"conversations": talk, "chosen": []},
+                 {"instruction": "And", "input": "now", "output": "Good bye", "system": "Be brief.",
+                  "history": [["Hello", "Hello to you"]]},
+                 {"instruction": "And\nnow", "input": " ", "output": "Good bye", "system": "Be brief.",
+                  "history": [["Hello", "Hello to you"]]},
+                 {"prompt": talk[:4], "completion": talk[4:]}]
+        path = self.folder / "forms.jsonl"
+        for mask in ("assistant", "user"):
+            path.write_text("".join(json.dumps(form) + "\n" for form in forms))
+            out = evaluate("tokenize", "-m", F16, "-f", path, "--documents", "--ids", "--chat-template",
+                           self.template, "--mask", mask).stdout.splitlines()
+            self.assertEqual(len(set(out)), 1, out)
+        for i, form in enumerate(forms):  # each is recognised in a list, whatever the file is called
+            path = self.folder / "form.json"
+            path.write_text(json.dumps([form]))
+            done = evaluate("tokenize", "-m", F16, "-f", path, "--documents", "--chat-template", "zephyr")
+            self.assertIn("* ", done.stdout)
+            done = evaluate("perplexity", "-m", F16, "-f", path, "--chat-template", "zephyr")
+            self.assertIn("has JSON objects, each of which is a document", done.stderr)
+
+    def test_prompts(self):
+        """Two texts, one after the other: the completion is scored, or the prompt, or both."""
+        path, result = self.folder / "prompts.jsonl", self.folder / "prompts.json"
+        path.write_text(json.dumps({"prompt": "In the harbour", "completion": " of the old town", "category": "a"}))
+        found = {}
+        for mask in ("assistant", "user", "all"):
+            lines = evaluate("tokenize", "-m", F16, "-f", path, "--documents", "--mask", mask).stdout.splitlines()
+            found[mask] = "".join(line.split("'", 1)[1][:-1] for line in lines if line.startswith("*"))
+        self.assertEqual({k: v.strip() for k, v in found.items()},
+                         {"assistant": "of the old town", "user": "In the harbour",
+                          "all": "In the harbour of the old town"})
+        evaluate("perplexity", "-m", F16, "-f", path, "--json", result)
+        document = read(result)
+        check(self, document)
+        self.assertEqual(document["tokens"]["documents"]["conversations"],
+                         {"n": 1, "mask": "assistant", "template_sha256": None})
+        done = run("perplexity", "-m", F16, "-f", path, "--chat-template", "chatml")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("are evaluated as they stand", done.stderr)
+        done = run("perplexity", "-m", F16, "-f", self.chats, "--chat-template", "mistral")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("mistral is no file, and no template that is known: chatml command-r", done.stderr)
+
     def test_a_list(self):
         """A list of conversations in a .json file is what JSON lines are."""
         of_lines, of_list = self.folder / "lines.json", self.folder / "list.json"

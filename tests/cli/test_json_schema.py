@@ -85,7 +85,8 @@ def of_texts(folder):
     write_nan(folder / "nan.gguf")
     yield made("perplexity", "-m", folder / "nan.gguf", "-f", TEXT, "-c", "32", "--chunks", "9", codes=(1,))
     yield made("kld", "-m", Q4, "-m", F16, "--base", F16, *TEXTS, "--js", "--worst", "2",
-               "--context-curve", "--stop-when-se", "1e-9", "--hash-model")
+               "--context-curve", "--stop-when-se", "1e-9", "--hash-model",
+               "--label", "a", "--label", "b")
 
 
 def of_recordings(folder):
@@ -108,6 +109,14 @@ def of_recordings(folder):
     yield made("record", *longer, "--format", "logits", "-o", new, "--rope-freq-base", "10020")
     yield made("check", "-m", Q4, "--base", new, "--against", old, "--or", F16, "--resolve", "1e-4",
                codes=(0, 1, 2))
+
+
+def of_best(folder):
+    """What best writes: a file that fits, and one that does not."""
+    yield made("best", "--base", F16, "-f", TEXT, "-c", "32", "--chunks", "3", Q4, folder / "nan.gguf",
+               "--memory", "4MiB", "--context", "10")
+    yield made("best", "--base", F16, "-f", folder / "utf-16", "-c", "8", "--chunks", "2", Q4,
+               folder / "nan.gguf", "--size", "1GB", codes=(0, 1))
 
 
 def of_choices(folder):
@@ -189,7 +198,7 @@ class Schema(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-schema-"))
         cls.addClassCleanup(shutil.rmtree, folder)
-        documents = [document for make in (of_texts, of_recordings, of_choices, of_sweeps, of_files,
+        documents = [document for make in (of_texts, of_recordings, of_best, of_choices, of_sweeps, of_files,
                                            of_swaps, of_server) for document in make(folder)]
         cls.documents = documents + list(of_comparisons(folder, documents))
 

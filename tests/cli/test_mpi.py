@@ -17,8 +17,8 @@ import tempfile
 import time
 import unittest
 
-from interrupted import (ATTEMPTS, KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, SWEEP, Run,
-                         hellaswag, requests)
+from interrupted import (ATTEMPTS, BEST, KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, SWEEP,
+                         Run, hellaswag, requests)
 from program import ASSAY, F16, HANG_S, Q4, SOURCE, TEXT
 
 # Not bound to a processor each: other tests have them, too.
@@ -153,6 +153,7 @@ class Mpi(unittest.TestCase):
         for base in (self.base, self.hidden):
             yield [ASSAY, "kld", "-m", F16, "--base", base, *SLOWLY], []
         yield SWEEP, []
+        yield BEST, []
         yield [ASSAY, "check", "-m", F16, "--kl-divergence-base", self.base, *SLOWLY], []
 
     def same(self, found, expected):

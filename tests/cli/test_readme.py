@@ -29,7 +29,7 @@ def check_sentence(rows):
     """The figures of Q4_K_M, in words."""
     said = re.search(r"perplexity rose by ([\d.]+) ± ([\d.]+),.*?moved by ([\d.]+) % \(RMS\), and for "
                      r"(\d+) of 100", README)
-    change, rms, same_top = (rows["tiny.Q4_K_M.gguf"][i].split(" ± ") for i in (7, 11, 12))
+    change, rms, same_top = (rows["Q4_K_M"][i].split(" ± ") for i in (7, 11, 12))
     found = [f"{float(change[0]):.2f}", f"{float(change[1]):.2f}", f"{float(rms[0]):.1f}",
              f"{100 - float(same_top[0]):.0f}"]
     assert list(said.groups()) == found, f"README.md says {said.groups()}, found {found}"

@@ -179,7 +179,9 @@ class Recipe(unittest.TestCase):
         self.assertEqual(keys["assay.mix.recipe"]["value"],
                          hashlib.sha256((self.folder / "r.json").read_bytes()).hexdigest())
         self.assertEqual(keys["assay.mix.ids"]["value"], [a["model_id"] for a in self.abouts])
-        self.assertEqual(about["quantisation_by"], "general.file_type")
+        self.assertEqual(about["quantisation_by"], "assay.mix.recipe")
+        self.assertEqual(about["quantisation"],
+                         f"mixture, {about['total']['bits_per_weight']:.2f} bpw")
         done = run("kld", "-q", "-m", path, "--base", F16, "-f", TEXT, "-c", "32", "--chunks", "2")
         self.assertEqual(done.returncode, 0, done.stderr)
 

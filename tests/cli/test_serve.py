@@ -83,6 +83,25 @@ class Evaluations(Shared):
     def check(self, body, *words):
         self.assertEqual(without_run(self.post("/v1/evaluate", body)), document(*words))
 
+    def test_documents(self):
+        """A list of objects is what a file of them is."""
+        path = self.folder / "chats.json"
+        chats = [{"conversations": [{"from": "human", "value": "Where is it?"},
+                                    {"from": "gpt", "value": "In the harbour."}], "category": "a"},
+                 {"text": SHORT}]
+        path.write_text(json.dumps(chats))
+        for kind, words in (("perplexity", ["-m", Q4]), ("kld", ["-m", Q4, "--base", F16])):
+            wanted = document(kind, *words, "-f", path, "--chat-template", "zephyr", "--mask", "all")
+            found = without_run(self.post("/v1/evaluate", {"kind": kind, "text": chats, "mask": "all",
+                                                           "chat_template": "zephyr"}))
+            self.assertEqual(found["tokens"], wanted["tokens"])
+            if kind == "kld":
+                for field in ("kld", "dp"):
+                    self.assertEqual(found["candidates"][0][field], wanted["candidates"][0][field])
+            else:
+                self.assertEqual(found["result"], wanted["result"])
+                self.assertEqual([d["line"] for d in found["documents"]], [1, 1])
+
     def test_perplexity(self):
         base = ["perplexity", "-m", Q4]
         self.check(WINDOWS, *base, "-f", TEXT, *WINDOW_WORDS)
@@ -116,6 +135,7 @@ class Evaluations(Shared):
         with Server(ASSAY, "-m", Q4, "--base", rows) as server:
             reply = server.post("/v1/evaluate", {"kind": "kld"})
             self.assertEqual(without_run(reply.json), document("kld", "-m", Q4, "--base", rows))
+            self.assertEqual(server.get("/health").json["base"], reply.json["base"])
             self.assertIn("start it with -f", server.post("/v1/evaluate", {}).message)
 
     def test_the_phases_of_a_run_are_its_own(self):
@@ -403,6 +423,92 @@ class Completions(Shared):
             self.assertTrue(reply["error"]["message"], more)
 
 
+class Tokens(Shared):
+    """What clients of vLLM and of llama-server ask of tokens and of the model."""
+
+    TEXT = "Hello <s> w\u00f6rld </s>  two  x"
+
+    def test_both_forms(self):
+        expected = ids(self.TEXT)  # with BOS, names of control tokens as plain text
+        plain = {"parse_special": False}
+        self.assertEqual(self.post("/tokenize", {"prompt": self.TEXT, **plain}),
+                         {"count": len(expected), "max_model_len": 256, "tokens": expected,
+                          "token_strs": None})
+        self.assertEqual(self.post("/tokenize", {"content": self.TEXT, "add_special": True, **plain}),
+                         self.post("/tokenize", {"prompt": self.TEXT, **plain}))
+        for body in {"prompt": self.TEXT, "add_special_tokens": False}, {"content": self.TEXT}:
+            self.assertEqual(self.post("/tokenize", {**body, **plain})["tokens"], expected[1:])
+        parsed = self.post("/tokenize", {"prompt": self.TEXT, "return_token_strs": True})
+        self.assertEqual([(t, s) for t, s in zip(parsed["tokens"], parsed["token_strs"])
+                          if s in ("<s>", "</s>")], [(1, "<s>"), (1, "<s>"), (2, "</s>")])
+        # A text that begins with BOS gets no other.
+        self.assertEqual(self.post("/tokenize", {"prompt": "<s>" + self.TEXT})["tokens"],
+                         parsed["tokens"])
+        self.assertEqual(self.post("/tokenize", {"content": ""})["tokens"], [])
+
+    def test_pieces(self):
+        pieces = self.post("/tokenize", {"content": "it \U0001f600", "with_pieces": True})["tokens"]
+        self.assertEqual([p["id"] for p in pieces],
+                         self.post("/tokenize", {"content": "it \U0001f600"})["tokens"])
+        spelled = b"".join(p["piece"].encode() if isinstance(p["piece"], str) else
+                           bytes(p["piece"]) for p in pieces)
+        self.assertEqual(spelled, " it \U0001f600".encode())
+        self.assertIn([0xF0], [p["piece"] for p in pieces])
+
+    def test_there_and_back(self):
+        for text in (self.TEXT, "<s>" + self.TEXT, " a", "a\n b", "<s> a", "</s>a", "", "\u00e9"):
+            tokens = self.post("/tokenize", {"content": text})["tokens"]
+            back = self.post("/detokenize", {"tokens": tokens})
+            self.assertEqual(back["prompt"], back["content"])
+            self.assertEqual(back["prompt"], text)
+            self.assertEqual(self.post("/tokenize", {"content": back["content"]})["tokens"], tokens)
+
+    def test_refusals(self):
+        for path, body, sentence in (
+                ("/tokenize", {}, "expected a text as prompt"),
+                ("/tokenize", {"prompt": "a", "content": "a"}, "expected a text as prompt"),
+                ("/tokenize", {"prompt": "a", "with_pieces": True}, "goes with content only"),
+                ("/tokenize", {"content": "a", "add_special_tokens": True}, "goes with prompt only"),
+                ("/tokenize", {"prompt": 3}, "prompt: expected a string"),
+                ("/tokenize", {"prompt": "a", "add_special_tokens": 1}, "expected true or false"),
+                ("/tokenize", {"messages": []}, "unknown member 'messages'"),
+                ("/detokenize", {}, "tokens: expected a list"),
+                ("/detokenize", {"tokens": ["a"]}, "expected ids of tokens"),
+                ("/detokenize", {"tokens": [1, 2048]}, "number 1 is 2048, expected ids below 2048"),
+                ("/detokenize", {"tokens": [-1]}, "expected ids of tokens"),
+                ("/apply-template", {"messages": []}, "the model's file has no chat template"),
+                ("/apply-template", {}, "messages: expected a list")):
+            self.assertIn(sentence, self.post(path, body, code=422)["error"]["message"], body)
+
+    def test_about_the_model(self):
+        (model,) = self.server.get("/v1/models").json["data"]
+        self.assertEqual((model["id"], model["object"], model["max_model_len"]),
+                         (Q4.name, "model", 256))
+        info = self.server.get("/tokenizer_info").json
+        self.assertEqual({k: info[k] for k in ("bos_token", "eos_token", "add_bos_token",
+                                               "chat_template")},
+                         {"bos_token": "<s>", "eos_token": "</s>", "add_bos_token": True,
+                          "chat_template": None})
+
+    def test_the_base(self):
+        document = self.post("/v1/evaluate", {**WINDOWS, "kind": "kld", "chunks": 1})
+        self.assertEqual(self.server.get("/health").json["base"], document["base"])
+
+    def test_a_chat_template(self):
+        template = ("{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}"
+                    "{% if m.role == 'assistant' %}{{ eos_token }}{% endif %}{% endfor %}"
+                    "{% if add_generation_prompt %}[assistant]{% endif %}")
+        user, answer = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}
+        with Server(ASSAY, "-m", Q4, "--override-kv", f"tokenizer.chat_template=str:{template}") as s:
+            self.assertEqual(s.get("/tokenizer_info").json["chat_template"], template)
+            for body, text in (({"messages": [user]}, "<s>[user] hi[assistant]"),
+                               ({"messages": [user, answer], "add_generation_prompt": False},
+                                "<s>[user] hi[assistant] yes</s>")):
+                self.assertEqual(s.post("/apply-template", body).json, {"prompt": text})
+            self.assertIn("message 1", s.post("/apply-template", {"messages": [1]}).message)
+            self.assertNotIn("base", s.get("/health").json)
+
+
 class Pieces(Shared):
     def setUp(self):
         self.post("/perplexity/reset")
@@ -529,7 +635,16 @@ class Refusals(Shared):
                            ({"model": "x"}, "has no member 'model'"),
                            ({"json": "/tmp/x"}, "has no member 'json'"),
                            ({"per_token": "/tmp/x"}, "has no member 'per_token'"),
-                           ({"tasks": 3}, "has no member 'tasks'"),
+                           ({"tasks": 3}, "kind perplexity has no member 'tasks'; its members are kind, text, "
+                                          "wait, stream, protocol, ctx_size, chunks, chunk_from, "),
+                           ({"kind": "winogrande", "js": 3}, "its members are kind, text, wait, stream, tasks, "
+                                                             "parse_special, escape"),
+                           ({"text": 3}, "text: expected a string, or a list of objects"),
+                           ({"text": [3]}, "text: line 1: no JSON object"),
+                           ({"text": [{"a": 1}]}, "text: line 1, element 1: expected one of"),
+                           ({"text": [], "ppl_stride": 3}, "-p has JSON documents; --ppl-stride takes one text"),
+                           ({"text": [{"text": "a b"}], "chat_template": "/etc/passwd"},
+                            "chat_template: expected a template, a text with a {, or one of: chatml"),
                            ({"chunks": True}, "expected a number or a string"),
                            ({"escape": 1}, "expected true or false"),
                            ({"wait": False, "stream": True}, "goes with wait")):
@@ -691,6 +806,45 @@ class Jobs(unittest.TestCase):
         server.request("DELETE", f"/v1/jobs/{job}")
         self.assertEqual([name for name, _ in events(reply)][-1], "error")
         connection.close()
+
+    def test_short_requests_are_served_between_batches(self):
+        """The long job waits for its text, a pipe, until all others have been asked for."""
+        folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        text, content = folder / "text", TEXT.read_text()
+        text.write_text(content)
+        windows, short = {"ctx_size": 64, "chunks": 6}, {"text": SHORT, "ctx_size": 32, "chunks": 2,
+                                                         "kind": "kld"}
+        scores = {"prompt": SHORT[:300], "max_tokens": 0, "echo": True, "logprobs": 1}
+        with Server(ASSAY, "-m", Q4, "--base", F16, "-f", text, "-t", "1", "-b", "64") as server:
+            alone = (server.post("/v1/completions", scores).json["choices"],
+                     without_run(server.post("/v1/evaluate", short).json))
+            text.unlink()
+            os.mkfifo(text)
+            asked = server.post("/v1/evaluate", {**windows, "wait": False}).json["id"]
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                replies = [pool.submit(server.post, path, body) for path, body in
+                           (("/v1/completions", scores), ("/v1/evaluate", short))]
+                while server.get("/health").json["n_waiting"] < 2:
+                    time.sleep(0.02)
+                text.write_text(content)
+                between = [reply.result().json for reply in replies]
+            long = self.wait_for(server, asked, "done")["result"]
+        self.assertEqual((between[0]["choices"], without_run(between[1])), alone)
+        self.assertEqual(without_run(long), document("perplexity", "-m", Q4, "-f", TEXT, "-c", "64",
+                                                     "--chunks", "6"))
+        lines = [line for line in server.lines if " job " in line]
+        self.assertEqual(len(lines), 5, server.lines)
+        self.assertRegex(lines[4], rf"^assay: \S+Z job {asked}: evaluate from 127\.0\.0\.1, waited "
+                                   r"\d+\.\d\d s, ran \d+\.\d\d s, 378 tokens: done\n$")
+
+    def test_the_log_says_how_jobs_end(self):
+        with Server(ASSAY, "-m", Q4) as server:
+            server.post("/v1/completions", {"prompt": [5, 6], "max_tokens": 0})
+            server.post("/v1/score", {"text": '{"context": "a", "continuation": ""}'})
+        first, second = (line.split(": ", 2)[2] for line in server.lines if " job " in line)
+        self.assertRegex(first, r"completions from .* 1 token: done\n")
+        self.assertRegex(second, r"score from .* 0 tokens: failed: text: line 1: .* no tokens\n")
 
     def test_the_time_has_a_bound(self):
         server = self.start("--job-timeout", "1")

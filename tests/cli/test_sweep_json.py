@@ -70,6 +70,30 @@ class Sweep(unittest.TestCase):
         self.assertEqual(choice["rms_dp"], wanted["dp"]["rms"])
         self.assertEqual(together["rest"], [])
 
+    def test_documents(self):
+        """Windows of documents differ in length; a sweep has the figures of assay kld."""
+        path = self.path / "chats.json"
+        words = TEXT.read_text().split()
+        path.write_text(json.dumps(
+            [{"conversations": [{"from": "human", "value": " ".join(words[i:i + 5])},
+                                {"from": "gpt", "value": " ".join(words[i + 5:i + 10 + 9 * k])}]}
+             for k, i in enumerate(range(0, 100, 20))] + [{"text": "a"}]))
+        on = ["-f", path, "--chat-template", "zephyr", "-c", "64", "-q"]
+        kld = run("kld", "--base", F16, "-m", Q4, *on, "--json", self.path / "k.json")
+        self.assertEqual(kld.returncode, 0, kld.stderr)
+        wanted = json.loads((self.path / "k.json").read_text())
+        self.assertEqual(wanted["tokens"]["documents"]["n"], 6)
+        wanted_kld = wanted["candidates"][0]["kld"]["mean"]
+        for more in (["--from", Q4], ["--from", Q4, "-b", "64"], ["--from", F16, "--around", Q4]):
+            together, _ = self.sweep("--group", ".", *more, command=["sweep", "--base", F16, *on])
+            check(self, together)
+            (_, choice), = self.choices(together)
+            around = "--around" in more
+            self.assertEqual((together["reference"] if around else choice)["kld"]["mean"], wanted_kld)
+            self.assertEqual(choice["kld"]["mean"], 0 if around else wanted_kld)
+            self.assertEqual(together["tokens"], wanted["tokens"])
+            self.assertEqual(together["run"]["text_files"], [str(path)])
+
     def test_every_tensor_is_somewhere(self):
         names = [n for g in self.document["groups"] for n in g["tensors"]]
         names += [t["name"] for t in self.document["rest"]]

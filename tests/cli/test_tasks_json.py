@@ -5,6 +5,7 @@ figures those of its own list of tasks.
 usage: test_tasks_json.py ASSAY SOURCE_DIR
 """
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -55,6 +56,31 @@ class Tasks(unittest.TestCase):
                     right[i] += choice == task["answer"]
             self.assertEqual(right, [result[key]["n_right"]
                                      for key in ("score", "acc", "acc_norm")])
+
+    def test_mc2(self):
+        """The share of exp(sum) that the right answers have; they come first, in either form."""
+        targets = {"no": 0, "yes, it is": 1, "yes": 1, "perhaps": 0}
+        forms = [[{"question": "Is it far?", "mc2_targets": targets}] * 2,
+                 [{"question": "Is it far?", "mc2_targets": {"choices": list(targets),
+                                                            "labels": list(targets.values())}}] * 2]
+        documents = []
+        with tempfile.TemporaryDirectory() as folder:
+            path, result = pathlib.Path(folder) / "t.json", pathlib.Path(folder) / "r.json"
+            for form in forms:
+                path.write_text(json.dumps(form))
+                done = subprocess.run([ASSAY, "perplexity", "-q", "-m", SOURCE / "data" / "tiny.Q4_K_M.gguf", "-f",
+                                       path, "--mc2", "--json", result], capture_output=True, check=True, text=True)
+                documents.append(json.loads(result.read_text()))
+        self.assertEqual(documents[0]["tasks"], documents[1]["tasks"])
+        check(self, documents[0])
+        for task in documents[0]["tasks"]:
+            p = [math.exp(s) for s in task["sums"]]
+            self.assertEqual((task["n_right"], len(p)), (2, 4))
+            self.assertAlmostEqual(task["mc2"], sum(p[:2]) / sum(p), delta=1e-14)
+        mean = documents[0]["result"]["mc2"]["mean"]
+        self.assertEqual(mean, documents[0]["tasks"][0]["mc2"])
+        self.assertIn(f"MC2: {100 * mean:.4f} +/- 0.0000\n", done.stdout)
+        self.assertEqual(documents[0]["result"]["chance"], 0.5)
 
     def test_batch_and_threads_change_nothing(self):
         for kind in FILES:

@@ -112,6 +112,25 @@ class Trace(unittest.TestCase):
             result = self.trace("--compare", self.write("g.npz", {"embd.npy": npy(whole, "(5, 256)", descr)}))
             self.assertEqual(result.returncode, 0, (descr, result)) # the model is F16
 
+    def test_tokens(self):
+        """Of a file that names them the text need not be given; another text is refused."""
+        ids, embd = [int(i) for i in IDS.split(",")], self.own()["embd.GET_ROWS.npy"]
+        for kind in ("<i4", "<i8"):
+            path = self.write("q.npz", {"tokens.npy": npy(ids, "(5,)", kind), "embd.npy": embd})
+            result = subprocess.run([ASSAY, "trace", "-m", MODEL, "--compare", path],
+                                    capture_output=True, text=True)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertIn("Compared: 1 tensors, 5 tokens", result.stdout)
+        good = npy(ids, "(5,)", "<i4")
+        self.refused(self.write("r.npz", {"tokens.npy": npy(ids[:4], "(4,)", "<i4"), "embd.npy": embd}),
+                     "r.npz is of another text: its 4 tokens are not the 5 of the window")
+        self.refused(self.write("s.npz", {"tokens.npy": npy([-1], "(1,)", "<i4"), "embd.npy": embd}),
+                     "array 'tokens.npy': -1 is not the id of a token")
+        self.refused(self.write("t.npz", {"tokens.npy": npy([1.5], "(1,)"), "embd.npy": embd}),
+                     "array 'tokens.npy': the ids of tokens have fractions")
+        self.refused(self.write("u.npz", {"tokens.npy": good, "tokens": good}), "it is there twice")
+        self.refused(self.write("v.npz", {"tokens.npy": good}), "holds no array but the tokens")
+
     def refused(self, path, sentence):
         result = self.trace("--compare", path)
         self.assertEqual((result.returncode, result.stdout), (2, ""), result)
@@ -130,6 +149,8 @@ class Trace(unittest.TestCase):
         self.refused(self.write("l.npz", {"embd.npy": npy([0.0], "(2, 2, 3, 4, 5)")}), "no descr")
         self.refused(self.write("m.npz", {"embd.npy": npy([0.0] * 640, "(5, 128)")}),
                      r"embd has the shape {128, 5, 1, 1}; expected rows of 256")
+        self.refused(self.write("w.npz", {"embd.npy": npy([0.0] * 1280, "(10, 128)")}),
+                     r"embd has the shape {128, 10, 1, 1}; expected rows of 256")
         self.refused(self.write("n.npz", {"other.npy": good}), "none of its 1 tensors is|no tensor")
         self.refused(self.write("o.npz", {}), "the .npz holds no array")
         self.path("p.npy").write_bytes(good[:40])

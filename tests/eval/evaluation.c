@@ -73,7 +73,8 @@ enum status evaluation_run(struct evaluation *e, const struct setup *setup, stru
                                  .n_candidates = e->n_candidates,
                                  .want_js = setup->want_js,
                                  .base = setup->base,
-                                 .sink = setup->sink};
+                                 .sink = setup->sink,
+                                 .streams = setup->streams};
     struct cluster_rank_crew ranks = {0};
     if (setup->team)
         cluster_rank_crew_join(&ranks, setup->team, setup->n_shares ? setup->n_shares : 1, &models);

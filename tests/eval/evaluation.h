@@ -19,7 +19,8 @@ struct setup {
     bool want_js;
     const struct eval_row_source *base; /* the model is then compared with it, too */
     const struct eval_row_sink *sink;
-    struct eval_plan_options plan; /* .bos is filled in from the model */
+    const struct eval_stream_source *streams; /* what enters layers; not with a team */
+    struct eval_plan_options plan;            /* .bos is filled in from the model */
     bool split_lines;
     struct kern_cpu_options cpu; /* isa_cap zero is scalar: set it */
     size_t batch_tokens;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "eval/metrics/against.h"
+#include "eval/metrics/student.h"
 #include "tests/harness/rng.h"
 
 enum { N_SCORED = 64, MOST_WINDOWS = 40 };
@@ -67,19 +68,25 @@ static struct eval_against_result judge(const struct scene *s, double resolve, d
 
 static const double none = (double)NAN;
 
-/* As tables of the t distribution have them (scipy.stats.t.ppf). */
+/* As tables of the t distribution have them (scipy.stats.t.isf). */
 static void students_quantiles_are_those_of_scipy(void **state)
 {
     (void)state;
     static const struct {
         size_t freedom;
-        double t;
-    } cases[] = {{1, 12.706204736432095}, {2, 4.302652729911275},   {7, 2.364624251592785},
-                 {10, 2.228138851964939}, {11, 2.200985160082949},  {20, 2.085963447265837},
-                 {50, 2.008559112100761}, {1000, 1.962339080826405}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (fabs(eval_student(cases[i].freedom) / cases[i].t - 1) > 1e-4)
-            fail_msg("t(%zu) is %.6f", cases[i].freedom, eval_student(cases[i].freedom));
+        double tail, t;
+    } cases[] = {{1, 0.025, 12.7062047361747},    {2, 0.025, 4.30265272974946},
+                 {7, 0.025, 2.36462425159278},    {10, 0.025, 2.22813885198628},
+                 {50, 0.025, 2.00855911210076},   {1000, 0.025, 1.96233908082641},
+                 {7, 1e-4, 7.06343282815751},     {7, 1e-7, 19.9339022479239},
+                 {15, 2.5e-5, 5.60698534943862},  {63, 1e-6, 5.23720019887049},
+                 {1, 1e-5, 31830.9886079071},     {3, 0.4, 0.27667066233269},
+                 {100000, 1e-4, 3.71915438264134}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double t = eval_student(cases[i].freedom, cases[i].tail);
+        if (fabs(t / cases[i].t - 1) > 1e-9)
+            fail_msg("t(%zu), %g: %.12g", cases[i].freedom, cases[i].tail, t);
+    }
 }
 
 /* As Python's statistics module has the numbers, with the quantile above. */
@@ -96,7 +103,7 @@ static void a_mean_is_that_of_a_paired_test(void **state)
     assert_true(eval_paired_needed(&p, 1000) == 2);
     /* So many windows, with the same spread: a half width of half of what is wanted. */
     double n = (double)eval_paired_needed(&p, 0.1);
-    double half = eval_student(5) * p.spread / sqrt(n);
+    double half = eval_student(5, 0.025) * p.spread / sqrt(n);
     assert_true(half <= 0.05 && half > 0.05 * 0.999);
     assert_true(eval_paired_needed(&p, 1e-9) == 0);
 }

@@ -149,7 +149,32 @@ static void refused_lines(void **state)
     } cases[] = {
         {"[]", "f: line 1: no JSON object"},
         {"\n \n{\"text\": 1}", "f: line 3: \"text\" is no text"},
-        {"{}", "f: line 1: expected one of \"text\", \"messages\" and \"ids\""},
+        {"{}", "f: line 1: expected one of \"text\", \"messages\" and \"ids\", or what data sets "
+               "have: \"conversations\", \"instruction\" with \"output\", \"prompt\" with "
+               "\"completion\" (docs/chats.md)"},
+        {"{\"conversations\": {}}", "f: line 1: expected \"conversations\" with a list of objects"},
+        {"{\"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\"}]}",
+         "f: line 1: element 2 of \"conversations\": expected texts \"from\" and \"value\", or "
+         "\"role\" and \"content\"; what is more goes into \"messages\""},
+        {"{\"conversations\": [{\"from\": \"observation\", \"value\": \"a\"}]}",
+         "f: line 1: element 1 of \"conversations\": is from 'observation'; expected human or "
+         "user, "
+         "gpt or assistant, or system"},
+        {"{\"conversations\": [{\"from\": \"gpt\", \"value\": \"a\"}], \"tools\": \"[{}]\"}",
+         "f: line 1: has \"tools\", which go with \"messages\" only; expected none"},
+        {"{\"instruction\": \"a\"}",
+         "f: line 1: expected \"instruction\" and \"output\" with a text each"},
+        {"{\"instruction\": \"a\", \"output\": \"b\", \"input\": 3}",
+         "f: line 1: expected \"input\" with a text"},
+        {"{\"instruction\": \"a\", \"output\": \"b\", \"history\": [[\"c\"]]}",
+         "f: line 1: expected \"history\" with a list of pairs of texts, a question and its answer "
+         "each"},
+        {"{\"instruction\": \"a\", \"output\": \"b\", \"output\": \"c\"}",
+         "f: line 1: has \"output\" twice; expected it once"},
+        {"{\"prompt\": \"a\"}", "f: line 1: expected \"prompt\" and \"completion\" with a text "
+                                "each, or with a list of messages each"},
+        {"{\"prompt\": [], \"completion\": [{\"role\": \"assistant\", \"content\": \"a\"}]}",
+         "f: line 1: expected \"prompt\" with a list of objects"},
         {"{\"text\": null}", "f: line 1: \"text\" is no text"},
         {"{\"text\": \"a\", \"category\": 1}", "f: line 1: expected \"category\" with a text"},
         {"{\"text\": \"a\\u0000b\"}", "f: line 1: has the character U+0000"},

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "eval/identity.h"
+#include "eval/streams/idle.h"
 #include "evaluation.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
@@ -167,6 +168,29 @@ static void scores_are_sensible(void **state)
     eval_kld_free(&r);
 }
 
+/** A candidate that is left out has the scores of logits that are all 0; the others keep theirs. */
+static void a_model_can_be_left_out(void **state)
+{
+    (void)state;
+    const atomic_bool flags[] = {false, true, false};
+    struct eval_idle idle = {flags};
+    struct eval_stream_source source = eval_idle_source(&idle);
+    struct setup setup = usual();
+    setup.candidates[1] = Q4;
+    setup.n_candidates = 2;
+    setup.streams = &source;
+    struct evaluation e;
+    evaluate(&e, &setup);
+    assert_same_cells(&e.table, &base.table);
+    assert_same_cells(&e.candidate_tables[1], &base.candidate_tables[0]);
+    double uniform = -log((double)model_hparams(e.model)->n_vocab);
+    for (size_t w = 0; w < N_WINDOWS; w++)
+        for (size_t i = 0; i < e.table.n_scored; i++)
+            assert_true(
+                fabs(eval_table_row(&e.candidate_tables[0], EVAL_LOG_PROB, w)[i] - uniform) < 1e-5);
+    evaluation_close(&e);
+}
+
 static void check_memory_is_foretold(void **state)
 {
     (void)state;
@@ -181,6 +205,7 @@ int main(void)
         cmocka_unit_test(same_bits_for_any_threads_batch_and_isa),
         cmocka_unit_test(same_bits_alone_and_among_others),
         cmocka_unit_test(a_model_equals_itself),
+        cmocka_unit_test(a_model_can_be_left_out),
         cmocka_unit_test(scores_are_sensible),
         cmocka_unit_test(check_memory_is_foretold),
     };

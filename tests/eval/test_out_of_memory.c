@@ -75,7 +75,8 @@ static enum status parse_tasks(enum eval_choice_kind kind, const char *text, str
     char bytes[256];
     size_t n = (size_t)snprintf(bytes, sizeof bytes, "%s", text);
     struct eval_dataset dataset;
-    enum status status = eval_dataset_jsonl(&dataset, kind, bytes, n, why);
+    const struct eval_dataset_options options = {.kind = kind};
+    enum status status = eval_dataset_json(&dataset, &options, bytes, n, why);
     if (status == STATUS_OK)
         eval_dataset_free(&dataset);
     return status;

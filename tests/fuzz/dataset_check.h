@@ -24,6 +24,7 @@ static inline void dataset_check(struct eval_dataset *d, enum status status,
         if (q->after.data)
             dataset_check_string(q->after, bytes, n_bytes);
         require(q->n_choices >= 2 && q->answer < q->n_choices);
+        require(q->n_right <= q->n_choices);
         require(q->first_choice + q->n_choices <= d->n_choices);
         for (size_t i = 0; i < q->n_choices; i++)
             dataset_check_string(d->choices[q->first_choice + i], bytes, n_bytes);

@@ -1,7 +1,7 @@
 /**
  * What a fuzz target is: one function, given any bytes. It must return (0) whatever they
  * are, and abort where it meets a result that contradicts itself. It is linked either with
- * libFuzzer (preset `fuzz`) or with replay.c, which feeds it the files of a corpus.
+ * libFuzzer (preset `asan-ubsan`) or with replay.c, which feeds it the files of a corpus.
  *
  * A new target is fuzz_<name>.c with this function, a few small inputs in corpus/<name>/ and
  * a line in CMakeLists.txt.

@@ -124,6 +124,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
             status = doc_scoreboard_add(board, &documents[i], &why);
     }
     if (!status)
+        status = doc_scoreboard_label(&results.of_texts, &why);
+    if (!status)
+        status = doc_scoreboard_label(&results.of_tasks, &why);
+    if (!status)
         make_page(&results);
     doc_scoreboard_free(&results.of_texts);
     doc_scoreboard_free(&results.of_tasks);

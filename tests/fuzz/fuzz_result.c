@@ -49,6 +49,8 @@ static void make_tables(const char *bytes, size_t n_bytes)
         doc_parse_as(&result, "input", (struct base_string){bytes, n_bytes}, NULL, &why);
     for (int twice = 0; twice < 2 && status == STATUS_OK; twice++)
         status = doc_scoreboard_add(&table, &result, &why);
+    if (!status)
+        status = doc_scoreboard_label(&table, &why);
     check(status, &why);
     doc_scoreboard_sort(&table);
     for (int form = 0; form < 4 && status == STATUS_OK; form++)

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 #include "serve/requests/completions.h"
+#include "serve/requests/tokens.h"
 #include "serve/serve.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/tokenizer_input.h"
 
 static void check(enum status status, const struct status_why *why, const void *made)
 {
@@ -46,6 +48,32 @@ static void as_completion(const cJSON *body)
     serve_completing.job.free_input(c);
 }
 
+static void as_text(const cJSON *body)
+{
+    struct status_why why = {""};
+    struct serve_text_request r;
+    enum status status = serve_tokens_read_text(&r, body, &why);
+    require((status == STATUS_OK) == (why.text[0] == '\0'));
+    require(status || (r.text && strlen(r.text) <= SERVE_TOKENS_MAX_TEXT));
+    require(status || !(r.with_pieces && r.with_strings));
+}
+
+/** The ids, and the text that they stand for. */
+static void as_ids(const cJSON *body)
+{
+    struct status_why why = {""};
+    struct model_tokens ids = {0};
+    struct base_buffer text = {0};
+    enum status status = serve_tokens_read_ids(&ids, body, &why);
+    for (size_t i = 0; i < ids.n; i++)
+        require(ids.ids[i] >= 0);
+    if (!status)
+        status = serve_tokens_spell(&text, input_vocabulary(), &ids, &why);
+    require((status == STATUS_OK) == (why.text[0] == '\0'));
+    base_buffer_free(&text);
+    free(ids.ids);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     char *bytes = fuzz_copy(data, n_bytes);
@@ -63,7 +91,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         try(&serve_scoring, body, NULL);
         try(&serve_swapping, body, NULL);
         try(&serve_saving, body, NULL);
+        try(&serve_templating, body, NULL);
         as_completion(body);
+        as_text(body);
+        as_ids(body);
         cJSON_Delete(body);
     }
     free(bytes);

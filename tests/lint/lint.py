@@ -42,9 +42,10 @@ LAYERS = list(LINKS)
 # What the core shows to its clients; documents/ stands on its lowest layers, not on the whole.
 CLIENTS = ("cluster", "trace", "probe", "cli", "serve")
 PUBLIC = {
-    "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "model/forward/forward.h",
-    "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h", "eval/llama_compat.h",
-    "eval/metrics.h", "eval/reference.h", "eval/run.h", "eval/streams.h", "eval/units.h",
+    "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "model/chat/chat.h",
+    "model/forward/forward.h", "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h",
+    "eval/llama_compat.h", "eval/metrics.h", "eval/reference.h", "eval/run.h", "eval/streams.h",
+    "eval/units.h",
 }
 PROGRAM = "cli/main.c"  # lists the commands of all layers
 PREFIXES = {

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/json/parse.h"
+#include "base/text/words.h"
 #include "model/chat/chat.h"
 #include "tests/model/vocabulary.h"
 
@@ -337,6 +338,89 @@ static void days(void **state)
     model_chat_text_free(&out);
 }
 
+/** Templates by name: the whole text of a talk, and what the assistant wrote of it. */
+static void known_templates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *system, *user, *answer; /* around "S", "U" and "A" */
+    } cases[] = {
+        {"chatml", "<|im_start|>system\nS<|im_end|>\n", "<|im_start|>user\nU<|im_end|>\n",
+         "<|im_start|>assistant\nA<|im_end|>\n"},
+        {"command-r", "<s><|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>S<|END_OF_TURN_TOKEN|>",
+         "<|START_OF_TURN_TOKEN|><|USER_TOKEN|>U<|END_OF_TURN_TOKEN|>",
+         "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>A<|END_OF_TURN_TOKEN|>"},
+        {"deepseek-v2", "<s>S\n\n", "User: U\n\n", "Assistant: A</s>"},
+        {"deepseek-v3", "<s>S", "<｜User｜>U", "<｜Assistant｜>A<｜end▁of▁sentence｜>"},
+        {"gemma", "<s>", "<start_of_turn>user\n+U<end_of_turn>\n",
+         "<start_of_turn>model\nA<end_of_turn>\n"},
+        {"granite", "<|start_of_role|>system<|end_of_role|>S<|end_of_text|>\n",
+         "<|start_of_role|>user<|end_of_role|>U<|end_of_text|>\n",
+         "<|start_of_role|>assistant<|end_of_role|>A<|end_of_text|>\n"},
+        {"llama2", "", "<s>[INST] +U [/INST]", " A </s>"},
+        {"llama3", "<s><|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|>",
+         "<|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|>",
+         "<|start_header_id|>assistant<|end_header_id|>\n\nA<|eot_id|>"},
+        {"llama4", "<s><|header_start|>system<|header_end|>\n\nS<|eot|>",
+         "<|header_start|>user<|header_end|>\n\nU<|eot|>",
+         "<|header_start|>assistant<|header_end|>\n\nA<|eot|>"},
+        {"mistral-v1", NULL, " [INST] U [/INST]", " A</s>"},
+        {"mistral-v3", NULL, "[INST] U[/INST]", " A</s>"},
+        {"mistral-v3-tekken", NULL, "[INST]U[/INST]", "A</s>"},
+        {"mistral-v7-tekken", "<s>[SYSTEM_PROMPT]S[/SYSTEM_PROMPT]", "[INST]U[/INST]", "A</s>"},
+        {"phi3", "<|system|>\nS<|end|>\n", "<|user|>\nU<|end|>\n", "<|assistant|>\nA<|end|>\n"},
+        {"phi4", "<|im_start|>system<|im_sep|>S<|im_end|>", "<|im_start|>user<|im_sep|>U<|im_end|>",
+         "<|im_start|>assistant<|im_sep|>A<|im_end|>"},
+        {"vicuna", "S ", "USER: U", " ASSISTANT: A</s>"},
+        {"zephyr", "<|system|>\nS</s>\n", "<|user|>\nU</s>\n", "<|assistant|>\nA</s>\n"},
+    };
+    const char *next = MODEL_CHAT_KNOWN, *word;
+    size_t n_words = 0, length;
+    while ((next = base_words_next(next, &word, &length)))
+        n_words++;
+    assert_int_equal(n_words, sizeof cases / sizeof *cases);
+    for (size_t i = 0; i < n_words; i++) {
+        const char *user = cases[i].user, *plus = strchr(user, '+');
+        bool is_llama = strcmp(cases[i].name, "llama2") == 0;
+        char expected[1024], object[512];
+        struct model_chat_text out;
+        struct status_why why = {""};
+        snprintf(expected, sizeof expected, "%s%.*s%s%s%s%.*s%s%s",
+                 cases[i].system ? cases[i].system : "<s>", plus ? (int)(plus - user) : 0, user,
+                 !plus      ? ""
+                 : is_llama ? "<<SYS>>\nS\n<</SYS>>\n\n"
+                            : "S\n\n",
+                 plus ? plus + 1 : user, cases[i].answer, plus ? (int)(plus - user) : 0, user,
+                 plus ? plus + 1 : user, cases[i].answer);
+        snprintf(object, sizeof object, "{\"messages\": [%s%s]}",
+                 cases[i].system ? TURN("system", "\"S\"") "," : "",
+                 TURN("user", "\"U\"") "," TURN("assistant", "\"A\"") "," TURN(
+                     "user", "\"U\"") "," TURN("assistant", "\"A\""));
+        const char *text = model_chat_known(cases[i].name);
+        assert_non_null(text);
+        enum status status = render(text, object, MODEL_CHAT_ASSISTANT, &out, &why);
+        assert_string_equal(why.text, "");
+        assert_int_equal(status, STATUS_OK);
+        assert_int_equal(out.n_bytes, strlen(expected));
+        assert_memory_equal(out.text, expected, out.n_bytes);
+        assert_int_equal(out.n_spans, 2);
+        for (size_t k = 0; k < 2; k++) {
+            const struct jinja_span *span = &out.spans[k];
+            char part[256];
+            snprintf(part, sizeof part, "%.*s", (int)(span->to - span->from),
+                     out.text + span->from);
+            assert_true(strchr(part, 'A') && strstr(cases[i].answer, part));
+        }
+        model_chat_text_free(&out);
+    }
+    assert_null(model_chat_known("mistral"));
+    expect_failure(model_chat_known("mistral-v1"), TALK, "this format has no role system here");
+    expect_failure(model_chat_known("gemma"), CHAT(TURN("assistant", "\"a\"")),
+                   "expected turns of user and assistant");
+    expect_failure(model_chat_known("phi3"), CHAT(TURN("tool", "\"a\"")),
+                   "this format has no role tool here");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +428,7 @@ int main(void)
         cmocka_unit_test(parts_of_contents),  cmocka_unit_test(numbers_are_exact),
         cmocka_unit_test(what_is_refused),    cmocka_unit_test(steps_are_counted),
         cmocka_unit_test(limits_in_attempts), cmocka_unit_test(days),
+        cmocka_unit_test(known_templates),
     };
     return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);
 }

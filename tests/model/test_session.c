@@ -259,13 +259,49 @@ static void test_boundary(void **state)
     fixture_close(&f);
 }
 
+/* 8 heads of 128: 32 such layers and 8192 tokens in F16 are the GiB that is known of LLaMA 3 8B. */
+static void test_cache_bytes(void **state)
+{
+    (void)state;
+    struct model_layer_shape layers[32];
+    struct model_hparams h = {.n_layers = 32, .layers = layers};
+    const struct model_kv_types f16 = {.k = GGUF_TYPE_F16, .v = GGUF_TYPE_F16};
+    const struct model_kv_types q8_0 = {.k = GGUF_TYPE_Q8_0, .v = GGUF_TYPE_F16};
+    for (uint32_t i = 0; i < 32; i++)
+        layers[i] = (struct model_layer_shape){
+            .n_heads = 32, .n_kv_heads = 8, .key_size = 128, .value_size = 128, .kv_layer = i};
+    assert_true(model_cache_bytes(&h, &f16, 8192) == 0x1p30);
+    assert_true(model_cache_bytes(&h, &q8_0, 8192) == 0x1p29 * (34.0 / 64) + 0x1p29);
+    layers[1].window = 512;
+    layers[2].chunk = 1024;
+    layers[3].kv_layer = 0;
+    double of_token = 8 * 128 * 4;
+    assert_true(model_cache_bytes(&h, &f16, 8192) == of_token * (29 * 8192 + 512 + 1024));
+    assert_true(model_cache_bytes(&h, &f16, 100) == of_token * 31 * 100);
+
+    /* DeepSeek V3: a compressed row of 512 + 64 serves as both. */
+    h = (struct model_hparams){
+        .n_layers = 1, .layers = layers, .kv_rank = 512, .compressed_keys = true};
+    h.ropes[MODEL_ROPE_FULL].n_rot = 64;
+    layers[0].mixer = MODEL_LATENT_ATTENTION;
+    assert_true(model_cache_bytes(&h, &f16, 10) == 10 * 576 * 2);
+    h.compressed_keys = false;
+    assert_true(model_cache_bytes(&h, &f16, 10) == 10 * of_token);
+
+    /* Qwen3-Next: 3 rows of 8192 channels, and 32 heads of 128 x 128, whatever the length. */
+    layers[0].mixer = MODEL_DELTA_NET;
+    h.recurrent = (struct model_recurrent_hparams){
+        .n_taps = 4, .n_inner = 4096, .state = 128, .n_heads = 32, .n_groups = 16};
+    assert_true(model_cache_bytes(&h, &f16, 10) == 4 * (3 * 8192 + 32 * 128 * 128));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),     cmocka_unit_test(test_bytes_bounded),
         cmocka_unit_test(test_no_memory), cmocka_unit_test(test_progress),
         cmocka_unit_test(test_cancel),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_boundary),
+        cmocka_unit_test(test_boundary),  cmocka_unit_test(test_cache_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

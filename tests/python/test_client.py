@@ -203,6 +203,34 @@ class OfAServer(Refused):
             with self.assertRaisesRegex(AssayError, "the server's model is another one"):
                 asked.score(REQUESTS, swap)
 
+    def test_a_chat_template(self):
+        template = ("{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}"
+                    "{{ eos_token }}{% endfor %}{% if add_generation_prompt %}[you]{% endif %}")
+        chat = [{"role": "me", "content": "hi"}]
+        override = f"tokenizer.chat_template=str:{template}"
+        with Serve(ASSAY, "-m", Q4, "--override-kv", override) as serve:
+            url = f"http://127.0.0.1:{serve.port}"
+            server = Server(url)
+            self.assertEqual(server.chat_template(), template)
+            self.assertEqual(server.apply_chat_template(chat), "<s>[me] hi</s>[you]")
+            self.assertEqual(server.apply_chat_template(chat, False), "<s>[me] hi")
+            # BOS stands in front once: the template's.
+            pairs = [{"context": c, "continuation": " yes"} for c in ("<s>[me] hi", "[me] hi")]
+            brought, put = server.score(pairs)
+            self.assertEqual(brought, put)
+            with self.assertRaisesRegex(AssayError, "a chat template needs True"):
+                Server(url, parse_special=False).apply_chat_template(chat)
+            with self.assertRaisesRegex(AssayError, "message 1"):
+                server.apply_chat_template([{}])
+        self.assertEqual(client.unfinished("[me] a b [you]", "a b "), "[me] a b ")
+        self.assertEqual(client.unfinished("[me] a b[you]", " a b "), "[me] a b")
+        with self.assertRaisesRegex(AssayError, "the last message"):
+            client.unfinished("[me] A", "a")
+        with Serve(ASSAY, "-m", Q4) as serve, self.assertRaisesRegex(AssayError, "no chat template"):
+            Server(f"http://127.0.0.1:{serve.port}").apply_chat_template(chat)
+        with self.assertRaisesRegex(AssayError, "is applied by a server"):
+            Program(Q4, ASSAY).apply_chat_template(chat)
+
     def test_a_key_and_a_server_that_is_still_loading(self):
         with Serve(ASSAY, "-m", Q4, env={"ASSAY_API_KEY": "k"}, wait=False) as server:
             self.refused("key is missing or wrong.*401", lambda: Server(self.url(server)))

@@ -24,11 +24,12 @@ os.environ["HF_HOME"] = CACHE.name
 
 try:
     import lm_eval
+    import lm_eval.models  # registers its own
     from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM
     from lm_eval.api.registry import Registry
     from lm_eval.tasks import TaskManager
-    from lm_eval.utils import get_rolling_token_windows
+    from lm_eval.utils import RemoteTokenizer, get_rolling_token_windows
 except ImportError as error:
     print(f"lm_eval cannot be imported ({error})")
     sys.exit(77)
@@ -152,6 +153,58 @@ class Harness(unittest.TestCase):
             self.assertEqual(responses(mine, task), responses(other, task))
             self.assertEqual(mine["results"][task], other["results"][task])
 
+    def remote(self, server, tasks, **args):
+        """local-completions, with the tokenizer of the server and none of Hugging Face's."""
+        args = {"base_url": f"http://127.0.0.1:{server.port}/v1/completions", "model": Q4.name,
+                "max_length": 256, "batch_size": 8, **args}
+        return self.evaluate("local-completions", args, tasks)
+
+    def test_local_completions_take_the_servers_tokenizer(self):
+        """As texts the server puts BOS in front; ids are evaluated as they stand."""
+        with Server(ASSAY, "-m", Q4) as server:
+            for task, more, options in (
+                    ("local_hellaswag", {"tokenized_requests": False}, {}),
+                    ("local_hellaswag", {}, {"bos": "never"}),
+                    # The harness takes two of the length for itself.
+                    ("local_rolling", {"max_length": N_CTX + 2}, {"ctx_size": N_CTX})):
+                with self.subTest(task=task, **more):
+                    found, expected = self.remote(server, [task], **more), self.ours([task], **options)
+                    if task == "local_hellaswag":
+                        self.assertEqual(found["results"], expected["results"])
+                        self.assertEqual(responses(found, task), responses(expected, task))
+                        continue
+                    # It adds up the windows first.
+                    for (a,), (b,) in zip(responses(found, task).values(),
+                                          responses(expected, task).values()):
+                        self.assertLess(abs(a - b), 1e-12 * abs(b))
+
+    def test_a_chat_template_is_the_models_own(self):
+        """By the server as by the harness's jinja2; BOS, which it writes, stands in front once."""
+        template = ("{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content | trim }}"
+                    "{{ eos_token }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}")
+        with Server(ASSAY, "-m", Q4, "--override-kv",
+                    f"tokenizer.chat_template=str:{template}") as server:
+            url = f"http://127.0.0.1:{server.port}"
+            found = self.evaluate("assay", {"base_url": url}, ["local_hellaswag"],
+                                  apply_chat_template=True, system_instruction="Be brief.")
+            self.assertEqual(harness.AssayLM(base_url=url).chat_template(True), template)
+            tokenizer = RemoteTokenizer(url)
+            sent = [s["arguments"][0][0] for s in found["samples"]["local_hellaswag"]]
+            docs = [s["doc"] for s in found["samples"]["local_hellaswag"]]
+            for text, doc in zip(sent, docs):
+                messages = [{"role": "system", "content": "Be brief."},
+                            {"role": "user", "content": doc["ctx"]}]
+                self.assertEqual(text, tokenizer.apply_chat_template(messages, bos_token="<s>",
+                                                                     eos_token="</s>"))
+            ids = server.post("/tokenize", {"prompt": sent[0]}).json["tokens"]
+            self.assertEqual((ids.count(1), ids.count(2)), (1, 2))
+            # The first choice, token by token.
+            first = found["samples"]["local_hellaswag"][0]
+            whole = server.post("/tokenize", {"prompt": "".join(first["arguments"][0])}).json["tokens"]
+            body = {"prompt": whole, "max_tokens": 0, "echo": True, "logprobs": 0}
+            listed = server.post("/v1/completions", body).json["choices"][0]["logprobs"]
+            self.assertEqual(sum(listed["token_logprobs"][len(ids):]), first["resps"][0][0][0])
+
     def test_windows_are_the_harnesss_own(self):
         """get_rolling_token_windows cuts the ids; the server scores each window as ids."""
         found = harness.AssayLM(model=Q4, binary=ASSAY, ctx_size=N_CTX).loglikelihood_rolling(
@@ -187,7 +240,7 @@ class Harness(unittest.TestCase):
         lm = harness.AssayLM(model=Q4, binary=ASSAY)
         with self.assertRaisesRegex(AssayError, "does not write them"):
             lm.generate_until([])
-        with self.assertRaisesRegex(AssayError, "chat template"):
+        with self.assertRaisesRegex(AssayError, "chat template is applied by a server"):
             self.evaluate(lm, None, ["local_hellaswag"], apply_chat_template=True)
         with self.assertRaisesRegex(AssayError, "expected model=FILE or base_url=URL"):
             harness.AssayLM()
@@ -249,4 +302,4 @@ class Harness(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=["test_lm_eval", *sys.argv[3:]])

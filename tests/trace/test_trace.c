@@ -275,7 +275,31 @@ static void rounding_ends(void **state)
     close_trace();
 }
 
-/** Every place has a name and a meaning, and is found under it. */
+static double expected_of(enum trace_arithmetic arithmetic)
+{
+    struct trace_task task = {.model = f.model,
+                              .backend = f.backend,
+                              .tokens = tokens,
+                              .n_tokens = N_TOKENS,
+                              .n_passes = 3,
+                              .arithmetic = arithmetic};
+    trace_free(&trace);
+    assert_int_equal(trace_run(&trace, &task, &why), STATUS_OK);
+    return sqrt(tensor_of(MODEL_AT_LAYER_OUT, 1)->mean_squares);
+}
+
+/** float32 has 13 bits more than the halves of llama.cpp's attention, bfloat16 three fewer. */
+static void arithmetic_says_what_to_expect(void **state)
+{
+    (void)state;
+    open_trace(&(struct tiny_model_options){.seed = 11}, 0);
+    double llama = expected_of(TRACE_AS_LLAMA), fine = expected_of(TRACE_FLOAT32);
+    double brain = expected_of(TRACE_BFLOAT16);
+    print_message("llama %.1e, float32 %.1e, bfloat16 %.1e\n", llama, fine, brain);
+    assert_true(fine > 0 && llama > 50 * fine && brain > 4 * llama);
+    close_trace();
+}
+
 /** KL(exact || rounded) of a model of such weights, in windows of N_TOKENS. */
 static double budget_of(enum gguf_type type, size_t n_windows, size_t n_passes)
 {
@@ -309,6 +333,7 @@ static void coarser_types_cost_more(void **state)
     assert_true(eighth / more > 0.5 && eighth / more < 2);
 }
 
+/** Every place has a name and a meaning, and is found under it. */
 static void places_have_names(void **state)
 {
     (void)state;
@@ -339,6 +364,7 @@ int main(void)
         cmocka_unit_test(ties_excuse_other_experts),
         cmocka_unit_test(printed_values_have_their_index),
         cmocka_unit_test(rounding_ends),
+        cmocka_unit_test(arithmetic_says_what_to_expect),
         cmocka_unit_test(coarser_types_cost_more),
         cmocka_unit_test(places_have_names),
     };

@@ -70,6 +70,8 @@ static enum status check_settings(const struct cli_kld_settings *s, struct statu
         return status_fail(why, STATUS_USAGE,
                            "--base is a file, --base-url a server; expected one of them");
     enum status status = check_others(s, why);
+    if (!status)
+        status = cli_labels_check(&s->labels, s->models.n, why);
     if (!status && s->base_url)
         status = cli_text_check_single(&s->text, "a comparison with a server", why);
     if (!status && s->base_url)
@@ -99,6 +101,7 @@ static enum status open_models(struct cli_bounds *b, struct status_why *why)
         status = base_array_new(b->results, s->models.n, "models", why);
     for (size_t i = 0; i < s->models.n && !status; i++) {
         status = cli_model_open(&b->models[i], s->models.items[i], &s->evaluate, false, why);
+        b->models[i].label = s->labels.n ? s->labels.items[i] : NULL;
         if (!status)
             status = cli_outputs_check_model(outputs, 2, "-m", model_file(b->models[i].model), why);
         if (!status && i)

@@ -41,12 +41,17 @@ static void print_estimate(const char *what, struct base_estimate x, int digits,
     printf("%s%.*f ± %.*f%s\n", what, digits, x.value, digits, x.error, unit);
 }
 
+/** What lines call a model. */
+static const char *name_of(char *out, size_t capacity, const struct cli_model *m)
+{
+    return base_printable_text(out, capacity, m->label ? m->label : base_file_name(m->path));
+}
+
 static void print_model(const struct cli_model *m, const struct probe_bounds *r)
 {
     char name[BASE_PATH_BYTES];
     const struct base_estimate top = {100 * r->same_top.value, 100 * r->same_top.error};
-    base_printable_text(name, sizeof name, base_file_name(m->path));
-    printf("\n====== %s%s ======\n", name, m->kv);
+    printf("\n====== %s%s ======\n", name_of(name, sizeof name, m), m->kv);
     print_estimate("Mean KLD, lower bound  : ", r->least, 6, "");
     print_estimate("Mean KLD, upper bound  : ", r->most, 6, "");
     printf("Lower bound, maximum   : %.6f\n", r->quantiles[0]);
@@ -75,9 +80,8 @@ static enum status print_table(const struct cli_bounds *b, struct status_why *wh
         const struct probe_bounds *r = &b->results[i];
         const struct gguf_quantisation q = gguf_quantisation(model_file(m->model));
         char name[CLI_CELL_BYTES];
-        base_printable_text(name, sizeof name, base_file_name(m->path));
 #define CELL(column, ...) snprintf(cli_grid_cell(&grid, i + 1, column), CLI_CELL_BYTES, __VA_ARGS__)
-        CELL(FILE_NAME, "%s", name);
+        CELL(FILE_NAME, "%s", name_of(name, sizeof name, m));
         CELL(TYPE, "%s%s", q.name, m->kv);
         CELL(SIZE, "%.4f", (double)cli_model_size(m).n_bytes / gibibyte);
         CELL(LEAST, "%.6f ± %.6f", r->least.value, r->least.error);

@@ -1,0 +1,91 @@
+/* assay best: of several files, the smallest that is as good as the best one that fits. */
+#include "cli/best/best.h"
+#include "cli/commands.h"
+
+#define AT(member)  offsetof(struct cli_best_settings, member)
+#define KLD(member) AT(kld.member)
+
+static void defaults(void *settings)
+{
+    struct cli_best_settings *s = settings;
+    *s = (struct cli_best_settings){.margin = "0.001+5%", .alpha = 0.05};
+    cli_kld_defaults(&s->kld);
+}
+
+static enum status run_best(const void *settings, const struct cli_args *args,
+                            struct status_why *why)
+{
+    (void)args;
+    struct cli_best_settings s = *(const struct cli_best_settings *)settings;
+    const char *what = "assay best";
+    enum status status = cli_window_check(&s.kld.windows, why);
+    bool has_rows = cli_base_recognise(s.kld.base) != &cli_base_model;
+    if (!status)
+        status = cli_text_check_single(&s.kld.text, what, why);
+    if (!status && (!has_rows || cli_text_given(&s.kld.text)))
+        status = cli_text_check(&s.kld.text, why);
+    return status ? status : cli_best_run(&s, why);
+}
+
+static const struct cli_option options[] = {
+    {.type = CLI_HEADING, .help = "Input"},
+    {.type = CLI_OPERANDS,
+     .help = "the files to choose from",
+     .offset = KLD(models),
+     .required = true},
+    {"--base", CLI_TEXT, "FILE",
+     "what all are compared with: the model that they were made of, usually F16 or BF16, or a file "
+     "that assay record wrote of it",
+     KLD(base), .required = true},
+    {.type = CLI_GROUP, .group = cli_text_options, .offset = KLD(text)},
+
+    {.type = CLI_HEADING, .help = "What fits; without a limit, all"},
+    {"--memory", CLI_TEXT, "SIZE",
+     "weights, and the cache of --context, take this much at most: bytes, or 24GiB, 16GB, ...",
+     AT(memory)},
+    {"--context", CLI_COUNT, "N",
+     "count a cache of keys and values for N tokens, of the types of -ctk and -ctv (default: f16)",
+     AT(context), 0, INT32_MAX},
+    {"--size", CLI_TEXT, "SIZE", "instead, the file is this large at most, with its metadata",
+     AT(size)},
+
+    {.type = CLI_HEADING, .help = "What as good means"},
+    {"--margin", CLI_TEXT, "MARGIN",
+     "a file is as good as another if its mean KL divergence is at most this much more: nats, or a "
+     "share of the other's, or their sum (default: 0.001+5%)",
+     AT(margin)},
+    {"--alpha", CLI_NUMBER, "X",
+     "with this probability at most anything that is said to be clear is wrong, however early it "
+     "is said (default: 0.05)",
+     AT(alpha)},
+
+    {.type = CLI_HEADING, .help = "Evaluation"},
+    {.type = CLI_GROUP,
+     .group = cli_window_options,
+     .offset = KLD(windows),
+     .help = ", of which the second half is scored (default: 512, or the base file's)"},
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = KLD(evaluate.load)},
+
+    {.type = CLI_HEADING, .help = "Output"},
+    {"--report", CLI_TEXT, "FILE", "write a page for a browser: the verdict, charts, paired tests",
+     AT(report_file)},
+    {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = KLD(evaluate)},
+    {.type = CLI_GROUP, .group = cli_foreign_options},
+    {0},
+};
+
+const struct cli_command cli_command_best = {
+    .name = "best",
+    .usage = "--base BASE -f TEXT FILE ... [options]",
+    .summary = "Choose among files: the smallest that is as good as the best one that fits.",
+    .description =
+        "Compares files of one model with their base, in one pass and in step, and stops as soon\n"
+        "as the answer is clear. A file leaves as soon as it is clear that it is not the answer.\n"
+        "Prints the verdict first: which to take, what is as good, what is worse and by how much.\n"
+        "  assay best --base F16.gguf -f text.txt *.gguf --memory 24GiB --context 32768\n"
+        "  assay best --base F16.gguf -f text.txt *.gguf --size 5GB --report best.html",
+    .options = options,
+    .settings_bytes = sizeof(struct cli_best_settings),
+    .defaults = defaults,
+    .run = run_best,
+};
