@@ -118,12 +118,13 @@ serve_hours() {
     python3 -B bench/serve_hours.py "$PWD/build/dev/assay" "$PWD"
 }
 
-# lm-evaluation-harness itself, from a package index, if one can be reached.
+# lm-evaluation-harness itself, from a package index, if one can be reached: the model of python/,
+# and its own local-completions against assay serve.
 lm_eval() {
     [ -x build/dev/assay ] || { skip "build/dev/assay was not built"; return; }
     local venv=build/check-all/venv
     python3 -m venv --system-site-packages "$venv" || { skip "python3 has no venv"; return; }
-    "$venv/bin/pip" install -q --retries 1 lm_eval || { skip "lm_eval cannot be installed"; return; }
+    "$venv/bin/pip" install -q --retries 1 'lm_eval[api]' || { skip "lm_eval cannot be installed"; return; }
     "$venv/bin/python" -B tests/python/test_lm_eval.py "$PWD/build/dev/assay" "$PWD"
 }
 

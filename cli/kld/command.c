@@ -42,12 +42,11 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     if (!s.base && s.models.n == 1 && (s.evaluate.load.cache_k || s.evaluate.load.cache_v))
         s.base = s.models.items[0];
     if (!s.base)
-        return status_fail(why, STATUS_USAGE,
-                           "--base is missing; see assay help kld");
+        return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
     cli_text_settle(&s.text);
-    enum status status = cli_bounds_unasked(&s, why);
+    enum status status = cli_labels_check(&s.labels, s.models.n, why);
     if (!status)
-        status = cli_labels_check(&s.labels, s.models.n, why);
+        status = cli_bounds_unasked(&s, why);
     if (!status)
         status = cli_watch_check(&s.evaluate, why);
     if (!status)

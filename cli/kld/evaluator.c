@@ -48,6 +48,29 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
     return status ? status : cli_model_round(&k->candidates[i], load, pair, why);
 }
 
+/*
+ * Whoever swaps base and model gets numbers that look right. A base is rarely the smaller one; a
+ * hundredth is what other types of norms and biases make.
+ */
+static void remark_smaller_base(struct cli_kld *k)
+{
+    struct cli_model_size base = {0};
+    if (k->base.kind->size)
+        base = k->base.kind->size(&k->base);
+    for (size_t i = 0; i < k->n_candidates && base.n_weights; i++) {
+        uint64_t n_bytes = cli_model_size(&k->candidates[i]).n_bytes;
+        if (n_bytes <= base.n_bytes + base.n_bytes / 100)
+            continue;
+        cli_remark(
+            &k->e,
+            "the base, %.100s, has %.1f MB of tensors, %.100s has %.1f MB: are they swapped? "
+            "The divergence of a model from its base is not that of the base from it",
+            base_file_name(k->settings->base), (double)base.n_bytes / 1e6,
+            base_file_name(k->candidates[i].path), (double)n_bytes / 1e6);
+        return;
+    }
+}
+
 /* As tables call them, in which a base that is a model has a row. */
 static enum status label_models(struct cli_kld *k, struct status_why *why)
 {
@@ -89,30 +112,9 @@ enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
         if (!status && i)
             status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
     }
+    if (!status)
+        remark_smaller_base(k);
     return status ? status : label_models(k, why);
-}
-
-/*
- * Whoever swaps base and model gets numbers that look right. A base is rarely the smaller one; a
- * hundredth is what other types of norms and biases make.
- */
-static void remark_smaller_base(struct cli_kld *k)
-{
-    struct cli_model_size base = {0};
-    if (k->base.kind->size)
-        base = k->base.kind->size(&k->base);
-    for (size_t i = 0; i < k->n_candidates && base.n_weights; i++) {
-        uint64_t n_bytes = cli_model_size(&k->candidates[i]).n_bytes;
-        if (n_bytes <= base.n_bytes + base.n_bytes / 100)
-            continue;
-        cli_remark(
-            &k->e,
-            "the base, %.100s, has %.1f MB of tensors, %.100s has %.1f MB: are they swapped? "
-            "The divergence of a model from its base is not that of the base from it",
-            base_file_name(k->settings->base), (double)base.n_bytes / 1e6,
-            base_file_name(k->candidates[i].path), (double)n_bytes / 1e6);
-        return;
-    }
 }
 
 /* A text that is given beside a file of rows must begin with the tokens that were recorded. */
@@ -241,10 +243,7 @@ static enum status open(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
     enum status status = cli_kld_open_models(k, why);
-    if (status)
-        return status;
-    remark_smaller_base(k);
-    return cli_kld_make_units(k, why);
+    return status ? status : cli_kld_make_units(k, why);
 }
 
 /* A file of rows is read again from its beginning; it may have become another one of its kind. */
