@@ -104,11 +104,11 @@ static enum status fail_unknown(const struct cli_command *command, const char *n
                                 struct status_why *why)
 {
     char nearest[64] = "";
-    size_t distance = strlen(name) / 3 + 2;
+    size_t rank = SIZE_MAX;
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (row->names && row->type <= CLI_IGNORED)
-            base_nearest_name(name, row->names, nearest, sizeof nearest, &distance);
+            base_likely_name(name, row->names, nearest, sizeof nearest, &rank);
     if (*nearest)
         return status_fail(why, STATUS_USAGE, "unknown option %s; did you mean %s?", name, nearest);
     return status_fail(why, STATUS_USAGE, "unknown option %s; see assay help %s", name,
@@ -135,7 +135,8 @@ static enum status check_given_once(struct cli_args *args, const struct cli_valu
                                     struct status_why *why)
 {
     enum cli_option_type type = s->option->type;
-    if (type != CLI_TEXT && type != CLI_COUNT && type != CLI_NUMBER && type != CLI_CHOICE)
+    if (type != CLI_TEXT && type != CLI_COUNT && type != CLI_COUNTS && type != CLI_NUMBER &&
+        type != CLI_CHOICE)
         return STATUS_OK;
     assert(s->value);
     for (size_t i = 0; i < args->n_given; i++)
@@ -261,6 +262,16 @@ static struct cli_list *operand_list(const struct cli_command *command, void *se
     return NULL;
 }
 
+/** Whether a word is an option of the command, or asks for its help. */
+static bool is_own(const struct cli_command *command, const char *word, void *settings)
+{
+    char name[64];
+    void *target = NULL;
+    (void)split_option(word, name, sizeof name);
+    return strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0 ||
+           find_option(command, name, settings, &target);
+}
+
 /* An argument without an option. */
 static enum status parse_bare(const struct cli_command *command, const char *argument,
                               void *settings, struct cli_args *args, size_t *n_operands,
@@ -292,6 +303,11 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
     bool only_operands = false;
     for (int i = 1; i < argc && !status && !args->help && !args->answer; i++) {
         bool is_option = argv[i][0] == '-' && argv[i][1] && !only_operands;
+        if (command->takes_command && !(is_option && is_own(command, argv[i], settings))) {
+            args->rest = argv + i;
+            args->n_rest = argc - i;
+            break;
+        }
         if (is_option && strcmp(argv[i], "--") == 0)
             only_operands = true;
         else if (is_option)

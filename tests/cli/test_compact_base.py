@@ -123,7 +123,7 @@ class CompactBase(unittest.TestCase):
         self.assertEqual(result.stdout, self.live_result.stdout)
         self.assert_live(found, self.live)
         self.assertEqual(found["base"]["kind"], "compact")
-        more = ["--js", "--context-curve", "--worst", "5", "-b", "70"]
+        more = ["--full", "--js", "--context-curve", "--worst", "5", "-b", "70"]
         live, live_result = self.compare(F16, *WINDOWS, *more, models=(Q4, F16))
         found, result = self.compare(self.file, *more, models=(Q4, F16))
         lines, table = result.stdout.split("\n\n| ")
