@@ -1,5 +1,6 @@
 /* assay: the command's name is the first argument; each command does the rest itself. */
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,11 +14,12 @@
 #include "serve/command.h"
 
 static const struct cli_command *const commands[] = {
-    &cli_command_perplexity, &cli_command_record, &cli_command_kld,   &cli_command_best,
-    &cli_command_check,      &cli_command_trace,  &cli_command_sweep, &cli_command_recipe,
-    &cli_command_mix,        &cli_command_score,  &cli_command_plan,  &serve_command,
-    &cli_command_compare,    &cli_command_table,  &cli_command_merge, &cli_command_report,
-    &cli_command_tokenize,   &cli_command_info,   &cli_command_dump,  &cli_command_version,
+    &cli_command_perplexity, &cli_command_record,   &cli_command_kld,   &cli_command_best,
+    &cli_command_check,      &cli_command_trace,    &cli_command_sweep, &cli_command_recipe,
+    &cli_command_mix,        &cli_command_score,    &cli_command_plan,  &serve_command,
+    &cli_command_compare,    &cli_command_table,    &cli_command_merge, &cli_command_report,
+    &cli_command_card,       &cli_command_tokenize, &cli_command_info,  &cli_command_dump,
+    &cli_command_version,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -40,9 +42,9 @@ static const struct cli_command *find_command(const char *name)
             return commands[i];
 
     char nearest[32] = "";
-    size_t distance = 4;
+    size_t rank = SIZE_MAX;
     for (size_t i = 0; i < N_COMMANDS; i++)
-        base_nearest_name(name, commands[i]->name, nearest, sizeof nearest, &distance);
+        base_likely_name(name, commands[i]->name, nearest, sizeof nearest, &rank);
     if (cli_bare_is_model(name))
         cli_complain(
             "assay: '%s' is a model, and a command comes first: assay perplexity %s -f TEXT, "

@@ -117,6 +117,8 @@ static enum status open_all(void *user, struct status_why *why)
 static void log_job(void *user, const struct serve_job *job)
 {
     (void)user;
+    if (job->kind == &serve_reloading && job->result && !strcmp(job->result, "{\"reloaded\":[]}"))
+        return; /* of each GET /health with hot-swap */
     char asked[32] = "", ran[64] = "not begun";
     struct tm utc;
     bool failed = job->state != SERVE_JOB_DONE;
@@ -263,10 +265,10 @@ static const struct cli_option options[] = {
     {"--base", CLI_TEXT, "FILE",
      "what divergences are measured from: a model, or a file that assay record, assay perplexity "
      "--kl-divergence-base or llama-perplexity wrote",
-     AT(base)},
+     AT(base), .usual = true},
     {"-f --file", CLI_TEXT, "FILE",
      "the text of requests that bring none, without its last newline; each job reads it",
-     AT(text_file)},
+     AT(text_file), .usual = true},
     {"--hot-swap", CLI_ON, NULL,
      "while no job runs, GET /health reads replaced files of the models again; also where "
      "LLAMA_HOTSWAP_ENABLED is set. /v1/swap is then refused",
@@ -315,11 +317,16 @@ const struct cli_command serve_command = {
     .usage = "[-m] MODEL [--base MODEL|FILE] [-f TEXT] [options]",
     .summary = "Keep a model open, and evaluate on request over HTTP.",
     .description =
-        "GET /health, /metrics, /v1/jobs, /perplexity/state; POST /v1/evaluate (perplexity, kld,\n"
-        "tasks), /v1/swap (a tensor of another file), /v1/score (requests of a harness),\n"
-        "/v1/completions (scores of prompts), /perplexity (in pieces). Bodies and replies are\n"
-        "JSON; docs/serve.md describes them. One job runs at a time. SIGINT, SIGTERM or SIGHUP\n"
-        "ends the server, with exit code 0.",
+        "GET /health, /metrics, /v1/jobs, /v1/models, /tokenizer_info, /perplexity/state; POST\n"
+        "/v1/evaluate (perplexity, kld, tasks), /v1/swap (a tensor of another file), /v1/score\n"
+        "(requests of a harness), /v1/completions (scores of prompts), /tokenize, /detokenize,\n"
+        "/apply-template, /perplexity (in pieces). Bodies and replies are JSON; docs/serve.md\n"
+        "describes them. One job runs at a time; short ones are served between the batches of a\n"
+        "long one. Each leaves a line on standard error. SIGINT, SIGTERM or SIGHUP ends the "
+        "server,\n"
+        "with exit code 0.",
+    .examples = "assay serve q4.gguf --base f16.gguf -f wiki.test.raw --port 8080\n"
+                "Keeps both models open; requests over HTTP evaluate, swap tensors, score prompts.",
     .options = options,
     .settings_bytes = sizeof(struct serve_settings),
     .defaults = defaults,

@@ -1,6 +1,7 @@
 /* assay best: of several files, the smallest that is as good as the best one that fits. */
 #include "cli/best/best.h"
 #include "cli/commands.h"
+#include "cli/input/models.h"
 
 #define AT(member)  offsetof(struct cli_best_settings, member)
 #define KLD(member) AT(kld.member)
@@ -15,10 +16,13 @@ static void defaults(void *settings)
 static enum status run_best(const void *settings, const struct cli_args *args,
                             struct status_why *why)
 {
-    (void)args;
     struct cli_best_settings s = *(const struct cli_best_settings *)settings;
     const char *what = "assay best";
-    enum status status = cli_window_check(&s.kld.windows, why);
+    if (args->n_bare)
+        s.kld.models.n = cli_models_once(&s.kld.models, s.kld.base);
+    enum status status = cli_labels_check(&s.kld.labels, s.kld.models.n, why);
+    if (!status)
+        status = cli_window_check(&s.kld.windows, why);
     bool has_rows = cli_base_recognise(s.kld.base) != &cli_base_model;
     if (!status)
         status = cli_text_check_single(&s.kld.text, what, why);
@@ -29,25 +33,26 @@ static enum status run_best(const void *settings, const struct cli_args *args,
 
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
-    {.type = CLI_OPERANDS,
-     .help = "the files to choose from",
-     .offset = KLD(models),
-     .required = true},
+    {"-m --model", CLI_EACH, "FILE",
+     "a file to choose from; may be given several times, and -m may be left out: of files that "
+     "stand alone the base is left out",
+     KLD(models), .required = true, .bare = true},
+    {.type = CLI_GROUP, .group = cli_label_options, .offset = KLD(labels)},
     {"--base", CLI_TEXT, "FILE",
      "what all are compared with: the model that they were made of, usually F16 or BF16, or a file "
      "that assay record wrote of it",
-     KLD(base), .required = true},
+     KLD(base), .required = true, .usual = true},
     {.type = CLI_GROUP, .group = cli_text_options, .offset = KLD(text)},
 
     {.type = CLI_HEADING, .help = "What fits; without a limit, all"},
     {"--memory", CLI_TEXT, "SIZE",
      "weights, and the cache of --context, take this much at most: bytes, or 24GiB, 16GB, ...",
-     AT(memory)},
+     AT(memory), .usual = true},
     {"--context", CLI_COUNT, "N",
      "count a cache of keys and values for N tokens, of the types of -ctk and -ctv (default: f16)",
      AT(context), 0, INT32_MAX},
     {"--size", CLI_TEXT, "SIZE", "instead, the file is this large at most, with its metadata",
-     AT(size)},
+     AT(size), .usual = true},
 
     {.type = CLI_HEADING, .help = "What as good means"},
     {"--margin", CLI_TEXT, "MARGIN",
@@ -76,14 +81,17 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_best = {
     .name = "best",
-    .usage = "--base BASE -f TEXT FILE ... [options]",
+    .usage = "[-m] FILE ... --base BASE [-f TEXT] [options]",
     .summary = "Choose among files: the smallest that is as good as the best one that fits.",
     .description =
         "Compares files of one model with their base, in one pass and in step, and stops as soon\n"
         "as the answer is clear. A file leaves as soon as it is clear that it is not the answer.\n"
-        "Prints the verdict first: which to take, what is as good, what is worse and by how much.\n"
-        "  assay best --base F16.gguf -f text.txt *.gguf --memory 24GiB --context 32768\n"
-        "  assay best --base F16.gguf -f text.txt *.gguf --size 5GB --report best.html",
+        "Prints the verdict first: which to take, what is as good, what is worse and by how much.",
+    .examples =
+        "assay best --base f16.gguf -f wiki.test.raw *.gguf --memory 24GiB --context 32768\n"
+        "Which of these files to take: the smallest that is as good as the best one that fits.\n"
+        "assay best --base f16.gguf -f wiki.test.raw *.gguf --size 5GB --report best.html\n"
+        "The same among files of 5 GB at most, with a page of the result.",
     .options = options,
     .settings_bytes = sizeof(struct cli_best_settings),
     .evaluate = KLD(evaluate),

@@ -180,6 +180,33 @@ static const struct cli_evaluator evaluator = {
     .outlook = outlook,
 };
 
+/** Options of what is recorded by a program, which would do nothing here. */
+static enum status check_unused(const struct cli_check_settings *s, struct status_why *why)
+{
+    const struct {
+        bool given;
+        const char *option;
+    } refused[] = {
+        {s->against, "--against"},
+        {!isnan(s->resolve), "--resolve"},
+        {s->markdown, "--markdown"},
+        {!isnan(s->max_beyond), "--max-beyond"},
+        {s->per_token_file, "--per-token"},
+        {s->divergence.n_worst, "--worst"},
+        {s->divergence.curve.wanted, "--context-curve"},
+        {s->n_trace, "--trace-worst"},
+        {s->windows.n_ctx.value >= 0, "-c"},
+        {s->windows.n_chunks >= 0, "--chunks"},
+        {s->windows.chunk_from > 0, "--chunk-from"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (refused[i].given)
+            return status_fail(why, STATUS_USAGE,
+                               "%s is for --kl-divergence-base; with %s it would do nothing",
+                               refused[i].option, s->server.url ? "--url" : "--logprobs");
+    return STATUS_OK;
+}
+
 static enum status run_check(const void *settings, const struct cli_args *args,
                              struct status_why *why)
 {
@@ -188,6 +215,7 @@ static enum status run_check(const void *settings, const struct cli_args *args,
     bool asks = cli_server_wanted(&s->server);
     struct cli_server_settings server = s->server;
     server.others = s->others;
+    server.max_kld = s->max_kld;
     if (!s->recorded && !asks)
         return status_fail(
             why, STATUS_USAGE,
@@ -203,8 +231,10 @@ static enum status run_check(const void *settings, const struct cli_args *args,
                            "%s is a server, whose time nobody can plan; a plan is of a comparison "
                            "with --kl-divergence-base",
                            s->server.url ? "--url" : "--logprobs");
-    if (asks)
-        return cli_server_check(s->model, &server, &s->evaluate, why);
+    if (asks) {
+        enum status unused = check_unused(s, why);
+        return unused ? unused : cli_server_check(s->model, &server, &s->evaluate, why);
+    }
     if (s->max_kld < 0 || s->max_beyond < 0)
         return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
                            s->max_kld < 0 ? "--max-kld" : "--max-beyond");
@@ -252,7 +282,7 @@ static const struct cli_option options[] = {
     {"--kl-divergence-base --base", CLI_TEXT, "FILE",
      "what the other program recorded, for example llama-perplexity --kl-divergence-base FILE; "
      "it has the tokens, no text is needed",
-     AT(recorded)},
+     AT(recorded), .usual = true},
     {"--against", CLI_TEXT, "FILE",
      "a second recording of the same windows, from before a change: whether the first one is "
      "further from exact than this one, by how much and where, over pairs of windows; exit code 1 "
@@ -271,7 +301,8 @@ static const struct cli_option options[] = {
      .offset = AT(windows),
      .help = "; refused if they are not the file's (default: the file's)"},
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
-    {"--max-kld", CLI_NUMBER, "X", "fail, with exit code 1, if the mean divergence is above X nats",
+    {"--max-kld", CLI_NUMBER, "X",
+     "fail, with exit code 1, if the mean divergence is above X nats; of a server its lower bound",
      AT(max_kld)},
     {"--max-beyond", CLI_NUMBER, "X",
      "the same for the part of the divergence that the file's 16 bits do not explain",
@@ -310,6 +341,15 @@ const struct cli_command cli_command_check = {
         "Prints how far its probabilities are from the exact ones, and how much of that comes "
         "from\n"
         "the file's 16 bits. With --against it says which of two recordings is further from exact.",
+    .examples = "assay check f16.gguf --kl-divergence-base recorded.kld --max-beyond 1e-6\n"
+                "Whether what another program recorded of this model is right; exit code 1 where "
+                "it is not.\n"
+                "assay check q8.gguf --kl-divergence-base new.kld --against old.kld --markdown\n"
+                "Whether a change made it worse, and the table for its pull request; exit code 1 "
+                "where it did.\n"
+                "assay check model.gguf --url http://127.0.0.1:8080 --or other.gguf\n"
+                "Whether a running server computes what the file says, or the other file; exit "
+                "code 1 where it does not.",
     .options = options,
     .settings_bytes = sizeof(struct cli_check_settings),
     .evaluate = AT(evaluate),

@@ -13,9 +13,9 @@ struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
     const struct model_tokenizer *tokenizer = model_tokenizer(model);
     return (struct eval_plan_options){
         .protocol = EVAL_PROTOCOL_DEFAULT,
-        .n_ctx = s->n_ctx > 0    ? (size_t)s->n_ctx
-                 : s->n_ctx == 0 ? model_hparams(model)->n_ctx_train
-                                 : n_default,
+        .n_ctx = s->n_ctx.value > 0    ? (size_t)s->n_ctx.value
+                 : s->n_ctx.value == 0 ? model_hparams(model)->n_ctx_train
+                                       : n_default,
         .skip_windows = (size_t)s->chunk_from,
         .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
         .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
@@ -46,11 +46,11 @@ enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settin
     else if (!status && cli_text_is_doubtful(settings))
         status = cli_text_recognise(&documents, &w->text, settings->text_file, settings, why);
     if (!status && documents && what)
-        status = status_fail(why, STATUS_USAGE,
-                             "%s%s has JSON documents; %s takes one text: --force-text evaluates "
-                             "the bytes as they stand",
-                             settings->prompt ? "" : "-f: ",
-                             settings->prompt ? "-p" : settings->text_file, what);
+        status = status_fail(
+            why, STATUS_USAGE,
+            "%s%s has JSON documents; %s takes one text: --force-text evaluates "
+            "the bytes as they stand",
+            settings->prompt ? "" : "-f: ", settings->prompt ? "-p" : settings->text_file, what);
     if (!status && documents) {
         cli_text_note(&w->text, settings->text_file);
         status = read_documents(w, settings, &w->text, tokenizer, why);

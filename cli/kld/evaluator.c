@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +16,7 @@ static enum status allocate(struct cli_kld *k, struct status_why *why)
 {
     size_t n = k->settings->models.n * cli_kv_count(&k->settings->evaluate.load);
     if (base_array_new(k->candidates, n, "models", why) ||
-        base_array_new(k->models, n, "models", why) ||
-        base_array_new(k->labels, n, "models", why) ||
+        base_array_new(k->models, n, "models", why) || base_array_new(k->seen, n, "models", why) ||
         base_array_new(k->results, n, "models", why) || base_array_new(k->groups, n, "models", why))
         return STATUS_MEMORY;
     k->n_candidates = n;
@@ -48,30 +46,18 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
     return status ? status : cli_model_round(&k->candidates[i], load, pair, why);
 }
 
-/* As tables call them, in which a base that is a model has a row. */
-static enum status label_models(struct cli_kld *k, struct status_why *why)
+/*
+ * Whoever swaps base and model gets numbers that look right. A base is rarely the smaller one; a
+ * hundredth is what other types of norms and biases make.
+ */
+static void remark_smaller_base(struct cli_kld *k)
 {
-    struct base_label *labels = NULL;
-    const char **paths = NULL;
-    size_t n = k->n_candidates;
-    enum status status = base_array_new(labels, n + 1, "labels", why);
-    if (!status)
-        status = base_array_new(paths, n + 1, "labels", why);
-    for (size_t i = 0; i < n && !status; i++)
-        paths[i] = k->candidates[i].path;
-    if (!status && !cli_base_has_rows(&k->base))
-        paths[n++] = k->base.path;
-    if (!status)
-        status = base_labels(labels, paths, n, why);
-    for (size_t i = 0; i < k->n_candidates && !status; i++) {
-        const struct cli_model *m = &k->candidates[i];
-        if (m->label)
-            base_label_fit(&labels[i], m->label, BASE_LABEL_WIDTH);
-        snprintf(k->labels[i].text, sizeof k->labels[i].text, "%s%s", labels[i].text, m->kv);
-    }
-    free(paths);
-    free(labels);
-    return status;
+    struct cli_model_size base = {0};
+    if (k->base.kind->size)
+        base = k->base.kind->size(&k->base);
+    for (size_t i = 0; i < k->n_candidates && base.n_weights; i++)
+        if (cli_remark_swapped(&k->e, k->settings->base, base, &k->candidates[i]))
+            return;
 }
 
 enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
@@ -89,21 +75,10 @@ enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
         if (!status && i)
             status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
     }
-    return status ? status : label_models(k, why);
-}
-
-/*
- * Whoever swaps base and model gets numbers that look right. A base is rarely the smaller one; a
- * hundredth is what other types of norms and biases make.
- */
-static void remark_smaller_base(struct cli_kld *k)
-{
-    struct cli_model_size base = {0};
-    if (k->base.kind->size)
-        base = k->base.kind->size(&k->base);
-    for (size_t i = 0; i < k->n_candidates && base.n_weights; i++)
-        if (cli_remark_swapped(&k->e, k->settings->base, base, &k->candidates[i]))
-            return;
+    if (!status)
+        remark_smaller_base(k);
+    const char *base = cli_base_has_rows(&k->base) ? NULL : s->base;
+    return status ? status : cli_models_label(k->candidates, k->n_candidates, base, why);
 }
 
 /* A text that is given beside a file of rows must begin with the tokens that were recorded. */
@@ -232,10 +207,7 @@ static enum status open(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
     enum status status = cli_kld_open_models(k, why);
-    if (status)
-        return status;
-    remark_smaller_base(k);
-    return cli_kld_make_units(k, why);
+    return status ? status : cli_kld_make_units(k, why);
 }
 
 /* A file of rows is read again from its beginning; it may have become another one of its kind. */
@@ -259,7 +231,10 @@ static enum status again(void *self, struct status_why *why)
     for (size_t i = 0; i < k->n_candidates; i++) {
         eval_kld_free(&k->results[i]);
         eval_groups_free(&k->groups[i]);
+        k->seen[i].kld = 0;
+        k->seen[i].n_tokens = 0;
     }
+    k->figures[0] = '\0';
     k->tally = (struct eval_kld_tally){0};
     return cli_base_has_rows(&k->base) ? reopen_rows(k, why) : make_tables(k, why);
 }
@@ -362,7 +337,7 @@ static void close(void *self)
     cli_windows_close(&k->windows);
     free(k->groups);
     free(k->results);
-    free(k->labels);
+    free(k->seen);
     free(k->models);
     free(k->candidates);
     cli_base_close(&k->base);
@@ -380,11 +355,29 @@ static enum status write_per_token(const void *self, struct base_file *file, str
     return status;
 }
 
+/* Rows of the table of several contexts. */
+static void add_rows(const struct cli_kld *k)
+{
+    for (size_t i = 0; k->settings->rows && i < k->n_candidates; i++) {
+        const struct eval_kld_result *r = &k->results[i];
+        char name[CLI_CALLED_BYTES];
+        if (r->complete)
+            base_buffer_format(k->settings->rows,
+                               "| %zu | %s | %.6f ± %.6f | %.6f ± %.6f | %.3f ± %.3f |\n",
+                               k->windows.plan.options.n_ctx,
+                               base_printable_text(name, sizeof name, k->candidates[i].called),
+                               r->figures.ppl.value, r->figures.ppl.error, r->figures.kld.value,
+                               r->figures.kld.error, 100 * r->figures.same_top.value,
+                               100 * r->figures.same_top.error);
+    }
+}
+
 /* Several models end in the table that their document would give. */
 static enum status finish(void *self, struct status_why *why)
 {
     const struct cli_kld *k = self;
-    bool wanted = k->n_candidates > 1 || k->settings->new_type;
+    add_rows(k);
+    bool wanted = k->n_candidates > 1 || !cli_kld_in_blocks(k);
     return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
 
@@ -418,6 +411,7 @@ enum status cli_kld_run(const struct cli_kld_settings *s, struct status_why *why
         .e = {.kind = &cli_kld_evaluator,
               .settings = &s->evaluate,
               .name = "kld",
+              .extends = true,
               .inputs = {{"--base", s->base},
                          {"-f", s->text.text_file},
                          {"-bf", s->text.binary_file}},
