@@ -54,3 +54,57 @@ double base_quantile(const double *sorted, size_t n, double f)
         return sorted[i];
     return (1 - part) * sorted[i] + part * sorted[i + 1];
 }
+
+/**
+ * The continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), by Lentz's
+ * method. It converges fast for x < (a + 1) / (a + b + 2).
+ */
+static double fraction(double a, double b, double x)
+{
+    const double least = 1e-300;
+    double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), product = d;
+    for (int m = 1; m < 400; m++) {
+        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        double before = product;
+        for (int i = 0; i < 2; i++) {
+            double term = i ? odd : even;
+            d = 1 + term * d;
+            d = 1 / (fabs(d) < least ? least : d);
+            c = 1 + term / c;
+            c = fabs(c) < least ? least : c;
+            product *= c * d;
+        }
+        if (fabs(product - before) <= 1e-15 * product)
+            break;
+    }
+    return product;
+}
+
+/** How likely t or more is: half of the incomplete beta function of v / 2 and 1 / 2. */
+static double tail_of(double v, double t)
+{
+    const double a = v / 2, b = 0.5, x = v / (v + t * t), y = t * t / (v + t * t);
+    double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(y));
+    if (x < (a + 1) / (a + b + 2))
+        return front * fraction(a, b, x) / a / 2;
+    return 0.5 - front * fraction(b, a, y) / b / 2;
+}
+
+double base_student(size_t freedom, double tail)
+{
+    const double v = (double)freedom;
+    double low = 0, high = 1;
+    while (tail_of(v, high) > tail && high < 1e150) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1e-10 * high) {
+        double middle = (low + high) / 2;
+        if (tail_of(v, middle) > tail)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
+}

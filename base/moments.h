@@ -1,4 +1,7 @@
-/** Means and their standard errors, summed in the order in which values come; quantiles. */
+/**
+ * Means and their standard errors, summed in the order in which values come; quantiles; what a mean
+ * of few numbers may be off by.
+ */
 #ifndef BASE_MOMENTS_H
 #define BASE_MOMENTS_H
 
@@ -34,5 +37,11 @@ struct base_estimate base_moments_estimate(const struct base_moments *m);
 void base_sort(double *values, size_t n);
 /** Quantile f of n sorted values: linear interpolation at f * (n - 1); 0 for none. */
 double base_quantile(const double *sorted, size_t n, double f);
+
+/**
+ * The value that Student's t exceeds with probability `tail`, to 1e-9 of itself.
+ * freedom: above 0.   tail: above 0, below 1/2.
+ */
+double base_student(size_t freedom, double tail);
 
 #endif

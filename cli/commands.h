@@ -5,6 +5,7 @@
 #include "cli/options/args.h"
 
 extern const struct cli_command cli_command_best;
+extern const struct cli_command cli_command_card;
 extern const struct cli_command cli_command_check;
 extern const struct cli_command cli_command_compare;
 extern const struct cli_command cli_command_dump;

@@ -15,7 +15,7 @@ struct kern_backend;
 /**
  * Score n_rows hidden rows under every head. Head 0 is the base of the pair scores.
  * The heads are multiplied a vocabulary tile at a time; no memory grows with rows x V, and
- * pair scores add less than 150 bytes per row and head to it (kern_score_bytes() has them);
+ * pair scores add less than 250 bytes per row and head to it (kern_score_bytes() has them);
  * recorded rows are decoded a cache line at a time.
  *
  * A recorded head 0 is taken as stored, not renormalised: its logits are the log p, so that
@@ -36,6 +36,9 @@ struct kern_score {
     struct kern_target_score *target_scores; /* host, out: [n_heads, n_targets] */
     struct kern_pair_score *pairs; /* host, out: [n_heads, n_rows], head 0's zero; NULL: none */
     bool want_js;                  /* with pairs: costs a second pass over the vocabulary */
+    /* host, out: [n_rows, KERN_TOP_MAX], of the last head, the most likely first (equals: lower id
+       first); NULL: none */
+    struct kern_top *tops;
 };
 
 /**

@@ -125,8 +125,14 @@ struct kern_target_score {
     uint32_t rank;   /* 1 + number of tokens that are more likely (equals: lower id first) */
 };
 
-/** The sizes of the most likely tokens whose agreement is counted. */
-enum { KERN_N_TOPS = 3, KERN_TOP_MAX = 10 };
+/** Of the most likely tokens so many are kept; agreement is counted of this number of sizes. */
+enum { KERN_N_TOPS = 3, KERN_TOP_MAX = 20 };
+
+/** One of the most likely tokens of a row. */
+struct kern_top {
+    int32_t token;   /* -1: there are no more whose logit is above -infinity */
+    double log_prob; /* as of a target */
+};
 
 /**
  * Per head h and row, p being the distribution of head 0 and q that of head h; natural

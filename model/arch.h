@@ -38,6 +38,9 @@ enum model_shared_expert { MODEL_SHARED_NONE, MODEL_SHARED_PLAIN, MODEL_SHARED_G
 struct model_windows {
     uint32_t period; /* layer i slides if i mod period < period - 1; 1: all slide; 0: none can */
     uint32_t length; /* where no key says it; 0: then none slides */
+    uint32_t llama_cpp_period; /* what it takes in place of an array; 0: it reads arrays */
+    bool first_full;           /* of a period's layers the first sees all keys, not the last */
+    bool by_pattern;           /* none slides where no key says which */
     bool unknown_to_llama_cpp; /* it ignores them */
     bool required;             /* the key must be there */
 };
@@ -46,13 +49,17 @@ struct model_arch {
     const char *name; /* general.architecture */
     struct model_norm_names norms;
     bool layer_norm; /* the mean is subtracted; biases where the file has them */
+    bool rms_by_key; /* not subtracted where a key has an eps of RMS norms */
     bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
     bool parallel;   /* attention and feed-forward of the same normalised rows */
 
     bool rope_halves;  /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
     bool sliding_rope; /* layers that slide have angles of their own */
     bool yarn_betas;   /* llama.cpp reads their keys */
+    bool yarn_factor;  /* its key replaces YaRN's magnitude; llama.cpp does not read it */
     enum model_qk_norm qk_norm;
+    bool qk_norm_last;   /* after the rotation */
+    bool no_output_bias; /* llama.cpp does not add attn_output.bias */
     bool bare_v_norm;
     bool gated_attention; /* attn_q holds each head's q and gate */
     bool sinks;
@@ -67,6 +74,7 @@ struct model_arch {
     bool split_ff;     /* without a width of its own an expert has F / used */
     bool weigh_inputs; /* the share multiplies what the expert reads */
     bool experts_beside_dense;
+    bool experts_by_tensors;  /* tensors say which layers have them, and how wide they are */
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
 
     /** Read what only this architecture has, and change what it has differently. May be NULL. */

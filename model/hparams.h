@@ -28,8 +28,9 @@ struct model_rope {
     double magnitude;      /* cos and sin are multiplied by it */
     float yarn_ext_factor; /* how much of YaRN's mix is applied: 1 for yarn, else 0 */
     float yarn_beta_fast, yarn_beta_slow;
-    bool yarn_unrounded; /* the range of pairs that are mixed keeps its fractions */
-    bool has_factors;    /* the model's rope_freqs.weight belongs to it */
+    bool yarn_unrounded;  /* the range of pairs that are mixed keeps its fractions */
+    bool has_factors;     /* the model's rope_freqs.weight belongs to it */
+    uint32_t sections[3]; /* pairs by axis of a picture, as llama.cpp takes them; all 0: none */
 };
 
 /** Which of them a layer uses. */
@@ -114,7 +115,10 @@ struct model_hparams {
     uint32_t n_vocab;  /* V: rows of the head */
     uint32_t n_ctx_train;
     struct model_layer_shape *layers;
-    float eps;                                          /* of the norms */
+    float eps;           /* of the norms */
+    bool layer_norm;     /* they subtract the mean */
+    bool no_output_bias; /* attn_output.bias is not added */
+    bool parallel;       /* attention and feed-forward read the same normalised rows */
     float embedding_scale, residual_scale, logit_scale; /* 1 where there is none */
     float attn_soft_cap, logit_soft_cap;                /* 0: none */
     bool rope_halves; /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */

@@ -70,6 +70,12 @@ static int by_place(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first); /* as they came */
 }
 
+/** What a list's values are too low by, where its tail was counted twice: ln(1 + tail). */
+static double lowered_by(double mass)
+{
+    return log(2) - log1p(mass);
+}
+
 static double mass_of(const struct probe_lists *l, const struct probe_sample *s)
 {
     double mass = 0;
@@ -78,12 +84,44 @@ static double mass_of(const struct probe_lists *l, const struct probe_sample *s)
     return mass;
 }
 
+static double top_of(const struct probe_lists *l, const struct probe_sample *s)
+{
+    double top = -(double)INFINITY;
+    for (size_t i = 0; i < s->n; i++)
+        top = fmax(top, l->log_q[s->first + i]);
+    return top;
+}
+
+/** Whether two lists of a place differ as those that count their tails twice. */
+static bool differ_by_tails(const struct probe_lists *l, const struct probe_sample *a,
+                            const struct probe_sample *b)
+{
+    const double least = 0.01, near = 0.1; /* nats; of what is expected */
+    double found = top_of(l, a) - top_of(l, b);
+    double expected = lowered_by(mass_of(l, b)) - lowered_by(mass_of(l, a));
+    return a->window == b->window && a->position == b->position && a->n != b->n &&
+           fabs(expected) > least && fabs(found - expected) < near * fabs(expected);
+}
+
+static void mend_tails(struct probe_base *base)
+{
+    struct probe_lists *l = base->lists;
+    for (size_t i = 1; i < l->n; i++)
+        base->tail_twice |= differ_by_tails(l, &l->items[i - 1], &l->items[i]);
+    for (size_t i = 0; i < l->n && base->tail_twice; i++) {
+        double lowered = lowered_by(mass_of(l, &l->items[i]));
+        for (size_t k = 0; k < l->items[i].n; k++)
+            l->log_q[l->items[i].first + k] += lowered;
+    }
+}
+
 void probe_base_settle(struct probe_base *base)
 {
     struct probe_lists *l = base->lists;
     size_t n = 0;
     if (l->n)
         qsort(l->items, l->n, sizeof *l->items, by_place);
+    mend_tails(base);
     for (size_t i = 0; i < l->n; i++) {
         const struct probe_sample *s = &l->items[i], *last = n ? &l->items[n - 1] : NULL;
         double mass = mass_of(l, s);

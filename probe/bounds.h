@@ -53,11 +53,14 @@ struct probe_base {
     size_t n_early;      /* left out: of the first half of a prompt */
     size_t n_again;      /* of a place that has one already */
     size_t n_miscounted; /* of prompts in which the server counts other tokens */
+    bool tail_twice;     /* the server counted what it does not list twice; that is mended */
 };
 
 /**
  * Keep one list for each place in the second half of a prompt, in order of window and position; and
- * none that sums to more than PROBE_MOST_MASS, which is spoilt.
+ * none that sums to more than PROBE_MOST_MASS, which is spoilt. Where two lists of a place have
+ * other numbers of entries, and values that differ as those do whose tail was counted twice, the
+ * values of all lists are mended.
  */
 void probe_base_settle(struct probe_base *base);
 

@@ -137,8 +137,9 @@ bool probe_judge_sums(struct probe_verdict *v, const struct probe_judged *items,
         v->finding = PROBE_TAIL_TWICE;
         snprintf(v->sentence, sizeof v->sentence,
                  "The server counts the tokens that are not listed twice: its log-probabilities "
-                 "are too low by ln(1 + their share), %.2f times that in the mean.",
-                 share);
+                 "are too low by ln(1 + their share), %.2f times that in the mean. Apart from that "
+                 "they are off by %.1e RMS, where %.1e is expected.",
+                 share, sqrt(s.squares_left / (double)s.n), v->fine);
     } else if (median_of(items, n, is_above, 0) > 0.5 && median_of(items, n, free_of, 0) < 0.34) {
         v->finding = PROBE_CUT_LIST;
         snprintf(v->sentence, sizeof v->sentence,

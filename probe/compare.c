@@ -124,10 +124,12 @@ static enum status prepare(struct work *w, struct status_why *why)
     enum status status = probe_pass_run(&exact, w->out->log_p, w->out->unlisted, why);
     if (!status)
         status = measure(w, fine, false, why);
-    if (!status)
+    if (!status && isnan(w->m->most_rms))
         status = measure(w, PROBE_COARSE, true, why);
     for (size_t i = 0; i < l->n && !status; i++) {
         struct probe_judged *j = &w->out->judged[i];
+        if (!isnan(w->m->most_rms))
+            j->coarse = w->m->most_rms / PROBE_MOST_MEAN;
         j->excused =
             w->ties[j->window].n_tokens > 0 && j->position > probe_ties_first(&w->ties[j->window]);
     }

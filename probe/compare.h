@@ -21,6 +21,7 @@ struct probe_material {
     const struct probe_lists *lists;
     enum probe_arithmetic arithmetic;
     size_t n_passes; /* that round, of each kind */
+    double most_rms; /* agrees coarsely up to here, instead of what coarse passes are off; NaN */
     const struct probe_other *others;
     size_t n_others;
     /** How much of the arithmetic is done, 0 to 1. May be NULL. */

@@ -7,7 +7,7 @@
  * Means of squares over dozens of positions scatter by some ten per cent; a single position may be
  * off by several times the mean. docs/server-check.md has how often correct servers came near.
  */
-static const double most_mean = 3, most_single = 6, most_fine_single = 8;
+static const double most_mean = PROBE_MOST_MEAN, most_single = 6, most_fine_single = 8;
 /** What one other expert in a stretch of positions may make. */
 static const double excused_rms = 0.5;
 /** Two tokens that are nearer than this may well change places. */

@@ -94,6 +94,8 @@ struct probe_verdict {
 };
 
 enum { PROBE_LEAST_LISTS = 8 };
+/** How many times what a yardstick is off a server may be off in the mean. */
+#define PROBE_MOST_MEAN 3.0
 
 /**
  * Judge n lists. n_spoilt: answers that could not be read. alternatives: may be none; they are

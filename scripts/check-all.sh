@@ -3,8 +3,8 @@
 # models under AddressSanitizer with UndefinedBehaviorSanitizer, those with threads under
 # ThreadSanitizer; hundreds of random models; unit tests under valgrind; changed GPU kernels;
 # each fuzzer for 60 seconds; all files of a release; a new user's first steps on new machines; the
-# harness lm_eval with this program; clang-format and clang-tidy. Takes some two hours of two
-# processors; each step says how much of their time it took. A step that fails does not stop the next:
+# harness lm_eval with this program; a report in a browser; clang-format and clang-tidy. Takes some
+# two hours of two processors; each step says how much of their time it took. A step that fails does not stop the next:
 # the end lists what passed, failed and was skipped. What each step said is in build/check-all/.
 # usage: bash scripts/check-all.sh [STEP...]     (default: all but ptx-all; `list` names them)
 set -uo pipefail
@@ -17,7 +17,7 @@ steps=(dependencies)
 for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
-steps+=(random-models at-length serve-hours lm-eval valgrind-tests valgrind-program ptx fuzzers
+steps+=(random-models at-length serve-hours report-layout lm-eval valgrind-tests valgrind-program ptx fuzzers
         release bare-machines clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
@@ -118,12 +118,19 @@ serve_hours() {
     python3 -B bench/serve_hours.py "$PWD/build/dev/assay" "$PWD"
 }
 
-# lm-evaluation-harness itself, from a package index, if one can be reached.
+# A page of assay report in a browser, on narrow and on wide screens.
+report_layout() {
+    [ -x build/dev/assay ] || { skip "build/dev/assay was not built"; return; }
+    python3 -B scripts/report-layout.py "$PWD/build/dev/assay" "$PWD"
+}
+
+# lm-evaluation-harness itself, from a package index, if one can be reached: the model of python/,
+# and its own local-completions against assay serve.
 lm_eval() {
     [ -x build/dev/assay ] || { skip "build/dev/assay was not built"; return; }
     local venv=build/check-all/venv
     python3 -m venv --system-site-packages "$venv" || { skip "python3 has no venv"; return; }
-    "$venv/bin/pip" install -q --retries 1 lm_eval || { skip "lm_eval cannot be installed"; return; }
+    "$venv/bin/pip" install -q --retries 1 'lm_eval[api]' || { skip "lm_eval cannot be installed"; return; }
     "$venv/bin/python" -B tests/python/test_lm_eval.py "$PWD/build/dev/assay" "$PWD"
 }
 
@@ -183,6 +190,7 @@ run_step() {
         random-models) random_models ;;
         at-length) at_length ;;
         serve-hours) serve_hours ;;
+        report-layout) report_layout ;;
         lm-eval) lm_eval ;;
         ptx) need nvcc && bash tests/ptx/all.sh build/dev 1 ;;
         ptx-all) need nvcc && bash tests/ptx/all.sh build/dev ;;

@@ -19,115 +19,8 @@ import sys
 
 import numpy
 
-IN, OUT = "in", "out"
-
-# What is recorded of a layer, by the module: (side, name with its operation, form). Forms: "turned",
-# heads that RoPE turns; "heads", the same with the axis of heads in front; "qkv", all three beside
-# each other; "gate_up", the two; "router"; "experts".
-LAYER = {
-    "": [(OUT, "l_out.ADD", "")],
-    "input_layernorm": [(OUT, "attn_norm.MUL", "")],
-    "self_attn.q_proj": [(OUT, "Qcur.MUL_MAT", "turned")],
-    "self_attn.k_proj": [(OUT, "Kcur.MUL_MAT", "turned")],
-    "self_attn.v_proj": [(OUT, "Vcur.MUL_MAT", "")],
-    "self_attn.q_norm": [(OUT, "Qcur_normed.MUL", "turned")],
-    "self_attn.k_norm": [(OUT, "Kcur_normed.MUL", "turned")],
-    "self_attn.o_proj": [(IN, "kqv_out.RESHAPE", ""), (OUT, "attn_out.MUL_MAT", "")],
-    "post_attention_layernorm": [(IN, "ffn_inp.ADD", ""), (OUT, "ffn_norm.MUL", "")],
-    "mlp.gate_proj": [(OUT, "ffn_gate.MUL_MAT", "")],
-    "mlp.up_proj": [(OUT, "ffn_up.MUL_MAT", "")],
-    "mlp.down_proj": [(IN, "ffn_swiglu.SWIGLU", ""), (OUT, "ffn_out.MUL_MAT", "")],
-}
-EXPERTS = {
-    "mlp.gate": [(OUT, "ffn_moe_logits.MUL_MAT", "router")],
-    "mlp.experts": [(IN, "ffn_moe_weights_scaled", "experts")],
-}
-
-
-def shared(name):
-    """A shared expert beside them."""
-    return {f"mlp.{name}.gate_proj": LAYER["mlp.gate_proj"],
-            f"mlp.{name}.up_proj": LAYER["mlp.up_proj"],
-            f"mlp.{name}.down_proj": [(IN, "ffn_swiglu.SWIGLU", ""), (OUT, "ffn_shexp.MUL_MAT", "")]}
-
-
-FOUR_NORMS = {  # of Gemma: what follows a branch has no counterpart
-    "post_attention_layernorm": [], "post_feedforward_layernorm": [],
-    "pre_feedforward_layernorm": LAYER["post_attention_layernorm"],
-    "mlp.down_proj": [(IN, "ffn_geglu.GEGLU", ""), (OUT, "ffn_out.MUL_MAT", "")]}
-HEADS_FIRST = {"self_attn.q_norm": [(OUT, "Qcur_normed.MUL", "heads")],
-               "self_attn.k_norm": [(OUT, "Kcur_normed.MUL", "heads")]}
-LATENT = {
-    "self_attn.q_proj": [(OUT, "Qcur.MUL_MAT", "")],
-    "self_attn.q_a_proj": [(OUT, "q.MUL_MAT", "")],
-    "self_attn.q_a_layernorm": [(OUT, "q.MUL", "")],
-    "self_attn.q_b_proj": [(OUT, "Qcur.MUL_MAT", "")],
-    "self_attn.kv_a_proj_with_mqa": [(OUT, "kv_cmpr_pe.MUL_MAT", "")],
-    "self_attn.kv_a_layernorm": [(OUT, "kv_cmpr.MUL", "")],
-    "self_attn.kv_b_proj": [(OUT, "kv.MUL_MAT", "")]}
-NORMS_AFTER = {"post_attention_layernorm": [], "post_feedforward_layernorm": [],
-               "mlp": [(IN, "ffn_inp.ADD", "")]}
-SCALED = {  # branches that are scaled after their matrix, which here the matrix does
-    "self_attn.o_proj": LAYER["self_attn.o_proj"][:1],
-    "mlp.down_proj": LAYER["mlp.down_proj"][:1]}
-NOT_GATED = {
-    "input_layernorm": [(OUT, "attn_norm.ADD", "")],
-    "post_attention_layernorm": [(IN, "ffn_inp.ADD", ""), (OUT, "ffn_norm.ADD", "")],
-    "mlp.c_fc": [(OUT, "ffn_up_b.ADD", "")],
-    "mlp.c_proj": [(IN, "ffn_gelu.UNARY", ""), (OUT, "ffn_out.ADD", "")]}
-FUSED = {  # the half for up has no name of its own
-    "self_attn.qkv_proj": [(OUT, "", "qkv")],
-    "mlp.gate_up_proj": [(OUT, "ffn_gate.MUL_MAT", "gate_up")]}
-# Modules without a counterpart, beside those that have an empty list above.
-WITHOUT = ("embed_tokens", "rotary_emb", "lm_head", "*act_fn", "*activation_fn", "*.act",
-           "*.activation", "*dropout", "mlp.shared_expert_gate", "shared_mlp.*")
-
-
-class Architecture:
-    """gguf: its name in a GGUF file. permuted: converters permute q and k. more: of the layer."""
-
-    def __init__(self, gguf, *more, permuted=False, embedding="embd.GET_ROWS"):
-        self.gguf, self.permuted, self.embedding = gguf, permuted, embedding
-        self.layer = dict(LAYER)
-        for rows in more:
-            self.layer |= rows
-
-
-SCALED_INPUT = "inp_scaled.SCALE"
-LLAMA = Architecture("llama", permuted=True)
-DEEPSEEK = Architecture("deepseek2", LATENT, EXPERTS, shared("shared_experts"))
-# By model_type of config.json.
-ARCHITECTURES = {
-    "llama": LLAMA, "mistral": LLAMA,
-    "mixtral": Architecture("llama", EXPERTS, permuted=True),
-    "ministral3": Architecture("mistral3", permuted=True),
-    "smollm3": Architecture("smollm3", permuted=True),
-    "granite": Architecture("granite", SCALED, permuted=True, embedding=SCALED_INPUT),
-    "granitemoeshared": Architecture(
-        "granitemoe", SCALED, {"block_sparse_moe.router": EXPERTS["mlp.gate"],
-                               "block_sparse_moe.experts": EXPERTS["mlp.experts"]},
-        permuted=True, embedding=SCALED_INPUT),
-    "qwen2": Architecture("qwen2"),
-    "qwen2_moe": Architecture("qwen2moe", EXPERTS, shared("shared_expert")),
-    "qwen3": Architecture("qwen3"),
-    "qwen3_moe": Architecture("qwen3moe", EXPERTS),
-    "gemma2": Architecture("gemma2", FOUR_NORMS, embedding=SCALED_INPUT),
-    "gemma3_text": Architecture("gemma3", FOUR_NORMS, HEADS_FIRST, embedding=SCALED_INPUT),
-    "gpt_oss": Architecture("gpt-oss", {
-        "mlp.router": [(OUT, "ffn_moe_logits_biased.ADD", "router")],
-        "mlp.experts": EXPERTS["mlp.experts"]}),
-    "deepseek_v2": DEEPSEEK, "deepseek_v3": DEEPSEEK, "glm4_moe_lite": DEEPSEEK,
-    "kimi_k2": DEEPSEEK,
-    "glm4": Architecture("glm4", FUSED,
-                         {"post_self_attn_layernorm": [], "post_mlp_layernorm": []}),
-    "glm4_moe": Architecture("glm4moe", EXPERTS, shared("shared_experts")),
-    "minimax_m2": Architecture("minimax-m2", EXPERTS),
-    "olmo2": Architecture("olmo2", NORMS_AFTER), "olmo3": Architecture("olmo2", NORMS_AFTER),
-    "cohere": Architecture("command-r"), "cohere2": Architecture("cohere2"),
-    "starcoder2": Architecture("starcoder2", NOT_GATED),
-    "phi3": Architecture("phi3", FUSED),
-}
-
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from transformers_names import ARCHITECTURES, IN, OUT, WITHOUT  # noqa: E402
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
 
@@ -166,15 +59,62 @@ def place_of(path):
     return re.sub(r"^((model|language_model)\.?)*", "", path) or None, None
 
 
+class Inside:
+    """The products of one call of all experts, which transformers computes one expert after another:
+    gate and up as one, then down. gpt-oss shows what comes between them alone."""
+
+    def __init__(self, module, functional, gates):
+        self.steps, self.interleaved = [], bool(gates)
+        self.owner, self.name = (module, gates) if gates else (functional, "linear")
+        original = self.original = getattr(self.owner, self.name)
+
+        def watched(x, *args, **kwargs):
+            out = original(x, *args, **kwargs)
+            self.steps.append((array(x), array(out)))
+            return out
+        setattr(self.owner, self.name, watched)
+
+    def end(self):
+        if self.interleaved:
+            delattr(self.owner, self.name)  # the class has it
+        else:
+            setattr(self.owner, self.name, self.original)
+
+    def of_experts(self):
+        """[gate, up, activation, output] of the rows of each expert."""
+        if self.interleaved:
+            return [[both[:, ::2], both[:, 1::2], out] for both, out in self.steps]
+        return [[*numpy.split(both, 2, 1), x, out]
+                for (_, both), (x, out) in zip(self.steps[::2], self.steps[1::2])]
+
+    def of_tokens(self, chosen, slots):
+        """The same of each token's slots, [tokens, slots, width]; None: it is another computation.
+
+        chosen: ids [tokens, n]. slots: where each of them goes.
+        """
+        experts, rows = numpy.unique(chosen), self.of_experts()
+        if len(rows) != len(experts) or not self.interleaved and len(self.steps) % 2:
+            return None
+        out = [numpy.zeros((*chosen.shape, part.shape[1])) for part in rows[0]]
+        for expert, parts in zip(experts, rows):
+            place, token = numpy.nonzero(chosen.T == expert)
+            if any(len(part) != len(token) for part in parts):
+                return None
+            for whole, part in zip(out, parts):
+                whole[token, slots[token, place]] = part
+        return out
+
+
 class Recorder:
     """The arrays of one forward pass, by their names in the file."""
 
-    def __init__(self, architecture, config, n_tokens, patterns=()):
+    def __init__(self, architecture, config, n_tokens, patterns=(), dtype="float32"):
         self.architecture, self.config, self.n_tokens = architecture, config, n_tokens
-        self.patterns = patterns
+        self.patterns, self.dtype = patterns, dtype
         self.arrays, self.unknown, self.watched = {}, {}, {}
         self.logits, self.bias, self.compressed = None, None, None
-        self.n_attentions = 0
+        self.chosen, self.order, self.functional = None, None, None
+        self.n_attentions = self.n_closed = 0
 
     # -- arrays
 
@@ -190,7 +130,8 @@ class Recorder:
             return
         if short + dot + op in self.arrays:
             raise Failure(f"{short} is computed twice; expected one forward pass of one window")
-        self.arrays[short + dot + op] = a.reshape(a.shape[0], -1)
+        self.arrays[short + dot + op] = a.reshape(a.shape[0], -1).astype(
+            "int32" if a.dtype.kind == "i" else self.dtype)
 
     def note(self, name, layer, value, form):
         """One side of a module: its first tensor, of one batch or of rows."""
@@ -229,8 +170,22 @@ class Recorder:
                           "transformers 5 with experts_implementation eager")
         key = self.logits if self.bias is None else 1 / (1 + numpy.exp(-self.logits)) + self.bias
         order = numpy.argsort(-numpy.take_along_axis(key, chosen, 1), 1, kind="stable")
-        self.keep("ffn_moe_topk", layer, numpy.take_along_axis(chosen, order, 1).astype("int32"))
+        self.chosen, self.order = chosen, order
+        self.keep("ffn_moe_topk", layer, numpy.take_along_axis(chosen, order, 1))
         self.keep("ffn_moe_weights_scaled", layer, numpy.take_along_axis(shares, order, 1))
+
+    def look_inside(self, module, layer):
+        inside = []
+        module.register_forward_pre_hook(lambda *_: inside.append(Inside(
+            module, self.functional, self.architecture.gates)))
+
+        def note(*_, **__):
+            inside[-1].end()
+            found = inside.pop().of_tokens(self.chosen, numpy.argsort(self.order, 1))
+            self.n_closed += found is None
+            for name, a in zip(self.architecture.inside, found or []):
+                self.keep(name, layer, a)
+        module.register_forward_hook(note)
 
     def attention(self, module, layer, query, key, value):
         """What attention is called with: each [1, heads, tokens, size]."""
@@ -290,6 +245,8 @@ class Recorder:
                 values = tensors_of(args, kwargs) if side == IN else \
                     tensors_of(out if isinstance(out, tuple) else (out,), {})
                 self.note(name, layer, values, form)
+            if form == "experts":
+                self.look_inside(module, layer)
             if side == IN:
                 module.register_forward_pre_hook(note, with_kwargs=True)
             else:
@@ -323,8 +280,10 @@ class Recorder:
         self.watched[code] = original
         code.eager_attention_forward = watched
 
-    def run(self, model, ids):
-        """The forward pass. ids: as the model takes them, one batch of all tokens."""
+    def run(self, model, ids, functional):
+        """The forward pass. ids: as the model takes them, one batch of all tokens. functional: what
+        has torch's function linear."""
+        self.functional = functional
         self.install(model)
         try:
             logits = array(model(ids).logits)
@@ -407,19 +366,17 @@ def trace(args, architecture):
         raise Failure(f"token {max(ids)} is beyond the vocabulary of {config.vocab_size}")
     if args.dtype == "float64":
         model = in_double(torch, model)
-    recorder = Recorder(architecture, config, len(ids), args.tensor)
+    recorder = Recorder(architecture, config, len(ids), args.tensor, args.dtype)
     with torch.no_grad():
-        recorder.run(model, torch.tensor([ids]))
+        recorder.run(model, torch.tensor([ids]), torch.nn.functional)
     return recorder, ids
 
 
-def write(path, recorder, ids, dtype):
-    out = {name: a if a.dtype.kind == "i" else a.astype(dtype)
-           for name, a in recorder.arrays.items()}
+def write(path, recorder, ids):
     part = path.with_name(path.name + ".part")
     try:
         with open(part, "wb") as file:
-            numpy.savez(file, tokens=numpy.array(ids, "int32"), **out)
+            numpy.savez(file, tokens=numpy.array(ids, "int32"), **recorder.arrays)
         os.replace(part, path)
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
@@ -436,12 +393,15 @@ def report(args, recorder, n_tokens):
         print(f"trace-transformers: {text}", file=sys.stderr)
     for (path, kind), n in recorder.unknown.items():
         say(f"note: not recorded: {path} ({kind}), called {plural(n, 'time')}")
+    if recorder.n_closed:
+        say("note: not recorded: what is inside of experts, as this model does not compute one "
+            "after another")
     if not recorder.n_attentions:
         say("note: not recorded: queries and keys after RoPE, as this model does not call "
             "eager_attention_forward")
     say(f"{args.output}: {len(recorder.arrays)} tensors of {plural(n_tokens, 'token')}, "
         f"{recorder.architecture.gguf}: assay trace -m MODEL.gguf --rounding float32 "
-        f"--compare {args.output}")
+        f"{f'-c {n_tokens} ' if n_tokens > 512 else ''}--compare {args.output}")
 
 
 def main():
@@ -461,7 +421,7 @@ def main():
     args = parser.parse_args()
     try:
         recorder, ids = trace(args, architecture_of(args.folder))
-        write(args.output, recorder, ids, args.dtype)
+        write(args.output, recorder, ids)
     except Failure as failure:
         print(f"trace-transformers: {failure}", file=sys.stderr)
         return 2

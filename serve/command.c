@@ -117,6 +117,8 @@ static enum status open_all(void *user, struct status_why *why)
 static void log_job(void *user, const struct serve_job *job)
 {
     (void)user;
+    if (job->kind == &serve_reloading && job->result && !strcmp(job->result, "{\"reloaded\":[]}"))
+        return; /* of each GET /health with hot-swap */
     char asked[32] = "", ran[64] = "not begun";
     struct tm utc;
     bool failed = job->state != SERVE_JOB_DONE;
@@ -315,11 +317,14 @@ const struct cli_command serve_command = {
     .usage = "[-m] MODEL [--base MODEL|FILE] [-f TEXT] [options]",
     .summary = "Keep a model open, and evaluate on request over HTTP.",
     .description =
-        "GET /health, /metrics, /v1/jobs, /perplexity/state; POST /v1/evaluate (perplexity, kld,\n"
-        "tasks), /v1/swap (a tensor of another file), /v1/score (requests of a harness),\n"
-        "/v1/completions (scores of prompts), /perplexity (in pieces). Bodies and replies are\n"
-        "JSON; docs/serve.md describes them. One job runs at a time. SIGINT, SIGTERM or SIGHUP\n"
-        "ends the server, with exit code 0.",
+        "GET /health, /metrics, /v1/jobs, /v1/models, /tokenizer_info, /perplexity/state; POST\n"
+        "/v1/evaluate (perplexity, kld, tasks), /v1/swap (a tensor of another file), /v1/score\n"
+        "(requests of a harness), /v1/completions (scores of prompts), /tokenize, /detokenize,\n"
+        "/apply-template, /perplexity (in pieces). Bodies and replies are JSON; docs/serve.md\n"
+        "describes them. One job runs at a time; short ones are served between the batches of a\n"
+        "long one. Each leaves a line on standard error. SIGINT, SIGTERM or SIGHUP ends the "
+        "server,\n"
+        "with exit code 0.",
     .options = options,
     .settings_bytes = sizeof(struct serve_settings),
     .defaults = defaults,

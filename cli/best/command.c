@@ -1,6 +1,7 @@
 /* assay best: of several files, the smallest that is as good as the best one that fits. */
 #include "cli/best/best.h"
 #include "cli/commands.h"
+#include "cli/input/models.h"
 
 #define AT(member)  offsetof(struct cli_best_settings, member)
 #define KLD(member) AT(kld.member)
@@ -15,10 +16,13 @@ static void defaults(void *settings)
 static enum status run_best(const void *settings, const struct cli_args *args,
                             struct status_why *why)
 {
-    (void)args;
     struct cli_best_settings s = *(const struct cli_best_settings *)settings;
     const char *what = "assay best";
-    enum status status = cli_window_check(&s.kld.windows, why);
+    if (args->n_bare)
+        s.kld.models.n = cli_models_once(&s.kld.models, s.kld.base);
+    enum status status = cli_labels_check(&s.kld.labels, s.kld.models.n, why);
+    if (!status)
+        status = cli_window_check(&s.kld.windows, why);
     bool has_rows = cli_base_recognise(s.kld.base) != &cli_base_model;
     if (!status)
         status = cli_text_check_single(&s.kld.text, what, why);
@@ -29,10 +33,11 @@ static enum status run_best(const void *settings, const struct cli_args *args,
 
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
-    {.type = CLI_OPERANDS,
-     .help = "the files to choose from",
-     .offset = KLD(models),
-     .required = true},
+    {"-m --model", CLI_EACH, "FILE",
+     "a file to choose from; may be given several times, and -m may be left out: of files that "
+     "stand alone the base is left out",
+     KLD(models), .required = true, .bare = true},
+    {.type = CLI_GROUP, .group = cli_label_options, .offset = KLD(labels)},
     {"--base", CLI_TEXT, "FILE",
      "what all are compared with: the model that they were made of, usually F16 or BF16, or a file "
      "that assay record wrote of it",
@@ -76,7 +81,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_best = {
     .name = "best",
-    .usage = "--base BASE -f TEXT FILE ... [options]",
+    .usage = "[-m] FILE ... --base BASE [-f TEXT] [options]",
     .summary = "Choose among files: the smallest that is as good as the best one that fits.",
     .description =
         "Compares files of one model with their base, in one pass and in step, and stops as soon\n"

@@ -177,7 +177,7 @@ enum status cli_best_run(const struct cli_best_settings *settings, struct status
                                {"-f", s->text.text_file},
                                {"-bf", s->text.binary_file}},
                     .model_paths = s->models,
-                    .model_option = "a candidate",
+
                     .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
                     .outputs = {{"--report", own.report_file, .write = cli_best_write_report}}}}};
     struct cli_machine_settings *machine = &s->evaluate.machine;

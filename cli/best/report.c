@@ -29,6 +29,8 @@ static enum status write(const struct cli_best *b, struct doc_report *report,
         cli_best_verdict(b, results->notes, &results->n_notes);
         status = doc_scoreboard_add(&results->of_texts, &results->documents[0], why);
     }
+    if (!status)
+        status = doc_scoreboard_label(&results->of_texts, why);
     return status ? status : doc_report_write(report, why);
 }
 

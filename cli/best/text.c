@@ -36,8 +36,8 @@ static void print_look(void *self, size_t unit)
             b->rules.n_windows, n, b->rules.n);
 }
 
-enum { FILE_NAME, QUANTISATION, SIZE, CACHE, WINDOWS, KLD, TOP, SURVIVES, STANDING, N_COLUMNS };
-static const char *const heads[N_COLUMNS] = {"file",         "quantisation", "size GiB",
+enum { NAME, QUANTISATION, SIZE, CACHE, WINDOWS, KLD, TOP, SURVIVES, STANDING, N_COLUMNS };
+static const char *const heads[N_COLUMNS] = {"model",        "quantisation", "size GiB",
                                              "cache GiB",    "windows",      "KLD",
                                              "same top p %", "front",        "verdict"};
 
@@ -54,7 +54,7 @@ static void fill_row(const struct cli_best *b, const struct cli_grid *g, size_t 
     char *cells[N_COLUMNS];
     for (size_t c = 0; c < N_COLUMNS; c++)
         cells[c] = cli_grid_cell(g, row, c);
-    base_printable_text(cells[FILE_NAME], CLI_CELL_BYTES, base_file_name(f->path));
+    snprintf(cells[NAME], CLI_CELL_BYTES, "%.*s", CLI_CELL_BYTES - 1, f->label.text);
     snprintf(cells[QUANTISATION], CLI_CELL_BYTES, "%s", f->quantisation);
     snprintf(cells[SIZE], CLI_CELL_BYTES, "%.4f", (double)f->n_bytes / gibibyte);
     snprintf(cells[CACHE], CLI_CELL_BYTES, "%.4f", f->cache / gibibyte);

@@ -84,16 +84,23 @@ static const char *shown(char out[96], const struct cli_best_place *p)
     return out;
 }
 
-static const char *name_of(char out[160], const char *path)
+/** The file, with its label where that is another name. */
+static void name_answer(char out[352], const struct cli_best_file *f)
 {
-    return base_printable_text(out, 160, base_file_name(path));
+    char name[160];
+    base_printable_text(name, sizeof name, base_file_name(f->path));
+    if (strstr(name, f->label.text))
+        snprintf(out, 352, "%s", name);
+    else
+        snprintf(out, 352, "%s (%s)", f->label.text, name);
 }
 
 static void say_answer(const struct cli_best *b, struct status_why *out, size_t i, bool clear)
 {
     const struct cli_best_file *f = &b->files[i];
     const struct base_estimate kld = b->k.results[f->candidate].figures.kld;
-    char name[160], cache[96] = "";
+    char name[352], cache[96] = "";
+    name_answer(name, f);
     if (f->cache > 0)
         snprintf(cache, sizeof cache, " and %.4f of cache for %lld tokens", f->cache / gibibyte,
                  (long long)b->settings->context);
@@ -101,7 +108,7 @@ static void say_answer(const struct cli_best *b, struct status_why *out, size_t 
                 clear                                  ? "Take"
                 : b->race.n_seen == b->rules.n_windows ? "Take, as far as this text tells,"
                                                        : "So far it is",
-                name_of(name, f->path), (double)f->n_bytes / gibibyte, cache, kld.value, kld.error,
+                name, (double)f->n_bytes / gibibyte, cache, kld.value, kld.error,
                 b->rules.n == 1 ? "; no other file fits" : "");
 }
 
@@ -121,13 +128,13 @@ static void say(const struct cli_best *b, struct status_why *out, size_t i, size
 {
     const struct cli_best_file *f = &b->files[i];
     struct cli_best_place p = cli_best_place(b, i);
-    char name[160], beside[160] = "", difference[96];
+    const char *name = f->label.text, *beside = "";
+    char difference[96];
     const char *size =
         f->candidate == SIZE_MAX || f->n_bytes > b->files[answer].n_bytes ? "larger" : "as large";
     bool smaller = f->candidate < b->files[answer].candidate;
-    name_of(name, f->path);
     if (p.beside != SIZE_MAX)
-        name_of(beside, b->k.candidates[p.beside].path);
+        beside = b->k.labels[p.beside].text;
     switch (p.standing) {
     case CLI_BEST_NO_GAIN:
         say_no_gain(out, name, size, &p);

@@ -170,6 +170,33 @@ static const struct cli_evaluator evaluator = {
     .close = close,
 };
 
+/** Options of what is recorded by a program, which would do nothing here. */
+static enum status check_unused(const struct cli_check_settings *s, struct status_why *why)
+{
+    const struct {
+        bool given;
+        const char *option;
+    } refused[] = {
+        {s->against, "--against"},
+        {!isnan(s->resolve), "--resolve"},
+        {s->markdown, "--markdown"},
+        {!isnan(s->max_beyond), "--max-beyond"},
+        {s->per_token_file, "--per-token"},
+        {s->divergence.n_worst, "--worst"},
+        {s->divergence.curve.wanted, "--context-curve"},
+        {s->n_trace, "--trace-worst"},
+        {s->windows.n_ctx >= 0, "-c"},
+        {s->windows.n_chunks >= 0, "--chunks"},
+        {s->windows.chunk_from > 0, "--chunk-from"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (refused[i].given)
+            return status_fail(why, STATUS_USAGE,
+                               "%s is for --kl-divergence-base; with %s it would do nothing",
+                               refused[i].option, s->server.url ? "--url" : "--logprobs");
+    return STATUS_OK;
+}
+
 static enum status run_check(const void *settings, const struct cli_args *args,
                              struct status_why *why)
 {
@@ -178,6 +205,7 @@ static enum status run_check(const void *settings, const struct cli_args *args,
     bool asks = cli_server_wanted(&s->server);
     struct cli_server_settings server = s->server;
     server.others = s->others;
+    server.max_kld = s->max_kld;
     if (!s->recorded && !asks)
         return status_fail(
             why, STATUS_USAGE,
@@ -188,8 +216,10 @@ static enum status run_check(const void *settings, const struct cli_args *args,
                            "--kl-divergence-base is what a program recorded, %s is a server; "
                            "expected one of them",
                            s->server.url ? "--url" : "--logprobs");
-    if (asks)
-        return cli_server_check(s->model, &server, &s->evaluate, why);
+    if (asks) {
+        enum status unused = check_unused(s, why);
+        return unused ? unused : cli_server_check(s->model, &server, &s->evaluate, why);
+    }
     if (s->max_kld < 0 || s->max_beyond < 0)
         return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
                            s->max_kld < 0 ? "--max-kld" : "--max-beyond");
@@ -256,7 +286,8 @@ static const struct cli_option options[] = {
      .offset = AT(windows),
      .help = "; refused if they are not the file's (default: the file's)"},
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
-    {"--max-kld", CLI_NUMBER, "X", "fail, with exit code 1, if the mean divergence is above X nats",
+    {"--max-kld", CLI_NUMBER, "X",
+     "fail, with exit code 1, if the mean divergence is above X nats; of a server its lower bound",
      AT(max_kld)},
     {"--max-beyond", CLI_NUMBER, "X",
      "the same for the part of the divergence that the file's 16 bits do not explain",

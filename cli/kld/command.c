@@ -58,15 +58,18 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     struct cli_kld_settings s = *(const struct cli_kld_settings *)settings;
     if (args->n_bare)
         s.models.n = cli_models_once(&s.models, s.base);
+    enum status status = cli_labels_check(&s.labels, s.models.n, why);
+    if (status)
+        return status;
     if (cli_bounds_wanted(&s))
         return cli_bounds_run(&s, why);
     if (!s.base && s.models.n == 1 && (s.evaluate.load.cache_k || s.evaluate.load.cache_v))
         s.base = s.models.items[0];
     if (!s.base)
         return status_fail(why, STATUS_USAGE,
-                           "--base, or --base-url, is missing; see assay help kld");
+                           "--base is missing; see assay help kld");
     cli_text_settle(&s.text);
-    enum status status = cli_labels_check(&s.labels, s.models.n, why);
+    status = cli_bounds_unasked(&s, why);
     if (!status)
         status = cli_watch_check(&s.evaluate, why);
     struct cli_window_settings windows = s.windows;
@@ -138,7 +141,7 @@ static const struct cli_option options[] = {
      AT(connection.concurrency), 1, 64},
     {"--requests", CLI_COUNT, "N",
      "make so many requests at most, but for those that a busy server is sent again (default: 100)",
-     AT(connection.n_requests), 16, 100000},
+     AT(connection.n_requests), 24, 100000},
 
     {.type = CLI_HEADING, .help = "Replacing tensors (docs/hot-swap.md)"},
     {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},
@@ -146,6 +149,12 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
+    {"--full", CLI_ON, NULL,
+     "of several models: print for each what is printed of one, before the table, which is in "
+     "Markdown then (default: the table alone, as wide as the terminal)",
+     AT(full)},
+    {"--markdown", CLI_ON, NULL, "print the table with all its columns, in Markdown, without lines",
+     AT(markdown)},
     {"--new-type", CLI_ON, NULL,
      "print the table that is asked of a new quantisation type, in Markdown, and nothing else: "
      "size, perplexity and its ratio to the base's, divergence with quantiles, a row for each "
@@ -171,7 +180,7 @@ const struct cli_command cli_command_kld = {
         "windows: exactly with that of assay record; rounded with a base-logits file, as assay\n"
         "perplexity --kl-divergence-base and llama-perplexity record it. Or asks a server for its\n"
         "likeliest tokens, which bounds the divergence from below and above.\n"
-        "Prints the lines of llama-perplexity --kl-divergence for each model.",
+        "Prints the lines of llama-perplexity --kl-divergence for one model, a table for several.",
     .options = options,
     .settings_bytes = sizeof(struct cli_kld_settings),
     .defaults = cli_kld_defaults,

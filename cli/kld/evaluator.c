@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +16,7 @@ static enum status allocate(struct cli_kld *k, struct status_why *why)
 {
     size_t n = k->settings->models.n * cli_kv_count(&k->settings->evaluate.load);
     if (base_array_new(k->candidates, n, "models", why) ||
-        base_array_new(k->models, n, "models", why) ||
-        base_array_new(k->labels, n, "models", why) ||
+        base_array_new(k->models, n, "models", why) || base_array_new(k->seen, n, "models", why) ||
         base_array_new(k->results, n, "models", why) || base_array_new(k->groups, n, "models", why))
         return STATUS_MEMORY;
     k->n_candidates = n;
@@ -48,50 +46,6 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
     return status ? status : cli_model_round(&k->candidates[i], load, pair, why);
 }
 
-/* As tables call them, in which a base that is a model has a row. */
-static enum status label_models(struct cli_kld *k, struct status_why *why)
-{
-    struct base_label *labels = NULL;
-    const char **paths = NULL;
-    size_t n = k->n_candidates;
-    enum status status = base_array_new(labels, n + 1, "labels", why);
-    if (!status)
-        status = base_array_new(paths, n + 1, "labels", why);
-    for (size_t i = 0; i < n && !status; i++)
-        paths[i] = k->candidates[i].path;
-    if (!status && !cli_base_has_rows(&k->base))
-        paths[n++] = k->base.path;
-    if (!status)
-        status = base_labels(labels, paths, n, why);
-    for (size_t i = 0; i < k->n_candidates && !status; i++) {
-        const struct cli_model *m = &k->candidates[i];
-        if (m->label)
-            base_label_fit(&labels[i], m->label, BASE_LABEL_WIDTH);
-        snprintf(k->labels[i].text, sizeof k->labels[i].text, "%s%s", labels[i].text, m->kv);
-    }
-    free(paths);
-    free(labels);
-    return status;
-}
-
-enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
-{
-    const struct cli_kld_settings *s = k->settings;
-    enum status status = allocate(k, why);
-    if (!status)
-        status = cli_base_open(&k->base, s->base, &s->evaluate, why);
-    for (size_t i = 0; i < k->n_candidates && !status; i++) {
-        struct cli_model *candidate = &k->candidates[i];
-        status = open_candidate(k, i, why);
-        k->models[i] = candidate->model;
-        if (!status)
-            status = k->base.kind->check(&k->base, candidate->model, why);
-        if (!status && i)
-            status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
-    }
-    return status ? status : label_models(k, why);
-}
-
 /*
  * Whoever swaps base and model gets numbers that look right. A base is rarely the smaller one; a
  * hundredth is what other types of norms and biases make.
@@ -113,6 +67,27 @@ static void remark_smaller_base(struct cli_kld *k)
             base_file_name(k->candidates[i].path), (double)n_bytes / 1e6);
         return;
     }
+}
+
+enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
+{
+    const struct cli_kld_settings *s = k->settings;
+    enum status status = allocate(k, why);
+    if (!status)
+        status = cli_base_open(&k->base, s->base, &s->evaluate, why);
+    for (size_t i = 0; i < k->n_candidates && !status; i++) {
+        struct cli_model *candidate = &k->candidates[i];
+        status = open_candidate(k, i, why);
+        k->models[i] = candidate->model;
+        if (!status)
+            status = k->base.kind->check(&k->base, candidate->model, why);
+        if (!status && i)
+            status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
+    }
+    if (!status)
+        remark_smaller_base(k);
+    const char *base = cli_base_has_rows(&k->base) ? NULL : s->base;
+    return status ? status : cli_models_label(k->candidates, k->n_candidates, base, why);
 }
 
 /* A text that is given beside a file of rows must begin with the tokens that were recorded. */
@@ -241,10 +216,7 @@ static enum status open(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
     enum status status = cli_kld_open_models(k, why);
-    if (status)
-        return status;
-    remark_smaller_base(k);
-    return cli_kld_make_units(k, why);
+    return status ? status : cli_kld_make_units(k, why);
 }
 
 /* A file of rows is read again from its beginning; it may have become another one of its kind. */
@@ -268,7 +240,10 @@ static enum status again(void *self, struct status_why *why)
     for (size_t i = 0; i < k->n_candidates; i++) {
         eval_kld_free(&k->results[i]);
         eval_groups_free(&k->groups[i]);
+        k->seen[i].kld = 0;
+        k->seen[i].n_tokens = 0;
     }
+    k->figures[0] = '\0';
     k->tally = (struct eval_kld_tally){0};
     return cli_base_has_rows(&k->base) ? reopen_rows(k, why) : make_tables(k, why);
 }
@@ -371,7 +346,7 @@ static void close(void *self)
     cli_windows_close(&k->windows);
     free(k->groups);
     free(k->results);
-    free(k->labels);
+    free(k->seen);
     free(k->models);
     free(k->candidates);
     cli_base_close(&k->base);
@@ -410,7 +385,7 @@ static enum status finish(void *self, struct status_why *why)
 {
     const struct cli_kld *k = self;
     add_rows(k);
-    bool wanted = k->n_candidates > 1 || k->settings->new_type;
+    bool wanted = k->n_candidates > 1 || !cli_kld_in_blocks(k);
     return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
 

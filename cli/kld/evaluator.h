@@ -2,7 +2,6 @@
 #ifndef CLI_KLD_EVALUATOR_H
 #define CLI_KLD_EVALUATOR_H
 
-#include "base/text/labels.h"
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
 #include "cli/output/passage.h"
@@ -26,14 +25,20 @@ struct cli_kld_settings {
     /* output */
     struct base_buffer *rows; /* for the table of several contexts; NULL: none is wanted */
     bool new_type; /* the table that is asked of a new quantisation type, and nothing else */
+    bool full;     /* several models have the lines of a single one, too */
+    bool markdown; /* the table, in Markdown, and no lines */
     const char *per_token_file;
     struct cli_divergence_settings divergence;
     struct cli_evaluate_settings evaluate;
 };
 
-struct cli_kld_label {
-    char text[BASE_LABEL_BYTES + CLI_KV_LABEL];
+/* A candidate while the run goes on. */
+struct cli_kld_seen {
+    double kld; /* sum over the tokens of reported windows */
+    size_t n_tokens;
 };
+
+enum { CLI_KLD_FIGURES = 4096 };
 
 struct cli_kld {
     struct cli_evaluation e;
@@ -41,7 +46,8 @@ struct cli_kld {
     size_t n_candidates;
     struct cli_base base;
     struct cli_model *candidates;    /* [n_candidates] */
-    struct cli_kld_label *labels;    /* [n_candidates] what the lines call them */
+    struct cli_kld_seen *seen;       /* [n_candidates] */
+    char figures[CLI_KLD_FIGURES];   /* for the line of progress: each candidate's divergence */
     const struct model **models;     /* [n_candidates] of the candidates */
     struct eval_kld_result *results; /* [n_candidates] */
     struct eval_groups *groups;      /* [n_candidates] of documents */
@@ -81,8 +87,12 @@ struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i);
  */
 double cli_kld_rounding(const struct cli_kld *k, size_t i);
 
+/** Whether candidates have blocks of lines, as llama-perplexity prints them. */
+bool cli_kld_in_blocks(const struct cli_kld *k);
+
 /**
- * Print what assay table prints of the result's document, or the table of --new-type (json.c).
+ * Print the table of the result, as the settings have it: fitted to the terminal, what assay table
+ * prints of the document, or that of --new-type (json.c).
  * Fails: STATUS_MEMORY.
  */
 enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why);

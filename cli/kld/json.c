@@ -4,9 +4,11 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/text/printable.h"
 #include "cli/kld/evaluator.h"
+#include "cli/options/width.h"
 #include "cli/output/documents.h"
 #include "cli/output/json_parts.h"
 #include "cli/process/run.h"
@@ -181,11 +183,15 @@ enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
                                      : doc_scoreboard_add(&table, &document, why);
     if (!status)
         status = doc_scoreboard_label(&table, why);
-    if (!status && !table.new_type)
+    bool blocks = cli_kld_in_blocks(k),
+         markdown = blocks || table.new_type || k->settings->markdown;
+    if (!status &&
+        (blocks || k->settings->divergence.n_worst || k->settings->divergence.curve.wanted))
         putchar('\n');
     if (!status)
-        status = cli_scoreboard_print(&table, false, false, why);
-    if (!status && table.new_type)
+        status = markdown ? cli_scoreboard_print(&table, false, false, why)
+                          : cli_scoreboard_print_fitted(&table, cli_width(STDOUT_FILENO), why);
+    if (!status && !blocks)
         printf("\n%zu tokens in %zu windows of %zu; ± is one standard error; base: %s\n",
                k->results[0].n_tokens, k->results[0].n_windows, k->windows.plan.window,
                base_printable_text(base, sizeof base, base_file_name(k->base.path)));

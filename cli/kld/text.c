@@ -7,6 +7,7 @@
 #include "cli/kld/evaluator.h"
 #include "cli/output/curve.h"
 #include "cli/output/documents.h"
+#include "cli/output/figure.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"
 #include "eval/llama_compat.h"
@@ -67,10 +68,38 @@ static void print_row(const struct eval_kld_tally *tally, size_t w)
     print_estimate("    ", f.same_top, shares, " %\n");
 }
 
+bool cli_kld_in_blocks(const struct cli_kld *k)
+{
+    const struct cli_kld_settings *s = k->settings;
+    return !s->new_type && !s->markdown && (s->full || k->n_candidates == 1);
+}
+
+/* The mean divergence of each model so far. */
+static void add_to_progress(struct cli_kld *k, size_t w)
+{
+    size_t used = (size_t)snprintf(k->figures, sizeof k->figures, "  KLD");
+    for (size_t i = 0; i < k->n_candidates; i++) {
+        struct eval_kld_tables tables = cli_kld_tables(k, i);
+        struct eval_kld_sums sums = eval_kld_window_sums(&tables, w);
+        struct cli_kld_seen *seen = &k->seen[i];
+        char text[CLI_FIGURE_BYTES];
+        seen->kld += sums.kld;
+        seen->n_tokens += sums.n_tokens;
+        double mean = seen->n_tokens ? seen->kld / (double)seen->n_tokens : (double)NAN;
+        if (used < sizeof k->figures)
+            used +=
+                (size_t)snprintf(k->figures + used, sizeof k->figures - used, "%s %s %s",
+                                 i ? " " : "", k->candidates[i].called, cli_figure(text, mean, 2));
+    }
+    k->e.progress.figures = k->figures;
+}
+
 static void print_window(void *self, size_t w)
 {
     struct cli_kld *k = self;
-    if (k->n_candidates > 1 || k->settings->new_type)
+    if (k->n_candidates > 1)
+        add_to_progress(k, w);
+    if (k->n_candidates > 1 || !cli_kld_in_blocks(k))
         return;
     struct eval_kld_tables tables = cli_kld_tables(k, 0);
     if (k->tally.n_windows == 0)
@@ -225,12 +254,26 @@ static void print_nonfinite(const struct cli_kld *k, size_t candidate)
             n->n == 1 ? "is" : "are", n->window, n->position);
 }
 
+/* What the table of several models does not have, and was asked for. */
+static void print_asked(const struct cli_kld *k, size_t i)
+{
+    bool curve = k->settings->divergence.curve.wanted && k->results[i].n_windows;
+    if ((curve || k->results[i].n_worst) && !cli_kld_in_blocks(k))
+        printf("%s%s\n", i ? "\n" : "", k->candidates[i].called);
+    if (curve)
+        cli_curve_print(&k->settings->divergence.curve, &k->windows.plan,
+                        cli_kld_tables(k, i).candidate, true);
+    if (k->results[i].n_worst)
+        print_worst(k, i);
+    print_nonfinite(k, i);
+}
+
 static void print_candidate(const struct cli_kld *k, size_t i)
 {
     const struct eval_kld_result *r = &k->results[i];
     if (k->n_candidates > 1) {
         printf("%sModel %zu of %zu: %s\n", i ? "\n" : "", i + 1, k->n_candidates,
-               k->labels[i].text);
+               k->candidates[i].called);
         print_rows(k, i);
     }
     if (r->n_windows == 0) {
@@ -243,12 +286,7 @@ static void print_candidate(const struct cli_kld *k, size_t i)
         print_divergence_blocks(r);
     }
     print_more(k, i);
-    if (k->settings->divergence.curve.wanted)
-        cli_curve_print(&k->settings->divergence.curve, &k->windows.plan,
-                        cli_kld_tables(k, i).candidate, true);
-    if (r->n_worst)
-        print_worst(k, i);
-    print_nonfinite(k, i);
+    print_asked(k, i);
     bool large = isinf(r->figures.ppl.value);
     struct base_estimate last = large ? r->figures.nll : r->figures.ppl;
     printf("\n%s estimate: %s = %.4lf +/- %.5lf", r->complete ? "Final" : "Incomplete",
@@ -264,10 +302,11 @@ static void print_candidate(const struct cli_kld *k, size_t i)
 static void print_end(void *self)
 {
     const struct cli_kld *k = self;
+    bool blocks = cli_kld_in_blocks(k);
     for (size_t i = 0; i < k->n_candidates && !k->settings->new_type; i++)
-        print_candidate(k, i);
+        (blocks ? print_candidate : print_asked)(k, i);
     const struct eval_kld_result *r = &k->results[0];
-    if (k->settings->new_type && !r->complete)
+    if (!blocks && !r->complete)
         printf("Incomplete: %zu of %zu window%s\n\n", r->n_windows, k->windows.plan.n_windows,
                status_plural(k->windows.plan.n_windows));
     cli_stop_print(&k->windows);

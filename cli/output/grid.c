@@ -50,12 +50,20 @@ void cli_grid_print_csv(const struct cli_grid *g)
         }
 }
 
-/* Characters that a cell takes in Markdown: a bar needs a backslash. */
-static size_t width_of(const char *text)
+size_t cli_text_columns(const char *text)
 {
     size_t n = 0;
     for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80 ? 1 + (*text == '|') : 0;
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+/* Characters that a cell takes in Markdown: a bar needs a backslash. */
+static size_t width_of(const char *text)
+{
+    size_t n = cli_text_columns(text);
+    for (; *text; text++)
+        n += *text == '|';
     return n;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-enum { CLI_CELL_BYTES = 160 };
+enum { CLI_CELL_BYTES = 192 };
 
 /**
  * Texts in rows; the first row and, turned, the first column are heads. Zero-initialise; release
@@ -22,6 +22,9 @@ struct cli_grid {
 enum status cli_grid_make(struct cli_grid *out, size_t n_rows, size_t n_columns,
                           struct status_why *why);
 void cli_grid_free(struct cli_grid *grid);
+
+/** How many characters a text has. */
+size_t cli_text_columns(const char *text);
 
 char *cli_grid_cell(const struct cli_grid *grid, size_t row, size_t column);
 

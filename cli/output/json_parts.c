@@ -7,6 +7,7 @@
 #include "base/text/printable.h"
 #include "cli/host.h"
 #include "cli/options/common.h"
+#include "cli/output/model_parts.h"
 #include "cli/process/version.h"
 #include "cli/session/swaps.h"
 #include "gguf/gguf.h"
@@ -158,6 +159,10 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
         base_json_text(json, types, "k", gguf_type_name((uint32_t)kv->k));
         base_json_text(json, types, "v", gguf_type_name((uint32_t)kv->v));
         base_json_flag(json, types, "rotation", !kv->unturned);
+    }
+    if (with_file) { /* they follow from the file */
+        cli_json_add_types(json, o, model->model);
+        cli_json_add_cache(json, o, hparams);
     }
     cli_json_add_remarks(json, o, model_remarks(model->model));
     return o;

@@ -20,7 +20,8 @@ void cli_json_add_computation(struct base_json *json, cJSON *settings,
 
 /**
  * An object about a model: identity, size, remarks. Returns it.
- * with_file: also the name of its file and its label, which a journal does not belong to.
+ * with_file: also the name of its file, its label, types and cache, which a journal does not
+ * belong to.
  */
 cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key,
                           const struct cli_model *model, bool with_file);

@@ -5,12 +5,12 @@
 #include "cli/session/outputs.h"
 #include "documents/report/report.h"
 
-enum { MOST_RESAMPLES = 1000000 };
+enum { MOST_RESAMPLES = 1000000, MOST_CONTEXT = 1 << 30 };
 
 struct settings {
     struct cli_list files;
     const char *output;
-    int64_t n_resamples, seed;
+    int64_t n_resamples, seed, n_context;
 };
 
 static void defaults(void *settings)
@@ -24,8 +24,10 @@ static enum status run_report(const void *settings, const struct cli_args *args,
     (void)args;
     const struct settings *s = settings;
     struct doc_results results = {0};
-    struct doc_report report = {
-        .results = &results, .n_resamples = s->n_resamples, .seed = s->seed};
+    struct doc_report report = {.results = &results,
+                                .n_resamples = s->n_resamples,
+                                .seed = s->seed,
+                                .n_context = s->n_context};
     const struct cli_named_file output = {"-o", s->output};
     enum status status = cli_outputs_check_list(&output, 1, "a result", &s->files, why);
     if (!status)
@@ -46,6 +48,10 @@ static const struct cli_option options[] = {
     {"--resamples", CLI_COUNT, "N", "resamples of the paired tests (default: 10000)",
      AT(n_resamples), 1, MOST_RESAMPLES},
     {"--seed", CLI_COUNT, "N", "seed of their generator (default: 1)", AT(seed), 0, UINT32_MAX},
+    {"--context", CLI_COUNT, "N",
+     "count what a cache of keys and values of N tokens takes as size, in F16 or the types of -ctk "
+     "and -ctv (default: weights alone)",
+     AT(n_context), 1, MOST_CONTEXT},
     {.type = CLI_OPERANDS, .help = "the results", .offset = AT(files), .required = true},
     {0},
 };

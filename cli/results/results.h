@@ -15,5 +15,12 @@ enum status cli_results_read(struct doc_results *out, const struct cli_list *fil
  */
 enum status cli_scoreboard_print(struct doc_scoreboard *table, bool csv, bool by_metric,
                                  struct status_why *why);
+/**
+ * Sort and print a table of texts in lines of so many columns: the model, its divergence and, as
+ * far as there is room, bits per weight, size, same top token, the 99.9 % quantile, perplexity and
+ * the rest; errors have two digits.   Fails: STATUS_MEMORY.
+ */
+enum status cli_scoreboard_print_fitted(struct doc_scoreboard *table, size_t width,
+                                        struct status_why *why);
 
 #endif

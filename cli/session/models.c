@@ -1,5 +1,9 @@
 #include "cli/session/models.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
 #include "cli/host.h"
 #include "cli/process/say.h"
 #include "gguf/gguf.h"
@@ -108,6 +112,31 @@ void cli_model_close(struct cli_model *model)
         cli_shards_close(model->shards);
     }
     *model = (struct cli_model){0};
+}
+
+enum status cli_models_label(struct cli_model *models, size_t n, const char *base,
+                             struct status_why *why)
+{
+    struct base_label *labels = NULL;
+    const char **paths = NULL;
+    enum status status = base_array_new(labels, n + 1, "labels", why);
+    if (!status)
+        status = base_array_new(paths, n + 1, "labels", why);
+    for (size_t i = 0; i < n && !status; i++)
+        paths[i] = models[i].path;
+    if (!status && base)
+        paths[n] = base;
+    if (!status)
+        status = base_labels(labels, paths, n + (base != NULL), why);
+    for (size_t i = 0; i < n && !status; i++) {
+        struct cli_model *m = &models[i];
+        if (m->label)
+            base_label_fit(&labels[i], m->label, BASE_LABEL_WIDTH);
+        snprintf(m->called, sizeof m->called, "%s%s", labels[i].text, m->kv);
+    }
+    free(paths);
+    free(labels);
+    return status;
 }
 
 struct cli_model_size cli_model_size(const struct cli_model *model)

@@ -2,6 +2,7 @@
 #ifndef CLI_SESSION_MODELS_H
 #define CLI_SESSION_MODELS_H
 
+#include "base/text/labels.h"
 #include "cli/options/common.h"
 #include "cli/session/shards.h"
 #include "eval/identity.h"
@@ -17,6 +18,7 @@ struct cli_model {
     const struct cli_swaps *swaps; /* tensors of other files in it; NULL: none */
     bool lent;                     /* the model is the host's, and stays open */
     char kv[CLI_KV_LABEL];         /* what keys and values are rounded to: follows its name */
+    char called[BASE_LABEL_BYTES + CLI_KV_LABEL]; /* in lines: see cli_models_label; else "" */
 };
 
 /**
@@ -34,6 +36,14 @@ enum status cli_model_share(struct cli_model *out, const struct cli_model *m,
 enum status cli_model_round(struct cli_model *model, const struct cli_model_settings *settings,
                             size_t i, struct status_why *why);
 void cli_model_close(struct cli_model *model);
+/**
+ * Give open models the names that lines and tables have: the label, or what its path makes beside
+ * the others' (base/text/labels.h); with what keys and values are rounded to.
+ * base: the path of a model that has a row beside them; NULL: there is none.
+ * Fails: STATUS_MEMORY.
+ */
+enum status cli_models_label(struct cli_model *models, size_t n, const char *base,
+                             struct status_why *why);
 
 /** What a model's tensors add up to, with those that took another's place. */
 struct cli_model_size {

@@ -2,12 +2,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "cli/options/width.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"
 
-enum { BAR_CELLS = 30 };
+enum { BAR_CELLS = 30, FEW_CELLS = 10 };    /* few: beside figures, and in a narrow terminal */
 static const double bar_interval = 0.1;     /* seconds between two drawings of the bar */
 static const double line_interval = 2;      /* least time between two lines */
 static const double line_interval_max = 60; /* a line even where no tenth was completed */
@@ -35,21 +37,44 @@ static void format_duration(char *out, size_t capacity, double seconds)
         snprintf(out, capacity, "%u:%02u", minutes, total % 60);
 }
 
-int cli_progress_text(char *out, size_t capacity, const struct eval_progress *now, bool bar)
+/* As many whole entries as `room` columns hold, and an ellipsis for others. */
+static void add_figures(char *out, size_t capacity, const char *figures, size_t room)
+{
+    size_t n = 0, used = strlen(out), columns = 0, fits = 0;
+    for (; figures[n]; n++) {
+        bool ends = strncmp(figures + n, "  ", 2) == 0;
+        if (ends && columns + 2 <= room) /* a blank and the ellipsis after it */
+            fits = n;
+        columns += ((unsigned char)figures[n] & 0xc0) != 0x80;
+    }
+    bool all = columns <= room;
+    snprintf(out + used, capacity - used, "%.*s%s", (int)(all ? n : fits), figures,
+             all ? "" : " …");
+}
+
+void cli_progress_text(char *out, size_t capacity, const struct eval_progress *now,
+                       const struct cli_progress *how, size_t width)
 {
     char left[32];
     format_duration(left, sizeof left, now->seconds_left);
-    int percent = (int)(now->fraction * 100);
-    if (!bar)
-        return snprintf(out, capacity, "assay: %d %% done, %s left", percent, left);
+    bool few = how->figures || width < CLI_USUAL_WIDTH;
+    int percent = (int)(now->fraction * 100), n_cells = few ? FEW_CELLS : BAR_CELLS;
     char cells[BAR_CELLS + 1];
-    for (int i = 0; i < BAR_CELLS; i++)
-        cells[i] = i < (int)(now->fraction * BAR_CELLS) ? '#' : '.';
-    cells[BAR_CELLS] = '\0';
-    if (now->n_tokens == 0)
-        return snprintf(out, capacity, "[%s] %3d %%  %s left", cells, percent, left);
-    return snprintf(out, capacity, "[%s] %3d %%  %zu of %zu token%s  %s left", cells, percent,
-                    now->n_tokens_done, now->n_tokens, status_plural(now->n_tokens), left);
+    for (int i = 0; i < n_cells; i++)
+        cells[i] = i < (int)(now->fraction * n_cells) ? '#' : '.';
+    cells[n_cells] = '\0';
+    if (!how->bar)
+        snprintf(out, capacity, "assay: %d %% done, %s left", percent, left);
+    else if (now->n_tokens == 0 || few)
+        snprintf(out, capacity, "[%s] %3d %%  %s left", cells, percent, left);
+    else
+        snprintf(out, capacity, "[%s] %3d %%  %zu of %zu token%s  %s left", cells, percent,
+                 now->n_tokens_done, now->n_tokens, status_plural(now->n_tokens), left);
+    size_t used = strlen(out);
+    if (how->figures && !how->bar)
+        snprintf(out + used, capacity - used, "%s", how->figures);
+    else if (how->figures && used + 1 < width)
+        add_figures(out, capacity, how->figures, width - 1 - used);
 }
 
 void cli_progress_update(struct cli_progress *progress, const struct eval_progress *now)
@@ -66,8 +91,8 @@ void cli_progress_update(struct cli_progress *progress, const struct eval_progre
     progress->shown = now->seconds;
     progress->tenth = tenth;
 
-    char text[160];
-    cli_progress_text(text, sizeof text, now, progress->bar);
+    char text[4096];
+    cli_progress_text(text, sizeof text, now, progress, cli_width(STDERR_FILENO));
     cli_progress_line_end(progress);
     if (!progress->bar) {
         fprintf(stderr, "%s\n", text);

@@ -16,6 +16,9 @@ struct cli_progress {
     bool line_open; /* the last line of standard output has no end yet, and shows there */
     double shown;   /* seconds of the run at which it was shown last */
     int tenth;      /* of the run that was shown last */
+    /* What is known so far, in entries with two blanks between them: as many are shown as the
+     * terminal's line has room for, all where there is none. Borrowed; NULL: nothing. */
+    const char *figures;
 };
 
 void cli_progress_begin(struct cli_progress *progress);
@@ -32,9 +35,10 @@ void cli_progress_line_open(struct cli_progress *progress);
 void cli_progress_line_end(struct cli_progress *progress);
 
 /**
- * The line of a bar or the plain line, without its end; for tests and for the above. Work that is
- * not counted in tokens has n_tokens 0.
+ * The line of a bar, in `width` columns where there are figures, or the plain line, without its
+ * end; for tests and for the above. Work that is not counted in tokens has n_tokens 0.
  */
-int cli_progress_text(char *out, size_t capacity, const struct eval_progress *now, bool bar);
+void cli_progress_text(char *out, size_t capacity, const struct eval_progress *now,
+                       const struct cli_progress *how, size_t width);
 
 #endif

@@ -38,7 +38,8 @@ enum status cli_sweep_write_heatmap(const void *self, struct base_file *file,
         cells[i] = cell_of(s, i);
     for (size_t i = 0; i < s->n_candidates && !status; i++)
         names[i] = base_file_name(s->candidates[i].path);
-    const struct doc_heatmap map = {names, s->n_candidates, cells, s->groups.n_choices, true};
+    const struct doc_heatmap map = {names, s->n_candidates, cells, s->groups.n_choices, true, "MB",
+                                    1e6};
     if (!status)
         status = doc_heatmap_draw(file, &map, why);
     free(cells);

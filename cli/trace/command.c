@@ -31,7 +31,7 @@ static enum status check_settings(const struct cli_trace_settings *s, struct sta
     int n = (s->text_file != NULL) + (s->prompt != NULL) + (s->ids.n > 0);
     if (n > 1 || (n == 0 && !s->compare))
         return status_fail(why, STATUS_USAGE, "expected one text: by -f, -p or --ids%s; found %s",
-                           s->compare ? ", or the log's tokens" : "", n ? "several" : "none");
+                           s->compare ? ", or the file's tokens" : "", n ? "several" : "none");
     return cli_model_check(&s->load, why);
 }
 
@@ -257,7 +257,7 @@ static const struct cli_option options[] = {
     {"--ids", CLI_LIST, "ID,...", "the tokens themselves", AT(ids)},
     {"--compare", CLI_TEXT, "FILE",
      "what another program computed: the log of llama-eval-callback, or an .npz or .npy of such "
-     "names; the tokens are the log's where it has them",
+     "names; the tokens are the file's where it has them",
      AT(compare)},
     {"--no-bos", CLI_ON, NULL, "do not begin with BOS, even if the vocabulary asks for it",
      AT(no_bos)},

@@ -1,7 +1,6 @@
 /* Divergence by position and by the base's confidence: a line for each model. */
 #include <math.h>
 
-#include "base/arithmetic.h"
 #include "documents/report/html.h"
 #include "documents/report/plot.h"
 #include "documents/report/report.h"
@@ -15,31 +14,44 @@ struct point {
 /* Lines over the same x. */
 struct curves {
     const char *title, *x_label, *list; /* list: below a candidate */
+    enum doc_scale x_scale;
     size_t (*read)(struct point points[MOST_POINTS], const struct doc_field *list, size_t n);
 };
+
+/* The bin of a position among MOST_POINTS that are equally wide on a logarithmic axis. */
+static size_t bin_of(double position, double first, double last)
+{
+    double share = last > first && first > 0 ? log(position / first) / log(last / first) : 0;
+    return (size_t)(fmin(fmax(share, 0), 1) * (MOST_POINTS - 1) + 0.5);
+}
 
 /* Bins of neighbouring positions. Windows of documents do not all score the same ones. */
 static size_t read_positions(struct point points[MOST_POINTS], const struct doc_field *list,
                              size_t n)
 {
-    struct doc_field item = {0};
-    size_t n_points = base_min(n, MOST_POINTS), at = 0;
-    double bin = 0;
-    struct point sum = {0};
+    struct point sums[MOST_POINTS] = {{0}};
+    double weights[MOST_POINTS] = {0}, first = 0, last = 0;
+    struct doc_field item = {0}, found;
     for (size_t i = 0; i < n && doc_field_next(list, &item); i++) {
-        struct doc_field found;
+        last = (double)doc_field_count(&item, "position");
+        first = i ? first : last;
+    }
+    item = (struct doc_field){0};
+    while (doc_field_next(list, &item)) {
         bool told = doc_field_find(&found, &item, "n_tokens");
         double weight = told ? (double)doc_field_count(&item, "n_tokens") : 1;
-        sum.x += weight * (double)doc_field_count(&item, "position");
-        sum.kld += weight * doc_field_real(&item, "kld");
-        bin += weight;
-        if (i + 1 != (at + 1) * n / n_points)
-            continue;
-        points[at++] = (struct point){sum.x / bin, sum.kld / bin, (double)NAN};
-        sum = (struct point){0};
-        bin = 0;
+        double position = (double)doc_field_count(&item, "position");
+        size_t at = bin_of(position, first, last);
+        sums[at].x += weight * position;
+        sums[at].kld += weight * doc_field_real(&item, "kld");
+        weights[at] += weight;
     }
-    return at;
+    size_t n_points = 0;
+    for (size_t i = 0; i < MOST_POINTS; i++)
+        if (weights[i] > 0)
+            points[n_points++] =
+                (struct point){sums[i].x / weights[i], sums[i].kld / weights[i], (double)NAN};
+    return n_points;
 }
 
 static size_t read_confidence(struct point points[MOST_POINTS], const struct doc_field *list,
@@ -61,11 +73,11 @@ static size_t read_confidence(struct point points[MOST_POINTS], const struct doc
 }
 
 static const struct curves by_position = {"KL divergence by position in the window",
-                                          "position in the window", "context_curve",
+                                          "position in the window", "context_curve", DOC_LOG,
                                           read_positions};
 static const struct curves by_confidence = {"KL divergence by the base's confidence",
-                                            "probability of the base's most likely candidate, %",
-                                            "by_confidence", read_confidence};
+                                            "the base's largest probability, %", "by_confidence",
+                                            DOC_LINEAR, read_confidence};
 
 /* The points of a run; 0 where its document does not have them. */
 static size_t points_of(struct point points[MOST_POINTS], const struct curves *c,
@@ -86,7 +98,7 @@ static void fit(struct doc_plot *p, const struct curves *c, const struct doc_sco
         struct point points[MOST_POINTS];
         size_t n = points_of(points, c, &board->runs[i]);
         for (size_t k = 0; k < n; k++) {
-            if (!doc_axis_has(&p->y, points[k].kld) || !isfinite(points[k].x))
+            if (!doc_axis_has(&p->y, points[k].kld) || !doc_axis_has(&p->x, points[k].x))
                 continue;
             low_x = fmin(low_x, points[k].x);
             high_x = fmax(high_x, points[k].x);
@@ -95,13 +107,18 @@ static void fit(struct doc_plot *p, const struct curves *c, const struct doc_sco
         }
     }
     doc_axis_fit(&p->x, low_x, high_x);
+    if (c->x_scale == DOC_LOG && high_x > low_x && low_x > 0) {
+        p->x.low = low_x; /* half of what a value needs beside it would be empty */
+        p->x.high = high_x;
+    }
     doc_axis_fit(&p->y, low, high);
 }
 
-/* Dashes and strength tell lines apart beside their names: colour alone would not, in print. */
+/* Dashes tell lines apart beside colours and names: colour alone would not, in print. */
 static void draw_line(const struct doc_plot *p, const struct point *points, size_t n, size_t number)
 {
     bool on = false;
+    char classes[DOC_MARK];
     for (size_t k = 0; k < n; k++) {
         double x = doc_axis_at(&p->x, points[k].x);
         if (doc_axis_has(&p->y, points[k].kld) && isfinite(points[k].error))
@@ -109,9 +126,9 @@ static void draw_line(const struct doc_plot *p, const struct point *points, size
                      doc_axis_at(&p->y, fmax(points[k].kld - points[k].error, p->y.low)),
                      doc_axis_at(&p->y, points[k].kld + points[k].error));
     }
-    doc_html(p->file, "<path class=\"line d%zu o%zu\" d=\"", number % 4, number / 4 % 3);
+    doc_html(p->file, "<path class=\"line %s\" d=\"", doc_mark_classes(classes, number));
     for (size_t k = 0; k < n; k++) {
-        bool has = doc_axis_has(&p->y, points[k].kld) && isfinite(points[k].x);
+        bool has = doc_axis_has(&p->y, points[k].kld) && doc_axis_has(&p->x, points[k].x);
         if (has)
             doc_html(p->file, on ? "L%.1f %.1f" : "M%.1f %.1f", doc_axis_at(&p->x, points[k].x),
                      doc_axis_at(&p->y, points[k].kld));
@@ -151,36 +168,39 @@ static void put_names(const struct doc_plot *p, struct ends *ends)
         below = ends->items[i].at = fmin(ends->items[i].at, below - NAME_HEIGHT);
     for (size_t i = 0; i < ends->n; i++) {
         const struct end *end = &ends->items[i];
-        struct base_label name;
+        char name[DOC_RUN_NAME];
         doc_html(p->file,
                  "<path class=\"bar\" d=\"M%.1f %.1fH%.1fL%.1f %.1f\"/><text class=\"name\" "
                  "x=\"%.1f\" y=\"%.1f\">%s</text>\n",
                  end->x + 2, end->y, p->x.to + 2, p->x.to + 14, end->at, p->x.to + 17, end->at + 4,
-                 doc_run_name(&name, end->run));
+                 doc_run_name(name, end->run));
     }
 }
 
-static void draw(struct base_file *file, const struct curves *c, const struct doc_scoreboard *board)
+static void draw(struct base_file *file, const struct curves *c, const struct doc_scoreboard *board,
+                 enum doc_form form)
 {
     struct doc_plot p = {.file = file,
+                         .form = form,
                          .title = c->title,
                          .x_label = c->x_label,
                          .y_label = "mean KLD, nats",
                          .height = 360,
-                         .left = 76,
-                         .right = 170,
+                         .left = 70,
+                         .right = doc_names_width(board) + 22,
+                         .x.scale = c->x_scale,
                          .y.scale = DOC_LOG};
     struct ends ends = {.n = 0};
     fit(&p, c, board);
-    doc_report_figure(file, c->title);
     doc_plot_begin(&p);
-    for (size_t i = 0, number = 0; i < board->n; i++) {
+    for (size_t i = 0; i < board->n; i++) {
         struct point points[MOST_POINTS];
         size_t n = points_of(points, c, &board->runs[i]);
         if (!n)
             continue;
-        draw_line(&p, points, n, number++);
-        while (n && !doc_axis_has(&p.y, points[n - 1].kld))
+        draw_line(&p, points, n, board->runs[i].number);
+        while (n &&
+               (!doc_axis_has(&p.y, points[n - 1].kld) || !doc_axis_has(&p.x, points[n - 1].x)))
             n--;
         if (n)
             add_end(&ends, (struct end){.x = doc_axis_at(&p.x, points[n - 1].x),
@@ -189,7 +209,6 @@ static void draw(struct base_file *file, const struct curves *c, const struct do
     }
     put_names(&p, &ends);
     doc_plot_end(&p);
-    doc_html(file, "</div><figcaption>%s.</figcaption></figure>\n", c->title);
 }
 
 /* A row for each point of each model. */
@@ -198,20 +217,22 @@ static void tabulate(struct base_file *file, const struct curves *c,
 {
     const char *const heads[] = {"model", "quantisation",   c->x_label,
                                  "KLD",   "standard error", NULL};
-    doc_report_numbers(file, c->title, c->title, heads);
+    struct doc_table t = {.file = file, .heads = heads};
+    doc_table_begin_folded(&t, c->title, c->title);
     for (size_t i = 0; i < board->n; i++) {
         const struct doc_scoreboard_run *run = &board->runs[i];
         struct point points[MOST_POINTS];
         size_t n = points_of(points, c, run);
         for (size_t k = 0; k < n; k++) {
-            doc_report_row(file, run->label, run->quantisation);
-            doc_report_number(file, points[k].x, 1);
-            doc_report_number(file, points[k].kld, 6);
-            doc_report_number(file, points[k].error, 6);
-            doc_html(file, "</tr>\n");
+            doc_table_row(&t, "", run->label);
+            doc_table_words(&t, run->quantisation);
+            doc_table_number(&t, points[k].x, 1);
+            doc_table_number(&t, points[k].kld, 6);
+            doc_table_number(&t, points[k].error, 6);
+            doc_table_row_end(&t);
         }
     }
-    doc_report_numbers_end(file);
+    doc_table_end_folded(&t);
 }
 
 static void put_curves(struct doc_report *r, const struct curves *c, const char *missing)
@@ -225,7 +246,11 @@ static void put_curves(struct doc_report *r, const struct curves *c, const char 
         doc_report_missing(r, missing);
         return;
     }
-    draw(r->file, c, board);
+    doc_html(r->file, "<figure>");
+    for (int form = 0; form < DOC_N_PAGE_FORMS; form++)
+        draw(r->file, c, board, (enum doc_form)form);
+    doc_html(r->file, "<figcaption>%s%s.</figcaption></figure>\n", c->title,
+             c->x_scale == DOC_LOG ? ", which has a logarithmic scale" : "");
     tabulate(r->file, c, board);
 }
 

@@ -96,8 +96,8 @@ static void draw_cell(const struct map *m, struct base_file *file, size_t i, siz
                      LEFT + m->column_of[i] * CELL_W, top + row_of(m, cell->layer) * CELL_H,
                      CELL_W - 2, CELL_H - 2, clear ? "fill=\"" : "class=\"n", clear ? fill : "");
     doc_html(file, "%s: %s", cell->group, cell->type);
-    base_file_printf(file, ", %.4e &#177; %.1e nats, %.3f MB saved", cell->nats, cell->error,
-                     cell->saved_bytes / 1e6);
+    base_file_printf(file, ", %.4e &#177; %.1e nats, %.3f %s saved", cell->nats, cell->error,
+                     cell->saved_bytes / m->s->unit_bytes, m->s->unit);
     doc_html(file, "%s%s</title></rect>\n", cell->below ? "; below " : "",
              cell->below ? cell->below : "");
 }

@@ -31,6 +31,8 @@ struct doc_heatmap {
         *cells; /* [n_cells]; columns are in the order of their first cells */
     size_t n_cells;
     bool stands_alone; /* a file of its own, with its style; else that of page/chart.css */
+    const char *unit;  /* of sizes, and its bytes */
+    double unit_bytes;
 };
 
 /** More layers and kinds than any model has; bounds what a hostile document can ask for. */

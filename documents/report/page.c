@@ -57,12 +57,15 @@ static const struct {
     {"style-hash", put_style_hash},
     {"script-hash", put_script_hash},
     {"style", put_style},
+    {"title", doc_report_title},
     {"summary", doc_report_summary},
+    {"verdict", doc_report_verdict},
     {"board", doc_report_board},
     {"sizes", doc_report_sizes},
     {"spreads", doc_report_spreads},
     {"positions", doc_report_positions},
     {"confidence", doc_report_confidence},
+    {"categories", doc_report_categories},
     {"worst", doc_report_worst},
     {"pairs", doc_report_pairs},
     {"tasks", doc_report_tasks},
@@ -88,6 +91,9 @@ enum status doc_report_write(struct doc_report *r, struct status_why *why)
     const char *at = doc_part_page_html.bytes, *end = at + doc_part_page_html.n_bytes;
     doc_scoreboard_sort(&r->results->of_texts);
     doc_scoreboard_sort(&r->results->of_tasks);
+    doc_runs_number(&r->results->of_texts, NULL);
+    doc_runs_number(&r->results->of_tasks, &r->results->of_texts);
+    r->unit = doc_unit_of(&r->results->of_texts, &r->results->of_tasks);
     while (at < end && !r->no_memory) {
         const char *mark = memmem(at, (size_t)(end - at), "{{", 2);
         base_file_write(r->file, at, (size_t)((mark ? mark : end) - at));

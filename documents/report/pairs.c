@@ -4,7 +4,6 @@
 
 #include "documents/report/html.h"
 #include "documents/report/report.h"
-#include "documents/results/compare.h"
 
 /* Which figures of a comparison are shown; those of compare_windows.c. */
 static const char *const kld_figures[] = {"kld", "ppl", "same_top", NULL};
@@ -20,18 +19,27 @@ static bool same_kind(const struct doc_scoreboard_run *a, const struct doc_score
     return a->from.document->kind == b->from.document->kind && strcmp(a->task, b->task) == 0;
 }
 
-/* The next run of the same kind after one that is no base, or NULL. */
+/* Whether two runs are of the same inputs; of tasks the comparison itself tells. */
+static bool can_be_compared(const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b)
+{
+    enum doc_kind kind = a->from.document->kind;
+    return kind == DOC_TASKS ||
+           doc_runs_comparable(a, b, kind == DOC_KLD ? DOC_METRIC_KLD : DOC_METRIC_PPL);
+}
+
+/* The next run of the same kind and the same inputs after one that is no base, or NULL. */
 static const struct doc_scoreboard_run *neighbour(const struct doc_scoreboard *board, size_t run)
 {
     for (size_t i = run + 1; i < board->n && !board->runs[run].is_base; i++)
-        if (!board->runs[i].is_base && same_kind(&board->runs[i], &board->runs[run]))
+        if (!board->runs[i].is_base && same_kind(&board->runs[i], &board->runs[run]) &&
+            can_be_compared(&board->runs[run], &board->runs[i]))
             return &board->runs[i];
     return NULL;
 }
 
-static enum status compare(struct doc_compare *c, const struct doc_report *r,
-                           const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b,
-                           struct status_why *why)
+enum status doc_report_compare(struct doc_compare *c, const struct doc_report *r,
+                               const struct doc_scoreboard_run *a,
+                               const struct doc_scoreboard_run *b, struct status_why *why)
 {
     const struct doc_scoreboard_run *runs[] = {a, b};
     *c = (struct doc_compare){.settings = {.n_resamples = r->n_resamples, .seed = r->seed}};
@@ -54,54 +62,59 @@ static const struct doc_pair_figure *figure_of(const struct doc_compare *c, cons
 }
 
 /* A difference with its interval, strong where that does not contain 0. */
-static void put_figure(struct base_file *file, const struct doc_compare *c, const char *key)
+static void put_figure(struct doc_table *t, const struct doc_compare *c, const char *key)
 {
     const struct doc_figure *f;
     const struct doc_pair_figure *v = figure_of(c, key, &f);
-    doc_html(file, "<td class=\"n\" data-value=\"%.17g\">", f->scale * v->difference);
     bool differs = v->low > 0 || v->high < 0;
-    if (differs)
-        doc_html(file, "<strong>");
-    doc_html(file, "%.6g", f->scale * v->difference);
-    if (differs)
-        doc_html(file, "</strong>");
-    doc_html(file, " <span class=\"error\">[%.6g, %.6g]</span></td>", f->scale * v->low,
+    doc_table_cell(t, "", f->scale * v->difference);
+    doc_html(t->file, differs ? "<strong>" : "");
+    doc_html(t->file, "%.4g", f->scale * v->difference);
+    doc_html(t->file, differs ? "</strong>" : "");
+    doc_html(t->file, " <span class=\"error\">[%.4g, %.4g]</span>", f->scale * v->low,
              f->scale * v->high);
+    doc_table_cell_end(t);
 }
 
-static void put_tasks(struct base_file *file, const struct doc_compare *c)
+static void put_tasks(struct doc_table *t, const struct doc_compare *c)
 {
     const struct doc_pair_counts *counts = &c->counts[0];
     const struct doc_mcnemar *test = &c->tests[0];
-    doc_html(file, "<td>%s</td>", c->task_kind);
-    doc_report_number(file, (double)c->n_tasks, 0);
-    doc_report_number(file, (double)counts->only_a, 0);
-    doc_report_number(file, (double)counts->only_b, 0);
-    doc_html(file,
-             "<td class=\"n\" data-value=\"%.17g\">%.3f <span class=\"error\">± %.3f</span></td>",
-             100 * test->difference, 100 * test->difference, 100 * test->error);
-    doc_html(file, "<td class=\"n\" data-value=\"%.17g\">%.3g</td>", test->exact_p, test->exact_p);
+    doc_table_words(t, c->task_kind);
+    doc_table_number(t, (double)c->n_tasks, 0);
+    doc_table_number(t, (double)counts->only_a, 0);
+    doc_table_number(t, (double)counts->only_b, 0);
+    doc_table_cell(t, "", 100 * test->difference);
+    doc_html(t->file, "%.3f <span class=\"error\">± %.3f</span>", 100 * test->difference,
+             100 * test->error);
+    doc_table_cell_end(t);
+    doc_table_cell(t, "", test->exact_p);
+    doc_html(t->file, "%.3g", test->exact_p);
+    doc_table_cell_end(t);
 }
 
-static void put_pair(struct doc_report *r, const struct doc_scoreboard_run *a,
-                     const struct doc_scoreboard_run *b, const char *const *figures,
-                     size_t n_columns)
+static void put_pair(struct doc_report *r, struct doc_table *t, const struct doc_scoreboard_run *a,
+                     const struct doc_scoreboard_run *b, const char *const *figures)
 {
     struct doc_compare *c = malloc(sizeof *c);
     struct status_why why = {""};
+    size_t n_columns = 0;
     r->no_memory |= c == NULL;
     if (!c)
         return;
-    enum status status = compare(c, r, a, b, &why);
-    doc_report_row(r->file, a->label, b->label);
+    enum status status = doc_report_compare(c, r, a, b, &why);
+    while (t->heads[n_columns])
+        n_columns++;
+    doc_table_row(t, "", a->label);
+    doc_table_words(t, b->label);
     if (status)
         doc_html(r->file, "<td colspan=\"%zu\">not compared: <bdi>%s</bdi></td>", n_columns - 2,
                  why.text);
     else if (!figures)
-        put_tasks(r->file, c);
+        put_tasks(t, c);
     for (size_t i = 0; !status && figures && figures[i]; i++)
-        put_figure(r->file, c, figures[i]);
-    doc_html(r->file, "</tr>\n");
+        put_figure(t, c, figures[i]);
+    doc_table_row_end(t);
     r->no_memory |= status == STATUS_MEMORY;
     free(c);
 }
@@ -115,27 +128,24 @@ static bool put_kind(struct doc_report *r, const struct doc_scoreboard *board, e
     const char *const *figures = kind == DOC_KLD          ? kld_figures
                                  : kind == DOC_PERPLEXITY ? ppl_figures
                                                           : NULL;
-    size_t n_columns = 0;
-    while (heads[n_columns])
-        n_columns++;
+    struct doc_table t = {.file = r->file, .heads = heads};
     bool any = false;
     for (size_t i = 0; i < board->n; i++) {
         const struct doc_scoreboard_run *b =
             board->runs[i].from.document->kind == kind ? neighbour(board, i) : NULL;
         if (!b)
             continue;
-        if (!any) {
-            doc_report_table(r->file, "pairs",
-                             kind == DOC_KLD          ? "Divergences"
-                             : kind == DOC_PERPLEXITY ? "Perplexities"
-                                                      : "Choice tasks");
-            doc_report_heads(r->file, heads, figures ? 2 : 3);
-        }
+        if (!any)
+            doc_table_begin(&t, "pairs",
+                            kind == DOC_KLD          ? "Divergences"
+                            : kind == DOC_PERPLEXITY ? "Perplexities"
+                                                     : "Choice tasks",
+                            figures ? 2 : 3);
         any = true;
-        put_pair(r, &board->runs[i], b, figures, n_columns);
+        put_pair(r, &t, &board->runs[i], b, figures);
     }
     if (any)
-        doc_report_table_end(r->file);
+        doc_table_end(&t);
     return any;
 }
 

@@ -30,22 +30,36 @@ bool doc_axis_has(const struct doc_axis *axis, double value);
 /** Where a value is drawn; beyond the ends, at the end. Always finite. */
 double doc_axis_at(const struct doc_axis *axis, double value);
 
+/**
+ * The forms of a chart. A page has each chart twice, and shows the one that its width has room for:
+ * text has the same size on both.
+ */
+enum doc_form { DOC_WIDE, DOC_NARROW, DOC_ALONE /* a file of its own, with its style */ };
+enum { DOC_N_PAGE_FORMS = 2 };
+
 /** A chart. Set all but the axes' from and to. */
 struct doc_plot {
     struct base_file *file;
+    enum doc_form form;
     const char *title;             /* what it shows, for those who do not see it */
     const char *x_label, *y_label; /* y_label NULL: no y axis, rows with names */
-    double height;                 /* in the units of the drawing, DOC_PLOT_WIDTH wide */
+    double height;                 /* in the units of the drawing, doc_plot_width() wide */
     double left, right;            /* margins beside the axes */
-    bool stands_alone;             /* a file of its own, with its style */
     struct doc_axis x, y;
 };
 
-enum { DOC_PLOT_WIDTH = 720 };
+/** The width of a form's drawing. */
+double doc_plot_width(enum doc_form form);
+/** The width of a text of n characters, as the page's style draws names. */
+double doc_text_width(const char *text);
 
 /** Begin the drawing, with its axes, and place x and y. */
 void doc_plot_begin(struct doc_plot *plot);
 void doc_plot_end(struct doc_plot *plot);
+
+/** A model's mark, in the colour and form of its number; filled: or only its outline. */
+void doc_plot_mark(const struct doc_plot *plot, double x, double y, size_t number, bool filled);
+void doc_plot_mark_end(const struct doc_plot *plot);
 
 /** A label near (x, y), where no other one is; none where there is no room. */
 struct doc_labels {

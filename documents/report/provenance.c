@@ -83,6 +83,7 @@ static void put_document(struct doc_report *r, size_t i)
     struct doc_document *d = &r->results->documents[i];
     struct doc_field root = doc_root(d), found;
     struct rows rows = {.file = r->file};
+    struct doc_table t = {.file = r->file, .heads = heads};
     doc_html(r->file, "<h3 id=\"result-%zu\">Result %zu: <bdi>%s</bdi></h3>\n", i + 1, i + 1,
              d->file);
     doc_html(r->file, "<p>%s", doc_schema(d->kind));
@@ -93,12 +94,11 @@ static void put_document(struct doc_report *r, size_t i)
     if (doc_field_find(&found, &root, "run.started") && cJSON_IsString(found.value))
         doc_html(r->file, ", started <bdi>%s</bdi>", found.value->valuestring);
     doc_html(r->file, ".</p>\n<details><summary>All fields</summary>\n");
-    doc_report_table(r->file, "facts", "Inputs, settings and machine");
-    doc_report_heads(r->file, heads, 2);
+    doc_table_begin(&t, "facts", "Inputs, settings and machine", 2);
     put_models(&rows, &root);
     for (size_t k = 0; k < sizeof objects / sizeof *objects; k++)
         put_object(&rows, &root, objects[k]);
-    doc_report_table_end(r->file);
+    doc_table_end(&t);
     if (rows.n > MOST_ROWS)
         doc_html(r->file, "<p class=\"note\">%zu of %zu fields are shown.</p>\n", (size_t)MOST_ROWS,
                  rows.n);

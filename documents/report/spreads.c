@@ -39,14 +39,17 @@ static void circle(const struct doc_plot *p, double value, double y)
                  doc_axis_at(&p->x, value), y);
 }
 
-static void draw_row(const struct doc_plot *p, const char *name, const double v[N_QUANTILES],
-                     double y)
+static void draw_row(const struct doc_plot *p, const struct doc_scoreboard_run *run,
+                     const double v[N_QUANTILES], double y)
 {
     double at[N_QUANTILES];
+    char name[DOC_RUN_NAME], classes[DOC_MARK];
     for (size_t i = 0; i < N_QUANTILES; i++)
         at[i] = doc_axis_at(&p->x, v[i]);
-    doc_html(p->file, "<text class=\"name\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>",
-             p->x.from - 8, y + 4, name);
+    doc_html(p->file,
+             "<g class=\"%s\"><text class=\"name\" x=\"%.1f\" y=\"%.1f\" "
+             "text-anchor=\"end\">%s</text>",
+             doc_mark_classes(classes, run->number), p->x.from - 8, y + 4, doc_run_name(name, run));
     doc_html(
         p->file,
         "<path class=\"bar\" d=\"M%.1f %.1fH%.1f\"/><rect class=\"box\" x=\"%.1f\" "
@@ -56,7 +59,7 @@ static void draw_row(const struct doc_plot *p, const char *name, const double v[
     if (p->x.scale == DOC_SIGNED_LOG)
         circle(p, v[MIN], y);
     circle(p, v[MAX], y);
-    doc_html(p->file, "\n");
+    doc_html(p->file, "</g>\n");
 }
 
 static void fit(struct doc_axis *x, const struct spread *s, const struct doc_scoreboard *board)
@@ -81,30 +84,30 @@ static void fit(struct doc_axis *x, const struct spread *s, const struct doc_sco
 }
 
 static void draw(struct base_file *file, const struct spread *s, const struct doc_scoreboard *board,
-                 size_t n_rows)
+                 enum doc_form form)
 {
+    size_t n_rows = 0;
+    for (size_t i = 0; i < board->n; i++)
+        n_rows += doc_run_diverges(&board->runs[i]);
     struct doc_plot p = {.file = file,
+                         .form = form,
                          .title = s->title,
                          .x_label = s->x_label,
                          .height = FRAME + (double)n_rows * ROW,
-                         .left = 170,
+                         .left = doc_names_width(board) + 16,
                          .right = 24,
                          .x.scale = s->axis};
     fit(&p.x, s, board);
-    doc_report_figure(file, s->title);
     doc_plot_begin(&p);
     double y = p.y.to + (double)ROW / 2, v[N_QUANTILES];
     for (size_t i = 0; i < board->n; i++) {
-        struct base_label name;
         if (!doc_run_diverges(&board->runs[i]))
             continue;
         read(v, s, &board->runs[i]);
-        draw_row(&p, doc_run_name(&name, &board->runs[i]), v, y);
+        draw_row(&p, &board->runs[i], v, y);
         y += ROW;
     }
     doc_plot_end(&p);
-    doc_html(file, "</div><figcaption>%s, with a %s scale.</figcaption></figure>\n", s->title,
-             s->axis == DOC_LOG ? "logarithmic" : "signed logarithmic");
 }
 
 static void tabulate(struct base_file *file, const struct spread *s,
@@ -113,30 +116,42 @@ static void tabulate(struct base_file *file, const struct spread *s,
     static const char *const heads[] = {"model",  "quantisation", "minimum", "0.1 %",   "25 %",
                                         "median", "75 %",         "99.9 %",  "maximum", NULL};
     double v[N_QUANTILES];
-    doc_report_numbers(file, s->title, s->x_label, heads);
+    struct doc_table t = {.file = file, .heads = heads};
+    doc_table_begin_folded(&t, s->title, s->x_label);
     for (size_t i = 0; i < board->n; i++) {
         const struct doc_scoreboard_run *run = &board->runs[i];
         if (!doc_run_diverges(run))
             continue;
         read(v, s, run);
-        doc_report_row(file, run->label, run->quantisation);
+        doc_table_row(&t, "", run->label);
+        doc_table_words(&t, run->quantisation);
         for (size_t k = 0; k < N_QUANTILES; k++)
-            doc_report_number(file, v[k], s->n_decimals);
-        doc_html(file, "</tr>\n");
+            doc_table_number(&t, v[k], s->n_decimals);
+        doc_table_row_end(&t);
     }
-    doc_report_numbers_end(file);
+    doc_table_end_folded(&t);
 }
 
 void doc_report_spreads(struct doc_report *r)
 {
     const struct doc_scoreboard *board = &r->results->of_texts;
-    size_t n_rows = 0;
+    bool any = false;
     for (size_t i = 0; i < board->n; i++)
-        n_rows += doc_run_diverges(&board->runs[i]);
-    if (!n_rows)
+        any |= doc_run_diverges(&board->runs[i]);
+    if (!any) {
         doc_report_missing(r, "No distributions: none of the results is of assay kld.");
-    for (size_t k = 0; n_rows && k < sizeof spreads / sizeof *spreads; k++) {
-        draw(r->file, &spreads[k], board, n_rows);
-        tabulate(r->file, &spreads[k], board);
+        return;
     }
+    doc_html(r->file, "<div class=\"pair\">\n");
+    for (size_t k = 0; k < sizeof spreads / sizeof *spreads; k++) {
+        doc_html(r->file, "<figure>");
+        for (int form = 0; form < DOC_N_PAGE_FORMS; form++)
+            draw(r->file, &spreads[k], board, (enum doc_form)form);
+        doc_html(r->file, "<figcaption>%s, with a %s scale.</figcaption></figure>\n",
+                 spreads[k].title,
+                 spreads[k].axis == DOC_LOG ? "logarithmic" : "signed logarithmic");
+    }
+    doc_html(r->file, "</div>\n");
+    for (size_t k = 0; k < sizeof spreads / sizeof *spreads; k++)
+        tabulate(r->file, &spreads[k], board);
 }

@@ -70,17 +70,24 @@ static void put_sweep(struct map *m, const struct doc_field *root)
     struct doc_field base = doc_field_at(root, "base");
     doc_html(file, "<h3><bdi>%s</bdi>: tensors of <bdi>%s</bdi> in other types</h3>\n",
              root->document->file, doc_model_file_in(&base));
-    const struct doc_heatmap map = {m->names, m->n_names, m->cells, m->n_cells, false};
+    const struct doc_heatmap map = {m->names,
+                                    m->n_names,
+                                    m->cells,
+                                    m->n_cells,
+                                    false,
+                                    m->report->unit.name,
+                                    m->report->unit.bytes};
     if (!missing && !doc_status(root->document, NULL)) {
-        doc_report_figure(file, "Heat map");
+        doc_html(file, "<figure>");
         enum status status = doc_heatmap_draw(file, &map, &why);
         m->report->no_memory |= status == STATUS_MEMORY;
         missing = status ? why.text : NULL;
         doc_html(file,
-                 "</div><figcaption>A row is a layer, a column a kind of tensors, a panel a "
+                 "<figcaption>A row is a layer, a column a kind of tensors, a panel a "
                  "candidate. The colour is the KLD that this tensor alone adds in the "
-                 "candidate's type, on a logarithmic scale; where the border is dashed, it is "
-                 "too small to be told from nothing.</figcaption></figure>\n");
+                 "candidate's type, on a logarithmic scale. Where the border is dashed, the figure "
+                 "is below twice its standard error, or below what rounding may make."
+                 "</figcaption></figure>\n");
     }
     if (missing)
         doc_html(file, "<p class=\"missing\">No heat map: %s.</p>\n", missing);

@@ -98,6 +98,7 @@ static struct doc_scoreboard_run *new_run(struct doc_scoreboard *t, const struct
         .id = doc_field_text(&model, "id"),
         .imatrix = imatrix_of(&model),
         .task = "",
+        .model = model,
         .n_bytes = doc_field_real(&model, "n_bytes"),
         .bits_per_weight = doc_field_real(&model, "bits_per_weight"),
     };

@@ -32,8 +32,10 @@ struct doc_scoreboard_run {
     char kv[DOC_KV_LABEL]; /* what keys and values were rounded to: " K Q8_0", or "" */
     char quantisation[64 + DOC_KV_LABEL]; /* with kv: "Q4_K_M K Q8_0" */
     const char *task;                     /* the kind of choice tasks, or "" */
+    struct doc_field model;               /* what the document says of it */
     double n_bytes, bits_per_weight;
     bool is_base;
+    size_t number; /* of its model on a page: documents/report/shared/models.h */
     struct doc_metric_value values[DOC_N_METRICS];
 };
 

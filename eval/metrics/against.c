@@ -5,7 +5,6 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
-#include "eval/metrics/student.h"
 
 /* Of each side of an interval. */
 static const double tail = 0.025;
@@ -21,7 +20,7 @@ struct eval_paired eval_paired_over(const double *x, size_t n)
         return p;
     p.spread = sqrt(m.spread / (double)(n - 1));
     p.error = p.spread / sqrt((double)n);
-    p.half_width = p.error * eval_student(n - 1, tail);
+    p.half_width = p.error * base_student(n - 1, tail);
     p.z = p.value == 0 ? 0 : p.value / p.error;
     return p;
 }
@@ -30,7 +29,7 @@ struct eval_paired eval_paired_over(const double *x, size_t n)
 static bool is_enough(const struct eval_paired *p, size_t n, double wanted)
 {
     double error = p->spread / sqrt((double)n);
-    return 2 * eval_student(base_min(n, p->n) - 1, tail) * error <= wanted;
+    return 2 * base_student(base_min(n, p->n) - 1, tail) * error <= wanted;
 }
 
 size_t eval_paired_needed(const struct eval_paired *p, double wanted)
@@ -38,7 +37,7 @@ size_t eval_paired_needed(const struct eval_paired *p, double wanted)
     const double most = 1e15;
     if (p->n < 2)
         return 0;
-    double root = 2 * eval_student(p->n - 1, tail) * p->spread / wanted, least = ceil(root * root);
+    double root = 2 * base_student(p->n - 1, tail) * p->spread / wanted, least = ceil(root * root);
     if (!(least <= most))
         return 0;
     size_t n = base_max((size_t)least, 2);

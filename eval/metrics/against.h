@@ -24,7 +24,7 @@ struct eval_paired {
     double value;      /* mean over them */
     double spread;     /* standard deviation of a window's */
     double error;      /* standard error of the mean */
-    double half_width; /* of its 95 % interval: error * eval_student(n - 1, 0.025) */
+    double half_width; /* of its 95 % interval: error * base_student(n - 1, 0.025) */
     double z;          /* value / error; 0 for 0 of 0, infinite where windows do not differ */
 };
 

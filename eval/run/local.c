@@ -139,6 +139,7 @@ static enum status evaluate_local(struct eval_worker *w, struct eval_scorer_time
         .target_scores = w->target_scores,
         .pair_scores = w->pair_scores,
         .want_js = w->pair_scores && models->want_js,
+        .tops = w->tops,
     };
     return eval_scorer_run(own->scorer, &batch, &items, times, why);
 }

@@ -34,6 +34,7 @@ struct eval_scores {
     const struct kern_pair_score *pairs;     /* the same; NULL with one head */
     const struct kern_target_score *targets; /* stride: target_stride */
     size_t row_stride, target_stride;
+    const struct kern_top *tops; /* KERN_TOP_MAX of each row, the last head's; NULL: not wanted */
 };
 
 struct eval_units;
@@ -92,6 +93,7 @@ struct eval_unit_kind {
 /** The part of a kind's object that the runner knows; its first member. */
 struct eval_units {
     const struct eval_unit_kind *kind;
+    bool wants_tops;   /* scores have tops; from workers of this process alone */
     size_t n;          /* units */
     size_t n_resumed;  /* of them, those that the journal had */
     size_t n_finished; /* the units before this one are */

@@ -9,6 +9,8 @@ double eval_worker_bytes(const struct eval_units *units, size_t n_heads)
     if (n_heads > 1)
         per_row += sizeof(struct kern_pair_score);
     per_row = sizeof(uint32_t) + sizeof(size_t) + (double)n_heads * per_row;
+    if (units->wants_tops)
+        per_row += KERN_TOP_MAX * sizeof(struct kern_top);
     double per_target =
         2 * sizeof(struct kern_target) + (double)n_heads * sizeof(struct kern_target_score);
     return (double)n->n_tokens * sizeof(int32_t) +
@@ -33,8 +35,12 @@ static enum status allocate(struct eval_worker *w, struct status_why *why)
     w->target_scores = calloc(n_heads * n->n_targets, sizeof *w->target_scores);
     if (n_heads > 1)
         w->pair_scores = calloc(n_heads * n->n_rows, sizeof *w->pair_scores);
-    if (!w->ahead || (n_heads > 1 && !w->pair_scores) || !b->tokens || !b->segments || !b->rows ||
-        !b->plan_rows || !b->targets || !w->row_scores || !w->target_scores)
+    bool wants_tops = w->dispatch->units->wants_tops;
+    if (wants_tops)
+        w->tops = calloc(n->n_rows, KERN_TOP_MAX * sizeof *w->tops);
+    if (!w->ahead || (n_heads > 1 && !w->pair_scores) || (wants_tops && !w->tops) || !b->tokens ||
+        !b->segments || !b->rows || !b->plan_rows || !b->targets || !w->row_scores ||
+        !w->target_scores)
         return status_fail(why, STATUS_MEMORY, "no memory for a batch of %zu tokens", n->n_tokens);
     return STATUS_OK;
 }
@@ -61,6 +67,7 @@ void eval_worker_close(struct eval_worker *w)
     free(w->row_scores);
     free(w->target_scores);
     free(w->pair_scores);
+    free(w->tops);
 }
 
 /** Hand the batch's scores to its items. */
@@ -74,6 +81,7 @@ static void take(const struct eval_worker *w)
         .targets = w->target_scores,
         .row_stride = w->batch.n.n_rows,
         .target_stride = w->batch.n.n_targets,
+        .tops = w->tops,
     };
     for (size_t i = w->at.first; i < w->at.end; i++) {
         struct eval_size size = units->kind->size(units, i);
@@ -82,6 +90,8 @@ static void take(const struct eval_worker *w)
         scores.targets += size.n_targets;
         if (scores.pairs)
             scores.pairs += size.n_rows;
+        if (scores.tops)
+            scores.tops += size.n_rows * KERN_TOP_MAX;
     }
 }
 

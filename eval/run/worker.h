@@ -32,6 +32,7 @@ struct eval_worker {
     struct kern_row_score *row_scores; /* [n_heads, rows], and so the rest */
     struct kern_target_score *target_scores;
     struct kern_pair_score *pair_scores; /* NULL with one head */
+    struct kern_top *tops;               /* [rows, KERN_TOP_MAX]; NULL: the units want none */
 };
 
 /** The functions of a kind of workers. */

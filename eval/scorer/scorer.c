@@ -277,6 +277,7 @@ static enum status score_slab(struct eval_scorer *s, const struct eval_items *it
         .target_scores = s->slab.target_scores,
         .pairs = items->pair_scores ? s->slab.pairs : NULL,
         .want_js = items->want_js,
+        .tops = items->tops ? items->tops + at->row * KERN_TOP_MAX : NULL,
     };
     status = kern_score(s->backend, &op, why);
     if (!status && base && base->check)

@@ -48,6 +48,7 @@ struct eval_items {
     struct kern_target_score *target_scores; /* out: [n_heads, n_targets] */
     struct kern_pair_score *pair_scores;     /* out: [n_heads, n_rows]; NULL: not wanted */
     bool want_js;                            /* of the pairs; a second pass over the head */
+    struct kern_top *tops; /* out: [n_rows, KERN_TOP_MAX], the last head's; NULL: not wanted */
 };
 
 /** Where the time of a batch went, in seconds; added to by eval_scorer_run. */

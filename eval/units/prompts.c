@@ -7,7 +7,7 @@
 #include "base/array.h"
 
 static enum status add(struct eval_request_scores *out, const struct model_tokens *prompt,
-                       bool next, struct status_why *why)
+                       bool next, size_t n_likeliest, struct status_why *why)
 {
     size_t owner = out->n++, n_tokens = prompt->n + next;
     struct eval_request_score *s = &out->items[owner];
@@ -16,7 +16,7 @@ static enum status add(struct eval_request_scores *out, const struct model_token
     s->n_scored = n_tokens - 1;
     if (base_array_new(s->ids, n_tokens, "tokens", why) ||
         base_array_new(s->log_probs, n_tokens, "scores", why) ||
-        base_array_new(s->likeliest, n_tokens, "likeliest tokens", why))
+        base_array_new(s->likeliest, n_tokens * n_likeliest, "likeliest tokens", why))
         return STATUS_MEMORY;
     memcpy(s->ids, prompt->ids, prompt->n * sizeof *s->ids); /* token 0 stands for the next one */
     if (!s->n_scored)
@@ -28,6 +28,7 @@ static enum status add(struct eval_request_scores *out, const struct model_token
         .owner = owner,
         .log_probs = s->log_probs,
         .likeliest = s->likeliest,
+        .n_likeliest = n_likeliest,
     };
     s->n_left = 1;
     out->n_scored += s->n_scored;
@@ -37,17 +38,18 @@ static enum status add(struct eval_request_scores *out, const struct model_token
 
 enum status eval_prompt_scores_make(struct eval_request_scores *out,
                                     const struct model_tokens *prompts, size_t n, bool next,
-                                    struct status_why *why)
+                                    size_t n_likeliest, struct status_why *why)
 {
     *out = (struct eval_request_scores){0};
     enum status status = base_array_new(out->items, n + 1, "prompts", why);
     if (!status)
         status = base_array_new(out->sequences.items, n + 1, "prompts", why);
     for (size_t i = 0; i < n && !status; i++)
-        status = add(out, &prompts[i], next, why);
+        status = add(out, &prompts[i], next, n_likeliest, why);
     if (status)
         eval_request_scores_free(out);
     else
         eval_request_units_open(out);
+    out->sequences.units.wants_tops = !status && n_likeliest > 1;
     return status;
 }

@@ -5,13 +5,14 @@
 #include "eval/units/requests.h"
 
 /**
- * Make requests of n prompts, at least one token each. Their scores have the likeliest tokens, too.
+ * Make requests of n prompts, at least one token each. Their scores have the n_likeliest likeliest
+ * tokens (1 to KERN_TOP_MAX), too.
  * next: also the likeliest token after the last one, as if a token stood there: the last of the
  * scores is then none.   A prompt of which nothing is scored has no sequence.
  * Fails: STATUS_MEMORY.
  */
 enum status eval_prompt_scores_make(struct eval_request_scores *out,
                                     const struct model_tokens *prompts, size_t n, bool next,
-                                    struct status_why *why);
+                                    size_t n_likeliest, struct status_why *why);
 
 #endif

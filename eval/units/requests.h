@@ -17,13 +17,13 @@ struct eval_request_options {
 
 /** The tokens of a request and their scores. */
 struct eval_request_score {
-    int32_t *ids;      /* what stands in front, then the request's tokens */
-    double *log_probs; /* [n_scored], of the last tokens of ids; valid when n_left is 0 */
-    struct eval_likeliest *likeliest; /* [n_scored]; NULL: not wanted */
-    size_t n_scored;                  /* tokens of the continuation, or of the whole text */
-    size_t n_truncated;               /* tokens at the beginning that were left out to fit n_ctx */
-    size_t n_left;                    /* sequences that are not evaluated yet */
-    bool greedy;                      /* each scored token is the most likely one */
+    int32_t *ids;               /* what stands in front, then the request's tokens */
+    double *log_probs;          /* [n_scored], of the last tokens of ids; valid when n_left is 0 */
+    struct kern_top *likeliest; /* [n_scored, n_likeliest of the prompts]; NULL: not wanted */
+    size_t n_scored;            /* tokens of the continuation, or of the whole text */
+    size_t n_truncated;         /* tokens at the beginning that were left out to fit n_ctx */
+    size_t n_left;              /* sequences that are not evaluated yet */
+    bool greedy;                /* each scored token is the most likely one */
 };
 
 /** Requests as units of a run. Zero-initialise; release with eval_request_scores_free. */

@@ -1,5 +1,7 @@
 #include "eval/units/sequences.h"
 
+#include <string.h>
+
 #include "base/arithmetic.h"
 
 /** A group; *members: its first sequence. */
@@ -96,14 +98,18 @@ void eval_group_lay(const struct eval_units *units, size_t i, struct eval_batch 
     }
 }
 
-/** The score of the token after position p. */
-static void take_target(struct eval_sequence *s, size_t p, const struct kern_row_score *row,
-                        const struct kern_target_score *target)
+/** The score of the token after position p; at: its row in the scores. */
+static void take_target(struct eval_sequence *s, size_t p, const struct eval_scores *scores,
+                        size_t at, const struct kern_target_score *target)
 {
     size_t i = p + 1 - s->first_scored;
+    const struct kern_row_score *row = &scores->rows[at];
     s->log_probs[i] = target->log_prob;
-    if (s->likeliest) /* as the score of a target, whose logit is the maximum */
-        s->likeliest[i] = (struct eval_likeliest){row->argmax, 0 - row->log_sum};
+    if (s->likeliest && scores->tops)
+        memcpy(s->likeliest + i * s->n_likeliest, scores->tops + at * KERN_TOP_MAX,
+               s->n_likeliest * sizeof *s->likeliest);
+    else if (s->likeliest) /* as the score of a target, whose logit is the maximum */
+        s->likeliest[i] = (struct kern_top){row->argmax, 0 - row->log_sum};
     s->greedy = s->greedy && row->argmax == s->ids[p + 1];
 }
 
@@ -112,15 +118,15 @@ void eval_group_take(struct eval_units *units, size_t i, const struct eval_score
 {
     struct eval_sequence *s;
     const struct eval_sequence_group *g = group_of(units, i, &s);
-    const struct kern_row_score *row = scores->rows;
+    size_t row = 0;
     const struct kern_target_score *target = scores->targets;
     for (size_t k = 0; k < g->n; k++)
         s[k].greedy = true;
     for (size_t p = first_shared_row(s, g); p < g->n_common; p++, row++)
         for (size_t k = 0; k < g->n; k++)
             if (p + 1 >= s[k].first_scored)
-                take_target(&s[k], p, row, target++);
+                take_target(&s[k], p, scores, row, target++);
     for (size_t k = 0; k < g->n; k++)
         for (size_t p = first_own_row(&s[k], g->n_common); p < s[k].n_tokens - 1; p++)
-            take_target(&s[k], p, row++, target++);
+            take_target(&s[k], p, scores, row++, target++);
 }

@@ -11,12 +11,6 @@
 
 #include "eval/run/unit.h"
 
-/** The most likely token at a position. */
-struct eval_likeliest {
-    int32_t id; /* -1: no logit is above -infinity */
-    double log_prob;
-};
-
 struct eval_sequence {
     const int32_t *ids;  /* [n_tokens], borrowed */
     size_t n_tokens;     /* at least 2; the last is a target only */
@@ -24,8 +18,11 @@ struct eval_sequence {
     size_t owner;        /* a number of the caller's */
     bool is_long;        /* it has more inputs than the model's boundary; set by the grouping */
     double *log_probs;   /* out, the caller's: [n_tokens - first_scored] */
-    struct eval_likeliest *likeliest; /* out, the caller's: as many; NULL: not wanted */
-    bool greedy; /* out: each scored token is the most likely one at its position */
+    /* out, the caller's: n_likeliest of each of them, as struct kern_score has its tops; NULL: not
+       wanted. More than one: the units want tops. */
+    struct kern_top *likeliest;
+    size_t n_likeliest; /* at most KERN_TOP_MAX */
+    bool greedy;        /* out: each scored token is the most likely one at its position */
 };
 
 static inline bool eval_sequence_is_long(const struct eval_sequence *s,

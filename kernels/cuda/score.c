@@ -130,7 +130,7 @@ static enum status fold_tile(struct kern_cuda_scoring *s, size_t vocab_row, stru
             .sums = s->state.sums + at,
             .ranks = kern_cuda_scoring_ranks(s, h),
             .slot_begin = s->state.slot_begin,
-            .tops = s->op->pairs ? s->state.tops + at : NULL,
+            .tops = s->state.tops ? s->state.tops + at : NULL,
         };
         status = kern_cuda_run(s->cuda, KERN_CUDA_FOLD, s->chunk.n_groups, &args, why);
     }

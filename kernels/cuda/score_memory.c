@@ -16,10 +16,10 @@ static void divide_state(struct kern_cuda_scoring *s, struct kern_cuda_arena *ar
     state->targets = kern_cuda_take(arena, n_targets * sizeof *state->targets);
     if (kern_cuda_uses_halves(s->cuda))
         state->taken = kern_cuda_take(arena, n_heads * n_slots * KERN_LANES * sizeof(float));
-    if (s->op->pairs) {
+    if (kern_score_chunk_has_tops(s->op))
         state->tops = kern_cuda_take(arena, n * sizeof *state->tops);
+    if (s->op->pairs)
         state->pairs = kern_cuda_take(arena, n * sizeof *state->pairs);
-    }
     if (s->op->want_js)
         state->js = kern_cuda_take(arena, n * sizeof *state->js);
 }
@@ -112,7 +112,7 @@ static enum status put_state(struct kern_cuda_scoring *s, struct status_why *why
         {s->state.sums, c->sums, n * sizeof *c->sums},
         {s->state.ranks, c->ranks, n_heads * c->n_slots * sizeof *c->ranks},
         {s->state.slot_begin, c->slot_begin, (c->n_groups + 1) * sizeof *c->slot_begin},
-        {s->state.tops, c->tops, s->op->pairs ? n * sizeof *c->tops : 0},
+        {s->state.tops, c->tops, c->tops ? n * sizeof *c->tops : 0},
         {s->state.pairs, c->pairs, s->op->pairs ? n * sizeof *c->pairs : 0},
     };
     enum status status = STATUS_OK;
@@ -169,7 +169,7 @@ enum status kern_cuda_scoring_get(struct kern_cuda_scoring *s, struct status_why
                                n_heads * c->n_slots * sizeof *c->ranks, why);
     if (!status && c->n_slots > 0 && kern_cuda_uses_halves(s->cuda))
         status = get_taken(s, why);
-    if (!status && s->op->pairs)
+    if (!status && c->tops)
         status = kern_cuda_get(s->cuda, c->tops, s->state.tops, n * sizeof *c->tops, why);
     if (!status && s->op->pairs)
         status = kern_cuda_get(s->cuda, c->pairs, s->state.pairs, n * sizeof *c->pairs, why);

@@ -10,7 +10,7 @@
 /** What rounding may leave of a divergence that is 0; it stays far below that. */
 static const double rounding = 1e-9;
 
-static const uint8_t top_sizes[KERN_N_TOPS] = {1, 5, KERN_TOP_MAX};
+static const uint8_t top_sizes[KERN_N_TOPS] = {1, 5, 10};
 
 static void pair_lane(struct kern_pair_lanes *state, const struct kern_pair_block *block,
                       size_t lane)

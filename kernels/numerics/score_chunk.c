@@ -5,6 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+bool kern_score_chunk_has_tops(const struct kern_score *op)
+{
+    return op->pairs || op->tops;
+}
+
 static bool holds_row(const struct kern_score_chunk *chunk, size_t row)
 {
     return row >= chunk->first_row && row - chunk->first_row < chunk->n_rows;
@@ -77,10 +82,10 @@ static void begin_sums(struct kern_score_chunk *chunk)
         kern_score_lanes_init(&chunk->sums[i]);
     for (size_t i = 0; i < chunk->op->n_heads * chunk->n_slots; i++)
         kern_rank_lanes_init(&chunk->ranks[i]);
-    for (size_t i = 0; chunk->op->pairs && i < n; i++) {
+    for (size_t i = 0; chunk->tops && i < n; i++)
         kern_top_lanes_init(&chunk->tops[i]);
+    for (size_t i = 0; chunk->pairs && i < n; i++)
         kern_pair_lanes_init(&chunk->pairs[i]);
-    }
 }
 
 enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct kern_score *op,
@@ -95,10 +100,13 @@ enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct k
     chunk->sums = calloc(n, sizeof *chunk->sums);
     chunk->ranks = calloc(op->n_heads * chunk->n_slots + 1, sizeof *chunk->ranks);
     bool ok = chunk->sums && chunk->ranks;
-    if (op->pairs) {
+    if (kern_score_chunk_has_tops(op)) {
         chunk->tops = calloc(n, sizeof *chunk->tops);
+        ok = ok && chunk->tops;
+    }
+    if (op->pairs) {
         chunk->pairs = calloc(n, sizeof *chunk->pairs);
-        ok = ok && chunk->tops && chunk->pairs;
+        ok = ok && chunk->pairs;
     }
     if (op->want_js) {
         chunk->js = calloc(n, sizeof *chunk->js);
@@ -115,8 +123,10 @@ size_t kern_score_chunk_bytes(const struct kern_score *op, size_t n_rows)
     size_t n_groups = base_div_up(n_rows, KERN_LANES);
     size_t n_slots = base_div_up(op->n_targets, KERN_LANES) + n_groups;
     size_t per_group = sizeof(struct kern_score_lanes);
+    if (kern_score_chunk_has_tops(op))
+        per_group += sizeof(struct kern_top_lanes);
     if (op->pairs)
-        per_group += sizeof(struct kern_top_lanes) + sizeof(struct kern_pair_lanes);
+        per_group += sizeof(struct kern_pair_lanes);
     if (op->want_js)
         per_group += sizeof(struct kern_js_lanes);
     return op->n_heads * n_groups * per_group +
@@ -169,6 +179,23 @@ static void finish_targets(const struct kern_score_chunk *chunk, size_t head)
     }
 }
 
+/** The last head's; after finish_rows. */
+static void finish_tops(const struct kern_score_chunk *chunk)
+{
+    const struct kern_score *op = chunk->op;
+    size_t head = op->n_heads - 1;
+    for (size_t row = 0; row < chunk->n_rows; row++) {
+        size_t lane = row % KERN_LANES, at = chunk->first_row + row;
+        const struct kern_top_lanes *top = &chunk->tops[head * chunk->n_groups + row / KERN_LANES];
+        const struct kern_row_score *score = &op->rows[head * op->n_rows + at];
+        for (size_t i = 0; i < KERN_TOP_MAX; i++)
+            op->tops[at * KERN_TOP_MAX + i] = (struct kern_top){
+                .token = top->token[i][lane],
+                .log_prob = (double)top->logit[i][lane] - score->max_logit - score->log_sum,
+            };
+    }
+}
+
 /** The chunk's part of op->pairs of a head. */
 static struct kern_pair_score *pairs_out(const struct kern_score_chunk *chunk, size_t head)
 {
@@ -203,6 +230,8 @@ void kern_score_chunk_finish(const struct kern_score_chunk *chunk)
         if (chunk->op->pairs)
             finish_pairs(chunk, head);
     }
+    if (chunk->op->tops)
+        finish_tops(chunk);
 }
 
 /** What turns a logit into a log-probability; NaN if there is no distribution. */

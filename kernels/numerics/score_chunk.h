@@ -7,6 +7,8 @@
 #ifndef KERNELS_NUMERICS_SCORE_CHUNK_H
 #define KERNELS_NUMERICS_SCORE_CHUNK_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 #include "kernels/numerics/pair_lanes.h"
 
@@ -29,8 +31,8 @@ struct kern_score_chunk {
     size_t n_targets;
     struct kern_score_lanes *sums; /* [n_heads][n_groups] */
     struct kern_rank_lanes *ranks; /* [n_heads][n_slots] */
-    struct kern_top_lanes *tops;   /* [n_heads][n_groups], if pairs are wanted; also: */
-    struct kern_pair_lanes *pairs; /* [n_heads][n_groups]; head 0 has none */
+    struct kern_top_lanes *tops;   /* [n_heads][n_groups], if kern_score_chunk_has_tops */
+    struct kern_pair_lanes *pairs; /* [n_heads][n_groups], if wanted; head 0 has none */
     struct kern_js_lanes *js;      /* [n_heads][n_groups], if wanted; head 0 has none */
 };
 
@@ -43,6 +45,9 @@ enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct k
                                   size_t first_row, size_t n_rows, struct status_why *why);
 void kern_score_chunk_close(struct kern_score_chunk *chunk);
 
+/** Whether the most likely tokens are kept: for pairs, or for themselves. */
+bool kern_score_chunk_has_tops(const struct kern_score *op);
+
 /** Bytes of such a state, if no row has more targets than its neighbours. */
 size_t kern_score_chunk_bytes(const struct kern_score *op, size_t n_rows);
 
@@ -50,7 +55,7 @@ size_t kern_score_chunk_bytes(const struct kern_score *op, size_t n_rows);
 struct kern_rank_lanes *kern_score_chunk_rank(const struct kern_score_chunk *chunk, size_t head,
                                               const struct kern_chunk_target *target);
 
-/** Write the chunk's part of op->rows, op->target_scores and op->pairs but for js. */
+/** Write the chunk's part of op->rows, op->target_scores, op->tops and op->pairs but for js. */
 void kern_score_chunk_finish(const struct kern_score_chunk *chunk);
 
 /** Prepare the second pass, from what the first one has written, and write what it gives. */

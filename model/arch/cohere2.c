@@ -1,5 +1,6 @@
 /** Command R: LayerNorm without bias, both branches of the same rows, scaled logits. */
 #include "model/arch.h"
+#include "model/state.h"
 
 static enum status read_logit_scale(struct model_hparams *h, const struct model_reading *r,
                                     struct status_why *why)
@@ -11,9 +12,7 @@ static enum status read_logit_scale(struct model_hparams *h, const struct model_
 static enum status read_cohere2(struct model_hparams *h, const struct model_reading *r,
                                 struct status_why *why)
 {
-    for (uint32_t i = 0; i < h->n_layers; i++)
-        if (!h->layers[i].slides)
-            h->layers[i].rope = MODEL_ROPE_OFF;
+    model_still_full_layers(h);
     return read_logit_scale(h, r, why);
 }
 
@@ -33,4 +32,39 @@ const struct model_arch model_arch_command_r = {
     .parallel = true,
     .qk_norm = MODEL_QK_NORM_EACH,
     .read = read_logit_scale,
+};
+
+/** With experts: dense blocks rotate, too; with a shared expert the two results are averaged. */
+static enum status read_moe(struct model_hparams *h, const struct model_reading *r,
+                            struct status_why *why)
+{
+    model_still_full_layers(h);
+    for (uint32_t i = 0; i < h->n_layers && h->layers[i].n_experts == 0; i++)
+        h->layers[i].rope = MODEL_ROPE_FULL;
+    if (h->experts.n_ff_shared > 0)
+        h->experts.scale /= 2;
+    return read_logit_scale(h, r, why);
+}
+
+static enum status bind_moe(struct model *m, size_t i, struct status_why *why)
+{
+    (void)why;
+    if (i != MODEL_NO_LAYER)
+        m->layers[i].experts.shared.down.weight.scale /= 2;
+    return STATUS_OK;
+}
+
+const struct model_arch model_arch_cohere2moe = {
+    .name = "cohere2moe",
+    .norms = {.ffn = ""},
+    .layer_norm = true,
+    .rms_by_key = true,
+    .parallel = true,
+    .windows = {.period = 4, .by_pattern = true, .first_full = true},
+    .gating = KERN_GATE_SIGMOID,
+    .normalise = MODEL_NORMALISE_BY_KEY,
+    .shared = MODEL_SHARED_PLAIN,
+    .experts_by_tensors = true,
+    .read = read_moe,
+    .bind = bind_moe,
 };

@@ -73,6 +73,27 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return status ? status : model_temperature_read(h, r, why);
 }
 
+/** Its queries grow with their position; converters of one published form leave out by how much. */
+static enum status read_mistral4(struct model_hparams *h, const struct model_reading *r,
+                                 struct status_why *why)
+{
+    enum status status = read(h, r, why);
+    if (status || h->temperature.scale > 0)
+        return status;
+    return model_remark(r->remarks, why,
+                        "key %s.attention.temperature_scale is missing: the published model scales "
+                        "queries from position %u on (by 0.1), this file does not",
+                        r->keys.prefix, h->ropes[MODEL_ROPE_FULL].original_ctx);
+}
+
+const struct model_arch model_arch_mistral4 = {
+    .name = "mistral4",
+    .yarn_factor = true,
+    .normalise = MODEL_NORMALISE_BY_KEY,
+    .shared = MODEL_SHARED_PLAIN,
+    .read = read_mistral4,
+};
+
 const struct model_arch model_arch_deepseek2 = {
     .name = "deepseek2",
     .normalise = MODEL_NORMALISE_BY_KEY,

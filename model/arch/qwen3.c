@@ -1,5 +1,34 @@
-/** Qwen 3, dense and with experts: norms of each head's queries and keys. */
+/**
+ * Qwen 3, dense and with experts: norms of each head's queries and keys. And what its models with
+ * pictures read of text.
+ */
 #include "model/arch.h"
+
+/** In text all axes of a position are equal; llama.cpp leaves pairs of a short section unturned. */
+static enum status read_vl(struct model_hparams *h, const struct model_reading *r,
+                           struct status_why *why)
+{
+    uint32_t sections[4] = {0};
+    enum status status = model_key_require(&r->keys, "rope.dimension_sections", "a list", why);
+    if (!status)
+        status = model_key_per_layer(&r->keys, "rope.dimension_sections",
+                                     (struct model_range){0, 1 << 15}, sections, 4, why);
+    for (size_t i = 0; i < 3 && r->options->llama_compat; i++)
+        h->ropes[MODEL_ROPE_FULL].sections[i] = sections[i];
+    return status;
+}
+
+#define VL                                                                                         \
+    .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS, .key_blind = {"n_deepstack_layers"},      \
+    .read = read_vl
+
+const struct model_arch model_arch_qwen3vl = {.name = "qwen3vl", VL};
+
+const struct model_arch model_arch_qwen3vlmoe = {
+    .name = "qwen3vlmoe",
+    .split_ff = true,
+    VL,
+};
 
 const struct model_arch model_arch_qwen3 = {
     .name = "qwen3",

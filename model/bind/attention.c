@@ -73,6 +73,8 @@ enum status model_bind_attention(struct model *m, size_t i, struct status_why *w
     if (!status)
         status = model_bind_product(m, i, "attn_output", m->hparams.n_embd,
                                     (size_t)shape->n_heads * shape->value_size, &l->output, why);
+    if (m->hparams.no_output_bias)
+        l->output.bias.data = NULL;
     if (!status && m->arch->sinks)
         status = model_bind_layer_vector(m, i, "attn_sinks.weight", shape->n_heads, false,
                                          &l->sinks, why);

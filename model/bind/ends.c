@@ -18,7 +18,7 @@ enum status model_bind_ends(struct model *m, struct status_why *why)
     m->embedding.scale = h->embedding_scale;
     status =
         model_bind_vector(m, &m->output_norm.gain, "output_norm.weight", h->n_embd, false, why);
-    if (!status && m->arch->layer_norm)
+    if (!status && m->hparams.layer_norm)
         status =
             model_bind_vector(m, &m->output_norm.bias, "output_norm.bias", h->n_embd, true, why);
     if (!status)

@@ -113,9 +113,11 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
         .layer = i, .name = "ffn_gate_inp", .shape = {.n_rows = h->experts.n, .n_cols = h->n_embd}};
     struct model_part whole = {.unscaled = m->arch->experts_beside_dense};
     enum status status = model_bind_part(m, &router, whole, &x->router, why);
+    char plain[40]; /* the bias without the suffix that it has in most files */
+    snprintf(plain, sizeof plain, "blk.%zu.exp_probs_b", i);
+    const char *bias = gguf_tensor_find(m->file, plain) ? "exp_probs_b" : "exp_probs_b.bias";
     if (!status)
-        status = model_bind_layer_vector(m, i, "exp_probs_b.bias", h->experts.n, true,
-                                         &x->selection_bias, why);
+        status = model_bind_layer_vector(m, i, bias, h->experts.n, true, &x->selection_bias, why);
     size_t n_cols = h->experts.width ? h->experts.width : h->n_embd;
     for (size_t e = 0; !status && e < h->experts.n; e++)
         status = bind_expert(m, i, e, n_cols, why);

@@ -17,7 +17,7 @@ static enum status bind_norms(struct model *m, size_t i, struct status_why *why)
     struct model_layer *l = &m->layers[i];
     size_t n = m->hparams.n_embd;
     const char *attn = name_or(names->attn, "attn_norm");
-    const char *ffn = name_or(names->ffn, "ffn_norm");
+    const char *ffn = m->hparams.parallel ? "" : name_or(names->ffn, "ffn_norm");
     if (m->arch->mixed) { /* one part, one norm */
         bool mixes = shape->mixer != MODEL_NO_MIXER;
         ffn = mixes ? "" : attn;

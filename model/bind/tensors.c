@@ -277,7 +277,7 @@ enum status model_bind_norm(struct model *m, size_t layer, const char *name, siz
     tensor_name(whole, layer, name, "weight");
     enum status status = model_bind_vector(m, &out->gain, whole, n_cols, false, why);
     tensor_name(whole, layer, name, "bias");
-    if (!status && m->arch->layer_norm)
+    if (!status && m->hparams.layer_norm)
         status = model_bind_vector(m, &out->bias, whole, n_cols, true, why);
     return status;
 }

@@ -64,7 +64,7 @@ static const char *const texts[] = {
     "' ' ~ m.content ~ eos_token }}" END,
     /* mistral-v3: 7B 0.3 */
     "{{ bos_token }}" TURNS NO_SYSTEM "{{ '[INST] ' ~ m.content ~ '[/INST]' if m.role == 'user' "
-                                      "else ' ' ~ m.content ~ eos_token }}" END,
+    "else ' ' ~ m.content ~ eos_token }}" END,
     /* mistral-v3-tekken: Nemo */
     "{{ bos_token }}" TURNS NO_SYSTEM
     "{{ '[INST]' ~ m.content ~ '[/INST]' if m.role == 'user' else m.content ~ eos_token }}" END,

@@ -89,6 +89,14 @@ static enum status project_q(struct model_session *s, const struct model_step *s
     return status ? status : model_copy(s, copy, why);
 }
 
+static enum status rotate(struct model_session *s, const struct model_step *step, float *x,
+                          size_t n_heads, int is_k, struct status_why *why)
+{
+    enum status status = model_rotate(s, step, x, n_heads, step->shape->key_size, why);
+    model_show(s, MODEL_AT_Q_ROTATED + is_k, x, n_heads, step->shape->key_size);
+    return status;
+}
+
 /** Norms and rotation of all heads of q or of k. */
 static enum status prepare(struct model_session *s, const struct model_step *step, float *x,
                            size_t n_heads, const struct model_norm *norm, struct status_why *why)
@@ -98,14 +106,16 @@ static enum status prepare(struct model_session *s, const struct model_step *ste
     bool whole = s->model->arch->qk_norm == MODEL_QK_NORM_WHOLE;
     size_t n_rows = whole ? n : n * n_heads, width = whole ? n_heads * size : size;
     int is_k = norm == &step->layer->k_norm; /* places of k follow those of q */
+    bool last = s->model->arch->qk_norm_last;
     enum status status = STATUS_OK;
-    if (norm->gain.data)
+    if (last)
+        status = rotate(s, step, x, n_heads, is_k, why);
+    if (!status && norm->gain.data)
         status = model_normalise_rows(s, norm, x, n_rows, width, why);
     if (norm->gain.data)
         model_show(s, MODEL_AT_Q_NORM + is_k, x, n_heads, size);
-    if (!status)
-        status = model_rotate(s, step, x, n_heads, size, why);
-    model_show(s, MODEL_AT_Q_ROTATED + is_k, x, n_heads, size);
+    if (!status && !last)
+        status = rotate(s, step, x, n_heads, is_k, why);
     if (status || !step->shape->bare_qk_norm)
         return status;
     status = model_normalise_rows(s, NULL, x, n_rows, width, why);

@@ -40,7 +40,7 @@ enum status model_block_ffn(struct model_session *s, const struct model_step *st
     float *up = model_take(&cut, n * step->shape->n_ff);
     const float *in = s->h; /* of parallel branches: what attention read */
     enum status status = STATUS_OK;
-    if (!s->model->arch->parallel)
+    if (!s->model->hparams.parallel)
         status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
     if (!status)
         status = model_ffn_inner(

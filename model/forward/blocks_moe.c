@@ -259,8 +259,10 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
     const struct model_layer *layer = step->layer;
     struct model_cut cut = {.base = s->work};
     struct moe_work w = divide(&cut, s->model, step->i_layer, step->tile.n_tokens);
-    const float *in;
-    enum status status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
+    const float *in = s->h; /* of parallel branches: what attention read */
+    enum status status = STATUS_OK;
+    if (!s->model->hparams.parallel)
+        status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
     if (!status)
         status = route(s, step, &w, in, why);
     if (!status)

@@ -64,21 +64,52 @@ static double state_bytes(const struct model_recurrent_hparams *n)
     return ((n->n_taps - 1.0) * channels + (double)n->state * n->n_inner) * sizeof(float);
 }
 
+/** What a layer keeps of each position: numbers, and of how many positions. */
+struct kept {
+    size_t k, v, most; /* most: SIZE_MAX: of all */
+};
+
+static struct kept kept_of(const struct model_hparams *h, size_t i)
+{
+    const struct model_layer_shape *l = &h->layers[i];
+    if (l->kv_layer != i)
+        return (struct kept){0, 0, SIZE_MAX};
+    struct model_kv_widths w = model_kv_widths(h, i);
+    bool compressed = l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
+    size_t most = base_min(l->window ? l->window : SIZE_MAX, l->chunk ? l->chunk : SIZE_MAX);
+    return (struct kept){w.k, compressed ? 0 : w.v, most};
+}
+
+static double state_bytes_of(const struct model_hparams *h, size_t i)
+{
+    enum model_mixer mixer = h->layers[i].mixer;
+    return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 ? state_bytes(&h->recurrent) : 0;
+}
+
 double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,
                          size_t n_positions)
 {
     double sum = 0;
     for (size_t i = 0; i < h->n_layers; i++) {
-        const struct model_layer_shape *l = &h->layers[i];
-        if (l->mixer == MODEL_DELTA_NET || l->mixer == MODEL_MAMBA2)
-            sum += state_bytes(&h->recurrent);
-        if (l->kv_layer != i)
-            continue;
-        struct model_kv_widths w = model_kv_widths(h, i);
-        bool compressed = l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
-        size_t n = l->window ? base_min(n_positions, l->window) : n_positions;
-        n = l->chunk ? base_min(n, l->chunk) : n;
-        sum += (double)n * (row_bytes(types->k, w.k) + (compressed ? 0 : row_bytes(types->v, w.v)));
+        struct kept kept = kept_of(h, i);
+        sum += state_bytes_of(h, i);
+        sum += (double)base_min(n_positions, kept.most) *
+               (row_bytes(types->k, kept.k) + row_bytes(types->v, kept.v));
     }
     return sum;
+}
+
+struct model_cache_shape model_cache_shape(const struct model_hparams *h)
+{
+    struct model_cache_shape shape = {0};
+    for (size_t i = 0; i < h->n_layers; i++) {
+        struct kept kept = kept_of(h, i);
+        bool all = kept.most == SIZE_MAX;
+        *(all ? &shape.k : &shape.window_k) += kept.k;
+        *(all ? &shape.v : &shape.window_v) += kept.v;
+        if (!all)
+            shape.window = base_max(shape.window, kept.most);
+        shape.state_bytes += state_bytes_of(h, i);
+    }
+    return shape;
 }

@@ -56,6 +56,17 @@ size_t model_session_bytes(const struct model *model, const struct model_session
 double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,
                          size_t n_positions);
 
+/**
+ * What makes up such a cache, without types: numbers for keys and values of a token in all layers
+ * that keep every position, those in the layers that keep a window, and bytes of states.
+ */
+struct model_cache_shape {
+    size_t k, v;
+    size_t window, window_k, window_v; /* positions, of several windows the largest; 0: none */
+    double state_bytes;
+};
+struct model_cache_shape model_cache_shape(const struct model_hparams *h);
+
 /** The most working memory that the backend takes for an operation of a session's passes. */
 size_t model_operation_bytes(const struct model *model, struct kern_backend *backend,
                              const struct model_session_options *options);

@@ -65,7 +65,7 @@ enum status model_normalise(struct model_session *s, const struct model_norm_ste
     const struct model_norm *norm = step->norm;
     struct kern_norm op = {.gain = norm ? model_present(&norm->gain) : NULL,
                            .bias = norm ? model_present(&norm->bias) : NULL,
-                           .center = s->model->arch->layer_norm,
+                           .center = s->model->hparams.layer_norm,
                            .eps = s->model->hparams.eps,
                            .x = step->x,
                            .y = step->y,
@@ -122,7 +122,7 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
     enum model_place place = branch_place(step, product);
     bool adds = !post->gain.data;
     /* The second of parallel branches still reads s->h. */
-    bool shows = s->options.trace && !(s->model->arch->parallel && place == MODEL_AT_ATTN_OUT);
+    bool shows = s->options.trace && !(s->model->hparams.parallel && place == MODEL_AT_ATTN_OUT);
     enum status status = STATUS_OK;
     if (!adds || shows)
         status = model_multiply(s, product, in, n, s->h, why);

@@ -1,4 +1,6 @@
 /* The mixture of experts: how many, how wide, how they are chosen, and which layers have them. */
+#include <stdio.h>
+
 #include "model/arch.h"
 
 static const struct model_range experts_range = {0, 1024};
@@ -94,6 +96,32 @@ static enum status read_shared(struct model_hparams *h, const struct model_readi
     return status;
 }
 
+/** Columns of "blk.<i>.<name>.weight", a width within a feed-forward; 0: there is no such tensor.
+ */
+static uint32_t stored_width(const struct model_reading *r, uint32_t i, const char *name)
+{
+    char whole[64];
+    snprintf(whole, sizeof whole, "blk.%u.%s.weight", i, name);
+    const struct gguf_tensor *t = gguf_tensor_find(r->keys.file, whole);
+    return t && t->ne[0] <= model_ff_range.high ? (uint32_t)t->ne[0] : 0;
+}
+
+/** Which layers have experts, by the tensors that are there; and their widths, if no key has them.
+ */
+static void read_tensors(struct model_hparams *h, const struct model_reading *r)
+{
+    bool by_key = model_key_find(&r->keys, "expert_feed_forward_length");
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        struct model_layer_shape *l = &h->layers[i];
+        uint32_t width = stored_width(r, i, "ffn_down_exps");
+        l->n_experts = width > 0 || stored_width(r, i, "ffn_gate_inp") > 0 ? h->experts.n : 0;
+        if (width > 0 && !by_key)
+            l->n_ff_expert = width;
+        if (stored_width(r, i, "ffn_down_shexp") > 0)
+            h->experts.n_ff_shared = stored_width(r, i, "ffn_down_shexp");
+    }
+}
+
 enum status model_experts_read(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why)
 {
@@ -118,7 +146,9 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
     if (!status)
         status = model_key_u32_or(&r->keys, "leading_dense_block_count",
                                   (struct model_range){0, r->n_blocks}, 0, &n_dense, why);
-    for (uint32_t i = n_dense; i < h->n_layers; i++)
+    for (uint32_t i = n_dense; i < h->n_layers && !r->arch->experts_by_tensors; i++)
         h->layers[i].n_experts = h->layers[i].n_ff > 0 ? e->n : 0;
+    if (r->arch->experts_by_tensors)
+        read_tensors(h, r);
     return status;
 }

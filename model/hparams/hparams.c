@@ -76,9 +76,14 @@ static enum status read_sizes(struct model_hparams *h, struct model_reading *r,
 static enum status read_eps(struct model_hparams *h, const struct model_reading *r,
                             struct status_why *why)
 {
-    const char *suffix =
-        r->arch->layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
-    enum status status = model_key_require(&r->keys, suffix, "a float", why);
+    static const char rms[] = "attention.layer_norm_rms_epsilon";
+    float given = 0;
+    enum status status =
+        r->arch->rms_by_key ? model_key_f32(&r->keys, rms, &given, why) : STATUS_OK;
+    h->layer_norm = r->arch->layer_norm && given == 0;
+    const char *suffix = h->layer_norm ? "attention.layer_norm_epsilon" : rms;
+    if (!status)
+        status = model_key_require(&r->keys, suffix, "a float", why);
     if (!status)
         status = model_key_f32(&r->keys, suffix, &h->eps, why);
     struct base_number shown;
@@ -125,6 +130,8 @@ enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
     for (const char *const *key = r->arch->key_blind; *key; key++)
         (void)model_key_find(&r->keys, *key);
     (void)model_key_find(&r->keys, "tensor_data_layout");
+    h->parallel = r->arch->parallel;
+    h->no_output_bias = r->arch->no_output_bias && r->options->llama_compat;
     enum status status = read_name(h, r->keys.file, why);
     if (!status)
         status = check_causal(r, why);

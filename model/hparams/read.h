@@ -37,6 +37,9 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
 enum status model_windows_read(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why);
 
+/** For architectures that have it: layers that see all keys have no positions. */
+void model_still_full_layers(struct model_hparams *h);
+
 /** For architectures that have it: all queries grow with their position. */
 enum status model_temperature_read(struct model_hparams *h, const struct model_reading *r,
                                    struct status_why *why);

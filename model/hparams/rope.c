@@ -165,6 +165,11 @@ static enum status read_magnitude(struct model_rope *rope, const struct model_re
     float value = (float)own;
     bool given = r->options->yarn_attn_factor != 0;
     enum status status = read_positive(&r->keys, suffix, r->options->yarn_attn_factor, &value, why);
+    bool replaces = r->arch->yarn_factor && !r->options->llama_compat && rope->yarn_ext_factor > 0;
+    if (replaces && !given && !status) {
+        rope->magnitude *= (double)value;
+        return STATUS_OK;
+    }
     rope->magnitude *= given ? own * (double)value : own;
     if (status || given || rope->yarn_ext_factor <= 0 || fabs((double)value - own) <= 1e-4 * own)
         return status;
@@ -289,6 +294,14 @@ static double yarn_pair(const struct model_rope *rope, double turns)
            (2 * log((double)rope->freq_base));
 }
 
+/** Pairs take the axes in turn; one whose section is used up has no angle in llama.cpp. */
+static bool left_out(const struct model_rope *rope, uint32_t pair)
+{
+    const uint32_t *sections = rope->sections;
+    uint32_t n = sections[0] + sections[1] + sections[2];
+    return n > 0 && pair % n >= 3 * sections[pair % n % 3];
+}
+
 void model_rope_pairs(const struct model_rope *rope, const float *factors, double *frequency)
 {
     double low = 0;
@@ -308,5 +321,7 @@ void model_rope_pairs(const struct model_rope *rope, const float *factors, doubl
             keep = (1 - fmin(1, fmax(0, ramp))) * (double)rope->yarn_ext_factor;
         }
         frequency[i] = w * (keep + (1 - keep) / (double)rope->factor);
+        if (left_out(rope, i))
+            frequency[i] = 0;
     }
 }

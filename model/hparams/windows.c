@@ -1,6 +1,14 @@
 /* Which layers slide: see a window of keys instead of all. */
 #include "model/arch.h"
 
+/** One layer of each period sees all keys. */
+static void slide_by_period(struct model_hparams *h, const struct model_reading *r, uint32_t period)
+{
+    uint32_t full = r->arch->windows.first_full ? 0 : period - 1;
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        h->layers[i].slides = i % period != full;
+}
+
 /** Whether each layer slides: an array of truth values, or a period. */
 static enum status read_pattern(struct model_hparams *h, const struct model_reading *r,
                                 struct status_why *why)
@@ -9,17 +17,25 @@ static enum status read_pattern(struct model_hparams *h, const struct model_read
     const struct gguf_kv *kv = model_key_find(&r->keys, suffix);
     if (kv && kv->type == GGUF_VALUE_ARRAY) {
         bool slides[MODEL_MAX_BLOCKS] = {false};
-        enum status status = model_key_bools(&r->keys, suffix, slides, r->n_blocks, why);
+        uint32_t n = kv->count == h->n_layers ? h->n_layers : r->n_blocks;
+        enum status status = model_key_bools(&r->keys, suffix, slides, n, why);
         for (uint32_t i = 0; !status && i < h->n_layers; i++)
             h->layers[i].slides = slides[i];
+        uint32_t theirs = r->options->llama_compat ? r->arch->windows.llama_cpp_period : 0;
+        if (theirs > 0)
+            slide_by_period(h, r, theirs);
         return status;
     }
     uint32_t period;
     enum status status = model_key_u32_or(&r->keys, suffix, (struct model_range){0, 1024},
                                           r->arch->windows.period, &period, why);
-    bool all = kv ? period == 0 : period == 1;
-    for (uint32_t i = 0; i < h->n_layers; i++)
-        h->layers[i].slides = all || i % period < period - 1;
+    if (!kv && r->arch->windows.by_pattern)
+        return status;
+    if (kv ? period > 0 : period != 1)
+        slide_by_period(h, r, period);
+    else
+        for (uint32_t i = 0; i < h->n_layers; i++)
+            h->layers[i].slides = true;
     return status;
 }
 
@@ -63,4 +79,11 @@ enum status model_windows_read(struct model_hparams *h, const struct model_readi
     if (!status && length > 0 && w->unknown_to_llama_cpp)
         status = remark(h, r, length, why);
     return status;
+}
+
+void model_still_full_layers(struct model_hparams *h)
+{
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        if (!h->layers[i].slides)
+            h->layers[i].rope = MODEL_ROPE_OFF;
 }

@@ -91,17 +91,39 @@ static const char deepseek_asian_cut[] =
     "[\\x{800}-\\x{167F}\\x{1681}-\\x{1FFF}\\x{200B}-\\x{2027}\\x{202A}-\\x{202E}"
     "\\x{2030}-\\x{205E}\\x{2060}-\\x{2FFF}\\x{3001}-\\x{9FA5}\\x{AC00}-\\x{D7FF}]+";
 
+#define SEED_CODER(contractions)                                                                   \
+    contractions "|" LEAD "\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" SPACE
+static const char seed_coder[] = SEED_CODER(CONTRACTIONS);
+static const char seed_coder_ascii[] = SEED_CODER(ASCII_CONTRACTIONS);
+
+/* One line end at a time; and words that single spaces join are one piece. */
+#define LINE_SPACE "\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
+#define BAILING(contractions)                                                                      \
+    contractions "|" LEAD "\\p{L}+|\\p{N}|" SYMBOLS "[\\r\\n]*|" LINE_SPACE
+#define JOINED_WORDS "\\p{L}\\p{M}*+(?: ?\\p{L}\\p{M}*+)*+"
+#define EXAONE_MOE(contractions)                                                                   \
+    contractions "|" LEAD JOINED_WORDS "|\\p{N}|" SYMBOLS "[\\r\\n/]?|" LINE_SPACE
+static const char bailing[] = BAILING(CONTRACTIONS);
+static const char bailing_ascii[] = BAILING(ASCII_CONTRACTIONS);
+static const char exaone_moe[] = EXAONE_MOE(CONTRACTIONS);
+static const char exaone_moe_ascii[] = EXAONE_MOE(ASCII_CONTRACTIONS);
+static const char lines[] = "[^\\n]+|[\\n]+";
+
 #define DIGITS "\\p{N}"
 
 static const struct model_pretokenizer_row rows[] = {
     {"default", false, false, {"[\\p{P}\\$\\+<=>\\^~\\|]+", gpt2, "\\p{N}+", "[0-9][0-9][0-9]"}},
     {"gpt-2", false, false, {gpt2}},
     {"olmo", false, false, {gpt2}},
+    {"phi-2", false, false, {gpt2}},
+    {"exaone4", false, false, {gpt2}},
     {"llama-bpe", true, true, {llama3}},
     {"llama3", true, true, {llama3}},
     {"llama-v3", true, true, {llama3}},
     {"falcon3", true, true, {llama3}},
     {"pixtral", true, true, {llama3}},
+    {"falcon-h1", true, true, {llama3}},
+    {"lfm2", true, true, {llama3}},
     {"smaug-bpe", false, false, {llama3}},
     {"dbrx", false, false, {llama3}},
     {"glm4", false, false, {llama3}},
@@ -116,6 +138,7 @@ static const struct model_pretokenizer_row rows[] = {
     {"starcoder", false, false, {DIGITS, gpt2}},
     {"refact", false, false, {DIGITS, gpt2}},
     {"command-r", false, false, {DIGITS, gpt2}},
+    {"mellum2", false, false, {DIGITS, gpt2}},
     {"gpt-4o", false, false, {gpt4o}},
     {"llama4", false, false, {gpt4o}},
     {"minimax-m2", false, false, {gpt4o}},
@@ -131,6 +154,13 @@ static const struct model_pretokenizer_row rows[] = {
      false,
      {deepseek_line_end, "\\s?\\p{L}+", "\\s?\\p{P}+", deepseek_asian, DIGITS}},
     {"deepseek-v3", false, false, {"\\p{N}{1,3}", deepseek_v3_asian, deepseek_v3}},
+    {"hunyuan-dense", false, false, {"\\p{N}{1,3}", deepseek_v3_asian, deepseek_v3}},
+    {"seed-coder", false, false, {seed_coder}},
+    {"bailingmoe2", false, false, {bailing}},
+    {"bailingmoe", false, false, {bailing}},
+    {"llada-moe", false, false, {bailing}},
+    {"exaone-moe", false, false, {exaone_moe}},
+    {"laguna", false, false, {lines, qwen2}},
 };
 
 /* Where llama.cpp departs from the above. */
@@ -143,6 +173,9 @@ static const struct departure {
     {gpt4o, gpt4o_ascii},
     {tekken, tekken_ascii},
     {kimi_k2, kimi_k2_blocks},
+    {seed_coder, seed_coder_ascii},
+    {bailing, bailing_ascii},
+    {exaone_moe, exaone_moe_ascii},
     {deepseek_punctuation, deepseek_punctuation_cut},
     {deepseek_asian, deepseek_asian_cut},
 };

@@ -52,6 +52,16 @@ static void fill_openai(cJSON *body, const struct probe_ask *ask)
         cJSON_AddBoolToObject(body, "echo", true);
 }
 
+/** A bias would move its lists, and one of an earlier request stays where none is sent. */
+static void fill_ik(cJSON *body, const struct probe_ask *ask)
+{
+    fill_completion(body, ask);
+    cJSON_AddNumberToObject(body, "logprobs", (double)ask->k);
+    cJSON_AddNumberToObject(body, "seed", 1);
+    cJSON_AddBoolToObject(body, "cache_prompt", ask->reuse);
+    cJSON_AddItemToObject(body, "logit_bias", cJSON_CreateArray());
+}
+
 static void fill_vllm(cJSON *body, const struct probe_ask *ask)
 {
     fill_completion(body, ask);
@@ -109,23 +119,25 @@ const struct probe_api probe_apis[PROBE_N_APIS] = {
      true,
      false,
      true,
+     false,
      true,
      {100, 20},
      PROBE_LIKE_LLAMA,
      fill_llama},
     {"ik",
      "ik_llama.cpp's server",
-     "/completion",
-     "llama.cpp",
+     "/v1/completions",
+     NULL,
      NULL,
      NULL,
      true,
      false,
      true,
      true,
+     true,
      {100, 20},
      PROBE_LIKE_LLAMA,
-     fill_llama},
+     fill_ik},
     {"vllm",
      "vLLM",
      "/v1/completions",
@@ -134,6 +146,7 @@ const struct probe_api probe_apis[PROBE_N_APIS] = {
      NULL,
      true,
      true,
+     false,
      false,
      false,
      {20, 5},
@@ -149,6 +162,7 @@ const struct probe_api probe_apis[PROBE_N_APIS] = {
      true,
      false,
      false,
+     false,
      {100, 20},
      PROBE_LIKE_GPU,
      fill_sglang},
@@ -158,6 +172,7 @@ const struct probe_api probe_apis[PROBE_N_APIS] = {
      "library",
      "/api/version",
      "version",
+     false,
      false,
      false,
      false,
@@ -175,6 +190,7 @@ const struct probe_api probe_apis[PROBE_N_APIS] = {
      false,
      false,
      false,
+     false,
      {11, 5},
      PROBE_LIKE_GPU,
      fill_mlx},
@@ -186,6 +202,7 @@ const struct probe_api probe_apis[PROBE_N_APIS] = {
      NULL,
      true,
      true,
+     false,
      false,
      false,
      {20, 5, 1},

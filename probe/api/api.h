@@ -34,8 +34,9 @@ struct probe_api {
     const char *about;  /* a path that only this kind has; NULL: none */
     const char *member; /* of its answer; NULL: any */
     bool takes_ids, has_prompt_lists, has_reuse;
-    bool writes;    /* lists of tokens that were written follow from the ids that it names */
-    size_t most[3]; /* numbers of log-probabilities to try, the largest first; 0: no more */
+    bool counts_tail; /* some states of it count what is not listed twice */
+    bool writes;      /* lists of tokens that were written follow from the ids that it names */
+    size_t most[3];   /* numbers of log-probabilities to try, the largest first; 0: no more */
     enum probe_arithmetic arithmetic;
     /** Add the members of a request. */
     void (*fill)(cJSON *body, const struct probe_ask *ask);
@@ -43,6 +44,8 @@ struct probe_api {
 
 extern const struct probe_api probe_apis[];
 enum { PROBE_N_APIS = 7 };
+/** Those that are named in code, by their places. */
+enum { PROBE_API_LLAMA, PROBE_API_IK, PROBE_API_MLX = 5, PROBE_API_OPENAI };
 /** Their names, separated by blanks, in order. */
 #define PROBE_API_NAMES "llama-server ik vllm sglang ollama mlx openai"
 

@@ -65,6 +65,7 @@ static enum status add_place(struct probe_lists *l, const struct probe_answer *a
         }
         status = add_entry(l, &sample, id, e->log_q, why);
     }
+    l->n_unknown += !status && sample.n == 0;
     if (status || sample.n == 0)
         return status;
     status = base_array_reserve(l->items, l->capacity, l->n + 1, "lists", why);

@@ -23,6 +23,7 @@ struct probe_lists {
     size_t n, capacity, n_entries, ids_capacity, q_capacity;
     size_t n_spoilt;                 /* answers and lists that could not be used */
     char spoilt[512];                /* why, for the first of them */
+    size_t n_unknown;                /* lists of texts that are no token's, all of them */
     size_t n_fewer, n_more, n_other; /* answers to prompts of one token fewer, one more, others */
     size_t n_counted;                /* answers that say how many tokens the prompt has */
     int64_t counted, sent;           /* of the first that differs */

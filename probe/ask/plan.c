@@ -183,14 +183,46 @@ static enum status take(struct probe_questions *q, const struct probe_prompt *pr
     return status;
 }
 
-/** The longest prompt that was asked first, once more: is the server deterministic? */
-static enum status ask_noise(struct probe_questions *q, struct status_why *why)
+/** The longest prompt of the first window that was asked first. */
+static const struct probe_prompt *longest_of(const struct probe_questions *q)
 {
     const struct probe_prompt *last = NULL;
     for (size_t i = 0; i < q->n_prompts && q->prompts[i].path == q->prompts[0].path; i++)
         if (q->prompts[i].window == 0)
             last = &q->prompts[i];
-    size_t before = q->lists.n, spoilt = q->lists.n_spoilt, n_failed = 0, was = before;
+    return last;
+}
+
+/** Ask it again; what it says comes after the other lists. */
+static enum status ask_again(struct probe_questions *q, const struct probe_prompt *prompt,
+                             struct status_why *why)
+{
+    struct probe_reply reply = {
+        .window = &q->windows[prompt->window], .length = prompt->length, .n_new = 1};
+    size_t n_failed = 0;
+    enum status status = probe_server_ask(q->server, &reply, 1, why);
+    if (!status && reply.ok)
+        status = take(q, prompt, &reply, &n_failed, why);
+    probe_reply_free(&reply);
+    return status;
+}
+
+enum status probe_ask_short(struct probe_questions *q, struct status_why *why)
+{
+    const struct probe_prompt *prompt = longest_of(q);
+    size_t k = q->server->k;
+    q->server->k = 1;
+    enum status status = prompt ? ask_again(q, prompt, why) : STATUS_OK;
+    q->server->k = k;
+    return status;
+}
+
+/** It once more: is the server deterministic? */
+static enum status ask_noise(struct probe_questions *q, struct status_why *why)
+{
+    const struct probe_prompt *last = longest_of(q);
+    size_t before = q->lists.n, was = before;
+    size_t spoilt = q->lists.n_spoilt, unknown = q->lists.n_unknown;
     for (size_t i = 0; last && i < before; i++)
         if (q->lists.items[i].window == 0 && q->lists.items[i].length == last->length &&
             q->lists.items[i].position == last->length)
@@ -198,11 +230,7 @@ static enum status ask_noise(struct probe_questions *q, struct status_why *why)
     q->noise = (double)NAN;
     if (was == before)
         return STATUS_OK;
-    struct probe_reply reply = {
-        .window = &q->windows[last->window], .length = last->length, .n_new = 1};
-    enum status status = probe_server_ask(q->server, &reply, 1, why);
-    if (!status && reply.ok)
-        status = take(q, last, &reply, &n_failed, why);
+    enum status status = ask_again(q, last, why);
     for (size_t i = before; !status && i < q->lists.n; i++)
         if (q->lists.items[i].position == last->length) {
             q->noise = distance(&q->lists, &q->lists.items[was], &q->lists.items[i]);
@@ -210,7 +238,7 @@ static enum status ask_noise(struct probe_questions *q, struct status_why *why)
         }
     q->lists.n = before;
     q->lists.n_spoilt = spoilt;
-    probe_reply_free(&reply);
+    q->lists.n_unknown = unknown;
     return status;
 }
 

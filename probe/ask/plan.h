@@ -66,6 +66,11 @@ enum status probe_plan_longest(size_t *out, const struct probe_questions *q, siz
  *        the journal).
  */
 enum status probe_ask_all(struct probe_questions *q, struct status_why *why);
+/**
+ * Ask the longest prompt of the first window once more, for a list of one token: values that depend
+ * on how many are listed show by it. Fails: as probe_ask_all.
+ */
+enum status probe_ask_short(struct probe_questions *q, struct status_why *why);
 void probe_questions_free(struct probe_questions *q);
 
 #endif

@@ -78,6 +78,7 @@ enum status probe_send(struct probe_server *s, struct probe_exchange *all, size_
     enum status status = base_array_new(left, n, "requests", why);
     if (!status)
         status = base_array_new(at, n, "requests", why);
+    s->n_asked += n;
     for (size_t i = 0; i < n && !status && s->journal; i++)
         status = probe_journal_find(s->journal, &all[i], why);
     for (size_t round = 0; !status && round < s->n_tries; round++) {

@@ -8,6 +8,7 @@
 #include "base/json/parse.h"
 #include "base/text/printable.h"
 #include "base/text/words.h"
+#include "probe/api/about.h"
 #include "probe/ask/send.h"
 
 enum { NEW_TOKENS = 64 }; /* room for what is written */
@@ -21,24 +22,6 @@ static enum status get(struct probe_server *s, const char *path, cJSON **out,
     if (!status && e->code == 200 && e->bytes)
         (void)base_json_parse(out, e->bytes, e->n_bytes, NULL, NULL);
     return status;
-}
-
-/** The kind that /v1/models names by its owner, and the name of the model. */
-static const struct probe_api *kind_of_models(struct probe_server *s, const cJSON *models)
-{
-    const cJSON *data = cJSON_GetObjectItemCaseSensitive(models, "data");
-    const cJSON *first = cJSON_IsArray(data) ? data->child : NULL;
-    const cJSON *owner = cJSON_GetObjectItemCaseSensitive(first, "owned_by");
-    const cJSON *id = cJSON_GetObjectItemCaseSensitive(first, "id");
-    const cJSON *longest = cJSON_GetObjectItemCaseSensitive(first, "max_model_len");
-    if (cJSON_IsNumber(longest) && longest->valuedouble >= 1 && longest->valuedouble < 0x1p31)
-        s->n_ctx = (int64_t)longest->valuedouble;
-    if (cJSON_IsString(id) && strlen(id->valuestring) < sizeof s->model)
-        snprintf(s->model, sizeof s->model, "%s", id->valuestring);
-    for (size_t i = 0; cJSON_IsString(owner) && i < PROBE_N_APIS; i++)
-        if (probe_apis[i].owner && strcmp(owner->valuestring, probe_apis[i].owner) == 0)
-            return &probe_apis[i];
-    return NULL;
 }
 
 /** Ask for what only one kind has. */
@@ -59,16 +42,16 @@ static enum status ask_about(struct probe_server *s, struct status_why *why)
     return status;
 }
 
-/** The context of a llama-server. */
+/** The context of a llama-server, or of ik_llama.cpp's, which also calls itself one. */
 static enum status read_props(struct probe_server *s, struct status_why *why)
 {
     struct probe_exchange e;
     cJSON *answer = NULL;
+    struct probe_about about = {.n_ctx = s->n_ctx};
     enum status status = get(s, "/props", &answer, &e, why);
-    const cJSON *defaults = cJSON_GetObjectItemCaseSensitive(answer, "default_generation_settings");
-    const cJSON *n_ctx = cJSON_GetObjectItemCaseSensitive(defaults, "n_ctx");
-    if (cJSON_IsNumber(n_ctx) && n_ctx->valuedouble >= 1 && n_ctx->valuedouble < 0x1p31)
-        s->n_ctx = (int64_t)n_ctx->valuedouble;
+    probe_about_props(&about, answer);
+    s->n_ctx = about.n_ctx;
+    s->api = about.api && !s->told ? about.api : s->api;
     cJSON_Delete(answer);
     probe_exchange_free(&e);
     return status;
@@ -79,9 +62,11 @@ enum status probe_server_identify(struct probe_server *s, const char *api, struc
     struct probe_exchange e;
     cJSON *models = NULL;
     char failure[400];
-    s->n_ctx = -1;
+    struct probe_about about = {.n_ctx = -1};
     enum status status = get(s, "/v1/models", &models, &e, why);
-    const struct probe_api *kind = status ? NULL : kind_of_models(s, models);
+    probe_about_models(&about, models);
+    s->n_ctx = about.n_ctx;
+    memcpy(s->model, about.model, sizeof s->model);
     probe_send_failure(failure, sizeof failure, &e);
     long code = e.code;
     cJSON_Delete(models);
@@ -94,11 +79,11 @@ enum status probe_server_identify(struct probe_server *s, const char *api, struc
                            code == 401 || code == 403 ? "; give its key by --api-key-file" : "");
     int told = api ? base_words_index(PROBE_API_NAMES, api) : -1;
     s->told = told >= 0;
-    s->api = told >= 0 ? &probe_apis[told] : kind;
+    s->api = told >= 0 ? &probe_apis[told] : about.api;
     if (!s->api)
         status = ask_about(s, why);
     if (!status && !s->api)
-        s->api = &probe_apis[PROBE_N_APIS - 1];
+        s->api = &probe_apis[PROBE_API_OPENAI];
     if (!status && s->api->has_reuse)
         status = read_props(s, why);
     return status;
@@ -225,13 +210,12 @@ static enum status try_kind(struct probe_server *s, const struct probe_window *w
 enum status probe_server_try(struct probe_server *s, const struct probe_window *window,
                              size_t length, struct status_why *why)
 {
-    enum { MLX = 5 };
     char first[512], second[512];
     bool works = false;
-    const struct probe_api *last = &probe_apis[PROBE_N_APIS - 1];
+    const struct probe_api *last = &probe_apis[PROBE_API_OPENAI];
     enum status status = try_kind(s, window, length, &works, first, why);
     if (!status && !works && s->api == last && !s->told) {
-        s->api = &probe_apis[MLX]; /* says nothing of itself, and takes other values */
+        s->api = &probe_apis[PROBE_API_MLX]; /* says nothing of itself, and takes other values */
         status = try_kind(s, window, length, &works, second, why);
         s->api = works ? s->api : last;
     }

@@ -4,7 +4,7 @@
 #define PROBE_ASK_SERVER_H
 
 #include "base/file/atomic_file.h"
-#include "probe/api/api.h"
+#include "probe/api/about.h"
 #include "probe/ask/windows.h"
 #include "probe/http/http.h"
 
@@ -15,13 +15,14 @@ struct probe_server {
     struct probe_http *http;
     struct probe_journal *journal; /* borrowed; NULL: none */
     const struct probe_api *api;
-    bool told;       /* by the user, and not found out */
-    char model[256]; /* its name of the model; "": it says none */
+    bool told;                    /* by the user, and not found out */
+    char model[PROBE_MODEL_NAME]; /* its name of the model; "": it says none */
     bool as_ids, prompt_lists;
     size_t k;          /* log-probabilities of a list */
     int64_t n_ctx;     /* -1: not said */
     size_t longest;    /* tokens of the longest prompt that will be asked about */
-    size_t n_requests; /* so far, those that were tried again counted */
+    size_t n_requests; /* sent so far, those that were tried again counted */
+    size_t n_asked;    /* so far, each once, those counted that the journal answered */
     size_t n_tries;    /* of a request, at most */
     int32_t plain;     /* a token of letters, -1: none */
 };

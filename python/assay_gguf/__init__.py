@@ -1,4 +1,5 @@
-"""assay for Python: log-probabilities of texts, from the program or a server of it."""
+"""assay for Python: its results as dicts, and log-probabilities of texts."""
 from assay_gguf.client import AssayError, Program, Score, Server
+from assay_gguf.results import check, kld, perplexity, report
 
-__all__ = ["AssayError", "Program", "Score", "Server"]
+__all__ = ["AssayError", "Program", "Score", "Server", "check", "kld", "perplexity", "report"]

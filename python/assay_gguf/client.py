@@ -3,6 +3,7 @@
 A request is a dict, {"context": ..., "continuation": ...} or {"text": ...}; docs/harness.md of assay
 says how it is scored. Both classes give the same bits.
 """
+import contextlib
 import http.client
 import json
 import logging
@@ -10,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -22,7 +24,13 @@ log = logging.getLogger(__name__)
 
 
 class AssayError(RuntimeError):
-    """What went wrong; where the program said it, its sentence."""
+    """What went wrong; where the program said it, its sentence.
+
+    Of a run of the program, code is its exit code (negative: the signal that ended it), sentence
+    what it said last, and result the document that it wrote nevertheless; else these are None.
+    """
+
+    code = sentence = result = None
 
 
 class Score(typing.NamedTuple):
@@ -45,16 +53,20 @@ def find_program():
     return found
 
 
-def words(options):
-    """Options of the program: threads=4 is --threads 4, parse_special=True --parse-special."""
-    for name, value in options.items():
-        if name in ("o", "output", "json"):
-            raise AssayError(f"{name}: scores and their summary are read by this package")
+def words(options, own=("o", "output", "json"), what="scores and their summary are"):
+    """Options of the program: threads=4 is --threads 4, parse_special=True --parse-special.
+
+    A list gives the option once for each of its values. own: options that this package gives.
+    """
+    for name, values in options.items():
+        if name in own:
+            raise AssayError(f"{name}: {what} read by this package")
         option = f"-{name}" if len(name) == 1 else "--" + name.replace("_", "-")
-        if value is not None and value is not False:
-            yield option
-        if value is not None and not isinstance(value, bool):
-            yield str(value)
+        for value in values if isinstance(values, (list, tuple)) else [values]:
+            if value is not None and value is not False:
+                yield option
+            if value is not None and not isinstance(value, bool):
+                yield str(value)
 
 
 def lines_of(requests):
@@ -99,33 +111,63 @@ class Program:
         self.chat_template()
 
     def _run(self, command, stdin, each, fraction):
-        try:
-            child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise AssayError(f"{command[0]} cannot be run: {error.strerror}") from error
         said, scores = [], []
-        listener = threading.Thread(target=listen, args=(child.stderr, said, fraction))
-        listener.start()
-        try:
-            for line in child.stdout:
-                if not line.endswith("\n"):  # it was killed
-                    break
-                scores.append(Score(**json.loads(line)))
-                if scores[-1].logprob is not None:
-                    each(scores[-1])
-            code = child.wait()
-        finally:  # also where Ctrl-C or a caller's function ended the loop
-            end(child)
-            listener.join()
-            child.stdout.close()
-            child.stderr.close()
-        if code < 0:
-            raise AssayError(f"{command[0]} was ended by signal {-code}")
+        with running(command, stdin, subprocess.PIPE) as child:
+            listener = threading.Thread(target=listen, args=(child.stderr, said, fraction))
+            listener.start()
+            try:
+                for line in child.stdout:
+                    if not line.endswith("\n"):  # it was killed
+                        break
+                    scores.append(Score(**json.loads(line)))
+                    if scores[-1].logprob is not None:
+                        each(scores[-1])
+                code = child.wait()
+            finally:
+                end(child)
+                listener.join()
         if code:
-            sentence = said[-1] if said else f"{command[0]} ended without a word"
-            raise AssayError(f"{sentence} (exit code {code})")
+            raise failure(command, code, said)
         return scores
+
+
+@contextlib.contextmanager
+def running(command, stdin, stdout):
+    """The program. It has ended after the block, also where Ctrl-C or a caller's function left it."""
+    handler, came, child = signal.getsignal(signal.SIGINT), [], None
+    waits = callable(handler) and threading.current_thread() is threading.main_thread()
+    try:
+        if waits:  # Ctrl-C, until there is a child that can be ended
+            signal.signal(signal.SIGINT, lambda *_: came.append(True))
+        child = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE,
+                                 encoding="utf-8", errors="replace")
+        if waits:
+            signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(signal.SIGINT, None)
+        yield child
+    except OSError as error:
+        if child:
+            raise
+        raise AssayError(f"{command[0]} cannot be run: {error.strerror}") from error
+    finally:
+        if waits:
+            signal.signal(signal.SIGINT, handler)
+        if child:
+            end(child)
+            for stream in (child.stdout, child.stderr):
+                if stream:
+                    stream.close()
+
+
+def failure(command, code, said, result=None):
+    """The error that a run ended with. said: its lines on standard error."""
+    lines = [line for line in said if not line.startswith("note: ")]
+    sentence = lines[-1] if lines else f"{command[0]} ended without a word"
+    error = AssayError(f"{command[0]} was ended by signal {-code}" if code < 0 else
+                       f"{sentence} (exit code {code})")
+    error.code, error.sentence, error.result = code, sentence, result
+    return error
 
 
 def end(child):

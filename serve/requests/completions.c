@@ -72,9 +72,9 @@ static enum status read_logprobs(struct serve_completion *c, const cJSON *body,
         c->logprobs = cJSON_IsTrue(item);
         return STATUS_OK;
     }
-    enum status status = serve_body_count(&n, body, "logprobs", 1, why);
+    enum status status = serve_body_count(&n, body, "logprobs", KERN_TOP_MAX, why);
     c->logprobs = n >= 0;
-    c->top = n > 0;
+    c->top = n > 0 ? (size_t)n : 0;
     return status;
 }
 
@@ -258,7 +258,8 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     for (size_t i = 0; i < c->n && !status; i++)
         prompts[i] = c->prompts[i].tokens;
     if (!status)
-        status = eval_prompt_scores_make(&scores, prompts, c->n, c->next, why);
+        status = eval_prompt_scores_make(&scores, prompts, c->n, c->next,
+                                         serve_completion_n_likeliest(c), why);
     free(prompts);
     if (!status)
         status = serve_score(serve, job, &scores, why);

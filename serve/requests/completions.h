@@ -17,9 +17,16 @@ struct serve_completion {
     size_t n, n_tokens;
     int bos; /* index into "auto always never" */
     bool parse_special, echo;
-    bool logprobs, top; /* list them; with the likeliest tokens */
-    bool next;          /* give the token after each prompt */
+    bool logprobs; /* list them */
+    size_t top;    /* so many of the likeliest tokens with each; at most KERN_TOP_MAX */
+    bool next;     /* give the token after each prompt */
 };
+
+/** Tokens that are evaluated for at each position: one at least, which may be the next. */
+static inline size_t serve_completion_n_likeliest(const struct serve_completion *c)
+{
+    return c->top ? c->top : 1;
+}
 
 /**
  * The reply, a completion as OpenAI's API has it, of scored prompts.

@@ -43,21 +43,26 @@ static void append(struct writer *w, const char *bytes, size_t n)
         w->n_characters += ((unsigned char)bytes[i] & 0xc0) != 0x80;
 }
 
-/** {"text of the likeliest token": its log-probability} */
-static void add_top(struct writer *w, const struct eval_likeliest *top)
+/**
+ * {"text of a likely token": its log-probability, ...}, the likeliest first. Of tokens with the
+ * same text, as bytes that are no UTF-8 have it, an object can have only one: the likeliest.
+ */
+static void add_tops(struct writer *w, const struct kern_top *tops)
 {
-    const char *bytes = spell(w, top->id);
-    char *text = w->token.data;
-    if (w->json.failed)
-        return;
-    text[base_utf8_repair(bytes, w->token.n, text)] = '\0'; /* there is room for it in front */
-    base_json_real(&w->json, base_json_object(&w->json, w->top_logprobs, NULL), text,
-                   top->log_prob);
+    cJSON *o = base_json_object(&w->json, w->top_logprobs, NULL);
+    for (size_t i = 0; i < w->c->top && tops[i].token >= 0; i++) {
+        const char *bytes = spell(w, tops[i].token);
+        char *text = w->token.data;
+        if (w->json.failed)
+            return;
+        text[base_utf8_repair(bytes, w->token.n, text)] = '\0'; /* there is room for it in front */
+        if (!cJSON_GetObjectItemCaseSensitive(o, text))
+            base_json_real(&w->json, o, text, tops[i].log_prob);
+    }
 }
 
-/** A token, which begins where the text ends so far. top NULL: nothing predicts it. */
-static void list_token(struct writer *w, int32_t id, double log_prob,
-                       const struct eval_likeliest *top)
+/** A token, which begins where the text ends so far. tops NULL: nothing predicts it. */
+static void list_token(struct writer *w, int32_t id, double log_prob, const struct kern_top *tops)
 {
     if (!w->c->logprobs || w->json.failed)
         return;
@@ -65,8 +70,8 @@ static void list_token(struct writer *w, int32_t id, double log_prob,
     base_json_bytes(&w->json, w->tokens, NULL, bytes, w->token.n);
     base_json_real(&w->json, w->token_logprobs, NULL, log_prob);
     base_json_uint(&w->json, w->text_offset, NULL, w->n_characters);
-    if (w->c->top && top)
-        add_top(w, top);
+    if (w->c->top && tops)
+        add_tops(w, tops);
     else if (w->c->top)
         base_json_text(&w->json, w->top_logprobs, NULL, NULL);
 }
@@ -75,10 +80,12 @@ static void list_token(struct writer *w, int32_t id, double log_prob,
 static void add_prompt(struct writer *w, const struct serve_prompt *prompt,
                        const struct eval_request_score *s)
 {
+    size_t n_likeliest = serve_completion_n_likeliest(w->c);
     const char *left = prompt->text, *end = left ? left + strlen(left) : NULL;
     for (size_t k = prompt->n_front; k < prompt->tokens.n && !w->json.failed; k++) {
         int32_t id = prompt->tokens.ids[k];
-        list_token(w, id, k ? s->log_probs[k - 1] : (double)NAN, k ? &s->likeliest[k - 1] : NULL);
+        list_token(w, id, k ? s->log_probs[k - 1] : (double)NAN,
+                   k ? &s->likeliest[(k - 1) * n_likeliest] : NULL);
         if (left) {
             size_t n_left = (size_t)(end - left);
             size_t n = base_min(model_token_span(w->tokenizer, id, left, n_left), n_left);
@@ -113,9 +120,10 @@ static void add_choice(struct writer *w, cJSON *choices, size_t i)
     if (c->echo)
         add_prompt(w, &c->prompts[i], s);
     if (c->next) {
-        const struct eval_likeliest *next = &s->likeliest[s->n_scored - 1];
-        list_token(w, next->id, next->log_prob, next);
-        const char *bytes = spell(w, next->id);
+        const struct kern_top *next =
+            &s->likeliest[(s->n_scored - 1) * serve_completion_n_likeliest(c)];
+        list_token(w, next->token, next->log_prob, next);
+        const char *bytes = spell(w, next->token);
         append(w, bytes, w->token.n);
     }
     base_json_bytes(json, o, "text", w->text.data ? w->text.data : "", w->text.n);
@@ -128,7 +136,8 @@ static enum status check_finite(const struct serve_completion *c,
     for (size_t i = 0; i < c->n; i++) {
         const struct eval_request_score *s = &scores->items[i];
         for (size_t k = 0; k < s->n_scored; k++)
-            if (!isfinite(s->log_probs[k]) || s->likeliest[k].id < 0)
+            if (!isfinite(s->log_probs[k]) ||
+                s->likeliest[k * serve_completion_n_likeliest(c)].token < 0)
                 return status_fail(why, STATUS_NONFINITE,
                                    "prompt %zu: the score of its token %zu is not finite", i,
                                    k + 1);

@@ -52,7 +52,7 @@ struct cli_request {
     const struct kind *kind;
     char *words[MAX_WORDS]; /* borrowed: of the server, or of `owned` */
     int n_words;
-    size_t n_text; /* bytes of the request's own text; SIZE_MAX: it has none */
+    size_t n_text;    /* bytes of the request's own text; SIZE_MAX: it has none */
     bool has_objects; /* its text is a list of them */
     struct cli_list owned;
     void *settings; /* of the command */

@@ -35,7 +35,9 @@ def check(test, document):
         test.assertEqual(errors(document), [])
 
 
-SERVER_CHECK = "/$defs/assay-server-check"
+SERVER_CHECK, KLD_BOUNDS = "/$defs/assay-server-check", "/$defs/assay-kld-bounds"
+# Made by tests that have a server to ask: test_server_check.py and test_server_base.py.
+OF_SERVERS = (SERVER_CHECK, KLD_BOUNDS, "/$defs/asked-server")
 
 
 def members(node=None, pointer=""):

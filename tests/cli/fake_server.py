@@ -8,6 +8,7 @@ import math
 import pathlib
 import random
 import re
+import ssl
 import struct
 import subprocess
 import tempfile
@@ -21,7 +22,7 @@ BOS = 1
 FAULTS = """honest half bf16 eight_bits digits:N
 temperature:X cut:N cut_whole:N tail_twice no_bos two_bos token_less other_file
 other_tokens some from:N lengths:N,N cached together written noise:X
-no_number empty no_json cut_body closed status:N dies:N unavailable slow:S redirect long""".split()
+no_number empty no_json cut_body closed status:N dies:N unavailable busy:S slow:S redirect long""".split()
 
 
 class Logits:
@@ -130,12 +131,12 @@ class Predictor:
 class Server:
     """One server on a port of its own; `with Server(...) as server: server.url`."""
 
-    def __init__(self, kind, predictor, texts, limit=None, key=None, n_ctx=4096):
+    def __init__(self, kind, predictor, texts, limit=None, key=None, n_ctx=4096, tls=None):
         self.kind, self.predictor, self.texts = kind, predictor, texts
         self.limit, self.key, self.n_ctx = limit, key, n_ctx
         self.lock, self.n_requests, self.n_at_once = threading.Lock(), 0, 0
         self.seen = set()
-        self.paths = []
+        self.paths, self.told_at, self.waited = [], None, None
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -157,7 +158,11 @@ class Server:
 
         self.http = Quiet(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        if tls:  # a file with a key and its certificate
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(tls)
+            self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.http.server_port}"
 
     def __enter__(self):
         threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
@@ -185,6 +190,9 @@ class Server:
         if fault == "unavailable" and self.n_requests % 3 == 0:
             self.reply(handler, 503, {"error": {"message": "Loading model", "code": 503}},
                        [("Retry-After", "0")])
+        elif fault == "busy" and self.n_requests == 5:  # once
+            self.told_at = time.monotonic()
+            self.reply(handler, 429, {"error": {"message": "Rate limit reached"}}, [("Retry-After", number)])
         elif fault == "status":
             self.reply(handler, int(number), {"error": {"message": "it is broken", "code": int(number)}})
         elif fault == "redirect":
@@ -222,6 +230,8 @@ class Server:
         with self.lock:
             self.n_requests += 1
             self.paths.append(handler.path)
+            if self.n_requests == 6 and self.told_at:
+                self.waited = time.monotonic() - self.told_at
         if self.key and handler.headers.get("Authorization") != f"Bearer {self.key}":
             self.reply(handler, 401, {"error": {"message": "Invalid API Key", "code": 401}})
             return
@@ -246,13 +256,15 @@ class Server:
             self.reply(handler, 200, answer)
 
     def about(self):
-        owner = {"llama-server": "llamacpp", "vllm": "vllm", "sglang": "sglang",
+        owner = {"llama-server": "llamacpp", "ik": "llamacpp", "vllm": "vllm", "sglang": "sglang",
                  "ollama": "library"}.get(self.kind)
         model = {"id": "tiny", "object": "model"}
         model.update({"owned_by": owner} if owner else {})
         found = {"/v1/models": {"object": "list", "data": [model]}}
         if self.kind == "llama-server":
             found["/props"] = {"default_generation_settings": {"n_ctx": self.n_ctx}, "total_slots": 1}
+        if self.kind == "ik":
+            found["/props"] = {"default_generation_settings": {"n_ctx": self.n_ctx, "tfs_z": 1.0}}
         return found
 
     # The kinds.
@@ -292,7 +304,16 @@ class Server:
         return {"content": "", "completion_probabilities": lists, "truncated": False,
                 "tokens_evaluated": len(ids), "timings": {"cache_n": 0}}
 
-    as_ik = as_llama_server
+    def as_ik(self, request):
+        """Its own path has no ids. A bias would move the lists, and stays until another one comes."""
+        if request["logit_bias"] != []:
+            return "the lists are moved"
+        answer = self.as_llama_server({**request, "n_predict": request["max_tokens"],
+                                       "n_probs": request["logprobs"]})
+        if isinstance(answer, str):
+            return answer
+        return {"choices": [{"text": "", "logprobs": {"content": answer["completion_probabilities"]}}],
+                "usage": {"prompt_tokens": answer["tokens_evaluated"]}}
 
     def as_vllm(self, request):
         k = max(request.get("logprobs") or 0, request.get("prompt_logprobs") or 0)

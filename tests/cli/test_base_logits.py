@@ -144,7 +144,7 @@ class BaseLogits(unittest.TestCase):
         self.assertNotIn("KL divergence statistics", result.stdout)  # fewer than 100 tokens
         self.assertIn("Further statistics", result.stdout)
         document, result = self.compare()
-        itself = run("kld", "-m", F16, "-m", Q4, "--base", self.file)
+        itself = run("kld", "--full", "-m", F16, "-m", Q4, "--base", self.file)
         found = figures(itself.stdout.split("Model 2")[0])
         self.assertLess(found["Minimum KLD"][0], 0)
         self.assertGreaterEqual(found["Mean    KLD"][0], 0)

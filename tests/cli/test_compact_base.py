@@ -19,7 +19,7 @@ import unittest
 
 sys.path.append(str(pathlib.Path(sys.argv[2]) / "tests" / "random_models"))
 from documents import check, without_run
-import families
+import architectures
 from formats import Tensor
 from program import ASSAY, F16, Q4, SOURCE, TEXT, run
 import rewrite
@@ -123,7 +123,7 @@ class CompactBase(unittest.TestCase):
         self.assertEqual(result.stdout, self.live_result.stdout)
         self.assert_live(found, self.live)
         self.assertEqual(found["base"]["kind"], "compact")
-        more = ["--js", "--context-curve", "--worst", "5", "-b", "70"]
+        more = ["--full", "--js", "--context-curve", "--worst", "5", "-b", "70"]
         live, live_result = self.compare(F16, *WINDOWS, *more, models=(Q4, F16))
         found, result = self.compare(self.file, *more, models=(Q4, F16))
         lines, table = result.stdout.split("\n\n| ")
@@ -229,7 +229,7 @@ class CompactBase(unittest.TestCase):
     def test_bias(self):
         """Of a random model with a bias on its head; the candidate has another."""
         rng = random.Random(1)
-        generated = next(g for g in iter(lambda: families.generate(rng, "qwen2"), None)
+        generated = next(g for g in iter(lambda: architectures.generate(rng, "qwen2"), None)
                          if any(t.name == "output.bias" for t in g.tensors))
         text, base, other = (self.folder / name for name in ("words", "biased.gguf", "other.gguf"))
         text.write_text(generated.text(40)[0])

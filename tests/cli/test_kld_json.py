@@ -30,7 +30,7 @@ def compare(*options, models=(Q4,), base=F16):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         named = [word for model in models for word in ("-m", model)]
-        result = run(*named, *options, "--json", folder / "r.json", "--per-token", folder / "t.tsv",
+        result = run("--full", *named, *options, "--json", folder / "r.json", "--per-token", folder / "t.tsv",
                      base=base)
         assert result.returncode == 0, result.stderr
         return (json.loads((folder / "r.json").read_text()),

@@ -21,17 +21,14 @@ def check_example(folder, words, end):
     assert done.returncode == 0, done.stderr
     found = done.stdout.rstrip().splitlines()[-len(end):]
     assert found == end, "README.md: expected\n" + "\n".join(found)
-    return {row[1].strip(): [cell.strip() for cell in row]
-            for row in (line.split("|") for line in end) if len(row) > 2}
+    return {row[0]: row for row in (re.split(r"  +", line) for line in end) if len(row) > 2}
 
 
 def check_sentence(rows):
     """The figures of Q4_K_M, in words."""
-    said = re.search(r"perplexity rose by ([\d.]+) ± ([\d.]+),.*?moved by ([\d.]+) % \(RMS\), and for "
-                     r"(\d+) of 100", README)
-    change, rms, same_top = (rows["Q4_K_M"][i].split(" ± ") for i in (7, 11, 12))
-    found = [f"{float(change[0]):.2f}", f"{float(change[1]):.2f}", f"{float(rms[0]):.1f}",
-             f"{100 - float(same_top[0]):.0f}"]
+    said = re.search(r"diverge by ([\d.]+) nats in the mean, and for (\d+) of 100", README)
+    kld, same_top = (rows["Q4_K_M"][i].split(" ± ") for i in (3, 5))
+    found = [f"{float(kld[0]):.4f}", f"{100 - float(same_top[0]):.0f}"]
     assert list(said.groups()) == found, f"README.md says {said.groups()}, found {found}"
 
 

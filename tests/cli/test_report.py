@@ -11,6 +11,7 @@ import html.parser
 import json
 import pathlib
 import re
+import shlex
 import tempfile
 import unittest
 import xml.dom.minidom
@@ -21,10 +22,10 @@ TASKS = SOURCE / "tests" / "data" / "tasks" / "hellaswag.txt"
 VOID = {"meta"}
 TAGS = set("""html head meta title style body a header nav main section h1 h2 h3 p strong bdi span
     mark figure figcaption details summary div table caption thead tbody tr th td script svg path
-    text circle rect""".split())
+    text circle rect ul li g""".split())
 EVIL = "</script><script>hacked=1</script>\"'><img src=x onerror=hacked=1>&amp;\u202e]]>"
-PARTS = ["scoreboard", "size", "distributions", "position", "confidence", "worst", "pairs",
-         "tasks", "sweeps", "provenance"]
+PARTS = ["scoreboard", "size", "distributions", "position", "confidence", "categories", "worst",
+         "pairs", "tasks", "sweeps", "provenance"]
 
 
 class Page(html.parser.HTMLParser):
@@ -98,7 +99,10 @@ class Report(unittest.TestCase):
         page = Page(text)
         self.assertEqual([e[1]["id"] for e in page.all("section")], PARTS)
         self.assertEqual(len(page.all("h1")), 1)
-        self.assertEqual(len(page.all("svg")), 8)
+        wide = [e for e in page.all("svg") if "wide" in e[1]["class"]]
+        narrow = [e for e in page.all("svg") if "narrow" in e[1]["class"]]
+        self.assertEqual([e[1]["aria-label"] for e in wide], [e[1]["aria-label"] for e in narrow])
+        self.assertEqual((len(wide), len(page.all("svg"))), (7, 15))
         for svg in page.all("svg"):
             self.assertEqual((svg[1]["role"], bool(svg[1]["aria-label"])), ("img", True))
         for link in page.all("a"):
@@ -108,7 +112,10 @@ class Report(unittest.TestCase):
         self.assertEqual(len(page.all("caption")), len(page.all("table")))
         self.assertEqual({e[1].get("scope") for e in page.all("th")}, {"col", "row"})
         self.assertNotIn("{{", text)
-        self.assertEqual(page.all("p", **{"class": "missing"}), [])
+        self.assertEqual([m[2].split(":")[0] for m in page.all("p", **{"class": "missing"})],
+                         ["No categories"])
+        for e in page.all("td"):
+            self.assertTrue(e[1].get("data-label") or "colspan" in e[1] or not e[1], e)
         for svg in re.findall(r"<svg.*?</svg>", text, re.S):
             xml.dom.minidom.parseString(svg)
 
@@ -154,7 +161,7 @@ class Report(unittest.TestCase):
                             ("RMS Δp %", 100 * c["dp"]["rms"]),
                             ("Same top p %", 100 * c["same_top"]),
                             ("bpw", c["model"]["bits_per_weight"]),
-                            ("size GiB", c["model"]["n_bytes"] / 2 ** 30)):
+                            ("size MiB", c["model"]["n_bytes"] / 2 ** 20)):
             self.assertEqual(q4[head], value, head)
         self.assertEqual((q4["model"], itself["KLD"], base["PPL"]), ("Q4_K_M", 0, c["ppl"]["base"]))
         self.assertEqual(again["PPL"], self.ppl["result"]["ppl"])
@@ -170,6 +177,116 @@ class Report(unittest.TestCase):
         known = [b["kld"] for b in c["by_confidence"] if b["n_tokens"]]
         self.assertEqual([b["KLD"] for b in bins if b["model"] == "Q4_K_M" and b["KLD"] == b["KLD"]],
                          known)
+
+    def candidate(self, name, kld, n_bytes):
+        """A model whose divergences are so many times those of the first one."""
+        c = copy.deepcopy(self.kld["candidates"][0])
+        c["model"].update(file=f"tiny.{name}.gguf", id=name * 64, quantisation=name, n_bytes=n_bytes)
+        for window in c["windows"]:
+            window["kld"] *= kld
+        for key in c["kld"]:
+            c["kld"][key] *= kld
+        return c
+
+    def test_title_and_verdict(self):
+        page = Page(self.report("k.json", "h.json", "i.json"))
+        title = f"tiny-4m: Q4_K_M against F16 on {TEXT.name} and others"
+        self.assertEqual([e[2] for e in page.all("title")[:1] + page.all("h1")], [title, title])
+        document = copy.deepcopy(self.kld)
+        document["text"]["sha256"] = \
+            "173c87a53759e0201f33e0ccf978e510c2042d7f2cb78229d9a50d79b9e7dd08"
+        document["candidates"][1:] = [self.candidate("b", 1, 2000000),
+                                      self.candidate("c", 3, 1000000),
+                                      self.candidate("d", 20, 4000000)]
+        document["candidates"][0]["model"]["n_bytes"] = 3000000
+        page = Page(self.of_document(document))
+        self.assertIn("Q4_K_M, b, c and d against F16 on WikiText-2 (test)", page.all("h1")[0][2])
+        words = [e[2] for e in page.all("li")]
+        mean = document["candidates"][0]["kld"]
+        self.assertEqual(words[0], f"Q4_K_M is nearest to F16: its mean KLD is {mean['mean']:.6f} ± "
+                         f"{mean['mean_error']:.6f} nats, and after "
+                         f"{100 * document['candidates'][0]['same_top']:.2f} % of the tokens both "
+                         "have the same most likely next one.")
+        self.assertEqual(words[1:3] + words[4:], [
+            "Within chance, b is as near.",
+            "Further away, in multiples of its divergence: c (3) and d (20).",
+            "These sizes gain nothing: d (Q4_K_M is no larger).",
+            "What Q4_K_M gains over the smaller b may be chance.",
+            "There are only 4 windows: the tests may take chance for a difference."])
+        self.assertRegex(words[3], "erplexity differs from that of F16 by more than chance")
+
+    def test_a_model_has_one_colour(self):
+        text = self.report("k.json", "p.json", "h.json", "i.json")
+        self.assertEqual(set(re.findall(r'"(?:key|dot|line) (\w+ f\d)', text)), {"m0 f0", "mb f0"})
+        self.assertRegex(text, f'class="key m0 f0"><bdi>Q4_K_M')
+
+    def test_size_with_a_cache(self):
+        info = json.loads(run("info", "--json", Q4).stdout)["hyperparameters"]
+        model = self.kld["candidates"][0]["model"]
+        n = info["n_layers"] * info["n_kv_heads"] * info["head_size"]
+        self.assertEqual(model["cache"], {"k": n, "v": n, "window": 0, "window_k": 0, "window_v": 0,
+                                          "state_bytes": 0})
+        for key in ("n_weights", "n_bytes"):
+            self.assertEqual(sum(t[key] for t in model["types"]), model[key])
+        done = run("report", "k.json", "-o", "-", "--context", "1000", cwd=self.folder)
+        q4 = self.rows(Page(done.stdout), "Models on a text")[2]
+        self.assertEqual(q4["with cache MiB"], (model["n_bytes"] + 4000 * n) / 2 ** 20)
+        self.assertIn(">weights and cache of 1000 tokens, MiB<", done.stdout)
+        document = copy.deepcopy(self.bare)
+        one = document["candidates"][0]["model"]
+        one["cache"].update(window=100, window_k=32, window_v=64, state_bytes=7)
+        one["kv_types"] = {"k": "Q8_0", "v": "F32", "rotation": True}
+        (self.folder / "d.json").write_text(json.dumps(document))
+        done = run("report", "d.json", "-o", "-", "--context", "1000", cwd=self.folder)
+        self.assertEqual(self.rows(Page(done.stdout), "Models on a text")[1]["with cache MiB"],
+                         (model["n_bytes"] + (1000 * n + 3200) * 34 / 32 + 2 * (1000 * n + 6400) + 7)
+                         / 2 ** 20)
+        del one["cache"]
+        (self.folder / "d.json").write_text(json.dumps(document))
+        done = run("report", "d.json", "-o", "-", "--context", "1000", cwd=self.folder)
+        self.assertIn("does not say what a cache takes", done.stdout)
+
+    def test_categories(self):
+        document = copy.deepcopy(self.kld)
+        for i, c in enumerate(document["candidates"]):
+            c["categories"] = [{"category": name, "n_tokens": 5, "kld": kld, "kld_error": 0.1}
+                               for name, kld in (("a", 1e-3 * i), (EVIL, 0.1), (None, 0.01))]
+        text = self.of_document(document)
+        rows = self.rows(Page(text), "Mean KLD by category, nats")
+        self.assertEqual([r["category"] for r in rows],
+                         ["a", EVIL.replace("\u202e", "\ufffd"), "no category"])
+        self.assertEqual([(r["F16"], r["Q4_K_M"]) for r in rows],
+                         [(1e-3, 0), (0.1, 0.1), (0.01, 0.01)])
+        self.assertEqual(re.findall(r'class="n (h\d)"', text), ["h0", "h9", "h9", "h5", "h5"])
+
+    def test_tokens_are_characters(self):
+        document = copy.deepcopy(self.kld)
+        worst = document["candidates"][1]["worst"] # F16, the first row
+        for token, texts in zip(worst, ((r"\x94 children \xe2\x80", r"\x94"), (r"a\n", r"\xe2\x80"),
+                                        (r"\\x41", "  "))):
+            token["context"], token["token"] = texts
+        rows = self.rows(Page(self.of_document(document)), "Tokens of the largest divergence")
+        self.assertEqual([r["text"] for r in rows], ["… children —", "…a↵▯", "…\\x41␣␣"])
+
+    def test_positions_are_on_a_logarithmic_axis(self):
+        page = Page(self.report("k.json"))
+        rows = [r for r in self.rows(page, "KL divergence by position in the window")
+                if r["model"] == "Q4_K_M"]
+        at = [r["position in the window"] for r in rows]
+        self.assertEqual(at, sorted(set(at)))
+        self.assertLess(len(at), 33)
+
+    def test_the_noise_floor(self):
+        caption = Page(self.report("b.json")).all("figcaption")[0][2]
+        rounding = self.bare["candidates"][0]["kld"]["rounding"]
+        self.assertIn(f"by more than about {rounding:.2g} nats, which is below the chart", caption)
+        document = copy.deepcopy(self.bare)
+        document["candidates"][0]["kld"]["rounding"] = 1e-3
+        text = self.of_document(document)
+        self.assertIn("by more than about 0.001 nats (the dashed line)", text)
+        self.assertEqual(text.count("<title>rounding: 0.001 nats</title>"), 2)
+        document["candidates"][0]["kld"]["rounding"] = None
+        self.assertNotIn("noise floor", self.of_document(document))
 
     def test_pairs_are_those_of_compare(self):
         page = Page(self.report("k.json"))
@@ -187,25 +304,28 @@ class Report(unittest.TestCase):
         page = Page(self.report("b.json"))
         missing = [e[2] for e in page.all("p", **{"class": "missing"})]
         self.assertEqual([m.split(":")[0] for m in missing],
-                         ["No curve", "No tokens", "No pairs", "No tasks", "No heat map"])
+                         ["No curve", "No categories", "No tokens", "No pairs", "No tasks",
+                          "No heat map"])
         self.assertIn("--context-curve", missing[0])
-        self.assertIn("--worst N", missing[1])
+        self.assertIn("--worst N", missing[2])
         missing = [e[2] for e in Page(self.report("h.json")).all("p", **{"class": "missing"})]
-        self.assertEqual(len(missing), 8)
+        self.assertEqual(len(missing), 9)
 
     def test_a_sweep_is_drawn_as_it_draws_itself(self):
         text = self.report("s.json", "k.json")
         (drawn,) = [svg for svg in re.findall(r"<svg.*?</svg>", text, re.S) if "heat" in svg]
         own = (self.folder / "s.svg").read_text()
+        n_choices = sum(len(group["choices"]) for group in self.sweep["groups"])
+        saved = re.compile(r"-?[\d.]+ M(?:i)?B saved")
+        self.assertEqual(drawn.count(" MiB saved"), n_choices)
+        own, drawn = saved.sub("", own), saved.sub("", drawn)
         self.assertEqual(drawn.split("\n")[1:], [line for line in own.strip().split("\n")[1:]
                                                  if "<style>" not in line and "@media" not in line
                                                  and 'class="b"' not in line])
-        n_choices = sum(len(group["choices"]) for group in self.sweep["groups"])
-        self.assertEqual(drawn.count(" MB saved"), n_choices)
         self.assertIn(self.sweep["candidates"][0]["id"], text)
         page = Page(self.report("s.json"))
         self.assertEqual(len(page.all("svg")), 1)
-        self.assertIn("tiny", page.all("strong")[0][2])
+        self.assertRegex(page.all("title")[0][2], "^tiny-4m: tensors in other types on ")
 
     def test_sweeps_that_are_no_picture(self):
         def changed(**changes):
@@ -237,10 +357,10 @@ class Report(unittest.TestCase):
         (self.folder / "o.json").write_text(json.dumps(other))
         page = Page(self.report("k.json", "o.json"))
         self.assertEqual(len([e for e in page.all("svg")
-                              if e[1]["aria-label"] == "Mean KL divergence against size"]), 2)
+                              if e[1]["aria-label"] == "Mean KL divergence against size"]), 4)
         self.assertIn("tokens.sha256", page.all("p", **{"class": "note"})[0][2])
         self.assertIn("tokens.sha256", self.errors)
-        self.assertIn("not compared: ", page.all("table", **{"class": "pairs"})[0][2])
+        self.assertEqual(len(self.rows(page, "Divergences")), 1) # not of different inputs
 
     def test_hostile_texts_stay_texts(self):
         document = copy.deepcopy(self.kld)
@@ -298,11 +418,67 @@ class Report(unittest.TestCase):
     def test_the_same_inputs_give_the_same_page(self):
         self.assertEqual(self.report("k.json", "p.json"), self.report("k.json", "p.json"))
 
+    def test_a_card(self):
+        done = run("card", "k.json", "p.json", "--svg", "a b.svg", cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rows = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| `")]
+        c = self.kld["candidates"][0]
+        self.assertEqual([r[0] for r in rows], [f"| `{m.name}`" for m in (F16, F16, Q4, Q4)])
+        self.assertEqual(rows[2][2:], [
+            f"{c['model']['n_bytes'] / 2 ** 20:.3f}", f"{c['model']['bits_per_weight']:.4f}",
+            f"{c['ppl']['value']:.4f} ± {c['ppl']['value_error']:.4f}",
+            f"{c['ppl']['ratio']:.5f} ± {c['ppl']['ratio_error']:.5f}",
+            f"{c['kld']['mean']:.6f} ± {c['kld']['mean_error']:.6f}", f"{c['kld']['p99_9']:.6f}",
+            f"{100 * c['same_top']:.2f} ± {100 * c['same_top_error']:.2f} |"])
+        self.assertIn("![Mean KL divergence against size](a%20b.svg)\n", done.stdout)
+        self.assertIn(f"`{TEXT.name}`; SHA-256 `{self.kld['text']['sha256']}`; ", done.stdout)
+        self.assertRegex(done.stdout, f"  - `{Q4.name}`: `Q4_K` [\\d.]+ %, `Q6_K` [\\d.]+ %, `F32`")
+        chart = run("table", "--svg", "k.json", "p.json", cwd=self.folder).stdout
+        self.assertEqual((self.folder / "a b.svg").read_text(), chart)
+        self.assertEqual(run("card", "h.json", cwd=self.folder).returncode, 2)
+
+    def test_the_command_of_a_card_gives_the_figures_again(self):
+        more = ["-c", "16", "--chunks", "3", "--chunk-from", "1", "--precision", "exact", "--ctk",
+                "q8_0,f16", "--ctv", "q4_0", "--no-kv-rotation", "--parse-special", "-e", "--js",
+                "--override-kv", "a.b=str:it's", "--rope-scale", "1.5", "--rope-scaling", "linear"]
+        first = evaluate(self.folder, "e.json", "kld", "-m", Q4, "--base", F16, "-f", TEXT, *more)
+        card = run("card", "e.json", cwd=self.folder).stdout
+        (command,) = re.findall(r"```sh\nassay (.*)\n```", card)
+        for file in (Q4, F16, TEXT):
+            (self.folder / file.name).symlink_to(file)
+        done = run(*shlex.split(command), "-q", "--json", "f.json", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        again = json.loads((self.folder / "f.json").read_text())
+        for key in ("candidates", "settings", "text", "tokens", "windows"):
+            self.assertEqual(again[key], first[key])
+        document = copy.deepcopy(self.ppl)
+        document["settings"].update(protocol="fixed", split_lines=True, later=1)
+        (self.folder / "d.json").write_text(json.dumps(document))
+        self.assertIn(f"assay perplexity -m {Q4.name} -f {TEXT.name} -c 32 --chunks 4 --protocol "
+                      "fixed --split-lines\n# another setting: later\n```",
+                      run("card", "d.json", cwd=self.folder).stdout)
+
+    def test_a_hostile_card(self):
+        document = copy.deepcopy(self.bare)
+        evil = "a`|b\n```\n<img src=x> 'q' \u202e"
+        document["candidates"][0]["model"].update(file=evil, quantisation=evil)
+        document["run"]["text_file"] = evil
+        document["settings"].update({evil: 1, "precision": evil})
+        (self.folder / "d.json").write_text(json.dumps(document))
+        done = run("card", "d.json", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
+        self.assertEqual({len(re.findall(r"(?<!\\)\|", row)) for row in rows}, {10})
+        self.assertEqual(re.findall("^```.*$", done.stdout, re.M), ["```sh", "```"])
+        self.assertNotIn("<img", re.sub("`[^`]*`", "", done.stdout.split("```")[0]))
+
     def test_a_chart_alone(self):
         done = run("table", "--svg", "k.json", cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         svg = xml.dom.minidom.parseString(done.stdout)
-        self.assertEqual(len(svg.getElementsByTagName("circle")), 1)
+        marks = [e for e in svg.getElementsByTagName("path")
+                 if e.getAttribute("class").startswith("dot")]
+        self.assertEqual([e.getAttribute("class") for e in marks], ["dot m0 f0 best"])
         self.assertIn(f"{Q4.name}: ", done.stdout)
         self.assertIn("prefers-color-scheme: dark", done.stdout)
         done = run("table", "--svg", "h.json", cwd=self.folder)

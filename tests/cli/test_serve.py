@@ -400,6 +400,28 @@ class Completions(Shared):
         longer = self.complete(text + one["text"])["choices"][0]["logprobs"]
         self.assertEqual(longer["token_logprobs"], echoed["logprobs"]["token_logprobs"])
 
+    def test_the_most_likely_tokens(self):
+        """Each as if it stood there: the scores of the prompts that go on with it."""
+        prompt = ids("The war ended in 1918 . He lets it cool")
+        listed = self.complete(prompt, logprobs=20)["choices"][0]["logprobs"]
+        one = self.complete(prompt)["choices"][0]["logprobs"]
+        five = self.complete(prompt, logprobs=5, max_tokens=1, temperature=0)["choices"][0]["logprobs"]
+        self.assertEqual(listed["token_logprobs"], one["token_logprobs"])
+        self.assertEqual(listed["top_logprobs"][0], None)
+        vocabulary = self.complete([prompt[:8] + [token] for token in range(2048)], logprobs=0)
+        scores = [c["logprobs"]["token_logprobs"][-1] for c in vocabulary["choices"]]
+        best = sorted(range(2048), key=lambda token: (-scores[token], token))[:20]
+        self.assertEqual(list(listed["top_logprobs"][8].values()), [scores[t] for t in best])
+        spelled = [c["logprobs"]["tokens"][-1] for c in vocabulary["choices"]]
+        self.assertEqual(list(listed["top_logprobs"][8]), [spelled[t] for t in best])
+        for many, some, first in zip(listed["top_logprobs"][1:], five["top_logprobs"][1:],
+                                     one["top_logprobs"][1:]):
+            many = list(many.items())
+            self.assertEqual([v for _, v in many], sorted((v for _, v in many), reverse=True))
+            self.assertEqual((list(some.items()), list(first.items())), (many[:5], many[:1]))
+        (next_token, log_prob), *_ = five["top_logprobs"][-1].items()
+        self.assertEqual((next_token, log_prob), (five["tokens"][-1], five["token_logprobs"][-1]))
+
     def test_many_at_once_are_each_alone(self):
         words = TEXT.read_text().split()
         prompts = [" ".join(words[5 * i:5 * i + 3 + i % 9]) for i in range(40)]
@@ -412,7 +434,7 @@ class Completions(Shared):
         self.assertEqual(self.complete([5])["choices"][0]["logprobs"]["token_logprobs"], [None])
 
     def test_what_is_refused(self):
-        for more in ({"max_tokens": 2}, {"max_tokens": 1}, {"max_tokens": None}, {"logprobs": 2},
+        for more in ({"max_tokens": 2}, {"max_tokens": 1}, {"max_tokens": None}, {"logprobs": 21},
                      {"max_tokens": 1, "temperature": 0.7}, {"n": 2}, {"stream": True},
                      {"prompt": []}, {"prompt": [[]]},
                      {"prompt": [1, "x"]}, {"prompt": {"a": 1}}, {"prompt": [1.5]},

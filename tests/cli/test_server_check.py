@@ -71,6 +71,13 @@ class ServerCheck(unittest.TestCase):
                 self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
                 self.assert_named(kind, "no_bos", "BOS missing", lengths=lengths)
 
+    def test_ik_llama_cpp(self):
+        """It calls itself llama-server, and counts the tail twice."""
+        code, result = self.judge("ik", "honest")
+        self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
+        result = self.assert_named("ik", "tail_twice", "tail counted twice")
+        self.assertRegex(result["sentence"], r"off by \d\.\de-1\d RMS, where \d\.\de-04 is")
+
     def test_our_own_server(self):
         if "microhttpd" in run("serve", "-m", "/nowhere", "--port", "0").stderr:
             self.skipTest("built without libmicrohttpd")
@@ -156,6 +163,35 @@ class ServerCheck(unittest.TestCase):
         self.assertEqual(found.returncode, 0, found.stderr)
         self.assertTrue(found.stdout.startswith("The server computes what the file says"))
 
+    def test_a_server_says_how_long_to_wait(self):
+        with server("llama-server", "busy:1") as s:
+            found = check(s.url, lengths="1,2,5,9")
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertGreaterEqual(s.waited, 0.9)
+
+    def test_a_certificate_that_nobody_knows_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            key, both = pathlib.Path(folder) / "key", pathlib.Path(folder) / "both"
+            try:
+                made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                                       "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=127.0.0.1",
+                                       "-keyout", key, "-out", both], capture_output=True)
+            except FileNotFoundError:
+                self.skipTest("no openssl")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            both.write_text(key.read_text() + both.read_text())
+            with server("llama-server", "honest", tls=both) as s:
+                found = check(s.url, lengths="1,2,5,9")
+        self.assertEqual((found.returncode, found.stdout, s.n_requests), (2, "", 0))
+        self.assertIn("certificate", found.stderr)
+
+    def test_limits_are_options(self):
+        code, result = self.judge("llama-server", "other_file", "--max-rms", "0.5")
+        self.assertEqual((code, result["verdict"]), (0, "agrees coarsely"))
+        code, result = self.judge("llama-server", "bf16", "--max-rms", "1e-3")
+        self.assertEqual((code, result["verdict"]), (1, "differs"))
+        self.assertEqual(self.judge("llama-server", "bf16", "--max-kld", "1e-9")[0], 1)
+
     def test_only_the_servers_address_is_asked(self):
         with server("llama-server", "honest") as s:
             run("check", "-m", F16, "--url", s.url + "/v1/", "--lengths", "1,2,5,9",
@@ -233,6 +269,8 @@ class ServerCheck(unittest.TestCase):
                             (("--url", "http://h", "--kl-divergence-base", "f"), "expected one of them"),
                             (("--url", "http://h", "--lengths", "1,x"), "--lengths"),
                             (("--logprobs", "f", "--lengths", "1"), "are for --url"),
+                            (("--url", "http://h", "--chunks", "2"), "would do nothing"),
+                            (("--url", "http://h", "--max-rms", "0"), "a limit above 0"),
                             ((), "--url or --logprobs (what a server says) is missing")):
             found = run("check", "-m", F16, *words)
             self.assertEqual(found.returncode, 2, words)
@@ -245,11 +283,12 @@ class ServerCheck(unittest.TestCase):
         for fault in ("honest", "temperature:1.02", "other_file"):
             with tempfile.TemporaryDirectory() as folder, server("llama-server", fault) as s:
                 path = pathlib.Path(folder) / "r.json"
-                check(s.url, "--json", path, "--or", Q4)
+                check(s.url, "--json", path, "--or", Q4, "--max-kld", "9", "--max-rms", "0.02")
                 document = json.loads(path.read_text())
             documents.check(self, document)
             found |= set(documents.seen(document, documents.SERVER_CHECK))
-        self.assertEqual({at for at in documents.members() if at.startswith(documents.SERVER_CHECK)} - found,
+        mine = (documents.SERVER_CHECK, "/$defs/asked-server")
+        self.assertEqual({at for at in documents.members() if at.startswith(mine)} - found,
                          {documents.SERVER_CHECK + "/properties/run/properties/commit"} - found)
 
 

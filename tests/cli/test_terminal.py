@@ -9,6 +9,7 @@ import pty
 import re
 import subprocess
 import sys
+import termios
 import unittest
 
 from program import last_of_each
@@ -45,6 +46,25 @@ def on_terminal(*options, stdout_too):
     return out, terminal
 
 
+def several_on_terminal(columns):
+    """(standard output, what a terminal of so many columns got) of a run of two models"""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    data = SOURCE / "data"
+    environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+    process = subprocess.Popen(
+        [ASSAY, "kld", "-m", data / "tiny.Q4_K_M.gguf", "-m", data / "tiny.F16.gguf", "--base",
+         data / "tiny.F16.gguf", "-f", SOURCE / "docs" / "handbook.md", "-c", "64", "-b", "128", "-t", "1",
+         "--chunks", "40", "--label", "one", "--label", "two"], stderr=theirs, stdout=subprocess.PIPE, env=environment)
+    os.close(theirs)
+    terminal = read_all(ours)
+    out = process.stdout.read().decode()
+    process.wait()
+    os.close(ours)
+    assert process.returncode == 0, terminal
+    return out, terminal.decode()
+
+
 BAR = rb"\r\[[#.]{30}\] +\d+ %  \d+ of 7560 tokens  [\d:?]+ left\x1b\[K"
 
 
@@ -76,6 +96,19 @@ class Terminal(unittest.TestCase):
         counts = [int(count) for count, _ in bars]
         self.assertEqual(counts, sorted(set(counts)))
         self.assertLess(counts[-1], 7560)
+
+    def test_several_models(self):
+        """Each mean so far beside the bar, in one line of the terminal; then a table, in 80 columns."""
+        out, terminal = several_on_terminal(columns=56)
+        bars = re.findall(r"\r(\[[#.]{10}\][^\r\n]*)\x1b\[K", terminal)
+        self.assertTrue(bars, terminal)
+        self.assertLess(max(map(len, bars)), 56)
+        self.assertRegex(bars[-1], r"\] +\d+ %  [\d:]+ left  KLD one 0\.00\d+  two 0$")
+        head, *rows = out.splitlines()
+        self.assertRegex(head, r"^model +bpw +size MiB .*KLD +KLD 99.9 % +Same top p %$")
+        self.assertEqual([row.split()[0] for row in rows[:3]], ["F16", "two", "one"])
+        cut = several_on_terminal(columns=50)[1]
+        self.assertRegex(cut, r"left  KLD one [\d.e-]+ …\x1b\[K")
 
     def test_quiet(self):
         out, terminal = on_terminal("--quiet", "--chunks", "4", stdout_too=False)

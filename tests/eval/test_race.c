@@ -1,5 +1,5 @@
 /*
- * eval/metrics/race.h on windows made by hand: what is clear ends the race, who is not needed
+ * eval/race/race.h on windows made by hand: what is clear ends the race, who is not needed
  * leaves it, and what is found is wrong no more often than stated. An argument is the number of
  * races per case (test_race 20000).
  */
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "eval/metrics/race.h"
+#include "eval/race/race.h"
 #include "tests/harness/rng.h"
 
 enum { MOST = 6 };
@@ -191,7 +191,7 @@ static void what_is_found_is_wrong_no_more_often_than_stated(void **state)
 
 int main(int argc, char **argv)
 {
-    n_races = argc > 1 ? (size_t)atol(argv[1]) : n_races;
+    n_races = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : n_races;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(looks_are_fixed_beforehand),
         cmocka_unit_test(what_is_clear_ends_the_race),

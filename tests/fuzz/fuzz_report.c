@@ -13,10 +13,11 @@
 #include "tests/fuzz/fuzz.h"
 
 static const char *const tags[] = {
-    "html", "head",    "title",   "style", "body",  "a",       "header",  "nav",        "main",
-    "h1",   "section", "h2",      "h3",    "p",     "strong",  "bdi",     "span",       "mark",
-    "div",  "figure",  "details", "table", "thead", "summary", "caption", "figcaption", "tbody",
-    "tr",   "th",      "td",      "svg",   "path",  "text",    "circle",  "rect",       "script",
+    "html",    "head",       "title",   "style",  "body",    "a",     "header", "nav",
+    "main",    "h1",         "section", "h2",     "h3",      "p",     "strong", "bdi",
+    "span",    "mark",       "div",     "figure", "details", "table", "thead",  "summary",
+    "caption", "figcaption", "tbody",   "tr",     "th",      "td",    "svg",    "path",
+    "text",    "circle",     "rect",    "script", "ul",      "li",    "g",
 };
 enum { N_TAGS = sizeof tags / sizeof *tags, MOST_OPEN = 64 };
 

@@ -1,10 +1,12 @@
 /*
  * The answer of a server: any bytes. What is taken of it must be consistent, and so must the lists
- * that are made of it for a prompt.
+ * that are made of it for a prompt, and what a server says of itself by it.
  */
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/json/parse.h"
+#include "probe/api/about.h"
 #include "probe/ask/lists.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tokenizer_input.h"
@@ -20,6 +22,21 @@ static void check_answer(const struct probe_answer *a)
             require(e->text + e->n_text <= a->n_bytes);
         }
     }
+}
+
+/** As /v1/models and as /props. */
+static void check_about(const char *bytes, size_t n_bytes)
+{
+    struct probe_about about = {.n_ctx = -1};
+    cJSON *page = NULL;
+    (void)base_json_parse(&page, bytes, n_bytes, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        (i ? probe_about_props : probe_about_models)(&about, page);
+        require(about.n_ctx == -1 || (about.n_ctx >= 1 && about.n_ctx <= INT32_MAX));
+        require(memchr(about.model, '\0', sizeof about.model) != NULL);
+        require(!about.api || (about.api >= probe_apis && about.api < probe_apis + PROBE_N_APIS));
+    }
+    cJSON_Delete(page);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
@@ -47,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
             require(lists.ids[s->first + k] >= 0 &&
                     (size_t)lists.ids[s->first + k] < model_n_vocab(t));
     }
+    check_about(bytes, n_bytes);
     probe_answer_error(words, sizeof words, bytes, n_bytes);
     probe_lists_free(&lists);
     probe_answer_free(&answer);

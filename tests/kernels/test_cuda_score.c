@@ -25,17 +25,21 @@ struct results {
     struct kern_row_score *rows;
     struct kern_target_score *targets;
     struct kern_pair_score *pairs;
+    struct kern_top *tops;
     size_t n_rows, n_targets; /* of all heads */
+    size_t n_tops;
 };
 
 static struct results results_open(const struct kern_score *op)
 {
     struct results r = {.n_rows = op->n_heads * op->n_rows,
-                        .n_targets = op->n_heads * op->n_targets};
+                        .n_targets = op->n_heads * op->n_targets,
+                        .n_tops = op->n_rows * KERN_TOP_MAX};
     r.rows = calloc(r.n_rows + 1, sizeof *r.rows);
     r.targets = calloc(r.n_targets + 1, sizeof *r.targets);
     r.pairs = calloc(r.n_rows + 1, sizeof *r.pairs);
-    assert_true(r.rows && r.targets && r.pairs);
+    r.tops = calloc(r.n_tops + 1, sizeof *r.tops);
+    assert_true(r.rows && r.targets && r.pairs && r.tops);
     return r;
 }
 
@@ -44,6 +48,7 @@ static void results_close(struct results *r)
     free(r->rows);
     free(r->targets);
     free(r->pairs);
+    free(r->tops);
 }
 
 static struct results score(struct kern_backend *b, struct kern_score op, bool pairs)
@@ -52,6 +57,7 @@ static struct results score(struct kern_backend *b, struct kern_score op, bool p
     op.rows = r.rows;
     op.target_scores = r.targets;
     op.pairs = pairs ? r.pairs : NULL;
+    op.tops = op.want_js ? NULL : r.tops;
     struct status_why why = {""};
     if (kern_score(b, &op, &why) != STATUS_OK)
         fail_msg("%s", why.text);
@@ -77,6 +83,10 @@ static void assert_same(const struct results *found, const struct results *expec
         assert_same_number(p->reverse_kl, q->reverse_kl, "reverse_kl of row", i);
         assert_same_number(p->js, q->js, "js of row", i);
         assert_memory_equal(p->common_top, q->common_top, sizeof p->common_top);
+    }
+    for (size_t i = 0; i < found->n_tops; i++) {
+        assert_int_equal(found->tops[i].token, expected->tops[i].token);
+        assert_same_number(found->tops[i].log_prob, expected->tops[i].log_prob, "top", i);
     }
     for (size_t i = 0; i < found->n_targets; i++) {
         assert_same_number(found->targets[i].log_prob, expected->targets[i].log_prob, "target", i);

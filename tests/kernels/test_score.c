@@ -165,6 +165,56 @@ static void test_isa_and_threads_do_not_matter(void **state)
     scene_close(&s);
 }
 
+/** The most likely tokens: each as a target has the rank of its place, and the same bits. */
+static void test_tops_are_the_first_ranks(void **state)
+{
+    (void)state;
+    static const size_t n_vocab[] = {700, 7};
+    for (size_t round = 0; round < 4; round++) {
+        struct scene s;
+        scene_open(&s, 150 + round, 2, 45, n_vocab[round % 2]);
+        size_t n = s.op.n_rows * KERN_TOP_MAX, n_targets = 0;
+        struct kern_top *tops = calloc(n, sizeof *tops), *again = calloc(n, sizeof *again);
+        struct kern_target *targets = calloc(n, sizeof *targets);
+        struct kern_score op = s.op;
+        op.tops = tops;
+        op.pairs = round < 2 ? s.op.pairs : NULL;
+        op.want_js = false;
+        scene_run(KERN_ISA_SCALAR, 1, &op);
+        for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
+            op.tops = again;
+            scene_run((enum kern_isa)isa, 2, &op);
+            for (size_t i = 0; i < n; i++) {
+                assert_int_equal(again[i].token, tops[i].token);
+                assert_memory_equal(&again[i].log_prob, &tops[i].log_prob, sizeof(double));
+            }
+        }
+        for (size_t i = 0; i < n; i++) {
+            assert_true((tops[i].token >= 0) == (i % KERN_TOP_MAX < s.n_vocab));
+            if (tops[i].token >= 0)
+                targets[n_targets++] =
+                    (struct kern_target){(uint32_t)(i / KERN_TOP_MAX), tops[i].token};
+        }
+        op.targets = targets;
+        op.n_targets = n_targets;
+        op.tops = NULL;
+        op.target_scores = calloc(2 * n_targets, sizeof *op.target_scores);
+        scene_run(KERN_ISA_COUNT - 1, 2, &op);
+        for (size_t i = 0, t = 0; i < n; i++) {
+            if (tops[i].token < 0)
+                continue;
+            const struct kern_target_score *score = &op.target_scores[n_targets + t++];
+            assert_int_equal(score->rank, i % KERN_TOP_MAX + 1);
+            assert_memory_equal(&score->log_prob, &tops[i].log_prob, sizeof(double));
+        }
+        free(op.target_scores);
+        free(targets);
+        free(again);
+        free(tops);
+        scene_close(&s);
+    }
+}
+
 /**
  * More rows than share a walk, a vocabulary of more than one tile: each row must be as if it
  * were scored alone, under one head, in one tile.
@@ -215,7 +265,7 @@ static void test_same_head_has_no_divergence(void **state)
     scene_close(&s);
 }
 
-/** Equal logits: the first is the argmax, ranks follow the ids. */
+/** Equal logits: the first is the argmax, ranks and the most likely tokens follow the ids. */
 static void test_equal_logits(void **state)
 {
     (void)state;
@@ -223,11 +273,15 @@ static void test_equal_logits(void **state)
     scene_open(&s, 400, 1, 3, 100);
     memset(s.memory[1], 0, s.n_vocab * s.matrices[0].n_cols * sizeof(float));
     scene_define_logits(&s, 0);
+    struct kern_top tops[3 * KERN_TOP_MAX];
+    s.op.tops = tops;
     scene_run(KERN_ISA_COUNT - 1, 1, &s.op);
     check_against_truth(&s);
     for (size_t i = 0; i < s.op.n_targets; i++)
         assert_int_equal(s.op.target_scores[i].rank, s.targets[i].token + 1);
     assert_int_equal(s.op.rows[0].argmax, 0);
+    for (size_t i = 0; i < 3 * KERN_TOP_MAX; i++)
+        assert_int_equal(tops[i].token, i % KERN_TOP_MAX);
     scene_close(&s);
 }
 
@@ -306,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_against_long_double),
         cmocka_unit_test(test_soft_cap),
         cmocka_unit_test(test_isa_and_threads_do_not_matter),
+        cmocka_unit_test(test_tops_are_the_first_ranks),
         cmocka_unit_test(test_rows_do_not_matter_to_each_other),
         cmocka_unit_test(test_same_head_has_no_divergence),
         cmocka_unit_test(test_equal_logits),

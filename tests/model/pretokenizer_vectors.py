@@ -38,17 +38,25 @@ DEEPSEEK_CODER = [r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", DEEPSEEK_ASIAN, r"\p{N}
 
 PUBLISHED = {
     "default": [r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"],  # llama.cpp's own
-    "gpt-2,olmo": [GPT2],
-    "llama-bpe,llama3,llama-v3,falcon3,pixtral,smaug-bpe,dbrx,glm4,chatglm-bpe": [LLAMA3],
+    "gpt-2,olmo,phi-2,exaone4": [GPT2],
+    "llama-bpe,llama3,llama-v3,falcon3,pixtral,smaug-bpe,dbrx,glm4,chatglm-bpe,falcon-h1,lfm2": [LLAMA3],
     "qwen2,megrez,stablelm2,hunyuan,deepseek-r1-qwen": [QWEN2],
     "qwen35": [QWEN35],
-    "smollm,starcoder,refact,command-r": [r"\p{N}", GPT2],
+    "smollm,starcoder,refact,command-r,mellum2": [r"\p{N}", GPT2],
     "gpt-4o,llama4,minimax-m2": [O200K],
     "tekken": [TEKKEN],
     "kimi-k2": [KIMI],
     "deepseek-llm": DEEPSEEK_LLM,
     "deepseek-coder": DEEPSEEK_CODER,
-    "deepseek-v3": DEEPSEEK_V3,
+    "deepseek-v3,hunyuan-dense": DEEPSEEK_V3,
+    "seed-coder": [QWEN2.replace(r"+[\r\n]*", "+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{N}\r\n]")],
+    "bailingmoe2,bailingmoe,llada-moe": [
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
+        r"\s*[\r\n]|\s+(?!\S)|\s+"],
+    "exaone-moe": [
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}|"
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"],
+    "laguna": [r"[^\n]+|[\n]+", QWEN2],
 }
 
 FOLDED, ASCII = "(?i:'s|'t|'re|'ve|'m|'ll|'d)", "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
@@ -66,6 +74,7 @@ def in_llama_cpp(names, expressions):
     if names in ("deepseek-llm", "deepseek-coder"):
         return expressions  # and white space that is not ASCII counts as U+000B
     changed = [e.replace(FOLDED, ASCII) for e in expressions]
+    changed = [e.replace("'(?i:[sdmt]|ll|ve|re)", ASCII) for e in changed]
     for case, ascii_case in BY_ASCII_CASE.items():
         changed = [e.replace(case, ascii_case) for e in changed]
     return None if changed == expressions else changed

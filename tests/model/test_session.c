@@ -278,6 +278,12 @@ static void test_cache_bytes(void **state)
     double of_token = 8 * 128 * 4;
     assert_true(model_cache_bytes(&h, &f16, 8192) == of_token * (29 * 8192 + 512 + 1024));
     assert_true(model_cache_bytes(&h, &f16, 100) == of_token * 31 * 100);
+    struct model_cache_shape shape = model_cache_shape(&h);
+    assert_int_equal(shape.k, 29 * 8 * 128);
+    assert_int_equal(shape.v, 29 * 8 * 128);
+    assert_int_equal(shape.window_k, 2 * 8 * 128);
+    assert_int_equal(shape.window_v, 2 * 8 * 128);
+    assert_int_equal(shape.window, 1024);
 
     /* DeepSeek V3: a compressed row of 512 + 64 serves as both. */
     h = (struct model_hparams){
@@ -285,6 +291,8 @@ static void test_cache_bytes(void **state)
     h.ropes[MODEL_ROPE_FULL].n_rot = 64;
     layers[0].mixer = MODEL_LATENT_ATTENTION;
     assert_true(model_cache_bytes(&h, &f16, 10) == 10 * 576 * 2);
+    shape = model_cache_shape(&h);
+    assert_true(shape.k == 576 && shape.v == 0 && shape.window == 0);
     h.compressed_keys = false;
     assert_true(model_cache_bytes(&h, &f16, 10) == 10 * of_token);
 
@@ -293,6 +301,8 @@ static void test_cache_bytes(void **state)
     h.recurrent = (struct model_recurrent_hparams){
         .n_taps = 4, .n_inner = 4096, .state = 128, .n_heads = 32, .n_groups = 16};
     assert_true(model_cache_bytes(&h, &f16, 10) == 4 * (3 * 8192 + 32 * 128 * 128));
+    shape = model_cache_shape(&h);
+    assert_true(shape.k == 0 && shape.state_bytes == 4 * (3 * 8192 + 32 * 128 * 128));
 }
 
 int main(void)

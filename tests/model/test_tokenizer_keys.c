@@ -83,7 +83,19 @@ static void bpe_defaults(void **state)
                 {"kimi-k2", false},
                 {"deepseek-llm", false},
                 {"deepseek-coder", false},
-                {"deepseek-v3", false}};
+                {"deepseek-v3", false},
+                {"falcon-h1", true},
+                {"lfm2", true},
+                {"phi-2", false},
+                {"exaone4", false},
+                {"mellum2", false},
+                {"hunyuan-dense", false},
+                {"seed-coder", false},
+                {"bailingmoe2", false},
+                {"bailingmoe", false},
+                {"llada-moe", false},
+                {"exaone-moe", false},
+                {"laguna", false}};
     assert_null(model_pretokenizer_row_at(sizeof rows / sizeof *rows - 1)); /* all are here */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         vocabulary_bpe(&v);

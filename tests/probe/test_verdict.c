@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -119,6 +120,9 @@ static void sums_that_are_off(void **state)
             l.q[i][k] = l.p[i][k] - log1p(1 - l.share[i]);
     struct probe_verdict v = judge(&l, NULL, 0);
     assert_verdict(&v, PROBE_DIFFERS, PROBE_TAIL_TWICE);
+    const char *apart = strstr(v.sentence, "Apart from that they are off by ");
+    assert_non_null(apart);
+    assert_true(strtod(apart + strlen("Apart from that they are off by "), NULL) < 1e-6);
     for (size_t i = 0; i < N; i++)
         for (size_t k = 0; k < K; k++)
             l.q[i][k] = l.p[i][k] - log(l.share[i]);

@@ -6,6 +6,7 @@ usage: test_lm_eval.py ASSAY SOURCE_DIR
 Skipped (77) where lm_eval cannot be imported. What needs torch and transformers, a float32
 evaluation of the same weights, is skipped without them.
 """
+import importlib.util
 import json
 import os
 import pathlib
@@ -24,7 +25,7 @@ os.environ["HF_HOME"] = CACHE.name
 
 try:
     import lm_eval
-    import lm_eval.models  # registers its own
+    import lm_eval.models  # which makes the harness know its own
     from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM
     from lm_eval.api.registry import Registry
@@ -161,6 +162,9 @@ class Harness(unittest.TestCase):
 
     def test_local_completions_take_the_servers_tokenizer(self):
         """As texts the server puts BOS in front; ids are evaluated as they stand."""
+        for name in "aiohttp", "requests", "tenacity":
+            if not importlib.util.find_spec(name):
+                self.skipTest(f"{name} is needed: lm_eval[api]")
         with Server(ASSAY, "-m", Q4) as server:
             for task, more, options in (
                     ("local_hellaswag", {"tokenized_requests": False}, {}),

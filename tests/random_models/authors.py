@@ -407,6 +407,3 @@ ARCHITECTURES = {
     "command-r": CommandR, "qwen2moe": Qwen2moe, "starcoder2": Starcoder2, "nemotron_h": NemotronH,
     "nemotron_h_moe": NemotronH}
 
-
-def model(keys, tensors, compat=False):
-    return ARCHITECTURES[keys["general.architecture"]](keys, tensors, compat)

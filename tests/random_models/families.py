@@ -363,6 +363,3 @@ FAMILIES = {
     "command-r": CommandR, "qwen2moe": Qwen2moe, "starcoder2": Starcoder2, "nemotron_h": NemotronH,
     "nemotron_h_moe": NemotronHmoe}
 
-
-def generate(rng, arch):
-    return type(arch, (FAMILIES[arch],), {"arch": arch})(rng)

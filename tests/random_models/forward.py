@@ -88,6 +88,7 @@ class Model:
     period, default_window = 0, 0   # of n layers n - 1 slide; 0: all
     window_by_authors = True        # llama.cpp ignores it
     gating, renormalise, scales_weights = 1, True, False
+    width_by_tensors = False        # of experts, without a key
     magnitude_by_yarn = True
     score_cap = final_cap = 0.0
     parallel = False
@@ -318,6 +319,8 @@ class Model:
         return part("down", len(h), inner)
 
     def expert_width(self, i):
+        if self.width_by_tensors and "expert_feed_forward_length" not in self.k:
+            return self.columns[f"blk.{i}.ffn_down_exps.weight"]
         return self.k.get("expert_feed_forward_length") or self.per_layer("feed_forward_length", i)
 
     def route(self, i, g, p):

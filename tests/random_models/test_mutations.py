@@ -16,9 +16,8 @@ import tempfile
 
 SOURCE = pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
-import authors  # noqa: E402
+import architectures  # noqa: E402
 from evaluate import TOLERANCE, Evaluation, compare  # noqa: E402
-import families  # noqa: E402
 import mutate  # noqa: E402
 import rewrite  # noqa: E402
 
@@ -59,7 +58,7 @@ def run(assay, evaluation, file, rng):
 def check(assay, arch, seed, share, folder):
     """(mutations, refused, what was wrong)"""
     rng = random.Random(f"mutated {arch} {seed}")
-    generated = families.generate(rng, arch)
+    generated = architectures.generate(rng, arch)
     evaluation = Evaluation(generated, rng, 1)
     n, refused, wrong = 0, 0, []
     for what, pairs, tensors in mutate.all_of(generated.pairs, generated.tensors, arch):
@@ -73,7 +72,7 @@ def check(assay, arch, seed, share, folder):
             problem = refusal(done, file)
         else:
             try:
-                model = authors.model({p[0]: p[2] for p in pairs}, {t.name: t for t in tensors})
+                model = architectures.model({p[0]: p[2] for p in pairs}, {t.name: t for t in tensors})
                 # Numbers at the end of float32's range: it may lose all there, but not be infinite.
                 tolerance = math.inf if re.search(r"1e[+-]38|1e-45", what) else TOLERANCE
                 problem = expect(evaluation, model, (folder / "table").read_text(), tolerance)
@@ -87,7 +86,7 @@ def check(assay, arch, seed, share, folder):
 def main():
     share, first = float((sys.argv[3:] + ["0.025"])[0]), int((sys.argv[4:] + ["1"])[0])
     total = failed = 0
-    for arch in sys.argv[5:] or families.FAMILIES:
+    for arch in sys.argv[5:] or architectures.FAMILIES:
         with tempfile.TemporaryDirectory() as folder:
             n, refused, wrong = check(sys.argv[1], arch, first, share, pathlib.Path(folder))
         print(*wrong, f"{arch}: {n} mutations, {refused} refused", sep="\n", flush=True)

@@ -15,10 +15,9 @@ import tempfile
 
 SOURCE = pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
-import authors  # noqa: E402
+import architectures  # noqa: E402
 from evaluate import ROUNDED_TOLERANCE, TOLERANCE, Evaluation, compare  # noqa: E402
 from forward import bf16  # noqa: E402
-import families  # noqa: E402
 import rewrite  # noqa: E402
 
 def shared_prefixes(assay, generated, folder, rng):
@@ -42,14 +41,14 @@ def shared_prefixes(assay, generated, folder, rng):
 def check(assay, arch, seed, folder):
     """(largest difference, positions compared) in both forms."""
     rng = random.Random(f"{arch} {seed}")
-    generated = families.generate(rng, arch)
+    generated = architectures.generate(rng, arch)
     evaluation = Evaluation(generated, rng)
     file = rewrite.write(folder, generated.pairs, generated.tensors)
     keys = {key: value for key, _, value, _ in generated.pairs}
     tensors = {t.name: t for t in generated.tensors}
     table, results = evaluation.run(assay, file, rng), []
     for compat in (False, True):
-        model = authors.model(keys, tensors, compat)
+        model = architectures.model(keys, tensors, compat)
         found = evaluation.run(assay, file, rng, True) if compat else table
         if compat and not model.differs:
             if found != table:
@@ -59,7 +58,7 @@ def check(assay, arch, seed, folder):
             results.append(compare(model, evaluation, found))
         except ValueError as why:
             raise ValueError(f"{why}{' (--llama-compat)' * compat}") from None
-    rounded = authors.model(keys, tensors)
+    rounded = architectures.model(keys, tensors)
     rounded.rounded = bf16
     found = evaluation.run(assay, file, rng, more=["-ctk", "bf16", "-ctv", "bf16"])
     try:
@@ -82,7 +81,7 @@ def main():
     assay = sys.argv[1]
     count, first = (int(w) for w in (sys.argv[3:5] + ["1", "1"][len(sys.argv[3:5]):]))
     failed = models = 0
-    for arch in sys.argv[5:] or families.FAMILIES:
+    for arch in sys.argv[5:] or architectures.FAMILIES:
         compared, worst = 0, (0.0, 0)
         for seed in range(first, first + count):
             models += 1

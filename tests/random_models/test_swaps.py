@@ -13,17 +13,17 @@ import tempfile
 
 SOURCE = pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
-import families  # noqa: E402
+import architectures  # noqa: E402
 import rewrite  # noqa: E402
 
 
 def main():
-    seed, chosen = int((sys.argv[3:4] or ["1"])[0]), sys.argv[4:] or list(families.FAMILIES)
+    seed, chosen = int((sys.argv[3:4] or ["1"])[0]), sys.argv[4:] or list(architectures.FAMILIES)
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for arch in chosen:
             rng = random.Random(f"{arch} {seed}")
-            generated = families.generate(rng, arch)
+            generated = architectures.generate(rng, arch)
             other = rewrite.remade(generated.tensors, rng)
             for name, tensors in ((arch, generated.tensors), (arch + "-other", other)):
                 files.append(rewrite.write(pathlib.Path(folder), generated.pairs, tensors,

@@ -14,7 +14,7 @@ import tempfile
 SOURCE = pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
 from evaluate import Evaluation  # noqa: E402
-import families  # noqa: E402
+import architectures  # noqa: E402
 import rewrite  # noqa: E402
 
 N_CHECKED = 4  # choices of a sweep that are compared with a file
@@ -42,7 +42,7 @@ def figures_of_kld(document):
 
 def check(assay, arch, seed, folder):
     rng = random.Random(f"{arch} {seed} sweep")
-    generated = families.generate(rng, arch)
+    generated = architectures.generate(rng, arch)
     evaluation = Evaluation(generated, rng, n_windows=5)
     evaluation.n -= evaluation.n % 2
     pairs, own = generated.pairs, {t.name: t for t in generated.tensors}
@@ -73,7 +73,7 @@ def check(assay, arch, seed, folder):
 
 def main():
     seed, failed, total = int((sys.argv[3:4] or ["1"])[0]), 0, 0
-    for arch in sys.argv[4:] or families.FAMILIES:
+    for arch in sys.argv[4:] or architectures.FAMILIES:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 total += check(sys.argv[1], arch, seed, pathlib.Path(folder))

@@ -1,10 +1,13 @@
+#include <math.h>
+
 #include "cli/check/server/server.h"
 
 enum { REQUESTS = 60, PASSES = 2 };
 
 void cli_server_defaults(struct cli_server_settings *s)
 {
-    *s = (struct cli_server_settings){.n_passes = PASSES};
+    *s = (struct cli_server_settings){
+        .n_passes = PASSES, .max_rms = (double)NAN, .max_kld = (double)NAN};
     cli_connection_defaults(&s->connection);
     s->connection.n_requests = REQUESTS;
 }
@@ -37,6 +40,10 @@ const struct cli_option cli_server_options[] = {
      "passes that round as such a server may, of each kind, to know what error to expect (default: "
      "2)",
      AT(n_passes), 1, 100},
+    {"--max-rms", CLI_NUMBER, "X",
+     "agree coarsely up to X, the root mean square of what log-probabilities are off, and twice it "
+     "for a list, instead of what arithmetic of 8 bits makes",
+     AT(max_rms)},
     {"--strict", CLI_ON, NULL, "exit code 1 also where it agrees only coarsely", AT(strict)},
     {0},
 };

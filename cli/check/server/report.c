@@ -174,6 +174,8 @@ enum status cli_server_write(const struct cli_server_check *c, struct base_file 
     base_json_int(&json, settings, "concurrency", c->settings->connection.concurrency);
     base_json_int(&json, settings, "requests", c->settings->connection.n_requests);
     base_json_int(&json, settings, "passes", c->settings->n_passes);
+    base_json_real(&json, settings, "max_rms", c->settings->max_rms);
+    base_json_real(&json, settings, "max_kld", c->settings->max_kld);
     base_json_flag(&json, settings, "strict", c->settings->strict);
     add_lists(&json, c);
     cJSON *run = base_json_object(&json, json.root, "run");

@@ -23,6 +23,9 @@ static enum status check_settings(const struct cli_server_settings *s, struct st
         return status_fail(why, STATUS_USAGE,
                            "--url asks a server, --logprobs reads what was recorded; expected one "
                            "of them");
+    if (s->max_rms <= 0 || s->max_kld < 0)
+        return status_fail(why, STATUS_USAGE, "%s: expected a limit above 0",
+                           s->max_rms <= 0 ? "--max-rms" : "--max-kld");
     if (s->records &&
         (s->text_file || s->lengths.n || s->connection.concurrency > 1 || s->connection.key_file))
         return status_fail(why, STATUS_USAGE,
@@ -80,6 +83,7 @@ static enum status compare(struct cli_server_check *c, struct kern_backend *back
     m->arithmetic = api                                  ? api->arithmetic
                     : c->records && c->records->of_llama ? PROBE_LIKE_LLAMA
                                                          : PROBE_LIKE_GPU;
+    m->most_rms = c->settings->max_rms;
     m->n_passes = (size_t)c->settings->n_passes;
     m->progress = on_evaluated;
     m->user = &c->phase;
@@ -112,6 +116,10 @@ static enum status verdict(const struct cli_server_check *c, struct status_why *
     if (v->outcome == PROBE_DIFFERS || strict)
         return status_fail(why, STATUS_EXCEEDED, "%s: %s%s%s", what, probe_outcome_name(v->outcome),
                            strict ? "" : ": ", strict ? "" : probe_finding_name(v->finding));
+    if (v->bound > c->settings->max_kld) /* false without a limit */
+        return status_fail(why, STATUS_EXCEEDED,
+                           "%s: the mean divergence is at least %.4e, above --max-kld %g", what,
+                           v->bound, c->settings->max_kld);
     return STATUS_OK;
 }
 

@@ -17,6 +17,7 @@ struct cli_server_settings {
     struct cli_list lengths;
     struct cli_list others; /* the models of --or; borrowed */
     int64_t n_passes;
+    double max_rms, max_kld; /* NaN: no limit; the latter is the check's */
     bool strict;
 };
 extern const struct cli_option cli_server_options[];

@@ -6,7 +6,7 @@
 #include "cli/kld/server/bounds.h"
 #include "cli/process/say.h"
 
-enum { LEAST_WINDOW = 16, MOST_LISTS = 1 << 17 };
+enum { LEAST_WINDOW = 16, MOST_LISTS = 1 << 17, ASKED_AGAIN = 2 };
 
 static enum status read_text(struct cli_bounds *b, struct status_why *why)
 {
@@ -64,15 +64,18 @@ static enum status make_windows(struct cli_bounds *b, struct status_why *why)
 static void say_plan(const struct cli_bounds *b)
 {
     const struct probe_questions *q = &b->questions;
-    size_t n_tokens = 0, n_windows = 0;
+    size_t n_tokens = 0, n_windows = 0, n_again = 1 + b->connection.server.api->counts_tail;
+    size_t longest = 0;
     for (size_t i = 0; i < q->n_prompts; i++) {
         n_tokens += q->prompts[i].length;
+        longest = q->prompts[i].window == 0 ? base_max(longest, q->prompts[i].length) : longest;
         n_windows += i == 0 || q->prompts[i].window != q->prompts[i - 1].window;
     }
+    n_tokens += n_again * longest;
     cli_say("assay: %s: %s\n", probe_http_base(b->connection.server.http), b->connection.described);
     cli_say("assay: %zu request%s with %zu tokens in all, from %zu window%s of %zu tokens\n",
-            q->n_prompts + 1, status_plural(q->n_prompts + 1), n_tokens + q->prompts[0].length,
-            n_windows, status_plural(n_windows), b->n_ctx);
+            q->n_prompts + n_again, status_plural(q->n_prompts + n_again), n_tokens, n_windows,
+            status_plural(n_windows), b->n_ctx);
 }
 
 static void on_asked(void *user, size_t done, size_t n)
@@ -105,7 +108,7 @@ enum status cli_bounds_ask(struct cli_bounds *b, struct status_why *why)
                                   .tokenizer = model_tokenizer(b->models[0].model),
                                   .names = b->names,
                                   .concurrency = (size_t)s->concurrency,
-                                  .most = (size_t)s->n_requests - CLI_ABOUT_THE_SERVER,
+                                  .most = (size_t)s->n_requests,
                                   .most_lists = MOST_LISTS,
                                   .progress = on_asked,
                                   .user = &b->phase};
@@ -122,11 +125,13 @@ enum status cli_bounds_ask(struct cli_bounds *b, struct status_why *why)
     if (!status)
         status = cli_connection_try(&b->connection, &q->windows[0], base_max(longest, 1), why);
     q->tokens_matter = !server->as_ids;
+    q->most -= base_min(server->n_asked + ASKED_AGAIN, q->most - 1);
     if (!status)
         status = probe_plan_halves(q, why);
     if (status)
         return status;
     say_plan(b);
     cli_phase_begin(&b->phase);
-    return probe_ask_all(q, why);
+    status = probe_ask_all(q, why);
+    return status || !server->api->counts_tail ? status : probe_ask_short(q, why);
 }

@@ -16,10 +16,12 @@ static void add_result(struct base_json *json, const struct cli_bounds *b)
     base_json_real(json, o, "listed", b->results[0].p_mass);
     base_json_uint(json, o, "n_unusable", l->n_spoilt);
     base_json_text(json, o, "unusable", l->spoilt);
+    base_json_uint(json, o, "n_unknown", l->n_unknown);
     base_json_uint(json, o, "n_of_first_halves", b->base.n_early);
     base_json_uint(json, o, "n_again", b->base.n_again);
     base_json_uint(json, o, "n_of_other_tokens", b->base.n_miscounted);
     base_json_text(json, o, "other_tokens", tokens);
+    base_json_flag(json, o, "tail_twice", b->base.tail_twice);
     base_json_real(json, o, "noise", b->settings->base_url ? b->questions.noise : (double)NAN);
 }
 

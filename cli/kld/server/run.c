@@ -14,47 +14,51 @@ bool cli_bounds_wanted(const struct cli_kld_settings *s)
     return s->base_url || (s->base && base_file_begins_object(s->base));
 }
 
-/** What other kinds of bases can do, and what says something to a server that is not asked. */
+enum status cli_bounds_unasked(const struct cli_kld_settings *s, struct status_why *why)
+{
+    struct cli_connection_settings usual;
+    const struct cli_connection_settings *c = &s->connection;
+    cli_connection_defaults(&usual);
+    const char *given = c->api >= 0                            ? "--api"
+                        : c->key_file                          ? "--api-key-file"
+                        : c->concurrency != usual.concurrency  ? "--concurrency"
+                        : c->seconds != usual.seconds          ? "--timeout"
+                        : c->n_requests != CLI_BOUNDS_REQUESTS ? "--requests"
+                                                               : NULL;
+    return given && !s->base_url
+               ? status_fail(why, STATUS_USAGE, "%s is for --base-url; no server is asked", given)
+               : STATUS_OK;
+}
+
+/** What other kinds of bases can do, and what recorded answers have themselves. */
 static enum status check_others(const struct cli_kld_settings *s, struct status_why *why)
 {
-    const struct cli_connection_settings *c = &s->connection;
+    bool recorded = !s->base_url;
     const struct {
         bool given;
         const char *option;
-    } refused[] =
-        {
-            {s->js, "--js"},
-            {s->llama_compat, "--llama-compat"},
-            {s->new_type, "--new-type"},
-            {s->per_token_file, "--per-token"},
-            {s->divergence.curve.wanted, "--context-curve"},
-            {s->divergence.n_worst, "--worst"},
-            {s->evaluate.watch.wanted, "--watch"},
-            {!isnan(s->windows.stop_se), "--stop-when-se"},
-            {s->windows.n_chunks >= 0, "--chunks (--requests says how much is asked)"},
-            {s->windows.chunk_from > 0, "--chunk-from"},
-            {s->text.parse_special, "--parse-special"},
-            {cli_kv_count(&s->evaluate.load) > 1, "several types of -ctk or -ctv"},
-        },
-      of_server[] = {
-          {c->api >= 0, "--api"},
-          {c->key_file, "--api-key-file"},
-          {c->concurrency > 1, "--concurrency"},
-          {s->evaluate.state_file, "--state"},
-          {s->windows.n_ctx.value >= 0, "-c"},
-          {cli_text_given(&s->text), "-f"},
-      };
+    } refused[] = {
+        {s->js, "--js"},
+        {s->llama_compat, "--llama-compat"},
+        {s->new_type, "--new-type"},
+        {s->per_token_file, "--per-token"},
+        {s->divergence.curve.wanted, "--context-curve"},
+        {s->divergence.n_worst, "--worst"},
+        {s->evaluate.watch.wanted, "--watch"},
+        {!isnan(s->windows.stop_se), "--stop-when-se"},
+        {s->windows.n_chunks >= 0, "--chunks (--requests says how much is asked)"},
+        {s->windows.chunk_from > 0, "--chunk-from"},
+        {s->text.parse_special, "--parse-special"},
+        {cli_kv_count(&s->evaluate.load) > 1, "several types of -ctk or -ctv"},
+        {recorded && s->evaluate.state_file, "--state: nothing is asked"},
+        {recorded && s->windows.n_ctx.value >= 0, "-c: it has its prompts"},
+        {recorded && cli_text_given(&s->text), "-f: it has its prompts"},
+    };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].given)
-            return status_fail(why, STATUS_USAGE,
-                               "a base that is a server, or its answers, does not go with %s",
-                               refused[i].option);
-    for (size_t i = 0; i < sizeof of_server / sizeof *of_server && !s->base_url; i++)
-        if (of_server[i].given)
-            return status_fail(why, STATUS_USAGE,
-                               "%s is for --base-url: %s has recorded answers, with their prompts",
-                               of_server[i].option, s->base);
-    return STATUS_OK;
+            return status_fail(why, STATUS_USAGE, "a base that is %s does not go with %s",
+                               recorded ? "recorded answers" : "a server", refused[i].option);
+    return cli_bounds_unasked(s, why);
 }
 
 static enum status check_settings(const struct cli_kld_settings *s, struct status_why *why)
@@ -95,12 +99,14 @@ static enum status open_models(struct cli_bounds *b, struct status_why *why)
         status = base_array_new(b->results, s->models.n, "models", why);
     for (size_t i = 0; i < s->models.n && !status; i++) {
         status = cli_model_open(&b->models[i], s->models.items[i], &s->evaluate, false, why);
+        if (s->labels.n)
+            b->models[i].label = s->labels.items[i];
         if (!status)
             status = cli_outputs_check_model(outputs, 2, "-m", model_file(b->models[i].model), why);
         if (!status && i)
             status = eval_check_same_vocab(b->models[0].model, b->models[i].model, why);
     }
-    return status;
+    return status ? status : cli_models_label(b->models, s->models.n, NULL, why);
 }
 
 static enum status read_answers(struct cli_bounds *b, struct status_why *why)

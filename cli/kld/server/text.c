@@ -24,7 +24,11 @@ static void print_base(const struct cli_bounds *b)
            b->base.n_windows, l->n_spoilt);
     if (l->n_spoilt)
         printf(" (the first: %s)", base_printable_text(name, sizeof name, l->spoilt));
+    if (l->n_unknown)
+        printf("; %zu lists of texts that are no token's", l->n_unknown);
     printf("\nListed: %.3f %% of the base's probability in the mean\n", 100 * b->results[0].p_mass);
+    if (b->base.tail_twice)
+        puts("The server counts the tokens that are not listed twice; its values are mended.");
     if (b->questions.is_noisy)
         printf("The same request gave other values, %.1e apart: the server is not "
                "deterministic.\n",
@@ -39,10 +43,8 @@ static void print_estimate(const char *what, struct base_estimate x, int digits,
 
 static void print_model(const struct cli_model *m, const struct probe_bounds *r)
 {
-    char name[BASE_PATH_BYTES];
     const struct base_estimate top = {100 * r->same_top.value, 100 * r->same_top.error};
-    base_printable_text(name, sizeof name, base_file_name(m->path));
-    printf("\n====== %s%s ======\n", name, m->kv);
+    printf("\n====== %s ======\n", m->called);
     print_estimate("Mean KLD, lower bound  : ", r->least, 6, "");
     print_estimate("Mean KLD, upper bound  : ", r->most, 6, "");
     printf("Lower bound, maximum   : %.6f\n", r->quantiles[0]);
@@ -58,9 +60,9 @@ static void print_model(const struct cli_model *m, const struct probe_bounds *r)
 /** A row for each model. */
 static enum status print_table(const struct cli_bounds *b, struct status_why *why)
 {
-    enum { FILE_NAME, TYPE, SIZE, LEAST, MOST, TAIL, TOP, NLL, N_COLUMNS };
+    enum { LABEL, TYPE, SIZE, LEAST, MOST, TAIL, TOP, NLL, N_COLUMNS };
     static const char *const heads[N_COLUMNS] = {
-        "file",        "quantisation",    "size GiB",     "KLD at least",
+        "model",       "quantisation",    "size GiB",     "KLD at least",
         "KLD at most", "99.9 % at least", "Same top p %", "ΔNLL where listed"};
     struct cli_grid grid;
     enum status status = cli_grid_make(&grid, b->n_done + 1, N_COLUMNS, why);
@@ -70,10 +72,8 @@ static enum status print_table(const struct cli_bounds *b, struct status_why *wh
         const struct cli_model *m = &b->models[i];
         const struct probe_bounds *r = &b->results[i];
         const struct gguf_quantisation q = gguf_quantisation(model_file(m->model));
-        char name[CLI_CELL_BYTES];
-        base_printable_text(name, sizeof name, base_file_name(m->path));
 #define CELL(column, ...) snprintf(cli_grid_cell(&grid, i + 1, column), CLI_CELL_BYTES, __VA_ARGS__)
-        CELL(FILE_NAME, "%s", name);
+        CELL(LABEL, "%s", m->called);
         CELL(TYPE, "%s%s", q.name, m->kv);
         CELL(SIZE, "%.4f", (double)cli_model_size(m).n_bytes / gibibyte);
         CELL(LEAST, "%.6f ± %.6f", r->least.value, r->least.error);

@@ -103,10 +103,9 @@ static void fold_block(struct group *g, size_t row)
         struct kern_block_exps *exps = h == 0 ? &base_exps : &other_exps;
         ops->score_update(&chunk->sums[at], block, op->pairs ? exps : NULL);
         fold_ranks(g, h, block);
-        if (!op->pairs)
-            continue;
-        ops->score_top(&chunk->tops[at], block);
-        if (h > 0)
+        if (chunk->tops)
+            ops->score_top(&chunk->tops[at], block);
+        if (op->pairs && h > 0)
             ops->score_pair(&chunk->pairs[at], &pair);
     }
 }

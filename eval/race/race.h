@@ -13,8 +13,8 @@
  *
  * A candidate leaves the race as soon as no pair that matters needs it.
  */
-#ifndef EVAL_METRICS_RACE_H
-#define EVAL_METRICS_RACE_H
+#ifndef EVAL_RACE_RACE_H
+#define EVAL_RACE_RACE_H
 
 #include <stdbool.h>
 

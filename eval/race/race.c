@@ -1,11 +1,10 @@
-#include "eval/metrics/race.h"
+#include "eval/race/race.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "eval/metrics/student.h"
 
 enum { FIRST_LOOK = 8 };
 
@@ -135,7 +134,7 @@ static void look(struct eval_race *r)
     size_t n = r->rules.n;
     r->n_looks++;
     if (n > 1 && r->n_seen > 1) {
-        double quantile = eval_student(r->n_seen - 1, tail_of(r));
+        double quantile = base_student(r->n_seen - 1, tail_of(r));
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < n; j++)
                 if (i != j && r->running[i] && r->running[j])

@@ -1,0 +1,70 @@
+#include "cli/output/figure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/printable.h"
+
+enum { MOST_DECIMALS = 6 };
+static const double least_fixed = 1e-4, most_fixed = 1e7;
+
+/* The power of ten of the first of n digits, rounded to so many. */
+static int exponent_of(double x, int n_digits)
+{
+    char text[CLI_FIGURE_BYTES];
+    snprintf(text, sizeof text, "%.*e", n_digits - 1, x);
+    return (int)strtol(strchr(text, 'e') + 1, NULL, 10);
+}
+
+const char *cli_figure(char out[CLI_FIGURE_BYTES], double value, int n_digits)
+{
+    double size = fabs(value);
+    if (!isfinite(value))
+        snprintf(out, CLI_FIGURE_BYTES, "%g", base_unsigned_nan(value));
+    else if (size == 0)
+        snprintf(out, CLI_FIGURE_BYTES, "0");
+    else if (size < least_fixed || size >= most_fixed)
+        snprintf(out, CLI_FIGURE_BYTES, "%.*e", n_digits - 1, value);
+    else
+        snprintf(out, CLI_FIGURE_BYTES, "%.*f",
+                 (int)fmax(0, n_digits - 1 - exponent_of(value, n_digits)), value);
+    return out;
+}
+
+/* Both down to the second digit of the error, which is that of 10^last. */
+static void put_pair(char out[CLI_FIGURE_BYTES], double value, double error, int last)
+{
+    int n_decimals = last < 0 ? -last : 0;
+    if (n_decimals > MOST_DECIMALS || fabs(value) >= most_fixed) {
+        int n_digits = value != 0 ? (int)fmax(0, exponent_of(value, 1) - last) : 0;
+        char shown[CLI_FIGURE_BYTES] = "0";
+        if (value != 0)
+            snprintf(shown, sizeof shown, "%.*e", n_digits, value);
+        snprintf(out, CLI_FIGURE_BYTES, "%s ± %.1e", shown, error);
+        return;
+    }
+    if (last > 0) {
+        double step = pow(10, last);
+        value = step * round(value / step);
+        error = step * round(error / step);
+    }
+    snprintf(out, CLI_FIGURE_BYTES, "%.*f ± %.*f", n_decimals, base_shown(value, n_decimals),
+             n_decimals, error);
+}
+
+const char *cli_figure_with_error(char out[CLI_FIGURE_BYTES], double value, double error)
+{
+    if (isfinite(value) && isfinite(error) && error > 0) {
+        put_pair(out, value, error, exponent_of(error, 2) - 1);
+        return out;
+    }
+    char shown[CLI_FIGURE_BYTES];
+    snprintf(shown, sizeof shown, "%.6g", base_unsigned_nan(value));
+    if (isfinite(value) && error == 0)
+        snprintf(out, CLI_FIGURE_BYTES, "%.40s ± 0", shown);
+    else
+        snprintf(out, CLI_FIGURE_BYTES, "%.40s", shown);
+    return out;
+}

@@ -1,0 +1,63 @@
+#include "cli/output/model_parts.h"
+
+#include "gguf/gguf.h"
+#include "model/forward/forward.h"
+#include "model/swap.h"
+
+/* What has one type. */
+struct total {
+    const struct gguf_type_info *type;
+    uint64_t n_tensors, n_weights, n_bytes;
+};
+
+static size_t count_types(struct total totals[GGUF_MAX_LISTED], const struct model *model)
+{
+    const struct gguf_file *file = model_file(model);
+    size_t n = 0;
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
+        struct model_in_force force = model_in_force(model, i);
+        size_t at = 0;
+        while (at < n && totals[at].type != force.type)
+            at++;
+        if (at == GGUF_MAX_LISTED)
+            continue;
+        if (at == n)
+            totals[n++] = (struct total){.type = force.type};
+        totals[at].n_tensors++;
+        totals[at].n_weights += tensor->n_rows * tensor->ne[0];
+        totals[at].n_bytes += force.n_bytes;
+    }
+    return n;
+}
+
+void cli_json_add_types(struct base_json *json, cJSON *o, const struct model *model)
+{
+    struct total totals[GGUF_MAX_LISTED];
+    size_t n = count_types(totals, model);
+    cJSON *list = base_json_list(json, o, "types");
+    for (; n > 0; n--) {
+        size_t most = 0;
+        for (size_t i = 1; i < n; i++)
+            most = totals[i].n_weights > totals[most].n_weights ? i : most;
+        cJSON *item = base_json_object(json, list, NULL);
+        base_json_text(json, item, "type", totals[most].type->name);
+        base_json_uint(json, item, "n_tensors", totals[most].n_tensors);
+        base_json_uint(json, item, "n_weights", totals[most].n_weights);
+        base_json_uint(json, item, "n_bytes", totals[most].n_bytes);
+        for (size_t i = most; i + 1 < n; i++) /* the others keep the order of the file */
+            totals[i] = totals[i + 1];
+    }
+}
+
+void cli_json_add_cache(struct base_json *json, cJSON *o, const struct model_hparams *hparams)
+{
+    struct model_cache_shape shape = model_cache_shape(hparams);
+    cJSON *cache = base_json_object(json, o, "cache");
+    base_json_uint(json, cache, "k", shape.k);
+    base_json_uint(json, cache, "v", shape.v);
+    base_json_uint(json, cache, "window", shape.window);
+    base_json_uint(json, cache, "window_k", shape.window_k);
+    base_json_uint(json, cache, "window_v", shape.window_v);
+    base_json_uint(json, cache, "state_bytes", (uint64_t)shape.state_bytes);
+}

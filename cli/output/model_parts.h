@@ -1,0 +1,17 @@
+/** Parts of the object about a model: what it is a mixture of, and what a cache of it holds. */
+#ifndef CLI_OUTPUT_MODEL_PARTS_H
+#define CLI_OUTPUT_MODEL_PARTS_H
+
+#include "base/json/build.h"
+#include "model/model.h"
+
+/** "types": tensors, weights and bytes of each type that is in force, the most weights first. */
+void cli_json_add_types(struct base_json *json, cJSON *o, const struct model *model);
+
+/**
+ * "cache": how many numbers a key/value cache keeps of each token, and what does not grow with
+ * the tokens. Layers that use another one's keys and values add nothing.
+ */
+void cli_json_add_cache(struct base_json *json, cJSON *o, const struct model_hparams *hparams);
+
+#endif

@@ -1,0 +1,83 @@
+/* assay card: the block that publishers put on the page of a model. */
+#include "documents/card/card.h"
+#include "cli/commands.h"
+#include "cli/process/say.h"
+#include "cli/results/results.h"
+#include "cli/session/outputs.h"
+#include "documents/report/report.h"
+
+struct settings {
+    struct cli_list files;
+    const char *output, *svg;
+};
+
+static void defaults(void *settings)
+{
+    *(struct settings *)settings = (struct settings){.output = "-"};
+}
+
+/* What a card has no place for. */
+static void say_left_out(const struct doc_results *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->documents[i].root && r->documents[i].kind == DOC_TASKS)
+            cli_say("assay: note: %s is left out: a card has no choice tasks; assay table has\n",
+                    r->documents[i].file);
+}
+
+static enum status write_svg(struct doc_results *results, const char *path, struct status_why *why)
+{
+    struct base_file *file = NULL;
+    enum status status = cli_output_create(&file, path, why);
+    return status
+               ? status
+               : cli_output_commit(&file, doc_report_size_svg(file, &results->of_texts, why), why);
+}
+
+static enum status run_card(const void *opaque, const struct cli_args *args, struct status_why *why)
+{
+    (void)args;
+    const struct settings *s = opaque;
+    struct doc_results results = {0};
+    struct base_file *file = NULL;
+    const struct cli_named_file outputs[] = {{"-o", s->output}, {"--svg", s->svg}};
+    enum status status =
+        cli_outputs_check_list(outputs, s->svg ? 2 : 1, "a result", &s->files, why);
+    if (!status)
+        status = cli_results_read(&results, &s->files, false, why);
+    if (!status) {
+        say_left_out(&results);
+        status = cli_output_create(&file, s->output, why);
+    }
+    if (!status)
+        status = cli_output_commit(&file, doc_card_write(file, &results, s->svg, why), why);
+    if (!status && s->svg)
+        status = write_svg(&results, s->svg, why);
+    doc_results_free(&results);
+    return status;
+}
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct cli_option options[] = {
+    {"-o --output", CLI_TEXT, "FILE", "the Markdown (default: -, standard output)", AT(output)},
+    {"--svg", CLI_TEXT, "FILE",
+     "also a chart, divergence or else perplexity against size, which the Markdown shows", AT(svg)},
+    {.type = CLI_OPERANDS, .help = "the results", .offset = AT(files), .required = true},
+    {0},
+};
+
+const struct cli_command cli_command_card = {
+    .name = "card",
+    .usage = "RESULT.json ... [options]",
+    .summary = "Print the block for a model's page: figures, text, types and command, in Markdown.",
+    .description =
+        "Takes what --json of kld and perplexity wrote. For each result it says size, bits "
+        "per weight,\nperplexity, divergence, the text with its hash (and its name, where "
+        "it is one that published\nfigures refer to), what each model is a mixture of, "
+        "and the command that gives the figures again.",
+    .options = options,
+    .settings_bytes = sizeof(struct settings),
+    .defaults = defaults,
+    .run = run_card,
+};

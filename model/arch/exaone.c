@@ -1,0 +1,57 @@
+/** EXAONE 4 and K-EXAONE: layers that see all keys have no positions. */
+#include "model/arch.h"
+
+/** Hybrids have windows; llama.cpp takes a model for one by its number of blocks alone. */
+static enum status read_exaone4(struct model_hparams *h, const struct model_reading *r,
+                                struct status_why *why)
+{
+    enum { LLAMA_CPP_HYBRID = 64, LLAMA_CPP_WINDOW = 4096 };
+    (void)why;
+    bool slides = false;
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        struct model_layer_shape *l = &h->layers[i];
+        if (r->options->llama_compat) {
+            l->slides = h->n_layers == LLAMA_CPP_HYBRID && i % 4 != 3;
+            if (l->slides && l->window == 0)
+                l->window = LLAMA_CPP_WINDOW;
+            l->window = l->slides ? l->window : 0;
+        }
+        slides |= l->slides;
+    }
+    if (slides)
+        model_still_full_layers(h);
+    return STATUS_OK;
+}
+
+const struct model_arch model_arch_exaone4 = {
+    .name = "exaone4",
+    .norms = {.attn = "",
+              .attn_post = "post_attention_norm",
+              .ffn = "",
+              .ffn_post = "post_ffw_norm"},
+    .rope_halves = true,
+    .qk_norm = MODEL_QK_NORM_HEADS,
+    .windows = {.period = 4, .llama_cpp_period = 4},
+    .read = read_exaone4,
+};
+
+static enum status read_moe(struct model_hparams *h, const struct model_reading *r,
+                            struct status_why *why)
+{
+    (void)r;
+    (void)why;
+    model_still_full_layers(h);
+    return STATUS_OK;
+}
+
+const struct model_arch model_arch_exaone_moe = {
+    .name = "exaone-moe",
+    .rope_halves = true,
+    .qk_norm = MODEL_QK_NORM_HEADS,
+    .windows = {.period = 4, .llama_cpp_period = 4},
+    .gating = KERN_GATE_SIGMOID,
+    .normalise = MODEL_NORMALISE_BY_KEY,
+    .shared = MODEL_SHARED_PLAIN,
+    .experts_by_tensors = true,
+    .read = read_moe,
+};

@@ -1,0 +1,35 @@
+/** Mellum 2: Qwen 3 with experts and windows; layers that slide do not stretch their positions. */
+#include "base/text/number.h"
+#include "model/arch.h"
+
+/** llama.cpp takes one base for all layers. */
+static enum status read(struct model_hparams *h, const struct model_reading *r,
+                        struct status_why *why)
+{
+    float full = h->ropes[MODEL_ROPE_FULL].freq_base;
+    float *sliding = &h->ropes[MODEL_ROPE_SLIDING].freq_base;
+    if (*sliding == full)
+        return STATUS_OK;
+    bool compat = r->options->llama_compat;
+    struct base_number theirs;
+    struct base_number given;
+    enum status status = model_remark(
+        r->remarks, why,
+        compat ? "%s.rope.freq_base_swa (%s) is ignored, as llama.cpp does"
+               : "%s.rope.freq_base_swa is %s; llama.cpp ignores it and takes %s",
+        r->keys.prefix, base_float_text(&given, *sliding), base_float_text(&theirs, full));
+    if (compat)
+        *sliding = full;
+    return status;
+}
+
+const struct model_arch model_arch_mellum = {
+    .name = "mellum",
+    .rope_halves = true,
+    .sliding_rope = true,
+    .yarn_factor = true,
+    .qk_norm = MODEL_QK_NORM_HEADS,
+    .windows = {.period = 4, .by_pattern = true},
+    .experts_by_tensors = true,
+    .read = read,
+};

@@ -1,0 +1,16 @@
+"""Every architecture by its name: its formulas, and random models of it."""
+import authors
+import families
+import recombined
+import recombined_families
+
+FORMULAS = authors.ARCHITECTURES | recombined.ARCHITECTURES
+FAMILIES = families.FAMILIES | recombined_families.FAMILIES
+
+
+def model(keys, tensors, compat=False):
+    return FORMULAS[keys["general.architecture"]](keys, tensors, compat)
+
+
+def generate(rng, arch):
+    return type(arch, (FAMILIES[arch],), {"arch": arch})(rng)

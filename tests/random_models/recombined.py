@@ -1,0 +1,183 @@
+"""What architectures of known parts do in their own way."""
+from authors import Cohere2, CommandR, Deepseek2, Qwen2, Qwen3
+from forward import Model, gelu, layer_norm, rms, rows, squared_relu
+
+
+class OwnMagnitude:
+    """The key of YaRN's magnitude replaces it; llama.cpp does not read it."""
+
+    differs = True
+
+    def yarn_magnitude(self, s):
+        own = self.k.get("rope.scaling.yarn_attn_factor")
+        return own if own and not self.compat else super().yarn_magnitude(s)
+
+
+class FullLayersStill:
+    """Layers that see all keys have no positions; llama.cpp takes a period for a list."""
+    period = 4
+
+    def slides(self, i):
+        listed = isinstance(self.k.get("attention.sliding_window_pattern"), list)
+        if self.compat and listed:
+            return i % 4 != 3
+        return super().slides(i)
+
+    def rope(self, i):
+        return self.make_rope() if self.sliding_window() and self.slides(i) else None
+
+
+class Qwen2vl(Qwen2):
+    differs = True
+
+    def __init__(self, keys, tensors, compat=False, **more):
+        super().__init__(keys, tensors, compat, **more)
+        if compat:
+            self.eps = 0.0
+
+
+class Qwen3vl(Qwen3):
+    differs = True
+
+    def scaled(self, *more):
+        w, magnitude = super().scaled(*more)
+        s = self.k["rope.dimension_sections"]
+        n = sum(s[:3])
+        if self.compat and n:
+            w = [u if j % n < 3 * s[j % n % 3] else 0.0 for j, u in enumerate(w)]
+        return w, magnitude
+
+
+class SeedOss(Qwen2):
+    ffn_norm = "post_attention_norm"
+
+
+class Ernie45(Model):
+    differs, window_by_authors, width_by_tensors = True, False, True
+
+    def attention(self, i, h):
+        if self.compat:
+            self.values.pop(f"blk.{i}.attn_output.bias", None)
+        return super().attention(i, h)
+
+    mix = attention
+
+
+class Hunyuan(Qwen3):
+    width_by_tensors = True
+
+    def heads(self, i, h):
+        q, k, v = self.qkv(i, h)
+        q, k = (self.turn(i, [rows(row, self.head_size(i)) for row in x]) for x in (q, k))
+        return (self.head_norm(i, "q", q), self.head_norm(i, "k", k),
+                [rows(row, self.value_size(i)) for row in v])
+
+    def make_rope(self, n=None, base=None, *more):
+        alpha, dk = self.k.get("rope.scaling.alpha"), self.head_size(0)
+        base = base or self.k.get("rope.freq_base", 10000.0)
+        return super().make_rope(n, base * alpha ** (dk / (dk - 2)) if alpha else base, *more)
+
+
+class HyV3(Qwen3):
+    gating, renormalise, scales_weights, width_by_tensors = 2, False, True, True
+
+    def route(self, i, *more):
+        bias = self.values.get(f"blk.{i}.exp_probs_b")
+        if bias:
+            self.values[f"blk.{i}.exp_probs_b.bias"] = bias
+        return super().route(i, *more)
+
+
+class Exaone4(FullLayersStill, Qwen3):
+    differs = True
+    attn_norm, post_attn, ffn_norm, post_ffn = None, "post_attention_norm", None, "post_ffw_norm"
+
+    def sliding_window(self):
+        """llama.cpp takes a model of 64 blocks for one with windows, and no other."""
+        return 0 if self.compat else super().sliding_window()
+
+    def rope(self, i):
+        return super().rope(i) if self.sliding_window() else self.make_rope()
+
+
+class ExaoneMoe(FullLayersStill, HyV3):
+    differs = True
+
+
+class Arcee(OwnMagnitude, Model):
+    window_by_authors, up, activation = False, "plain", staticmethod(squared_relu)
+
+
+class Olmoe(Qwen3):
+    qk_norm, renormalise, width_by_tensors = "whole", False, True
+
+
+class Mellum(OwnMagnitude, Qwen3):
+    width_by_tensors = True
+
+    def slides(self, i):
+        return "attention.sliding_window_pattern" in self.k and super().slides(i)
+
+    def rope(self, i):
+        if not self.sliding_window() or not self.slides(i):
+            return self.make_rope()
+        base = None if self.compat else self.k.get("rope.freq_base_swa")
+        n = self.k.get("rope.dimension_count", self.head_size(0))
+        return self.make_rope(base=base, kind="none", factors=[1.0] * (n // 2), magnitude=1.0)
+
+
+class Cohere2moe(Cohere2):
+    gating, renormalise, scales_weights, width_by_tensors = 2, False, True, True
+
+    def __init__(self, keys, tensors, *more, **named):
+        rms_eps = keys.get("cohere2moe.attention.layer_norm_rms_epsilon")
+        if rms_eps:
+            self.eps_key, self.normalise = "attention.layer_norm_rms_epsilon", rms
+        super().__init__(keys, tensors, *more, **named)
+
+    def slides(self, i):
+        pattern = self.k.get("attention.sliding_window_pattern")
+        if pattern is None:
+            return False
+        if isinstance(pattern, list):
+            return pattern[i]
+        return pattern == 0 or i % pattern != 0
+
+    def sliding_window(self):
+        return self.k.get("attention.sliding_window", 0)
+
+    def rope(self, i):
+        dense = all(f"blk.{j}.ffn_gate_inp.weight" not in self.values for j in range(i + 1))
+        return self.make_rope() if dense or self.sliding_window() and self.slides(i) else None
+
+    def head_norm(self, i, c, x):
+        return x
+
+    def mixture(self, i, h):
+        y = super().mixture(i, h)
+        by = 0.5 if f"blk.{i}.ffn_up_shexp.weight" in self.values else 1.0
+        return [[by * v for v in row] for row in y]
+
+
+class Phi2(Model):
+    eps_key, normalise = "attention.layer_norm_epsilon", staticmethod(layer_norm)
+    halves, parallel, up, activation, window_by_authors = True, True, "plain", staticmethod(gelu), False
+
+
+class Stablelm(CommandR):
+    halves = True
+
+    def layer(self, i, x):
+        self.parallel = f"blk.{i}.ffn_norm.weight" not in self.values
+        return super().layer(i, x)
+
+    def head_scale(self):
+        return 1.0
+
+
+ARCHITECTURES = {
+    "qwen2vl": Qwen2vl, "qwen3vl": Qwen3vl, "qwen3vlmoe": Qwen3vl, "mistral4": Deepseek2,
+    "seed_oss": SeedOss, "ernie4_5": Ernie45, "ernie4_5-moe": Ernie45, "hunyuan-dense": Hunyuan,
+    "hunyuan-moe": Hunyuan, "hy_v3": HyV3, "exaone4": Exaone4, "exaone-moe": ExaoneMoe, "dots1": HyV3,
+    "bailingmoe2": HyV3, "arcee": Arcee, "olmoe": Olmoe, "mellum": Mellum, "cohere2moe": Cohere2moe,
+    "phi2": Phi2, "stablelm": Stablelm}

@@ -1,0 +1,179 @@
+"""Random models of the architectures in recombined.py."""
+from families import CommandR, Deepseek2, Qwen2, Starcoder2
+from family import Family
+
+
+class Qwen2vl(Qwen2):
+    def more_keys(self):
+        if self.may(0.8):
+            self.sections()
+
+
+class Vl(Family):
+    qk_norm = "head"
+
+    def more_keys(self):
+        self.sections()
+        self.number("n_deepstack_layers", 2, 0.5)
+
+
+class VlMoe(Vl):
+    mixed = True
+
+
+class Mistral4(Deepseek2):
+    gatings, gating_share = (1, 2), 0.3
+
+
+class SeedOss(Qwen2):
+    norms = "attn_norm", "post_attention_norm"
+
+
+class Ernie(Family):
+    scalings, freqs = ["", "linear"], 0.0
+
+
+class Mixture(Family):
+    """What the mixtures below have: a first dense layer, a shared expert, a bias of the selection."""
+    mixed = dense_first = True
+    shared, freqs, gating_share = "expert_shared_count", 0.0, 0.0
+
+    def groups(self):
+        self.selection_bias = self.may(0.6)
+
+
+class ErnieMoe(Mixture):
+    scalings = Ernie.scalings
+
+    def more_keys(self):
+        self.number("interleave_moe_layer_step", 1, 0.5)
+
+
+class Hunyuan(Family):
+    qk_norm, scalings = "head", ["", "none"]
+
+    def more_keys(self):
+        self.number("rope.scaling.alpha", self.rng.uniform(0.5, 50), 0.3)
+
+
+class HunyuanMoe(Mixture):
+    qk_norm, scalings, dense_first, separate_sizes = "head", ["", "none"], False, False
+
+    def expert_width_key(self):
+        self.expert_width = self.ff[0]
+        self.number("expert_feed_forward_length", self.expert_width, 0.5)
+
+
+class Sigmoid(Mixture):
+    """Experts by sigmoid, whose shares keys normalise and scale."""
+    qk_norm, gatings, gating_share, scales_weights, weights_norm = "head", (2, 1), 0.7, True, True
+    scalings = ["", "linear", "yarn"]
+
+
+class HyV3(Sigmoid):
+    nextn = True
+
+    def mixture(self, i, width=0):
+        super().mixture(i, width)
+        for t in self.tensors:
+            if self.may() and t.name == f"blk.{i}.exp_probs_b.bias":
+                t.name = f"blk.{i}.exp_probs_b"
+
+
+class Exaone4(Family):
+    norms, qk_norm = ("post_attention_norm", "post_ffw_norm"), "head"
+    n_layers_of, nextn, scalings, freqs = (2, 5), True, ["", "linear"], 0.6
+
+    def more_keys(self):
+        if self.may(0.7):
+            self.slide()
+
+
+class ExaoneMoe(HyV3):
+    n_layers_of = 2, 5
+
+    def more_keys(self):
+        self.slide()
+
+
+class Bailingmoe2(HyV3):
+    fused = 0.8
+
+    def groups(self):
+        self.selection_bias = self.may(0.8)
+        if self.n_experts % 2 == 0 and self.n_experts > 2 and self.may():
+            n = self.n_experts // 2
+            self.number("expert_group_count", n)
+            self.number("expert_group_used_count", max(1, min(n, (self.n_used + 1) // 2)))
+
+
+class Arcee(Family):
+    up, scalings = "plain", ["", "yarn", "yarn"]
+
+    def yarn_keys(self):
+        self.number("rope.scaling.yarn_attn_factor", self.rng.uniform(0.7, 1.4), 0.5)
+
+
+class Olmoe(HunyuanMoe):
+    qk_norm, scalings, tied, shared = "whole", ["", "linear"], "never", ""
+
+
+class Mellum(Arcee):
+    qk_norm, mixed, up, freqs, gating_share = "head", True, "gated", 0.0, 0.0
+
+    def more_keys(self):
+        if self.may(0.8):
+            self.slide()
+        self.number("rope.freq_base_swa", 10 ** self.rng.uniform(0.7, 2), 0.6)
+
+
+class Cohere2moe(Sigmoid):
+    norms, tied, eps, qk_norm, nextn = ("attn_norm",), "always", "attention.layer_norm_epsilon", "", True
+    n_layers_of, scalings = (2, 5), [""]
+
+    def shape(self):
+        if self.may(0.2):
+            self.eps = "attention.layer_norm_rms_epsilon"
+        super().shape()
+
+    def groups(self):
+        self.selection_bias = False
+
+    def more_keys(self):
+        CommandR.more_keys(self)
+        if self.may(0.8):
+            self.slide()
+
+
+class Phi2(Starcoder2):
+    norms = ("attn_norm",)
+
+    def more_keys(self):
+        pass
+
+    def ends(self):
+        super().ends()
+        if self.tensors[-1].name == "output.weight":
+            self.vector("output.bias", self.n_vocab, 0, 1)
+
+
+class Stablelm(CommandR):
+    norm_bias, tied = True, ""
+    bias = Qwen2.bias
+
+    def shape(self):
+        self.norms = ("attn_norm",) if self.may(0.4) else ("attn_norm", "ffn_norm")
+        super().shape()
+
+    def more_keys(self):
+        pass
+
+
+FAMILIES = {
+    "qwen2vl": Qwen2vl, "qwen3vl": Vl, "qwen3vlmoe": VlMoe, "mistral4": Mistral4,
+    "seed_oss": SeedOss, "ernie4_5": Ernie, "ernie4_5-moe": ErnieMoe,
+    "hunyuan-dense": Hunyuan, "hunyuan-moe": HunyuanMoe, "hy_v3": HyV3,
+    "exaone4": Exaone4, "exaone-moe": ExaoneMoe, "dots1": Sigmoid,
+    "bailingmoe2": Bailingmoe2, "arcee": Arcee, "olmoe": Olmoe,
+    "mellum": Mellum, "cohere2moe": Cohere2moe, "phi2": Phi2,
+    "stablelm": Stablelm}
