@@ -18,3 +18,8 @@ double base_clock_thread_seconds(void)
 {
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
+
+double base_clock_process_seconds(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}

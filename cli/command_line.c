@@ -1,6 +1,7 @@
 #include "cli/command_line.h"
 
 #include "cli/evaluate.h"
+#include "cli/plan/plan.h"
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/ranks.h"
@@ -134,6 +135,11 @@ const struct cli_host cli_command_line = {
 enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why)
 {
     struct cli_host *given = e->settings->host, own = cli_command_line;
+    struct cli_plan plan;
+    if (!given && e->settings->dry_run) {
+        cli_plan_make(&plan, &cli_plan_defaults);
+        given = &plan.host;
+    }
     if (given)
         return given->evaluate(given, e, why);
     enum status status = cli_cluster_join(&e->settings->machine, why);

@@ -14,6 +14,7 @@ extern const struct cli_command cli_command_kld;
 extern const struct cli_command cli_command_merge;
 extern const struct cli_command cli_command_mix;
 extern const struct cli_command cli_command_perplexity;
+extern const struct cli_command cli_command_plan;
 extern const struct cli_command cli_command_recipe;
 extern const struct cli_command cli_command_record;
 extern const struct cli_command cli_command_report;

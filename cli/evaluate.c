@@ -14,6 +14,7 @@
 #include "cli/process/say.h"
 #include "cli/process/version.h"
 #include "cli/session/journal.h"
+#include "gguf/gguf.h"
 #include "kernels/kernels.h"
 
 void cli_remark(struct cli_evaluation *e, const char *format, ...)
@@ -26,6 +27,25 @@ void cli_remark(struct cli_evaluation *e, const char *format, ...)
     cli_print_notes(line);
     size_t used = strlen(e->remarks);
     snprintf(e->remarks + used, sizeof e->remarks - used, "%s\n", line);
+}
+
+/* A base is rarely the smaller one; a hundredth is what other types of norms and biases make. */
+bool cli_remark_swapped(struct cli_evaluation *e, const char *base_path, struct cli_model_size base,
+                        const struct cli_model *candidate)
+{
+    struct cli_model_size other = cli_model_size(candidate);
+    if (other.bits_per_weight <= 1.01 * base.bits_per_weight &&
+        other.n_bytes <= base.n_bytes + base.n_bytes / 100)
+        return false;
+    const struct gguf_file *file = model_file(candidate->model);
+    cli_remark(e,
+               "the base, %.100s, has %.1f MB of tensors (%.2f bits per weight), %.100s, which is "
+               "%s, has %.1f MB (%.2f): are they swapped? The divergence of a model from its base "
+               "is not that of the base from it",
+               base_file_name(base_path), (double)base.n_bytes / 1e6, base.bits_per_weight,
+               base_file_name(candidate->path), gguf_quantisation(file).name,
+               (double)other.n_bytes / 1e6, other.bits_per_weight);
+    return true;
 }
 
 void cli_print_speed(const struct cli_evaluation *e)
@@ -130,10 +150,12 @@ static void remark_on_context(struct cli_evaluation *e)
         return;
     char name[96];
     base_printable_text(name, sizeof name, base_file_name(gguf_path(model_file(model))));
-    cli_remark(e,
-               "contexts of up to %zu tokens, but %s was trained on %" PRIu32
-               ": predictions beyond that are worse, and the figures have them",
-               longest, name, model_hparams(model)->n_ctx_train);
+    cli_remark(
+        e,
+        "contexts of up to %zu tokens, but %s was trained on %" PRIu32
+        ": predictions at later positions are worse, and they count in the figures; a context "
+        "of at most %" PRIu32 " has none of them",
+        longest, name, model_hparams(model)->n_ctx_train, model_hparams(model)->n_ctx_train);
 }
 
 enum status cli_evaluation_identify(char **out, const struct cli_evaluation *e, size_t split,

@@ -49,6 +49,26 @@ struct cli_members {
     void (*files)(const void *self, struct base_json *json, cJSON *run);
 };
 
+/** A run that takes less: an option, and the arithmetic that is left with it. */
+struct cli_outlook_way {
+    const char *option;
+    double forward, head; /* operations of the layers, and of the heads */
+};
+
+enum { CLI_MAX_WAYS = 3 };
+
+/** What can be said of a run beforehand that its units and models do not say. */
+struct cli_outlook {
+    const char *fewer; /* an option that takes a number of what is evaluated; NULL: there is none */
+    size_t n_fewer;    /* how many there are now */
+    bool may_end;      /* before all units are evaluated */
+    struct cli_outlook_way ways[CLI_MAX_WAYS];
+    size_t n_ways;
+    const char *recorded_file; /* NULL: no rows are recorded */
+    enum eval_row_kind recorded_kind;
+    uint64_t n_recorded; /* bytes of that file */
+};
+
 /** What is evaluated. */
 struct cli_evaluator {
     const struct cli_lines *lines;
@@ -74,6 +94,8 @@ struct cli_evaluator {
      * again; set `models` and `units`. After a failure, too. NULL: one run is all that it can do.
      */
     enum status (*again)(void *self, struct status_why *why);
+    /** It is open: what can be said beforehand. Fails: STATUS_MEMORY. NULL: nothing. */
+    enum status (*outlook)(const void *self, struct cli_outlook *out, struct status_why *why);
     /** The open models whose tensors may be replaced, i from 0 on. NULL after the last. */
     struct cli_model *(*model)(void *self, size_t i);
 };
@@ -162,6 +184,13 @@ enum status cli_evaluation_identify(char **out, const struct cli_evaluation *e, 
 /** Say a line of the run in a note, and in the document's remarks. Before the journal is opened. */
 __attribute__((format(printf, 2, 3))) void cli_remark(struct cli_evaluation *e, const char *format,
                                                       ...);
+
+/**
+ * Remark that a base has fewer bits per weight than a candidate, or fewer bytes: whoever swaps them
+ * gets numbers that look right. Returns whether it did.
+ */
+bool cli_remark_swapped(struct cli_evaluation *e, const char *base_path, struct cli_model_size base,
+                        const struct cli_model *candidate);
 
 /** After the run: how many tokens in how much time, on standard error. */
 void cli_print_speed(const struct cli_evaluation *e);

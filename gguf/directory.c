@@ -54,7 +54,7 @@ static enum status read_header(struct gguf_cursor *cursor, struct header *header
     if (n_shown < sizeof magic || memcmp(cursor->data, magic, sizeof magic) != 0) {
         struct base_quoted shown;
         struct base_string start = {(const char *)cursor->data, (size_t)cursor->n_bytes};
-        enum status status = base_file_check_kind(start, "a GGUF file", why);
+        enum status status = base_file_check_no_text(start, "a GGUF file", why);
         start.n_bytes = n_shown;
         return status ? status
                       : status_fail(why, STATUS_FORMAT,

@@ -7,7 +7,45 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file/folder.h"
 #include "base/file/name.h"
+#include "base/text/printable.h"
+
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t n = strlen(name), n_suffix = strlen(suffix);
+    return n > n_suffix && strcmp(name + n - n_suffix, suffix) == 0;
+}
+
+/** The first file in it that is a model, or a part of one in another format, says what was meant.
+ */
+static enum status fail_folder(const char *path, struct status_why *why)
+{
+    struct base_folder folder = {0};
+    const char *model = NULL, *other = NULL;
+    bool listed = !base_folder_list(&folder, path, NULL);
+    for (size_t i = 0; listed && i < folder.n; i++) {
+        const char *name = folder.paths[i];
+        if (!model && ends_with(name, ".gguf"))
+            model = name;
+        else if (!other && (ends_with(name, ".safetensors") || ends_with(name, ".bin") ||
+                            ends_with(name, ".pt") || ends_with(name, ".pth")))
+            other = name;
+    }
+    if (model)
+        status_fail(why, STATUS_IO,
+                    "%s: is a directory, expected a GGUF file; name the one in it: %s", path,
+                    model);
+    else if (other)
+        status_fail(why, STATUS_IO,
+                    "%s: is a directory with a checkpoint (%s), expected a GGUF file; llama.cpp's "
+                    "convert_hf_to_gguf.py makes GGUF of it",
+                    path, base_file_name(other));
+    else
+        status_fail(why, STATUS_IO, "%s: is a directory, expected a GGUF file", path);
+    base_folder_free(&folder);
+    return STATUS_IO;
+}
 
 static enum status map_descriptor(struct gguf_map *map, int fd, const char *path,
                                   struct status_why *why)
@@ -16,7 +54,7 @@ static enum status map_descriptor(struct gguf_map *map, int fd, const char *path
     if (fstat(fd, &about) != 0)
         return status_fail(why, STATUS_IO, "%s: cannot be examined: %s", path, strerror(errno));
     if (S_ISDIR(about.st_mode))
-        return status_fail(why, STATUS_IO, "%s: is a directory, expected a GGUF file", path);
+        return fail_folder(path, why);
     if (!S_ISREG(about.st_mode))
         return status_fail(why, STATUS_IO, "%s: is not a regular file, expected a GGUF file", path);
     if (about.st_size == 0)

@@ -147,7 +147,7 @@ enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_
 static enum status fail_beyond(const struct gguf_file *file, const struct gguf_shard *shard,
                                const struct gguf_tensor *tensor, struct status_why *why)
 {
-    uint64_t section = shard->n_bytes - shard->data_offset, needed = 0, end;
+    uint64_t needed = 0, end;
     size_t n = file->tensor_names.n;
     char missing[128] = "";
     for (size_t i = (size_t)(tensor - file->tensors); i < n && needed != UINT64_MAX; i++) {
@@ -158,14 +158,14 @@ static enum status fail_beyond(const struct gguf_file *file, const struct gguf_s
     }
     if (needed != UINT64_MAX)
         snprintf(missing, sizeof missing,
-                 "; the file has %" PRIu64 " of the %" PRIu64
-                 " bytes that its tensors need: an incomplete download?",
-                 shard->n_bytes, needed);
-    return status_fail(why, STATUS_FORMAT,
-                       "its %" PRIu64 " bytes at offset %" PRIu64
-                       " leave the file, whose data section (from byte %" PRIu64 ") has %" PRIu64
-                       " bytes%s",
-                       tensor->n_bytes, tensor->offset, shard->data_offset, section, missing);
+                 ", and its tensors need at least %" PRIu64
+                 ": it may be an incomplete download; fetch it again",
+                 needed);
+    return status_fail(
+        why, STATUS_FORMAT,
+        "its %" PRIu64 " bytes from byte %" PRIu64 " of the data section (which "
+        "begins at byte %" PRIu64 ") on end beyond the file; the file has %" PRIu64 " bytes%s",
+        tensor->n_bytes, tensor->offset, shard->data_offset, shard->n_bytes, missing);
 }
 
 /* From an offset within the data section to one within the file. */

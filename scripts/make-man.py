@@ -120,16 +120,18 @@ def missing(page, pages):
     yield from (f"\\(dq for the quotes of {line}, which roff takes for its own"
                 for line in re.findall(r'(?m)^\.B (.*".*)$', shown))
     examples = re.findall(r"(?m)^\.B (assay .*)$", shown.replace("\\(dq", '"'))
-    for name, (_, _, groups) in pages.items():
-        known = {word for _, options in groups for left, _ in options
-                 for word in re.findall(r"(?<![\w-])--?[\w-]+", left)}
+    known = {name: {word for _, options in groups for left, _ in options
+                    for word in re.findall(r"(?<![\w-])--?[\w-]+", left)}
+             for name, (_, _, groups) in pages.items()}
+    for name in pages:
         of_command = [e for e in examples if e.split()[1] == name]
         if not of_command:
             yield f"an example of assay {name}"
         for example in of_command:
             yield from (f"{word}, which an example has, among the options of assay {name}"
                         for word in re.findall(r" (--?[a-zA-Z][\w-]*)", example)
-                        if word not in known)
+                        # of a command that another one takes, too
+                        if not any(word in known[n] for n in example.split() if n in known))
     for source in sorted((ROOT / "cli").rglob("*.c")):
         yield from (name for name in re.findall(r'(?:\.env = |getenv\()"(\w+)"', source.read_text())
                     if name not in page)

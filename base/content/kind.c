@@ -85,13 +85,65 @@ const struct base_file_kind *base_file_kind(struct base_string s)
     return is_safetensors(s) ? &safetensors : is_pickle(s) ? &pickle : is_page(s) ? &page : NULL;
 }
 
-enum status base_file_check_kind(struct base_string beginning, const char *expected,
-                                 struct status_why *why)
+/** kind NULL: it is none of those that are known. */
+static enum status check(const struct base_file_kind *kind, const char *expected,
+                         struct status_why *why)
 {
-    const struct base_file_kind *kind = base_file_kind(beginning);
     return kind ? status_fail(why, STATUS_FORMAT, "is %s, expected %s; %s", kind->name, expected,
                               kind->remedy)
                 : STATUS_OK;
+}
+
+enum status base_file_check_kind(struct base_string beginning, const char *expected,
+                                 struct status_why *why)
+{
+    return check(base_file_kind(beginning), expected, why);
+}
+
+/** The beginning has this word. */
+static bool has(struct base_string s, const char *word)
+{
+    return memmem(s.data, s.n_bytes, word, strlen(word)) != NULL;
+}
+
+/** A separator that two lines in front have as often, and no byte that a text has not. */
+static bool is_table(struct base_string s)
+{
+    size_t n[2][2] = {{0}}, line = 0;
+    for (size_t i = 0; i < s.n_bytes && line < 2; i++) {
+        unsigned char c = (unsigned char)s.data[i];
+        if (c < ' ' && c != '\t' && c != '\r' && c != '\n')
+            return false;
+        n[line][0] += c == ',';
+        n[line][1] += c == '\t';
+        line += c == '\n';
+    }
+    return line == 2 && ((n[0][0] && n[0][0] == n[1][0]) || (n[0][1] && n[0][1] == n[1][1]));
+}
+
+enum status base_file_check_no_text(struct base_string s, const char *expected,
+                                    struct status_why *why)
+{
+    static const struct base_file_kind result = {"a result that assay wrote",
+                                                 "assay table, compare and report read it", true};
+    static const struct base_file_kind json = {
+        "JSON", "a config.json lies beside a checkpoint; " CONVERT, true};
+    static const struct base_file_kind table = {"a table (CSV or TSV)", "texts are given by -f",
+                                                true};
+    enum { ENOUGH = 4096 };
+    s.n_bytes = s.n_bytes < ENOUGH ? s.n_bytes : ENOUGH;
+    size_t first = 0;
+    while (first < s.n_bytes && base_json_is_blank(s.data[first]))
+        first++;
+    char c = first < s.n_bytes ? s.data[first] : '\0';
+    const struct base_file_kind *kind = base_file_kind(s);
+    if (!kind && c == '{' && has(s, "\"schema\"") && has(s, "\"assay-"))
+        kind = &result;
+    else if (!kind && (c == '{' || c == '[') && (has(s, "\":") || has(s, "\" :")))
+        kind = &json;
+    else if (!kind && is_table(s))
+        kind = &table;
+    return check(kind, expected, why);
 }
 
 /** The first bytes of a file; how many: 0 where it cannot be read. */

@@ -91,6 +91,7 @@ const struct cli_command cli_command_best = {
         "  assay best --base F16.gguf -f text.txt *.gguf --size 5GB --report best.html",
     .options = options,
     .settings_bytes = sizeof(struct cli_best_settings),
+    .evaluate = KLD(evaluate),
     .defaults = defaults,
     .run = run_best,
 };

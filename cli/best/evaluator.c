@@ -146,6 +146,16 @@ static enum status verdict(const void *self, struct status_why *why)
     return cli_kld_evaluator.verdict(self, why);
 }
 
+static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
+{
+    const struct cli_best *b = self;
+    (void)why;
+    out->fewer = "--chunks";
+    out->n_fewer = b->k.windows.plan.n_windows;
+    out->may_end = true; /* candidates drop out */
+    return STATUS_OK;
+}
+
 static const struct cli_evaluator evaluator = {
     .lines = &cli_best_lines,
     .members = &cli_best_members,
@@ -153,6 +163,7 @@ static const struct cli_evaluator evaluator = {
     .summarise = summarise,
     .verdict = verdict,
     .close = close,
+    .outlook = outlook,
 };
 
 double cli_best_share(const struct cli_best *b)

@@ -159,6 +159,15 @@ static enum status verdict(const void *self, struct status_why *why)
     return cli_against_verdict(c, why);
 }
 
+static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
+{
+    const struct cli_check *c = self;
+    (void)why;
+    out->fewer = "--chunks";
+    out->n_fewer = c->windows.plan.n_windows;
+    return STATUS_OK;
+}
+
 static const struct cli_evaluator evaluator = {
     .lines = &cli_check_lines,
     .members = &cli_check_members,
@@ -168,6 +177,7 @@ static const struct cli_evaluator evaluator = {
     .finish = finish,
     .verdict = verdict,
     .close = close,
+    .outlook = outlook,
 };
 
 /** Options of what is recorded by a program, which would do nothing here. */
@@ -185,7 +195,7 @@ static enum status check_unused(const struct cli_check_settings *s, struct statu
         {s->divergence.n_worst, "--worst"},
         {s->divergence.curve.wanted, "--context-curve"},
         {s->n_trace, "--trace-worst"},
-        {s->windows.n_ctx >= 0, "-c"},
+        {s->windows.n_ctx.value >= 0, "-c"},
         {s->windows.n_chunks >= 0, "--chunks"},
         {s->windows.chunk_from > 0, "--chunk-from"},
     };
@@ -215,6 +225,11 @@ static enum status run_check(const void *settings, const struct cli_args *args,
         return status_fail(why, STATUS_USAGE,
                            "--kl-divergence-base is what a program recorded, %s is a server; "
                            "expected one of them",
+                           s->server.url ? "--url" : "--logprobs");
+    if (asks && (s->evaluate.host || s->evaluate.dry_run))
+        return status_fail(why, STATUS_USAGE,
+                           "%s is a server, whose time nobody can plan; a plan is of a comparison "
+                           "with --kl-divergence-base",
                            s->server.url ? "--url" : "--logprobs");
     if (asks) {
         enum status unused = check_unused(s, why);
@@ -328,6 +343,7 @@ const struct cli_command cli_command_check = {
         "the file's 16 bits. With --against it says which of two recordings is further from exact.",
     .options = options,
     .settings_bytes = sizeof(struct cli_check_settings),
+    .evaluate = AT(evaluate),
     .defaults = defaults,
     .run = run_check,
 };

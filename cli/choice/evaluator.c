@@ -205,6 +205,20 @@ static enum status verdict(const void *self, struct status_why *why)
     return STATUS_OK;
 }
 
+static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
+{
+    static const char *const options[] = {
+        [EVAL_HELLASWAG] = "--hellaswag-tasks",
+        [EVAL_WINOGRANDE] = "--winogrande-tasks",
+        [EVAL_MULTIPLE_CHOICE] = "--multiple-choice-tasks",
+    };
+    const struct cli_choice *t = self;
+    (void)why;
+    out->fewer = options[t->kind];
+    out->n_fewer = t->choices.n;
+    return STATUS_OK;
+}
+
 static const struct cli_evaluator evaluator = {
     .lines = &cli_choice_lines,
     .members = &cli_choice_members,
@@ -212,6 +226,7 @@ static const struct cli_evaluator evaluator = {
     .unit_done = unit_done,
     .verdict = verdict,
     .close = close,
+    .outlook = outlook,
     .again = again,
     .model = model,
 };

@@ -66,8 +66,7 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     if (!s.base && s.models.n == 1 && (s.evaluate.load.cache_k || s.evaluate.load.cache_v))
         s.base = s.models.items[0];
     if (!s.base)
-        return status_fail(why, STATUS_USAGE,
-                           "--base is missing; see assay help kld");
+        return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
     cli_text_settle(&s.text);
     status = cli_bounds_unasked(&s, why);
     if (!status)
@@ -183,6 +182,7 @@ const struct cli_command cli_command_kld = {
         "Prints the lines of llama-perplexity --kl-divergence for one model, a table for several.",
     .options = options,
     .settings_bytes = sizeof(struct cli_kld_settings),
+    .evaluate = AT(evaluate),
     .defaults = cli_kld_defaults,
     .run = run_kld,
 };

@@ -55,18 +55,9 @@ static void remark_smaller_base(struct cli_kld *k)
     struct cli_model_size base = {0};
     if (k->base.kind->size)
         base = k->base.kind->size(&k->base);
-    for (size_t i = 0; i < k->n_candidates && base.n_weights; i++) {
-        uint64_t n_bytes = cli_model_size(&k->candidates[i]).n_bytes;
-        if (n_bytes <= base.n_bytes + base.n_bytes / 100)
-            continue;
-        cli_remark(
-            &k->e,
-            "the base, %.100s, has %.1f MB of tensors, %.100s has %.1f MB: are they swapped? "
-            "The divergence of a model from its base is not that of the base from it",
-            base_file_name(k->settings->base), (double)base.n_bytes / 1e6,
-            base_file_name(k->candidates[i].path), (double)n_bytes / 1e6);
-        return;
-    }
+    for (size_t i = 0; i < k->n_candidates && base.n_weights; i++)
+        if (cli_remark_swapped(&k->e, k->settings->base, base, &k->candidates[i]))
+            return;
 }
 
 enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
@@ -369,14 +360,15 @@ static void add_rows(const struct cli_kld *k)
 {
     for (size_t i = 0; k->settings->rows && i < k->n_candidates; i++) {
         const struct eval_kld_result *r = &k->results[i];
-        char name[sizeof k->labels[i].text];
+        char name[sizeof k->candidates[i].called];
         if (r->complete)
-            base_buffer_format(
-                k->settings->rows, "| %zu | %s | %.6f ± %.6f | %.6f ± %.6f | %.3f ± %.3f |\n",
-                k->windows.plan.options.n_ctx,
-                base_printable_text(name, sizeof name, k->labels[i].text), r->figures.ppl.value,
-                r->figures.ppl.error, r->figures.kld.value, r->figures.kld.error,
-                100 * r->figures.same_top.value, 100 * r->figures.same_top.error);
+            base_buffer_format(k->settings->rows,
+                               "| %zu | %s | %.6f ± %.6f | %.6f ± %.6f | %.3f ± %.3f |\n",
+                               k->windows.plan.options.n_ctx,
+                               base_printable_text(name, sizeof name, k->candidates[i].called),
+                               r->figures.ppl.value, r->figures.ppl.error, r->figures.kld.value,
+                               r->figures.kld.error, 100 * r->figures.same_top.value,
+                               100 * r->figures.same_top.error);
     }
 }
 
@@ -389,6 +381,16 @@ static enum status finish(void *self, struct status_why *why)
     return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
 
+static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
+{
+    const struct cli_kld *k = self;
+    (void)why;
+    out->fewer = k->windows.documents.n ? NULL : "--chunks";
+    out->n_fewer = k->windows.plan.n_windows;
+    out->may_end = k->windows.units.stop;
+    return STATUS_OK;
+}
+
 const struct cli_evaluator cli_kld_evaluator = {
     .lines = &cli_kld_lines,
     .members = &cli_kld_members,
@@ -397,6 +399,7 @@ const struct cli_evaluator cli_kld_evaluator = {
     .finish = finish,
     .verdict = verdict,
     .close = close,
+    .outlook = outlook,
     .again = again,
     .model = model,
 };

@@ -262,6 +262,16 @@ static struct cli_list *operand_list(const struct cli_command *command, void *se
     return NULL;
 }
 
+/** Whether a word is an option of the command, or asks for its help. */
+static bool is_own(const struct cli_command *command, const char *word, void *settings)
+{
+    char name[64];
+    void *target = NULL;
+    (void)split_option(word, name, sizeof name);
+    return strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0 ||
+           find_option(command, name, settings, &target);
+}
+
 /* An argument without an option. */
 static enum status parse_bare(const struct cli_command *command, const char *argument,
                               void *settings, struct cli_args *args, size_t *n_operands,
@@ -293,6 +303,11 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
     bool only_operands = false;
     for (int i = 1; i < argc && !status && !args->help && !args->answer; i++) {
         bool is_option = argv[i][0] == '-' && argv[i][1] && !only_operands;
+        if (command->takes_command && !(is_option && is_own(command, argv[i], settings))) {
+            args->rest = argv + i;
+            args->n_rest = argc - i;
+            break;
+        }
         if (is_option && strcmp(argv[i], "--") == 0)
             only_operands = true;
         else if (is_option)

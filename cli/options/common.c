@@ -244,6 +244,8 @@ const struct cli_option cli_evaluate_options[] = {
     {"--state", CLI_TEXT, "FILE",
      "keep a journal of what is finished; the same command goes on where a killed run stopped",
      EVALUATE(state_file)},
+    {"--dry-run", CLI_ON, NULL,
+     "only say what the run would take of time, memory and disk: assay plan", EVALUATE(dry_run)},
     {.type = CLI_GROUP, .group = cli_output_options, .offset = EVALUATE(output)},
 
     {.type = CLI_GROUP, .group = cli_machine_options, .offset = EVALUATE(machine)},

@@ -154,6 +154,7 @@ struct cli_host;
 
 struct cli_evaluate_settings {
     struct cli_host *host; /* for whom it runs; NULL: the command line */
+    bool dry_run;          /* that plans it instead (cli/plan/) */
     const char *state_file;
     struct cli_watch_settings watch;
     struct cli_output_settings output;

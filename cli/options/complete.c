@@ -66,6 +66,24 @@ static bool offer_values(const struct cli_command *command, const char *option, 
     return true;
 }
 
+/** The command that another one takes, among the words before the one that is typed, or NULL. */
+static const struct cli_command *find_inner(const struct cli_command_list *commands, char **words,
+                                            size_t n)
+{
+    for (size_t w = 1; w + 1 < n; w++)
+        for (size_t i = 0; i < commands->n; i++)
+            if (commands->items[i]->evaluate && strcmp(commands->items[i]->name, words[w]) == 0)
+                return commands->items[i];
+    return NULL;
+}
+
+static void offer_planned(const struct cli_command_list *commands, const char *typed)
+{
+    for (size_t i = 0; i < commands->n; i++)
+        if (commands->items[i]->evaluate)
+            offer_words(typed, commands->items[i]->name, commands->items[i]->summary);
+}
+
 void cli_complete(const struct cli_command_list *commands, char **words, size_t n)
 {
     const char *typed = n ? words[n - 1] : "", *before = n > 1 ? words[n - 2] : "";
@@ -73,6 +91,14 @@ void cli_complete(const struct cli_command_list *commands, char **words, size_t 
     for (size_t i = 0; i < commands->n && n > 1; i++)
         if (strcmp(commands->items[i]->name, words[0]) == 0)
             command = commands->items[i];
+    if (command && command->takes_command) {
+        const struct cli_command *inner = find_inner(commands, words, n);
+        if (!inner && *typed != '-' && !offer_values(command, before, typed))
+            offer_planned(commands, typed);
+        if (!inner && *typed != '-')
+            return;
+        command = inner ? inner : command;
+    }
     if (!command && (n < 2 || (n == 2 && strcmp(words[0], "help") == 0)))
         offer_commands(commands, typed);
     if (!command || offer_values(command, before, typed))

@@ -83,8 +83,6 @@ const struct cli_option cli_foreign_options[] = {
     {"--attention", CLI_REFUSED, "NAME", "attention is causal here", .choices = "causal"},
     {"-ger --grouped-expert-routing -dsa --dsa -dsatk --dsa-top-k", CLI_REFUSED, "VALUE",
      "it is for architectures that are not implemented; leave it out"},
-    {"--dry-run", CLI_REFUSED, NULL,
-     "without weights there is no result; assay info MODEL reads the header"},
 
     /* Refused: names of models that would be fetched. */
     {"-hf -hfr --hf-repo", CLI_INSTEAD, "REPO",
@@ -98,7 +96,7 @@ const struct cli_option cli_foreign_options[] = {
      .env = "LLAMA_ARG_MODEL_URL"},
     {"-dr --docker-repo", CLI_INSTEAD, "NAME",
      NOT_FETCHED "pull the model (docker model pull NAME), and name its GGUF file with -m; "
-                 "ik_llama.cpp's -dr, --dry-run, is not implemented",
+                 "ik_llama.cpp's -dr is --dry-run here",
      .env = "LLAMA_ARG_DOCKER_REPO"},
 
     /* Answered. */
@@ -149,7 +147,8 @@ const struct cli_option cli_other_programs_options[] = {
     {"--spec-replace", CLI_IGNORED, "FROM TO", .n_values = 2},
 
     {"--chunk --from-chunk", CLI_REFUSED, "N",
-     "the other program's perplexity does not look at it; did you mean --chunk-from, which leaves "
-     "out the first N windows?"},
+     "llama-perplexity takes it and does nothing with it; give --chunks N, which evaluates N "
+     "windows, or --chunk-from N, which leaves "
+     "out the first N"},
     {0},
 };

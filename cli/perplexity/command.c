@@ -286,6 +286,7 @@ const struct cli_command cli_command_perplexity = {
         "those that could, and\nare not implemented, are errors. docs/drop-in.md lists them.",
     .options = cli_perplexity_options,
     .settings_bytes = sizeof(struct cli_perplexity_settings),
+    .evaluate = AT(evaluate),
     .defaults = cli_perplexity_defaults,
     .run = run_perplexity,
 };

@@ -142,6 +142,7 @@ static const struct cli_evaluator evaluator = {
     .finish = finish,
     .verdict = verdict,
     .close = close,
+    .outlook = cli_recording_outlook,
     .again = again,
     .model = model,
 };

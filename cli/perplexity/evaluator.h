@@ -39,6 +39,9 @@ enum status cli_perplexity_run(const struct cli_perplexity_settings *settings,
 /* cli/perplexity/recording.c: --kl-divergence-base without --kl-divergence, and assay record;
    nothing happens where no file is given. */
 
+/** What plan asks for: the file's size, and --chunks. */
+enum status cli_recording_outlook(const void *self, struct cli_outlook *out,
+                                  struct status_why *why);
 /** When the journal is open: begin the file, or go on with it. Fails: as the writers. */
 enum status cli_recording_begin(void *self, struct status_why *why);
 /**

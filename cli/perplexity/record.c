@@ -73,6 +73,7 @@ const struct cli_command cli_command_record = {
         "head of the model. assay kld --base FILE computes the exact logits from them again.",
     .options = options,
     .settings_bytes = sizeof(struct cli_perplexity_settings),
+    .evaluate = AT(evaluate),
     .defaults = record_defaults,
     .run = run_record,
 };

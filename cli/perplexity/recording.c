@@ -61,30 +61,72 @@ static enum status find_head(const struct cli_perplexity *p, char head_path[PATH
     return status_fail(why, STATUS_IO, "%s: its absolute path cannot be found", p->model.path);
 }
 
-static enum status begin_compact(struct cli_perplexity *p, struct status_why *why)
+/** A compact base that is to be; the caller frees *description. */
+static enum status lay_out_compact(struct eval_compact_recording *out,
+                                   const struct cli_perplexity *p, char head_path[PATH_MAX],
+                                   char **description, struct status_why *why)
 {
     const struct cli_perplexity_settings *s = p->settings;
-    char head_path[PATH_MAX], *description = NULL;
     enum status status = s->head_by_path ? find_head(p, head_path, why) : STATUS_OK;
     if (!status)
-        status = describe(&description, p, why);
-    if (status)
-        return status;
-    struct eval_compact_recording recording = {
-        .path = s->base_file,
-        .model = p->model.model,
-        .model_id = p->model.id,
-        .plan = &p->windows.plan,
-        .stream = &p->windows.stream,
-        .kind = (enum eval_compact_kind)s->hidden,
-        .head_path = s->head_by_path ? head_path : NULL,
-        .description = description,
-        .replace = s->force,
-        .resume = may_go_on(p),
-    };
-    status = eval_compact_writer_open(&p->recording.writer, &recording, why);
+        status = describe(description, p, why);
+    if (!status)
+        *out = (struct eval_compact_recording){
+            .path = s->base_file,
+            .model = p->model.model,
+            .model_id = p->model.id,
+            .plan = &p->windows.plan,
+            .stream = &p->windows.stream,
+            .kind = (enum eval_compact_kind)s->hidden,
+            .head_path = s->head_by_path ? head_path : NULL,
+            .description = *description,
+            .replace = s->force,
+            .resume = may_go_on(p),
+        };
+    return status;
+}
+
+static enum status begin_compact(struct cli_perplexity *p, struct status_why *why)
+{
+    char head_path[PATH_MAX], *description = NULL;
+    struct eval_compact_recording recording;
+    enum status status = lay_out_compact(&recording, p, head_path, &description, why);
+    if (!status)
+        status = eval_compact_writer_open(&p->recording.writer, &recording, why);
     cJSON_free(description);
     return status;
+}
+
+/** Bytes of the file. */
+static enum status measure(uint64_t *n_bytes, const struct cli_perplexity *p,
+                           struct status_why *why)
+{
+    const struct eval_plan *plan = &p->windows.plan;
+    struct eval_logits_shape shape = {.n_ctx = plan->window,
+                                      .n_vocab = model_head(p->model.model)->n_rows,
+                                      .n_chunks = plan->n_windows};
+    if (!is_compact(p)) {
+        *n_bytes = eval_logits_file_bytes(&shape);
+        return STATUS_OK;
+    }
+    char head_path[PATH_MAX], *description = NULL;
+    struct eval_compact_recording recording;
+    enum status status = lay_out_compact(&recording, p, head_path, &description, why);
+    if (!status)
+        status = eval_compact_recording_bytes(n_bytes, &recording, why);
+    cJSON_free(description);
+    return status;
+}
+
+enum status cli_recording_outlook(const void *self, struct cli_outlook *out, struct status_why *why)
+{
+    const struct cli_perplexity *p = self;
+    out->fewer = p->windows.documents.n ? NULL : "--chunks";
+    out->n_fewer = p->windows.plan.n_windows;
+    out->may_end = p->windows.units.stop;
+    out->recorded_file = p->settings->base_file;
+    out->recorded_kind = is_compact(p) ? EVAL_ROWS_HIDDEN : EVAL_ROWS_CODES;
+    return out->recorded_file ? measure(&out->n_recorded, p, why) : STATUS_OK;
 }
 
 enum status cli_recording_begin(void *self, struct status_why *why)
@@ -100,9 +142,10 @@ enum status cli_recording_begin(void *self, struct status_why *why)
     enum status status = is_compact(p) ? begin_compact(p, why) : begin_logits(p, why);
     if (status)
         return status;
+    status = measure(&p->recording.n_bytes, p, why);
     p->recording.sink = eval_writer_sink(p->recording.writer);
     p->e.models.sink = p->windows.units.sink = &p->recording.sink;
-    return STATUS_OK;
+    return status;
 }
 
 enum status cli_recording_check_resumed(void *self, struct status_why *why)

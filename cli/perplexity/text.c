@@ -21,6 +21,9 @@ static void print_beginning(const void *self)
     cli_say("perplexity: calculating perplexity over %zu chunks, n_ctx=%zu, batch_size=%zu, "
             "n_seq=%zu\n",
             plan->n_windows, plan->window, batch, batch / plan->n_inputs);
+    if (p->recording.writer)
+        cli_say("assay: %s: recording %.1f MB\n", p->settings->base_file,
+                (double)p->recording.n_bytes / 1e6);
 }
 
 static void print_window(void *self, size_t w)

@@ -1,4 +1,5 @@
 /* assay merge: journals of ranges of windows into the journal that one run would have left. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,9 @@ static enum status merge(const struct settings *s, const struct cli_list *journa
                                   .cancel = cli_interrupt_catch()};
     struct base_file *file = NULL;
     size_t n_windows = 0;
+    char chunks[48] = "";
+    if (s->n_chunks)
+        snprintf(chunks, sizeof chunks, " and --chunks %" PRId64, s->n_chunks);
     enum status status = check_output(s->out_file, &s->parts, journals, why);
     if (!status)
         status = cli_output_create(&file, s->out_file, why);
@@ -91,8 +95,8 @@ static enum status merge(const struct settings *s, const struct cli_list *journa
         status = cli_output_commit(&file, cluster_merge(&merge, file, &n_windows, why), why);
     if (!status && base_file_stream(s->out_file) < 0)
         cli_say("assay: %s: %zu windows of %zu part%s; the command of the parts without "
-                "--chunk-from, with --state %s, writes the results\n",
-                s->out_file, n_windows, s->parts.n, status_plural(s->parts.n), s->out_file);
+                "--chunk-from and --chunks, with --state %s%s, writes the results\n",
+                s->out_file, n_windows, s->parts.n, status_plural(s->parts.n), s->out_file, chunks);
     return status;
 }
 

@@ -278,6 +278,7 @@ const struct cli_command cli_command_score = {
         "Other members of a line, such as an id, are copied to its result.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
+    .evaluate = AT(evaluate),
     .defaults = defaults,
     .run = run_score,
 };

@@ -11,6 +11,7 @@
 
 enum { BAR_CELLS = 30, FEW_CELLS = 10 };    /* few: beside figures, and in a narrow terminal */
 static const double bar_interval = 0.1;     /* seconds between two drawings of the bar */
+static const double line_first = 5;         /* the first line, if something is known then */
 static const double line_interval = 2;      /* least time between two lines */
 static const double line_interval_max = 60; /* a line even where no tenth was completed */
 
@@ -81,8 +82,9 @@ void cli_progress_update(struct cli_progress *progress, const struct eval_progre
 {
     double since = now->seconds - progress->shown;
     int tenth = (int)(now->fraction * 10);
+    bool first = progress->shown == 0 && since >= line_first && isfinite(now->seconds_left);
     bool due = progress->bar ? since >= bar_interval
-                             : since >= line_interval_max ||
+                             : since >= line_interval_max || first ||
                                    (tenth > progress->tenth && since >= line_interval);
     /* In a file, scripts read the last figure of the line that begins with [1]: it stays whole. */
     bool would_cut = progress->line_open && !progress->bar;

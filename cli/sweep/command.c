@@ -127,6 +127,7 @@ const struct cli_command cli_command_sweep = {
         "computed. Prints a table; --json has what assay recipe reads.",
     .options = options,
     .settings_bytes = sizeof(struct cli_sweep_settings),
+    .evaluate = AT(evaluate),
     .defaults = defaults,
     .run = run_sweep,
 };

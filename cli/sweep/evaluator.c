@@ -39,6 +39,9 @@ static enum status open_models(struct cli_sweep *s, struct status_why *why)
             s->files[s->n_candidates] = model_file(candidate->model);
     }
     s->swapped = s->around.model ? s->around.model : s->base.model;
+    for (size_t i = 0; i < n && !status; i++)
+        if (cli_remark_swapped(&s->e, settings->base, cli_model_size(&s->base), &s->candidates[i]))
+            break;
     return status;
 }
 
@@ -242,12 +245,62 @@ static void close(void *self)
     free(s->variant_of);
 }
 
+/** The arithmetic of the sweep with other groups. */
+static enum status outlook_by(const struct cli_sweep *s, enum cli_sweep_by by,
+                              struct cli_outlook_way *way, struct status_why *why)
+{
+    struct cli_sweep other = *s; /* with groups and variants of its own */
+    other.groups = (struct cli_sweep_groups){0};
+    other.names = NULL;
+    other.variants = NULL;
+    other.costs = NULL;
+    other.variant_of = NULL;
+    enum status status = cli_sweep_names_open(&other.names, by, &(struct cli_list){0}, why);
+    if (!status)
+        status = cli_sweep_groups_make(&other.groups, s->swapped, s->candidates, s->n_candidates,
+                                       other.names, why);
+    if (!status)
+        status = order_variants(&other, why);
+    size_t n_windows = s->windows.plan.n_windows;
+    double head = (double)s->windows.plan.n_scored *
+                  (eval_cost_head(s->swapped, 1) + eval_cost_head(s->base.model, 1));
+    for (size_t i = 0; i < other.n_variants && !status; i++) {
+        way->forward += (other.costs[i] - head) * (double)n_windows;
+        way->head += head * (double)n_windows;
+    }
+    cli_sweep_groups_free(&other.groups);
+    cli_sweep_names_close(other.names);
+    free(other.variants);
+    free(other.costs);
+    free(other.variant_of);
+    return status;
+}
+
+static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
+{
+    static const char *const options[] = {
+        [CLI_SWEEP_BY_LAYER] = "--by layer", [CLI_SWEEP_BY_ROLE] = "--by role"};
+    const struct cli_sweep *s = self;
+    enum status status = STATUS_OK;
+    out->fewer = "--chunks";
+    out->n_fewer = s->windows.plan.n_windows;
+    for (int by = CLI_SWEEP_BY_LAYER; by <= CLI_SWEEP_BY_ROLE && !status; by++) {
+        if (by == s->settings->by || s->settings->groups.n)
+            continue;
+        struct cli_outlook_way *way = &out->ways[out->n_ways++];
+        way->option = options[by];
+        status = outlook_by(s, (enum cli_sweep_by)by, way, why);
+    }
+    return status;
+}
+
 static const struct cli_evaluator evaluator = {
     .lines = &cli_sweep_lines,
     .members = &cli_sweep_members,
     .open = open,
     .verdict = verdict,
     .close = close,
+    .outlook = outlook,
 };
 
 enum status cli_sweep_run(const struct cli_sweep_settings *settings, struct status_why *why)

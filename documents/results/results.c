@@ -95,9 +95,11 @@ enum status doc_results_read(struct doc_results *r, const char *const *files, si
         return status;
     return r->of_texts.n || r->of_tasks.n || r->n_sweeps
                ? STATUS_OK
-               : status_fail(why, STATUS_USAGE,
-                             "none of %zu file%s is a result of a model: there is no table", n,
-                             status_plural(n));
+               : status_fail(
+                     why, STATUS_USAGE,
+                     "there is no table: %zu file%s read, and %s a result of a model; expected "
+                     "documents that assay perplexity or assay kld wrote with --json",
+                     n, n == 1 ? " was" : "s were", n == 1 ? "it is not" : "none of them is");
 }
 
 void doc_results_free(struct doc_results *r)

@@ -51,14 +51,13 @@ static void list_pieces(struct piece pieces[N_PIECES], struct compact_writer *w,
         (struct piece){at->head, (uint64_t)head->n_rows * head->row_bytes, head->data, l->head};
 }
 
-/** Everything that the header says, and where things are. */
-static enum status lay_out(struct compact_writer *w, const struct eval_compact_recording *recording,
-                           struct status_why *why)
+/** What the header says but for digests. */
+static struct eval_compact_layout layout_of(const struct eval_compact_recording *recording)
 {
     const struct eval_plan *plan = recording->plan;
     const struct kern_weight *head = model_head(recording->model);
     const struct kern_head whole = model_kern_head(recording->model);
-    w->layout = (struct eval_compact_layout){
+    return (struct eval_compact_layout){
         .kind = recording->kind,
         .width = head->n_cols,
         .n_vocab = head->n_rows,
@@ -78,11 +77,29 @@ static enum status lay_out(struct compact_writer *w, const struct eval_compact_r
         .n_description = strlen(recording->description),
         .n_path = recording->head_path ? strlen(recording->head_path) : 0,
     };
+}
+
+enum status eval_compact_recording_bytes(uint64_t *out,
+                                         const struct eval_compact_recording *recording,
+                                         struct status_why *why)
+{
+    struct eval_compact_layout layout = layout_of(recording);
+    struct eval_compact_offsets offsets;
+    enum status status = eval_compact_find_offsets(&offsets, &layout, why);
+    *out = offsets.end;
+    return status;
+}
+
+/** Everything that the header says, and where things are. */
+static enum status lay_out(struct compact_writer *w, const struct eval_compact_recording *recording,
+                           struct status_why *why)
+{
+    w->layout = layout_of(recording);
     enum status status = eval_compact_find_offsets(&w->offsets, &w->layout, why);
     struct piece pieces[N_PIECES];
     list_pieces(pieces, w, recording);
     for (size_t i = 0; i < N_PIECES && !status; i++)
-        if (i != BIAS_PIECE || whole.bias)
+        if (i != BIAS_PIECE || w->layout.has_bias)
             status = eval_compact_sha256(pieces[i].sha256, pieces[i].bytes,
                                          (size_t)pieces[i].n_bytes, why);
     char vocab[BASE_HEX];

@@ -29,6 +29,11 @@ enum status eval_compact_writer_open(struct eval_writer **out,
                                      const struct eval_compact_recording *recording,
                                      struct status_why *why);
 
+/** Bytes of the file that such a recording makes, before it is begun. Fails: STATUS_FORMAT. */
+enum status eval_compact_recording_bytes(uint64_t *out,
+                                         const struct eval_compact_recording *recording,
+                                         struct status_why *why);
+
 /** Bytes that the file will have. */
 uint64_t eval_compact_writer_n_bytes(const struct eval_writer *writer);
 

@@ -422,6 +422,16 @@ enum status eval_journal_append(struct eval_journal *j, const double *values, si
     return soon ? STATUS_OK : eval_journal_sync(j, why);
 }
 
+uint64_t eval_journal_head_bytes(size_t n_settings)
+{
+    return sizeof(struct head) + n_settings + CHECKSUM;
+}
+
+uint64_t eval_journal_entry_bytes(size_t n_values)
+{
+    return sizeof(struct entry) + n_values * sizeof(double) + CHECKSUM;
+}
+
 uint64_t eval_journal_n(const struct eval_journal *j)
 {
     return j->n;

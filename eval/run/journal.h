@@ -72,6 +72,10 @@ void eval_journal_unread(struct eval_journal *journal);
 enum status eval_journal_append(struct eval_journal *journal, const double *values, size_t n_values,
                                 struct status_why *why);
 
+/** Bytes of a journal before its entries, with settings of n_settings bytes, and of an entry. */
+uint64_t eval_journal_head_bytes(size_t n_settings);
+uint64_t eval_journal_entry_bytes(size_t n_values);
+
 /** Entries read and appended so far. */
 uint64_t eval_journal_n(const struct eval_journal *journal);
 /** Bytes after those entries. */

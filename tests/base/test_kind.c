@@ -49,6 +49,38 @@ static void test_kinds(void **state)
     }
 }
 
+/* Where no text was expected, texts with a form have names, too. */
+static void test_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        struct base_string bytes;
+        const char *sentence; /* NULL: it has none */
+    } rows[] = {
+        {BYTES("{\n\t\"schema\":\t\"assay-kld\",\n"),
+         "is a result that assay wrote, expected a model; assay table, compare and report read it"},
+        {BYTES("\r\n{\"architectures\": [\"X\"]}"),
+         "is JSON, expected a model; a config.json lies"},
+        {BYTES("[{\"a\" : 1}]"), "is JSON, expected a model; "},
+        {BYTES("name,ppl\r\nQ4,1\r\n"), "is a table (CSV or TSV), expected a model; "},
+        {BYTES("a\tb\tc\n1\t2\t3\n4"), "is a table (CSV or TSV), expected a model; "},
+        {BYTES("PK\3\4\x14\0\x08\x08"), "is a ZIP archive"},
+        {BYTES("name,ppl\n"), NULL},
+        {BYTES("a, b\nand c, d, e\n"), NULL},
+        {BYTES("a\1,b\nc,d\n"), NULL},
+        {BYTES("{ a brace }"), NULL},
+        {BYTES("words\nand words\n"), NULL},
+        {BYTES(""), NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct status_why why = {""};
+        enum status status = base_file_check_no_text(rows[i].bytes, "a model", &why);
+        assert_int_equal(status, rows[i].sentence ? STATUS_FORMAT : STATUS_OK);
+        if (rows[i].sentence)
+            assert_memory_equal(why.text, rows[i].sentence, strlen(rows[i].sentence));
+    }
+}
+
 static void test_others(void **state)
 {
     (void)state;
@@ -81,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_texts),
         cmocka_unit_test(test_others),
     };
     return cmocka_run_group_tests_name("kind", tests, NULL, NULL);

@@ -32,9 +32,11 @@ HYPERPARAMETERS = ["block_count", "embedding_length", "feed_forward_length", "at
                    "expert_used_count", "context_length", "attention.sliding_window",
                    "attention.layer_norm_rms_epsilon", "rope.dimension_count", "rope.freq_base",
                    "rope.scaling.type", "rope.scaling.factor", "vocab_size"]
-# What this machine cannot make: OpenBLAS may be missing, and a checkout without its history.
+# What this machine cannot make: OpenBLAS may be missing, and a checkout without its history; files
+# that were just written are in memory.
 ELSEWHERE = {"/$defs/run/properties/versions/properties/openblas",
-             "/$defs/run/properties/versions/properties/commit"}
+             "/$defs/run/properties/versions/properties/commit",
+             "/$defs/assay-plan/properties/trial/properties/disk_bytes_per_second"}
 # The serving program may be built without libmicrohttpd.
 OF_SERVER = {"/$defs/model/properties/swapped/items/properties/file"}
 
@@ -136,6 +138,8 @@ def of_sweeps(folder):
     sweep = made("sweep", "--base", F16, "--from", Q4, "--around", Q4, "--from", F16, *TEXTS,
                  "--group", "attn_(q|k)")
     yield sweep
+    yield json.loads(run("plan", "--seconds", "1", "--json", "-", "sweep", "--base", F16, "--from", Q4,
+                         *TEXTS, "--state", folder / "planned").stdout)
     yield made("sweep", "--base", F16, "--from", Q4, "-f", folder / "utf-16", "-c", "8", "--chunks", "2",
                "--by", "layer")
     swept = made("sweep", "--base", F16, "--from", Q4, *TEXTS, "--by", "tensor", "--hash-model")

@@ -120,9 +120,9 @@ static void test_cut_sentences(void **state)
               "7 before the end of the file: an incomplete download?"},
         {730, "input: tensor data should start at byte 736 (alignment 32), but the file has only "
               "730 bytes: an incomplete download?"},
-        {800, "input: tensor 'b.weight': its 54 bytes at offset 64 leave the file, whose data "
-              "section (from byte 736) has 64 bytes; the file has 800 of the 908 bytes that its "
-              "tensors need: an incomplete download?"},
+        {800, "input: tensor 'b.weight': its 54 bytes from byte 64 of the data section (which "
+              "begins at byte 736) on end beyond the file; the file has 800 bytes, and its tensors "
+              "need at least 908: it may be an incomplete download; fetch it again"},
     };
     struct sample sample = sample_make();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -265,19 +265,18 @@ static const struct bad_file bad_files[] = {
      "sample: tensor 'b.weight': its offset is 65, expected a multiple of the alignment 32"},
     {{{"b.weight", 24, UINT64_C(1) << 62, 8}},
      STATUS_FORMAT,
-     "sample: tensor 'b.weight': its 54 bytes at offset 4611686018427387904 leave the file, whose "
-     "data section (from byte 736) has 192 bytes; the file has 928 of the 4611686018427388694 "
-     "bytes "
-     "that its tensors need: an incomplete download?"},
+     "sample: tensor 'b.weight': its 54 bytes from byte 4611686018427387904 of the data section "
+     "(which begins at byte 736) on end beyond the file; the file has 928 bytes, and its tensors "
+     "need at least 4611686018427388694: it may be an incomplete download; fetch it again"},
     {{{"d.bias", 4, 1000, 8}},
      STATUS_FORMAT,
-     "sample: tensor 'd.bias': its 4000 bytes at offset 160 leave the file, whose data section "
-     "(from byte 736) has 192 bytes; the file has 928 of the 4896 bytes that its tensors need: an "
-     "incomplete download?"},
+     "sample: tensor 'd.bias': its 4000 bytes from byte 160 of the data section (which begins at "
+     "byte 736) on end beyond the file; the file has 928 bytes, and its tensors need at least "
+     "4896: it may be an incomplete download; fetch it again"},
     {{{"b.weight", 24, UINT64_MAX - 63, 8}},
      STATUS_FORMAT,
-     "sample: tensor 'b.weight': its 54 bytes at offset 18446744073709551552 leave the file, whose "
-     "data section (from byte 736) has 192 bytes"},
+     "sample: tensor 'b.weight': its 54 bytes from byte 18446744073709551552 of the data section "
+     "(which begins at byte 736) on end beyond the file; the file has 928 bytes"},
     {{{"b.weight", 24, 32, 8}},
      STATUS_FORMAT,
      "sample: tensor 'b.weight' starts at byte 768, within tensor 'a.weight', expected it at byte "

@@ -91,17 +91,17 @@ static void test_hostile_sizes(void **state)
         s = make(types[i], 256, rows);
         put(&s, DIMS_AT, UINT64_C(1) << 62, 8);
         check_refused(&s, rows > 1 ? "expected a product of the dimensions below 2^63"
-                                   : "leave the file");
+                                   : "end beyond the file");
         s = make(types[i], 256, rows);
         put(&s, DIMS_AT + 8, UINT64_C(1) << 54, 8);
-        check_refused(&s, "leave the file");
+        check_refused(&s, "end beyond the file");
         s = make(types[i], 256, rows); /* more than up to the next tensor */
         put(&s, DIMS_AT + 8, 2 * rows, 8);
         check_refused(&s, "starts at byte");
     }
     struct sample s = make(GGUF_TYPE_Q8_KV, 32, 8); /* 2^58 - 1 rows of 40 bytes: beyond 2^63 */
     put(&s, DIMS_AT + 8, (UINT64_C(1) << 58) - 1, 8);
-    check_refused(&s, "leave the file");
+    check_refused(&s, "end beyond the file");
 }
 
 /* A row of 256 elements in a bundle of one row: a vector is none. */
