@@ -91,8 +91,8 @@ static struct cli_best_file measure(const struct cli_best *b, size_t candidate)
                               .n_bytes = cli_model_size(m).n_bytes,
                               .cache = cache_of(b, m->model),
                               .candidate = candidate};
-    /* Without what keys and values are rounded to, which is the same for all. */
-    snprintf(f.label, sizeof f.label, "%.*s", (int)(strlen(m->called) - strlen(m->kv)), m->called);
+    snprintf(f.label, sizeof f.label, "%.*s", (int)(strlen(m->called) - strlen(m->kv)),
+             m->called); /* the types are the same for all */
     struct gguf_quantisation quantisation = gguf_quantisation(file);
     snprintf(f.quantisation, sizeof f.quantisation, "%s", quantisation.name);
     for (size_t i = 0; i < gguf_n_shards(file); i++) {
@@ -177,6 +177,7 @@ enum status cli_best_fit(struct cli_best *b, struct status_why *why)
         k->models[i] = kept[i].model;
     for (size_t i = 0; i < b->n_files; i++)
         if (b->files[i].candidate != SIZE_MAX)
-            memcpy(kept[b->files[i].candidate].called, b->files[i].label, sizeof kept->called);
+            memcpy(k->candidates[b->files[i].candidate].called, b->files[i].label,
+                   sizeof b->files[i].label);
     return n_kept ? STATUS_OK : none_fits(b, why);
 }

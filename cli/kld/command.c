@@ -103,14 +103,14 @@ static const struct cli_option options[] = {
     {"-m --model", CLI_EACH, "FILE",
      "a model to compare with the base: a GGUF file, any one of a split model; may be given "
      "several times, and -m may be left out: of files that stand alone the base is left out",
-     AT(models), .required = true, .bare = true},
+     AT(models), .required = true, .bare = true, .usual = true},
     {.type = CLI_GROUP, .group = cli_label_options, .offset = AT(labels)},
     {"--base", CLI_TEXT, "FILE",
      "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
      "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text. "
      "With -ctk or -ctv and one model it may be left out: the model itself, not rounded. Also "
      "recorded answers of a server, as JSON lines: then divergences are bounds",
-     AT(base)},
+     AT(base), .usual = true},
     {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
@@ -180,6 +180,16 @@ const struct cli_command cli_command_kld = {
         "perplexity --kl-divergence-base and llama-perplexity record it. Or asks a server for its\n"
         "likeliest tokens, which bounds the divergence from below and above.\n"
         "Prints the lines of llama-perplexity --kl-divergence for one model, a table for several.",
+    .examples =
+        "assay kld *.gguf --base f16.gguf -f wiki.test.raw --json kld.json\n"
+        "How far quantisations are from the model that they were made of, in one pass.\n"
+        "assay kld q4.gguf --base base.assay\n"
+        "The same figures as from the model itself, from what assay record wrote of it.\n"
+        "assay kld model.gguf -f wiki.test.raw --ctk f16,q8_0,q4_0\n"
+        "What it costs to round keys.\n"
+        "assay kld q4-00001-of-00300.gguf --base f16.kld --watch control --watch-status status\n"
+        "Keeps running: tensors are replaced by other files, and commands in the file control "
+        "start evaluations.",
     .options = options,
     .settings_bytes = sizeof(struct cli_kld_settings),
     .evaluate = AT(evaluate),

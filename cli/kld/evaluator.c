@@ -360,7 +360,7 @@ static void add_rows(const struct cli_kld *k)
 {
     for (size_t i = 0; k->settings->rows && i < k->n_candidates; i++) {
         const struct eval_kld_result *r = &k->results[i];
-        char name[sizeof k->candidates[i].called];
+        char name[CLI_CALLED_BYTES];
         if (r->complete)
             base_buffer_format(k->settings->rows,
                                "| %zu | %s | %.6f ± %.6f | %.6f ± %.6f | %.3f ± %.3f |\n",

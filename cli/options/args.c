@@ -104,11 +104,11 @@ static enum status fail_unknown(const struct cli_command *command, const char *n
                                 struct status_why *why)
 {
     char nearest[64] = "";
-    size_t distance = strlen(name) / 3 + 2;
+    size_t rank = SIZE_MAX;
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (row->names && row->type <= CLI_IGNORED)
-            base_nearest_name(name, row->names, nearest, sizeof nearest, &distance);
+            base_likely_name(name, row->names, nearest, sizeof nearest, &rank);
     if (*nearest)
         return status_fail(why, STATUS_USAGE, "unknown option %s; did you mean %s?", name, nearest);
     return status_fail(why, STATUS_USAGE, "unknown option %s; see assay help %s", name,

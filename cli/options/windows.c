@@ -33,9 +33,9 @@ enum status cli_window_check(const struct cli_window_settings *s, struct status_
 
 const struct cli_option cli_window_options[] = {
     {"-c --ctx-size", CLI_COUNTS, "N", "tokens per window (0: as the model was trained)",
-     WINDOWS(n_ctx), 0, ANY, .env = "LLAMA_ARG_CTX_SIZE"},
+     WINDOWS(n_ctx), 0, ANY, .env = "LLAMA_ARG_CTX_SIZE", .usual = true},
     {"--chunks", CLI_COUNT, "N", "evaluate the first N windows only (default: -1, all)",
-     WINDOWS(n_chunks), -1, ANY},
+     WINDOWS(n_chunks), -1, ANY, .usual = true},
     {0},
 };
 

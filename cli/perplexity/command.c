@@ -284,6 +284,16 @@ const struct cli_command cli_command_perplexity = {
         "Takes the options of llama-perplexity, and of ik_llama.cpp's, with their meaning. Those "
         "that cannot\nchange a number here (-fa, -ub, --mlock, ...) are accepted and ignored; "
         "those that could, and\nare not implemented, are errors. docs/drop-in.md lists them.",
+    .examples =
+        "assay perplexity model.gguf -f wiki.test.raw\n"
+        "The perplexity of a model on a text, in windows of 512 tokens.\n"
+        "assay perplexity model.gguf -f - -c 2048 --json result.json < text\n"
+        "A text from standard input, longer windows, and a result file with every setting.\n"
+        "assay perplexity model.gguf -f corpus -f more.jsonl --stop-when-se 0.005\n"
+        "The files of a folder and lines of JSON as documents, by file and category, until the "
+        "mean is known well enough.\n"
+        "assay perplexity model.gguf -f hellaswag.txt --hellaswag\n"
+        "Choice tasks in place of a text.",
     .options = cli_perplexity_options,
     .settings_bytes = sizeof(struct cli_perplexity_settings),
     .evaluate = AT(evaluate),

@@ -66,11 +66,11 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {"--base", CLI_TEXT, "FILE", "the model that all others are compared with, usually F16 or BF16",
-     AT(base), .required = true},
+     AT(base), .required = true, .usual = true},
     {"--from", CLI_EACH, "FILE",
      "a model of other types, whose tensors are tried; may be given several times, and --from may "
      "be left out",
-     AT(from), .bare = true},
+     AT(from), .bare = true, .usual = true},
     {"--types", CLI_LIST, "NAMES",
      "instead, make models of these types of the base, by --quantizer, in a folder of TMPDIR, and "
      "delete them at the end",
@@ -125,6 +125,11 @@ const struct cli_command cli_command_sweep = {
         "others stay the base's, and measures the divergence from the base, exactly: the same\n"
         "figures as assay kld of a file with that tensor. Only the layers after the tensor are\n"
         "computed. Prints a table; --json has what assay recipe reads.",
+    .examples =
+        "assay sweep --base f16.gguf q2_k.gguf iq4_xs.gguf -f wiki.test.raw --json sweep.json\n"
+        "Which tensors may be quantised how far: each one from each file, all others as they are.\n"
+        "assay sweep --base f16.gguf q4_k.gguf -f wiki.test.raw --by layer --heatmap layers.svg\n"
+        "Layer by layer, as a drawing.",
     .options = options,
     .settings_bytes = sizeof(struct cli_sweep_settings),
     .evaluate = AT(evaluate),

@@ -358,6 +358,24 @@ static void test_nearest_name(void **state)
     assert_int_equal(distance, 1);
     distance = 2;
     assert_null(base_nearest_name("zzzz", "abcd", nearest, sizeof nearest, &distance));
+    static const struct {
+        const char *word, *names, *likely;
+    } rows[] = {
+        {"ppl", "kld perplexity dump", "perplexity"},
+        {"perp", "sweep perplexity", "perplexity"},
+        {"versoin", "version", "version"},
+        {"--chunk", "--chunk-from --chunks", "--chunks"},
+        {"--jsn", "--js --json", "--json"},
+        {"--frob", "--file --from", "--from"},
+        {"--", "--model", NULL},
+        {"frobnicate", "info tokenize", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t rank = SIZE_MAX;
+        const char *found =
+            base_likely_name(rows[i].word, rows[i].names, nearest, sizeof nearest, &rank);
+        assert_string_equal(found ? found : "", rows[i].likely ? rows[i].likely : "");
+    }
 }
 
 int main(void)
