@@ -1,5 +1,6 @@
 /* assay: the command's name is the first argument; each command does the rest itself. */
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,9 +42,9 @@ static const struct cli_command *find_command(const char *name)
             return commands[i];
 
     char nearest[32] = "";
-    size_t distance = 4;
+    size_t rank = SIZE_MAX;
     for (size_t i = 0; i < N_COMMANDS; i++)
-        base_nearest_name(name, commands[i]->name, nearest, sizeof nearest, &distance);
+        base_likely_name(name, commands[i]->name, nearest, sizeof nearest, &rank);
     if (cli_bare_is_model(name))
         cli_complain(
             "assay: '%s' is a model, and a command comes first: assay perplexity %s -f TEXT, "

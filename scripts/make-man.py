@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Make the manual pages from docs/assay.1, which has the prose, and the program's help.
 
-usage: make-man.py FOLDER ASSAY docs/assay.1    write FOLDER/assay.1, with the commands, options and
-                                                variables between the marks, and a page for each
+usage: make-man.py FOLDER ASSAY docs/assay.1    write FOLDER/assay.1, with the commands, options,
+                                                variables and examples between the marks, and a page for each
                                                 command, assay-NAME.1
        make-man.py --check ASSAY docs/assay.1   only say what the prose lacks; exit code 1 if it does
 
@@ -12,6 +12,7 @@ roff takes for its own, and each variable that the sources name must be on the p
 marks of docs/assay.1 stands what is installed where there is no Python: that `assay help` lists the
 options.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -30,8 +31,8 @@ def roff(text, everywhere=False):
 
 
 def run_help(assay, *words):
-    return subprocess.run([assay, "help", *words], capture_output=True, text=True,
-                          check=True).stdout.splitlines()
+    return subprocess.run([assay, "help", *words], capture_output=True, text=True, check=True,
+                          env={**os.environ, "COLUMNS": "98"}).stdout.splitlines()
 
 
 def tag(left):
@@ -43,7 +44,11 @@ def tag(left):
 
 def parse(assay, name):
     """(usage, paragraphs, [(heading, [(left, right) of an option])]) of a command's help."""
-    usage, *lines = run_help(assay, name)
+    lines = run_help(assay, name)
+    usage = " ".join(line.strip() for line in lines[:lines.index("")])
+    del lines[:lines.index("")]
+    if "Examples" in lines:
+        del lines[lines.index("Examples"):]
     paragraphs, groups = [], []
     for block in "\n".join(lines).strip("\n").split("\n\n"):
         heading, options = [], []
@@ -58,8 +63,18 @@ def parse(assay, name):
         if options:
             groups.append((" ".join(heading), [tuple(o) for o in options if "--help" not in o[0]]))
         else:
-            paragraphs.append(heading)
+            paragraphs.append([" ".join(heading)])
     return usage, paragraphs, groups
+
+
+def examples(assay, name):
+    """The entries of a command's examples: each a line and what it does."""
+    lines = run_help(assay, name)
+    for line in lines[lines.index("Examples") + 1:] if "Examples" in lines else []:
+        if line.startswith("   "):
+            yield roff(line.strip())
+        else:
+            yield from (".TP", ".B " + roff(line.strip(), True).replace('"', "\\(dq"))
 
 
 def entries(groups):
@@ -178,6 +193,7 @@ def main():
     page = pathlib.Path(path).read_text()
     page = replace_part(page, "options", commands_and_options(pages))
     page = replace_part(page, "environment", variables(pages))
+    page = replace_part(page, "examples", [line for name in pages for line in examples(assay, name)])
     lacks = list(missing(page, pages))
     if lacks:
         sys.exit(f"{path} lacks {'; '.join(lacks)}")

@@ -265,10 +265,10 @@ static const struct cli_option options[] = {
     {"--base", CLI_TEXT, "FILE",
      "what divergences are measured from: a model, or a file that assay record, assay perplexity "
      "--kl-divergence-base or llama-perplexity wrote",
-     AT(base)},
+     AT(base), .usual = true},
     {"-f --file", CLI_TEXT, "FILE",
      "the text of requests that bring none, without its last newline; each job reads it",
-     AT(text_file)},
+     AT(text_file), .usual = true},
     {"--hot-swap", CLI_ON, NULL,
      "while no job runs, GET /health reads replaced files of the models again; also where "
      "LLAMA_HOTSWAP_ENABLED is set. /v1/swap is then refused",
@@ -325,6 +325,8 @@ const struct cli_command serve_command = {
         "long one. Each leaves a line on standard error. SIGINT, SIGTERM or SIGHUP ends the "
         "server,\n"
         "with exit code 0.",
+    .examples = "assay serve q4.gguf --base f16.gguf -f wiki.test.raw --port 8080\n"
+                "Keeps both models open; requests over HTTP evaluate, swap tensors, score prompts.",
     .options = options,
     .settings_bytes = sizeof(struct serve_settings),
     .defaults = defaults,

@@ -1,5 +1,6 @@
 #include "base/text/words.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
@@ -63,6 +64,37 @@ static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b
         current = oldest;
     }
     return previous[n_b];
+}
+
+static bool abbreviates(const char *word, const char *name, size_t n_name)
+{
+    size_t n_dashes = strspn(word, "-"), i = n_dashes;
+    if (!word[i] || i >= n_name || strncmp(word, name, i + 1) != 0)
+        return false;
+    for (size_t k = i; k < n_name && word[i]; k++)
+        i += word[i] == name[k];
+    return !word[i];
+}
+
+const char *base_likely_name(const char *word, const char *candidates, char *nearest,
+                             size_t capacity, size_t *rank)
+{
+    const char *result = NULL, *candidate;
+    size_t length, n_word = strlen(word), n_letters = n_word - strspn(word, "-");
+    size_t most = base_max(1, n_letters / 3);
+    while ((candidates = base_words_next(candidates, &candidate, &length))) {
+        if (n_word > LONGEST || length > LONGEST || length >= capacity)
+            continue;
+        bool shortened = abbreviates(word, candidate, length);
+        size_t d = edit_distance(word, n_word, candidate, length);
+        if ((d > most && !shortened) || 2 * d - shortened >= *rank)
+            continue;
+        *rank = 2 * d - shortened;
+        memcpy(nearest, candidate, length);
+        nearest[length] = '\0';
+        result = nearest;
+    }
+    return result;
 }
 
 const char *base_nearest_name(const char *word, const char *candidates, char *nearest,

@@ -22,4 +22,14 @@ const char *base_words_next(const char *words, const char **word, size_t *length
 const char *base_nearest_name(const char *word, const char *candidates, char *nearest,
                               size_t capacity, size_t *distance);
 
+/**
+ * The same for a word that a person typed: a candidate that is one letter in three away at most, or
+ * that the word abbreviates: it begins as the candidate does, after dashes, and its letters come in
+ * the candidate in their order, as "ppl" in "perplexity". The nearest is taken, of equals one that
+ * is abbreviated.   rank: in: only better ones are taken, SIZE_MAX for the first list; out: the
+ * result's. Returns nearest, or NULL.
+ */
+const char *base_likely_name(const char *word, const char *candidates, char *nearest,
+                             size_t capacity, size_t *rank);
+
 #endif

@@ -19,8 +19,8 @@ struct cli_best_settings {
 
 /** What stands in the way of a file, and what it takes. */
 struct cli_best_file {
-    const char *path;           /* borrowed */
-    struct cli_kld_label label; /* what the lines call it */
+    const char *path;             /* borrowed */
+    char label[CLI_CALLED_BYTES]; /* what the lines call it */
     char quantisation[64];
     uint64_t n_bytes; /* of its tensors */
     uint64_t on_disk; /* of the file, with its metadata */

@@ -41,18 +41,18 @@ static const struct cli_option options[] = {
     {"--base", CLI_TEXT, "FILE",
      "what all are compared with: the model that they were made of, usually F16 or BF16, or a file "
      "that assay record wrote of it",
-     KLD(base), .required = true},
+     KLD(base), .required = true, .usual = true},
     {.type = CLI_GROUP, .group = cli_text_options, .offset = KLD(text)},
 
     {.type = CLI_HEADING, .help = "What fits; without a limit, all"},
     {"--memory", CLI_TEXT, "SIZE",
      "weights, and the cache of --context, take this much at most: bytes, or 24GiB, 16GB, ...",
-     AT(memory)},
+     AT(memory), .usual = true},
     {"--context", CLI_COUNT, "N",
      "count a cache of keys and values for N tokens, of the types of -ctk and -ctv (default: f16)",
      AT(context), 0, INT32_MAX},
     {"--size", CLI_TEXT, "SIZE", "instead, the file is this large at most, with its metadata",
-     AT(size)},
+     AT(size), .usual = true},
 
     {.type = CLI_HEADING, .help = "What as good means"},
     {"--margin", CLI_TEXT, "MARGIN",
@@ -86,9 +86,12 @@ const struct cli_command cli_command_best = {
     .description =
         "Compares files of one model with their base, in one pass and in step, and stops as soon\n"
         "as the answer is clear. A file leaves as soon as it is clear that it is not the answer.\n"
-        "Prints the verdict first: which to take, what is as good, what is worse and by how much.\n"
-        "  assay best --base F16.gguf -f text.txt *.gguf --memory 24GiB --context 32768\n"
-        "  assay best --base F16.gguf -f text.txt *.gguf --size 5GB --report best.html",
+        "Prints the verdict first: which to take, what is as good, what is worse and by how much.",
+    .examples =
+        "assay best --base f16.gguf -f wiki.test.raw *.gguf --memory 24GiB --context 32768\n"
+        "Which of these files to take: the smallest that is as good as the best one that fits.\n"
+        "assay best --base f16.gguf -f wiki.test.raw *.gguf --size 5GB --report best.html\n"
+        "The same among files of 5 GB at most, with a page of the result.",
     .options = options,
     .settings_bytes = sizeof(struct cli_best_settings),
     .evaluate = KLD(evaluate),

@@ -88,11 +88,11 @@ static struct cli_best_file measure(const struct cli_best *b, size_t candidate)
     const struct cli_model *m = &b->k.candidates[candidate];
     const struct gguf_file *file = model_file(m->model);
     struct cli_best_file f = {.path = m->path,
-                              .label = b->k.labels[candidate],
                               .n_bytes = cli_model_size(m).n_bytes,
                               .cache = cache_of(b, m->model),
                               .candidate = candidate};
-    f.label.text[strlen(f.label.text) - strlen(m->kv)] = '\0'; /* the same for all */
+    snprintf(f.label, sizeof f.label, "%.*s", (int)(strlen(m->called) - strlen(m->kv)),
+             m->called); /* the types are the same for all */
     struct gguf_quantisation quantisation = gguf_quantisation(file);
     snprintf(f.quantisation, sizeof f.quantisation, "%s", quantisation.name);
     for (size_t i = 0; i < gguf_n_shards(file); i++) {
@@ -177,6 +177,7 @@ enum status cli_best_fit(struct cli_best *b, struct status_why *why)
         k->models[i] = kept[i].model;
     for (size_t i = 0; i < b->n_files; i++)
         if (b->files[i].candidate != SIZE_MAX)
-            k->labels[b->files[i].candidate] = b->files[i].label;
+            memcpy(k->candidates[b->files[i].candidate].called, b->files[i].label,
+                   sizeof b->files[i].label);
     return n_kept ? STATUS_OK : none_fits(b, why);
 }

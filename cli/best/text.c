@@ -54,7 +54,7 @@ static void fill_row(const struct cli_best *b, const struct cli_grid *g, size_t 
     char *cells[N_COLUMNS];
     for (size_t c = 0; c < N_COLUMNS; c++)
         cells[c] = cli_grid_cell(g, row, c);
-    snprintf(cells[NAME], CLI_CELL_BYTES, "%.*s", CLI_CELL_BYTES - 1, f->label.text);
+    snprintf(cells[NAME], CLI_CELL_BYTES, "%.*s", CLI_CELL_BYTES - 1, f->label);
     snprintf(cells[QUANTISATION], CLI_CELL_BYTES, "%s", f->quantisation);
     snprintf(cells[SIZE], CLI_CELL_BYTES, "%.4f", (double)f->n_bytes / gibibyte);
     snprintf(cells[CACHE], CLI_CELL_BYTES, "%.4f", f->cache / gibibyte);

@@ -89,10 +89,10 @@ static void name_answer(char out[352], const struct cli_best_file *f)
 {
     char name[160];
     base_printable_text(name, sizeof name, base_file_name(f->path));
-    if (strstr(name, f->label.text))
+    if (strstr(name, f->label))
         snprintf(out, 352, "%s", name);
     else
-        snprintf(out, 352, "%s (%s)", f->label.text, name);
+        snprintf(out, 352, "%s (%s)", f->label, name);
 }
 
 static void say_answer(const struct cli_best *b, struct status_why *out, size_t i, bool clear)
@@ -128,13 +128,13 @@ static void say(const struct cli_best *b, struct status_why *out, size_t i, size
 {
     const struct cli_best_file *f = &b->files[i];
     struct cli_best_place p = cli_best_place(b, i);
-    const char *name = f->label.text, *beside = "";
+    const char *name = f->label, *beside = "";
     char difference[96];
     const char *size =
         f->candidate == SIZE_MAX || f->n_bytes > b->files[answer].n_bytes ? "larger" : "as large";
     bool smaller = f->candidate < b->files[answer].candidate;
     if (p.beside != SIZE_MAX)
-        beside = b->k.labels[p.beside].text;
+        beside = b->k.candidates[p.beside].called;
     switch (p.standing) {
     case CLI_BEST_NO_GAIN:
         say_no_gain(out, name, size, &p);

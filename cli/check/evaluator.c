@@ -195,7 +195,7 @@ static enum status check_unused(const struct cli_check_settings *s, struct statu
         {s->divergence.n_worst, "--worst"},
         {s->divergence.curve.wanted, "--context-curve"},
         {s->n_trace, "--trace-worst"},
-        {s->windows.n_ctx >= 0, "-c"},
+        {s->windows.n_ctx.value >= 0, "-c"},
         {s->windows.n_chunks >= 0, "--chunks"},
         {s->windows.chunk_from > 0, "--chunk-from"},
     };
@@ -282,7 +282,7 @@ static const struct cli_option options[] = {
     {"--kl-divergence-base --base", CLI_TEXT, "FILE",
      "what the other program recorded, for example llama-perplexity --kl-divergence-base FILE; "
      "it has the tokens, no text is needed",
-     AT(recorded)},
+     AT(recorded), .usual = true},
     {"--against", CLI_TEXT, "FILE",
      "a second recording of the same windows, from before a change: whether the first one is "
      "further from exact than this one, by how much and where, over pairs of windows; exit code 1 "
@@ -341,6 +341,15 @@ const struct cli_command cli_command_check = {
         "Prints how far its probabilities are from the exact ones, and how much of that comes "
         "from\n"
         "the file's 16 bits. With --against it says which of two recordings is further from exact.",
+    .examples = "assay check f16.gguf --kl-divergence-base recorded.kld --max-beyond 1e-6\n"
+                "Whether what another program recorded of this model is right; exit code 1 where "
+                "it is not.\n"
+                "assay check q8.gguf --kl-divergence-base new.kld --against old.kld --markdown\n"
+                "Whether a change made it worse, and the table for its pull request; exit code 1 "
+                "where it did.\n"
+                "assay check model.gguf --url http://127.0.0.1:8080 --or other.gguf\n"
+                "Whether a running server computes what the file says, or the other file; exit "
+                "code 1 where it does not.",
     .options = options,
     .settings_bytes = sizeof(struct cli_check_settings),
     .evaluate = AT(evaluate),

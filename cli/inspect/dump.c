@@ -113,6 +113,8 @@ const struct cli_command cli_command_dump = {
     .summary = "Decode a tensor of a GGUF file to float32 and write it as a NumPy file.",
     .description = "The array's shape is the tensor's, in NumPy's order (the fastest axis last). "
                    "Any GGUF file\nserves, also one that holds no model.",
+    .examples = "assay dump model.gguf --tensor output.weight -o output.npy\n"
+                "One tensor, decoded, for NumPy.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_dump,

@@ -247,6 +247,10 @@ const struct cli_command cli_command_info = {
         "evaluated are listed too. Several files are told of one after the other, also where one "
         "of\n"
         "them cannot be read.",
+    .examples = "assay info *.gguf\n"
+                "What files hold, one after the other.\n"
+                "assay info --tensors model.gguf\n"
+                "Tensor by tensor.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_info,

@@ -190,6 +190,8 @@ const struct cli_command cli_command_tokenize = {
     .usage = "[-m] MODEL (-f FILE | -p TEXT) [options]",
     .summary = "Print the token ids of a text.",
     .description = "",
+    .examples = "assay tokenize model.gguf -f text --ids\n"
+                "The tokens of a text.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .defaults = defaults,

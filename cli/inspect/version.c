@@ -34,6 +34,9 @@ const struct cli_command cli_command_version = {
     .usage = "[options]",
     .summary = "Print the versions of the program and its parts, and the instruction set.",
     .description = "",
+    .examples = "assay version\n"
+                "The version and the commit of the program, versions of its libraries, the "
+                "instruction set in use.",
     .options = options,
     .run = run_version,
 };

@@ -4,6 +4,7 @@
 #include "cli/input/models.h"
 #include "cli/kld/evaluator.h"
 #include "cli/kld/server/bounds.h"
+#include "cli/output/contexts.h"
 
 /* A model is compared on a text. If there is no text, a file that is not a model may be why. */
 static enum status check_text_of_model(const struct cli_kld_settings *s, struct status_why *why)
@@ -31,6 +32,26 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
     return cli_text_given(&s->text) ? cli_text_check(&s->text, why) : STATUS_OK;
 }
 
+static enum status run_one(const void *settings, struct status_why *why)
+{
+    return cli_kld_run(settings, why);
+}
+
+/* Several context sizes, where windows are laid over a text. */
+static enum status run_contexts(struct cli_kld_settings *s, struct status_why *why)
+{
+    struct cli_contexts contexts = {.windows = &s->windows,
+                                    .evaluate = &s->evaluate,
+                                    .text = &s->text,
+                                    .per_token_file = &s->per_token_file,
+                                    .head = "| n_ctx | model | PPL | KLD | Same top p % |\n"
+                                            "| ---: | --- | ---: | ---: | ---: |\n",
+                                    .run = run_one,
+                                    .settings = s};
+    s->rows = &contexts.rows;
+    return cli_contexts_run(&contexts, why);
+}
+
 static enum status run_kld(const void *settings, const struct cli_args *args,
                            struct status_why *why)
 {
@@ -50,13 +71,18 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     status = cli_bounds_unasked(&s, why);
     if (!status)
         status = cli_watch_check(&s.evaluate, why);
+    struct cli_window_settings windows = s.windows;
+    if (cli_base_recognise(s.base) == &cli_base_model)
+        windows.n_ctx.more = NULL; /* run_contexts */
     if (!status)
-        status = cli_window_check(&s.windows, why);
+        status = cli_window_check(&windows, why);
     if (!status)
         status = cli_curve_check(&s.divergence.curve, why);
     if (!status)
         status = check_against_base(&s, why);
-    return status ? status : cli_kld_run(&s, why);
+    if (status)
+        return status;
+    return s.windows.n_ctx.more ? run_contexts(&s, why) : cli_kld_run(&s, why);
 }
 
 /* Where a row's setting lives. */
@@ -77,21 +103,23 @@ static const struct cli_option options[] = {
     {"-m --model", CLI_EACH, "FILE",
      "a model to compare with the base: a GGUF file, any one of a split model; may be given "
      "several times, and -m may be left out: of files that stand alone the base is left out",
-     AT(models), .required = true, .bare = true},
+     AT(models), .required = true, .bare = true, .usual = true},
     {.type = CLI_GROUP, .group = cli_label_options, .offset = AT(labels)},
     {"--base", CLI_TEXT, "FILE",
      "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
      "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text. "
      "With -ctk or -ctv and one model it may be left out: the model itself, not rounded. Also "
      "recorded answers of a server, as JSON lines: then divergences are bounds",
-     AT(base)},
+     AT(base), .usual = true},
     {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {.type = CLI_GROUP,
      .group = cli_window_options,
      .offset = AT(windows),
-     .help = ", of which the second half is scored (default: 512, or the base file's)"},
+     .help = ", of which the second half is scored (default: 512, or the base file's). Several, as "
+             "512,4096: one after the other, each with files of its own (--json r.json writes "
+             "r-c512.json), and a table at the end"},
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
     {.type = CLI_GROUP, .group = cli_stop_options, .offset = AT(windows)},
     {"--js", CLI_ON, NULL,
@@ -152,6 +180,16 @@ const struct cli_command cli_command_kld = {
         "perplexity --kl-divergence-base and llama-perplexity record it. Or asks a server for its\n"
         "likeliest tokens, which bounds the divergence from below and above.\n"
         "Prints the lines of llama-perplexity --kl-divergence for one model, a table for several.",
+    .examples =
+        "assay kld *.gguf --base f16.gguf -f wiki.test.raw --json kld.json\n"
+        "How far quantisations are from the model that they were made of, in one pass.\n"
+        "assay kld q4.gguf --base base.assay\n"
+        "The same figures as from the model itself, from what assay record wrote of it.\n"
+        "assay kld model.gguf -f wiki.test.raw --ctk f16,q8_0,q4_0\n"
+        "What it costs to round keys.\n"
+        "assay kld q4-00001-of-00300.gguf --base f16.kld --watch control --watch-status status\n"
+        "Keeps running: tensors are replaced by other files, and commands in the file control "
+        "start evaluations.",
     .options = options,
     .settings_bytes = sizeof(struct cli_kld_settings),
     .evaluate = AT(evaluate),

@@ -104,11 +104,11 @@ static enum status fail_unknown(const struct cli_command *command, const char *n
                                 struct status_why *why)
 {
     char nearest[64] = "";
-    size_t distance = strlen(name) / 3 + 2;
+    size_t rank = SIZE_MAX;
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (row->names && row->type <= CLI_IGNORED)
-            base_nearest_name(name, row->names, nearest, sizeof nearest, &distance);
+            base_likely_name(name, row->names, nearest, sizeof nearest, &rank);
     if (*nearest)
         return status_fail(why, STATUS_USAGE, "unknown option %s; did you mean %s?", name, nearest);
     return status_fail(why, STATUS_USAGE, "unknown option %s; see assay help %s", name,
@@ -135,7 +135,8 @@ static enum status check_given_once(struct cli_args *args, const struct cli_valu
                                     struct status_why *why)
 {
     enum cli_option_type type = s->option->type;
-    if (type != CLI_TEXT && type != CLI_COUNT && type != CLI_NUMBER && type != CLI_CHOICE)
+    if (type != CLI_TEXT && type != CLI_COUNT && type != CLI_COUNTS && type != CLI_NUMBER &&
+        type != CLI_CHOICE)
         return STATUS_OK;
     assert(s->value);
     for (size_t i = 0; i < args->n_given; i++)

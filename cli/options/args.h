@@ -22,6 +22,7 @@ enum cli_option_type {
     CLI_OFF,      /* bool: false */
     CLI_TEXT,     /* const char *: the argument as it stands */
     CLI_COUNT,    /* int64_t in [min, max] */
+    CLI_COUNTS,   /* struct cli_counts: the same, or several with commas between */
     CLI_NUMBER,   /* double, finite */
     CLI_CHOICE,   /* int: index into `choices` */
     CLI_LIST,     /* struct cli_list: comma-separated, may be given again; "a,b" quotes commas */
@@ -49,11 +50,20 @@ struct cli_option {
     const char *env;                /* environment variable, or NULL */
     const char *note;               /* CLI_REFUSED, or NULL */
     bool required;                  /* an error where it is not given; of text and lists */
+    bool usual;                     /* help lists it first */
     bool bare;                      /* of text and CLI_EACH: a model that stands without an option
                                        is its value */
     size_t n_values;                /* arguments taken, where that is not 1 for a `value` */
     const struct cli_option *group; /* CLI_GROUP: ends as a command's list does */
 };
+
+/** Whole numbers that CLI_COUNTS took, all of them in range. */
+struct cli_counts {
+    int64_t value;    /* the first */
+    const char *more; /* the others, as they were given; NULL: there is none */
+};
+/** Those after the first; there must be one. */
+struct cli_counts cli_counts_next(struct cli_counts counts);
 
 /** Strings that CLI_LIST or CLI_EACH collected; cli_args_release() releases them. */
 struct cli_list {
@@ -71,10 +81,12 @@ enum { CLI_MAX_GIVEN = 96 };
 /** A command of the program. */
 struct cli_command {
     const char *name;
-    const char *usage;                /* what follows the name: "FILE [options]" */
-    size_t n_operands;                /* how many it takes, all of them required */
-    const char *summary;              /* one line */
-    const char *description;          /* paragraphs below the usage line; may be "" */
+    const char *usage;       /* what follows the name: "FILE [options]" */
+    size_t n_operands;       /* how many it takes, all of them required */
+    const char *summary;     /* one line */
+    const char *description; /* below the usage line; may be "". An end of line is a blank,
+                                two begin a paragraph */
+    const char *examples;    /* a line with a command, one that says what it does, and so on */
     const struct cli_option *options; /* ends with a row whose names and help are NULL */
     size_t settings_bytes;            /* of the struct that the list fills; 0: none */
     void (*defaults)(void *settings); /* fills it beforehand; NULL: all zero */

@@ -154,7 +154,7 @@ static const struct cli_option more_text_options[] = {
 const struct cli_option cli_text_options[] = {
     {"-f --file", CLI_TEXT, "FILE",
      "the text, without its last newline if it ends with one; - reads standard input",
-     TEXT(text_file)},
+     TEXT(text_file), .usual = true},
     {.type = CLI_GROUP, .group = more_text_options, .offset = 0},
     {0},
 };
@@ -165,7 +165,7 @@ const struct cli_option cli_texts_options[] = {
      "(docs/protocols.md), which no window spans: if it is given several times, names a folder, "
      "or has JSON objects with \"text\", \"messages\", \"ids\", \"conversations\", "
      "\"instruction\" or \"prompt\" and, if wanted, \"category\" (JSON lines, or a list)",
-     TEXT(texts)},
+     TEXT(texts), .usual = true},
     {.type = CLI_GROUP, .group = cli_chat_options, .offset = TEXT(chat)},
     {.type = CLI_GROUP, .group = more_text_options, .offset = 0},
     {0},
@@ -174,7 +174,8 @@ const struct cli_option cli_texts_options[] = {
 const struct cli_option cli_json_options[] = {
     {"--json", CLI_TEXT, "FILE",
      "write the result, with every setting, as JSON; - is standard output, and the lines then go "
-     "to standard error"},
+     "to standard error",
+     .usual = true},
     {0},
 };
 
@@ -184,7 +185,7 @@ const struct cli_option cli_output_options[] = {
      "add the SHA-256 of the model's whole file to the result; the model's id covers only its "
      "header and the beginnings of its tensors",
      OUTPUT(hash_model)},
-    {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error"},
+    {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error", .usual = true},
     {0},
 };
 
@@ -200,13 +201,13 @@ const struct cli_option cli_machine_options[] = {
      "the device: cpu (default), cuda, cuda:N, or auto (CUDA if there is a device, else the CPU). "
      "A list (cuda:0,cuda:1) shares the work; each device has its own copy of the weights. Under "
      "mpirun each process takes one of the list, by its number on its machine",
-     MACHINE(device), .env = "LLAMA_ARG_DEVICE"},
+     MACHINE(device), .env = "LLAMA_ARG_DEVICE", .usual = true},
     {"-ngl --gpu-layers --n-gpu-layers", CLI_TEXT, "N",
      "0: --device cpu; any other number, auto, all: --device auto, all layers (--device wins)",
      MACHINE(gpu_layers), .env = "LLAMA_ARG_N_GPU_LAYERS"},
     {"-t --threads", CLI_COUNT, "N",
      "threads, of each device that is a CPU (default: one for each processor)", MACHINE(n_threads),
-     -ANY, ANY, .env = "LLAMA_ARG_THREADS"},
+     -ANY, ANY, .env = "LLAMA_ARG_THREADS", .usual = true},
     {"-tb --threads-batch", CLI_COUNT, "N", "the same; wins over -t", MACHINE(n_threads_batch),
      -ANY, ANY},
     {"--isa", CLI_CHOICE, "NAME",
@@ -243,7 +244,7 @@ const struct cli_option cli_machine_options[] = {
 const struct cli_option cli_evaluate_options[] = {
     {"--state", CLI_TEXT, "FILE",
      "keep a journal of what is finished; the same command goes on where a killed run stopped",
-     EVALUATE(state_file)},
+     EVALUATE(state_file), .usual = true},
     {"--dry-run", CLI_ON, NULL,
      "only say what the run would take of time, memory and disk: assay plan", EVALUATE(dry_run)},
     {.type = CLI_GROUP, .group = cli_output_options, .offset = EVALUATE(output)},

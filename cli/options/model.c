@@ -63,7 +63,7 @@ enum status cli_model_check(const struct cli_model_settings *s, struct status_wh
 const struct cli_option cli_model_file_options[] = {
     {"-m --model", CLI_TEXT, "FILE",
      "the model: a GGUF file, any one of a split model; -m may be left out",
-     .env = "LLAMA_ARG_MODEL", .required = true, .bare = true},
+     .env = "LLAMA_ARG_MODEL", .required = true, .bare = true, .usual = true},
     {0},
 };
 

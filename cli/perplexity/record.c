@@ -20,7 +20,7 @@ static const struct cli_option options[] = {
 
     {.type = CLI_HEADING, .help = "Recording"},
     {"-o --output", CLI_TEXT, "FILE", "the file to write; it is FILE.part until it is complete",
-     AT(base_file), .required = true},
+     AT(base_file), .required = true, .usual = true},
     {"--format", CLI_CHOICE, "NAME",
      "compact: hidden states and the head, which give exact logits again (default); logits: "
      "llama-perplexity's log-probabilities in 16 bits",
@@ -71,6 +71,8 @@ const struct cli_command cli_command_record = {
     .description =
         "Evaluates the model once and keeps, for each scored position, its hidden state, and the\n"
         "head of the model. assay kld --base FILE computes the exact logits from them again.",
+    .examples = "assay record f16.gguf -f wiki.test.raw -o base.assay\n"
+                "Evaluates a base once; assay kld then needs neither the model nor the text.",
     .options = options,
     .settings_bytes = sizeof(struct cli_perplexity_settings),
     .evaluate = AT(evaluate),

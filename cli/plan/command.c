@@ -111,6 +111,9 @@ const struct cli_command cli_command_plan = {
         "among their options does the same.\n\n"
         "assay plan sweep --base F16.gguf --from Q4_K_M.gguf -f text\n"
         "assay plan --json plan.json kld -m Q4_K_M.gguf --base F16.gguf -f text",
+    .examples =
+        "assay plan --json plan.json sweep --base f16.gguf --from q4.gguf -f wiki.test.raw\n"
+        "What that sweep would take of time, memory and disk, and what cheaper ones would take.",
     .options = options,
     .settings_bytes = sizeof(struct cli_plan_settings),
     .takes_command = true,

@@ -202,7 +202,7 @@ static enum status run_mix(const void *settings, const struct cli_args *args,
 
 static const struct cli_option options[] = {
     {"-o --output", CLI_TEXT, "FILE", "the file to write; it is FILE.part until it is complete",
-     offsetof(struct settings, output), .required = true},
+     offsetof(struct settings, output), .required = true, .usual = true},
     {"--force", CLI_ON, NULL, "replace the file if it exists", offsetof(struct settings, force)},
     {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error"},
     {0},
@@ -217,6 +217,8 @@ const struct cli_command cli_command_mix = {
         "RECIPE.json is what assay recipe --json wrote. Nothing is quantised: tensors are "
         "copied as they are,\nfrom files that must be those that were measured. Metadata "
         "come from the first file of the recipe.",
+    .examples = "assay mix recipe.json -o mixed.gguf\n"
+                "The file of a recipe: tensors of several files in one, copied as they are.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_mix,

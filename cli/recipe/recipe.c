@@ -220,6 +220,8 @@ const struct cli_command cli_command_recipe = {
     .description = "SWEEP.json is what assay sweep --json wrote. The divergence of a mixture is "
                    "predicted to be the sum of\nthe divergences of its tensors. The choice is the "
                    "best one there is, not an estimate of it.",
+    .examples = "assay recipe sweep.json --size 4.2GiB --json recipe.json\n"
+                "The best mixture of types for a size, from what a sweep measured.",
     .options = options,
     .settings_bytes = sizeof(struct cli_recipe_settings),
     .defaults = defaults,

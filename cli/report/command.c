@@ -64,6 +64,8 @@ const struct cli_command cli_command_report = {
         "Takes what --json of perplexity (also of choice tasks), kld and sweep wrote. The "
         "page is one file\nthat loads nothing. It says what the results do not have, and which "
         "option adds it.",
+    .examples = "assay report *.json -o report.html\n"
+                "Results as a page, with charts, the worst tokens and paired tests.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .defaults = defaults,

@@ -76,6 +76,9 @@ const struct cli_command cli_command_card = {
         "per weight,\nperplexity, divergence, the text with its hash (and its name, where "
         "it is one that published\nfigures refer to), what each model is a mixture of, "
         "and the command that gives the figures again.",
+    .examples =
+        "assay card kld.json -o card.md --svg kld.svg\n"
+        "The block for a model's page: its figures, the text and the command, with a chart.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .defaults = defaults,

@@ -67,6 +67,8 @@ const struct cli_command cli_command_compare = {
     .description = "A and B are what --json wrote: two results of the same evaluator on the same "
                    "inputs; others are\nrefused. The test of choice tasks is McNemar's, that of "
                    "perplexity and KL divergence a block\nbootstrap over windows.",
+    .examples = "assay compare q4.json q5.json\n"
+                "Whether two results on the same text differ by more than chance.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .defaults = defaults,

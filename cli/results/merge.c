@@ -141,6 +141,9 @@ const struct cli_command cli_command_merge = {
         "agree, and each\nwindow must be there once. FILE is the journal that one run would have "
         "left: the command without\n--chunk-from and --chunks, with --state FILE, then writes "
         "every result and evaluates nothing.",
+    .examples = "assay merge part1.journal part2.journal -o all.journal\n"
+                "Runs over ranges of windows become the journal of one run; the command of that "
+                "run with --state all.journal writes every result.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_merge,

@@ -71,6 +71,11 @@ const struct cli_command cli_command_table = {
     .description = "Takes what --json wrote: a row for each model, bases first, then by mean KL "
                    "divergence. Results of\nchoice tasks have a table of their own, below. Other "
                    "documents are left out, with a note.",
+    .examples =
+        "assay table *.json\n"
+        "All results of a folder in one table; documents that are no results are left out.\n"
+        "assay table --svg *.json > sizes.svg\n"
+        "Divergence against size, as a chart.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_table,

@@ -254,14 +254,14 @@ static const struct cli_option options[] = {
     {"-c --ctx-size", CLI_COUNT, "N",
      "tokens that the model sees at once; a longer context loses its first tokens, a longer text "
      "is cut into windows (default: 0, as the model was trained)",
-     AT(score.n_ctx), 0, ANY, .env = "LLAMA_ARG_CTX_SIZE"},
+     AT(score.n_ctx), 0, ANY, .env = "LLAMA_ARG_CTX_SIZE", .usual = true},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"-o --output", CLI_TEXT, "FILE",
      "write the scores here, whole or not at all (default: -, standard output, as they come)",
-     AT(out_file)},
+     AT(out_file), .usual = true},
     {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
     {0},
 };
@@ -276,6 +276,8 @@ const struct cli_command cli_command_score = {
         "continuation, a line {\"text\": ...} for that of a whole text; - reads standard input.\n"
         "Each gives a line {\"logprob\": ..., \"tokens\": ..., \"is_greedy\": ...} in its place.\n"
         "Other members of a line, such as an id, are copied to its result.",
+    .examples = "assay score model.gguf requests.jsonl > scores.jsonl\n"
+                "Log-probabilities for another harness.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .evaluate = AT(evaluate),

@@ -252,13 +252,14 @@ static void defaults(void *settings)
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {.type = CLI_GROUP, .group = cli_model_file_options, .offset = AT(model)},
-    {"-f --file", CLI_TEXT, "FILE", "the text; one final newline is dropped", AT(text_file)},
-    {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", AT(prompt)},
+    {"-f --file", CLI_TEXT, "FILE", "the text; one final newline is dropped", AT(text_file),
+     .usual = true},
+    {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", AT(prompt), .usual = true},
     {"--ids", CLI_LIST, "ID,...", "the tokens themselves", AT(ids)},
     {"--compare", CLI_TEXT, "FILE",
      "what another program computed: the log of llama-eval-callback, or an .npz or .npy of such "
      "names; the tokens are the file's where it has them",
-     AT(compare)},
+     AT(compare), .usual = true},
     {"--no-bos", CLI_ON, NULL, "do not begin with BOS, even if the vocabulary asks for it",
      AT(no_bos)},
     {"--llama-compat", CLI_ON, NULL,
@@ -283,7 +284,8 @@ static const struct cli_option options[] = {
     {"--tensor", CLI_LIST, "PATTERN,...",
      "tensors of these names; * and ? stand for anything, as in a shell (default: all)",
      AT(tensors)},
-    {"-o --output", CLI_TEXT, "OUT.npz", "write whole tensors, and print no table", AT(output)},
+    {"-o --output", CLI_TEXT, "OUT.npz", "write whole tensors, and print no table", AT(output),
+     .usual = true},
     {0},
 };
 
@@ -295,6 +297,9 @@ const struct cli_command cli_command_trace = {
         "Evaluates one window exactly. Prints its tensors in the form and with the names of\n"
         "llama-eval-callback. With --compare, prints how far that program's tensors are from the\n"
         "exact ones, in units of the error to expect, and the first that departs: exit code 1.",
+    .examples = "assay trace f16.gguf -p \"some text\" --compare eval-callback.log\n"
+                "Where another program goes wrong: the first tensor that departs, its positions "
+                "and head; exit code 1 if one does.",
     .options = options,
     .settings_bytes = sizeof(struct cli_trace_settings),
     .defaults = defaults,

@@ -51,7 +51,7 @@ static enum status check_others(const struct cli_kld_settings *s, struct status_
         {s->text.parse_special, "--parse-special"},
         {cli_kv_count(&s->evaluate.load) > 1, "several types of -ctk or -ctv"},
         {recorded && s->evaluate.state_file, "--state: nothing is asked"},
-        {recorded && s->windows.n_ctx >= 0, "-c: it has its prompts"},
+        {recorded && s->windows.n_ctx.value >= 0, "-c: it has its prompts"},
         {recorded && cli_text_given(&s->text), "-f: it has its prompts"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
@@ -70,6 +70,8 @@ static enum status check_settings(const struct cli_kld_settings *s, struct statu
         return status_fail(why, STATUS_USAGE,
                            "--base is a file, --base-url a server; expected one of them");
     enum status status = check_others(s, why);
+    if (!status)
+        status = cli_labels_check(&s->labels, s->models.n, why);
     if (!status && s->base_url)
         status = cli_text_check_single(&s->text, "a comparison with a server", why);
     if (!status && s->base_url)
