@@ -102,7 +102,7 @@ static double bandwidth(unsigned n_threads)
     size_t n_bytes = (size_t)n_threads * STREAM;
     struct base_pool *pool;
     uint64_t *numbers = malloc(n_bytes);
-    double least = INFINITY;
+    double least = (double)INFINITY;
     if (!numbers || base_pool_open(&pool, n_threads, &(struct status_why){""})) {
         free(numbers);
         return (double)INFINITY;
