@@ -13,6 +13,7 @@
 #include "cli/process/faults.h"
 #include "cli/process/say.h"
 #include "cli/process/version.h"
+#include "cli/session/journal.h"
 #include "gguf/gguf.h"
 #include "kernels/kernels.h"
 
@@ -183,6 +184,8 @@ static enum status open_journal(struct cli_evaluation *e, struct status_why *why
         return status_fail(why, STATUS_USAGE, "--state: expected the name of a file, found '-'");
     if (path)
         status = cli_evaluation_identify(&settings, e, 0, why);
+    if (path && !status && e->extends)
+        status = cli_journal_extend(path, settings, why);
     if (path && !status)
         status = eval_journal_open(&e->journal, path, settings, why);
     cJSON_free(settings);

@@ -117,10 +117,11 @@ struct cli_evaluation {
     const struct cli_evaluate_settings *settings;
     const char *name; /* of the evaluator, in the journal */
     struct cli_named_file inputs[CLI_MAX_INPUTS];
-    struct cli_list model_paths;                /* further inputs, each a -m or what follows */
-    const char *model_option;                   /* NULL: -m */
-    struct cli_list text_paths;                 /* of documents, by `open`: each a -f */
-    const char *model_file, *text_file;         /* their names in results, or NULL */
+    struct cli_list model_paths;        /* further inputs, each a -m or what follows */
+    const char *model_option;           /* NULL: -m */
+    struct cli_list text_paths;         /* of documents, by `open`: each a -f */
+    const char *model_file, *text_file; /* their names in results, or NULL */
+    bool extends; /* a journal of fewer windows is a beginning: see cli/session/journal.h */
     struct cli_output outputs[CLI_MAX_OUTPUTS]; /* beside --json and --state */
 
     /* The host's, before it is opened. */

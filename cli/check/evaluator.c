@@ -195,7 +195,7 @@ static enum status check_unused(const struct cli_check_settings *s, struct statu
         {s->divergence.n_worst, "--worst"},
         {s->divergence.curve.wanted, "--context-curve"},
         {s->n_trace, "--trace-worst"},
-        {s->windows.n_ctx >= 0, "-c"},
+        {s->windows.n_ctx.value >= 0, "-c"},
         {s->windows.n_chunks >= 0, "--chunks"},
         {s->windows.chunk_from > 0, "--chunk-from"},
     };

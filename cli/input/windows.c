@@ -13,9 +13,9 @@ struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
     const struct model_tokenizer *tokenizer = model_tokenizer(model);
     return (struct eval_plan_options){
         .protocol = EVAL_PROTOCOL_DEFAULT,
-        .n_ctx = s->n_ctx > 0    ? (size_t)s->n_ctx
-                 : s->n_ctx == 0 ? model_hparams(model)->n_ctx_train
-                                 : n_default,
+        .n_ctx = s->n_ctx.value > 0    ? (size_t)s->n_ctx.value
+                 : s->n_ctx.value == 0 ? model_hparams(model)->n_ctx_train
+                                       : n_default,
         .skip_windows = (size_t)s->chunk_from,
         .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
         .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,

@@ -4,6 +4,7 @@
 #include "cli/input/models.h"
 #include "cli/kld/evaluator.h"
 #include "cli/kld/server/bounds.h"
+#include "cli/output/contexts.h"
 
 /* A model is compared on a text. If there is no text, a file that is not a model may be why. */
 static enum status check_text_of_model(const struct cli_kld_settings *s, struct status_why *why)
@@ -31,6 +32,26 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
     return cli_text_given(&s->text) ? cli_text_check(&s->text, why) : STATUS_OK;
 }
 
+static enum status run_one(const void *settings, struct status_why *why)
+{
+    return cli_kld_run(settings, why);
+}
+
+/* Several context sizes, where windows are laid over a text. */
+static enum status run_contexts(struct cli_kld_settings *s, struct status_why *why)
+{
+    struct cli_contexts contexts = {.windows = &s->windows,
+                                    .evaluate = &s->evaluate,
+                                    .text = &s->text,
+                                    .per_token_file = &s->per_token_file,
+                                    .head = "| n_ctx | model | PPL | KLD | Same top p % |\n"
+                                            "| ---: | --- | ---: | ---: | ---: |\n",
+                                    .run = run_one,
+                                    .settings = s};
+    s->rows = &contexts.rows;
+    return cli_contexts_run(&contexts, why);
+}
+
 static enum status run_kld(const void *settings, const struct cli_args *args,
                            struct status_why *why)
 {
@@ -50,13 +71,18 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     status = cli_bounds_unasked(&s, why);
     if (!status)
         status = cli_watch_check(&s.evaluate, why);
+    struct cli_window_settings windows = s.windows;
+    if (cli_base_recognise(s.base) == &cli_base_model)
+        windows.n_ctx.more = NULL; /* run_contexts */
     if (!status)
-        status = cli_window_check(&s.windows, why);
+        status = cli_window_check(&windows, why);
     if (!status)
         status = cli_curve_check(&s.divergence.curve, why);
     if (!status)
         status = check_against_base(&s, why);
-    return status ? status : cli_kld_run(&s, why);
+    if (status)
+        return status;
+    return s.windows.n_ctx.more ? run_contexts(&s, why) : cli_kld_run(&s, why);
 }
 
 /* Where a row's setting lives. */
@@ -91,7 +117,9 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP,
      .group = cli_window_options,
      .offset = AT(windows),
-     .help = ", of which the second half is scored (default: 512, or the base file's)"},
+     .help = ", of which the second half is scored (default: 512, or the base file's). Several, as "
+             "512,4096: one after the other, each with files of its own (--json r.json writes "
+             "r-c512.json), and a table at the end"},
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
     {.type = CLI_GROUP, .group = cli_stop_options, .offset = AT(windows)},
     {"--js", CLI_ON, NULL,

@@ -355,10 +355,25 @@ static enum status write_per_token(const void *self, struct base_file *file, str
     return status;
 }
 
+/* Rows of the table of several contexts. */
+static void add_rows(const struct cli_kld *k)
+{
+    for (size_t i = 0; k->settings->rows && i < k->n_candidates; i++) {
+        const struct eval_kld_result *r = &k->results[i];
+        if (r->complete)
+            base_buffer_format(
+                k->settings->rows, "| %zu | %s | %.6f ± %.6f | %.6f ± %.6f | %.3f ± %.3f |\n",
+                k->windows.plan.options.n_ctx, k->candidates[i].called, r->figures.ppl.value,
+                r->figures.ppl.error, r->figures.kld.value, r->figures.kld.error,
+                100 * r->figures.same_top.value, 100 * r->figures.same_top.error);
+    }
+}
+
 /* Several models end in the table that their document would give. */
 static enum status finish(void *self, struct status_why *why)
 {
     const struct cli_kld *k = self;
+    add_rows(k);
     bool wanted = k->n_candidates > 1 || !cli_kld_in_blocks(k);
     return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
@@ -393,6 +408,7 @@ enum status cli_kld_run(const struct cli_kld_settings *s, struct status_why *why
         .e = {.kind = &cli_kld_evaluator,
               .settings = &s->evaluate,
               .name = "kld",
+              .extends = true,
               .inputs = {{"--base", s->base},
                          {"-f", s->text.text_file},
                          {"-bf", s->text.binary_file}},

@@ -23,6 +23,7 @@ struct cli_kld_settings {
     bool as_peer;
     int64_t unused_chunks; /* the --chunks that is therefore not used; -1: not given */
     /* output */
+    struct base_buffer *rows; /* for the table of several contexts; NULL: none is wanted */
     bool new_type; /* the table that is asked of a new quantisation type, and nothing else */
     bool full;     /* several models have the lines of a single one, too */
     bool markdown; /* the table, in Markdown, and no lines */

@@ -135,7 +135,8 @@ static enum status check_given_once(struct cli_args *args, const struct cli_valu
                                     struct status_why *why)
 {
     enum cli_option_type type = s->option->type;
-    if (type != CLI_TEXT && type != CLI_COUNT && type != CLI_NUMBER && type != CLI_CHOICE)
+    if (type != CLI_TEXT && type != CLI_COUNT && type != CLI_COUNTS && type != CLI_NUMBER &&
+        type != CLI_CHOICE)
         return STATUS_OK;
     assert(s->value);
     for (size_t i = 0; i < args->n_given; i++)

@@ -22,6 +22,7 @@ enum cli_option_type {
     CLI_OFF,      /* bool: false */
     CLI_TEXT,     /* const char *: the argument as it stands */
     CLI_COUNT,    /* int64_t in [min, max] */
+    CLI_COUNTS,   /* struct cli_counts: the same, or several with commas between */
     CLI_NUMBER,   /* double, finite */
     CLI_CHOICE,   /* int: index into `choices` */
     CLI_LIST,     /* struct cli_list: comma-separated, may be given again; "a,b" quotes commas */
@@ -55,6 +56,14 @@ struct cli_option {
     size_t n_values;                /* arguments taken, where that is not 1 for a `value` */
     const struct cli_option *group; /* CLI_GROUP: ends as a command's list does */
 };
+
+/** Whole numbers that CLI_COUNTS took, all of them in range. */
+struct cli_counts {
+    int64_t value;    /* the first */
+    const char *more; /* the others, as they were given; NULL: there is none */
+};
+/** Those after the first; there must be one. */
+struct cli_counts cli_counts_next(struct cli_counts counts);
 
 /** Strings that CLI_LIST or CLI_EACH collected; cli_args_release() releases them. */
 struct cli_list {

@@ -170,16 +170,19 @@ enum status cli_watch_check(struct cli_evaluate_settings *settings, struct statu
 
 /** Which windows of a text. */
 struct cli_window_settings {
-    int64_t n_ctx;      /* 0: as the model was trained; -1: not given */
-    int64_t n_chunks;   /* -1: all */
-    int64_t chunk_from; /* left out at the beginning */
-    double stop_se;     /* NaN: the run does not end early */
+    struct cli_counts n_ctx; /* 0: as the model was trained; -1: not given */
+    int64_t n_chunks;        /* -1: all */
+    int64_t chunk_from;      /* left out at the beginning */
+    double stop_se;          /* NaN: the run does not end early */
 };
 extern const struct cli_option cli_window_options[];     /* -c, --chunks */
 extern const struct cli_option cli_chunk_from_options[]; /* --chunk-from of the same settings */
 extern const struct cli_option cli_stop_options[];       /* --stop-when-se of the same settings */
 void cli_window_defaults(struct cli_window_settings *settings);
-/** What the lists cannot say. Fails: STATUS_USAGE. */
+/**
+ * What the lists cannot say; also that there is one context size alone, which cli_contexts_run sees
+ * to (cli/output/contexts.h). Fails: STATUS_USAGE.
+ */
 enum status cli_window_check(const struct cli_window_settings *settings, struct status_why *why);
 
 /** The figures by position. Defaults: all zero. */

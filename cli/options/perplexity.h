@@ -2,6 +2,7 @@
 #ifndef CLI_OPTIONS_PERPLEXITY_H
 #define CLI_OPTIONS_PERPLEXITY_H
 
+#include "base/buffer.h"
 #include "cli/options/common.h"
 #include "eval/reference.h"
 
@@ -27,6 +28,7 @@ struct cli_perplexity_settings {
     bool head_by_path;
     bool force; /* base_file may exist */
     bool split_lines, llama_compat;
+    struct base_buffer *rows; /* for the table of several contexts; NULL: none is wanted */
     bool hellaswag, winogrande, multiple_choice, mc2;
     const char *task_labels; /* a file of right choices; NULL: the tasks have them */
     int64_t hellaswag_tasks, winogrande_tasks, multiple_choice_tasks; /* -1: not given; 0: all */

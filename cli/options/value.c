@@ -62,21 +62,55 @@ static enum status set_list(const struct cli_value *s, struct status_why *why)
     return status;
 }
 
-static enum status set_count(const struct cli_value *s, struct status_why *why)
+/** The number that a text begins with; *end: what follows it. */
+static enum status read_count(const struct cli_value *s, int64_t *out, const char *text,
+                              const char **end, struct status_why *why)
 {
-    assert(s->value);
-    char *end;
+    char *after;
     errno = 0;
-    long long value = strtoll(s->value, &end, 10);
-    if (end == s->value || *end)
-        return status_fail(why, STATUS_USAGE, "%s: '%s' is not a whole number", s->spelling,
-                           s->value);
+    long long value = strtoll(text, &after, 10);
+    bool several = s->option->type == CLI_COUNTS;
+    if (after == text || (*after && !(several && *after == ',')))
+        return status_fail(why, STATUS_USAGE, "%s: '%s' is not a whole number%s", s->spelling,
+                           s->value, several ? ", or several with commas between" : "");
     if (errno || value < s->option->min || value > s->option->max)
         return status_fail(why, STATUS_USAGE, "%s: %s is out of range, expected %lld to %lld",
                            s->spelling, s->value, (long long)s->option->min,
                            (long long)s->option->max);
-    *(int64_t *)s->target = value;
+    *out = value;
+    *end = after;
     return STATUS_OK;
+}
+
+static enum status set_count(const struct cli_value *s, struct status_why *why)
+{
+    const char *end;
+    assert(s->value);
+    return read_count(s, s->target, s->value, &end, why);
+}
+
+static enum status set_counts(const struct cli_value *s, struct status_why *why)
+{
+    struct cli_counts counts = {0};
+    const char *end;
+    int64_t other;
+    assert(s->value);
+    enum status status = read_count(s, &counts.value, s->value, &end, why);
+    if (!status && *end)
+        counts.more = end + 1;
+    while (!status && *end)
+        status = read_count(s, &other, end + 1, &end, why);
+    if (!status)
+        *(struct cli_counts *)s->target = counts;
+    return status;
+}
+
+struct cli_counts cli_counts_next(struct cli_counts counts)
+{
+    char *end;
+    counts.value = strtoll(counts.more, &end, 10);
+    counts.more = *end ? end + 1 : NULL;
+    return counts;
 }
 
 static enum status set_number(const struct cli_value *s, struct status_why *why)
@@ -139,6 +173,8 @@ enum status cli_value_set(const struct cli_value *s, struct cli_args *args, stru
         return STATUS_OK;
     case CLI_COUNT:
         return set_count(s, why);
+    case CLI_COUNTS:
+        return set_counts(s, why);
     case CLI_NUMBER:
         return set_number(s, why);
     case CLI_CHOICE:

@@ -11,13 +11,18 @@ enum { ANY = INT32_MAX, MOST_WORST = 100000 };
 
 void cli_window_defaults(struct cli_window_settings *settings)
 {
-    *settings = (struct cli_window_settings){.n_ctx = -1, .n_chunks = -1, .stop_se = (double)NAN};
+    *settings = (struct cli_window_settings){
+        .n_ctx = {.value = -1}, .n_chunks = -1, .stop_se = (double)NAN};
 }
 
 enum status cli_window_check(const struct cli_window_settings *s, struct status_why *why)
 {
     if (s->n_chunks == 0)
         return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
+    if (s->n_ctx.more)
+        return status_fail(why, STATUS_USAGE,
+                           "-c: expected one number here; several are for assay perplexity and "
+                           "assay kld on a text");
     if (s->stop_se <= 0)
         return status_fail(why, STATUS_USAGE,
                            "--stop-when-se: %g is no standard error to be reached; expected a "
@@ -27,7 +32,7 @@ enum status cli_window_check(const struct cli_window_settings *s, struct status_
 }
 
 const struct cli_option cli_window_options[] = {
-    {"-c --ctx-size", CLI_COUNT, "N", "tokens per window (0: as the model was trained)",
+    {"-c --ctx-size", CLI_COUNTS, "N", "tokens per window (0: as the model was trained)",
      WINDOWS(n_ctx), 0, ANY, .env = "LLAMA_ARG_CTX_SIZE", .usual = true},
     {"--chunks", CLI_COUNT, "N", "evaluate the first N windows only (default: -1, all)",
      WINDOWS(n_chunks), -1, ANY, .usual = true},

@@ -5,6 +5,7 @@
 #include "cli/choice/evaluator.h"
 #include "cli/commands.h"
 #include "cli/kld/evaluator.h"
+#include "cli/output/contexts.h"
 #include "cli/perplexity/evaluator.h"
 #include "cli/process/say.h"
 
@@ -74,7 +75,10 @@ static enum status check_settings(const struct cli_perplexity_settings *s, struc
         return status_fail(why, STATUS_USAGE, "--ppl-stride goes with --protocol default only");
     if (s->protocol != CLI_PROTOCOL_FIXED && s->split_lines)
         return status_fail(why, STATUS_USAGE, "--split-lines goes with --protocol fixed only");
-    status = cli_window_check(&s->windows, why);
+    struct cli_window_settings windows = s->windows;
+    if (!cli_choice_wanted(s) && !s->base_file)
+        windows.n_ctx.more = NULL; /* run_contexts */
+    status = cli_window_check(&windows, why);
     if (!status)
         status = cli_curve_check(&s->curve, why);
     return status ? status : cli_choice_check(s, why);
@@ -121,6 +125,26 @@ static bool is_single(const struct cli_perplexity_settings *s, const struct cli_
     return s->text.texts.n == 1 && (cli_choice_wanted(s) || called_as_peer(args));
 }
 
+static enum status run_one(const void *settings, struct status_why *why)
+{
+    return cli_perplexity_run(settings, why);
+}
+
+/* Several context sizes, where windows are laid over a text. */
+static enum status run_contexts(struct cli_perplexity_settings *s, struct status_why *why)
+{
+    struct cli_contexts contexts = {
+        .windows = &s->windows,
+        .evaluate = &s->evaluate,
+        .text = &s->text,
+        .per_token_file = &s->per_token_file,
+        .head = "| n_ctx | windows | tokens | PPL |\n| ---: | ---: | ---: | ---: |\n",
+        .run = run_one,
+        .settings = s};
+    s->rows = &contexts.rows;
+    return cli_contexts_run(&contexts, why);
+}
+
 static enum status run_perplexity(const void *settings, const struct cli_args *args,
                                   struct status_why *why)
 {
@@ -142,7 +166,7 @@ static enum status run_perplexity(const void *settings, const struct cli_args *a
         cli_say("assay: note: %s exists and is replaced, as llama-perplexity does\n", s.base_file);
         s.force = true;
     }
-    return cli_perplexity_run(&s, why);
+    return s.windows.n_ctx.more ? run_contexts(&s, why) : cli_perplexity_run(&s, why);
 }
 
 /* Where a row's setting lives. */
@@ -177,7 +201,9 @@ const struct cli_option cli_perplexity_options[] = {
     {.type = CLI_GROUP,
      .group = cli_window_options,
      .offset = AT(windows),
-     .help = " (default: 512; with --protocol fixed: 4096)"},
+     .help = " (default: 512; with --protocol fixed: 4096). Several, as 512,4096: one after the "
+             "other, each with files of its own (--json r.json writes r-c512.json), and a table "
+             "at the end"},
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
     {.type = CLI_GROUP, .group = cli_stop_options, .offset = AT(windows)},
     {"--ppl-stride", CLI_COUNT, "N",

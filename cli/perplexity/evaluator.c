@@ -84,6 +84,18 @@ static enum status summarise(void *self, struct status_why *why)
                                                 : eval_curve_make(&p->curve, w->tables, why);
 }
 
+/** A row of the table of several contexts; then the recording. */
+static enum status finish(void *self, struct status_why *why)
+{
+    const struct cli_perplexity *p = self;
+    const struct eval_perplexity_result *r = &p->result;
+    if (p->settings->rows && r->complete)
+        base_buffer_format(p->settings->rows, "| %zu | %zu | %zu | %.6f ± %.6f |\n",
+                           p->windows.plan.options.n_ctx, p->windows.plan.n_windows, r->n_tokens,
+                           r->figures.ppl, r->figures.ppl_error);
+    return cli_recording_finish(self, why);
+}
+
 static enum status verdict(const void *self, struct status_why *why)
 {
     const struct cli_perplexity *p = self;
@@ -127,7 +139,7 @@ static const struct cli_evaluator evaluator = {
     .start = cli_recording_begin,
     .resumed = cli_recording_check_resumed,
     .summarise = summarise,
-    .finish = cli_recording_finish,
+    .finish = finish,
     .verdict = verdict,
     .close = close,
     .outlook = cli_recording_outlook,
@@ -144,6 +156,7 @@ enum status cli_perplexity_run(const struct cli_perplexity_settings *s, struct s
         .e = {.kind = &evaluator,
               .settings = &s->evaluate,
               .name = "perplexity",
+              .extends = !s->base_file,
               .model_file = s->model,
               .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
               .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,

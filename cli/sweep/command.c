@@ -2,6 +2,8 @@
 #include "cli/commands.h"
 #include "cli/input/models.h"
 #include "cli/reference/base.h"
+#include "cli/session/cluster.h"
+#include "cli/sweep/donors.h"
 #include "cli/sweep/evaluator.h"
 
 #define AT(member) offsetof(struct cli_sweep_settings, member)
@@ -12,6 +14,25 @@ static void defaults(void *settings)
     *s = (struct cli_sweep_settings){.text.chat = cli_chat_defaults};
     cli_window_defaults(&s->windows);
     cli_evaluate_defaults(&s->evaluate);
+}
+
+/* With models that are made for it. */
+static enum status run_types(struct cli_sweep_settings *s, struct status_why *why)
+{
+    struct cli_donors donors = {0};
+    enum status status = cli_cluster_join(&s->evaluate.machine, why);
+    if (!status && cli_cluster()->n_ranks > 1)
+        status = status_fail(why, STATUS_USAGE,
+                             "--types does not go with several processes; make the models "
+                             "beforehand, and give them with --from");
+    if (!status)
+        status = cli_donors_make(&donors, &s->types, s->quantizer ? s->quantizer : "llama-quantize",
+                                 s->base, why);
+    s->from = donors.paths; /* which stay the donors' */
+    if (!status)
+        status = cli_sweep_run(s, why);
+    cli_donors_remove(&donors);
+    return status;
 }
 
 static enum status run_sweep(const void *settings, const struct cli_args *args,
@@ -31,7 +52,15 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
     if (!status && s->by && s->groups.n)
         status = status_fail(why, STATUS_USAGE,
                              "--by and --group both say which tensors go together: give one");
-    return status ? status : cli_sweep_run(s, why);
+    if (!status && !s->from.n == !s->types.n)
+        status = status_fail(why, STATUS_USAGE,
+                             s->from.n ? "--from and --types both say what is tried: give one"
+                                       : "--from, or --types, is missing; see assay help sweep");
+    if (!status && s->quantizer && !s->types.n)
+        status = status_fail(why, STATUS_USAGE, "--quantizer goes with --types only");
+    if (status)
+        return status;
+    return s->types.n ? run_types(s, why) : cli_sweep_run(s, why);
 }
 
 static const struct cli_option options[] = {
@@ -41,7 +70,15 @@ static const struct cli_option options[] = {
     {"--from", CLI_EACH, "FILE",
      "a model of other types, whose tensors are tried; may be given several times, and --from may "
      "be left out",
-     AT(from), .required = true, .bare = true, .usual = true},
+     AT(from), .bare = true, .usual = true},
+    {"--types", CLI_LIST, "NAMES",
+     "instead, make models of these types of the base, by --quantizer, in a folder of TMPDIR, and "
+     "delete them at the end",
+     AT(types)},
+    {"--quantizer", CLI_TEXT, "PROGRAM",
+     "llama-quantize, a name or a path, and options for it with blanks between, as "
+     "\"llama-quantize --imatrix im.gguf\"; --pure is added (default: llama-quantize)",
+     AT(quantizer)},
     {"--around", CLI_TEXT, "FILE",
      "the model that all other tensors are taken from (default: the base)", AT(around)},
     {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
@@ -65,6 +102,9 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_weight_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
+    {"--sort", CLI_CHOICE, "HOW",
+     "the order of the printed lines: model, as in the file (default), or kld, the largest first",
+     AT(sort), .choices = "model kld"},
     {"--tsv", CLI_TEXT, "FILE", "write a table (TSV) with a line for each group and candidate",
      AT(tsv_file)},
     {"--heatmap", CLI_TEXT, "FILE", "draw the divergences (SVG): layers by roles",
@@ -78,7 +118,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_sweep = {
     .name = "sweep",
-    .usage = "--base MODEL [--from] MODEL ... -f TEXT [options]",
+    .usage = "--base MODEL ([--from] MODEL ... | --types NAMES) -f TEXT [options]",
     .summary = "Measure what each tensor costs in other types: one at a time, the rest stays.",
     .description =
         "Takes each tensor (or each group of tensors) from each candidate in turn, while all\n"

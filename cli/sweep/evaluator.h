@@ -8,10 +8,14 @@
 #include "eval/streams.h"
 #include "eval/units.h"
 
+enum cli_sweep_sort { CLI_SWEEP_AS_IN_MODEL, CLI_SWEEP_BY_KLD };
+
 struct cli_sweep_settings {
-    const char *base, *around; /* around NULL: the base */
-    struct cli_list from, groups;
+    const char *base, *around;           /* around NULL: the base */
+    struct cli_list from, types, groups; /* types: to be made, which joins `from` */
+    const char *quantizer;
     int by;
+    int sort; /* enum cli_sweep_sort: of the printed lines */
     struct cli_text_settings text;
     struct cli_window_settings windows;
     const char *tsv_file, *heatmap_file;

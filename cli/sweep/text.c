@@ -1,6 +1,7 @@
 /* The lines of assay sweep: a table with a line for each choice. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text/printable.h"
@@ -92,6 +93,58 @@ static void print_reference(const struct cli_sweep *s)
                r.kld.kld.value, r.kld.kld.error, r.kld.nll.value, r.kld.base_nll.value);
 }
 
+/** A choice and what its place in the table depends on. */
+struct line {
+    size_t choice;
+    double kld; /* that it adds */
+};
+
+/* The largest first; those that are not known last; of equals as in the model. */
+static int compare_lines(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+    double p = isnan(x->kld) ? -(double)INFINITY : x->kld;
+    double q = isnan(y->kld) ? -(double)INFINITY : y->kld;
+    if (p < q || p > q)
+        return p < q ? 1 : -1;
+    return x->choice < y->choice ? -1 : x->choice > y->choice;
+}
+
+static void print_lines(const struct cli_sweep *s, struct widths w)
+{
+    size_t n = s->groups.n_choices;
+    struct line *lines = calloc(n + 1, sizeof *lines);
+    for (size_t i = 0; lines && i < n; i++) {
+        struct cli_sweep_figures f = cli_sweep_figures(s, i);
+        lines[i] = (struct line){i, f.known ? f.excess.value : (double)NAN};
+    }
+    if (lines && s->settings->sort == CLI_SWEEP_BY_KLD)
+        qsort(lines, n, sizeof *lines, compare_lines);
+    for (size_t i = 0; i < n; i++)
+        print_choice(s, lines ? lines[i].choice : i, w);
+    free(lines);
+}
+
+/* What single choices cost together, which is about what all of them at once would cost. */
+static void print_sums(const struct cli_sweep *s)
+{
+    for (size_t k = 0; k < s->n_candidates; k++) {
+        double sum = 0;
+        size_t n = 0;
+        for (size_t i = 0; i < s->groups.n_choices; i++) {
+            struct cli_sweep_figures f = cli_sweep_figures(s, i);
+            if (s->groups.choices[i].candidate != k || !f.known)
+                continue;
+            sum += f.excess.value;
+            n++;
+        }
+        char name[BASE_PATH_BYTES];
+        printf("sum of the KLDs of %zu choice%s of %s: %.4e nats\n", n, status_plural(n),
+               base_printable_text(name, sizeof name, base_file_name(s->candidates[k].path)),
+               base_unsigned_nan(sum));
+    }
+}
+
 static void print_table(void *self)
 {
     const struct cli_sweep *s = self;
@@ -103,10 +156,11 @@ static void print_table(void *self)
     printf("%-*s  %-*s  %10s  %21s  %11s  candidate\n", w.name,
            s->settings->by || s->settings->groups.n ? "group" : "tensor", w.type, "type",
            "saved (MB)", "KLD (nats)", "KLD per bit");
-    for (size_t i = 0; i < s->groups.n_choices; i++) {
-        print_choice(s, i, w);
+    print_lines(s, w);
+    for (size_t i = 0; i < s->groups.n_choices; i++)
         doubts[cli_sweep_figures(s, i).doubt] = true;
-    }
+    if (s->settings->sort == CLI_SWEEP_BY_KLD)
+        print_sums(s);
     for (size_t d = 1; d < N_DOUBTS; d++)
         if (doubts[d])
             puts(legends[d]);

@@ -70,7 +70,7 @@ static void test_values_of_every_type(void **state)
                "--rope-scaling yarn -b 7 -q",
                &args);
     assert_string_equal(s.model, "x");
-    assert_int_equal(s.windows.n_ctx, 256);
+    assert_int_equal(s.windows.n_ctx.value, 256);
     assert_int_equal(s.windows.n_chunks, -1);
     assert_true(s.evaluate.load.rope_freq_base == 1e6);
     assert_int_equal(s.evaluate.machine.isa, CLI_ISA_AVX2);
@@ -89,20 +89,20 @@ static void test_defaults(void **state)
     assert_int_equal(s.evaluate.machine.isa, CLI_ISA_AUTO);
     assert_int_equal(s.evaluate.load.rope_scaling, -1);
     assert_true(isnan(s.evaluate.load.yarn_ext_factor) && isnan(s.evaluate.load.rope_scale));
-    assert_int_equal(s.windows.n_ctx, -1);
+    assert_int_equal(s.windows.n_ctx.value, -1);
 }
 
 static void test_spellings(void **state)
 {
     (void)state;
     struct cli_args args;
-    assert_int_equal(accept("--ctx-size 99", &args).windows.n_ctx, 99);
-    assert_int_equal(accept("--ctx_size 99", &args).windows.n_ctx, 99);
-    assert_int_equal(accept("--ctx-size=99", &args).windows.n_ctx, 99);
-    assert_int_equal(accept("--ctx_size=99", &args).windows.n_ctx, 99);
+    assert_int_equal(accept("--ctx-size 99", &args).windows.n_ctx.value, 99);
+    assert_int_equal(accept("--ctx_size 99", &args).windows.n_ctx.value, 99);
+    assert_int_equal(accept("--ctx-size=99", &args).windows.n_ctx.value, 99);
+    assert_int_equal(accept("--ctx_size=99", &args).windows.n_ctx.value, 99);
     assert_string_equal(accept("--prompt=a=b", &args).text.prompt, "a=b");
     assert_string_equal(accept("-p -c", &args).text.prompt, "-c");
-    assert_int_equal(accept("-c 2 --ctx-size 2", &args).windows.n_ctx, 2);
+    assert_int_equal(accept("-c 2 --ctx-size 2", &args).windows.n_ctx.value, 2);
     assert_refused("-c 1 -c 2", "-c is given twice, as '1' and as '2'; it takes one value");
 }
 
@@ -153,7 +153,7 @@ static void test_optional_values(void **state)
     struct cli_args args;
     struct cli_perplexity_settings s = accept("--fit --kl-divergence --fit OFF -fa On -c 7", &args);
     assert_true(s.kl_divergence);
-    assert_int_equal(s.windows.n_ctx, 7);
+    assert_int_equal(s.windows.n_ctx.value, 7);
     assert_string_equal(args.ignored, "--fit, --fit, -fa");
     accept("--context-shift --fit", &args);
     assert_string_equal(args.ignored, "--context-shift, --fit");
@@ -179,7 +179,7 @@ static void test_malformed(void **state)
     assert_refused("--ctxsize 3", "unknown option --ctxsize; did you mean --ctx-size?");
     assert_refused("--qwertyuiop", "unknown option --qwertyuiop; see assay help perplexity");
     assert_refused("-c", "-c needs a value: -c N");
-    assert_refused("-c 12x", "-c: '12x' is not a whole number");
+    assert_refused("-c 12x", "-c: '12x' is not a whole number, or several with commas between");
     assert_refused("-c -1", "-c: -1 is out of range, expected 0 to 2147483647");
     assert_refused("-c 99999999999999999999",
                    "-c: 99999999999999999999 is out of range, expected 0 to 2147483647");
@@ -203,12 +203,13 @@ static void test_environment(void **state)
     setenv("LLAMA_ARG_CTX_SIZE", "128", 1);
     setenv("ASSAY_ISA", "scalar", 1);
     struct cli_perplexity_settings s = accept("-t 1", &args);
-    assert_int_equal(s.windows.n_ctx, 128);
+    assert_int_equal(s.windows.n_ctx.value, 128);
     assert_int_equal(s.evaluate.machine.isa, CLI_ISA_SCALAR);
-    assert_int_equal(accept("-c 64", &args).windows.n_ctx, 64);
+    assert_int_equal(accept("-c 64", &args).windows.n_ctx.value, 64);
 
     setenv("LLAMA_ARG_CTX_SIZE", "many", 1);
-    assert_refused("-t 1", "LLAMA_ARG_CTX_SIZE: 'many' is not a whole number");
+    assert_refused(
+        "-t 1", "LLAMA_ARG_CTX_SIZE: 'many' is not a whole number, or several with commas between");
     unsetenv("LLAMA_ARG_CTX_SIZE");
     setenv("LLAMA_ARG_CACHE_TYPE_K", "q8_0", 1);
     assert_string_equal(accept("-t 1", &args).evaluate.load.cache_k, "q8_0");

@@ -129,6 +129,27 @@ class State(unittest.TestCase):
                 self.assertGreater(run["n_resumed"], 0)
                 self.assertIn(b" finished before", again.stderr)
 
+    def test_more_chunks_go_on(self):
+        """Only the windows that are new are evaluated; results and journal are a fresh run's."""
+        for words in (PERPLEXITY, KLD):
+            with self.subTest(words=words), tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder)
+                for state in ("old", "new"):
+                    for n in (("3", "3", "9") if state == "old" else ("9",)):
+                        done = self.run_in(folder, *words, "--chunks", n, "--state", state, "--json", f"{state}.json",
+                                           "-c", "32")
+                        self.assertEqual(done.returncode, 0, done.stderr)
+                        (path / state).with_suffix(".out").write_bytes(done.stdout)
+                self.assertEqual((path / "old").read_bytes(), (path / "new").read_bytes())
+                self.assertEqual((path / "old.out").read_bytes(), (path / "new.out").read_bytes())
+                old, new = (json.loads((path / f"{name}.json").read_bytes()) for name in ("old", "new"))
+                self.assertEqual(without_run(old), without_run(new))
+                self.assertEqual((old["run"]["n_resumed"], new["run"]["n_resumed"]), (3, 0))
+                fewer = self.run_in(folder, *words, "--chunks", "3", "--state", "old")
+                self.assertEqual(fewer.returncode, 2)
+                self.assertIn(b"settings.chunks", fewer.stderr)
+                self.assertEqual((path / "old").read_bytes(), (path / "new").read_bytes())
+
     def test_interrupted_run_goes_on(self):
         """Ctrl-C keeps the journal as a kill does, and what was finished is reported at once."""
         alone = KLD[:4] + KLD[6:]  # only then are there lines on the way

@@ -25,7 +25,7 @@ static enum status read_text(struct cli_bounds *b, struct status_why *why)
 /** How long windows are: as -c says, or less where a model has other positions further on. */
 static size_t window_tokens(const struct cli_bounds *b)
 {
-    int64_t asked = b->settings->windows.n_ctx;
+    int64_t asked = b->settings->windows.n_ctx.value;
     const struct model *first = b->models[0].model;
     size_t n = asked > 0    ? (size_t)asked
                : asked == 0 ? (size_t)model_hparams(first)->n_ctx_train

@@ -51,7 +51,7 @@ static enum status check_others(const struct cli_kld_settings *s, struct status_
         {s->text.parse_special, "--parse-special"},
         {cli_kv_count(&s->evaluate.load) > 1, "several types of -ctk or -ctv"},
         {recorded && s->evaluate.state_file, "--state: nothing is asked"},
-        {recorded && s->windows.n_ctx >= 0, "-c: it has its prompts"},
+        {recorded && s->windows.n_ctx.value >= 0, "-c: it has its prompts"},
         {recorded && cli_text_given(&s->text), "-f: it has its prompts"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
