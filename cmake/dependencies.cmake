@@ -9,11 +9,15 @@ pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson>=1.7.15)
 option(ASSAY_SERVE "Build assay serve, where libmicrohttpd is found" ON)
 if(ASSAY_SERVE)
   pkg_check_modules(MICROHTTPD libmicrohttpd>=0.9.71)
+else()
+  set(MICROHTTPD_FOUND FALSE) # whatever an earlier run has left in the cache
 endif()
 
-option(ASSAY_CURL "Build assay check --url, where libcurl is found" ON)
+option(ASSAY_CURL "Build check --url and kld --base-url, where libcurl is found" ON)
 if(ASSAY_CURL)
   pkg_check_modules(CURL libcurl>=7.66)
+else()
+  set(CURL_FOUND FALSE)
 endif()
 
 if(ASSAY_TESTS)

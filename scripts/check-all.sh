@@ -4,8 +4,8 @@
 # ThreadSanitizer; hundreds of random models; unit tests under valgrind; changed GPU kernels;
 # each fuzzer for 60 seconds; all files of a release; a new user's first steps on new machines; the
 # harness lm_eval with this program; a report in a browser; clang-format and clang-tidy. Takes some
-# two hours of two processors; each step says how much of their time it took. A step that fails does not stop the next:
-# the end lists what passed, failed and was skipped. What each step said is in build/check-all/.
+# two hours of two processors; each step says how much of their time it took. A step that fails does
+# not stop the next: the end lists what passed, failed and was skipped. What each step said is in build/check-all/.
 # usage: bash scripts/check-all.sh [STEP...]     (default: all but ptx-all; `list` names them)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -17,8 +17,8 @@ steps=(dependencies)
 for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
-steps+=(random-models at-length serve-hours report-layout lm-eval valgrind-tests valgrind-program ptx fuzzers
-        release bare-machines clang-format clang-tidy)
+steps+=(random-models at-length serve-hours report-layout lm-eval valgrind-tests valgrind-program
+        ptx fuzzers release bare-machines clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
 # Code of a step that cannot run here, as ctest has it.

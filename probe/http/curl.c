@@ -63,9 +63,9 @@ static enum status load(struct status_why *why)
         return STATUS_OK;
     void *handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "--url needs libcurl (libcurl.so.4), which cannot be loaded: %s",
-                           dlerror());
+        return status_fail(
+            why, STATUS_UNSUPPORTED,
+            "asking a server needs libcurl (libcurl.so.4), which cannot be loaded: %s", dlerror());
     bool found = true;
     void *symbol;
 #define FIND(name)                                                                                 \
@@ -74,8 +74,7 @@ static enum status load(struct status_why *why)
     found = found && symbol;
     FUNCTIONS(FIND)
     if (!found || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "--url: libcurl.so.4 is too old or cannot begin");
+        return status_fail(why, STATUS_UNSUPPORTED, "libcurl.so.4 is too old or cannot begin");
     curl.handle = handle;
     return STATUS_OK;
 }

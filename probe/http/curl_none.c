@@ -7,8 +7,8 @@ enum status probe_http_open(struct probe_http **out, const char *url,
     (void)url, (void)options;
     *out = NULL;
     return status_fail(why, STATUS_UNSUPPORTED,
-                       "this program was built without libcurl, which --url needs; install its "
-                       "development files and build again, or record answers for --logprobs");
+                       "this program was built without libcurl, which asks servers; install its "
+                       "development files and build again, or record answers (--logprobs, --base)");
 }
 
 void probe_http_close(struct probe_http *http)

@@ -129,6 +129,11 @@ def of_choices(folder):
     """What choice tasks and requests give."""
     for kind, name in (("hellaswag", "hellaswag.txt"), ("winogrande", "winogrande.csv")):
         yield made("perplexity", "-m", Q4, "-f", TASKS / name, "--" + kind)
+    truths = write(folder / "mc2", {"question": "Is it far", "mc2_targets": {"yes it is": 1, "no": 0}})
+    yield made("perplexity", "-m", Q4, "-f", truths, "--mc2")
+    goals = write(folder / "piqa", {"goal": "Go on", "sol1": "and on", "sol2": "then stop"})
+    (folder / "labels").write_text("1\n")
+    yield made("perplexity", "-m", Q4, "-f", goals, "--multiple-choice", "--task-labels", folder / "labels")
     line = write(folder / "requests", {"context": "In the town", "continuation": " ships"})
     yield made("score", "-m", Q4, line, "-o", folder / "scores")
 

@@ -119,6 +119,8 @@ class Merge(unittest.TestCase):
             (self.path / name).rename(self.path / "parts" / name)
         merged = self.merge("parts/0.json", "parts/5.state", "--chunks", "10")
         self.assertEqual(merged.returncode, 0, merged.stderr)
+        self.assertIn(b"the command of the parts without --chunk-from and --chunks, with --state all.state "
+                      b"and --chunks 10, writes the results", merged.stderr)
         (self.path / "all.state").unlink()
         self.run_in(*PERPLEXITY, "--chunks", "1", "--json", "plain.json")
         self.refuses(["plain.json"], "plain.json: the result of a run without --state")

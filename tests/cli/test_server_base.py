@@ -79,7 +79,8 @@ class ServerBase(unittest.TestCase):
             self.assertIn("| KLD at most |", done.stdout.replace("     ", " ").replace("  ", " "))
 
             asked = s.n_requests  # another model of the same tokens: nothing is asked
-            done, again = ask(s.url, "--state", state, "--precision", "exact")
+            done, again = ask(s.url, "--state", state, "--precision", "exact", "--label", "ours")
+            self.assertIn("====== ours ======", done.stdout)
             self.assertEqual((done.returncode, s.n_requests), (0, asked), done.stderr)
             self.assertEqual(again["candidates"][0]["kld_at_least"], q4["kld_at_least"])
             done, recorded = kld("--base", state, "--precision", "exact", models=(F16, Q4))

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "documents/card/card.h"
 #include "documents/report/report.h"
 #include "documents/schema.h"
 #include "tests/fuzz/fuzz.h"
@@ -84,26 +85,44 @@ static void check_page(const char *at)
     require(n_open == 0);
 }
 
-/* The page of results, read back from memory. */
-static void make_page(struct doc_results *results)
+/* A card has two fences for each block, and nothing of a document begins another one. */
+static void check_card(const char *at)
+{
+    size_t n = 0;
+    for (; (at = strstr(at, "\n```")); at++)
+        n++;
+    require(n > 0 && n % 2 == 0);
+}
+
+/* The page of results, or the card, read back from memory. */
+static void make_page(struct doc_results *results, bool card)
 {
     struct status_why why = {""};
     char path[40];
     int memory = memfd_create("report", 0);
     require(memory >= 0);
     snprintf(path, sizeof path, "/dev/fd/%d", memory);
-    struct doc_report report = {.results = results, .n_resamples = 3, .seed = 1};
+    struct doc_report report = {.results = results, .n_resamples = 3, .seed = 1, .n_context = 4096};
     require(base_file_create(&report.file, path, &why) == STATUS_OK);
-    enum status status = doc_report_write(&report, &why);
+    enum status status = card ? doc_card_write(report.file, results, "a chart.svg", &why)
+                              : doc_report_write(&report, &why);
     require((status == STATUS_OK) == !*why.text);
     require(base_file_commit(report.file, &why) == STATUS_OK);
     off_t n_bytes = lseek(memory, 0, SEEK_END);
     char *page = calloc(1, (size_t)n_bytes + 1);
     require(page != NULL && pread(memory, page, (size_t)n_bytes, 0) == n_bytes);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && card)
+        check_card(page);
+    else if (status == STATUS_OK)
         check_page(page);
     free(page);
     close(memory);
+}
+
+static void make_pages(struct doc_results *results)
+{
+    make_page(results, false);
+    make_page(results, true);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
@@ -129,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (!status)
         status = doc_scoreboard_label(&results.of_tasks, &why);
     if (!status)
-        make_page(&results);
+        make_pages(&results);
     doc_scoreboard_free(&results.of_texts);
     doc_scoreboard_free(&results.of_tasks);
     for (size_t i = 0; i < 2; i++)
