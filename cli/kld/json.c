@@ -192,8 +192,10 @@ enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
         status = markdown ? cli_scoreboard_print(&table, false, false, why)
                           : cli_scoreboard_print_fitted(&table, cli_width(STDOUT_FILENO), why);
     if (!status && !blocks)
-        printf("\n%zu tokens in %zu windows of %zu; ± is one standard error; base: %s\n",
-               k->results[0].n_tokens, k->results[0].n_windows, k->windows.plan.window,
+        printf("\n%zu token%s in %zu window%s of %zu; ± is one standard error; base: %s\n",
+               k->results[0].n_tokens, status_plural(k->results[0].n_tokens),
+               k->results[0].n_windows, status_plural(k->results[0].n_windows),
+               k->windows.plan.window,
                base_printable_text(base, sizeof base, base_file_name(k->base.path)));
     cli_flush();
     doc_scoreboard_free(&table);
