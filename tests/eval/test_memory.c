@@ -270,7 +270,7 @@ static void rows_stay_within_the_limit(void **state)
     struct setup setup = {
         .model = wide_model,
         .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
-        .plan = {.n_ctx = 2048, .max_windows = 1},
+        .plan = {.n_ctx = 512, .max_windows = 1},
     };
     setup.cpu.isa_cap = KERN_ISA_COUNT - 1;
     setup.cpu.n_threads = 2;

@@ -1,7 +1,4 @@
-/*
- * Broken models, each with the sentence that opening it must give, and what is only remarked
- * upon.
- */
+/* Broken models, each with the sentence that opening it must give, and what is only remarked on. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

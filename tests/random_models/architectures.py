@@ -14,3 +14,8 @@ def model(keys, tensors, compat=False):
 
 def generate(rng, arch):
     return type(arch, (FAMILIES[arch],), {"arch": arch})(rng)
+
+
+def of_own_parts():
+    """Those that have parts of their own; the others combine these."""
+    return list(families.FAMILIES)

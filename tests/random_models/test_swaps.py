@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random models of every architecture, each turned into another one of its shape, tensor by tensor,
+"""Random models of every architecture with parts of its own, each turned into another one of its shape, tensor by tensor,
 while it is open: the rows are then those of the other's file, and after the way back its own again.
 TEST is test_swap, or test_cache, which compares passes that begin with kept rows.
 
@@ -18,7 +18,7 @@ import rewrite  # noqa: E402
 
 
 def main():
-    seed, chosen = int((sys.argv[3:4] or ["1"])[0]), sys.argv[4:] or list(architectures.FAMILIES)
+    seed, chosen = int((sys.argv[3:4] or ["1"])[0]), sys.argv[4:] or architectures.of_own_parts()
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for arch in chosen:
