@@ -90,7 +90,7 @@ struct cli_command {
     const struct cli_option *options; /* ends with a row whose names and help are NULL */
     size_t settings_bytes;            /* of the struct that the list fills; 0: none */
     void (*defaults)(void *settings); /* fills it beforehand; NULL: all zero */
-    size_t evaluate; /* where its struct cli_evaluate_settings lives; 0: it cannot be planned */
+    size_t evaluate;    /* where its struct cli_evaluate_settings lives; 0: it cannot be planned */
     bool takes_command; /* the first word that is no option of it begins another command */
     enum status (*run)(const void *settings, const struct cli_args *args, struct status_why *why);
 };
@@ -122,8 +122,8 @@ struct cli_args {
     const char *operands[2]; /* the first n_operands of the command */
     char **rest;             /* of a command that takes another one: its words */
     int n_rest;
-    size_t n_bare;           /* values of the row that is `bare` which came without its name */
-    struct {                 /* options of the command line that hold one value */
+    size_t n_bare; /* values of the row that is `bare` which came without its name */
+    struct {       /* options of the command line that hold one value */
         const struct cli_option *option;
         const char *value;
     } given[CLI_MAX_GIVEN];

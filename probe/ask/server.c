@@ -195,7 +195,7 @@ static enum status try_kind(struct probe_server *s, const struct probe_window *w
     char failure[512] = "";
     enum status status = STATUS_OK;
     *first = '\0';
-    for (int ids = s->api->takes_ids; ids >= 0 && !*works && !status; ids--)
+    for (int ids = s->api->takes_ids; ids >= !window->text && !*works && !status; ids--)
         for (size_t i = 0; i < 3 && s->api->most[i] && !*works && !status; i++) {
             s->as_ids = ids;
             s->k = s->api->most[i];
@@ -219,6 +219,11 @@ enum status probe_server_try(struct probe_server *s, const struct probe_window *
         status = try_kind(s, window, length, &works, second, why);
         s->api = works ? s->api : last;
     }
+    if (!status && !works && !window->text)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: taken for %s, it takes no token ids (%.300s), and control tokens "
+                           "of a conversation do not survive as text; expected a plain text by -f",
+                           probe_http_base(s->http), s->api->label, *first ? first : "texts alone");
     if (!status && !works)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: taken for %s, it gives no log-probabilities to compare: %.400s; "

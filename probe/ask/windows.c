@@ -35,6 +35,18 @@ enum status probe_window_make(struct probe_window *out, const struct model_token
     return STATUS_OK;
 }
 
+enum status probe_window_of_ids(struct probe_window *out, const struct model_tokenizer *tokenizer,
+                                const int32_t *ids, size_t n, struct status_why *why)
+{
+    *out = (struct probe_window){.n_prompt = n,
+                                 .has_bos = n > 0 && model_adds_bos(tokenizer) &&
+                                            ids[0] == model_token_bos(tokenizer)};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < n && !status; i++)
+        status = model_tokens_add(&out->tokens, ids[i], why);
+    return status;
+}
+
 void probe_window_free(struct probe_window *w)
 {
     free(w->tokens.ids);
@@ -93,7 +105,7 @@ enum status probe_window_survives(bool *out, const struct probe_window *w,
                                   struct status_why *why)
 {
     struct model_tokens again = {0};
-    size_t n = w->ends[length], from = w->has_bos;
+    size_t n = w->text ? w->ends[length] : 0, from = w->has_bos;
     *out = false;
     if (length <= from || n == 0 || memchr(w->text, '\0', n) || base_utf8_first_bad(w->text, n) < n)
         return STATUS_OK;

@@ -127,6 +127,25 @@ class ServerCheck(unittest.TestCase):
         result = self.assert_named("vllm", "from:8", "from a position on", lengths=FEW)
         self.assertEqual(result["from"], 8)
 
+    def test_conversations(self):
+        """Sent as ids, control tokens included; a server of texts cannot be asked."""
+        said = "Tell me where the old ship is, and who has seen it last in the harbour. " * 3
+        chats = [{"messages": [{"role": "user", "content": said}, {"role": "assistant", "content": said}]},
+                 {"messages": [{"role": "user", "content": "Hello"}]}]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "chats.jsonl"
+            path.write_text("".join(json.dumps(chat) + "\n" for chat in chats))
+            words = "-f", path, "--chat-template", "{{ messages[0].content }}{{ eos_token }}"
+            code, result = self.judge("llama-server", "honest", *words)
+            self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
+            with server("mlx", "honest") as s:
+                found = check(s.url, *words)
+                self.assertEqual(found.returncode, 2, found.stderr)
+                self.assertIn("takes no token ids", found.stderr)
+            with server("llama-server", "honest") as s:
+                found = check(s.url, *words[2:])
+                self.assertEqual(found.returncode, 2, found.stderr)
+
     def test_what_cannot_be_used_is_no_result(self):
         for fault, words in (("no_number", "no number"), ("empty", "found none of them"),
                              ("no_json", "expected JSON"), ("cut_body", "partial file"),

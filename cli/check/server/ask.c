@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "cli/check/server/server.h"
-#include "cli/input/text.h"
+#include "cli/input/documents.h"
 #include "cli/process/say.h"
 
 enum { MOST_LENGTHS = 1000 };
@@ -62,12 +62,63 @@ static enum status open_server(struct cli_server_check *c, struct status_why *wh
 static enum status read_text(struct cli_server_check *c, struct status_why *why)
 {
     const char *path = c->settings->text_file;
-    if (!path)
-        return base_text_copy(&c->text, cli_server_text, strlen(cli_server_text), why);
+    const struct cli_text_settings as_it_is = {.text_file = path};
     enum status status =
-        base_text_read_utf8(&c->text, path, BASE_TEXT_MAX_BYTES, cli_text_remedy, why);
-    if (!status)
+        path ? base_text_read_utf8(&c->text, path, BASE_TEXT_MAX_BYTES, cli_text_remedy, why)
+             : base_text_copy(&c->text, cli_server_text, strlen(cli_server_text), why);
+    if (!status && path)
         cli_text_note(&c->text, path);
+    if (!status && path)
+        status = cli_text_recognise(&c->has_documents, &c->text, path, &as_it_is, why);
+    return status || c->has_documents ? status : cli_chat_check(&c->settings->chat, 0, why);
+}
+
+/** All of a conversation counts, whoever wrote it. */
+static enum status read_documents(struct eval_documents *out, struct cli_server_check *c,
+                                  struct status_why *why)
+{
+    enum { CHAT_SECONDS = 600 };
+    struct base_text template;
+    enum status status = cli_chat_template_read(&template, &c->settings->chat, why);
+    const struct eval_document_rules rules = {.tokenizer = model_tokenizer(c->model.model),
+                                              .chat_template = {template.data, template.n_bytes},
+                                              .mask = MODEL_CHAT_ALL,
+                                              .chat_seconds = CHAT_SECONDS};
+    *out = (struct eval_documents){.rules = &rules};
+    if (!status)
+        status = eval_documents_begin_file(out, c->settings->text_file, &c->text, why);
+    if (!status)
+        status = eval_documents_add_objects(out, c->text.data, c->text.n_bytes, why);
+    if (!status)
+        status = eval_documents_end(out, why);
+    out->rules = NULL;
+    base_text_free(&template);
+    return status;
+}
+
+/** The two longest documents of JSON objects: conversations, as a template writes them. */
+static enum status make_documents(struct cli_server_check *c, size_t longest,
+                                  struct status_why *why)
+{
+    struct probe_questions *q = &c->questions;
+    struct eval_documents d;
+    enum status status = read_documents(&d, c, why);
+    if (!status)
+        status = base_array_new(q->windows, PROBE_MAX_WINDOWS, "windows", why);
+    size_t taken = SIZE_MAX;
+    for (size_t w = 0; w < PROBE_MAX_WINDOWS - 1 && w < d.n && !status; w++) {
+        size_t best = taken == 0; /* not the one that is taken */
+        for (size_t i = 0; i < d.n; i++)
+            if (i != taken && d.items[i].n_tokens > d.items[best].n_tokens)
+                best = i;
+        const struct eval_document *item = &d.items[best];
+        size_t n = item->n_tokens < longest ? item->n_tokens : longest;
+        status = probe_window_of_ids(&q->windows[w], model_tokenizer(c->model.model),
+                                     d.stream.ids + item->first, n, why);
+        q->n_windows = w + 1;
+        taken = best;
+    }
+    eval_documents_free(&d);
     return status;
 }
 
@@ -117,7 +168,7 @@ static enum status ask_all(struct cli_server_check *c, struct status_why *why)
         longest = (size_t)lengths[i] > longest ? (size_t)lengths[i] : longest;
     server->longest = longest;
     if (!status)
-        status = make_windows(c, longest, why);
+        status = (c->has_documents ? make_documents : make_windows)(c, longest, why);
     if (!status)
         status = cli_connection_identify(&c->connection, s, why);
     size_t first = q->windows && q->windows[0].n_prompt < 4 ? q->windows[0].n_prompt : 4;

@@ -6,8 +6,10 @@ enum { REQUESTS = 60, PASSES = 2 };
 
 void cli_server_defaults(struct cli_server_settings *s)
 {
-    *s = (struct cli_server_settings){
-        .n_passes = PASSES, .max_rms = (double)NAN, .max_kld = (double)NAN};
+    *s = (struct cli_server_settings){.chat = cli_chat_defaults,
+                                      .n_passes = PASSES,
+                                      .max_rms = (double)NAN,
+                                      .max_kld = (double)NAN};
     cli_connection_defaults(&s->connection);
     s->connection.n_requests = REQUESTS;
 }
@@ -28,8 +30,12 @@ const struct cli_option cli_server_options[] = {
     {"--logprobs", CLI_TEXT, "FILE", "the same from recorded requests and responses, as JSON lines",
      AT(records)},
     {"-f --file", CLI_TEXT, "FILE",
-     "the text that is asked about (default: a short one of its own)", AT(text_file),
-     .usual = true},
+     "the text that is asked about, or conversations as JSON objects (default: a short text of its "
+     "own)",
+     AT(text_file), .usual = true},
+    {"--chat-template", CLI_TEXT, "FILE|NAME",
+     "of conversations in it, in place of the model's own; a server must take token ids then",
+     AT(chat.chat_template)},
     {.type = CLI_GROUP, .group = cli_connection_options, .offset = AT(connection)},
     {"--lengths", CLI_LIST, "N,...", "tokens of the prompts (default: " PROBE_LENGTHS ")",
      AT(lengths)},

@@ -26,11 +26,12 @@ static enum status check_settings(const struct cli_server_settings *s, struct st
     if (s->max_rms <= 0 || s->max_kld < 0)
         return status_fail(why, STATUS_USAGE, "%s: expected a limit above 0",
                            s->max_rms <= 0 ? "--max-rms" : "--max-kld");
-    if (s->records &&
-        (s->text_file || s->lengths.n || s->connection.concurrency > 1 || s->connection.key_file))
-        return status_fail(why, STATUS_USAGE,
-                           "-f, --lengths, --concurrency and --api-key-file are for --url: "
-                           "--logprobs has its prompts");
+    if (s->records && (s->text_file || s->chat.chat_template || s->lengths.n ||
+                       s->connection.concurrency > 1 || s->connection.key_file))
+        return status_fail(
+            why, STATUS_USAGE,
+            "-f, --chat-template, --lengths, --concurrency and --api-key-file are for --url: "
+            "--logprobs has its prompts");
     return STATUS_OK;
 }
 

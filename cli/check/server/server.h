@@ -13,6 +13,7 @@
 struct cli_server_settings {
     const char *url, *records; /* --logprobs */
     const char *text_file;
+    struct cli_chat_settings chat; /* of conversations in it */
     struct cli_connection_settings connection;
     struct cli_list lengths;
     struct cli_list others; /* the models of --or; borrowed */
@@ -32,6 +33,7 @@ struct cli_server_check {
     struct cli_model model;
     struct cli_model *others; /* [settings->others.n] */
     struct base_text text;
+    bool has_documents; /* it is JSON objects, such as conversations */
     struct probe_names *names;
     struct cli_connection connection;
     struct probe_questions questions;
