@@ -22,7 +22,7 @@ static enum status run_best(const void *settings, const struct cli_args *args,
         s.kld.models.n = cli_models_once(&s.kld.models, s.kld.base);
     enum status status = cli_labels_check(&s.kld.labels, s.kld.models.n, why);
     if (!status)
-        status = cli_window_check(&s.kld.windows, why);
+        status = cli_window_check(&s.kld.windows, false, why);
     bool has_rows = cli_base_recognise(s.kld.base) != &cli_base_model;
     if (!status)
         status = cli_text_check_single(&s.kld.text, what, why);

@@ -238,7 +238,7 @@ static enum status run_check(const void *settings, const struct cli_args *args,
     if (s->max_kld < 0 || s->max_beyond < 0)
         return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
                            s->max_kld < 0 ? "--max-kld" : "--max-beyond");
-    enum status status = cli_window_check(&s->windows, why);
+    enum status status = cli_window_check(&s->windows, false, why);
     if (!status)
         status = cli_curve_check(&s->divergence.curve, why);
     if (!status)

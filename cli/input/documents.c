@@ -192,7 +192,7 @@ static enum status add_all(struct eval_documents *d, const struct cli_text_setti
 
 enum status cli_documents_read(struct eval_documents *out, const struct cli_text_settings *s,
                                struct base_text *text, const struct model_tokenizer *tokenizer,
-                               struct status_why *why)
+                               enum model_chat_mask usual, struct status_why *why)
 {
     struct base_text template;
     enum status status = cli_chat_template_read(&template, &s->chat, why);
@@ -200,7 +200,7 @@ enum status cli_documents_read(struct eval_documents *out, const struct cli_text
         .tokenizer = tokenizer,
         .parse_special = s->parse_special,
         .chat_template = {template.data, template.n_bytes},
-        .mask = s->chat.mask < 0 ? MODEL_CHAT_ASSISTANT : (enum model_chat_mask)s->chat.mask,
+        .mask = s->chat.mask < 0 ? usual : (enum model_chat_mask)s->chat.mask,
         .chat_seconds = CHAT_SECONDS};
     *out = (struct eval_documents){.rules = &rules};
     if (!status)

@@ -82,7 +82,7 @@ static enum status run_documents(const struct settings *s, const struct model_to
         .lines = true,
         .chat = s->chat};
     struct eval_documents d;
-    enum status status = cli_documents_read(&d, &text, NULL, tokenizer, why);
+    enum status status = cli_documents_read(&d, &text, NULL, tokenizer, MODEL_CHAT_ASSISTANT, why);
     for (size_t i = 0; i < d.n && !status; i++)
         status = print_document(tokenizer, &d, i, s->ids, why);
     eval_documents_free(&d);

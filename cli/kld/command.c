@@ -71,11 +71,8 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     status = cli_bounds_unasked(&s, why);
     if (!status)
         status = cli_watch_check(&s.evaluate, why);
-    struct cli_window_settings windows = s.windows;
-    if (cli_base_recognise(s.base) == &cli_base_model)
-        windows.n_ctx.more = NULL; /* run_contexts */
     if (!status)
-        status = cli_window_check(&windows, why);
+        status = cli_window_check(&s.windows, cli_base_recognise(s.base) == &cli_base_model, why);
     if (!status)
         status = cli_curve_check(&s.divergence.curve, why);
     if (!status)

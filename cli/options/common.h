@@ -180,10 +180,11 @@ extern const struct cli_option cli_chunk_from_options[]; /* --chunk-from of the 
 extern const struct cli_option cli_stop_options[];       /* --stop-when-se of the same settings */
 void cli_window_defaults(struct cli_window_settings *settings);
 /**
- * What the lists cannot say; also that there is one context size alone, which cli_contexts_run sees
- * to (cli/output/contexts.h). Fails: STATUS_USAGE.
+ * What the lists cannot say. several: more than one context size is taken, as cli_contexts_run
+ * does (cli/output/contexts.h). Fails: STATUS_USAGE.
  */
-enum status cli_window_check(const struct cli_window_settings *settings, struct status_why *why);
+enum status cli_window_check(const struct cli_window_settings *settings, bool several,
+                             struct status_why *why);
 
 /** The figures by position. Defaults: all zero. */
 struct cli_curve_settings {

@@ -15,11 +15,12 @@ void cli_window_defaults(struct cli_window_settings *settings)
         .n_ctx = {.value = -1}, .n_chunks = -1, .stop_se = (double)NAN};
 }
 
-enum status cli_window_check(const struct cli_window_settings *s, struct status_why *why)
+enum status cli_window_check(const struct cli_window_settings *s, bool several,
+                             struct status_why *why)
 {
     if (s->n_chunks == 0)
         return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
-    if (s->n_ctx.more)
+    if (s->n_ctx.more && !several)
         return status_fail(why, STATUS_USAGE,
                            "-c: expected one number here; several are for assay perplexity and "
                            "assay kld on a text");

@@ -75,10 +75,7 @@ static enum status check_settings(const struct cli_perplexity_settings *s, struc
         return status_fail(why, STATUS_USAGE, "--ppl-stride goes with --protocol default only");
     if (s->protocol != CLI_PROTOCOL_FIXED && s->split_lines)
         return status_fail(why, STATUS_USAGE, "--split-lines goes with --protocol fixed only");
-    struct cli_window_settings windows = s->windows;
-    if (!cli_choice_wanted(s) && !s->base_file)
-        windows.n_ctx.more = NULL; /* run_contexts */
-    status = cli_window_check(&windows, why);
+    status = cli_window_check(&s->windows, !cli_choice_wanted(s) && !s->base_file, why);
     if (!status)
         status = cli_curve_check(&s->curve, why);
     return status ? status : cli_choice_check(s, why);

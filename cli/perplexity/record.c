@@ -56,7 +56,7 @@ static enum status run_record(const void *settings, const struct cli_args *args,
     if (!status)
         status = cli_text_check_single(&s->text, "a recording", why);
     if (!status)
-        status = cli_window_check(&s->windows, why);
+        status = cli_window_check(&s->windows, false, why);
     bool about_hidden = s->head_by_path || s->hidden != EVAL_COMPACT_F32;
     if (!status && s->record_format == CLI_RECORD_LOGITS && about_hidden)
         status = status_fail(why, STATUS_USAGE,

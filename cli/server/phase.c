@@ -22,6 +22,11 @@ void cli_phase_show(struct cli_phase *phase, double fraction)
     cli_progress_update(&phase->progress, &now);
 }
 
+void cli_phase_on_count(void *user, size_t done, size_t n)
+{
+    cli_phase_show(user, n ? (double)done / (double)n : 0);
+}
+
 void cli_phase_end(struct cli_phase *phase)
 {
     cli_progress_clear(&phase->progress);

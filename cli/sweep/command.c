@@ -42,7 +42,7 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
     if (args->n_bare)
         own.from.n = cli_models_once(&own.from, own.base);
     cli_text_settle(&s->text);
-    enum status status = cli_window_check(&s->windows, why);
+    enum status status = cli_window_check(&s->windows, false, why);
     if (!status)
         status = cli_text_check(&s->text, why);
     if (!status && cli_base_recognise(s->base) != &cli_base_model)

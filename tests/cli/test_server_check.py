@@ -142,9 +142,13 @@ class ServerCheck(unittest.TestCase):
                 found = check(s.url, *words)
                 self.assertEqual(found.returncode, 2, found.stderr)
                 self.assertIn("takes no token ids", found.stderr)
+            texts = pathlib.Path(folder) / "texts.jsonl"
+            texts.write_text(json.dumps({"text": said}) + "\n")
             with server("llama-server", "honest") as s:
-                found = check(s.url, *words[2:])
-                self.assertEqual(found.returncode, 2, found.stderr)
+                for of in (), ("-f", texts):
+                    found = check(s.url, *of, *words[2:])
+                    self.assertEqual(found.returncode, 2, found.stderr)
+                    self.assertIn("--chat-template is for conversations", found.stderr)
 
     def test_what_cannot_be_used_is_no_result(self):
         for fault, words in (("no_number", "no number"), ("empty", "found none of them"),

@@ -73,36 +73,16 @@ static enum status read_text(struct cli_server_check *c, struct status_why *why)
     return status || c->has_documents ? status : cli_chat_check(&c->settings->chat, 0, why);
 }
 
-/** All of a conversation counts, whoever wrote it. */
-static enum status read_documents(struct eval_documents *out, struct cli_server_check *c,
-                                  struct status_why *why)
-{
-    enum { CHAT_SECONDS = 600 };
-    struct base_text template;
-    enum status status = cli_chat_template_read(&template, &c->settings->chat, why);
-    const struct eval_document_rules rules = {.tokenizer = model_tokenizer(c->model.model),
-                                              .chat_template = {template.data, template.n_bytes},
-                                              .mask = MODEL_CHAT_ALL,
-                                              .chat_seconds = CHAT_SECONDS};
-    *out = (struct eval_documents){.rules = &rules};
-    if (!status)
-        status = eval_documents_begin_file(out, c->settings->text_file, &c->text, why);
-    if (!status)
-        status = eval_documents_add_objects(out, c->text.data, c->text.n_bytes, why);
-    if (!status)
-        status = eval_documents_end(out, why);
-    out->rules = NULL;
-    base_text_free(&template);
-    return status;
-}
-
 /** The two longest documents of JSON objects: conversations, as a template writes them. */
 static enum status make_documents(struct cli_server_check *c, size_t longest,
                                   struct status_why *why)
 {
     struct probe_questions *q = &c->questions;
+    const struct model_tokenizer *t = model_tokenizer(c->model.model);
+    const struct cli_text_settings text = {
+        .text_file = c->settings->text_file, .lines = true, .chat = c->settings->chat};
     struct eval_documents d;
-    enum status status = read_documents(&d, c, why);
+    enum status status = cli_documents_read(&d, &text, &c->text, t, MODEL_CHAT_ALL, why);
     if (!status)
         status = base_array_new(q->windows, PROBE_MAX_WINDOWS, "windows", why);
     size_t taken = SIZE_MAX;
@@ -113,8 +93,7 @@ static enum status make_documents(struct cli_server_check *c, size_t longest,
                 best = i;
         const struct eval_document *item = &d.items[best];
         size_t n = item->n_tokens < longest ? item->n_tokens : longest;
-        status = probe_window_of_ids(&q->windows[w], model_tokenizer(c->model.model),
-                                     d.stream.ids + item->first, n, why);
+        status = probe_window_of_ids(&q->windows[w], t, d.stream.ids + item->first, n, why);
         q->n_windows = w + 1;
         taken = best;
     }
@@ -149,11 +128,6 @@ static enum status make_windows(struct cli_server_check *c, size_t longest, stru
     return status;
 }
 
-static void on_asked(void *user, size_t done, size_t n)
-{
-    cli_phase_show(user, n ? (double)done / (double)n : 0);
-}
-
 static enum status ask_all(struct cli_server_check *c, struct status_why *why)
 {
     const struct cli_connection_settings *s = &c->settings->connection;
@@ -180,7 +154,7 @@ static enum status ask_all(struct cli_server_check *c, struct status_why *why)
     q->concurrency = (size_t)s->concurrency;
     q->most = (size_t)s->n_requests - CLI_ABOUT_THE_SERVER;
     q->tokens_matter = !server->as_ids;
-    q->progress = on_asked;
+    q->progress = cli_phase_on_count;
     q->user = &c->phase;
     if (!status)
         status = probe_plan(q, lengths, n_lengths, why);

@@ -78,11 +78,6 @@ static void say_plan(const struct cli_bounds *b)
             status_plural(n_windows), b->n_ctx);
 }
 
-static void on_asked(void *user, size_t done, size_t n)
-{
-    cli_phase_show(user, n ? (double)done / (double)n : 0);
-}
-
 static enum status open(struct cli_bounds *b, struct status_why *why)
 {
     const struct cli_connection_settings *s = &b->settings->connection;
@@ -110,7 +105,7 @@ enum status cli_bounds_ask(struct cli_bounds *b, struct status_why *why)
                                   .concurrency = (size_t)s->concurrency,
                                   .most = (size_t)s->n_requests,
                                   .most_lists = MOST_LISTS,
-                                  .progress = on_asked,
+                                  .progress = cli_phase_on_count,
                                   .user = &b->phase};
     enum status status = read_text(b, why);
     if (!status)

@@ -70,14 +70,12 @@ static enum status check_settings(const struct cli_kld_settings *s, struct statu
         return status_fail(why, STATUS_USAGE,
                            "--base is a file, --base-url a server; expected one of them");
     enum status status = check_others(s, why);
-    if (!status)
-        status = cli_labels_check(&s->labels, s->models.n, why);
     if (!status && s->base_url)
         status = cli_text_check_single(&s->text, "a comparison with a server", why);
     if (!status && s->base_url)
         status = cli_text_check(&s->text, why);
     if (!status && s->base_url && s->text.text_file)
-        status = cli_window_check(&s->windows, why);
+        status = cli_window_check(&s->windows, false, why);
     if (!status)
         status = cli_connection_alone(&s->evaluate.machine, why);
     return status ? status : cli_model_check(&s->evaluate.load, why);
