@@ -16,11 +16,10 @@
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"
 
-static const char *const names[KERN_N_ACTIVATIONS] = {[KERN_SILU] = "silu",
-                                                      [KERN_GELU] = "gelu",
-                                                      [KERN_SIGMOID] = "sigmoid",
-                                                      [KERN_RELU_SQUARED] = "relu squared",
-                                                      [KERN_SWIGLU_OAI] = "swiglu_oai"};
+static const char *const names[KERN_N_ACTIVATIONS] = {
+    [KERN_SILU] = "silu",         [KERN_GELU] = "gelu",
+    [KERN_SIGMOID] = "sigmoid",   [KERN_RELU_SQUARED] = "relu squared",
+    [KERN_IDENTITY] = "identity", [KERN_SWIGLU_OAI] = "swiglu_oai"};
 
 static long double sigmoid(long double w)
 {
@@ -40,6 +39,8 @@ static long double truth_of(enum kern_activation kind, float gate, float up)
         return sigmoid(z) * u;
     case KERN_RELU_SQUARED:
         return fmaxl(z, 0.0L) * fmaxl(z, 0.0L) * u;
+    case KERN_IDENTITY:
+        return z * u;
     case KERN_SWIGLU_OAI:
         return a * sigmoid(1.702L * a) * (fminl(fmaxl(u, -7.0L), 7.0L) + 1.0L);
     case KERN_N_ACTIVATIONS:
@@ -121,11 +122,9 @@ static void test_variants_over_the_range(void **state)
 static void test_each_is_accurate(void **state)
 {
     (void)state;
-    static const long double half_ulps[KERN_N_ACTIVATIONS] = {[KERN_SILU] = 5.03L,
-                                                              [KERN_GELU] = 6.04L,
-                                                              [KERN_SIGMOID] = 5.03L,
-                                                              [KERN_RELU_SQUARED] = 2.01L,
-                                                              [KERN_SWIGLU_OAI] = 7.05L};
+    static const long double half_ulps[KERN_N_ACTIVATIONS] = {
+        [KERN_SILU] = 5.03L,         [KERN_GELU] = 6.04L,     [KERN_SIGMOID] = 5.03L,
+        [KERN_RELU_SQUARED] = 2.01L, [KERN_IDENTITY] = 1.01L, [KERN_SWIGLU_OAI] = 7.05L};
     static const float ups[] = {1.7f, -0.3f, 9.0f, -8.0f};
     for (int k = 0; k < KERN_N_ACTIVATIONS; k++) {
         enum kern_activation kind = (enum kern_activation)k;
@@ -175,13 +174,16 @@ static void test_special_values(void **state)
         const float up[] = {3.0f, 2.0f, 1.0f, 1.0f, 1.0f, NAN};
         kern_ops_scalar.activate(kind, z, up, sizeof z / sizeof *z);
         bool is_sigmoid = kind == KERN_SIGMOID, is_limited = kind == KERN_SWIGLU_OAI;
+        bool is_product = kind == KERN_IDENTITY;
         assert_true(z[0] == (is_sigmoid ? 1.5f : 0.0f));
         assert_true(is_sigmoid   ? z[1] == 2.0f
                     : is_limited ? z[1] > 20.9f && z[1] <= 21.0f
                                  : z[1] == INFINITY);
         /* 0 times infinity, where that is what the definition says. */
-        assert_true(is_sigmoid || kind == KERN_RELU_SQUARED ? z[2] == 0.0f : isnan(z[2]));
-        assert_true(isnan(z[3]) && z[4] == 0.0f && isnan(z[5]));
+        assert_true(is_sigmoid || kind == KERN_RELU_SQUARED ? z[2] == 0.0f
+                    : is_product                            ? z[2] == -INFINITY
+                                                            : isnan(z[2]));
+        assert_true(isnan(z[3]) && z[4] == (is_product ? -3e38f : 0.0f) && isnan(z[5]));
     }
 }
 
