@@ -43,8 +43,24 @@ enum model_mixer {
     MODEL_LATENT_ATTENTION,
     MODEL_DELTA_NET,
     MODEL_MAMBA2,
+    MODEL_SHORT_CONVOLUTION,
+    MODEL_ATTENTION_MAMBA2, /* both, of the same normalised rows; their sum is added */
     MODEL_NO_MIXER
 };
+
+/** Whether it keeps something of a sequence that every token changes. */
+static inline bool model_mixer_has_state(enum model_mixer mixer)
+{
+    return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 || mixer == MODEL_SHORT_CONVOLUTION ||
+           mixer == MODEL_ATTENTION_MAMBA2;
+}
+
+/** Whether it keeps keys and values of each position. */
+static inline bool model_mixer_has_keys(enum model_mixer mixer)
+{
+    return mixer == MODEL_ATTENTION || mixer == MODEL_LATENT_ATTENTION ||
+           mixer == MODEL_ATTENTION_MAMBA2;
+}
 
 /** What one layer is made of. */
 struct model_layer_shape {
@@ -75,6 +91,7 @@ struct model_expert_hparams {
     uint32_t n_groups, n_groups_used;
     bool groups_by_best; /* as in struct kern_route */
     bool normalise;      /* shares are divided by their sum */
+    float sum_eps;       /* added to the sum; 0: it counts as 6.1e-5 at least */
     float scale;         /* shares are multiplied by it */
 };
 
@@ -84,7 +101,7 @@ struct model_temperature {
     uint32_t length, offset;
 };
 
-/** Layers with a state instead of keys. */
+/** Layers with a state instead of keys. Of a short convolution only the first two are not 0. */
 struct model_recurrent_hparams {
     uint32_t n_taps;     /* of the convolution */
     uint32_t n_inner;    /* I: all heads' values */
