@@ -103,7 +103,7 @@ struct model_part {
 
 /**
  * Bind one part of a stored product, and what may stand beside it: ".bias" (one value per row and
- * matrix; absent: bias.data = NULL), ".scale" (F32, one value per matrix, multiplied onto the
+ * matrix; absent: bias.data = NULL), ".scale" or ".weight.scale" (F32, one value per matrix, multiplied onto the
  * product), ".input_scale" (no effect).
  */
 enum status model_bind_part(struct model *m, const struct model_projection *projection,
