@@ -156,6 +156,7 @@ struct kern_pair_score {
     double kl;         /* KL(p || q) = sum_i p_i (ln p_i - ln q_i) */
     double reverse_kl; /* KL(q || p) */
     double js;         /* Jensen-Shannon: of p and q with their mean, averaged; 0 unless want_js */
+    double tv;         /* total variation: sum_i |p_i - q_i| / 2; 0 unless want_js */
     /* How many of the 1, 5, 10 most likely tokens of head 0 (equals: lower id first) are among
      * those of head h; tokens of probability 0 are never counted. */
     uint8_t common_top[KERN_N_TOPS];
