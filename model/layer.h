@@ -64,6 +64,7 @@ struct model_layer {
     struct model_norm attn_norm, attn_post_norm, ffn_norm, ffn_post_norm; /* 1 row of D */
     struct model_product q, k, v, output;
     struct model_norm q_norm, k_norm; /* of each head, or of all heads as one vector */
+    struct model_product gate;        /* [H, D] or [H * dv, D]: of attention's result */
     struct kern_weight sinks;         /* H */
     struct model_latent latent;
     struct model_recurrent recurrent;

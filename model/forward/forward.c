@@ -116,7 +116,9 @@ static enum status forward_tile(struct model_session *s, const struct model_step
     const struct model_layer_shape *shape = step->shape;
     size_t n_embd = s->model->hparams.n_embd;
     enum status status = STATUS_OK;
-    if (mixers[shape->mixer])
+    if (shape->n_experts > 0 && s->model->arch->early_router)
+        status = model_block_route(s, step, why);
+    if (!status && mixers[shape->mixer])
         status = mixers[shape->mixer](s, step, why);
     model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, s->model->hparams.n_streams, n_embd);
     if (!status && shape->n_experts > 0)

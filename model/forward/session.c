@@ -76,7 +76,8 @@ struct model_scratch model_scratch_of(const struct model *model,
     scratch.h = scratch.n_tokens * h->n_embd;
     if (layers.to == h->n_layers && h->layers[layers.to - 1].mixer == MODEL_ATTENTION)
         scratch.wanted = scratch.n_tokens * model_residual_width(h);
-    scratch.zeros = h->experts.width || model->arch->experts_beside_dense ? h->n_embd : 0;
+    bool sums = h->experts.width || (h->experts.n > 0 && model->arch->norms.ffn_post);
+    scratch.zeros = sums ? h->n_embd : 0;
     return scratch;
 }
 

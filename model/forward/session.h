@@ -99,6 +99,8 @@ model_block_floats_fn model_attention_floats, model_latent_floats, model_recurre
     model_short_convolution_floats, model_attention_mamba2_floats;
 /** Keys and values alone, which model_block_attention need not make again with keys_done. */
 model_block_fn model_block_keys;
+/** The choice of experts by the rows before attention, where an architecture makes it so. */
+model_block_fn model_block_route;
 /** The feed-forward: dense, with experts, or both side by side. */
 model_block_fn model_block_ffn, model_block_moe, model_block_beside;
 model_block_floats_fn model_ffn_floats, model_moe_floats;
@@ -190,6 +192,7 @@ enum status model_temper(struct model_session *s, const struct model_step *step,
  */
 struct model_ffn_step {
     const struct model_ffn *ffn;
+    const struct model_activation *activation;
     enum model_place place;
     const float *x;
     size_t n_rows;

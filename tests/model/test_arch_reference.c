@@ -123,8 +123,7 @@ static const struct folder {
 
 /** Models of the folders whose architectures the program does not have. */
 static const char *const unsupported[] = {
-    "afmoe",       "apertus", "deepseek32", "deepseek4",  "gemma3n", "glm-dsa",
-    "kimi-linear", "laguna",  "mimo2",      "minimax-m3", "smallthinker", "step35",
+    "deepseek32", "deepseek4", "gemma3n", "glm-dsa", "kimi-linear", "minimax-m3",
 };
 
 static bool is_supported(const char *file)
