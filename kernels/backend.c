@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "kernels/choose.h"
 #include "kernels/quant/round.h"
 #include "kernels/recurrent/check.h"
 
@@ -228,10 +229,22 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
     enum status status = soft_cap_check(op->soft_cap, "attention", why);
     if (!status)
         status = vector_check(op->sinks, op->n_heads, "attention: sinks", why);
+    if (!status)
+        status = kern_chosen_check(op, why);
     if (status || op->n_ranges == 0)
         return status;
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
+}
+
+enum status kern_choose(struct kern_backend *b, const struct kern_choose *op,
+                        struct status_why *why)
+{
+    enum status status = kern_choose_check(op, why);
+    if (status || op->n_ranges == 0)
+        return status;
+    uint64_t begun = begin(b);
+    return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->choose(b, op, why));
 }
 
 enum status kern_activate(struct kern_backend *b, const struct kern_activate *op,
@@ -465,6 +478,11 @@ size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
 size_t kern_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
 {
     return b->ops->attention_bytes(b, op);
+}
+
+size_t kern_choose_bytes(struct kern_backend *b, const struct kern_choose *op)
+{
+    return b->ops->choose_bytes(b, op);
 }
 
 size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op)

@@ -82,6 +82,8 @@ struct model_layer_shape {
     bool tempered;                 /* queries grow with their position */
     uint32_t kv_layer;             /* whose keys and values it uses; its own number: its own */
     int kept;                      /* where later layers find its keys and values; -1: nowhere */
+    bool sparse;                   /* its queries see the keys that an indexer has chosen */
+    uint32_t index_layer;          /* if sparse: whose choice; its own number: its own */
     uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
     uint32_t n_experts;            /* E; 0: none */
     uint32_t n_ff_expert;          /* F of each of them */
@@ -89,6 +91,16 @@ struct model_layer_shape {
     struct model_activation expert_activation; /* of the others */
 };
 enum { MODEL_N_KEPT = 2 };
+
+/** The indexer of sparse layers: see struct kern_choose. */
+struct model_index_hparams {
+    uint32_t n_heads, key_size; /* Hi, di */
+    uint32_t n_best;            /* K: keys, or runs of them */
+    uint32_t together, n_local; /* keys of a run; of the last runs so many are always chosen */
+    bool weighed; /* its heads choose as one, with weights of each token; else each for itself */
+    bool halves;  /* RoPE as in struct model_hparams, of its queries and keys */
+    float eps;    /* of the norm of its keys */
+};
 
 /** The mixture of experts. */
 struct model_expert_hparams {
@@ -154,6 +166,7 @@ struct model_hparams {
     struct model_expert_hparams experts;
     uint32_t q_rank, kv_rank; /* of latent attention; q_rank 0: queries are not compressed */
     bool compressed_keys;     /* its queries meet the compressed rows; else keys are made of them */
+    struct model_index_hparams index;
     struct model_recurrent_hparams recurrent;
     uint32_t per_layer_width; /* P: of the further input of each layer; 0: none */
     struct model_kv_types kv; /* the caller's choice, not the file's */

@@ -40,6 +40,13 @@ struct model_latent {
     struct model_product kv_up;    /* older: [H * (nope + dv), kv rank] */
 };
 
+/** What chooses a sparse layer's keys. */
+struct model_indexer {
+    struct model_product q, k;        /* [Hi * di, D or q rank], [di, D] */
+    struct model_norm q_norm, k_norm; /* di; q_norm of each head, or none */
+    struct model_product weights;     /* [Hi, D]; or none */
+};
+
 struct model_recurrent {
     struct model_product
         in; /* q, k, v; of Mamba-2: z, x, B, C, dt; of a short convolution: B, C, x */
@@ -67,6 +74,7 @@ struct model_layer {
     struct model_product gate;        /* [H, D] or [H * dv, D]: of attention's result */
     struct kern_weight sinks;         /* H */
     struct model_latent latent;
+    struct model_indexer indexer;
     struct model_recurrent recurrent;
     struct model_ffn ffn; /* dense */
     struct model_experts experts;

@@ -49,6 +49,12 @@ struct model {
     struct model_remarks remarks;
 };
 
+/** The earliest layer of which a layer uses more than the residual stream; its own number: none. */
+static inline size_t model_layer_needs(const struct model_layer_shape *l)
+{
+    return l->sparse && l->index_layer < l->kv_layer ? l->index_layer : l->kv_layer;
+}
+
 /** Point all handles at the tensors (model/bind/). */
 enum status model_bind(struct model *m, struct status_why *why);
 /** The same again for those that a tensor of this name can belong to. */

@@ -84,6 +84,8 @@ static enum status bind_layer(struct model *m, size_t i, struct status_why *why)
     if (!status)
         status = bind_mixer(m, i, why);
     if (!status)
+        status = model_bind_indexer(m, i, why);
+    if (!status)
         status = model_bind_ffn(m, i, why);
     if (!status && m->arch->bind)
         status = m->arch->bind(m, i, why);

@@ -51,8 +51,9 @@ size_t model_session_bytes(const struct model *model, const struct model_session
 /**
  * Bytes of a key/value cache in which a program keeps a sequence of n_positions tokens. Layers that
  * see a window keep that many, layers that use others' keys none; of latent attention the
- * compressed rows count where the file lets queries meet them. Layers with a state have that in
- * float32. types: as model_round_kv has them, F32 being 4 bytes. A program may round up.
+ * compressed rows count where the file lets queries meet them. An indexer's keys count as keys.
+ * Layers with a state have that in float32. types: as model_round_kv has them, F32 being 4 bytes. A
+ * program may round up.
  */
 double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,
                          size_t n_positions);

@@ -23,6 +23,8 @@ struct model_scratch {
     size_t angles[MODEL_N_ROPES]; /* [positions, n_rot / 2, 2]: cos and sin */
     size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
     size_t zeros;                 /* [D] */
+    size_t index_k;               /* [R, di] */
+    size_t chosen;                /* rows of bits: of a tile, or of a batch for later layers */
     size_t wanted;                /* [T, S * D]: of the last layer */
     size_t convolve, recur;       /* saved states of recurrent layers */
     size_t work;                  /* of the block that needs the most */
@@ -57,7 +59,7 @@ struct model_session {
     struct model_session_options options;
     struct model_scratch scratch;
     /* Backend memory: */
-    float *h, *k, *v, *zeros, *wanted, *work, *convolve_states, *recur_states;
+    float *h, *k, *v, *zeros, *wanted, *work, *convolve_states, *recur_states, *index_k, *chosen;
     float *angles[MODEL_N_ROPES], *kept[MODEL_N_KEPT];
     uint64_t factor_generations[MODEL_N_FACTORS]; /* of those in the angles; 0: not filled */
     /* Host memory: */
@@ -173,6 +175,10 @@ enum status model_copy(struct model_session *s, struct kern_copy op, struct stat
  * rotates at all. */
 enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
                          size_t n_heads, size_t head_size, struct status_why *why);
+
+/** The same with pairs of halves, or of neighbours. */
+enum status model_rotate_as(struct model_session *s, const struct model_step *step, float *x,
+                            size_t n_heads, size_t head_size, bool halves, struct status_why *why);
 
 /** Round heads of keys, of values, or n compressed rows, to what the model's types hold of them. */
 enum status model_round_keys(struct model_session *s, float *k, size_t n_heads, size_t size,

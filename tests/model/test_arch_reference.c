@@ -123,7 +123,9 @@ static const struct folder {
 
 /** Models of the folders whose architectures the program does not have. */
 static const char *const unsupported[] = {
-    "deepseek32", "deepseek4", "gemma3n", "glm-dsa", "kimi-linear", "minimax-m3",
+    "deepseek4",
+    "gemma3n",
+    "kimi-linear",
 };
 
 static bool is_supported(const char *file)
