@@ -33,6 +33,12 @@ enum model_ffn_form {
 /** Whether files have a tensor. */
 enum model_presence { MODEL_NEVER, MODEL_SOMETIMES, MODEL_ALWAYS };
 
+/** What a block that predicts the token after the next begins with. */
+enum model_nextn_form {
+    MODEL_NEXTN_UNKNOWN, /* nobody has verified it: the block is not evaluated */
+    MODEL_NEXTN_NORMED,  /* hidden rows after the output norm */
+};
+
 /** Where experts' shares are divided by their sum. */
 enum model_normalise { MODEL_NORMALISE_YES, MODEL_NORMALISE_NO, MODEL_NORMALISE_BY_KEY };
 
@@ -82,7 +88,8 @@ struct model_arch {
     bool split_ff;     /* without a width of its own an expert has F / used */
     bool weigh_inputs; /* the share multiplies what the expert reads */
     bool experts_beside_dense;
-    bool experts_by_tensors;  /* tensors say which layers have them, and how wide they are */
+    bool experts_by_tensors; /* tensors say which layers have them, and how wide they are */
+    enum model_nextn_form nextn;
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
 
     /** Read what only this architecture has, and change what it has differently. May be NULL. */

@@ -143,12 +143,13 @@ struct model_kv_types {
     bool unturned; /* blocks hold heads as they are, not turned as llama.cpp's caches turn them */
 };
 
-/** Per-layer arrays have n_layers entries. */
+/** Per-layer arrays have n_layers + n_bound entries. */
 struct model_hparams {
     char architecture[64];
     char name[128];     /* general.name, cut; "" where absent */
     uint32_t n_layers;  /* L: those that are evaluated */
-    uint32_t n_nextn;   /* blocks after them that predict further tokens; not evaluated */
+    uint32_t n_nextn;   /* blocks after them that predict further tokens */
+    uint32_t n_bound;   /* of those, how many are bound: layer L, or none */
     uint32_t n_embd;    /* D */
     uint32_t n_streams; /* S: rows of D that a token's residual has */
     uint32_t n_vocab;   /* V: rows of the head */

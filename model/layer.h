@@ -82,4 +82,16 @@ struct model_layer {
     float output_scale; /* of the residual stream after the layer; 1: none */
 };
 
+/**
+ * What a block that predicts the token after the next has beside those of a layer. It makes x of
+ * the next token's embedding and of the hidden row before the head, both normalised.
+ */
+struct model_nextn {
+    struct kern_weight embedding; /* [V, D]; may be the model's */
+    struct model_norm token_norm, hidden_norm;
+    struct model_product join; /* [D, 2 D]: of the token, then of the hidden row */
+    struct model_norm norm;    /* before the head; may be the model's */
+    struct model_product head; /* [V, D]; may be the model's */
+};
+
 #endif

@@ -79,16 +79,24 @@ static enum status fill_angles(struct model_session *s, struct status_why *why)
     return status;
 }
 
+enum status model_check_ids(const struct model_session *s, const int32_t *ids, size_t n,
+                            struct status_why *why)
+{
+    uint32_t n_vocab = s->model->hparams.n_vocab;
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] < 0 || (uint32_t)ids[i] >= n_vocab)
+            return status_fail(why, STATUS_USAGE, "token %zu of the batch is %d, expected 0 to %u",
+                               i, ids[i], n_vocab - 1);
+    return STATUS_OK;
+}
+
 enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
                         struct status_why *why)
 {
-    uint32_t n_vocab = s->model->hparams.n_vocab;
-    for (size_t i = 0; i < batch->n_tokens; i++)
-        if (batch->tokens[i] < 0 || (uint32_t)batch->tokens[i] >= n_vocab)
-            return status_fail(why, STATUS_USAGE, "token %zu of the batch is %d, expected 0 to %u",
-                               i, batch->tokens[i], n_vocab - 1);
-    enum status status =
-        kern_embed(s->backend, &s->model->embedding, batch->tokens, batch->n_tokens, x, why);
+    enum status status = model_check_ids(s, batch->tokens, batch->n_tokens, why);
+    if (status)
+        return status;
+    status = kern_embed(s->backend, &s->model->embedding, batch->tokens, batch->n_tokens, x, why);
     s->shown = (struct model_shown){.layer = -1, .n_rows = batch->n_tokens};
     model_show(s, MODEL_AT_EMBEDDING, x, s->model->hparams.n_streams, s->model->hparams.n_embd);
     return status;
@@ -192,7 +200,7 @@ static enum status forward_wanted(struct model_session *s, const struct model_st
 static bool narrows(const struct model_session *s, const struct model_step *step)
 {
     const struct model_hparams *h = &s->model->hparams;
-    if (step->i_layer + 1 < h->n_layers || step->shape->mixer != MODEL_ATTENTION ||
+    if (step->i_layer + 1 != h->n_layers || step->shape->mixer != MODEL_ATTENTION ||
         step->shape->kv_layer != step->i_layer || step->shape->kept >= 0 || h->per_layer_width ||
         s->options.trace)
         return false;

@@ -168,6 +168,9 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
                                const struct model_product *product, const struct model_norm *post,
                                const float *in, struct status_why *why);
 
+/** Fails: STATUS_USAGE (an id beyond the vocabulary). */
+enum status model_check_ids(const struct model_session *s, const int32_t *ids, size_t n,
+                            struct status_why *why);
 /** Cut rows apart or join them. y_stride 0: y's rows lie one after the other. */
 enum status model_copy(struct model_session *s, struct kern_copy op, struct status_why *why);
 
