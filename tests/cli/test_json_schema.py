@@ -175,7 +175,7 @@ def of_files(folder):
                for t in tensors]
     pairs = [pairs, g.pair("tokenizer.ggml.merges", g.ARRAY, ["t h"], g.STRING), *[b""] * (n - 1)]
     (folder / "ik.gguf").write_bytes(g.gguf(pairs, tensors))
-    yield json.loads(run("info", folder / "ik.gguf", "--json").stdout)
+    yield json.loads(run("info", folder / "ik.gguf", "--json", "--context", "64").stdout)
     yield made("perplexity", "-m", folder / "ik.gguf", *TEXTS, "--tokenizer-pre", "llama-bpe",
                "--override-kv", "tokenizer.ggml.model=str:gpt2")
 
