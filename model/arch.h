@@ -11,9 +11,10 @@
 #include "model/hparams/read.h"
 #include "model/model.h"
 
-/** Names of the tensors of a block's norms; "" : there is none. */
+/** Names of the tensors of a block's norms, "" : there is none; and of the last one. */
 struct model_norm_names {
     const char *attn, *attn_post, *ffn, *ffn_post; /* NULL: attn_norm, "", ffn_norm, "" */
+    const char *output;                            /* NULL: output_norm */
 };
 
 enum model_qk_norm {
@@ -55,6 +56,7 @@ struct model_arch {
     bool rms_by_key; /* not subtracted where a key has an eps of RMS norms */
     bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
     bool parallel;   /* attention and feed-forward of the same normalised rows */
+    enum model_mixer without_keys; /* of layers of 0 key/value heads; MODEL_ATTENTION: no such */
 
     bool rope_halves;  /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
     bool sliding_rope; /* layers that slide have angles of their own */

@@ -6,6 +6,7 @@
 #define MODEL_HPARAMS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kernels/recurrent_types.h"
@@ -43,6 +44,8 @@ enum model_mixer {
     MODEL_LATENT_ATTENTION,
     MODEL_DELTA_NET,
     MODEL_MAMBA2,
+    MODEL_SHORT_CONVOLUTION,
+    MODEL_ATTENTION_MAMBA2, /* both, of the same normalised rows; their sum is added */
     MODEL_NO_MIXER
 };
 
@@ -51,6 +54,20 @@ struct model_activation {
     enum kern_activation kind;
     struct kern_curve curve;
 };
+
+/** Whether it keeps something of a sequence that every token changes. */
+static inline bool model_mixer_has_state(enum model_mixer mixer)
+{
+    return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 || mixer == MODEL_SHORT_CONVOLUTION ||
+           mixer == MODEL_ATTENTION_MAMBA2;
+}
+
+/** Whether it keeps keys and values of each position. */
+static inline bool model_mixer_has_keys(enum model_mixer mixer)
+{
+    return mixer == MODEL_ATTENTION || mixer == MODEL_LATENT_ATTENTION ||
+           mixer == MODEL_ATTENTION_MAMBA2;
+}
 
 /** What one layer is made of. */
 struct model_layer_shape {
@@ -83,6 +100,7 @@ struct model_expert_hparams {
     uint32_t n_groups, n_groups_used;
     bool groups_by_best; /* as in struct kern_route */
     bool normalise;      /* shares are divided by their sum */
+    float sum_eps;       /* added to the sum; 0: it counts as 6.1e-5 at least */
     float scale;         /* shares are multiplied by it */
 };
 
@@ -92,7 +110,7 @@ struct model_temperature {
     uint32_t length, offset;
 };
 
-/** Layers with a state instead of keys. */
+/** Layers with a state instead of keys. Of a short convolution only the first two are not 0. */
 struct model_recurrent_hparams {
     uint32_t n_taps;     /* of the convolution */
     uint32_t n_inner;    /* I: all heads' values */
@@ -117,11 +135,12 @@ struct model_kv_types {
 /** Per-layer arrays have n_layers entries. */
 struct model_hparams {
     char architecture[64];
-    char name[128];    /* general.name, cut; "" where absent */
-    uint32_t n_layers; /* L: those that are evaluated */
-    uint32_t n_nextn;  /* blocks after them that predict further tokens; not evaluated */
-    uint32_t n_embd;   /* D */
-    uint32_t n_vocab;  /* V: rows of the head */
+    char name[128];     /* general.name, cut; "" where absent */
+    uint32_t n_layers;  /* L: those that are evaluated */
+    uint32_t n_nextn;   /* blocks after them that predict further tokens; not evaluated */
+    uint32_t n_embd;    /* D */
+    uint32_t n_streams; /* S: rows of D that a token's residual has */
+    uint32_t n_vocab;   /* V: rows of the head */
     uint32_t n_ctx_train;
     struct model_layer_shape *layers;
     float eps;           /* of the norms */
@@ -140,5 +159,11 @@ struct model_hparams {
     uint32_t per_layer_width; /* P: of the further input of each layer; 0: none */
     struct model_kv_types kv; /* the caller's choice, not the file's */
 };
+
+/** Floats of a token's row of the residual stream: its streams one after the other, S * D. */
+static inline size_t model_residual_width(const struct model_hparams *h)
+{
+    return (size_t)h->n_streams * h->n_embd;
+}
 
 #endif

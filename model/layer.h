@@ -41,7 +41,8 @@ struct model_latent {
 };
 
 struct model_recurrent {
-    struct model_product in;     /* q, k, v; of Mamba-2: z, x, B, C, dt */
+    struct model_product
+        in; /* q, k, v; of Mamba-2: z, x, B, C, dt; of a short convolution: B, C, x */
     struct model_product gate;   /* z */
     struct model_product joined; /* older: q, k, v, z of each key head, in place of both */
     struct model_product beta, alpha, beta_alpha; /* the first two, or the third */

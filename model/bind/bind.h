@@ -81,6 +81,7 @@ enum status model_bind_attention(struct model *m, size_t i, struct status_why *w
 enum status model_bind_latent(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_delta_net(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why);
+enum status model_bind_short_convolution(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_ffn(struct model *m, size_t i, struct status_why *why);
 
 /** Whether "blk.<layer>.<name>.weight" exists. */
@@ -102,7 +103,7 @@ struct model_part {
 
 /**
  * Bind one part of a stored product, and what may stand beside it: ".bias" (one value per row and
- * matrix; absent: bias.data = NULL), ".scale" (F32, one value per matrix, multiplied onto the
+ * matrix; absent: bias.data = NULL), ".scale" or ".weight.scale" (F32, one value per matrix, multiplied onto the
  * product), ".input_scale" (no effect).
  */
 enum status model_bind_part(struct model *m, const struct model_projection *projection,

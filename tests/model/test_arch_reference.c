@@ -123,8 +123,7 @@ static const struct folder {
 
 /** Models of the folders whose architectures the program does not have. */
 static const char *const unsupported[] = {
-    "deepseek32",    "deepseek4",   "falcon-h1", "gemma3n", "glm-dsa",
-    "granitehybrid", "kimi-linear", "lfm2",      "lfm2moe", "minimax-m3",
+    "deepseek32", "deepseek4", "gemma3n", "glm-dsa", "kimi-linear", "minimax-m3",
 };
 
 static bool is_supported(const char *file)
