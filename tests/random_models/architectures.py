@@ -3,9 +3,11 @@ import authors
 import families
 import recombined
 import recombined_families
+import sparse
+import sparse_families
 
-FORMULAS = authors.ARCHITECTURES | recombined.ARCHITECTURES
-FAMILIES = families.FAMILIES | recombined_families.FAMILIES
+FORMULAS = authors.ARCHITECTURES | recombined.ARCHITECTURES | sparse.ARCHITECTURES
+FAMILIES = families.FAMILIES | recombined_families.FAMILIES | sparse_families.FAMILIES
 
 
 def model(keys, tensors, compat=False):
@@ -18,4 +20,4 @@ def generate(rng, arch):
 
 def of_own_parts():
     """Those that have parts of their own; the others combine these."""
-    return list(families.FAMILIES)
+    return list(families.FAMILIES | sparse_families.FAMILIES)
