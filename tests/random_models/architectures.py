@@ -19,5 +19,6 @@ def generate(rng, arch):
 
 
 def of_own_parts():
-    """Those that have parts of their own; the others combine these."""
-    return list(families.FAMILIES | sparse_families.FAMILIES)
+    """Those that have parts of their own; the others combine these. Of those with an indexer the one
+    whose layers share choices."""
+    return [*families.FAMILIES, "glm-dsa"]
