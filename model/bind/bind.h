@@ -79,8 +79,10 @@ enum status model_bind_rope_factors(struct model *m, struct status_why *why);
 /** Parts of layer i: what mixes tokens, and the feed-forward with or without experts. */
 enum status model_bind_attention(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_latent(struct model *m, size_t i, struct status_why *why);
+enum status model_bind_indexer(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_delta_net(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why);
+enum status model_bind_short_convolution(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_ffn(struct model *m, size_t i, struct status_why *why);
 
 /** What block i, which predicts the token after the next, has beside a layer's tensors. */

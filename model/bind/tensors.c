@@ -280,8 +280,10 @@ enum status model_bind_norm(struct model *m, size_t layer, const char *name, siz
     *out = (struct model_norm){0};
     if (!*name)
         return STATUS_OK;
-    char whole[NAME_BYTES];
-    tensor_name(whole, layer, name, "weight");
+    char whole[NAME_BYTES]; /* without the suffix in some files */
+    snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
+    if (!gguf_tensor_find(m->file, whole))
+        tensor_name(whole, layer, name, "weight");
     enum status status = model_bind_vector(m, &out->gain, whole, n_cols, false, why);
     tensor_name(whole, layer, name, "bias");
     if (!status && m->hparams.layer_norm)

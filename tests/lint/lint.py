@@ -23,13 +23,14 @@ import subprocess
 import sys
 
 # What each layer may include beside itself. The rooms above the core (gguf to eval) are its clients.
-CORE_LAYERS = ("base", "gguf", "kernels", "template", "model", "eval")
+CORE_LAYERS = ("base", "gguf", "safetensors", "kernels", "template", "model", "eval")
 LINKS = {
     "base": (),
     "gguf": ("base",),
+    "safetensors": ("base", "gguf"),
     "kernels": ("base", "gguf"),
     "template": ("base",),
-    "model": ("base", "gguf", "kernels", "template"),
+    "model": ("base", "gguf", "safetensors", "kernels", "template"),
     "eval": CORE_LAYERS,
     "cluster": CORE_LAYERS,
     "trace": CORE_LAYERS,
@@ -52,6 +53,7 @@ PROGRAM = "cli/main.c"  # lists the commands of all layers
 PREFIXES = {
     "base": ("base_", "status_"),
     "gguf": ("gguf_",),
+    "safetensors": ("safetensors_",),
     "kernels": ("kern_",),
     "template": ("jinja_",),
     "model": ("model_",),
