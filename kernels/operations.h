@@ -159,8 +159,10 @@ struct kern_attention {
 
 struct kern_activate {
     enum kern_activation kind;
-    float *gate;     /* [n], in place */
-    const float *up; /* [n]; NULL: all 1, which KERN_SWIGLU_OAI does not take */
+    struct kern_curve curve; /* the numbers that the kind names */
+    float *gate;             /* [n], in place */
+    const float
+        *up; /* [n]; NULL: all 1, which kinds with limits of u do not take (KERN_SWIGLU_*) */
     size_t n;
 };
 
@@ -169,7 +171,8 @@ struct kern_activate {
  * bias and groups: by g, which is the same order); equals: the lower index. With groups of E /
  * n_groups consecutive experts each, only those of the n_groups_used best groups can be chosen; a
  * group counts as the sum of its two best experts. The shares are p of the chosen, if `normalise`
- * divided by their sum or 6.1e-5, whichever is larger, times scale; all in double, rounded once. A
+ * divided by their sum or 6.1e-5, whichever is larger (by their sum + sum_eps, where that is above
+ * 0), times scale; all in double, rounded once. A
  * token with a logit that is NaN or +infinity (or no logit above -infinity; or such a p + bias)
  * gets the first experts and NaN as shares.
  */
@@ -181,18 +184,23 @@ struct kern_route {
     size_t n_groups, n_groups_used;           /* n_groups 0 or 1: no groups */
     bool groups_by_best; /* a group counts as its best expert instead of the sum of its two best */
     bool normalise;
+    float sum_eps;
     float scale;      /* 0 stands for 1 */
     int32_t *experts; /* host, out: [T, n_used], best first */
     float *shares;    /* host, out: likewise */
 };
 
-/** y[r * y_stride + i] = x[r * x_stride + i] for i < width: cuts rows apart and joins them. */
+/**
+ * y[r * y_stride + i] = x[r * x_stride + i / spread] for i < width: cuts rows apart and joins them,
+ * or gives each element of x to `spread` elements of y.
+ */
 struct kern_copy {
     const float *x;
-    size_t x_stride; /* at least width, as is y_stride; or 0: one row for all */
+    size_t x_stride; /* at least width / spread; or 0: one row for all */
     float *y;        /* apart from x */
-    size_t y_stride;
+    size_t y_stride; /* at least width */
     size_t width, n_rows;
+    size_t spread; /* a divisor of width; 0 stands for 1 */
 };
 
 /**

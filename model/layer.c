@@ -43,6 +43,7 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
         &l->indexer.q.weight,
         &l->indexer.weights.weight,
         &l->q.weight,
+        &l->gate.weight,
         &l->k.weight,
         &l->v.weight,
         &l->latent.kv_down.weight,

@@ -175,5 +175,6 @@ const struct model_arch model_arch_deepseek2 = {
     .name = "deepseek2",
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
+    .nextn = MODEL_NEXTN_NORMED,
     .read = read,
 };

@@ -21,20 +21,21 @@ static size_t mixer_bytes(const struct model *m, struct kern_backend *backend, s
 {
     const struct model_hparams *h = &m->hparams;
     const struct model_layer_shape *l = &h->layers[i];
-    if (l->mixer == MODEL_DELTA_NET || l->mixer == MODEL_MAMBA2) {
+    size_t n_bytes = 0;
+    if (model_mixer_has_state(l->mixer) && l->mixer != MODEL_SHORT_CONVOLUTION) {
         struct kern_recur op = model_recur_of(m, i);
         op.n_runs = n;
-        return kern_recur_bytes(backend, &op);
+        n_bytes = kern_recur_bytes(backend, &op);
     }
-    if (l->mixer == MODEL_NO_MIXER)
-        return 0;
+    if (!model_mixer_has_keys(l->mixer))
+        return n_bytes;
     struct model_kv_widths w = model_kv_widths(h, i);
     struct kern_attention op = {.n_heads = l->n_heads,
                                 .n_kv_heads = l->n_kv_heads,
                                 .head_size = w.k / l->n_kv_heads,
                                 .value_size = w.v / l->n_kv_heads,
                                 .n_ranges = n};
-    size_t n_bytes = kern_attention_bytes(backend, &op);
+    n_bytes = base_max(n_bytes, kern_attention_bytes(backend, &op));
     if (!model_index_decides(h, i, n_positions))
         return n_bytes;
     struct kern_choose choose = model_choose_of(h, n_positions);
@@ -90,8 +91,7 @@ static struct kept kept_of(const struct model_hparams *h, size_t i)
 
 static double state_bytes_of(const struct model_hparams *h, size_t i)
 {
-    enum model_mixer mixer = h->layers[i].mixer;
-    return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 ? state_bytes(&h->recurrent) : 0;
+    return model_mixer_has_state(h->layers[i].mixer) ? state_bytes(&h->recurrent) : 0;
 }
 
 double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,

@@ -121,8 +121,11 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
     size_t n = step->tile.n_tokens;
     enum model_place place = branch_place(step, product);
     bool adds = !post->gain.data;
-    /* The second of parallel branches still reads s->h. */
-    bool shows = s->options.trace && !(s->model->hparams.parallel && place == MODEL_AT_ATTN_OUT);
+    /* The second of branches side by side still reads s->h. */
+    bool is_first = s->model->hparams.parallel ? place == MODEL_AT_ATTN_OUT
+                                               : step->shape->mixer == MODEL_ATTENTION_MAMBA2 &&
+                                                     product == &step->layer->output;
+    bool shows = s->options.trace && !is_first;
     enum status status = STATUS_OK;
     if (!adds || shows)
         status = model_multiply(s, product, in, n, s->h, why);

@@ -16,6 +16,8 @@ static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens)
         [MODEL_LATENT_ATTENTION] = model_latent_floats,
         [MODEL_DELTA_NET] = model_recurrent_floats,
         [MODEL_MAMBA2] = model_recurrent_floats,
+        [MODEL_SHORT_CONVOLUTION] = model_short_convolution_floats,
+        [MODEL_ATTENTION_MAMBA2] = model_attention_mamba2_floats,
     };
     const struct model_layer_shape *shape = &m->hparams.layers[i];
     size_t ffn =
@@ -29,10 +31,12 @@ static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens)
 static void add_states(struct model_scratch *scratch, const struct model *m, size_t i)
 {
     struct kern_convolve convolve = model_convolve_of(m, i);
-    struct kern_recur recur = model_recur_of(m, i);
     size_t convolve_floats = kern_convolve_state_bytes(&convolve) / sizeof(float);
-    size_t recur_floats = kern_recur_state_bytes(&recur) / sizeof(float);
     scratch->convolve = base_max(scratch->convolve, MODEL_N_STATES * convolve_floats);
+    if (m->hparams.layers[i].mixer == MODEL_SHORT_CONVOLUTION)
+        return;
+    struct kern_recur recur = model_recur_of(m, i);
+    size_t recur_floats = kern_recur_state_bytes(&recur) / sizeof(float);
     scratch->recur = base_max(scratch->recur, MODEL_N_STATES * recur_floats);
 }
 
@@ -57,7 +61,7 @@ struct model_scratch model_scratch_of(const struct model *model,
     for (size_t i = layers.from; i < layers.to; i++) {
         const struct model_layer_shape *shape = &h->layers[i];
         struct model_kv_widths w = model_kv_widths(h, i);
-        if (shape->mixer == MODEL_DELTA_NET || shape->mixer == MODEL_MAMBA2)
+        if (model_mixer_has_state(shape->mixer))
             add_states(&scratch, model, i);
         scratch.work = base_max(scratch.work, layer_floats(model, i, scratch.n_tokens));
         if (shape->kept >= 0) {
@@ -77,8 +81,9 @@ struct model_scratch model_scratch_of(const struct model *model,
     }
     scratch.h = scratch.n_tokens * h->n_embd;
     if (layers.to == h->n_layers && h->layers[layers.to - 1].mixer == MODEL_ATTENTION)
-        scratch.wanted = scratch.h;
-    scratch.zeros = h->experts.width || model->arch->experts_beside_dense ? h->n_embd : 0;
+        scratch.wanted = scratch.n_tokens * model_residual_width(h);
+    bool sums = h->experts.width || (h->experts.n > 0 && model->arch->norms.ffn_post);
+    scratch.zeros = sums ? h->n_embd : 0;
     return scratch;
 }
 
@@ -157,7 +162,7 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
     s->factors = calloc(t, sizeof *s->factors);
     s->wanted_rows = calloc(t, sizeof *s->wanted_rows);
     bool ok = s->positions && s->angle_rows && s->ranges && s->factors && s->wanted_rows;
-    if (s->scratch.recur > 0) {
+    if (s->model->hparams.recurrent.n_taps > 0) {
         s->runs = calloc(t, sizeof *s->runs);
         ok = ok && s->runs;
     }

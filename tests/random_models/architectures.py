@@ -1,13 +1,19 @@
 """Every architecture by its name: its formulas, and random models of it."""
 import authors
+import authors_hybrid
 import families
+import gated
+import gated_families
+import hybrid_families
 import recombined
 import recombined_families
 import sparse
 import sparse_families
 
-FORMULAS = authors.ARCHITECTURES | recombined.ARCHITECTURES | sparse.ARCHITECTURES
-FAMILIES = families.FAMILIES | recombined_families.FAMILIES | sparse_families.FAMILIES
+FORMULAS = (authors.ARCHITECTURES | recombined.ARCHITECTURES | authors_hybrid.ARCHITECTURES |
+            gated.ARCHITECTURES | sparse.ARCHITECTURES)
+FAMILIES = (families.FAMILIES | recombined_families.FAMILIES | hybrid_families.FAMILIES |
+            gated_families.FAMILIES | sparse_families.FAMILIES)
 
 
 def model(keys, tensors, compat=False):
@@ -21,4 +27,4 @@ def generate(rng, arch):
 def of_own_parts():
     """Those that have parts of their own; the others combine these. Of those with an indexer the one
     whose layers share choices."""
-    return [*families.FAMILIES, "glm-dsa"]
+    return [*families.FAMILIES, "lfm2moe", "falcon-h1", *gated_families.FAMILIES, "glm-dsa"]
