@@ -18,6 +18,7 @@ static const struct {
     const char *label, *name, *key;
 } known[] = {
     {"layers", "n_layers", "%s.block_count"},
+    {"of them for drafts", "n_nextn", "%s.nextn_predict_layers"},
     {"width", "n_embd", "%s.embedding_length"},
     {"feed-forward width", "n_ff", "%s.feed_forward_length"},
     {"heads", "n_heads", "%s.attention.head_count"},
