@@ -12,6 +12,7 @@
 #include "cli/input/models.h"
 #include "cli/process/say.h"
 #include "gguf/gguf.h"
+#include "model/model.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */
 static const struct {
@@ -122,7 +123,7 @@ static enum status gather(struct cli_info *info, const struct gguf_file *file,
                           struct status_why *why)
 {
     *info = (struct cli_info){.file = file};
-    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+    for (size_t i = gguf_is_folder(file); i < gguf_n_shards(file); i++) {
         uint64_t n_bytes, data_offset;
         gguf_shard_data(file, i, &n_bytes, &data_offset);
         info->file_bytes += n_bytes;
@@ -189,7 +190,7 @@ static enum status tell(const char *path, const struct settings *settings, bool 
                         struct status_why *why)
 {
     struct gguf_file *file;
-    enum status status = gguf_list(&file, path, why);
+    enum status status = model_file_list(&file, path, why);
     struct cli_info info;
     if (!status && again && !settings->json)
         putchar('\n');

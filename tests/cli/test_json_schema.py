@@ -7,6 +7,7 @@ usage: test_json_schema.py ASSAY SOURCE_DIR
 import copy
 import json
 import pathlib
+import random
 import shutil
 import sys
 import tempfile
@@ -17,6 +18,10 @@ import shards
 from documents import OF_SERVERS, SCHEMA, errors, jsonschema, members, seen
 from program import ASSAY, F16, Q4, SOURCE, TEXT, run
 from serving import Server
+
+sys.path.append(str(SOURCE / "tests" / "random_models"))
+import folders  # noqa: E402
+import rewrite  # noqa: E402
 
 TASKS = SOURCE / "tests" / "data" / "tasks"
 WINDOWS = ["-c", "32", "--chunks", "2"]
@@ -178,6 +183,12 @@ def of_files(folder):
     yield json.loads(run("info", folder / "ik.gguf", "--json").stdout)
     yield made("perplexity", "-m", folder / "ik.gguf", *TEXTS, "--tokenizer-pre", "llama-bpe",
                "--override-kv", "tokenizer.ggml.model=str:gpt2")
+    model = folders.Folder(random.Random(1), folders.qwen3)
+    model.write(folder / "published", 1)
+    file = rewrite.write(folder, model.gguf_pairs(), model.tensors)
+    yield json.loads(run("info", folder / "published", "--json").stdout)
+    yield made("perplexity", "-m", folder / "published", "--tokenizer", file, "-c", "8", "-p",
+               model.vocabulary.text(40)[0])
 
 
 def of_swaps(folder):
