@@ -194,7 +194,7 @@ class Deepseek2(Model):
     def score_scale(self, i):
         scale = super().score_scale(i)
         if self.k.get("rope.scaling.type") == "yarn":
-            by = self.k["rope.scaling.yarn_log_multiplier"]
+            by = self.k.get("rope.scaling.yarn_log_multiplier", 0.0)
             scale *= (1 + by * math.log(self.k.get("rope.scaling.factor") or 1.0)) ** 2
         return scale
 
@@ -388,8 +388,11 @@ class NemotronH(Model):
         if self.per_layer("feed_forward_length", i):
             part = self.feed_forward
         else:
-            part = self.attention if self.n_heads(i)[1] else lambda *more: mamba2(self, *more)
+            part = self.attention if self.n_heads(i)[1] else self.mamba
         return plus(x, part(i, h))
+
+    def mamba(self, i, h):
+        return mamba2(self, i, h, 0.0 if self.compat else 0.001)
 
     def experts(self, i, h, logits):
         down, up = (f"blk.{i}.ffn_latent_" + name for name in ("down", "up"))
