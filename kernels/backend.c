@@ -347,7 +347,8 @@ enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op
 
 enum status kern_recur(struct kern_backend *b, const struct kern_recur *op, struct status_why *why)
 {
-    enum status status = vector_check(op->dt_bias, op->n_heads, "recur: dt_bias", why);
+    size_t n_steps = op->n_heads * kern_recur_n_steps(op);
+    enum status status = vector_check(op->dt_bias, n_steps, "recur: dt_bias", why);
     if (!status)
         status = vector_check(op->decay, op->n_heads, "recur: decay", why);
     if (!status)

@@ -24,7 +24,7 @@ static enum status find_architecture(struct model *m, struct status_why *why)
     m->arch = model_arch_find(text);
     if (m->arch)
         return STATUS_OK;
-    char supported[512] = "", nearest[sizeof text] = "";
+    char supported[768] = "", nearest[sizeof text] = "";
     size_t distance = strlen(text) / 3 + 1;
     struct base_quoted shown;
     const struct model_arch *arch;

@@ -78,6 +78,8 @@ static const struct node nodes[] = {
     {MODEL_AT_MIXER_IN, "blk.ssm_in.scale", "MUL"},
     {MODEL_AT_MIXER_GATE, "z", "MUL_MAT MUL", "the gate of the recurrent layer"},
     {MODEL_AT_CONVOLVED, "conv_output_silu", "SILU", "the convolution"},
+    {MODEL_AT_K_CONVOLVED, "Kcur_conv", "SILU", "the convolution of the keys"},
+    {MODEL_AT_V_CONVOLVED, "Vcur_conv", "SILU", "the convolution of the values"},
     {MODEL_AT_BETA, "beta", "RESHAPE", "beta of the delta net", .only = "qwen35 qwen35moe"},
     {MODEL_AT_BETA, "b (cont)", "CONT"},
     {MODEL_AT_ALPHA, "alpha", "RESHAPE", "alpha of the delta net"},

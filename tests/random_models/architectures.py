@@ -20,4 +20,4 @@ def generate(rng, arch):
 
 def of_own_parts():
     """Those that have parts of their own; the others combine these."""
-    return [*families.FAMILIES, "lfm2moe", "falcon-h1"]
+    return [*families.FAMILIES, "lfm2moe", "falcon-h1", "kimi-linear"]
