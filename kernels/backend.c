@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "kernels/choose.h"
 #include "kernels/quant/round.h"
 #include "kernels/recurrent/check.h"
 
@@ -228,17 +229,32 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
     enum status status = soft_cap_check(op->soft_cap, "attention", why);
     if (!status)
         status = vector_check(op->sinks, op->n_heads, "attention: sinks", why);
+    if (!status)
+        status = kern_chosen_check(op, why);
     if (status || op->n_ranges == 0)
         return status;
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
 }
 
+enum status kern_choose(struct kern_backend *b, const struct kern_choose *op,
+                        struct status_why *why)
+{
+    enum status status = kern_choose_check(op, why);
+    if (status || op->n_ranges == 0)
+        return status;
+    uint64_t begun = begin(b);
+    return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->choose(b, op, why));
+}
+
 enum status kern_activate(struct kern_backend *b, const struct kern_activate *op,
                           struct status_why *why)
 {
     assert(op->kind < KERN_N_ACTIVATIONS && (op->gate || op->n == 0));
-    assert(op->up || op->kind != KERN_SWIGLU_OAI || op->n == 0);
+    bool limits_up = op->kind == KERN_SWIGLU_OAI || op->kind == KERN_SWIGLU_CLAMP_BEFORE ||
+                     op->kind == KERN_SWIGLU_CLAMP_AFTER;
+    assert(op->up || !limits_up || op->n == 0);
+    (void)limits_up;
     if (op->n == 0)
         return STATUS_OK;
     uint64_t begun = begin(b);
@@ -283,7 +299,10 @@ enum status kern_scale_rows(struct kern_backend *b, float *x, size_t width, size
 enum status kern_copy_rows(struct kern_backend *b, const struct kern_copy *op,
                            struct status_why *why)
 {
-    assert((op->x_stride == 0 || op->width <= op->x_stride) && op->width <= op->y_stride);
+    const size_t spread = op->spread > 1 ? op->spread : 1;
+    (void)spread;
+    assert(op->width % spread == 0 && op->width <= op->y_stride);
+    assert(op->x_stride == 0 || op->width / spread <= op->x_stride);
     if (op->n_rows == 0 || op->width == 0)
         return STATUS_OK;
     assert(op->x && op->y);
@@ -334,10 +353,8 @@ enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op
         return status_fail(why, STATUS_UNSUPPORTED, "convolve: %zu tokens; at most %d", n_taps,
                            KERN_CONVOLVE_MAX);
     enum status status = weight_check(op->weight, "convolve: weight", why);
-    if (!status)
-        status = vector_check(op->bias, n_channels, "convolve: bias", why);
-    if (!status)
-        status = kern_runs_check(op->runs, op->n_runs, "convolve", why);
+    status = status ? status : vector_check(op->bias, n_channels, "convolve: bias", why);
+    status = status ? status : kern_runs_check(op->runs, op->n_runs, "convolve", why);
     if (status || op->n_runs == 0)
         return status;
     assert(op->x_stride >= n_channels && op->x != op->y);
@@ -349,12 +366,9 @@ enum status kern_recur(struct kern_backend *b, const struct kern_recur *op, stru
 {
     size_t n_steps = op->n_heads * kern_recur_n_steps(op);
     enum status status = vector_check(op->dt_bias, n_steps, "recur: dt_bias", why);
-    if (!status)
-        status = vector_check(op->decay, op->n_heads, "recur: decay", why);
-    if (!status)
-        status = vector_check(op->skip, op->n_heads, "recur: skip", why);
-    if (!status)
-        status = kern_recur_check(op, why);
+    status = status ? status : vector_check(op->decay, op->n_heads, "recur: decay", why);
+    status = status ? status : vector_check(op->skip, op->n_heads, "recur: skip", why);
+    status = status ? status : kern_recur_check(op, why);
     if (status || op->n_runs == 0)
         return status;
     uint64_t begun = begin(b);
@@ -460,6 +474,11 @@ size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
 size_t kern_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
 {
     return b->ops->attention_bytes(b, op);
+}
+
+size_t kern_choose_bytes(struct kern_backend *b, const struct kern_choose *op)
+{
+    return b->ops->choose_bytes(b, op);
 }
 
 size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op)

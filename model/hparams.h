@@ -6,6 +6,7 @@
 #define MODEL_HPARAMS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kernels/recurrent_types.h"
@@ -30,6 +31,7 @@ struct model_rope {
     float yarn_beta_fast, yarn_beta_slow;
     bool yarn_unrounded;  /* the range of pairs that are mixed keeps its fractions */
     bool has_factors;     /* the model's rope_freqs.weight belongs to it */
+    uint32_t n_factors;   /* elements of such lists, of which the first n_rot / 2 count */
     uint32_t sections[3]; /* pairs by axis of a picture, as llama.cpp takes them; all 0: none */
 };
 
@@ -61,6 +63,11 @@ static inline bool model_mixer_has_keys(enum model_mixer mixer)
     return mixer == MODEL_ATTENTION || mixer == MODEL_LATENT_ATTENTION ||
            mixer == MODEL_ATTENTION_MAMBA2;
 }
+/** What a feed-forward makes of its gate. */
+struct model_activation {
+    enum kern_activation kind;
+    struct kern_curve curve;
+};
 
 /** What one layer is made of. */
 struct model_layer_shape {
@@ -76,11 +83,25 @@ struct model_layer_shape {
     bool tempered;                 /* queries grow with their position */
     uint32_t kv_layer;             /* whose keys and values it uses; its own number: its own */
     int kept;                      /* where later layers find its keys and values; -1: nowhere */
+    bool sparse;                   /* its queries see the keys that an indexer has chosen */
+    uint32_t index_layer;          /* if sparse: whose choice; its own number: its own */
     uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
     uint32_t n_experts;            /* E; 0: none */
     uint32_t n_ff_expert;          /* F of each of them */
+    struct model_activation activation;        /* of the dense feed-forward and the shared expert */
+    struct model_activation expert_activation; /* of the others */
 };
 enum { MODEL_N_KEPT = 2 };
+
+/** The indexer of sparse layers: see struct kern_choose. */
+struct model_index_hparams {
+    uint32_t n_heads, key_size; /* Hi, di */
+    uint32_t n_best;            /* K: keys, or runs of them */
+    uint32_t together, n_local; /* keys of a run; of the last runs so many are always chosen */
+    bool weighed; /* its heads choose as one, with weights of each token; else each for itself */
+    bool halves;  /* RoPE as in struct model_hparams, of its queries and keys */
+    float eps;    /* of the norm of its keys */
+};
 
 /** The mixture of experts. */
 struct model_expert_hparams {
@@ -123,31 +144,40 @@ struct model_kv_types {
     bool unturned; /* blocks hold heads as they are, not turned as llama.cpp's caches turn them */
 };
 
-/** Per-layer arrays have n_layers entries. */
+/** Per-layer arrays have n_layers + n_bound entries. */
 struct model_hparams {
     char architecture[64];
-    char name[128];    /* general.name, cut; "" where absent */
-    uint32_t n_layers; /* L: those that are evaluated */
-    uint32_t n_nextn;  /* blocks after them that predict further tokens; not evaluated */
-    uint32_t n_embd;   /* D */
-    uint32_t n_vocab;  /* V: rows of the head */
+    char name[128];     /* general.name, cut; "" where absent */
+    uint32_t n_layers;  /* L: those that are evaluated */
+    uint32_t n_nextn;   /* blocks after them that predict further tokens */
+    uint32_t n_bound;   /* of those, how many are bound: layer L, or none */
+    uint32_t n_embd;    /* D */
+    uint32_t n_streams; /* S: rows of D that a token's residual has */
+    uint32_t n_vocab;   /* V: rows of the head */
     uint32_t n_ctx_train;
     struct model_layer_shape *layers;
     float eps;           /* of the norms */
     bool layer_norm;     /* they subtract the mean */
     bool no_output_bias; /* attn_output.bias is not added */
     bool parallel;       /* attention and feed-forward read the same normalised rows */
-    float embedding_scale, residual_scale, logit_scale; /* 1 where there is none */
-    float attn_soft_cap, logit_soft_cap;                /* 0: none */
+    float embedding_scale, residual_scale, logit_scale, value_scale; /* 1 where there is none */
+    float attn_soft_cap, logit_soft_cap;                             /* 0: none */
     bool rope_halves; /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
     struct model_rope ropes[MODEL_N_ROPES];
     struct model_temperature temperature;
     struct model_expert_hparams experts;
     uint32_t q_rank, kv_rank; /* of latent attention; q_rank 0: queries are not compressed */
     bool compressed_keys;     /* its queries meet the compressed rows; else keys are made of them */
+    struct model_index_hparams index;
     struct model_recurrent_hparams recurrent;
     uint32_t per_layer_width; /* P: of the further input of each layer; 0: none */
     struct model_kv_types kv; /* the caller's choice, not the file's */
 };
+
+/** Floats of a token's row of the residual stream: its streams one after the other, S * D. */
+static inline size_t model_residual_width(const struct model_hparams *h)
+{
+    return (size_t)h->n_streams * h->n_embd;
+}
 
 #endif

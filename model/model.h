@@ -14,6 +14,7 @@ struct model_options {
     const char *tokenizer_pre; /* NULL: the file's */
     bool allow_unknown;        /* tensors or keys of the architecture not understood: warn, go on */
     bool llama_compat;         /* what llama.cpp does where it departs from a model's authors */
+    bool nextn;                /* bind the block that predicts the token after the next, too */
     /* --override-kv: n_overrides lines "KEY=int|float|bool|str:VALUE" */
     const char *const *overrides;
     size_t n_overrides;
@@ -50,6 +51,16 @@ enum status model_round_kv(struct model *m, const struct model_kv_types *types,
                            struct status_why *why);
 void model_close(struct model *m);
 
+/**
+ * The hyper-parameters of a file alone, without its weights and its vocabulary: all but n_vocab.
+ * Keys that are not understood are passed over.
+ * h: released with model_hparams_free, also after a failure.   Fails: as model_open, of the keys.
+ */
+enum status model_hparams_look(struct model_hparams *h, struct gguf_file *file,
+                               struct status_why *why);
+/** A zero-initialised object is allowed. */
+void model_hparams_free(struct model_hparams *h);
+
 const struct gguf_file *model_file(const struct model *m);
 const struct model_hparams *model_hparams(const struct model *m);
 const struct model_tokenizer *model_tokenizer(const struct model *m);
@@ -59,6 +70,8 @@ const struct kern_weight *
 model_head(const struct model *m); /* [V, D]; may be the embedding's bytes */
 /** What kern_score() and kern_record() need of the model; hidden is to be set. */
 struct kern_head model_kern_head(const struct model *m);
+/** The same of the block that predicts the token after the next; with model_options.nextn only. */
+struct kern_head model_nextn_head(const struct model *m);
 /** Remarks made while loading (ignored keys, tied head, ...), one per line; "" if none. */
 const char *model_remarks(const struct model *m);
 

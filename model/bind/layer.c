@@ -86,6 +86,8 @@ static enum status bind_layer(struct model *m, size_t i, struct status_why *why)
     if (!status)
         status = bind_mixer(m, i, why);
     if (!status)
+        status = model_bind_indexer(m, i, why);
+    if (!status)
         status = model_bind_ffn(m, i, why);
     if (!status && m->arch->bind)
         status = m->arch->bind(m, i, why);
@@ -94,12 +96,13 @@ static enum status bind_layer(struct model *m, size_t i, struct status_why *why)
     return status;
 }
 
-/** Tensors of the blocks that predict further tokens. */
+/** Tensors of the blocks that predict further tokens and are not evaluated. */
 static void skip_nextn(struct model *m)
 {
     for (size_t t = 0; t < gguf_n_tensors(m->file); t++) {
         size_t block = model_block_of(m->tensors[t].source->name);
-        if (block >= m->hparams.n_layers && block < m->hparams.n_layers + m->hparams.n_nextn)
+        if (block >= m->hparams.n_layers + m->hparams.n_bound &&
+            block < m->hparams.n_layers + m->hparams.n_nextn)
             m->tensors[t].understood = m->tensors[t].unused = true;
     }
 }
@@ -117,8 +120,11 @@ enum status model_bind(struct model *m, struct status_why *why)
         status = model_bind_rope_factors(m, why);
     if (!status && m->arch->bind)
         status = m->arch->bind(m, MODEL_NO_LAYER, why);
-    for (size_t i = 0; !status && i < m->hparams.n_layers; i++)
+    size_t n = m->hparams.n_layers + m->hparams.n_bound;
+    for (size_t i = 0; !status && i < n; i++)
         status = bind_layer(m, i, why);
+    if (!status && m->hparams.n_bound)
+        status = model_bind_nextn(m, m->hparams.n_layers, why);
     skip_nextn(m);
     return status;
 }

@@ -79,18 +79,26 @@ static enum status fill_angles(struct model_session *s, struct status_why *why)
     return status;
 }
 
+enum status model_check_ids(const struct model_session *s, const int32_t *ids, size_t n,
+                            struct status_why *why)
+{
+    uint32_t n_vocab = s->model->hparams.n_vocab;
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] < 0 || (uint32_t)ids[i] >= n_vocab)
+            return status_fail(why, STATUS_USAGE, "token %zu of the batch is %d, expected 0 to %u",
+                               i, ids[i], n_vocab - 1);
+    return STATUS_OK;
+}
+
 enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
                         struct status_why *why)
 {
-    uint32_t n_vocab = s->model->hparams.n_vocab;
-    for (size_t i = 0; i < batch->n_tokens; i++)
-        if (batch->tokens[i] < 0 || (uint32_t)batch->tokens[i] >= n_vocab)
-            return status_fail(why, STATUS_USAGE, "token %zu of the batch is %d, expected 0 to %u",
-                               i, batch->tokens[i], n_vocab - 1);
-    enum status status =
-        kern_embed(s->backend, &s->model->embedding, batch->tokens, batch->n_tokens, x, why);
+    enum status status = model_check_ids(s, batch->tokens, batch->n_tokens, why);
+    if (status)
+        return status;
+    status = kern_embed(s->backend, &s->model->embedding, batch->tokens, batch->n_tokens, x, why);
     s->shown = (struct model_shown){.layer = -1, .n_rows = batch->n_tokens};
-    model_show(s, MODEL_AT_EMBEDDING, x, 1, s->model->hparams.n_embd);
+    model_show(s, MODEL_AT_EMBEDDING, x, s->model->hparams.n_streams, s->model->hparams.n_embd);
     return status;
 }
 
@@ -115,17 +123,20 @@ static enum status forward_tile(struct model_session *s, const struct model_step
                                 struct status_why *why)
 {
     const struct model_layer_shape *shape = step->shape;
+    size_t n_embd = s->model->hparams.n_embd;
     enum status status = STATUS_OK;
-    if (mixers[shape->mixer])
+    if (shape->n_experts > 0 && s->model->arch->early_router)
+        status = model_block_route(s, step, why);
+    if (!status && mixers[shape->mixer])
         status = mixers[shape->mixer](s, step, why);
-    model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, 1, s->model->hparams.n_embd);
+    model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, s->model->hparams.n_streams, n_embd);
     if (!status && shape->n_experts > 0)
         status = shape->n_ff > 0 ? model_block_beside(s, step, why) : model_block_moe(s, step, why);
     else if (!status && shape->n_ff > 0)
         status = model_block_ffn(s, step, why);
     if (!status)
         status = model_block_input(s, step, why);
-    model_show(s, MODEL_AT_LAYER_OUT, step->x, 1, s->model->hparams.n_embd);
+    model_show(s, MODEL_AT_LAYER_OUT, step->x, s->model->hparams.n_streams, n_embd);
     return status;
 }
 
@@ -161,7 +172,7 @@ static size_t take_wanted(struct model_session *s, const struct model_step *step
 static enum status forward_wanted(struct model_session *s, const struct model_step *tile,
                                   struct status_why *why)
 {
-    size_t n_embd = s->model->hparams.n_embd, n;
+    size_t width = model_residual_width(&s->model->hparams), n;
     enum status status = model_block_keys(s, tile, why);
     struct model_step step = *tile;
     step.n_ranges = take_wanted(s, tile, &n);
@@ -170,15 +181,15 @@ static enum status forward_wanted(struct model_session *s, const struct model_st
     step.keys_done = true;
     if (status || n == 0)
         return status;
-    status = kern_gather(s->backend, tile->x, n_embd, s->wanted_rows, n, step.x, why);
+    status = kern_gather(s->backend, tile->x, width, s->wanted_rows, n, step.x, why);
     if (!status)
         status = forward_tile(s, &step, why);
     for (size_t i = 0; !status && i < step.n_ranges; i++) {
         const struct kern_query_range *range = &s->ranges[i];
-        struct kern_copy back = {.x = step.x + range->q_row * n_embd,
-                                 .x_stride = n_embd,
-                                 .y = tile->x + s->wanted_rows[range->q_row] * n_embd,
-                                 .width = n_embd,
+        struct kern_copy back = {.x = step.x + range->q_row * width,
+                                 .x_stride = width,
+                                 .y = tile->x + s->wanted_rows[range->q_row] * width,
+                                 .width = width,
                                  .n_rows = range->n_q};
         status = model_copy(s, back, why);
     }
@@ -190,7 +201,7 @@ static enum status forward_wanted(struct model_session *s, const struct model_st
 static bool narrows(const struct model_session *s, const struct model_step *step)
 {
     const struct model_hparams *h = &s->model->hparams;
-    if (step->i_layer + 1 < h->n_layers || step->shape->mixer != MODEL_ATTENTION ||
+    if (step->i_layer + 1 != h->n_layers || step->shape->mixer != MODEL_ATTENTION ||
         step->shape->kv_layer != step->i_layer || step->shape->kept >= 0 || h->per_layer_width ||
         s->options.trace)
         return false;
@@ -229,7 +240,7 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
         segment = model_tile_next_segment(batch, &step.tile);
         step.n_ranges = model_tile_ranges(batch, &step.tile, s->ranges, s->positions);
         find_angles(s, &step);
-        step.x = x + start * s->model->hparams.n_embd;
+        step.x = x + start * model_residual_width(&s->model->hparams);
         s->shown = (struct model_shown){
             .layer = (int)i_layer, .first = start, .n_rows = step.tile.n_tokens};
         enum status status =

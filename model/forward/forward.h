@@ -1,8 +1,9 @@
 /**
  * The forward pass: a model on a backend, layer by layer over a large batch.
  *
- * The caller owns the residual stream x [T, D] (backend memory). Inside a layer the work goes
- * in token tiles, so that only x grows with the batch. No result depends on the tile.
+ * The caller owns the residual stream x [T, S * D] (backend memory): S rows of D for a token, most
+ * often one (model_residual_width()). Inside a layer the work goes in token tiles, so that only x
+ * grows with the batch. No result depends on the tile.
  */
 #ifndef MODEL_FORWARD_FORWARD_H
 #define MODEL_FORWARD_FORWARD_H
@@ -50,8 +51,9 @@ size_t model_session_bytes(const struct model *model, const struct model_session
 /**
  * Bytes of a key/value cache in which a program keeps a sequence of n_positions tokens. Layers that
  * see a window keep that many, layers that use others' keys none; of latent attention the
- * compressed rows count where the file lets queries meet them. Layers with a state have that in
- * float32. types: as model_round_kv has them, F32 being 4 bytes. A program may round up.
+ * compressed rows count where the file lets queries meet them. An indexer's keys count as keys.
+ * Layers with a state have that in float32. types: as model_round_kv has them, F32 being 4 bytes. A
+ * program may round up.
  */
 double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,
                          size_t n_positions);
@@ -71,11 +73,12 @@ struct model_cache_shape model_cache_shape(const struct model_hparams *h);
 size_t model_operation_bytes(const struct model *model, struct kern_backend *backend,
                              const struct model_session_options *options);
 
-/** x[t] = embedding of token t. Fails: STATUS_USAGE (an id beyond the vocabulary). */
+/** x[t] = what enters the first layer of token t: its embedding. Fails: STATUS_USAGE (an id beyond
+ * the vocabulary). */
 enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
                         struct status_why *why);
 /**
- * Advance x [n_tokens, D] through layers [layer_from, layer_to). Behind the last layer rows of
+ * Advance x [n_tokens, S * D] through layers [layer_from, layer_to). Behind the last layer rows of
  * unwanted tokens may be what they were before it.
  * Fails: STATUS_USAGE (a batch that model_batch_check refuses, or larger than the session was
  *        made for; a layer that is not there, or not the session's; a parent of sequences on both
@@ -84,6 +87,19 @@ enum status model_embed(struct model_session *s, const struct model_batch *batch
  */
 enum status model_forward(struct model_session *s, const struct model_batch *batch,
                           size_t layer_from, size_t layer_to, float *x, struct status_why *why);
+/**
+ * x of the block that predicts the token after the next, for pairs of a token and the hidden row
+ * before it (model_hidden): x[i] = join [token_norm(embedding of tokens[i]),
+ * hidden_norm(hidden[i])] The block itself is layer n_layers: a session of that layer alone
+ * advances x through it. hidden, x: backend memory [n, D], apart. tokens: host. The model was
+ * opened with model_options.nextn. Fails: STATUS_USAGE (an id beyond the vocabulary),
+ * STATUS_MEMORY, STATUS_DEVICE.
+ */
+enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, size_t n,
+                              const float *hidden, float *x, struct status_why *why);
+/** What model_nextn_head takes of x after the block: hidden[i] = norm(x[i]). Backend memory. */
+enum status model_nextn_hidden(struct model_session *s, const float *x, size_t n, float *hidden,
+                               struct status_why *why);
 /**
  * hidden[i] = outputnorm(x[rows[i]]): what kern_score takes. rows: host.
  * hidden: backend memory [n_rows, D].

@@ -152,6 +152,12 @@ enum status model_copy(struct model_session *s, struct kern_copy op, struct stat
 enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
                          size_t n_heads, size_t head_size, struct status_why *why)
 {
+    return model_rotate_as(s, step, x, n_heads, head_size, s->model->hparams.rope_halves, why);
+}
+
+enum status model_rotate_as(struct model_session *s, const struct model_step *step, float *x,
+                            size_t n_heads, size_t head_size, bool halves, struct status_why *why)
+{
     const struct model_hparams *h = &s->model->hparams;
     int use = step->shape->rope;
     if (use == MODEL_ROPE_OFF)
@@ -162,7 +168,7 @@ enum status model_rotate(struct model_session *s, const struct model_step *step,
                            .n_heads = n_heads,
                            .head_size = head_size,
                            .n_pairs = h->ropes[use].n_rot / 2,
-                           .split_halves = h->rope_halves,
+                           .split_halves = halves,
                            .angles = s->angles[use],
                            .n_positions = s->scratch.n_short + s->options.max_segment,
                            .positions = s->angle_rows};

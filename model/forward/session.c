@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/backend.h"
+#include "model/forward/index/index.h"
 
 enum { MAX_SEGMENT = INT32_MAX / 2 /* of two tables of angles a row is an int32_t */ };
 
@@ -72,19 +73,25 @@ struct model_scratch model_scratch_of(const struct model *model,
             scratch.k = base_max(scratch.k, n_rows * w.k);
             scratch.v = base_max(scratch.v, n_rows * w.v);
         }
+        if (model_index_decides(h, i, options->max_segment)) {
+            scratch.index_k = n_rows * h->index.key_size;
+            scratch.chosen =
+                model_chosen_floats(h, scratch.n_tokens, options->max_batch, options->max_segment);
+        }
         if (shape->rope != MODEL_ROPE_OFF && w.k > 0)
             scratch.angles[shape->rope] =
                 (scratch.n_short + options->max_segment) * h->ropes[shape->rope].n_rot;
     }
     scratch.h = scratch.n_tokens * h->n_embd;
     if (layers.to == h->n_layers && h->layers[layers.to - 1].mixer == MODEL_ATTENTION)
-        scratch.wanted = scratch.h;
-    scratch.zeros = h->experts.width || model->arch->experts_beside_dense ? h->n_embd : 0;
+        scratch.wanted = scratch.n_tokens * model_residual_width(h);
+    bool sums = h->experts.width || (h->experts.n > 0 && model->arch->norms.ffn_post);
+    scratch.zeros = sums ? h->n_embd : 0;
     return scratch;
 }
 
 /** Pointers of the session's backend memory beside their sizes in floats. */
-enum { N_BUFFERS = 8 + MODEL_N_ROPES + MODEL_N_KEPT };
+enum { N_BUFFERS = 10 + MODEL_N_ROPES + MODEL_N_KEPT };
 
 struct buffer {
     float **memory;
@@ -103,6 +110,8 @@ static void list_buffers(struct model_session *s, struct buffer list[N_BUFFERS])
         {&s->work, z->work},
         {&s->convolve_states, z->convolve},
         {&s->recur_states, z->recur},
+        {&s->index_k, z->index_k},
+        {&s->chosen, z->chosen},
     };
     size_t n = sizeof fixed / sizeof *fixed;
     memcpy(list, fixed, sizeof fixed);

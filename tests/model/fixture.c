@@ -29,7 +29,11 @@ static struct fixture open_model(struct gguf_file *file, struct tiny_model bytes
 
 struct fixture fixture_open(const struct tiny_model_options *options)
 {
-    struct tiny_model bytes = tiny_model_make(options);
+    return fixture_open_bytes(tiny_model_make(options));
+}
+
+struct fixture fixture_open_bytes(struct tiny_model bytes)
+{
     struct gguf_file *file;
     struct status_why why = {0};
     check(gguf_bytes_open(&file, bytes.data, bytes.n_bytes, "tiny.gguf", &why), &why);
@@ -105,7 +109,7 @@ float *fixture_hidden(struct fixture *f, const struct model_batch *batch, struct
     struct status_why why = {0};
     check(model_session_open(&session, f->model, f->backend, &options, &why), &why);
     size_t n_bytes = batch->n_tokens * h->n_embd * sizeof(float);
-    float *x = backend_alloc(f, n_bytes);
+    float *x = backend_alloc(f, batch->n_tokens * model_residual_width(h) * sizeof(float));
     float *hidden = backend_alloc(f, n_bytes);
     float *out = malloc(n_bytes);
     uint32_t *rows = malloc(batch->n_tokens * sizeof *rows);

@@ -123,8 +123,8 @@ static const struct folder {
 
 /** Models of the folders whose architectures the program does not have. */
 static const char *const unsupported[] = {
-    "afmoe",  "apertus", "deepseek32", "deepseek4",    "gemma3n", "glm-dsa",
-    "laguna", "mimo2",   "minimax-m3", "smallthinker", "step35",
+    "deepseek4",
+    "gemma3n",
 };
 
 static bool is_supported(const char *file)

@@ -77,17 +77,6 @@ static void triangle(const struct kern_triangle *op)
     }
 }
 
-/** ln(1 + e^x) */
-static inline vec_d softplus_d(vec_d x)
-{
-    vec_d e = exp_d(V(or_pd)(x, V(set1_pd)(-0.0)));
-    lanes_d small = COMPARE_D(e, V(set1_pd)(0.41421356), _CMP_LT_OQ);
-    vec_d half = V(mul_pd)(V(sub_pd)(e, V(set1_pd)(1.0)), V(set1_pd)(0.5));
-    vec_d log = log_near_one(select_d(small, e, half));
-    log = select_d(small, log, V(add_pd)(V(set1_pd)(FMATH_LN2_HIGH_F64), log));
-    return V(add_pd)(V(max_pd)(x, V(setzero_pd)()), log);
-}
-
 static void decays(const struct kern_decays *op)
 {
     for (size_t i = 0; i < op->n; i += VEC_FLOATS) {
