@@ -355,10 +355,8 @@ enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op
         return status_fail(why, STATUS_UNSUPPORTED, "convolve: %zu tokens; at most %d", n_taps,
                            KERN_CONVOLVE_MAX);
     enum status status = weight_check(op->weight, "convolve: weight", why);
-    if (!status)
-        status = vector_check(op->bias, n_channels, "convolve: bias", why);
-    if (!status)
-        status = kern_runs_check(op->runs, op->n_runs, "convolve", why);
+    status = status ? status : vector_check(op->bias, n_channels, "convolve: bias", why);
+    status = status ? status : kern_runs_check(op->runs, op->n_runs, "convolve", why);
     if (status || op->n_runs == 0)
         return status;
     assert(op->x_stride >= n_channels && op->x != op->y);
@@ -368,13 +366,11 @@ enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op
 
 enum status kern_recur(struct kern_backend *b, const struct kern_recur *op, struct status_why *why)
 {
-    enum status status = vector_check(op->dt_bias, op->n_heads, "recur: dt_bias", why);
-    if (!status)
-        status = vector_check(op->decay, op->n_heads, "recur: decay", why);
-    if (!status)
-        status = vector_check(op->skip, op->n_heads, "recur: skip", why);
-    if (!status)
-        status = kern_recur_check(op, why);
+    size_t n_steps = op->n_heads * kern_recur_n_steps(op);
+    enum status status = vector_check(op->dt_bias, n_steps, "recur: dt_bias", why);
+    status = status ? status : vector_check(op->decay, op->n_heads, "recur: decay", why);
+    status = status ? status : vector_check(op->skip, op->n_heads, "recur: skip", why);
+    status = status ? status : kern_recur_check(op, why);
     if (status || op->n_runs == 0)
         return status;
     uint64_t begun = begin(b);

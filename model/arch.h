@@ -41,7 +41,12 @@ enum model_nextn_form {
 };
 
 /** Where experts' shares are divided by their sum. */
-enum model_normalise { MODEL_NORMALISE_YES, MODEL_NORMALISE_NO, MODEL_NORMALISE_BY_KEY };
+enum model_normalise {
+    MODEL_NORMALISE_YES,
+    MODEL_NORMALISE_NO,
+    MODEL_NORMALISE_SCALED, /* yes; a key has what they are multiplied by */
+    MODEL_NORMALISE_BY_KEY  /* that, too, but only if a key says so */
+};
 
 enum model_shared_expert { MODEL_SHARED_NONE, MODEL_SHARED_PLAIN, MODEL_SHARED_GATED };
 

@@ -45,6 +45,7 @@ enum model_mixer {
     MODEL_DELTA_NET,
     MODEL_MAMBA2,
     MODEL_SHORT_CONVOLUTION,
+    MODEL_KIMI_DELTA_NET,   /* each channel of a state decays in its own way */
     MODEL_ATTENTION_MAMBA2, /* both, of the same normalised rows; their sum is added */
     MODEL_NO_MIXER
 };
@@ -53,7 +54,7 @@ enum model_mixer {
 static inline bool model_mixer_has_state(enum model_mixer mixer)
 {
     return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 || mixer == MODEL_SHORT_CONVOLUTION ||
-           mixer == MODEL_ATTENTION_MAMBA2;
+           mixer == MODEL_KIMI_DELTA_NET || mixer == MODEL_ATTENTION_MAMBA2;
 }
 
 /** Whether it keeps keys and values of each position. */

@@ -125,7 +125,6 @@ static const struct folder {
 static const char *const unsupported[] = {
     "deepseek4",
     "gemma3n",
-    "kimi-linear",
 };
 
 static bool is_supported(const char *file)
