@@ -7,11 +7,14 @@ import gated_families
 import hybrid_families
 import recombined
 import recombined_families
+import sparse
+import sparse_families
 
-FORMULAS = (authors.ARCHITECTURES | recombined.ARCHITECTURES | authors_hybrid.ARCHITECTURES |
-            gated.ARCHITECTURES)
-FAMILIES = (families.FAMILIES | recombined_families.FAMILIES | hybrid_families.FAMILIES |
-            gated_families.FAMILIES)
+FORMULAS, FAMILIES = {}, {}
+for module in (authors, recombined, authors_hybrid, gated, sparse):
+    FORMULAS |= module.ARCHITECTURES
+for module in (families, recombined_families, hybrid_families, gated_families, sparse_families):
+    FAMILIES |= module.FAMILIES
 
 
 def model(keys, tensors, compat=False):
@@ -23,5 +26,6 @@ def generate(rng, arch):
 
 
 def of_own_parts():
-    """Those that have parts of their own; the others combine these."""
-    return [*families.FAMILIES, "lfm2moe", "falcon-h1", *gated_families.FAMILIES]
+    """Those that have parts of their own; the others combine these. Of those with an indexer the one
+    whose layers share choices."""
+    return [*families.FAMILIES, "lfm2moe", "falcon-h1", "laguna", "glm-dsa"]
