@@ -38,6 +38,7 @@ enum model_presence { MODEL_NEVER, MODEL_SOMETIMES, MODEL_ALWAYS };
 enum model_nextn_form {
     MODEL_NEXTN_UNKNOWN, /* nobody has verified it: the block is not evaluated */
     MODEL_NEXTN_NORMED,  /* hidden rows after the output norm */
+    MODEL_NEXTN_STREAM,  /* hidden rows before it */
 };
 
 /** Where experts' shares are divided by their sum. */

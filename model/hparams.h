@@ -150,6 +150,7 @@ struct model_hparams {
     char name[128];     /* general.name, cut; "" where absent */
     uint32_t n_layers;  /* L: those that are evaluated */
     uint32_t n_nextn;   /* blocks after them that predict further tokens */
+    bool nextn_stream;  /* these begin with rows before the output norm, not after it */
     uint32_t n_bound;   /* of those, how many are bound: layer L, or none */
     uint32_t n_embd;    /* D */
     uint32_t n_streams; /* S: rows of D that a token's residual has */
