@@ -249,7 +249,10 @@ enum status kern_activate(struct kern_backend *b, const struct kern_activate *op
                           struct status_why *why)
 {
     assert(op->kind < KERN_N_ACTIVATIONS && (op->gate || op->n == 0));
-    assert(op->up || op->kind != KERN_SWIGLU_OAI || op->n == 0);
+    bool limits_up = op->kind == KERN_SWIGLU_OAI || op->kind == KERN_SWIGLU_CLAMP_BEFORE ||
+                     op->kind == KERN_SWIGLU_CLAMP_AFTER;
+    assert(op->up || !limits_up || op->n == 0);
+    (void)limits_up;
     if (op->n == 0)
         return STATUS_OK;
     uint64_t begun = begin(b);
@@ -294,7 +297,10 @@ enum status kern_scale_rows(struct kern_backend *b, float *x, size_t width, size
 enum status kern_copy_rows(struct kern_backend *b, const struct kern_copy *op,
                            struct status_why *why)
 {
-    assert((op->x_stride == 0 || op->width <= op->x_stride) && op->width <= op->y_stride);
+    const size_t spread = op->spread > 1 ? op->spread : 1;
+    (void)spread;
+    assert(op->width % spread == 0 && op->width <= op->y_stride);
+    assert(op->x_stride == 0 || op->width / spread <= op->x_stride);
     if (op->n_rows == 0 || op->width == 0)
         return STATUS_OK;
     assert(op->x && op->y);

@@ -99,8 +99,10 @@ struct kern_attention {
 
 struct kern_activate {
     enum kern_activation kind;
-    float *gate;     /* [n], in place */
-    const float *up; /* [n]; NULL: all 1, which KERN_SWIGLU_OAI does not take */
+    struct kern_curve curve; /* the numbers that the kind names */
+    float *gate;             /* [n], in place */
+    const float
+        *up; /* [n]; NULL: all 1, which kinds with limits of u do not take (KERN_SWIGLU_*) */
     size_t n;
 };
 
@@ -126,13 +128,17 @@ struct kern_route {
     float *shares;    /* host, out: likewise */
 };
 
-/** y[r * y_stride + i] = x[r * x_stride + i] for i < width: cuts rows apart and joins them. */
+/**
+ * y[r * y_stride + i] = x[r * x_stride + i / spread] for i < width: cuts rows apart and joins them,
+ * or gives each element of x to `spread` elements of y.
+ */
 struct kern_copy {
     const float *x;
-    size_t x_stride; /* at least width, as is y_stride; or 0: one row for all */
+    size_t x_stride; /* at least width / spread; or 0: one row for all */
     float *y;        /* apart from x */
-    size_t y_stride;
+    size_t y_stride; /* at least width */
     size_t width, n_rows;
+    size_t spread; /* a divisor of width; 0 stands for 1 */
 };
 
 /**

@@ -46,7 +46,20 @@ enum kern_activation {
     KERN_SIGMOID,      /* sigmoid(z) u */
     KERN_RELU_SQUARED, /* max(z, 0)^2 u */
     KERN_SWIGLU_OAI,   /* a sigmoid(1.702 a) (c + 1), a = min(z, 7), c = u within -7 .. 7 */
+    KERN_RELU,         /* max(z, 0) u */
+    KERN_SOFTPLUS,     /* ln(1 + exp(z)) u */
+    /* SwiGLU within limits: c = clamp, v = u within -c .. c */
+    KERN_SWIGLU_CLAMP_BEFORE, /* a sigmoid(a) v, a = min(z, c) */
+    KERN_SWIGLU_CLAMP_AFTER,  /* min(z sigmoid(z), c) v */
+    /* rise z^2 + slope z where z > 0, else fall (exp(min(z, eps)) - 1 - z) + slope z; times u */
+    KERN_XIELU,
     KERN_N_ACTIVATIONS
+};
+
+/** The numbers in some of their formulas. Those that a kind does not name are not read. */
+struct kern_curve {
+    float clamp;                   /* above 0 */
+    double rise, fall, slope, eps; /* finite; eps at most 0 */
 };
 
 /** What the logits g of a token's router become: p. */

@@ -193,6 +193,14 @@ static void case_copy_rows(struct kern_backend *b, float *y)
         size_t r = i / COPY_STRIDE, k = i % COPY_STRIDE;
         assert_true(y[i] == (k < COPY_W ? x[(2 * r + 1) * COPY_W + k] : before[i]));
     }
+    /* Three elements of each row, six times each. */
+    op.width = 18;
+    op.spread = 6;
+    assert_int_equal(kern_copy_rows(b, &op, NULL), STATUS_OK);
+    for (size_t i = 0; i < COPY_N * COPY_STRIDE; i++) {
+        size_t r = i / COPY_STRIDE, k = i % COPY_STRIDE;
+        assert_true(y[i] == (k < 18 ? x[(2 * r + 1) * COPY_W + k / 6] : before[i]));
+    }
 }
 
 /* The rows of an embedding, of which a scale makes other rows. */
