@@ -41,6 +41,7 @@ enum model_rope_use { MODEL_ROPE_FULL, MODEL_ROPE_SLIDING, MODEL_N_ROPES, MODEL_
 enum model_mixer {
     MODEL_ATTENTION,
     MODEL_LATENT_ATTENTION,
+    MODEL_RUN_ATTENTION, /* with further keys, each of a run of tokens */
     MODEL_DELTA_NET,
     MODEL_MAMBA2,
     MODEL_NO_MIXER
@@ -60,11 +61,24 @@ struct model_layer_shape {
     bool tempered;                 /* queries grow with their position */
     uint32_t kv_layer;             /* whose keys and values it uses; its own number: its own */
     int kept;                      /* where later layers find its keys and values; -1: nowhere */
+    uint32_t run;                  /* tokens that each further key is made of; 0: there are none */
+    bool runs_overlap;             /* and of those of the run before; an indexer chooses */
     uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
     uint32_t n_experts;            /* E; 0: none */
     uint32_t n_ff_expert;          /* F of each of them */
 };
 enum { MODEL_N_KEPT = 2 };
+
+/** What MODEL_RUN_ATTENTION ends with: heads in groups, each made one narrower row. */
+struct model_run_hparams {
+    uint32_t n_groups, rank;
+};
+
+/** The indexer of sparse layers: see struct kern_choose. */
+struct model_index_hparams {
+    uint32_t n_heads, key_size; /* Hi, di */
+    uint32_t n_best;            /* K: keys, or runs of them */
+};
 
 /** The mixture of experts. */
 struct model_expert_hparams {
@@ -75,6 +89,7 @@ struct model_expert_hparams {
     uint32_t n_groups, n_groups_used;
     bool groups_by_best; /* as in struct kern_route */
     bool normalise;      /* shares are divided by their sum */
+    uint32_t n_by_token; /* in so many first layers a token's id says which */
     float scale;         /* shares are multiplied by it */
 };
 
@@ -128,6 +143,8 @@ struct model_hparams {
     struct model_temperature temperature;
     struct model_expert_hparams experts;
     uint32_t q_rank, kv_rank; /* of latent attention; q_rank 0: queries are not compressed */
+    struct model_run_hparams runs;
+    struct model_index_hparams index;
     bool compressed_keys;     /* its queries meet the compressed rows; else keys are made of them */
     struct model_recurrent_hparams recurrent;
     float stream_eps;         /* of the weights that streams are mixed with */

@@ -23,6 +23,7 @@ struct model_experts {
     struct model_product router;        /* [E, D] */
     struct model_norm router_norm;      /* before the router alone */
     struct kern_weight selection_bias;  /* [E] */
+    const uint8_t *by_token; /* host, int32 [V, used]: the experts of each id; NULL: chosen */
     struct model_ffn *each;             /* E of them */
     struct model_ffn shared;            /* every token's */
     struct model_product shared_gate;   /* [1, D] */
@@ -38,6 +39,20 @@ struct model_latent {
     struct model_norm kv_norm;
     struct kern_weight k_up, v_up; /* [H * kv rank, nope], [H * dv, kv rank] */
     struct model_product kv_up;    /* older: [H * (nope + dv), kv rank] */
+};
+
+/** What chooses a sparse layer's keys. */
+struct model_indexer {
+    struct model_product q;       /* [Hi * di, q rank] */
+    struct model_product weights; /* [Hi, D] */
+};
+
+/** What makes further keys of d elements: see struct kern_compress. w: d, or where runs overlap 2 d.
+ */
+struct model_compressor {
+    struct model_product kv, gate; /* [w, D] */
+    struct kern_weight ape;        /* [m, w] */
+    struct model_norm norm;        /* d */
 };
 
 struct model_recurrent {
@@ -71,6 +86,9 @@ struct model_layer {
     struct model_norm q_norm, k_norm; /* of each head, or of all heads as one vector */
     struct kern_weight sinks;         /* H */
     struct model_latent latent;
+    struct model_indexer indexer;
+    struct model_compressor compressor, index_compressor;
+    struct kern_weight output_groups; /* [groups * rank, H * d / groups] */
     struct model_recurrent recurrent;
     struct model_ffn ffn; /* dense */
     struct model_experts experts;

@@ -10,10 +10,11 @@ static enum status read_gating(struct model_expert_hparams *e, const struct mode
                                struct status_why *why)
 {
     static const enum kern_gating by_number[] = {KERN_GATE_SOFTMAX, KERN_GATE_SOFTMAX,
-                                                 KERN_GATE_SIGMOID, KERN_GATE_SOFTMAX_CHOSEN};
+                                                 KERN_GATE_SIGMOID, KERN_GATE_SOFTMAX_CHOSEN,
+                                                 KERN_GATE_SQRT_SOFTPLUS};
     uint32_t gating;
     enum status status = model_key_u32_or(&r->keys, "expert_gating_func",
-                                          (struct model_range){0, 3}, 0, &gating, why);
+                                          (struct model_range){0, 4}, 0, &gating, why);
     e->gating = gating ? by_number[gating] : r->arch->gating;
     e->normalise = r->arch->normalise == MODEL_NORMALISE_YES;
     if (!status && r->arch->normalise == MODEL_NORMALISE_BY_KEY)

@@ -4,10 +4,13 @@
  * a time: scores, online softmax, then values added up. Each output is a function of its own
  * query and the keys it sees, in the order of the keys.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
+#include "kernels/chosen.h"
 #include "kernels/cpu/attention/products.h"
+#include "kernels/cpu/attention/ranges.h"
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/cpu/operations.h"
 
@@ -24,7 +27,7 @@ struct query_block {
     float *out;                                          /* panel array [dv]: sums of p * v */
     size_t first, n;                                     /* queries of the range */
     size_t head;
-    size_t key_begin, key_end; /* seen by any of the queries; by index, see operations.h */
+    size_t key_begin, key_end; /* of the set, seen by any of the queries; see operations.h */
 };
 
 struct attention {
@@ -38,10 +41,19 @@ struct attention {
     size_t thread_bytes;
 };
 
+/** The keys that are walked: of tokens, or the further ones. */
+struct key_set {
+    const float *k, *v;
+    const struct kern_query_range *range; /* where they lie */
+    size_t run;                           /* of a further key; 0: they are of tokens */
+    bool chosen;                          /* queries see those that they have chosen */
+};
+
 /** One task, with the memory of the thread that does it. */
 struct attention_task {
     const struct attention *job;
     const struct kern_query_range *range;
+    struct key_set set;
     size_t kv_head, first_head; /* first_head: of the key head's */
     struct query_block *blocks;
     size_t n_blocks;
@@ -50,10 +62,13 @@ struct attention_task {
     bool careful;               /* hidden values may not be finite: see add_values_carefully() */
 };
 
+static_assert(KERN_KEY_BLOCK == 64, "a bit for each key of a block");
+
 /** The keys that each lane sees, relative to the first current key. */
 struct visible {
     size_t key; /* the first current one */
     int32_t begin[KERN_PANEL], end[KERN_PANEL];
+    uint64_t hidden[KERN_PANEL]; /* bits of those from begin to end that are not chosen */
 };
 
 /** First key that the query with this key index sees. */
@@ -64,36 +79,69 @@ static size_t window_begin(const struct kern_attention *op, size_t query)
     return chunk > 0 ? base_max(begin, query / chunk * chunk) : begin;
 }
 
-/** Index of the own key of a query of the range. */
-static size_t query_key(const struct kern_query_range *range, size_t query)
+/** The keys of the current set that the query with this key index sees: from, and up to. */
+static size_t seen_begin(const struct attention_task *task, size_t query)
 {
-    return range->n_parent + range->q_offset + query;
+    return task->set.run > 0 ? 0 : window_begin(task->job->op, query);
 }
 
-static void find_visible(struct visible *visible, const struct attention_task *task,
+static size_t seen_end(const struct attention_task *task, size_t query)
+{
+    return task->set.run > 0 ? (query + 1) / task->set.run : query + 1;
+}
+
+/** Bits begin .. end - 1. */
+static uint64_t bits_between(size_t begin, size_t end)
+{
+    return begin < end ? UINT64_MAX >> (64 - (end - begin)) << begin : 0;
+}
+
+/** Which of the keys from `begin` to `end` of a block's lane are not chosen. */
+static uint64_t find_hidden(const struct attention_task *task, const struct query_block *block,
+                            size_t lane, const struct visible *visible)
+{
+    const struct kern_chosen *chosen = &task->job->op->chosen;
+    size_t begin = (size_t)visible->begin[lane], end = (size_t)visible->end[lane];
+    if (!task->set.chosen || begin >= end)
+        return 0;
+    size_t row = (task->range->q_row + block->first + lane) * chosen->n_sets;
+    row += chosen->n_sets > 1 ? task->kv_head : 0;
+    const uint64_t *bits = chosen->bits + row * kern_chosen_words(chosen->most_keys);
+    return ~kern_chosen_keys(bits, visible->key) & bits_between(begin, end);
+}
+
+/** Returns false if no lane sees any of the keys. */
+static bool find_visible(struct visible *visible, const struct attention_task *task,
                          const struct query_block *block, size_t key, size_t n_keys)
 {
+    bool any = false;
     visible->key = key;
     for (size_t lane = 0; lane < KERN_PANEL; lane++) {
         size_t begin = 0, end = 0;
         if (lane < block->n) {
-            size_t query = query_key(task->range, block->first + lane);
-            begin = base_max(window_begin(task->job->op, query), key) - key;
-            end = base_min(base_max(query + 1, key) - key, n_keys);
+            size_t query = kern_query_key(task->range, block->first + lane);
+            begin = base_max(seen_begin(task, query), key) - key;
+            end = base_min(base_max(seen_end(task, query), key) - key, n_keys);
         }
         visible->begin[lane] = (int32_t)base_min(begin, n_keys);
         visible->end[lane] = (int32_t)end;
+        visible->hidden[lane] = find_hidden(task, block, lane, visible);
+        any |= bits_between(begin, end) > visible->hidden[lane];
     }
+    return any;
+}
+
+/** Whether a lane sees the j-th of the current keys. */
+static bool sees(const struct visible *visible, size_t lane, size_t j)
+{
+    return (int32_t)j >= visible->begin[lane] && (int32_t)j < visible->end[lane] &&
+           !(visible->hidden[lane] >> j & 1);
 }
 
 /** The row of a key and its value, in the parent or in the segment, as a row of one head. */
 static size_t key_row(const struct attention_task *task, size_t key)
 {
-    const struct kern_attention *op = task->job->op;
-    const struct kern_query_range *range = task->range;
-    size_t row =
-        key < range->n_parent ? range->parent_kv_row + key : range->kv_row + key - range->n_parent;
-    return row * op->n_kv_heads + task->kv_head;
+    return kern_key_row(task->set.range, key) * task->job->op->n_kv_heads + task->kv_head;
 }
 
 /** Copy keys key .. key + n_keys - 1 and their values side by side. */
@@ -103,8 +151,8 @@ static void gather_keys(const struct attention_task *task, size_t key, size_t n_
     const struct kern_key_block *keys = &task->keys;
     for (size_t j = 0; j < n_keys; j++) {
         size_t row = key_row(task, key + j), d = op->head_size, dv = op->value_size;
-        memcpy(keys->k + j * keys->k_stride, op->k + row * d, d * sizeof(float));
-        memcpy(keys->v + j * keys->v_stride, op->v + row * dv, dv * sizeof(float));
+        memcpy(keys->k + j * keys->k_stride, task->set.k + row * d, d * sizeof(float));
+        memcpy(keys->v + j * keys->v_stride, task->set.v + row * dv, dv * sizeof(float));
     }
     kern_key_block_pack(keys, n_keys);
 }
@@ -118,10 +166,10 @@ static void gather_seen_values(const struct attention_task *task, size_t n_keys,
     for (size_t j = 0; j < n_keys; j++) {
         size_t dv = op->value_size;
         float *v = keys->v + j * keys->v_stride;
-        if ((int32_t)j < visible->begin[lane] || (int32_t)j >= visible->end[lane])
+        if (!sees(visible, lane, j))
             memset(v, 0, dv * sizeof(float));
         else
-            memcpy(v, op->v + key_row(task, visible->key + j) * dv, dv * sizeof(float));
+            memcpy(v, task->set.v + key_row(task, visible->key + j) * dv, dv * sizeof(float));
     }
     kern_key_block_pack(keys, n_keys);
 }
@@ -139,7 +187,8 @@ static void add_values_carefully(const struct attention_task *task, struct query
     memcpy(before, block->out, panel);
     kern_key_block_multiply_values(&task->keys, n_keys, block->out);
     for (size_t lane = 0; lane < block->n; lane++) {
-        if (visible->begin[lane] == 0 && visible->end[lane] == (int32_t)n_keys)
+        if (visible->begin[lane] == 0 && visible->end[lane] == (int32_t)n_keys &&
+            visible->hidden[lane] == 0)
             continue;
         gather_seen_values(task, n_keys, visible, lane);
         memcpy(sums, before, panel);
@@ -147,6 +196,14 @@ static void add_values_carefully(const struct attention_task *task, struct query
         for (size_t i = 0; i < dv; i++)
             block->out[i * KERN_PANEL + lane] = sums[i * KERN_PANEL + lane];
     }
+}
+
+/** Keys that are not chosen get scores whose share is 0. */
+static void hide_scores(float *scores, const struct visible *visible)
+{
+    for (size_t lane = 0; lane < KERN_PANEL; lane++)
+        for (uint64_t hidden = visible->hidden[lane]; hidden; hidden &= hidden - 1)
+            scores[(size_t)__builtin_ctzll(hidden) * KERN_PANEL + lane] = -INFINITY;
 }
 
 /** Online softmax of the scores; what was summed before is brought to the new maximum. */
@@ -158,6 +215,7 @@ static void softmax_and_rescale(const struct attention_task *task, struct query_
     _Alignas(64) float rescale[KERN_PANEL];
     if (op->soft_cap > 0)
         kernels->ops.soft_cap(task->keys.scores, n_keys * KERN_PANEL, op->scale, op->soft_cap);
+    hide_scores(task->keys.scores, visible);
     for (size_t group = 0; group < GROUPS; group++) {
         size_t lane = group * KERN_LANES;
         kernels->ops.softmax_block(&(struct kern_softmax_block){
@@ -175,24 +233,55 @@ static void softmax_and_rescale(const struct attention_task *task, struct query_
     kernels->panel_scale(block->out, op->value_size, rescale);
 }
 
-/** Take in the gathered keys key .. key + n_keys - 1. */
-static void attend_keys(const struct attention_task *task, struct query_block *block, size_t key,
-                        size_t n_keys)
+/** Take in the gathered keys, n_keys from visible->key on. */
+static void attend_keys(const struct attention_task *task, struct query_block *block,
+                        const struct visible *visible, size_t n_keys)
 {
-    struct visible visible;
-    find_visible(&visible, task, block, key, n_keys);
     kern_key_block_multiply_keys(&task->keys, block->q, n_keys);
-    softmax_and_rescale(task, block, n_keys, &visible);
+    softmax_and_rescale(task, block, n_keys, visible);
     if (task->careful)
-        add_values_carefully(task, block, n_keys, &visible);
+        add_values_carefully(task, block, n_keys, visible);
     else
         kern_key_block_multiply_values(&task->keys, n_keys, block->out);
 }
 
-/** Walk the keys for some query blocks; lanes without a query are undefined. */
-static void attend(const struct attention_task *task, struct query_block *blocks, size_t n_blocks)
+/** Walk the keys of a set for some query blocks. */
+static void walk_keys(struct attention_task *task, struct key_set set, struct query_block *blocks,
+                      size_t n_blocks)
 {
-    size_t dv = task->job->op->value_size, begin = SIZE_MAX, end = 0;
+    size_t begin = SIZE_MAX, end = 0;
+    task->set = set;
+    for (size_t i = 0; i < n_blocks; i++) {
+        size_t first = kern_query_key(task->range, blocks[i].first);
+        blocks[i].key_begin = seen_begin(task, first) / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
+        blocks[i].key_end = seen_end(task, first + blocks[i].n - 1);
+        begin = base_min(begin, blocks[i].key_begin);
+        end = base_max(end, blocks[i].key_end);
+    }
+    for (size_t key = begin; key < end; key += KERN_KEY_BLOCK) {
+        if (kern_cpu_cancelled(task->job->cpu))
+            return;
+        bool gathered = false;
+        for (size_t i = 0; i < n_blocks; i++) {
+            if (key < blocks[i].key_begin || key >= blocks[i].key_end)
+                continue;
+            struct visible visible;
+            size_t n_keys = base_min(blocks[i].key_end - key, KERN_KEY_BLOCK);
+            if (!find_visible(&visible, task, &blocks[i], key, n_keys))
+                continue;
+            if (!gathered)
+                gather_keys(task, key, base_min(end - key, KERN_KEY_BLOCK));
+            gathered = true;
+            attend_keys(task, &blocks[i], &visible, n_keys);
+        }
+    }
+}
+
+/** Attend to all keys for some query blocks; lanes without a query are undefined. */
+static void attend(struct attention_task *task, struct query_block *blocks, size_t n_blocks)
+{
+    const struct kern_attention *op = task->job->op;
+    size_t dv = op->value_size;
     for (size_t i = 0; i < n_blocks; i++) {
         /* A sink is as a key that comes first, with a value of zeros. */
         float sink = task->job->sinks ? task->job->sinks[blocks[i].head] : -INFINITY;
@@ -201,20 +290,15 @@ static void attend(const struct attention_task *task, struct query_block *blocks
             blocks[i].sum[lane] = sink == -INFINITY ? 0.0f : 1.0f;
         }
         memset(blocks[i].out, 0, dv * KERN_PANEL * sizeof(float));
-        begin = base_min(begin, blocks[i].key_begin);
-        end = base_max(end, blocks[i].key_end);
     }
-    for (size_t key = begin; key < end; key += KERN_KEY_BLOCK) {
-        if (kern_cpu_cancelled(task->job->cpu))
-            return;
-        gather_keys(task, key, base_min(end - key, KERN_KEY_BLOCK));
-        for (size_t i = 0; i < n_blocks; i++) {
-            if (key < blocks[i].key_begin || key >= blocks[i].key_end)
-                continue;
-            size_t n_keys = base_min(blocks[i].key_end - key, KERN_KEY_BLOCK);
-            attend_keys(task, &blocks[i], key, n_keys);
-        }
-    }
+    size_t run = op->further.run;
+    const struct kern_query_range *further = op->further.ranges + (task->range - op->ranges);
+    if (run > 0)
+        walk_keys(task,
+                  (struct key_set){op->further.k, op->further.v, further, run, op->chosen.bits},
+                  blocks, n_blocks);
+    walk_keys(task, (struct key_set){op->k, op->v, task->range, 0, op->chosen.bits && !run}, blocks,
+              n_blocks);
     for (size_t i = 0; i < n_blocks; i++) {
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             blocks[i].sum[lane] = 1.0f / blocks[i].sum[lane];
@@ -288,14 +372,11 @@ static void find_blocks(struct attention_task *task, size_t first)
     task->n_blocks = 0;
     for (size_t b = 0; b < task->job->n_shared && first < range->n_q; b++, first += KERN_PANEL) {
         size_t n = base_min(range->n_q - first, KERN_PANEL);
-        size_t begin = window_begin(op, query_key(range, first));
         for (size_t h = 0; h < n_heads; h++) {
             struct query_block *block = &task->blocks[task->n_blocks++];
             block->first = first;
             block->n = n;
             block->head = task->kv_head * group + task->first_head + h;
-            block->key_begin = begin / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
-            block->key_end = query_key(range, first + n - 1) + 1;
         }
     }
 }
@@ -334,20 +415,6 @@ static void divide_memory(struct attention_task *task, char *memory)
     kern_key_block_open(&task->keys, job->cpu, job->op, next + 2 * dv * KERN_PANEL);
 }
 
-/** The range whose tasks contain `number`. */
-static size_t find_range(const struct attention *job, size_t number)
-{
-    size_t low = 0, high = job->op->n_ranges;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (job->first_task[middle] <= number)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /** The last queries of a range see the most keys, so they come first. */
 static void run_task(void *context, size_t index, unsigned thread)
 {
@@ -355,7 +422,8 @@ static void run_task(void *context, size_t index, unsigned thread)
     const struct kern_attention *op = job->op;
     size_t n_tasks = op->n_kv_heads * job->n_parts; /* of a block */
     size_t number = job->first_task[op->n_ranges] * n_tasks - 1 - index;
-    size_t block = number / n_tasks, i_range = find_range(job, block);
+    size_t block = number / n_tasks,
+           i_range = kern_find_range(job->first_task, op->n_ranges, block);
     struct attention_task task = {.job = job,
                                   .range = &op->ranges[i_range],
                                   .kv_head = number % n_tasks / job->n_parts,
@@ -396,15 +464,11 @@ enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attenti
     job.per_thread = scratch;
     size_t all_bytes = job.thread_bytes * base_pool_n_threads(cpu->pool);
     job.first_task = (size_t *)(void *)(job.per_thread + all_bytes);
-    job.first_task[0] = 0;
     if (op->sinks) {
         job.sinks = (float *)(void *)(job.first_task + op->n_ranges + 1);
         kern_weight_decode_row(cpu, op->sinks, 0, job.sinks);
     }
-    for (size_t i = 0; i < op->n_ranges; i++) {
-        size_t queries = job.n_shared * KERN_PANEL;
-        job.first_task[i + 1] = job.first_task[i] + base_div_up(op->ranges[i].n_q, queries);
-    }
+    kern_count_tasks(job.first_task, op->ranges, op->n_ranges, job.n_shared * KERN_PANEL);
     size_t n_tasks = job.first_task[op->n_ranges] * op->n_kv_heads * job.n_parts;
     return kern_cpu_run(cpu, n_tasks, run_task, &job);
 }
