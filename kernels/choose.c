@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "kernels/implementation.h"
+
 /** Whether every range's queries fit the rows of bits; the last one sees the most. */
 static bool fits(const struct kern_choose *op, const struct kern_query_range *range)
 {

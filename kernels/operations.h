@@ -192,7 +192,7 @@ struct kern_route {
     enum kern_gating gating;
     const struct kern_weight *selection_bias; /* 1 row of E columns, or NULL */
     const int32_t *given; /* host, [T, n_used], each below E: nothing is chosen; or NULL */
-    size_t n_groups, n_groups_used;           /* n_groups 0 or 1: no groups */
+    size_t n_groups, n_groups_used; /* n_groups 0 or 1: no groups */
     bool groups_by_best; /* a group counts as its best expert instead of the sum of its two best */
     bool normalise;
     float scale;      /* 0 stands for 1 */

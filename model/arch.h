@@ -29,6 +29,9 @@ enum model_ffn_form {
     MODEL_FFN_UNGATED     /* ffn_up alone */
 };
 
+/** Whether files have a tensor. */
+enum model_presence { MODEL_NEVER, MODEL_SOMETIMES, MODEL_ALWAYS };
+
 /** Where experts' shares are divided by their sum. */
 enum model_normalise { MODEL_NORMALISE_YES, MODEL_NORMALISE_NO, MODEL_NORMALISE_BY_KEY };
 
@@ -62,8 +65,10 @@ struct model_arch {
     bool no_output_bias; /* llama.cpp does not add attn_output.bias */
     bool bare_v_norm;
     bool gated_attention; /* attn_q holds each head's q and gate */
-    bool sinks;
-    bool grouped_values; /* of a delta net: value heads of one key head lie together */
+    enum model_presence sinks;
+    enum model_presence attn_gate;  /* a gate of each head's result, or of each of its elements */
+    enum kern_activation gate_kind; /* what is made of it */
+    bool grouped_values;            /* of a delta net: value heads of one key head lie together */
     struct model_windows windows;
 
     enum model_ffn_form ffn;
@@ -71,6 +76,7 @@ struct model_arch {
     enum kern_gating gating;
     enum model_normalise normalise;
     enum model_shared_expert shared;
+    bool early_router; /* it reads the rows before attention, as they are */
     bool split_ff;     /* without a width of its own an expert has F / used */
     bool weigh_inputs; /* the share multiplies what the expert reads */
     bool experts_beside_dense;

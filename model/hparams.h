@@ -31,6 +31,7 @@ struct model_rope {
     float yarn_beta_fast, yarn_beta_slow;
     bool yarn_unrounded;  /* the range of pairs that are mixed keeps its fractions */
     bool has_factors;     /* the model's rope_freqs.weight belongs to it */
+    uint32_t n_factors;   /* elements of such lists, of which the first n_rot / 2 count */
     uint32_t sections[3]; /* pairs by axis of a picture, as llama.cpp takes them; all 0: none */
 };
 
@@ -45,6 +46,12 @@ enum model_mixer {
     MODEL_DELTA_NET,
     MODEL_MAMBA2,
     MODEL_NO_MIXER
+};
+
+/** What a feed-forward makes of its gate. */
+struct model_activation {
+    enum kern_activation kind;
+    struct kern_curve curve;
 };
 
 /** What one layer is made of. */
@@ -66,6 +73,8 @@ struct model_layer_shape {
     uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
     uint32_t n_experts;            /* E; 0: none */
     uint32_t n_ff_expert;          /* F of each of them */
+    struct model_activation activation;        /* of the dense feed-forward and the shared expert */
+    struct model_activation expert_activation; /* of the others */
 };
 enum { MODEL_N_KEPT = 2 };
 
@@ -136,8 +145,8 @@ struct model_hparams {
     bool layer_norm;     /* they subtract the mean */
     bool no_output_bias; /* attn_output.bias is not added */
     bool parallel;       /* attention and feed-forward read the same normalised rows */
-    float embedding_scale, residual_scale, logit_scale; /* 1 where there is none */
-    float attn_soft_cap, logit_soft_cap;                /* 0: none */
+    float embedding_scale, residual_scale, logit_scale, value_scale; /* 1 where there is none */
+    float attn_soft_cap, logit_soft_cap;                             /* 0: none */
     bool rope_halves; /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
     struct model_rope ropes[MODEL_N_ROPES];
     struct model_temperature temperature;
@@ -145,7 +154,7 @@ struct model_hparams {
     uint32_t q_rank, kv_rank; /* of latent attention; q_rank 0: queries are not compressed */
     struct model_run_hparams runs;
     struct model_index_hparams index;
-    bool compressed_keys;     /* its queries meet the compressed rows; else keys are made of them */
+    bool compressed_keys; /* its queries meet the compressed rows; else keys are made of them */
     struct model_recurrent_hparams recurrent;
     float stream_eps;         /* of the weights that streams are mixed with */
     uint32_t stream_rounds;   /* how often these are divided by their sums */

@@ -41,6 +41,7 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
     const struct kern_weight *const mixers[] = {
         &l->latent.q_down.weight,
         &l->q.weight,
+        &l->gate.weight,
         &l->k.weight,
         &l->v.weight,
         &l->latent.kv_down.weight,

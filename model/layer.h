@@ -20,12 +20,12 @@ struct model_ffn {
 };
 
 struct model_experts {
-    struct model_product router;        /* [E, D] */
-    struct model_norm router_norm;      /* before the router alone */
-    struct kern_weight selection_bias;  /* [E] */
+    struct model_product router;       /* [E, D] */
+    struct model_norm router_norm;     /* before the router alone */
+    struct kern_weight selection_bias; /* [E] */
     const uint8_t *by_token; /* host, int32 [V, used]: the experts of each id; NULL: chosen */
-    struct model_ffn *each;             /* E of them */
-    struct model_ffn shared;            /* every token's */
+    struct model_ffn *each;  /* E of them */
+    struct model_ffn shared; /* every token's */
     struct model_product shared_gate;   /* [1, D] */
     struct model_norm norm, post_norm;  /* of the experts beside a dense feed-forward */
     struct model_norm dense_post_norm;  /* of that feed-forward */
@@ -47,7 +47,8 @@ struct model_indexer {
     struct model_product weights; /* [Hi, D] */
 };
 
-/** What makes further keys of d elements: see struct kern_compress. w: d, or where runs overlap 2 d.
+/** What makes further keys of d elements: see struct kern_compress. w: d, or where runs overlap 2
+ * d.
  */
 struct model_compressor {
     struct model_product kv, gate; /* [w, D] */
@@ -84,6 +85,7 @@ struct model_layer {
     struct model_norm attn_norm, attn_post_norm, ffn_norm, ffn_post_norm; /* 1 row of D */
     struct model_product q, k, v, output;
     struct model_norm q_norm, k_norm; /* of each head, or of all heads as one vector */
+    struct model_product gate;        /* [H, D] or [H * dv, D]: of attention's result */
     struct kern_weight sinks;         /* H */
     struct model_latent latent;
     struct model_indexer indexer;

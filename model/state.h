@@ -22,7 +22,7 @@ struct model_tensor {
 void model_tensor_use(struct model_tensor *tensor, const struct gguf_file *file,
                       const struct gguf_tensor *from, uint64_t generation);
 
-/** Divisors of RoPE's frequencies: [n_rot / 2] of full attention. */
+/** Divisors of RoPE's frequencies, of full attention: n_factors. */
 struct model_factors {
     float *values;
     bool exists;         /* the file has such a list */

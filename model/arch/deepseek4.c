@@ -107,8 +107,7 @@ static enum status read_indexer(struct model_hparams *h, const struct model_read
     enum status status = model_key_u32_required(keys, "attention.indexer.head_count",
                                                 model_heads_range, &h->index.n_heads, why);
     if (!status)
-        status =
-            model_key_u32_required(keys, size, model_head_size_range, &h->index.key_size, why);
+        status = model_key_u32_required(keys, size, model_head_size_range, &h->index.key_size, why);
     if (!status)
         status = model_key_u32_required(keys, "attention.indexer.top_k", model_positions_range,
                                         &h->index.n_best, why);

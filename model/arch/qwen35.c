@@ -37,7 +37,8 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 
 #define QWEN35_ATTENTION                                                                           \
     .norms = {.ffn = "post_attention_norm"}, .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS,  \
-    .gated_attention = true, .read = read, .key_blind = {"rope.dimension_sections"}
+    .gated_attention = true, .gate_kind = KERN_SIGMOID, .read = read,                              \
+    .key_blind = {"rope.dimension_sections"}
 
 const struct model_arch model_arch_qwen35 = {.name = "qwen35", QWEN35_ATTENTION};
 

@@ -35,7 +35,7 @@ enum status model_bind_ends(struct model *m, struct status_why *why)
 static enum status bind_factors(struct model *m, const char *name, bool optional,
                                 struct model_factors *factors, struct status_why *why)
 {
-    size_t n = m->hparams.ropes[MODEL_ROPE_FULL].n_rot / 2;
+    size_t n = m->hparams.ropes[MODEL_ROPE_FULL].n_factors;
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = n};
     enum status status = model_bind_tensor(m, &tensor, name, shape, optional, why);

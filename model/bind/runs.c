@@ -26,17 +26,16 @@ static enum status bind_compressor(struct model *m, size_t i, const char *prefix
 
 static enum status bind_indexer(struct model *m, size_t i, struct status_why *why)
 {
-    const struct model_run_hparams *r = &m->hparams.runs;
     struct model_indexer *x = &m->layers[i].indexer;
-    enum status status =
-        bind_compressor(m, i, "indexer_compressor", m->hparams.index.key_size, &m->layers[i].index_compressor, why);
+    enum status status = bind_compressor(m, i, "indexer_compressor", m->hparams.index.key_size,
+                                         &m->layers[i].index_compressor, why);
     if (!status)
-        status =
-            model_bind_product(m, i, "indexer.attn_q_b", (size_t)m->hparams.index.n_heads * m->hparams.index.key_size,
-                               m->hparams.q_rank, &x->q, why);
+        status = model_bind_product(m, i, "indexer.attn_q_b",
+                                    (size_t)m->hparams.index.n_heads * m->hparams.index.key_size,
+                                    m->hparams.q_rank, &x->q, why);
     return status ? status
-                  : model_bind_product(m, i, "indexer.proj", m->hparams.index.n_heads, m->hparams.n_embd,
-                                       &x->weights, why);
+                  : model_bind_product(m, i, "indexer.proj", m->hparams.index.n_heads,
+                                       m->hparams.n_embd, &x->weights, why);
 }
 
 static enum status bind_output(struct model *m, size_t i, struct status_why *why)

@@ -221,12 +221,12 @@ static enum status widen_q(struct model_session *s, const struct model_step *ste
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
     struct model_per_head op = {.stack = &step->layer->latent.k_up,
-                          .x = w->q,
-                          .x_head = z.key,
-                          .x_stride = z.n_heads * z.key,
-                          .y = w->q_wide,
-                          .y_head = z.wide,
-                          .y_stride = z.n_heads * z.wide};
+                                .x = w->q,
+                                .x_head = z.key,
+                                .x_stride = z.n_heads * z.key,
+                                .y = w->q_wide,
+                                .y_head = z.wide,
+                                .y_stride = z.n_heads * z.wide};
     enum status status = model_multiply_heads(s, n, z.n_heads, &op, w->head, why);
     return status ? status
                   : model_copy(s,
@@ -260,12 +260,12 @@ static enum status attend(struct model_session *s, const struct model_step *step
     if (status || !z.compressed)
         return status;
     struct model_per_head up = {.stack = &step->layer->latent.v_up,
-                          .x = w->out_wide,
-                          .x_head = z.rank,
-                          .x_stride = z.n_heads * z.rank,
-                          .y = w->out,
-                          .y_head = z.value,
-                          .y_stride = z.n_heads * z.value};
+                                .x = w->out_wide,
+                                .x_head = z.rank,
+                                .x_stride = z.n_heads * z.rank,
+                                .y = w->out,
+                                .y_head = z.value,
+                                .y_stride = z.n_heads * z.value};
     return model_multiply_heads(s, step->tile.n_tokens, z.n_heads, &up, w->head, why);
 }
 

@@ -16,7 +16,8 @@ static void add_product(void *user, const struct kern_weight *weight, double sha
 }
 
 /** A tile's tokens are at most so many ranges or runs. */
-static size_t mixer_bytes(const struct model *m, struct kern_backend *backend, size_t i, size_t n)
+static size_t mixer_bytes(const struct model *m, struct kern_backend *backend, size_t i, size_t n,
+                          size_t most_positions)
 {
     const struct model_hparams *h = &m->hparams;
     const struct model_layer_shape *l = &h->layers[i];
@@ -28,12 +29,20 @@ static size_t mixer_bytes(const struct model *m, struct kern_backend *backend, s
     if (l->mixer == MODEL_NO_MIXER)
         return 0;
     struct model_kv_widths w = model_kv_widths(h, i);
+    bool same = l->mixer == MODEL_RUN_ATTENTION; /* rows are keys and values at once */
     struct kern_attention op = {.n_heads = l->n_heads,
                                 .n_kv_heads = l->n_kv_heads,
                                 .head_size = w.k / l->n_kv_heads,
-                                .value_size = w.v / l->n_kv_heads,
+                                .value_size = (same ? w.k : w.v) / l->n_kv_heads,
                                 .n_ranges = n};
-    return kern_attention_bytes(backend, &op);
+    struct kern_choose choose = {.n_heads = h->index.n_heads,
+                                 .head_size = h->index.key_size,
+                                 .n_best = h->index.n_best,
+                                 .together = 1,
+                                 .most_keys = l->runs_overlap ? most_positions / l->run : 0,
+                                 .n_ranges = n};
+    size_t chosen = l->runs_overlap ? kern_choose_bytes(backend, &choose) : 0;
+    return base_max(kern_attention_bytes(backend, &op), chosen);
 }
 
 size_t model_operation_bytes(const struct model *model, struct kern_backend *backend,
@@ -44,7 +53,8 @@ size_t model_operation_bytes(const struct model *model, struct kern_backend *bac
     struct model_layer_range layers = model_session_layers(model, options);
     for (size_t i = layers.from; i < layers.to; i++) {
         model_layer_walk(model, i, add_product, &most);
-        most.n_bytes = base_max(most.n_bytes, mixer_bytes(model, backend, i, scratch.n_tokens));
+        most.n_bytes = base_max(
+            most.n_bytes, mixer_bytes(model, backend, i, scratch.n_tokens, options->max_segment));
     }
     return most.n_bytes;
 }

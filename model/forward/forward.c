@@ -113,12 +113,9 @@ struct progress {
 
 /** What mixes the tokens, by enum model_mixer. */
 static model_block_fn *const mixers[] = {
-    [MODEL_ATTENTION] = model_block_attention,
-    [MODEL_LATENT_ATTENTION] = model_block_latent,
-    [MODEL_RUN_ATTENTION] = model_block_runs,
-    [MODEL_DELTA_NET] = model_block_delta_net,
-    [MODEL_MAMBA2] = model_block_mamba2,
-    [MODEL_NO_MIXER] = NULL,
+    [MODEL_ATTENTION] = model_block_attention, [MODEL_LATENT_ATTENTION] = model_block_latent,
+    [MODEL_RUN_ATTENTION] = model_block_runs,  [MODEL_DELTA_NET] = model_block_delta_net,
+    [MODEL_MAMBA2] = model_block_mamba2,       [MODEL_NO_MIXER] = NULL,
 };
 
 /** One branch of a layer, on the residual itself or between streams that are mixed. */
@@ -149,7 +146,9 @@ static enum status forward_tile(struct model_session *s, const struct model_step
     const struct model_layer_shape *shape = step->shape;
     size_t n_embd = s->model->hparams.n_embd;
     enum status status = STATUS_OK;
-    if (mixers[shape->mixer])
+    if (shape->n_experts > 0 && s->model->arch->early_router)
+        status = model_block_route(s, step, why);
+    if (!status && mixers[shape->mixer])
         status = branch(s, step, mixers[shape->mixer], &step->layer->attn_mixer, why);
     model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, s->model->hparams.n_streams, n_embd);
     if (!status && feed_forward(shape))

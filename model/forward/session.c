@@ -77,7 +77,8 @@ struct model_scratch model_scratch_of(const struct model *model,
             add_states(&scratch, model, i);
         if (shape->mixer == MODEL_RUN_ATTENTION)
             add_runs(&scratch, model, i, options->max_segment);
-        scratch.work = base_max(scratch.work, layer_floats(model, i, scratch.n_tokens, options->max_segment));
+        scratch.work =
+            base_max(scratch.work, layer_floats(model, i, scratch.n_tokens, options->max_segment));
         if (shape->kept >= 0) {
             scratch.kept[shape->kept] = options->max_batch * (w.k + w.v);
         } else {
@@ -91,7 +92,8 @@ struct model_scratch model_scratch_of(const struct model *model,
     scratch.h = scratch.n_tokens * h->n_embd;
     if (layers.to == h->n_layers && h->layers[layers.to - 1].mixer == MODEL_ATTENTION)
         scratch.wanted = scratch.n_tokens * model_residual_width(h);
-    bool sums = h->experts.width || model->arch->experts_beside_dense || h->n_streams > 1;
+    bool sums =
+        h->experts.width || (h->experts.n > 0 && model->arch->norms.ffn_post) || h->n_streams > 1;
     scratch.zeros = sums ? h->n_embd : 0;
     scratch.streams = model_streams_floats(model, scratch.n_tokens);
     return scratch;
@@ -184,8 +186,8 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
         s->run_positions = calloc(t, sizeof *s->run_positions);
         s->run_terms = calloc(t * s->scratch.run_terms, sizeof *s->run_terms);
         s->run_seen = calloc(t, sizeof *s->run_seen);
-        ok = ok && s->run_ranges && s->run_tokens && s->run_positions && s->run_terms &&
-             s->run_seen;
+        ok =
+            ok && s->run_ranges && s->run_tokens && s->run_positions && s->run_terms && s->run_seen;
     }
     if (n_used > 0) {
         s->experts = calloc(t * n_used, sizeof *s->experts);

@@ -65,23 +65,23 @@ struct model_session {
     float *angles[MODEL_N_ROPES], *back_angles[MODEL_N_ROPES], *kept[MODEL_N_KEPT], *run_rows;
     uint64_t factor_generations[MODEL_N_FACTORS]; /* of those in the angles; 0: not filled */
     /* Host memory: */
-    int32_t *positions;              /* [T] */
-    int32_t *angle_rows;             /* [T]: where the angles of the positions lie */
-    struct kern_query_range *ranges; /* [T] */
-    struct kern_run *runs;           /* [T]; of models with recurrent layers */
+    int32_t *positions;                  /* [T] */
+    int32_t *angle_rows;                 /* [T]: where the angles of the positions lie */
+    struct kern_query_range *ranges;     /* [T] */
+    struct kern_run *runs;               /* [T]; of models with recurrent layers */
     struct kern_query_range *run_ranges; /* [T]: where further keys lie */
     int32_t *run_tokens;                 /* [T]: the places of tokens in their runs */
     int32_t *run_positions;              /* [T] of new further keys */
     uint32_t *run_terms;                 /* [T, run_terms]: the rows that these are made of */
     uint32_t *run_seen;                  /* [T]: further keys that could be seen */
-    float *factors;                  /* [T] of rows */
-    uint32_t *wanted_rows;           /* [T] of the tile */
-    int32_t *experts;                /* [T, experts used] */
-    float *shares;                   /* [T, experts used] */
-    uint32_t *expert_rows;           /* [T * experts used] rows of the tile, by expert */
-    float *expert_shares;            /* likewise */
-    size_t *expert_ends;             /* [E]: where those of each expert end */
-    struct model_shown shown;        /* of the tile, or of an expert: layer and rows */
+    float *factors;                      /* [T] of rows */
+    uint32_t *wanted_rows;               /* [T] of the tile */
+    int32_t *experts;                    /* [T, experts used] */
+    float *shares;                       /* [T, experts used] */
+    uint32_t *expert_rows;               /* [T * experts used] rows of the tile, by expert */
+    float *expert_shares;                /* likewise */
+    size_t *expert_ends;                 /* [E]: where those of each expert end */
+    struct model_shown shown;            /* of the tile, or of an expert: layer and rows */
 };
 
 /** One tile of one layer. */
@@ -112,6 +112,8 @@ model_block_fn model_block_attention, model_block_latent, model_block_delta_net,
 model_block_floats_fn model_attention_floats, model_latent_floats, model_recurrent_floats;
 /** Keys and values alone, which model_block_attention need not make again with keys_done. */
 model_block_fn model_block_keys;
+/** The choice of experts by the rows before attention, where an architecture makes it so. */
+model_block_fn model_block_route;
 /** The feed-forward: dense, with experts, or both side by side. */
 model_block_fn model_block_ffn, model_block_moe, model_block_beside;
 model_block_floats_fn model_ffn_floats, model_moe_floats;
@@ -212,6 +214,7 @@ enum status model_temper(struct model_session *s, const struct model_step *step,
  */
 struct model_ffn_step {
     const struct model_ffn *ffn;
+    const struct model_activation *activation;
     enum model_place place;
     const float *x;
     size_t n_rows;

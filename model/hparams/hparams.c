@@ -69,6 +69,7 @@ static enum status read_sizes(struct model_hparams *h, struct model_reading *r,
     for (uint32_t i = 0; i < r->n_blocks; i++) {
         h->layers[i].kv_layer = i;
         h->layers[i].kept = -1;
+        h->layers[i].activation.kind = h->layers[i].expert_activation.kind = r->arch->activation;
     }
     return STATUS_OK;
 }
@@ -126,7 +127,7 @@ enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
                                struct status_why *why)
 {
     memcpy(h->architecture, r->keys.prefix, strlen(r->keys.prefix) + 1);
-    h->embedding_scale = h->residual_scale = h->logit_scale = 1;
+    h->embedding_scale = h->residual_scale = h->logit_scale = h->value_scale = 1;
     h->n_streams = 1;
     for (const char *const *key = r->arch->key_blind; *key; key++)
         (void)model_key_find(&r->keys, *key);

@@ -34,8 +34,25 @@ enum status model_heads_read(struct model_hparams *h, const struct model_reading
                              struct status_why *why);
 enum status model_experts_read(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why);
+/** For architectures that have them: limits of a kind of feed-forward, each 0 (none) or more. */
+enum status model_limits_read(const struct model_reading *r, const char *suffix, float *limits,
+                              struct status_why *why);
+/** SwiGLU within a limit, as a kind has it; 0: without one. */
+struct model_activation model_limited(enum kern_activation kind, float limit);
+
 enum status model_windows_read(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why);
+
+/**
+ * For architectures that have it: base and rotated elements of layers that slide, by their keys.
+ * base: where no key says it; 0: that of the others.
+ */
+enum status model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r,
+                                    float base, struct status_why *why);
+
+/** For architectures that have it: an array must say which layers slide, where there is a window.
+ */
+enum status model_pattern_require(const struct model_reading *r, struct status_why *why);
 
 /** For architectures that have it: layers that see all keys have no positions. */
 void model_still_full_layers(struct model_hparams *h);

@@ -123,9 +123,8 @@ static const struct folder {
 
 /** Models of the folders whose architectures the program does not have. */
 static const char *const unsupported[] = {
-    "afmoe",   "apertus",       "deepseek32",   "deepseek4", "falcon-h1", "gemma3n",
-    "glm-dsa", "granitehybrid", "kimi-linear",  "laguna",    "lfm2",      "lfm2moe",
-    "mimo2",   "minimax-m3",    "smallthinker", "step35",
+    "deepseek32",  "falcon-h1", "gemma3n", "glm-dsa",    "granitehybrid",
+    "kimi-linear", "lfm2",      "lfm2moe", "minimax-m3",
 };
 
 static bool is_supported(const char *file)

@@ -249,7 +249,7 @@ static enum status make_further(struct model_session *s, const struct model_step
                               rows->keys,         z->d,    MODEL_AT_K_ROTATED};
     enum status status = compress(s, step, &made, &keys, in, why);
     struct compressed index = {&layer->index_compressor, rows->index_u, rows->index_z,
-                               rows->index_keys,           z->index,      MODEL_AT_K_ROTATED};
+                               rows->index_keys,         z->index,      MODEL_AT_K_ROTATED};
     if (!status && z->chooses)
         status = compress(s, step, &made, &index, in, why);
     return status || !z->chooses ? status : choose(s, step, z, w, rows, in, why);
