@@ -2,7 +2,6 @@
  * DeepSeek V4: a residual of several streams, attention with further keys that are made of runs of
  * tokens, experts that are a token's own in the first layers.
  */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +76,13 @@ static enum status read_base(struct model_hparams *h, const struct model_reading
         status = status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected more than 1",
                              gguf_path(r->keys.file), r->keys.prefix, suffix,
                              base_float_text(&shown, rope->freq_base));
-    rope->magnitude = 1;
+    if (!status && rope->scaling == MODEL_ROPE_LONG)
+        status = status_fail(why, STATUS_UNSUPPORTED,
+                             "%s: key '%s.rope.scaling.type' is longrope, supported are yarn, "
+                             "linear and none",
+                             gguf_path(r->keys.file), r->keys.prefix);
+    if (rope->yarn_ext_factor > 0 && rope->factor > 1)
+        rope->magnitude /= 1 + 0.1 * log((double)rope->factor);
     return status;
 }
 

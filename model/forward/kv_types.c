@@ -21,16 +21,9 @@ static enum status check_layer(const struct model *m, uint32_t i,
 {
     const struct model_hparams *h = &m->hparams;
     const struct model_layer_shape *l = &h->layers[i];
-    bool compressed = l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
-    bool rounds = types->k != GGUF_TYPE_F32 || types->v != GGUF_TYPE_F32;
-    if (l->mixer == MODEL_RUN_ATTENTION && rounds)
-        return status_fail(
-            why, STATUS_UNSUPPORTED,
-            "%s: its further keys are made of runs of tokens, and what a cache "
-            "of %s holds of them is not known; expected f32",
-            gguf_path(m->file),
-            gguf_type_name((uint32_t)(types->k != GGUF_TYPE_F32 ? types->k : types->v)));
-    if (l->mixer != MODEL_ATTENTION && l->mixer != MODEL_LATENT_ATTENTION)
+    bool runs = l->mixer == MODEL_RUN_ATTENTION;
+    bool compressed = runs || (l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys);
+    if (l->mixer != MODEL_ATTENTION && !compressed && l->mixer != MODEL_LATENT_ATTENTION)
         return STATUS_OK;
     if (compressed && types->v != GGUF_TYPE_F32 && types->v != types->k)
         return status_fail(why, STATUS_UNSUPPORTED,
@@ -40,6 +33,8 @@ static enum status check_layer(const struct model *m, uint32_t i,
                            gguf_type_name((uint32_t)types->v));
     size_t k = compressed ? model_kv_widths(h, i).k : l->key_size;
     enum status status = check_heads(m, i, "keys", types->k, k, why);
+    if (!status && l->runs_overlap)
+        status = check_heads(m, i, "indexer's keys", types->k, h->index.key_size, why);
     return status || compressed ? status
                                 : check_heads(m, i, "values", types->v, l->value_size, why);
 }

@@ -146,7 +146,7 @@ static void test_files(void **state)
     "smollm3, glm4, cohere2, command-r, qwen2moe, starcoder2, nemotron_h, nemotron_h_moe, "        \
     "qwen2vl, qwen3vl, qwen3vlmoe, mistral4, seed_oss, ernie4_5, ernie4_5-moe, hunyuan-dense, "    \
     "hunyuan-moe, hy_v3, exaone4, exaone-moe, dots1, bailingmoe2, arcee, olmoe, mellum, "          \
-    "cohere2moe, phi2, stablelm, afmoe, laguna, mimo2, step35, smallthinker, apertus"
+    "cohere2moe, phi2, stablelm, afmoe, laguna, mimo2, step35, smallthinker, apertus, deepseek4"
 
 /** Values that cannot be, put into a good file by --override-kv. */
 static const struct {

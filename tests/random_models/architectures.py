@@ -5,9 +5,12 @@ import gated
 import gated_families
 import recombined
 import recombined_families
+import streams
+import streams_families
 
-FORMULAS = authors.ARCHITECTURES | recombined.ARCHITECTURES | gated.ARCHITECTURES
+FORMULAS = authors.ARCHITECTURES | recombined.ARCHITECTURES | gated.ARCHITECTURES | streams.ARCHITECTURES
 FAMILIES = families.FAMILIES | recombined_families.FAMILIES | gated_families.FAMILIES
+FAMILIES |= streams_families.FAMILIES
 
 
 def model(keys, tensors, compat=False):
@@ -20,4 +23,4 @@ def generate(rng, arch):
 
 def of_own_parts():
     """Those that have parts of their own; the others combine these."""
-    return [*families.FAMILIES, *gated_families.FAMILIES]
+    return [*families.FAMILIES, *gated_families.FAMILIES, *streams_families.FAMILIES]

@@ -158,7 +158,7 @@ static enum status project_kv(struct model_session *s, const struct model_step *
     if (!status)
         status = rotate(s, step, &(struct turn){k, n, 1, d, s->angle_rows, false}, why);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, d);
-    return status;
+    return status ? status : model_round_compressed(s, k, n, d, why);
 }
 
 /** One kind of further keys: of attention or of the indexer. */
@@ -198,7 +198,10 @@ static enum status compress(struct model_session *s, const struct model_step *st
     if (!status && made->n > 0)
         status = model_normalise_rows(s, &c->compressor->norm, keys, made->n, c->width, why);
     struct turn turn = {keys, made->n, 1, c->width, s->run_positions, false};
-    return status ? status : rotate(s, step, &turn, why);
+    if (!status)
+        status = rotate(s, step, &turn, why);
+    return status || made->n == 0 ? status
+                                  : model_round_compressed(s, keys, made->n, c->width, why);
 }
 
 /** Which further keys each query sees. */
