@@ -257,7 +257,7 @@ static void work_reset(struct work *w, const struct kern_ops *ops)
     for (size_t i = 0; i < KERN_LANES; i++) {
         w->rank.logit[i] = 1.0f;
         w->js.base_shift[i] = w->js.other_shift[i] = 8.0;
-        w->js.sum[i] = 0.0;
+        w->js.sum[i] = w->js.distance[i] = 0.0;
     }
     for (size_t i = 0; i < ROWS * KERN_LANES; i++)
         w->codes[i] = (uint16_t)(i * 4099);

@@ -182,7 +182,8 @@ struct kern_activate {
  * bias and groups: by g, which is the same order); equals: the lower index. With groups of E /
  * n_groups consecutive experts each, only those of the n_groups_used best groups can be chosen; a
  * group counts as the sum of its two best experts. The shares are p of the chosen, if `normalise`
- * divided by their sum or 6.1e-5, whichever is larger, times scale; all in double, rounded once. A
+ * divided by their sum or 6.1e-5, whichever is larger (by their sum + sum_eps, where that is above
+ * 0), times scale; all in double, rounded once. A
  * token with a logit that is NaN or +infinity (or no logit above -infinity; or such a p + bias)
  * gets the first experts and NaN as shares.
  */
@@ -195,6 +196,7 @@ struct kern_route {
     size_t n_groups, n_groups_used; /* n_groups 0 or 1: no groups */
     bool groups_by_best; /* a group counts as its best expert instead of the sum of its two best */
     bool normalise;
+    float sum_eps;
     float scale;      /* 0 stands for 1 */
     int32_t *experts; /* host, out: [T, n_used], best first */
     float *shares;    /* host, out: likewise */

@@ -45,6 +45,7 @@ enum kern_activation {
     KERN_GELU,         /* z / 2 (1 + tanh(sqrt(2 / pi) (z + 0.044715 z^3))) u */
     KERN_SIGMOID,      /* sigmoid(z) u */
     KERN_RELU_SQUARED, /* max(z, 0)^2 u */
+    KERN_IDENTITY,     /* z u */
     KERN_SWIGLU_OAI,   /* a sigmoid(1.702 a) (c + 1), a = min(z, 7), c = u within -7 .. 7 */
     KERN_RELU,         /* max(z, 0) u */
     KERN_SOFTPLUS,     /* ln(1 + exp(z)) u */
@@ -156,6 +157,7 @@ struct kern_pair_score {
     double kl;         /* KL(p || q) = sum_i p_i (ln p_i - ln q_i) */
     double reverse_kl; /* KL(q || p) */
     double js;         /* Jensen-Shannon: of p and q with their mean, averaged; 0 unless want_js */
+    double tv;         /* total variation: sum_i |p_i - q_i| / 2; 0 unless want_js */
     /* How many of the 1, 5, 10 most likely tokens of head 0 (equals: lower id first) are among
      * those of head h; tokens of probability 0 are never counted. */
     uint8_t common_top[KERN_N_TOPS];

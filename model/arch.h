@@ -11,9 +11,10 @@
 #include "model/hparams/read.h"
 #include "model/model.h"
 
-/** Names of the tensors of a block's norms; "" : there is none. */
+/** Names of the tensors of a block's norms, "" : there is none; and of the last one. */
 struct model_norm_names {
     const char *attn, *attn_post, *ffn, *ffn_post; /* NULL: attn_norm, "", ffn_norm, "" */
+    const char *output;                            /* NULL: output_norm */
 };
 
 enum model_qk_norm {
@@ -31,6 +32,12 @@ enum model_ffn_form {
 
 /** Whether files have a tensor. */
 enum model_presence { MODEL_NEVER, MODEL_SOMETIMES, MODEL_ALWAYS };
+
+/** What a block that predicts the token after the next begins with. */
+enum model_nextn_form {
+    MODEL_NEXTN_UNKNOWN, /* nobody has verified it: the block is not evaluated */
+    MODEL_NEXTN_NORMED,  /* hidden rows after the output norm */
+};
 
 /** Where experts' shares are divided by their sum. */
 enum model_normalise { MODEL_NORMALISE_YES, MODEL_NORMALISE_NO, MODEL_NORMALISE_BY_KEY };
@@ -55,6 +62,7 @@ struct model_arch {
     bool rms_by_key; /* not subtracted where a key has an eps of RMS norms */
     bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
     bool parallel;   /* attention and feed-forward of the same normalised rows */
+    enum model_mixer without_keys; /* of layers of 0 key/value heads; MODEL_ATTENTION: no such */
 
     bool rope_halves;  /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
     bool sliding_rope; /* layers that slide have angles of their own */
@@ -80,7 +88,8 @@ struct model_arch {
     bool split_ff;     /* without a width of its own an expert has F / used */
     bool weigh_inputs; /* the share multiplies what the expert reads */
     bool experts_beside_dense;
-    bool experts_by_tensors;  /* tensors say which layers have them, and how wide they are */
+    bool experts_by_tensors; /* tensors say which layers have them, and how wide they are */
+    enum model_nextn_form nextn;
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
 
     /** Read what only this architecture has, and change what it has differently. May be NULL. */

@@ -45,9 +45,24 @@ enum model_mixer {
     MODEL_RUN_ATTENTION, /* with further keys, each of a run of tokens */
     MODEL_DELTA_NET,
     MODEL_MAMBA2,
+    MODEL_SHORT_CONVOLUTION,
+    MODEL_ATTENTION_MAMBA2, /* both, of the same normalised rows; their sum is added */
     MODEL_NO_MIXER
 };
 
+/** Whether it keeps something of a sequence that every token changes. */
+static inline bool model_mixer_has_state(enum model_mixer mixer)
+{
+    return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 || mixer == MODEL_SHORT_CONVOLUTION ||
+           mixer == MODEL_ATTENTION_MAMBA2;
+}
+
+/** Whether it keeps keys and values of each position. */
+static inline bool model_mixer_has_keys(enum model_mixer mixer)
+{
+    return mixer == MODEL_ATTENTION || mixer == MODEL_LATENT_ATTENTION ||
+           mixer == MODEL_RUN_ATTENTION || mixer == MODEL_ATTENTION_MAMBA2;
+}
 /** What a feed-forward makes of its gate. */
 struct model_activation {
     enum kern_activation kind;
@@ -70,6 +85,8 @@ struct model_layer_shape {
     int kept;                      /* where later layers find its keys and values; -1: nowhere */
     uint32_t run;                  /* tokens that each further key is made of; 0: there are none */
     bool runs_overlap;             /* and of those of the run before; an indexer chooses */
+    bool sparse;                   /* its queries see the keys that an indexer has chosen */
+    uint32_t index_layer;          /* if sparse: whose choice; its own number: its own */
     uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
     uint32_t n_experts;            /* E; 0: none */
     uint32_t n_ff_expert;          /* F of each of them */
@@ -87,6 +104,10 @@ struct model_run_hparams {
 struct model_index_hparams {
     uint32_t n_heads, key_size; /* Hi, di */
     uint32_t n_best;            /* K: keys, or runs of them */
+    uint32_t together, n_local; /* keys of a run; of the last runs so many are always chosen */
+    bool weighed; /* its heads choose as one, with weights of each token; else each for itself */
+    bool halves;  /* RoPE as in struct model_hparams, of its queries and keys */
+    float eps;    /* of the norm of its keys */
 };
 
 /** The mixture of experts. */
@@ -99,6 +120,7 @@ struct model_expert_hparams {
     bool groups_by_best; /* as in struct kern_route */
     bool normalise;      /* shares are divided by their sum */
     uint32_t n_by_token; /* in so many first layers a token's id says which */
+    float sum_eps;       /* added to the sum; 0: it counts as 6.1e-5 at least */
     float scale;         /* shares are multiplied by it */
 };
 
@@ -108,7 +130,7 @@ struct model_temperature {
     uint32_t length, offset;
 };
 
-/** Layers with a state instead of keys. */
+/** Layers with a state instead of keys. Of a short convolution only the first two are not 0. */
 struct model_recurrent_hparams {
     uint32_t n_taps;     /* of the convolution */
     uint32_t n_inner;    /* I: all heads' values */
@@ -130,12 +152,13 @@ struct model_kv_types {
     bool unturned; /* blocks hold heads as they are, not turned as llama.cpp's caches turn them */
 };
 
-/** Per-layer arrays have n_layers entries. */
+/** Per-layer arrays have n_layers + n_bound entries. */
 struct model_hparams {
     char architecture[64];
     char name[128];     /* general.name, cut; "" where absent */
     uint32_t n_layers;  /* L: those that are evaluated */
-    uint32_t n_nextn;   /* blocks after them that predict further tokens; not evaluated */
+    uint32_t n_nextn;   /* blocks after them that predict further tokens */
+    uint32_t n_bound;   /* of those, how many are bound: layer L, or none */
     uint32_t n_embd;    /* D */
     uint32_t n_streams; /* S: rows of D that a token's residual has */
     uint32_t n_vocab;   /* V: rows of the head */

@@ -39,7 +39,10 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
     const struct model_layer *l = &m->layers[i];
     tell(&to, &l->attn_mixer.product.weight, 1);
     const struct kern_weight *const mixers[] = {
+        &l->indexer.k.weight,
         &l->latent.q_down.weight,
+        &l->indexer.q.weight,
+        &l->indexer.weights.weight,
         &l->q.weight,
         &l->gate.weight,
         &l->k.weight,
@@ -52,8 +55,6 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
         &l->compressor.gate.weight,
         &l->index_compressor.kv.weight,
         &l->index_compressor.gate.weight,
-        &l->indexer.q.weight,
-        &l->indexer.weights.weight,
         &l->output_groups,
         &l->recurrent.in.weight,
         &l->recurrent.gate.weight,

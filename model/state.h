@@ -43,12 +43,19 @@ struct model {
     struct model_norm output_norm;
     struct model_product head;
     struct model_stream_mixer output_mixer; /* after the last layer */
+    struct model_nextn nextn;               /* with hparams.n_bound */
     struct kern_weight per_layer_project;   /* [L * P, D] */
     struct kern_weight per_layer_embedding; /* [V, L * P] */
     struct kern_weight per_layer_norm;      /* [P] */
     struct model_factors factors[MODEL_N_FACTORS];
     struct model_remarks remarks;
 };
+
+/** The earliest layer of which a layer uses more than the residual stream; its own number: none. */
+static inline size_t model_layer_needs(const struct model_layer_shape *l)
+{
+    return l->sparse && l->index_layer < l->kv_layer ? l->index_layer : l->kv_layer;
+}
 
 /** Point all handles at the tensors (model/bind/). */
 enum status model_bind(struct model *m, struct status_why *why);

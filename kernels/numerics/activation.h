@@ -86,6 +86,8 @@ KERN_INLINE float kern_activation(enum kern_activation kind, const struct kern_c
     case KERN_RELU_SQUARED:
         z = z < 0.0f ? 0.0f : z;
         return z * z * up;
+    case KERN_IDENTITY:
+        return z * up;
     case KERN_SWIGLU_OAI:
         return kern_swiglu_oai(z, up);
     case KERN_RELU:

@@ -58,6 +58,7 @@ struct kern_taps {
     const float *weights;              /* [n_taps, stride] */
     const float *bias;                 /* or NULL */
     size_t n_taps, stride;
+    bool bare; /* without silu */
 };
 /** y[i] = silu(bias[i] + sum over taps j of weights[j][i] * x[j][i]) for i < n. */
 typedef void kern_op_convolve_fn(float *y, const struct kern_taps *taps, size_t n);

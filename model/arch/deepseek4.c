@@ -22,19 +22,22 @@ static enum status read_heads(struct model_hparams *h, const struct model_readin
     uint32_t n_rot = h->ropes[MODEL_ROPE_FULL].n_rot;
     enum status status = model_key_u32_required(&r->keys, "attention.q_lora_rank",
                                                 model_width_range, &h->q_rank, why);
-    if (!status && (l->value_size != l->key_size || n_rot >= l->key_size))
-        status =
-            status_fail(why, STATUS_FORMAT,
-                        "%s: heads have %u elements of keys, %u of values and %u that are "
-                        "rotated (keys '%s.attention.key_length', 'value_length', "
-                        "'rope.dimension_count'), expected the same, and fewer rotated",
-                        gguf_path(r->keys.file), l->key_size, l->value_size, n_rot, r->keys.prefix);
+    if (!status && l->value_size != l->key_size)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: key '%s.attention.value_length' is %u, expected the %u of keys",
+                             gguf_path(r->keys.file), r->keys.prefix, l->value_size, l->key_size);
+    if (!status && n_rot >= l->key_size)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: key '%s.rope.dimension_count' is %u, expected less than the %u "
+                             "elements of a key",
+                             gguf_path(r->keys.file), r->keys.prefix, n_rot, l->key_size);
     for (uint32_t i = 0; i < h->n_layers && !status; i++)
         if (h->layers[i].n_kv_heads != 1 || h->layers[i].n_heads != l->n_heads)
             status = status_fail(why, STATUS_FORMAT,
-                                 "%s: layer %u has %u heads and %u of keys, expected %u and 1",
-                                 gguf_path(r->keys.file), i, h->layers[i].n_heads,
-                                 h->layers[i].n_kv_heads, l->n_heads);
+                                 "%s: key '%s.attention.head_count' is %u and "
+                                 "'attention.head_count_kv' %u for layer %u, expected %u and 1",
+                                 gguf_path(r->keys.file), r->keys.prefix, h->layers[i].n_heads,
+                                 h->layers[i].n_kv_heads, i, l->n_heads);
     return status;
 }
 
@@ -109,6 +112,8 @@ static enum status read_indexer(struct model_hparams *h, const struct model_read
     static const char size[] = "attention.indexer.key_length";
     const struct model_keys *keys = &r->keys;
     uint32_t n_rot = h->ropes[MODEL_ROPE_FULL].n_rot;
+    h->index.together = 1;
+    h->index.weighed = true;
     enum status status = model_key_u32_required(keys, "attention.indexer.head_count",
                                                 model_heads_range, &h->index.n_heads, why);
     if (!status)

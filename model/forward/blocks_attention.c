@@ -1,4 +1,4 @@
-#include "model/forward/session.h"
+#include "model/forward/index/index.h"
 
 /** Heads of the step's layer, and the floats of a row of q, of keys, values, and of the result. */
 struct widths {
@@ -25,7 +25,7 @@ struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_l
         return (struct model_kv_widths){h->kv_rank + h->ropes[MODEL_ROPE_FULL].n_rot, h->kv_rank};
     if (l->mixer == MODEL_RUN_ATTENTION) /* rows are keys and values at once */
         return (struct model_kv_widths){w.k, 0};
-    if (l->mixer == MODEL_ATTENTION || l->mixer == MODEL_LATENT_ATTENTION)
+    if (model_mixer_has_keys(l->mixer))
         return (struct model_kv_widths){w.k, w.v};
     return (struct model_kv_widths){0, 0};
 }
@@ -42,7 +42,9 @@ static struct attention_work divide(struct model_cut *cut, const struct model *m
                                     size_t n)
 {
     struct widths w = widths_of(&m->hparams.layers[i_layer]);
-    struct attention_work work = {.q = model_take(cut, n * w.q), .out = model_take(cut, n * w.out)};
+    /* An indexer's queries lie where the result will. */
+    size_t n_out = base_max(n * w.out, model_index_floats(&m->hparams, i_layer, n));
+    struct attention_work work = {.q = model_take(cut, n * w.q), .out = model_take(cut, n_out)};
     if (m->arch->gated_attention) {
         work.gate = model_take(cut, n * w.q);
         work.both = model_take(cut, n * 2 * w.q);
@@ -173,11 +175,14 @@ enum status model_block_keys(struct model_session *s, const struct model_step *s
 {
     const float *in;
     enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
-    return status ? status : project_kv(s, step, false, in, why);
+    if (!status)
+        status = project_kv(s, step, false, in, why);
+    return status || !step->shape->sparse ? status : model_index_keys(s, step, in, why);
 }
 
 static enum status attend(struct model_session *s, const struct model_step *step,
-                          const struct attention_work *work, struct status_why *why)
+                          const struct attention_work *work, const float *in,
+                          struct status_why *why)
 {
     const struct model_layer_shape *l = step->shape;
     const struct key_rows rows = key_rows_of(s, step, widths_of(l));
@@ -200,7 +205,9 @@ static enum status attend(struct model_session *s, const struct model_step *step
         .ranges = s->ranges,
         .n_ranges = step->n_ranges,
     };
-    return kern_attention(s->backend, &attention, why);
+    enum status status = model_index_choose(
+        s, step, &(struct model_index_inputs){in, in, work->out}, &attention.chosen, why);
+    return status ? status : kern_attention(s->backend, &attention, why);
 }
 
 /** Multiply attention's result by its gates; into work->gate. */
@@ -241,6 +248,8 @@ enum status model_block_attention(struct model_session *s, const struct model_st
                    work.by_head ? 1 : step->shape->value_size);
     if (!status && step->shape->kv_layer == step->i_layer && !step->keys_done)
         status = project_kv(s, step, !work.both, in, why);
+    if (!status && step->shape->sparse && !step->keys_done)
+        status = model_index_keys(s, step, in, why);
     if (!status)
         status = prepare(s, step, work.q, w.n_heads, &layer->q_norm, why);
     if (!status)
@@ -248,7 +257,7 @@ enum status model_block_attention(struct model_session *s, const struct model_st
     if (step->shape->tempered)
         model_show(s, MODEL_AT_Q_TEMPERED, work.q, w.n_heads, step->shape->key_size);
     if (!status)
-        status = attend(s, step, &work, why);
+        status = attend(s, step, &work, in, why);
     model_show(s, MODEL_AT_ATTENTION, work.out, w.n_heads, step->shape->value_size);
     if (!status && work.gate)
         status = apply_gate(s, step, &work, why);

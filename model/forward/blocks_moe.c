@@ -180,6 +180,7 @@ static enum status route(struct model_session *s, const struct model_step *step,
                             .n_groups_used = h->n_groups_used,
                             .groups_by_best = h->groups_by_best,
                             .normalise = h->normalise,
+                            .sum_eps = h->sum_eps,
                             .scale = h->scale,
                             .experts = s->experts,
                             .shares = s->shares};

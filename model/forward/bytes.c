@@ -1,5 +1,5 @@
 /* What operations of the forward pass take of memory inside the backend, and what a cache takes. */
-#include "model/forward/session.h"
+#include "model/forward/index/index.h"
 
 /** A walk over weights that keeps the most that a product takes. */
 struct most {
@@ -17,17 +17,18 @@ static void add_product(void *user, const struct kern_weight *weight, double sha
 
 /** A tile's tokens are at most so many ranges or runs. */
 static size_t mixer_bytes(const struct model *m, struct kern_backend *backend, size_t i, size_t n,
-                          size_t most_positions)
+                          size_t n_positions)
 {
     const struct model_hparams *h = &m->hparams;
     const struct model_layer_shape *l = &h->layers[i];
-    if (l->mixer == MODEL_DELTA_NET || l->mixer == MODEL_MAMBA2) {
+    size_t n_bytes = 0;
+    if (model_mixer_has_state(l->mixer) && l->mixer != MODEL_SHORT_CONVOLUTION) {
         struct kern_recur op = model_recur_of(m, i);
         op.n_runs = n;
-        return kern_recur_bytes(backend, &op);
+        n_bytes = kern_recur_bytes(backend, &op);
     }
-    if (l->mixer == MODEL_NO_MIXER)
-        return 0;
+    if (!model_mixer_has_keys(l->mixer))
+        return n_bytes;
     struct model_kv_widths w = model_kv_widths(h, i);
     bool same = l->mixer == MODEL_RUN_ATTENTION; /* rows are keys and values at once */
     struct kern_attention op = {.n_heads = l->n_heads,
@@ -35,14 +36,13 @@ static size_t mixer_bytes(const struct model *m, struct kern_backend *backend, s
                                 .head_size = w.k / l->n_kv_heads,
                                 .value_size = (same ? w.k : w.v) / l->n_kv_heads,
                                 .n_ranges = n};
-    struct kern_choose choose = {.n_heads = h->index.n_heads,
-                                 .head_size = h->index.key_size,
-                                 .n_best = h->index.n_best,
-                                 .together = 1,
-                                 .most_keys = l->runs_overlap ? most_positions / l->run : 0,
-                                 .n_ranges = n};
-    size_t chosen = l->runs_overlap ? kern_choose_bytes(backend, &choose) : 0;
-    return base_max(kern_attention_bytes(backend, &op), chosen);
+    n_bytes = base_max(n_bytes, kern_attention_bytes(backend, &op));
+    bool of_runs = l->runs_overlap; /* what is chosen are further keys */
+    if (!of_runs && !model_index_decides(h, i, n_positions))
+        return n_bytes;
+    struct kern_choose choose = model_choose_of(h, of_runs ? n_positions / l->run : n_positions);
+    choose.n_ranges = n;
+    return base_max(n_bytes, kern_choose_bytes(backend, &choose));
 }
 
 size_t model_operation_bytes(const struct model *model, struct kern_backend *backend,
@@ -53,8 +53,8 @@ size_t model_operation_bytes(const struct model *model, struct kern_backend *bac
     struct model_layer_range layers = model_session_layers(model, options);
     for (size_t i = layers.from; i < layers.to; i++) {
         model_layer_walk(model, i, add_product, &most);
-        most.n_bytes = base_max(
-            most.n_bytes, mixer_bytes(model, backend, i, scratch.n_tokens, options->max_segment));
+        size_t n_bytes = mixer_bytes(model, backend, i, scratch.n_tokens, options->max_segment);
+        most.n_bytes = base_max(most.n_bytes, n_bytes);
     }
     return most.n_bytes;
 }
@@ -87,13 +87,24 @@ static struct kept kept_of(const struct model_hparams *h, size_t i)
     struct model_kv_widths w = model_kv_widths(h, i);
     bool compressed = l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
     size_t most = base_min(l->window ? l->window : SIZE_MAX, l->chunk ? l->chunk : SIZE_MAX);
-    return (struct kept){w.k, compressed ? 0 : w.v, most};
+    size_t index = l->sparse && l->index_layer == i ? h->index.key_size : 0;
+    return (struct kept){w.k + index, compressed ? 0 : w.v, most};
+}
+
+/** Numbers of a further key of a layer, the indexer's included. */
+static size_t further_width(const struct model_hparams *h, size_t i)
+{
+    const struct model_layer_shape *l = &h->layers[i];
+    return l->run > 0 ? l->key_size + (l->runs_overlap ? h->index.key_size : 0) : 0;
 }
 
 static double state_bytes_of(const struct model_hparams *h, size_t i)
 {
-    enum model_mixer mixer = h->layers[i].mixer;
-    return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 ? state_bytes(&h->recurrent) : 0;
+    const struct model_layer_shape *l = &h->layers[i];
+    double times = l->runs_overlap ? 2 : 1; /* runs, and halves of each row */
+    if (l->run > 0)                         /* what the next further key is made of */
+        return 2 * times * times * l->run * (double)further_width(h, i) * sizeof(float);
+    return model_mixer_has_state(h->layers[i].mixer) ? state_bytes(&h->recurrent) : 0;
 }
 
 double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,
@@ -105,6 +116,9 @@ double model_cache_bytes(const struct model_hparams *h, const struct model_kv_ty
         sum += state_bytes_of(h, i);
         sum += (double)base_min(n_positions, kept.most) *
                (row_bytes(types->k, kept.k) + row_bytes(types->v, kept.v));
+        if (h->layers[i].run > 0)
+            sum +=
+                (double)(n_positions / h->layers[i].run) * row_bytes(types->k, further_width(h, i));
     }
     return sum;
 }
@@ -119,6 +133,8 @@ struct model_cache_shape model_cache_shape(const struct model_hparams *h)
         *(all ? &shape.v : &shape.window_v) += kept.v;
         if (!all)
             shape.window = base_max(shape.window, kept.most);
+        if (h->layers[i].run > 0)
+            shape.k += base_div_up(further_width(h, i), h->layers[i].run);
         shape.state_bytes += state_bytes_of(h, i);
     }
     return shape;

@@ -26,6 +26,8 @@ struct model_scratch {
     size_t run_terms;             /* rows that they are made of, at most */
     size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
     size_t zeros;                 /* [D] */
+    size_t index_k;               /* [R, di] */
+    size_t chosen;                /* rows of bits: of a tile, or of a batch for later layers */
     size_t wanted;                /* [T, S * D]: of the last layer */
     size_t convolve, recur;       /* saved states of recurrent layers */
     size_t streams;               /* of residuals with several */
@@ -61,7 +63,8 @@ struct model_session {
     struct model_session_options options;
     struct model_scratch scratch;
     /* Backend memory: */
-    float *h, *k, *v, *zeros, *wanted, *work, *streams, *convolve_states, *recur_states;
+    float *h, *k, *v, *zeros, *wanted, *work, *streams, *convolve_states, *recur_states, *index_k,
+        *chosen;
     float *angles[MODEL_N_ROPES], *back_angles[MODEL_N_ROPES], *kept[MODEL_N_KEPT], *run_rows;
     uint64_t factor_generations[MODEL_N_FACTORS]; /* of those in the angles; 0: not filled */
     /* Host memory: */
@@ -69,6 +72,7 @@ struct model_session {
     int32_t *angle_rows;                 /* [T]: where the angles of the positions lie */
     struct kern_query_range *ranges;     /* [T] */
     struct kern_run *runs;               /* [T]; of models with recurrent layers */
+    size_t n_runs;                       /* of the tile */
     struct kern_query_range *run_ranges; /* [T]: where further keys lie */
     int32_t *run_tokens;                 /* [T]: the places of tokens in their runs */
     int32_t *run_positions;              /* [T] of new further keys */
@@ -108,8 +112,10 @@ size_t model_runs_floats(const struct model *m, size_t i_layer, size_t n_tokens,
 size_t model_runs_row_floats(const struct model *m, size_t i_layer, size_t n_rows,
                              size_t most_positions);
 model_block_fn model_block_runs;
-model_block_fn model_block_attention, model_block_latent, model_block_delta_net, model_block_mamba2;
-model_block_floats_fn model_attention_floats, model_latent_floats, model_recurrent_floats;
+model_block_fn model_block_attention, model_block_latent, model_block_delta_net, model_block_mamba2,
+    model_block_short_convolution, model_block_attention_mamba2;
+model_block_floats_fn model_attention_floats, model_latent_floats, model_recurrent_floats,
+    model_short_convolution_floats, model_attention_mamba2_floats;
 /** Keys and values alone, which model_block_attention need not make again with keys_done. */
 model_block_fn model_block_keys;
 /** The choice of experts by the rows before attention, where an architecture makes it so. */
@@ -124,6 +130,10 @@ model_block_floats_fn model_input_floats;
 /** The shapes of a recurrent layer's operations; what they read and write is to be set. */
 struct kern_convolve model_convolve_of(const struct model *m, size_t i_layer);
 struct kern_recur model_recur_of(const struct model *m, size_t i_layer);
+
+/** The convolution of the tile's rows x, strides and weights being the layer's; sets s->runs. */
+enum status model_convolve(struct model_session *s, const struct model_step *step, const float *x,
+                           float *y, struct status_why *why);
 
 /** Floats of a key row and of a value row of a layer. */
 struct model_kv_widths {
@@ -175,6 +185,9 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
                                const struct model_product *product, const struct model_norm *post,
                                const float *in, struct status_why *why);
 
+/** Fails: STATUS_USAGE (an id beyond the vocabulary). */
+enum status model_check_ids(const struct model_session *s, const int32_t *ids, size_t n,
+                            struct status_why *why);
 /** Cut rows apart or join them. y_stride 0: y's rows lie one after the other. */
 enum status model_copy(struct model_session *s, struct kern_copy op, struct status_why *why);
 
@@ -182,6 +195,10 @@ enum status model_copy(struct model_session *s, struct kern_copy op, struct stat
  * rotates at all. */
 enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
                          size_t n_heads, size_t head_size, struct status_why *why);
+
+/** The same with pairs of halves, or of neighbours. */
+enum status model_rotate_as(struct model_session *s, const struct model_step *step, float *x,
+                            size_t n_heads, size_t head_size, bool halves, struct status_why *why);
 
 /** Round heads of keys, of values, or n compressed rows, to what the model's types hold of them. */
 enum status model_round_keys(struct model_session *s, float *k, size_t n_heads, size_t size,

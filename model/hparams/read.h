@@ -61,6 +61,10 @@ void model_still_full_layers(struct model_hparams *h);
 enum status model_temperature_read(struct model_hparams *h, const struct model_reading *r,
                                    struct status_why *why);
 
+/** An indexer's keys; its heads choose as one. All layers are sparse and choose for themselves. */
+enum status model_indexer_read(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why);
+
 /** Sizes of the layers with a state ("ssm.*"), checked against each other. */
 enum status model_recurrent_read(struct model_hparams *h, const struct model_reading *r,
                                  struct status_why *why);

@@ -20,6 +20,7 @@ static const char *const names[KERN_N_ACTIVATIONS] = {[KERN_SILU] = "silu",
                                                       [KERN_GELU] = "gelu",
                                                       [KERN_SIGMOID] = "sigmoid",
                                                       [KERN_RELU_SQUARED] = "relu squared",
+                                                      [KERN_IDENTITY] = "identity",
                                                       [KERN_SWIGLU_OAI] = "swiglu_oai",
                                                       [KERN_RELU] = "relu",
                                                       [KERN_SOFTPLUS] = "softplus",
@@ -58,6 +59,8 @@ static long double truth_of(enum kern_activation kind, float gate, float up)
         return sigmoid(z) * u;
     case KERN_RELU_SQUARED:
         return fmaxl(z, 0.0L) * fmaxl(z, 0.0L) * u;
+    case KERN_IDENTITY:
+        return z * u;
     case KERN_SWIGLU_OAI:
         return a * sigmoid(1.702L * a) * (fminl(fmaxl(u, -7.0L), 7.0L) + 1.0L);
     case KERN_RELU:
@@ -157,6 +160,7 @@ static void test_each_is_accurate(void **state)
                                                               [KERN_GELU] = 6.04L,
                                                               [KERN_SIGMOID] = 5.03L,
                                                               [KERN_RELU_SQUARED] = 2.01L,
+                                                              [KERN_IDENTITY] = 1.01L,
                                                               [KERN_SWIGLU_OAI] = 7.05L,
                                                               [KERN_RELU] = 1.01L,
                                                               [KERN_SOFTPLUS] = 2.01L,
@@ -215,6 +219,7 @@ static void test_special_values(void **state)
         [KERN_GELU] = {0, INFINITY, NAN, 0},
         [KERN_SIGMOID] = {1.5f, 2, 0, 0},
         [KERN_RELU_SQUARED] = {0, INFINITY, 0, 0},
+        [KERN_IDENTITY] = {0, INFINITY, -INFINITY, -3e38f},
         [KERN_SWIGLU_OAI] = {0, 20.999859f, NAN, 0},
         [KERN_RELU] = {0, INFINITY, 0, 0},
         [KERN_SOFTPLUS] = {2.07944155f, INFINITY, 0, 0},

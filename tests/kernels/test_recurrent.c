@@ -344,6 +344,7 @@ static void check_row_kernels(const struct kern_ops *ops, struct rng *r, size_t 
         for (size_t j = 0; j < TAPS; j++)
             taps.x[j] = j < first ? NULL : x + j * n;
         taps.bias = first % 2 ? x : NULL;
+        taps.bare = first == 3;
         ops->convolve(found, &taps, n);
         kern_ops_scalar.convolve(expected, &taps, n);
         assert_same(found, expected, n, "convolve");

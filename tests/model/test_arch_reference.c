@@ -123,8 +123,8 @@ static const struct folder {
 
 /** Models of the folders whose architectures the program does not have. */
 static const char *const unsupported[] = {
-    "deepseek32",  "falcon-h1", "gemma3n", "glm-dsa",    "granitehybrid",
-    "kimi-linear", "lfm2",      "lfm2moe", "minimax-m3",
+    "gemma3n",
+    "kimi-linear",
 };
 
 static bool is_supported(const char *file)

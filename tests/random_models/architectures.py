@@ -1,16 +1,19 @@
 """Every architecture by its name: its formulas, and random models of it."""
 import authors
+import authors_hybrid
 import families
 import gated
 import gated_families
+import hybrid_families
 import recombined
 import recombined_families
 import streams
 import streams_families
 
-FORMULAS = authors.ARCHITECTURES | recombined.ARCHITECTURES | gated.ARCHITECTURES | streams.ARCHITECTURES
-FAMILIES = families.FAMILIES | recombined_families.FAMILIES | gated_families.FAMILIES
-FAMILIES |= streams_families.FAMILIES
+FORMULAS = (authors.ARCHITECTURES | recombined.ARCHITECTURES | authors_hybrid.ARCHITECTURES |
+            gated.ARCHITECTURES | streams.ARCHITECTURES)
+FAMILIES = (families.FAMILIES | recombined_families.FAMILIES | hybrid_families.FAMILIES |
+            gated_families.FAMILIES | streams_families.FAMILIES)
 
 
 def model(keys, tensors, compat=False):
@@ -23,4 +26,5 @@ def generate(rng, arch):
 
 def of_own_parts():
     """Those that have parts of their own; the others combine these."""
-    return [*families.FAMILIES, *gated_families.FAMILIES, *streams_families.FAMILIES]
+    return [*families.FAMILIES, "lfm2moe", "falcon-h1", *gated_families.FAMILIES,
+            *streams_families.FAMILIES]

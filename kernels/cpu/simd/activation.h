@@ -118,6 +118,7 @@ activation(enum kern_activation kind, const struct kern_curve *curve, vec_f z, v
               : kind == KERN_RELU         ? at_least(z, 0.0f)
               : kind == KERN_SOFTPLUS     ? softplus(z)
               : kind == KERN_XIELU        ? xielu(curve, z)
+              : kind == KERN_IDENTITY     ? z
                                           : sigmoid_times(z, z);
     if (after)
         y = at_most(y, curve->clamp);
@@ -154,6 +155,7 @@ static void activate(enum kern_activation kind, const struct kern_curve *curve, 
         CASE(KERN_SWIGLU_CLAMP_BEFORE)
         CASE(KERN_SWIGLU_CLAMP_AFTER)
         CASE(KERN_XIELU)
+        CASE(KERN_IDENTITY)
     case KERN_SILU:
     case KERN_N_ACTIVATIONS:
         break;

@@ -136,7 +136,7 @@ static enum status project_q(struct model_session *s, const struct model_step *s
     model_show(s, MODEL_AT_Q_PROJECTED, w->q, n_heads, d);
     if (!status)
         status = model_normalise_rows(s, NULL, w->q, n * n_heads, d, why);
-    model_show(s, MODEL_AT_Q_BARE_NORM, w->q, n_heads, d);
+    model_show(s, MODEL_AT_Q_NORM, w->q, n_heads, d);
     if (!status)
         status = rotate(s, step, &(struct turn){w->q, n, n_heads, d, s->angle_rows, false}, why);
     model_show(s, MODEL_AT_Q_ROTATED, w->q, n_heads, d);
@@ -151,10 +151,10 @@ static enum status project_kv(struct model_session *s, const struct model_step *
     size_t n = step->tile.n_tokens, d = step->shape->key_size;
     float *k = s->k + step->tile.kv_row * d;
     enum status status = model_multiply(s, &l->kv_down, in, n, k, why);
-    model_show(s, MODEL_AT_KV_LOW, k, 1, d);
+    model_show(s, MODEL_AT_K_PROJECTED, k, 1, d);
     if (!status)
         status = model_normalise_rows(s, &l->kv_norm, k, n, d, why);
-    model_show(s, MODEL_AT_KV_LOW_NORM, k, 1, d);
+    model_show(s, MODEL_AT_K_NORM, k, 1, d);
     if (!status)
         status = rotate(s, step, &(struct turn){k, n, 1, d, s->angle_rows, false}, why);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, d);
@@ -166,7 +166,6 @@ struct compressed {
     const struct model_compressor *compressor;
     float *u, *z, *keys;
     size_t width;
-    enum model_place place;
 };
 
 /** The tile's tokens' u and z, and the further keys of the runs that end in it. */
@@ -215,8 +214,10 @@ static enum status choose(struct model_session *s, const struct model_step *step
     struct turn turn = {w->index_q, n, z->n_index_heads, z->index, s->angle_rows, false};
     if (!status)
         status = rotate(s, step, &turn, why);
+    model_show(s, MODEL_AT_INDEX_Q, w->index_q, z->n_index_heads, z->index);
     if (!status)
         status = model_multiply(s, &x->weights, in, n, w->index_weights, why);
+    model_show(s, MODEL_AT_INDEX_WEIGHTS, w->index_weights, 1, z->n_index_heads);
     for (size_t i = 0; i < n; i++)
         s->run_seen[i] = (uint32_t)((size_t)(s->positions[i] + 1) / z->run);
     struct kern_choose op = {.q = w->index_q,
@@ -248,11 +249,10 @@ static enum status make_further(struct model_session *s, const struct model_step
                      s->run_positions);
     for (size_t i = 0; i < step->tile.n_tokens; i++)
         s->run_tokens[i] = s->positions[i] % (int32_t)z->run;
-    struct compressed keys = {&layer->compressor, rows->u, rows->z,
-                              rows->keys,         z->d,    MODEL_AT_K_ROTATED};
+    struct compressed keys = {&layer->compressor, rows->u, rows->z, rows->keys, z->d};
     enum status status = compress(s, step, &made, &keys, in, why);
     struct compressed index = {&layer->index_compressor, rows->index_u, rows->index_z,
-                               rows->index_keys,         z->index,      MODEL_AT_K_ROTATED};
+                               rows->index_keys, z->index};
     if (!status && z->chooses)
         status = compress(s, step, &made, &index, in, why);
     return status || !z->chooses ? status : choose(s, step, z, w, rows, in, why);
@@ -317,7 +317,6 @@ enum status model_block_runs(struct model_session *s, const struct model_step *s
                                     .y_stride = z.n_groups * s->model->hparams.runs.rank};
     if (!status)
         status = model_multiply_heads(s, n, z.n_groups, &groups, w.head, why);
-    model_show(s, MODEL_AT_GATED, w.low, 1, groups.y_stride);
     return status ? status
                   : model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.low, why);
 }
