@@ -197,6 +197,19 @@ fail:
     return status;
 }
 
+enum status model_hparams_look(struct model_hparams *h, struct gguf_file *file,
+                               struct status_why *why)
+{
+    const struct model_options options = {.allow_unknown = true};
+    struct model m = {.file = file};
+    enum status status = find_architecture(&m, why);
+    if (!status)
+        status = read_hparams(&m, &options, why);
+    base_buffer_free(&m.remarks.lines);
+    *h = m.hparams;
+    return status;
+}
+
 enum status model_share(struct model **out, const struct model *m, struct status_why *why)
 {
     *out = calloc(1, sizeof **out);

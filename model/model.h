@@ -51,6 +51,16 @@ enum status model_round_kv(struct model *m, const struct model_kv_types *types,
                            struct status_why *why);
 void model_close(struct model *m);
 
+/**
+ * The hyper-parameters of a file alone, without its weights and its vocabulary: all but n_vocab.
+ * Keys that are not understood are passed over.
+ * h: released with model_hparams_free, also after a failure.   Fails: as model_open, of the keys.
+ */
+enum status model_hparams_look(struct model_hparams *h, struct gguf_file *file,
+                               struct status_why *why);
+/** A zero-initialised object is allowed. */
+void model_hparams_free(struct model_hparams *h);
+
 const struct gguf_file *model_file(const struct model *m);
 const struct model_hparams *model_hparams(const struct model *m);
 const struct model_tokenizer *model_tokenizer(const struct model *m);

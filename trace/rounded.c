@@ -237,6 +237,15 @@ static enum status attention(struct kern_backend *b, const struct kern_attention
     return status;
 }
 
+/**
+ * softplus(x) is off by half a step of 1: it is ln(1 + exp x), and the sum is rounded. x is off by
+ * so much that this comes of it, but by no more than 1: far below 0 both are next to nothing.
+ */
+static float softplus_error(struct trace_rounded *r, float x)
+{
+    return draw(r) * fminf(1, 0x1p-24F * (1 + expf(-x)));
+}
+
 static enum status activate(struct kern_backend *b, const struct kern_activate *op,
                             struct status_why *why)
 {
@@ -244,6 +253,10 @@ static enum status activate(struct kern_backend *b, const struct kern_activate *
     bool table = op->kind == KERN_GELU && r->arithmetic != TRACE_FLOAT32;
     if (table)
         add_half_errors(r, op->gate, op->n);
+    for (size_t i = 0; op->kind == KERN_SOFTPLUS && i < op->n; i++)
+        op->gate[i] += softplus_error(r, op->gate[i]);
+    if (op->kind == KERN_XIELU) /* its terms can cancel */
+        add_relative_errors(r, op->gate, op->n, 0x1p-22F);
     enum status status = r->exact->activate(b, op, why);
     if (!status && table)
         add_half_errors(r, op->gate, op->n);
@@ -252,10 +265,6 @@ static enum status activate(struct kern_backend *b, const struct kern_activate *
     return status;
 }
 
-/**
- * softplus(x) is off by half a step of 1: it is ln(1 + exp x), and the sum is rounded. x is off by
- * so much that this comes of it.
- */
 static void add_softplus_errors(struct trace_rounded *r, const struct kern_recur *op, float *dt,
                                 size_t n_rows)
 {
@@ -264,7 +273,7 @@ static void add_softplus_errors(struct trace_rounded *r, const struct kern_recur
         for (size_t h = 0; h < op->n_heads; h++) {
             float *x = &dt[row * op->n_heads + h];
             *x = op->dt[row * op->gate_stride + h];
-            *x += 0x1p-24F * draw(r) * (1 + expf(-*x - (bias ? bias[h] : 0)));
+            *x += softplus_error(r, *x + (bias ? bias[h] : 0));
         }
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/inspect/info.h"
 #include "cli/output/json_parts.h"
+#include "cli/output/model_parts.h"
 #include "cli/session/outputs.h"
 
 enum {
@@ -165,6 +166,13 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
             add_value(&json, hparams, info->hparams[i].name, info->hparams[i].kv);
         else
             base_json_int(&json, hparams, info->hparams[i].name, info->hparams[i].derived);
+    }
+    if (info->has_cache)
+        cli_json_add_cache(&json, json.root, &info->model);
+    if (info->has_cache && info->n_context) {
+        base_json_uint(&json, json.root, "context", info->n_context);
+        base_json_real(&json, json.root, "cache_bytes",
+                       cli_info_cache_bytes(info, info->n_context));
     }
     add_metadata(&json, info->file);
 

@@ -27,7 +27,6 @@ struct model_reading {
  */
 enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
                                struct status_why *why);
-void model_hparams_free(struct model_hparams *h);
 
 /** Its parts, in this order; each wants those before it. */
 enum status model_heads_read(struct model_hparams *h, const struct model_reading *r,

@@ -7,13 +7,17 @@ import gated_families
 import hybrid_families
 import recombined
 import recombined_families
+import sparse
+import sparse_families
 import streams
 import streams_families
 
-FORMULAS = (authors.ARCHITECTURES | recombined.ARCHITECTURES | authors_hybrid.ARCHITECTURES |
-            gated.ARCHITECTURES | streams.ARCHITECTURES)
-FAMILIES = (families.FAMILIES | recombined_families.FAMILIES | hybrid_families.FAMILIES |
-            gated_families.FAMILIES | streams_families.FAMILIES)
+FORMULAS, FAMILIES = {}, {}
+for module in (authors, recombined, authors_hybrid, gated, sparse, streams):
+    FORMULAS |= module.ARCHITECTURES
+for module in (families, recombined_families, hybrid_families, gated_families, sparse_families,
+               streams_families):
+    FAMILIES |= module.FAMILIES
 
 
 def model(keys, tensors, compat=False):
@@ -25,6 +29,6 @@ def generate(rng, arch):
 
 
 def of_own_parts():
-    """Those that have parts of their own; the others combine these."""
-    return [*families.FAMILIES, "lfm2moe", "falcon-h1", *gated_families.FAMILIES,
-            *streams_families.FAMILIES]
+    """Those that have parts of their own; the others combine these. Of those with an indexer the one
+    whose layers share choices."""
+    return [*families.FAMILIES, "lfm2moe", "falcon-h1", "laguna", "glm-dsa", "deepseek4"]

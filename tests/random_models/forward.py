@@ -210,6 +210,10 @@ class Model:
         w = self.sliding_window()
         return max(0, p - w + 1) if w and self.slides(i) else 0
 
+    def seen(self, i, p, g):
+        """The keys that the query at p sees of key head g, ascending."""
+        return range(self.first_seen(i, p), p + 1)
+
     def score_scale(self, i):
         return 1 / math.sqrt(self.head_size(i))
 
@@ -269,14 +273,15 @@ class Model:
         sinks = self.values.get(f"blk.{i}.attn_sinks.weight")
         out = [[0.0] * (len(q[0]) * len(v[0][0])) for _ in q[:self.attend_from]]
         for p, row in list(enumerate(q))[self.attend_from:]:
-            first, factor, o = self.first_seen(i, p), scale * self.query_factor(i, p), []
+            factor, o = scale * self.query_factor(i, p), []
             for n, head in enumerate(row):
                 g = n * len(k[p]) // len(row)
-                s = [factor * dot(head, key[g]) for key in k[first:p + 1]]
+                seen = self.seen(i, p, g)
+                s = [factor * dot(head, k[j][g]) for j in seen]
                 if cap:
                     s = [cap * math.tanh(x / cap) for x in s]
                 share = softmax(s, sinks[n:n + 1] if sinks else ())
-                o += [dot(share, column) for column in zip(*(x[g] for x in v[first:p + 1]))]
+                o += [dot(share, column) for column in zip(*(v[j][g] for j in seen))]
             out.append(o)
         return out
 

@@ -8,6 +8,7 @@ import json
 import math
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -94,10 +95,10 @@ def with_tables(generated, rng):
         generated.tensors = [t for t in generated.tensors if "shared_head_norm" not in t.name]
 
 
-def draft(assay, file, text, n):
+def draft(assay, file, text, n, more=()):
     out = file.parent / "draft.json"
     words = [assay, "draft", "-q", "-m", file, "-f", text, "-c", str(n), "--json", out,
-             "--precision", "exact"]
+             "--precision", "exact", *more]
     done = subprocess.run(words, capture_output=True, text=True)
     return done, json.loads(out.read_text())["result"] if done.returncode == 0 else None
 
@@ -119,6 +120,9 @@ def check(assay, arch, seed, folder):
         if done.returncode != 2 or "further tokens" not in done.stderr:
             raise ValueError(f"exit code {done.returncode}: {done.stderr}")
         return 0.0
+    printed = re.search(r"^Accepted by speculative sampling: +([\d.e+-]+)", done.stdout, re.MULTILINE)
+    if result and not abs(float(printed[1]) - 100 * result["accepted"]) <= 0.1 + result["accepted_error"] * 5:
+        raise ValueError(f"{result}: printed {done.stdout}")
     if not result:
         raise ValueError(f"exit code {done.returncode}: {done.stderr}")
     model = architectures.model({key: value for key, _, value, _ in generated.pairs},
