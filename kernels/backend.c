@@ -57,6 +57,17 @@ static enum status counted(struct kern_backend *b, enum kern_phase phase, uint64
     return status;
 }
 
+uint64_t kern_operation_begin(struct kern_backend *b)
+{
+    return begin(b);
+}
+
+enum status kern_operation_end(struct kern_backend *b, enum kern_phase phase, uint64_t begun,
+                               enum status status)
+{
+    return counted(b, phase, begun, status);
+}
+
 enum status kern_alloc(struct kern_backend *b, void **out, size_t n_bytes, struct status_why *why)
 {
     *out = NULL;
@@ -237,16 +248,6 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
         return status;
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
-}
-
-enum status kern_choose(struct kern_backend *b, const struct kern_choose *op,
-                        struct status_why *why)
-{
-    enum status status = kern_choose_check(op, why);
-    if (status || op->n_ranges == 0)
-        return status;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->choose(b, op, why));
 }
 
 enum status kern_activate(struct kern_backend *b, const struct kern_activate *op,
@@ -477,11 +478,6 @@ size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
 size_t kern_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
 {
     return b->ops->attention_bytes(b, op);
-}
-
-size_t kern_choose_bytes(struct kern_backend *b, const struct kern_choose *op)
-{
-    return b->ops->choose_bytes(b, op);
 }
 
 size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op)

@@ -67,9 +67,10 @@ struct kern_curve {
 
 /** What the logits g of a token's router become: p. */
 enum kern_gating {
-    KERN_GATE_SOFTMAX,       /* of all experts */
-    KERN_GATE_SIGMOID,       /* of each expert by itself */
-    KERN_GATE_SOFTMAX_CHOSEN /* of the chosen experts only; they are chosen by p = g */
+    KERN_GATE_SOFTMAX,        /* of all experts */
+    KERN_GATE_SIGMOID,        /* of each expert by itself */
+    KERN_GATE_SOFTMAX_CHOSEN, /* of the chosen experts only; they are chosen by p = g */
+    KERN_GATE_SQRT_SOFTPLUS   /* sqrt(ln(1 + exp(g))) */
 };
 
 /**

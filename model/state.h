@@ -43,6 +43,7 @@ struct model {
     struct kern_weight embedding;
     struct model_norm output_norm;
     struct model_product head;
+    struct model_stream_mixer output_mixer; /* after the last layer */
     struct model_nextn nextn;               /* with hparams.n_bound */
     struct kern_weight per_layer_project;   /* [L * P, D] */
     struct kern_weight per_layer_embedding; /* [V, L * P] */

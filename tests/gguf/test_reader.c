@@ -251,10 +251,6 @@ static const struct bad_file bad_files[] = {
      STATUS_UNSUPPORTED,
      "sample: tensor 'a.weight': has type 15 (Q8_K), expected a type that can be decoded; "
      "take a file of the model in another type, or quantise it again"},
-    {{{"a.weight", 20, 26, 4}},
-     STATUS_UNSUPPORTED,
-     "sample: tensor 'a.weight': has type 26 (I32), expected a type that can be decoded; "
-     "take a file of the model in another type, or quantise it again"},
     /* where data lie */
     {{{NULL, 8, 3, 8}},
      STATUS_FORMAT,
