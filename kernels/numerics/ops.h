@@ -41,6 +41,12 @@ typedef void kern_op_rope_halves_fn(float *x, const float *angles, size_t n_pair
 typedef void kern_op_activate_fn(enum kern_activation kind, float *gate, const float *up, size_t n);
 /** x[i] = fmath_soft_cap_f32(x[i] * scale, cap, 1 / cap); cap > 0. */
 typedef void kern_op_soft_cap_fn(float *x, size_t n, float scale, float cap);
+/**
+ * x[i] = max(0, x[i] - t), the difference rounded to float once; t = m + scale * sqrt(v) in double.
+ * m is the row's mean, v the sum of (x[i] - m)^2 divided by n or, with `sample`, by n - 1 (of one
+ * element by 1). The sums are those of a norm.
+ */
+typedef void kern_op_sparsify_fn(float *x, size_t n, float scale, bool sample);
 /** y[i] = fma(share, x[i], y[i]) */
 typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t n);
 
@@ -110,7 +116,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
     X(norm) X(rope_adjacent) X(rope_halves) X(activate) X(add_scaled) X(softmax_block)             \
     X(exp) X(scale) X(squares) X(convolve) X(triangle)                                             \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
-    X(encode_codes) X(soft_cap)
+    X(encode_codes) X(soft_cap) X(sparsify)
 /* clang-format on */
 
 #define KERN_OPS_MEMBER(name) kern_op_##name##_fn *(name);

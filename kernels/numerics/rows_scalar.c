@@ -35,6 +35,17 @@ void kern_scalar_norm(const struct kern_norm_row *row)
     }
 }
 
+void kern_scalar_sparsify(float *x, size_t n, float scale, bool sample)
+{
+    double mean = sum_in_lanes(x, n, 0.0, false) / (double)n;
+    double variance = sum_in_lanes(x, n, mean, true) / kern_sparsify_divisor(n, sample);
+    double threshold = mean + (double)scale * sqrt(variance);
+    for (size_t i = 0; i < n; i++) {
+        float above = (float)((double)x[i] - threshold);
+        x[i] = above < 0.0f ? 0.0f : above;
+    }
+}
+
 static void rotate(float *a, float *b, float cosine, float sine)
 {
     float old_a = *a;

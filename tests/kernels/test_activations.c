@@ -16,11 +16,10 @@
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"
 
-static const char *const names[KERN_N_ACTIVATIONS] = {[KERN_SILU] = "silu",
-                                                      [KERN_GELU] = "gelu",
-                                                      [KERN_SIGMOID] = "sigmoid",
-                                                      [KERN_RELU_SQUARED] = "relu squared",
-                                                      [KERN_SWIGLU_OAI] = "swiglu_oai"};
+static const char *const names[KERN_N_ACTIVATIONS] = {
+    [KERN_SILU] = "silu",       [KERN_GELU] = "gelu",
+    [KERN_SIGMOID] = "sigmoid", [KERN_RELU_SQUARED] = "relu squared",
+    [KERN_TANH] = "tanh",       [KERN_SWIGLU_OAI] = "swiglu_oai"};
 
 static long double sigmoid(long double w)
 {
@@ -40,6 +39,8 @@ static long double truth_of(enum kern_activation kind, float gate, float up)
         return sigmoid(z) * u;
     case KERN_RELU_SQUARED:
         return fmaxl(z, 0.0L) * fmaxl(z, 0.0L) * u;
+    case KERN_TANH:
+        return tanhl(z) * u;
     case KERN_SWIGLU_OAI:
         return a * sigmoid(1.702L * a) * (fminl(fmaxl(u, -7.0L), 7.0L) + 1.0L);
     case KERN_N_ACTIVATIONS:
@@ -115,17 +116,15 @@ static void test_variants_over_the_range(void **state)
 /*
  * exp within 1.01 ulp (2.02 half ulps), then a sum, a quotient and a product of half an ulp each:
  * silu and sigmoid. GELU has a correction of the sum besides, of half an ulp; swiglu_oai that and
- * the sum u + 1. relu squared has two products. Where e^-w overflows, below w = -88.7, the result
- * is 0 for one that is as small as the bound there.
+ * the sum u + 1. relu squared has two products; tanh is within 2.5 ulp. Where e^-w overflows, below
+ * w = -88.7, the result is 0 for one that is as small as the bound there.
  */
 static void test_each_is_accurate(void **state)
 {
     (void)state;
-    static const long double half_ulps[KERN_N_ACTIVATIONS] = {[KERN_SILU] = 5.03L,
-                                                              [KERN_GELU] = 6.04L,
-                                                              [KERN_SIGMOID] = 5.03L,
-                                                              [KERN_RELU_SQUARED] = 2.01L,
-                                                              [KERN_SWIGLU_OAI] = 7.05L};
+    static const long double half_ulps[KERN_N_ACTIVATIONS] = {
+        [KERN_SILU] = 5.03L,         [KERN_GELU] = 6.04L, [KERN_SIGMOID] = 5.03L,
+        [KERN_RELU_SQUARED] = 2.01L, [KERN_TANH] = 6.01L, [KERN_SWIGLU_OAI] = 7.05L};
     static const float ups[] = {1.7f, -0.3f, 9.0f, -8.0f};
     for (int k = 0; k < KERN_N_ACTIVATIONS; k++) {
         enum kern_activation kind = (enum kern_activation)k;
@@ -175,6 +174,11 @@ static void test_special_values(void **state)
         const float up[] = {3.0f, 2.0f, 1.0f, 1.0f, 1.0f, NAN};
         kern_ops_scalar.activate(kind, z, up, sizeof z / sizeof *z);
         bool is_sigmoid = kind == KERN_SIGMOID, is_limited = kind == KERN_SWIGLU_OAI;
+        if (kind == KERN_TANH) {
+            assert_true(z[0] == 0.0f && z[1] == 2.0f && z[2] == -1.0f && isnan(z[3]));
+            assert_true(z[4] == -1.0f && isnan(z[5]));
+            continue;
+        }
         assert_true(z[0] == (is_sigmoid ? 1.5f : 0.0f));
         assert_true(is_sigmoid   ? z[1] == 2.0f
                     : is_limited ? z[1] > 20.9f && z[1] <= 21.0f

@@ -105,6 +105,14 @@ static void run_add_scaled(const struct kern_ops *ops, float *x, const float *p,
     ops->add_scaled(x, p, 0.3f, n);
 }
 
+static void run_sparsify(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                         size_t n)
+{
+    (void)p;
+    (void)q;
+    ops->sparsify(x, n, 0.3f, n % 2 == 0);
+}
+
 static const struct {
     const char *name;
     run_fn *run;
@@ -119,6 +127,7 @@ static const struct {
     {"rope halves", run_rope_halves},
     {"soft cap", run_soft_cap},
     {"add_scaled", run_add_scaled},
+    {"sparsify", run_sparsify},
 };
 enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
 
@@ -291,6 +300,37 @@ static void test_rmsnorm_special(void **state)
     assert_true(fabsf(y[0] - 1.0f) < 1e-6f && fabsf(y[1] - 2.0f) < 1e-6f);
 }
 
+/* What is left is rounded to float once; the threshold is far from 0, and its sums are in double.
+ */
+static void test_sparsify_is_accurate(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    static float x[N], y[N];
+    for (size_t n = 1; n <= N; n = n * 3 + 1) {
+        struct rng r = rng_open(rng_seed(), n);
+        fill_normal(&r, x, n, 0.1f);
+        long double sum = 0, squares = 0;
+        for (size_t i = 0; i < n; i++) {
+            x[i] += 100.0f;
+            sum += (long double)x[i];
+        }
+        long double mean = sum / (long double)n;
+        for (size_t i = 0; i < n; i++)
+            squares += ((long double)x[i] - mean) * ((long double)x[i] - mean);
+        for (int sample = 0; sample < 2; sample++) {
+            memcpy(y, x, sizeof y);
+            kern_ops_scalar.sparsify(y, n, 0.7f, sample != 0);
+            long double by = (long double)(sample && n > 1 ? n - 1 : n);
+            long double threshold = mean + (long double)0.7f * sqrtl(squares / by);
+            for (size_t i = 0; i < n; i++) {
+                long double truth = fmaxl(0.0L, (long double)x[i] - threshold);
+                assert_true(fabsl((long double)y[i] - truth) <= 0x1.01p-24L * truth + 1e-12L);
+            }
+        }
+    }
+}
+
 /* a' = fma(a, cos, -(b sin)): one rounding of the product b sin, one of the result. */
 static void test_rope_is_accurate(void **state)
 {
@@ -372,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_layernorm_is_accurate),
         cmocka_unit_test(test_norm_without_a_gain),
         cmocka_unit_test(test_rmsnorm_special),
+        cmocka_unit_test(test_sparsify_is_accurate),
         cmocka_unit_test(test_rope_is_accurate),
         cmocka_unit_test(test_rope_fill),
         cmocka_unit_test(test_soft_cap_is_accurate),

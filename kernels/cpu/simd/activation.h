@@ -78,6 +78,7 @@ static inline __attribute__((always_inline)) vec_f activation(enum kern_activati
     vec_f y = kind == KERN_GELU           ? gelu(z)
               : kind == KERN_SIGMOID      ? sigmoid_times(V(set1_ps)(1.0f), z)
               : kind == KERN_RELU_SQUARED ? relu_squared(z)
+              : kind == KERN_TANH         ? tanh_f(z)
                                           : sigmoid_times(z, z);
     return V(mul_ps)(y, up);
 }
@@ -103,6 +104,9 @@ static void activate(enum kern_activation kind, float *gate, const float *up, si
         return;
     case KERN_RELU_SQUARED:
         activate_all(KERN_RELU_SQUARED, gate, up, n);
+        return;
+    case KERN_TANH:
+        activate_all(KERN_TANH, gate, up, n);
         return;
     case KERN_SWIGLU_OAI:
         activate_all(KERN_SWIGLU_OAI, gate, up, n);

@@ -89,6 +89,17 @@ static void norm(const struct kern_norm_row *op)
     norm_some(&row, i, row.n - i, inv, mean);
 }
 
+static void sparsify(float *x, size_t n, float scale, bool sample)
+{
+    double mean = sum_in_lanes(x, n, 0.0, SUM) / (double)n;
+    double variance = sum_in_lanes(x, n, mean, SQUARES) / kern_sparsify_divisor(n, sample);
+    double threshold = mean + (double)scale * sqrt(variance);
+    for (size_t i = 0; i < n; i += VEC_FLOATS) {
+        vec_f above = subtract_mean(load_first(x + i, n - i), threshold);
+        store_first(x + i, n - i, at_least(above, 0.0f));
+    }
+}
+
 static void rope_adjacent(float *x, const float *angles, size_t n_pairs)
 {
     size_t n = 2 * n_pairs;
