@@ -178,7 +178,7 @@ struct piped {
 
 static size_t stream_bytes(const struct eval_pass *pass)
 {
-    return pass->batch->n_tokens * (size_t)model_hparams(pass->model)->n_embd * sizeof(float);
+    return pass->batch->n_tokens * model_residual_width(model_hparams(pass->model)) * sizeof(float);
 }
 
 /** What another process left of the batch is what enters the layers here. */

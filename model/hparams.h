@@ -6,6 +6,7 @@
 #define MODEL_HPARAMS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kernels/recurrent_types.h"
@@ -108,11 +109,12 @@ struct model_kv_types {
 /** Per-layer arrays have n_layers entries. */
 struct model_hparams {
     char architecture[64];
-    char name[128];    /* general.name, cut; "" where absent */
-    uint32_t n_layers; /* L: those that are evaluated */
-    uint32_t n_nextn;  /* blocks after them that predict further tokens; not evaluated */
-    uint32_t n_embd;   /* D */
-    uint32_t n_vocab;  /* V: rows of the head */
+    char name[128];     /* general.name, cut; "" where absent */
+    uint32_t n_layers;  /* L: those that are evaluated */
+    uint32_t n_nextn;   /* blocks after them that predict further tokens; not evaluated */
+    uint32_t n_embd;    /* D */
+    uint32_t n_streams; /* S: rows of D that a token's residual has */
+    uint32_t n_vocab;   /* V: rows of the head */
     uint32_t n_ctx_train;
     struct model_layer_shape *layers;
     float eps;           /* of the norms */
@@ -131,5 +133,11 @@ struct model_hparams {
     uint32_t per_layer_width; /* P: of the further input of each layer; 0: none */
     struct model_kv_types kv; /* the caller's choice, not the file's */
 };
+
+/** Floats of a token's row of the residual stream: its streams one after the other, S * D. */
+static inline size_t model_residual_width(const struct model_hparams *h)
+{
+    return (size_t)h->n_streams * h->n_embd;
+}
 
 #endif

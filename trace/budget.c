@@ -12,7 +12,7 @@
 /** What a window is evaluated with. */
 struct room {
     struct model_session *session;
-    void *x, *exact, *rounded;         /* backend: [n_inputs, D], [n_scored, D] twice */
+    void *x, *exact, *rounded;         /* backend: [n_inputs, S * D], [n_scored, D] twice */
     int32_t *tokens;                   /* [n_inputs] */
     uint32_t *rows;                    /* [n_scored] */
     struct kern_row_score *row_scores; /* [2, n_scored], and so the pairs */
@@ -23,7 +23,8 @@ static enum status make_room(struct room *r, const struct trace_budget_task *t,
                              struct status_why *why)
 {
     size_t n_inputs = t->plan->n_inputs, n_scored = t->plan->n_scored;
-    size_t row = model_hparams(t->model)->n_embd * sizeof(float);
+    const struct model_hparams *h = model_hparams(t->model);
+    size_t row = h->n_embd * sizeof(float), wide = model_residual_width(h) * sizeof(float);
     struct model_session_options options = {
         .tile_tokens = n_inputs, .max_batch = n_inputs, .max_segment = n_inputs};
     if (base_array_new(r->tokens, n_inputs, "tokens", why) ||
@@ -31,7 +32,7 @@ static enum status make_room(struct room *r, const struct trace_budget_task *t,
         base_array_new(r->row_scores, 2 * n_scored, "rows", why) ||
         base_array_new(r->pairs, 2 * n_scored, "rows", why))
         return STATUS_MEMORY;
-    enum status status = kern_alloc(t->backend, &r->x, n_inputs * row, why);
+    enum status status = kern_alloc(t->backend, &r->x, n_inputs * wide, why);
     if (!status)
         status = kern_alloc(t->backend, &r->exact, n_scored * row, why);
     if (!status)

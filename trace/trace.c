@@ -258,8 +258,8 @@ enum status trace_run(struct trace *out, const struct trace_task *task, struct s
                                             .trace_user = &c};
     struct model_session *session = NULL;
     void *x = NULL, *hidden = NULL, *logits = NULL;
-    size_t row = h->n_embd * sizeof(float);
-    enum status status = kern_alloc(task->backend, &x, task->n_tokens * row, why);
+    size_t row = h->n_embd * sizeof(float), wide = model_residual_width(h) * sizeof(float);
+    enum status status = kern_alloc(task->backend, &x, task->n_tokens * wide, why);
     if (!status)
         status = kern_alloc(task->backend, &hidden, task->n_tokens * row, why);
     if (!status)

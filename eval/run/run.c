@@ -19,9 +19,9 @@ size_t eval_models_n_workers(const struct eval_models *models)
 
 size_t eval_models_row_bytes(const struct eval_models *models)
 {
-    size_t n = (size_t)model_hparams(models->model)->n_embd;
+    size_t n = model_residual_width(model_hparams(models->model));
     for (size_t i = 0; i < models->n_candidates; i++)
-        n += (size_t)model_hparams(models->candidates[i])->n_embd;
+        n += model_residual_width(model_hparams(models->candidates[i]));
     return n * sizeof(float);
 }
 

@@ -35,7 +35,7 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
     const struct eval_stream_source *streams = options->streams;
     if (streams && streams->scorer_bytes)
         return streams->scorer_bytes(streams->user, model, backend, options);
-    double rows = (double)options->max_batch + (double)eval_scorer_slab_rows(options, backend);
+    double n_slab = (double)eval_scorer_slab_rows(options, backend);
     struct eval_row_flow_options flow = eval_scorer_flow(model, options, backend);
     size_t operation = 0, head = head_bytes(model, backend, options);
     double own = eval_row_flow_bytes(backend, &flow, &operation);
@@ -44,11 +44,12 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
         const struct model *m = eval_scorer_model(model, options, i);
         struct model_session_options session = eval_scorer_session(options, backend, m);
         operation = base_max(operation, model_operation_bytes(m, backend, &session));
-        own += rows * (double)eval_scorer_row_bytes(m) + (double)model_session_bytes(m, &session);
+        own += (double)options->max_batch * (double)eval_scorer_row_bytes(m) +
+               n_slab * (double)eval_scorer_hidden_bytes(m) +
+               (double)model_session_bytes(m, &session);
     }
     double per_row = sizeof(struct kern_row_score) + sizeof(struct kern_pair_score) +
                      sizeof(struct kern_target_score);
     double n_heads = (double)options->n_candidates + (options->base ? 2 : 1);
-    return own + (double)operation +
-           per_row * n_heads * (double)eval_scorer_slab_rows(options, backend);
+    return own + (double)operation + per_row * n_heads * n_slab;
 }

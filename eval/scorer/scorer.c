@@ -71,9 +71,10 @@ static enum status runner_open(struct runner *r, struct eval_scorer *s, struct s
         status =
             kern_alloc(s->backend, &x, s->options.max_batch * eval_scorer_row_bytes(r->model), why);
     if (!status)
-        status = kern_alloc(
-            s->backend, &hidden,
-            eval_scorer_slab_rows(&s->options, s->backend) * eval_scorer_row_bytes(r->model), why);
+        status = kern_alloc(s->backend, &hidden,
+                            eval_scorer_slab_rows(&s->options, s->backend) *
+                                eval_scorer_hidden_bytes(r->model),
+                            why);
     r->x = x;
     r->hidden = hidden;
     return status ? status : model_session_open(&r->session, r->model, s->backend, &session, why);

@@ -11,6 +11,12 @@
 /** Bytes of a row of a model's residual stream. */
 static inline size_t eval_scorer_row_bytes(const struct model *model)
 {
+    return model_residual_width(model_hparams(model)) * sizeof(float);
+}
+
+/** Bytes of a row that enters its head. */
+static inline size_t eval_scorer_hidden_bytes(const struct model *model)
+{
     return (size_t)model_hparams(model)->n_embd * sizeof(float);
 }
 

@@ -19,7 +19,7 @@ struct eval_pass {
     const struct model *model;
     struct kern_backend *backend;
     const struct model_batch *batch;
-    float *x;     /* backend: [n_tokens, D], the residual stream */
+    float *x;     /* backend: [n_tokens, S * D], the residual stream */
     size_t layer; /* that x enters */
 };
 

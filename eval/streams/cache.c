@@ -52,7 +52,7 @@ enum status eval_cache_open(struct eval_cache **out, const struct model *model,
     c->fd = -1;
     c->options = *options;
     c->n_layers = h->n_layers;
-    double plane = (double)options->n_tokens * h->n_embd * sizeof(float);
+    double plane = (double)options->n_tokens * (double)model_residual_width(h) * sizeof(float);
     double fits = options->n_bytes / (plane > 0 ? plane : 1);
     c->n_kept = fits < h->n_layers ? (size_t)fits : h->n_layers;
     if (c->n_kept == 0 && options->n_bytes > 0)
@@ -166,7 +166,7 @@ enum status eval_cache_begin(struct eval_cache_pass *p, const struct model_batch
     *layer = 0;
     *found = false;
     p->n_layers = h->n_layers;
-    p->n_floats = batch->n_tokens * h->n_embd;
+    p->n_floats = batch->n_tokens * model_residual_width(h);
     if (!p->cache)
         return STATUS_OK;
     p->stage = model_swap_stage_since(p->model, p->cache->mark);

@@ -15,7 +15,7 @@ struct idling {
 static enum status skip(struct eval_pass *pass, struct status_why *why)
 {
     const struct model_hparams *h = model_hparams(pass->model);
-    size_t n = pass->batch->n_tokens * h->n_embd;
+    size_t n = pass->batch->n_tokens * model_residual_width(h);
     float *zeros;
     enum status status = base_array_new(zeros, n, "numbers", why);
     if (!status)

@@ -114,9 +114,9 @@ static double scorer_bytes(void *user, const struct model *model, struct kern_ba
         }
         model_close(all);
     }
-    double width =
-        (double)model_hparams(model)->n_embd + model_hparams(variants->candidate)->n_embd;
-    return most + (double)options->max_batch * sizeof(float) * width;
+    size_t width = model_residual_width(model_hparams(model)) +
+                   model_residual_width(model_hparams(variants->candidate));
+    return most + (double)options->max_batch * sizeof(float) * (double)width;
 }
 
 struct eval_stream_source eval_variants_source(struct eval_variants *variants)

@@ -90,7 +90,7 @@ enum status model_embed(struct model_session *s, const struct model_batch *batch
     enum status status =
         kern_embed(s->backend, &s->model->embedding, batch->tokens, batch->n_tokens, x, why);
     s->shown = (struct model_shown){.layer = -1, .n_rows = batch->n_tokens};
-    model_show(s, MODEL_AT_EMBEDDING, x, 1, s->model->hparams.n_embd);
+    model_show(s, MODEL_AT_EMBEDDING, x, s->model->hparams.n_streams, s->model->hparams.n_embd);
     return status;
 }
 
@@ -112,17 +112,18 @@ static enum status forward_tile(struct model_session *s, const struct model_step
                                 struct status_why *why)
 {
     const struct model_layer_shape *shape = step->shape;
+    size_t n_embd = s->model->hparams.n_embd;
     enum status status = STATUS_OK;
     if (mixers[shape->mixer])
         status = mixers[shape->mixer](s, step, why);
-    model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, 1, s->model->hparams.n_embd);
+    model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, s->model->hparams.n_streams, n_embd);
     if (!status && shape->n_experts > 0)
         status = shape->n_ff > 0 ? model_block_beside(s, step, why) : model_block_moe(s, step, why);
     else if (!status && shape->n_ff > 0)
         status = model_block_ffn(s, step, why);
     if (!status)
         status = model_block_input(s, step, why);
-    model_show(s, MODEL_AT_LAYER_OUT, step->x, 1, s->model->hparams.n_embd);
+    model_show(s, MODEL_AT_LAYER_OUT, step->x, s->model->hparams.n_streams, n_embd);
     return status;
 }
 
@@ -158,7 +159,7 @@ static size_t take_wanted(struct model_session *s, const struct model_step *step
 static enum status forward_wanted(struct model_session *s, const struct model_step *tile,
                                   struct status_why *why)
 {
-    size_t n_embd = s->model->hparams.n_embd, n;
+    size_t width = model_residual_width(&s->model->hparams), n;
     enum status status = model_block_keys(s, tile, why);
     struct model_step step = *tile;
     step.n_ranges = take_wanted(s, tile, &n);
@@ -167,15 +168,15 @@ static enum status forward_wanted(struct model_session *s, const struct model_st
     step.keys_done = true;
     if (status || n == 0)
         return status;
-    status = kern_gather(s->backend, tile->x, n_embd, s->wanted_rows, n, step.x, why);
+    status = kern_gather(s->backend, tile->x, width, s->wanted_rows, n, step.x, why);
     if (!status)
         status = forward_tile(s, &step, why);
     for (size_t i = 0; !status && i < step.n_ranges; i++) {
         const struct kern_query_range *range = &s->ranges[i];
-        struct kern_copy back = {.x = step.x + range->q_row * n_embd,
-                                 .x_stride = n_embd,
-                                 .y = tile->x + s->wanted_rows[range->q_row] * n_embd,
-                                 .width = n_embd,
+        struct kern_copy back = {.x = step.x + range->q_row * width,
+                                 .x_stride = width,
+                                 .y = tile->x + s->wanted_rows[range->q_row] * width,
+                                 .width = width,
                                  .n_rows = range->n_q};
         status = model_copy(s, back, why);
     }
@@ -226,7 +227,7 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
         segment = model_tile_next_segment(batch, &step.tile);
         step.n_ranges = model_tile_ranges(batch, &step.tile, s->ranges, s->positions);
         find_angles(s, &step);
-        step.x = x + start * s->model->hparams.n_embd;
+        step.x = x + start * model_residual_width(&s->model->hparams);
         s->shown = (struct model_shown){
             .layer = (int)i_layer, .first = start, .n_rows = step.tile.n_tokens};
         enum status status =

@@ -1,8 +1,9 @@
 /**
  * The forward pass: a model on a backend, layer by layer over a large batch.
  *
- * The caller owns the residual stream x [T, D] (backend memory). Inside a layer the work goes
- * in token tiles, so that only x grows with the batch. No result depends on the tile.
+ * The caller owns the residual stream x [T, S * D] (backend memory): S rows of D for a token, most
+ * often one (model_residual_width()). Inside a layer the work goes in token tiles, so that only x
+ * grows with the batch. No result depends on the tile.
  */
 #ifndef MODEL_FORWARD_FORWARD_H
 #define MODEL_FORWARD_FORWARD_H
@@ -71,11 +72,12 @@ struct model_cache_shape model_cache_shape(const struct model_hparams *h);
 size_t model_operation_bytes(const struct model *model, struct kern_backend *backend,
                              const struct model_session_options *options);
 
-/** x[t] = embedding of token t. Fails: STATUS_USAGE (an id beyond the vocabulary). */
+/** x[t] = what enters the first layer of token t: its embedding. Fails: STATUS_USAGE (an id beyond
+ * the vocabulary). */
 enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
                         struct status_why *why);
 /**
- * Advance x [n_tokens, D] through layers [layer_from, layer_to). Behind the last layer rows of
+ * Advance x [n_tokens, S * D] through layers [layer_from, layer_to). Behind the last layer rows of
  * unwanted tokens may be what they were before it.
  * Fails: STATUS_USAGE (a batch that model_batch_check refuses, or larger than the session was
  *        made for; a layer that is not there, or not the session's; a parent of sequences on both

@@ -71,7 +71,7 @@ struct model_scratch model_scratch_of(const struct model *model,
     }
     scratch.h = scratch.n_tokens * h->n_embd;
     if (layers.to == h->n_layers && h->layers[layers.to - 1].mixer == MODEL_ATTENTION)
-        scratch.wanted = scratch.h;
+        scratch.wanted = scratch.n_tokens * model_residual_width(h);
     scratch.zeros = h->experts.width || model->arch->experts_beside_dense ? h->n_embd : 0;
     return scratch;
 }

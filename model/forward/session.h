@@ -23,7 +23,7 @@ struct model_scratch {
     size_t angles[MODEL_N_ROPES]; /* [positions, n_rot / 2, 2]: cos and sin */
     size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
     size_t zeros;                 /* [D] */
-    size_t wanted;                /* [T, D]: of the last layer */
+    size_t wanted;                /* [T, S * D]: of the last layer */
     size_t convolve, recur;       /* saved states of recurrent layers */
     size_t work;                  /* of the block that needs the most */
 };
@@ -83,7 +83,7 @@ struct model_step {
     const struct model_batch *batch;
     struct model_tile tile;
     size_t n_ranges;
-    float *x;       /* [tile.n_tokens, D], the tile's rows of the residual stream */
+    float *x;       /* [tile.n_tokens, S * D], the tile's rows of the residual stream */
     bool keys_done; /* attention's keys and values of the tile are there */
 };
 

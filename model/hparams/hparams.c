@@ -127,6 +127,7 @@ enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
 {
     memcpy(h->architecture, r->keys.prefix, strlen(r->keys.prefix) + 1);
     h->embedding_scale = h->residual_scale = h->logit_scale = 1;
+    h->n_streams = 1;
     for (const char *const *key = r->arch->key_blind; *key; key++)
         (void)model_key_find(&r->keys, *key);
     (void)model_key_find(&r->keys, "tensor_data_layout");

@@ -35,7 +35,8 @@ static enum status open_pass(struct pass *p, struct status_why *why)
     p->slab = base_min(base_max((size_t)SLAB_LOGITS / p->n_vocab, 1), e->n_tokens);
     enum status status = base_array_new(p->listed, p->n_vocab, "tokens", why);
     if (!status)
-        status = kern_alloc(e->backend, &x, e->n_tokens * p->width * sizeof(float), why);
+        status =
+            kern_alloc(e->backend, &x, e->n_tokens * model_residual_width(h) * sizeof(float), why);
     if (!status)
         status = kern_alloc(e->backend, &hidden, p->slab * p->width * sizeof(float), why);
     if (!status)

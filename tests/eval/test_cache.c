@@ -33,7 +33,7 @@ struct scene {
 
 static size_t n_floats(const struct scene *s)
 {
-    return N * model_hparams(s->f->model)->n_embd;
+    return N * model_residual_width(model_hparams(s->f->model));
 }
 
 static void must(enum status status, const struct status_why *why)

@@ -105,7 +105,7 @@ float *fixture_hidden(struct fixture *f, const struct model_batch *batch, struct
     struct status_why why = {0};
     check(model_session_open(&session, f->model, f->backend, &options, &why), &why);
     size_t n_bytes = batch->n_tokens * h->n_embd * sizeof(float);
-    float *x = backend_alloc(f, n_bytes);
+    float *x = backend_alloc(f, batch->n_tokens * model_residual_width(h) * sizeof(float));
     float *hidden = backend_alloc(f, n_bytes);
     float *out = malloc(n_bytes);
     uint32_t *rows = malloc(batch->n_tokens * sizeof *rows);

@@ -65,7 +65,7 @@ static enum status evaluate(struct model *model, struct kern_backend *backend,
     struct model_session_options options = {.max_batch = N_TOKENS, .max_segment = N_TOKENS};
     struct model_session *session;
     void *x = NULL;
-    size_t n_bytes = (size_t)N_TOKENS * model_hparams(model)->n_embd * sizeof(float);
+    size_t n_bytes = N_TOKENS * model_residual_width(model_hparams(model)) * sizeof(float);
     enum status status = model_session_open(&session, model, backend, &options, why);
     if (status == STATUS_OK)
         status = kern_alloc(backend, &x, n_bytes, why);

@@ -62,8 +62,8 @@ static void evaluate(struct bench *b, struct model *model)
     const struct model_hparams *h = model_hparams(model);
     void *x;
     assert_int_equal(model_session_open(&session, model, b->backend, &options, NULL), STATUS_OK);
-    assert_int_equal(kern_alloc(b->backend, &x, (size_t)N_TOKENS * h->n_embd * sizeof(float), NULL),
-                     STATUS_OK);
+    size_t n_bytes = N_TOKENS * model_residual_width(h) * sizeof(float);
+    assert_int_equal(kern_alloc(b->backend, &x, n_bytes, NULL), STATUS_OK);
     assert_int_equal(model_embed(session, &batch, x, NULL), STATUS_OK);
     assert_int_equal(model_forward(session, &batch, 0, h->n_layers, x, NULL), STATUS_OK);
     kern_free(b->backend, x);

@@ -42,7 +42,7 @@ static struct scene scene_open(struct fixture *f, const int32_t *tokens)
 {
     struct scene s = {.f = f, .tokens = tokens};
     struct model_session_options options = {.max_batch = N, .max_segment = N};
-    size_t n_bytes = N * model_hparams(f->model)->n_embd * sizeof(float);
+    size_t n_bytes = N * model_residual_width(model_hparams(f->model)) * sizeof(float);
     void *x, *hidden;
     assert_int_equal(model_session_open(&s.session, f->model, f->backend, &options, NULL), 0);
     assert_int_equal(kern_alloc(f->backend, &x, n_bytes, NULL), 0);
@@ -63,20 +63,21 @@ static struct outcome run(const struct scene *s)
 {
     const struct model_hparams *h = model_hparams(s->f->model);
     struct kern_backend *b = s->f->backend;
-    size_t n = N * h->n_embd, n_bytes = n * sizeof(float);
+    size_t n = N * model_residual_width(h), n_bytes = n * sizeof(float);
+    size_t hidden_bytes = N * h->n_embd * sizeof(float);
     struct model_segment segment;
     struct model_batch batch = fixture_window(s->tokens, N, &segment);
     uint32_t rows[N];
     for (uint32_t i = 0; i < N; i++)
         rows[i] = i;
-    struct outcome o = {malloc(h->n_layers * n_bytes), malloc(n_bytes), NULL};
+    struct outcome o = {malloc(h->n_layers * n_bytes), malloc(hidden_bytes), NULL};
     assert_int_equal(model_embed(s->session, &batch, s->x, NULL), 0);
     for (size_t i = 0; i < h->n_layers; i++) {
         assert_int_equal(kern_download(b, o.x + i * n, s->x, n_bytes, NULL), 0);
         assert_int_equal(model_forward(s->session, &batch, i, i + 1, s->x, NULL), 0);
     }
     assert_int_equal(model_hidden(s->session, s->x, rows, N, s->hidden, NULL), 0);
-    assert_int_equal(kern_download(b, o.hidden, s->hidden, n_bytes, NULL), 0);
+    assert_int_equal(kern_download(b, o.hidden, s->hidden, hidden_bytes, NULL), 0);
     o.log_probs = fixture_log_probs(s->f, o.hidden, s->tokens, N);
     return o;
 }
@@ -93,7 +94,7 @@ static bool same_below(const struct scene *s, const struct outcome *a, const str
                        size_t stage)
 {
     const struct model_hparams *h = model_hparams(s->f->model);
-    size_t n = (size_t)N * h->n_embd * (stage < h->n_layers ? stage + 1 : h->n_layers);
+    size_t n = N * model_residual_width(h) * (stage < h->n_layers ? stage + 1 : h->n_layers);
     return stage == 0 || compare_bits(a->x, b->x, n) == n;
 }
 
