@@ -28,6 +28,7 @@ struct kern_backend;
  *     y = (x - m) / sqrt(mean((x - m)^2) + eps) * gain + bias
  * (RMSNorm, or LayerNorm). The means are in double. The gain and bias of row r are the part
  * r mod n_groups, of `width` values, of their vectors: the rows can be the heads of all tokens.
+ * `plain` leaves out the division.
  */
 struct kern_norm {
     const struct kern_weight *gain; /* 1 row of n_groups * width columns; NULL: all 1 */
@@ -39,6 +40,7 @@ struct kern_norm {
     size_t n_rows, width;
     size_t n_groups; /* at least 1 */
     bool accumulate; /* add to y instead of overwriting it */
+    bool plain;
 };
 
 /** y = W x for T rows of x, then, in this order: * scale, + bias, + what y held. */

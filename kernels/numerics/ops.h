@@ -17,9 +17,9 @@
  * y[i] = d[i] * inv * gain[i] + bias[i] + y[i], each operation rounded to float on its own and left
  * out where there is nothing to do (gain or bias NULL, no `accumulate`). In double m = 0, or with
  * `center` sum / n; d[i] = x[i] - m, for y rounded to float; inv = (float)(1 / sqrt(sum of d[i]^2
- * / n + eps)). A sum is taken in double in 16 lanes, element i in lane i mod 16, each square
- * rounded before it is added, and the lanes are added as a binary tree (j with j + 8, then + 4, +
- * 2,
+ * / n + eps)), or 1 with `plain`. A sum is taken in double in 16 lanes, element i in lane i mod 16,
+ * each square rounded before it is added, and the lanes are added as a binary tree (j with j + 8,
+ * then + 4, + 2,
  * + 1). y may be x.
  */
 struct kern_norm_row {
@@ -27,7 +27,7 @@ struct kern_norm_row {
     const float *x, *gain, *bias;
     size_t n;
     float eps;
-    bool center, accumulate;
+    bool center, accumulate, plain;
 };
 typedef void kern_op_norm_fn(const struct kern_norm_row *row);
 /**

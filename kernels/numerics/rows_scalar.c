@@ -25,8 +25,8 @@ void kern_scalar_norm(const struct kern_norm_row *row)
 {
     double n = (double)row->n;
     double mean = row->center ? sum_in_lanes(row->x, row->n, 0.0, false) / n : 0.0;
-    double squares = sum_in_lanes(row->x, row->n, mean, true);
-    float inv = (float)(1.0 / sqrt(squares / n + (double)row->eps));
+    double squares = row->plain ? 0.0 : sum_in_lanes(row->x, row->n, mean, true);
+    float inv = row->plain ? 1.0f : (float)(1.0 / sqrt(squares / n + (double)row->eps));
     for (size_t i = 0; i < row->n; i++) {
         float y = (float)((double)row->x[i] - mean) * inv;
         y = row->gain ? y * row->gain[i] : y;

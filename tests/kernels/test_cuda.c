@@ -94,6 +94,8 @@ static void check_norms(struct rows *o, struct rng *r, size_t n_groups)
     ON_BOTH(o, op, kern_norm, x, y, "norm with a bias added");
     op.gain = &gain;
     ON_BOTH(o, op, kern_norm, x, y, "norm with all but a mean");
+    op.plain = true;
+    ON_BOTH(o, op, kern_norm, x, y, "norm without its root");
     cuda_data_weight_free(&gain);
     cuda_data_weight_free(&bias);
 }

@@ -76,6 +76,19 @@ static void run_layernorm_onto(const struct kern_ops *ops, float *x, const float
         .y = x, .x = q, .bias = p, .n = n, .eps = 1e-5f, .center = true, .accumulate = true});
 }
 
+static void run_plain(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                      size_t n)
+{
+    ops->norm(&(struct kern_norm_row){.y = x,
+                                      .x = q,
+                                      .gain = n % 3 ? p : NULL,
+                                      .n = n,
+                                      .eps = 1e-5f,
+                                      .center = n % 4 == 1,
+                                      .accumulate = n % 5 > 1,
+                                      .plain = true});
+}
+
 static void run_rope_adjacent(const struct kern_ops *ops, float *x, const float *p, const float *q,
                               size_t n)
 {
@@ -117,17 +130,12 @@ static const struct {
     const char *name;
     run_fn *run;
 } kernels[] = {
-    {"rmsnorm in place", run_rmsnorm},
-    {"rmsnorm", run_rmsnorm_apart},
-    {"norm without gain", run_norm_alone},
-    {"norm added", run_norm_onto},
-    {"layernorm", run_layernorm},
-    {"layernorm added", run_layernorm_onto},
-    {"rope adjacent", run_rope_adjacent},
-    {"rope halves", run_rope_halves},
-    {"soft cap", run_soft_cap},
-    {"add_scaled", run_add_scaled},
-    {"sparsify", run_sparsify},
+    {"rmsnorm in place", run_rmsnorm},     {"rmsnorm", run_rmsnorm_apart},
+    {"norm without gain", run_norm_alone}, {"norm added", run_norm_onto},
+    {"layernorm", run_layernorm},          {"layernorm added", run_layernorm_onto},
+    {"norm without its root", run_plain},  {"rope adjacent", run_rope_adjacent},
+    {"rope halves", run_rope_halves},      {"soft cap", run_soft_cap},
+    {"add_scaled", run_add_scaled},        {"sparsify", run_sparsify},
 };
 enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
 
@@ -286,6 +294,23 @@ static void test_norm_without_a_gain(void **state)
     }
 }
 
+/* Without the root: the product with the gain, and the sum, rounded each on its own. */
+static void test_norm_without_its_root(void **state)
+{
+    (void)state;
+    enum { N = 37 };
+    float x[N], gain[N], y[N], before[N];
+    struct rng r = rng_open(rng_seed(), 13);
+    fill_normal(&r, x, N, 1.0f);
+    fill_normal(&r, gain, N, 1.0f);
+    fill_normal(&r, y, N, 1.0f);
+    memcpy(before, y, sizeof y);
+    struct kern_norm_row row = {y, x, gain, NULL, N, 1e-5f, false, true, true};
+    kern_ops_scalar.norm(&row);
+    for (size_t i = 0; i < N; i++)
+        assert_true(y[i] == x[i] * gain[i] + before[i]);
+}
+
 static void test_rmsnorm_special(void **state)
 {
     (void)state;
@@ -411,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_rmsnorm_is_accurate),
         cmocka_unit_test(test_layernorm_is_accurate),
         cmocka_unit_test(test_norm_without_a_gain),
+        cmocka_unit_test(test_norm_without_its_root),
         cmocka_unit_test(test_rmsnorm_special),
         cmocka_unit_test(test_sparsify_is_accurate),
         cmocka_unit_test(test_rope_is_accurate),

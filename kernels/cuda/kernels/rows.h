@@ -30,7 +30,7 @@ struct kern_norm_args {
     float *y;
     size_t width, n_groups;
     float eps;
-    bool center, accumulate;
+    bool center, accumulate, plain;
 };
 
 struct kern_norm_shared {
@@ -105,11 +105,16 @@ KERN_INLINE void kern_norm_block(const struct kern_norm_args *a, size_t block, v
     const float *x = a->x + block * a->width;
     float *y = a->y + block * a->width;
     size_t group = block % a->n_groups * a->width;
-    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS))
+    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS)) {
         s->mean = 0.0;
+        s->inverse = 1.0f;
+    }
     if (a->center)
         kern_norm_sum(s, a, x, false);
-    kern_norm_sum(s, a, x, true);
+    if (a->plain)
+        kern_barrier();
+    else
+        kern_norm_sum(s, a, x, true);
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
         for (size_t i = t; i < a->width; i += KERN_ROWS_THREADS) {
