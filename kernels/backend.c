@@ -56,6 +56,17 @@ static enum status counted(struct kern_backend *b, enum kern_phase phase, uint64
     return status;
 }
 
+uint64_t kern_operation_begin(struct kern_backend *b)
+{
+    return begin(b);
+}
+
+enum status kern_operation_end(struct kern_backend *b, enum kern_phase phase, uint64_t begun,
+                               enum status status)
+{
+    return counted(b, phase, begun, status);
+}
+
 enum status kern_alloc(struct kern_backend *b, void **out, size_t n_bytes, struct status_why *why)
 {
     *out = NULL;

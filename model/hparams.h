@@ -130,6 +130,8 @@ struct model_hparams {
     uint32_t q_rank, kv_rank; /* of latent attention; q_rank 0: queries are not compressed */
     bool compressed_keys;     /* its queries meet the compressed rows; else keys are made of them */
     struct model_recurrent_hparams recurrent;
+    float stream_eps;         /* of the weights that streams are mixed with */
+    uint32_t stream_rounds;   /* how often these are divided by their sums */
     uint32_t per_layer_width; /* P: of the further input of each layer; 0: none */
     struct model_kv_types kv; /* the caller's choice, not the file's */
 };

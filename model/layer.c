@@ -37,6 +37,7 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
 {
     const struct walk to = {fn, user};
     const struct model_layer *l = &m->layers[i];
+    tell(&to, &l->attn_mixer.product.weight, 1);
     const struct kern_weight *const mixers[] = {
         &l->latent.q_down.weight,
         &l->q.weight,
@@ -57,6 +58,7 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
     };
     for (size_t k = 0; k < sizeof mixers / sizeof *mixers; k++)
         tell(&to, mixers[k], 1);
+    tell(&to, &l->ffn_mixer.product.weight, 1);
     tell_ffn(&to, &l->ffn, 1);
     tell_experts(&to, &l->experts, &m->hparams.experts);
     tell(&to, &l->input.project.weight, 1);

@@ -59,6 +59,12 @@ struct model_per_layer_input {
     struct model_norm post_norm;
 };
 
+/** How streams of the residual are mixed; data NULL: there is one stream. */
+struct model_stream_mixer {
+    struct model_product product; /* [(2 + S) S, S * D]; after the last layer [S, S * D] */
+    struct kern_weight scale, base;
+};
+
 struct model_layer {
     struct model_norm attn_norm, attn_post_norm, ffn_norm, ffn_post_norm; /* 1 row of D */
     struct model_product q, k, v, output;
@@ -69,6 +75,7 @@ struct model_layer {
     struct model_ffn ffn; /* dense */
     struct model_experts experts;
     struct model_per_layer_input input;
+    struct model_stream_mixer attn_mixer, ffn_mixer; /* around each branch */
     float output_scale; /* of the residual stream after the layer; 1: none */
 };
 

@@ -42,6 +42,7 @@ struct model {
     struct kern_weight embedding;
     struct model_norm output_norm;
     struct model_product head;
+    struct model_stream_mixer output_mixer; /* after the last layer */
     struct kern_weight per_layer_project;   /* [L * P, D] */
     struct kern_weight per_layer_embedding; /* [V, L * P] */
     struct kern_weight per_layer_norm;      /* [P] */

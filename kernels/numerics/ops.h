@@ -82,6 +82,26 @@ struct kern_triangle {
 };
 typedef void kern_op_triangle_fn(const struct kern_triangle *op);
 
+/** The rows that one row of struct kern_compress is made of. */
+struct kern_terms {
+    const float *u, *z; /* [rows, stride] */
+    size_t stride;
+    const uint32_t *rows; /* [n_terms]; UINT32_MAX: none */
+    size_t n_terms, n_early, late;
+};
+/** Where a term's elements begin in u or z; NULL: there is no such term. */
+static inline const float *kern_term(const struct kern_terms *terms, const float *x, size_t j)
+{
+    if (terms->rows[j] == UINT32_MAX)
+        return NULL;
+    return x + terms->rows[j] * terms->stride + (j < terms->n_early ? 0 : terms->late);
+}
+/**
+ * With most = the largest z_j[i]: y[i] = (chain of fma(e_j, u_j[i])) / (sum of e_j), both in the
+ * order of the terms and begun with 0, e_j = e^(z_j[i] - most). A NaN among the z makes y[i] NaN.
+ */
+typedef void kern_op_compress_fn(float *y, const struct kern_terms *terms, size_t n);
+
 /** One block of keys; see lanes.h. */
 typedef void kern_op_softmax_block_fn(const struct kern_softmax_block *block);
 /**
@@ -114,7 +134,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
 /* clang-format off */
 #define KERN_OPS(X)                                                                                \
     X(norm) X(rope_adjacent) X(rope_halves) X(activate) X(add_scaled) X(softmax_block)             \
-    X(exp) X(scale) X(squares) X(convolve) X(triangle)                                             \
+    X(exp) X(scale) X(squares) X(convolve) X(triangle) X(compress)                                 \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
     X(encode_codes) X(soft_cap) X(sparsify)
 /* clang-format on */

@@ -266,9 +266,9 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
     if (!status)
         status = route(s, step, &w, in, why);
     if (!status)
-        status = w.narrow ? add_narrow(s, step, &w, in, step->x, why)
-                          : add_chosen(s, step, &w, in, step->x, why);
-    return status ? status : add_shared(s, step, &w, in, step->x, why);
+        status = w.narrow ? add_narrow(s, step, &w, in, step->to, why)
+                          : add_chosen(s, step, &w, in, step->to, why);
+    return status ? status : add_shared(s, step, &w, in, step->to, why);
 }
 
 /** x += norm(norm(feed-forward(norm x)) + norm(experts(norm x))), each norm with gains of its own.
@@ -310,6 +310,6 @@ enum status model_block_beside(struct model_session *s, const struct model_step 
         status = model_normalise(s, &norm, why);
     norm.norm = &layer->ffn_post_norm;
     norm.x = w.dense;
-    norm.y = step->x;
+    norm.y = step->to;
     return status ? status : model_normalise(s, &norm, why);
 }

@@ -6,6 +6,7 @@
 #include "kernels/backend.h"
 #include "model/forward/read_ahead.h"
 #include "model/forward/session.h"
+#include "model/forward/streams/streams.h"
 
 /** What the session's memory was made for. */
 static enum status check_batch(const struct model_session *s, const struct model_batch *batch,
@@ -87,8 +88,11 @@ enum status model_embed(struct model_session *s, const struct model_batch *batch
         if (batch->tokens[i] < 0 || (uint32_t)batch->tokens[i] >= n_vocab)
             return status_fail(why, STATUS_USAGE, "token %zu of the batch is %d, expected 0 to %u",
                                i, batch->tokens[i], n_vocab - 1);
+    const struct kern_weight *matrix = &s->model->embedding;
     enum status status =
-        kern_embed(s->backend, &s->model->embedding, batch->tokens, batch->n_tokens, x, why);
+        s->model->hparams.n_streams > 1
+            ? model_streams_begin(s, batch->tokens, batch->n_tokens, x, why)
+            : kern_embed(s->backend, matrix, batch->tokens, batch->n_tokens, x, why);
     s->shown = (struct model_shown){.layer = -1, .n_rows = batch->n_tokens};
     model_show(s, MODEL_AT_EMBEDDING, x, s->model->hparams.n_streams, s->model->hparams.n_embd);
     return status;
@@ -108,6 +112,28 @@ static model_block_fn *const mixers[] = {
     [MODEL_NO_MIXER] = NULL,
 };
 
+/** One branch of a layer, on the residual itself or between streams that are mixed. */
+static enum status branch(struct model_session *s, const struct model_step *tile,
+                          model_block_fn *block, const struct model_stream_mixer *mixer,
+                          struct status_why *why)
+{
+    struct model_step step;
+    if (!mixer->product.weight.data)
+        return block(s, tile, why);
+    enum status status = model_streams_open(s, tile, mixer, &step, why);
+    if (!status)
+        status = block(s, &step, why);
+    return status ? status : model_streams_close(s, tile, why);
+}
+
+/** The feed-forward of a layer; NULL: it has none. */
+static model_block_fn *feed_forward(const struct model_layer_shape *shape)
+{
+    if (shape->n_experts > 0)
+        return shape->n_ff > 0 ? model_block_beside : model_block_moe;
+    return shape->n_ff > 0 ? model_block_ffn : NULL;
+}
+
 static enum status forward_tile(struct model_session *s, const struct model_step *step,
                                 struct status_why *why)
 {
@@ -115,12 +141,10 @@ static enum status forward_tile(struct model_session *s, const struct model_step
     size_t n_embd = s->model->hparams.n_embd;
     enum status status = STATUS_OK;
     if (mixers[shape->mixer])
-        status = mixers[shape->mixer](s, step, why);
+        status = branch(s, step, mixers[shape->mixer], &step->layer->attn_mixer, why);
     model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, s->model->hparams.n_streams, n_embd);
-    if (!status && shape->n_experts > 0)
-        status = shape->n_ff > 0 ? model_block_beside(s, step, why) : model_block_moe(s, step, why);
-    else if (!status && shape->n_ff > 0)
-        status = model_block_ffn(s, step, why);
+    if (!status && feed_forward(shape))
+        status = branch(s, step, feed_forward(shape), &step->layer->ffn_mixer, why);
     if (!status)
         status = model_block_input(s, step, why);
     model_show(s, MODEL_AT_LAYER_OUT, step->x, s->model->hparams.n_streams, n_embd);
@@ -164,7 +188,7 @@ static enum status forward_wanted(struct model_session *s, const struct model_st
     struct model_step step = *tile;
     step.n_ranges = take_wanted(s, tile, &n);
     step.tile.n_tokens = n;
-    step.x = s->wanted;
+    step.x = step.to = s->wanted;
     step.keys_done = true;
     if (status || n == 0)
         return status;
@@ -190,7 +214,7 @@ static bool narrows(const struct model_session *s, const struct model_step *step
     const struct model_hparams *h = &s->model->hparams;
     if (step->i_layer + 1 < h->n_layers || step->shape->mixer != MODEL_ATTENTION ||
         step->shape->kv_layer != step->i_layer || step->shape->kept >= 0 || h->per_layer_width ||
-        s->options.trace)
+        h->n_streams > 1 || s->options.trace)
         return false;
     for (size_t i = 0; i < step->n_ranges; i++)
         if (step->batch->segments[step->tile.segment + i].n_unwanted > s->ranges[i].q_offset)
@@ -227,7 +251,7 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
         segment = model_tile_next_segment(batch, &step.tile);
         step.n_ranges = model_tile_ranges(batch, &step.tile, s->ranges, s->positions);
         find_angles(s, &step);
-        step.x = x + start * model_residual_width(&s->model->hparams);
+        step.x = step.to = x + start * model_residual_width(&s->model->hparams);
         s->shown = (struct model_shown){
             .layer = (int)i_layer, .first = start, .n_rows = step.tile.n_tokens};
         enum status status =
@@ -270,7 +294,9 @@ enum status model_hidden(struct model_session *s, const float *x, const uint32_t
                          size_t n_rows, float *hidden, struct status_why *why)
 {
     const struct model_hparams *h = &s->model->hparams;
-    enum status status = kern_gather(s->backend, x, h->n_embd, rows, n_rows, hidden, why);
+    enum status status = h->n_streams > 1
+                             ? model_streams_end(s, x, rows, n_rows, hidden, why)
+                             : kern_gather(s->backend, x, h->n_embd, rows, n_rows, hidden, why);
     return status ? status
                   : model_normalise_rows(s, &s->model->output_norm, hidden, n_rows, h->n_embd, why);
 }

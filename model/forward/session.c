@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/backend.h"
+#include "model/forward/streams/streams.h"
 
 enum { MAX_SEGMENT = INT32_MAX / 2 /* of two tables of angles a row is an int32_t */ };
 
@@ -21,6 +22,7 @@ static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens)
         shape->n_experts > 0 ? model_moe_floats(m, i, n_tokens) : model_ffn_floats(m, i, n_tokens);
     if (shape->mixer != MODEL_NO_MIXER)
         ffn = base_max(ffn, mixers[shape->mixer](m, i, n_tokens));
+    ffn = base_max(ffn, model_streams_work_floats(m, n_tokens));
     return m->hparams.per_layer_width ? base_max(ffn, model_input_floats(m, i, n_tokens)) : ffn;
 }
 
@@ -72,12 +74,14 @@ struct model_scratch model_scratch_of(const struct model *model,
     scratch.h = scratch.n_tokens * h->n_embd;
     if (layers.to == h->n_layers && h->layers[layers.to - 1].mixer == MODEL_ATTENTION)
         scratch.wanted = scratch.n_tokens * model_residual_width(h);
-    scratch.zeros = h->experts.width || model->arch->experts_beside_dense ? h->n_embd : 0;
+    bool sums = h->experts.width || model->arch->experts_beside_dense || h->n_streams > 1;
+    scratch.zeros = sums ? h->n_embd : 0;
+    scratch.streams = model_streams_floats(model, scratch.n_tokens);
     return scratch;
 }
 
 /** Pointers of the session's backend memory beside their sizes in floats. */
-enum { N_BUFFERS = 8 + MODEL_N_ROPES + MODEL_N_KEPT };
+enum { N_BUFFERS = 9 + MODEL_N_ROPES + MODEL_N_KEPT };
 
 struct buffer {
     float **memory;
@@ -94,6 +98,7 @@ static void list_buffers(struct model_session *s, struct buffer list[N_BUFFERS])
         {&s->zeros, z->zeros},
         {&s->wanted, z->wanted},
         {&s->work, z->work},
+        {&s->streams, z->streams},
         {&s->convolve_states, z->convolve},
         {&s->recur_states, z->recur},
     };

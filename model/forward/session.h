@@ -25,6 +25,7 @@ struct model_scratch {
     size_t zeros;                 /* [D] */
     size_t wanted;                /* [T, S * D]: of the last layer */
     size_t convolve, recur;       /* saved states of recurrent layers */
+    size_t streams;               /* of residuals with several */
     size_t work;                  /* of the block that needs the most */
 };
 
@@ -57,7 +58,7 @@ struct model_session {
     struct model_session_options options;
     struct model_scratch scratch;
     /* Backend memory: */
-    float *h, *k, *v, *zeros, *wanted, *work, *convolve_states, *recur_states;
+    float *h, *k, *v, *zeros, *wanted, *work, *streams, *convolve_states, *recur_states;
     float *angles[MODEL_N_ROPES], *kept[MODEL_N_KEPT];
     uint64_t factor_generations[MODEL_N_FACTORS]; /* of those in the angles; 0: not filled */
     /* Host memory: */
@@ -84,6 +85,7 @@ struct model_step {
     struct model_tile tile;
     size_t n_ranges;
     float *x;       /* [tile.n_tokens, S * D], the tile's rows of the residual stream */
+    float *to;      /* what a branch is added to: x, or where streams are mixed [.., D] */
     bool keys_done; /* attention's keys and values of the tile are there */
 };
 
