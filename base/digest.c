@@ -58,6 +58,12 @@ void base_digest_hex(char hex[BASE_HEX], const uint8_t bytes[BASE_SHA256_BYTES])
     hex[BASE_HEX - 1] = '\0';
 }
 
+void base_digest_from_hex(uint8_t bytes[BASE_SHA256_BYTES], const char hex[BASE_HEX])
+{
+    for (size_t i = 0; i < BASE_SHA256_BYTES; i++)
+        bytes[i] = (uint8_t)strtoul((const char[]){hex[2 * i], hex[2 * i + 1], '\0'}, NULL, 16);
+}
+
 enum status base_digest_close(struct base_digest *digest, char hex[BASE_HEX],
                               struct status_why *why)
 {

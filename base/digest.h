@@ -35,6 +35,9 @@ void base_digest_discard(struct base_digest *digest);
 /** The digits of a digest's bytes. */
 void base_digest_hex(char hex[BASE_HEX], const uint8_t bytes[BASE_SHA256_BYTES]);
 
+/** And the bytes of its digits, which must be 64 of them. */
+void base_digest_from_hex(uint8_t bytes[BASE_SHA256_BYTES], const char hex[BASE_HEX]);
+
 /** SHA-256 of bytes in memory. Fails: STATUS_MEMORY. */
 enum status base_sha256(char hex[BASE_HEX], const void *data, size_t n_bytes,
                         struct status_why *why);

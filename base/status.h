@@ -29,7 +29,7 @@ enum status {
 
 /** The sentence; empty while nothing failed. No newline, no trailing full stop. */
 struct status_why {
-    char text[768];
+    char text[1024];
 };
 
 /**

@@ -69,7 +69,8 @@ static void run_rope_halves(void *context)
 static void run_activation(struct work *w, enum kern_activation kind)
 {
     memcpy(w->out, w->in, WIDTH * sizeof(float));
-    w->ops->activate(kind, w->out, w->other, WIDTH);
+    static const struct kern_curve curve = {7, 0.8, 0.9, 0.5, -1e-6};
+    w->ops->activate(kind, &curve, w->out, w->other, WIDTH);
 }
 
 static void run_silu(void *context)
@@ -256,7 +257,7 @@ static void work_reset(struct work *w, const struct kern_ops *ops)
     for (size_t i = 0; i < KERN_LANES; i++) {
         w->rank.logit[i] = 1.0f;
         w->js.base_shift[i] = w->js.other_shift[i] = 8.0;
-        w->js.sum[i] = 0.0;
+        w->js.sum[i] = w->js.distance[i] = 0.0;
     }
     for (size_t i = 0; i < ROWS * KERN_LANES; i++)
         w->codes[i] = (uint16_t)(i * 4099);

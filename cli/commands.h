@@ -8,6 +8,7 @@ extern const struct cli_command cli_command_best;
 extern const struct cli_command cli_command_card;
 extern const struct cli_command cli_command_check;
 extern const struct cli_command cli_command_compare;
+extern const struct cli_command cli_command_draft;
 extern const struct cli_command cli_command_dump;
 extern const struct cli_command cli_command_info;
 extern const struct cli_command cli_command_kld;

@@ -76,11 +76,13 @@ enum status gguf_check_types(const struct gguf_file *file, struct status_why *wh
         const struct gguf_tensor *tensor = &file->tensors[i];
         struct base_quoted name;
         if (!gguf_type_info(tensor->type_id))
-            return status_fail(
-                why, STATUS_UNSUPPORTED,
-                "%s: tensor %s: has type %" PRIu32 " (%s), expected a type that can be decoded",
-                file->shards[tensor->shard].path, base_quote(&name, file->tensor_names.strings[i]),
-                tensor->type_id, tensor->type->name);
+            return status_fail(why, STATUS_UNSUPPORTED,
+                               "%s: tensor %s: has type %" PRIu32
+                               " (%s), expected a type that can be decoded; take "
+                               "a file of the model in another type, or quantise it again",
+                               file->shards[tensor->shard].path,
+                               base_quote(&name, file->tensor_names.strings[i]), tensor->type_id,
+                               tensor->type->name);
     }
     return STATUS_OK;
 }

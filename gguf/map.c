@@ -48,7 +48,7 @@ static enum status fail_folder(const char *path, struct status_why *why)
 }
 
 static enum status map_descriptor(struct gguf_map *map, int fd, const char *path,
-                                  struct status_why *why)
+                                  const char *expected, struct status_why *why)
 {
     struct stat about;
     if (fstat(fd, &about) != 0)
@@ -56,9 +56,10 @@ static enum status map_descriptor(struct gguf_map *map, int fd, const char *path
     if (S_ISDIR(about.st_mode))
         return fail_folder(path, why);
     if (!S_ISREG(about.st_mode))
-        return status_fail(why, STATUS_IO, "%s: is not a regular file, expected a GGUF file", path);
+        return status_fail(why, STATUS_IO, "%s: is not a regular file, expected %s", path,
+                           expected);
     if (about.st_size == 0)
-        return status_fail(why, STATUS_IO, "%s: is empty, expected a GGUF file", path);
+        return status_fail(why, STATUS_IO, "%s: is empty, expected %s", path, expected);
     if ((uintmax_t)about.st_size > SIZE_MAX)
         return status_fail(why, STATUS_IO, "%s: is too large for this machine's addresses", path);
     void *data = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, fd, 0);
@@ -71,12 +72,18 @@ static enum status map_descriptor(struct gguf_map *map, int fd, const char *path
 
 enum status gguf_map_open(struct gguf_map *map, const char *path, struct status_why *why)
 {
+    return gguf_map_open_as(map, path, "a GGUF file", why);
+}
+
+enum status gguf_map_open_as(struct gguf_map *map, const char *path, const char *expected,
+                             struct status_why *why)
+{
     *map = (struct gguf_map){0};
     /* O_NONBLOCK: opening a pipe that nobody writes to must not hang; files ignore it. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return status_fail(why, STATUS_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    enum status status = map_descriptor(map, fd, path, why);
+    enum status status = map_descriptor(map, fd, path, expected, why);
     if (status)
         close(fd);
     return status;

@@ -25,6 +25,9 @@ struct gguf_map {
  *        sentence begins with the path.
  */
 enum status gguf_map_open(struct gguf_map *map, const char *path, struct status_why *why);
+/** The same for another kind of file.   expected: for the sentence, "a GGUF file". */
+enum status gguf_map_open_as(struct gguf_map *map, const char *path, const char *expected,
+                             struct status_why *why);
 
 /**
  * Ask the system to have these bytes in memory soon, in one go and without waiting for them:

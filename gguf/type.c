@@ -7,7 +7,8 @@ static const struct gguf_type_info types[GGUF_TYPE_LIMIT] = {GGUF_EACH_TYPE(ROW)
 
 /*
  * Types that exist but are not decoded: activation formats that no stored weight uses, formats
- * withdrawn from GGUF, plain integers and doubles; I2_S and from 97 on those of ik_llama.cpp.
+ * withdrawn from GGUF, plain integers and doubles; 64 to 66 are of a fork of llama.cpp, I2_S and
+ * those from 97 on of ik_llama.cpp.
  */
 static const struct gguf_type_info listed[] = {
     /* id, name, elements of a block, bytes of a block (0: not known), then as above */
@@ -18,12 +19,13 @@ static const struct gguf_type_info listed[] = {
     {28, "F64", 1, 8, 0, 1},          {31, "Q4_0_4_4", 32, 18, 0, 1},
     {32, "Q4_0_4_8", 32, 18, 0, 1},   {33, "Q4_0_8_8", 32, 18, 0, 1},
     {36, "I2_S", 1, 0, 0, 1},         {37, "IQ4_NL_4_8", 32, 18, 0, 1},
-    {38, "IQ4_NL_8_8", 32, 18, 0, 1}, {97, "Q8_0_X4", 1, 0, 0, 1},
-    {98, "Q8_1_X4", 1, 0, 0, 1},      {99, "Q8_2_X4", 1, 0, 0, 1},
-    {136, "Q8_K64", 1, 0, 0, 1},      {142, "IQ2_TN", 1, 0, 0, 1},
-    {143, "IQ1_TN", 1, 0, 0, 1},      {147, "Q8_K16", 1, 0, 0, 1},
-    {148, "Q8_K32", 1, 0, 0, 1},      {149, "Q8_KR8", 1, 0, 0, 1},
-    {150, "Q8_K128", 1, 0, 0, 1},
+    {38, "IQ4_NL_8_8", 32, 18, 0, 1}, {64, "IQ1_XS", 1, 0, 0, 1},
+    {65, "IQ1_XXS", 1, 0, 0, 1},      {66, "IQ1_XXXS", 1, 0, 0, 1},
+    {97, "Q8_0_X4", 1, 0, 0, 1},      {98, "Q8_1_X4", 1, 0, 0, 1},
+    {99, "Q8_2_X4", 1, 0, 0, 1},      {136, "Q8_K64", 1, 0, 0, 1},
+    {142, "IQ2_TN", 1, 0, 0, 1},      {143, "IQ1_TN", 1, 0, 0, 1},
+    {147, "Q8_K16", 1, 0, 0, 1},      {148, "Q8_K32", 1, 0, 0, 1},
+    {149, "Q8_KR8", 1, 0, 0, 1},      {150, "Q8_K128", 1, 0, 0, 1},
 };
 
 static const struct gguf_type_info unknown = {GGUF_TYPE_LIMIT, "unknown", 1, 0, 0, 1};

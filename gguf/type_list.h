@@ -1,7 +1,7 @@
 /**
  * The table of tensor types: a row for each that can be decoded. The numbers of the types
  * (gguf/type.h), the reader's table (gguf/type.c), the decoders (kernels/quant/registry.c), the
- * integers (kernels/quant/integers.c) and the list of a device (kernels/cuda/kernels/formats.h) are
+ * integers (kernels/quant/integers.c) and the list of a device (kernels/cuda/kernels/decode.h) are
  * made of it. Source of ids and layouts: the GGUF format; docs/formats.md has the formulas.
  *
  * Every row begins with

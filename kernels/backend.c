@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "kernels/choose.h"
 #include "kernels/quant/round.h"
 #include "kernels/recurrent/check.h"
 
@@ -239,17 +240,32 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
     enum status status = soft_cap_check(op->soft_cap, "attention", why);
     if (!status)
         status = vector_check(op->sinks, op->n_heads, "attention: sinks", why);
+    if (!status)
+        status = kern_chosen_check(op, why);
     if (status || op->n_ranges == 0)
         return status;
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
 }
 
+enum status kern_choose(struct kern_backend *b, const struct kern_choose *op,
+                        struct status_why *why)
+{
+    enum status status = kern_choose_check(op, why);
+    if (status || op->n_ranges == 0)
+        return status;
+    uint64_t begun = begin(b);
+    return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->choose(b, op, why));
+}
+
 enum status kern_activate(struct kern_backend *b, const struct kern_activate *op,
                           struct status_why *why)
 {
     assert(op->kind < KERN_N_ACTIVATIONS && (op->gate || op->n == 0));
-    assert(op->up || op->kind != KERN_SWIGLU_OAI || op->n == 0);
+    bool limits_up = op->kind == KERN_SWIGLU_OAI || op->kind == KERN_SWIGLU_CLAMP_BEFORE ||
+                     op->kind == KERN_SWIGLU_CLAMP_AFTER;
+    assert(op->up || !limits_up || op->n == 0);
+    (void)limits_up;
     if (op->n == 0)
         return STATUS_OK;
     uint64_t begun = begin(b);
@@ -315,7 +331,10 @@ enum status kern_scale_rows(struct kern_backend *b, float *x, size_t width, size
 enum status kern_copy_rows(struct kern_backend *b, const struct kern_copy *op,
                            struct status_why *why)
 {
-    assert((op->x_stride == 0 || op->width <= op->x_stride) && op->width <= op->y_stride);
+    const size_t spread = op->spread > 1 ? op->spread : 1;
+    (void)spread;
+    assert(op->width % spread == 0 && op->width <= op->y_stride);
+    assert(op->x_stride == 0 || op->width / spread <= op->x_stride);
     if (op->n_rows == 0 || op->width == 0)
         return STATUS_OK;
     assert(op->x && op->y);
@@ -491,6 +510,11 @@ size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
 size_t kern_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
 {
     return b->ops->attention_bytes(b, op);
+}
+
+size_t kern_choose_bytes(struct kern_backend *b, const struct kern_choose *op)
+{
+    return b->ops->choose_bytes(b, op);
 }
 
 size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op)

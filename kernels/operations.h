@@ -75,6 +75,65 @@ struct kern_rope {
 };
 
 /**
+ * Which keys queries see, of those that they could: what kern_choose() wrote. A key that is not
+ * chosen counts as one that comes after the query. Blocks of keys of which no query has chosen one
+ * are not read. Where all are chosen the bits are those without a choice.
+ */
+struct kern_chosen {
+    const uint64_t *bits; /* backend memory, [rows of q, n_sets, kern_chosen_words()]; NULL: all */
+    size_t n_sets;        /* 1: of all heads; G: of each key head */
+    size_t most_keys;     /* as in struct kern_choose */
+};
+
+/** Words of a row of bits. */
+static inline size_t kern_chosen_words(size_t most_keys)
+{
+    return (most_keys + 63) / 64;
+}
+
+/**
+ * For each query the n_best keys with the largest scores, as a row of bits: bit j of it is bit j %
+ * 64 of word j / 64. Of equal scores (-0 is equal to +0) that of the lower index counts as larger;
+ * a NaN counts as the lowest. A query sees n_seen keys, 0 .. n_seen - 1, which lie as those of
+ * attention do. One that sees n_best or fewer has chosen all of them, and no score is computed.
+ *
+ * With weights all heads choose as one, by
+ *     score(query, key) = sum over heads i = 0, 1, ... of weights[i] max(q_i . k, 0)
+ * where each product with a weight and each sum is rounded on its own. Without weights each head
+ * chooses for itself, by q_i . k. A dot product is a chain of fused multiply-adds along d.
+ *
+ * together b > 1: runs of b keys, which begin at multiples of b, are chosen as one. A run's score
+ * is the largest of the query's keys in it, and n_best counts runs. The last n_local runs of those
+ * that a query sees come before all others.
+ */
+struct kern_choose {
+    const float *q;       /* [T, Hi * d] */
+    const float *k;       /* [rows, k_stride], of which the first d columns are the key */
+    const float *weights; /* [T, Hi]; or NULL */
+    uint64_t *bits;       /* out, backend memory: [T, 1 or Hi, kern_chosen_words()] */
+    size_t n_heads, head_size, k_stride; /* Hi, d, at least d */
+    size_t n_best;
+    size_t together, n_local;              /* 1 or more; 0 or more */
+    size_t most_keys;                      /* no query sees more */
+    const uint32_t *n_seen;                /* host: by row of q; NULL: the query's index + 1 */
+    const struct kern_query_range *ranges; /* host; n_parent and rows are of keys */
+    size_t n_ranges;
+};
+
+/** Sets of keys that a query chooses. */
+static inline size_t kern_choose_sets(const struct kern_choose *op)
+{
+    return op->weights ? 1 : op->n_heads;
+}
+
+/** How many keys query q of a range sees. */
+static inline size_t kern_choose_seen(const struct kern_choose *op,
+                                      const struct kern_query_range *range, size_t q)
+{
+    return op->n_seen ? op->n_seen[range->q_row + q] : range->n_parent + range->q_offset + q + 1;
+}
+
+/**
  * out = softmax(cap(q k^T * scale), causal) v per head; query head i reads key head i / (H/G).
  * Keys count from the parent's first token: index 0 .. n_parent-1 is the parent, then the
  * segment. Blocks of keys begin at multiples of KERN_KEY_BLOCK of that index, so the bits do
@@ -95,14 +154,17 @@ struct kern_attention {
     float soft_cap; /* finite, not negative */
     size_t sliding_window, chunk;
     const struct kern_weight *sinks;       /* 1 row of H columns, of scale 1, or NULL */
+    struct kern_chosen chosen;             /* with it the scale is above 0 */
     const struct kern_query_range *ranges; /* host */
     size_t n_ranges;
 };
 
 struct kern_activate {
     enum kern_activation kind;
-    float *gate;     /* [n], in place */
-    const float *up; /* [n]; NULL: all 1, which KERN_SWIGLU_OAI does not take */
+    struct kern_curve curve; /* the numbers that the kind names */
+    float *gate;             /* [n], in place */
+    const float
+        *up; /* [n]; NULL: all 1, which kinds with limits of u do not take (KERN_SWIGLU_*) */
     size_t n;
 };
 
@@ -135,7 +197,8 @@ struct kern_stretch {
  * bias and groups: by g, which is the same order); equals: the lower index. With groups of E /
  * n_groups consecutive experts each, only those of the n_groups_used best groups can be chosen; a
  * group counts as the sum of its two best experts. The shares are p of the chosen, if `normalise`
- * divided by their sum or 6.1e-5, whichever is larger, times scale; all in double, rounded once. A
+ * divided by their sum or 6.1e-5, whichever is larger (by their sum + sum_eps, where that is above
+ * 0), times scale; all in double, rounded once. A
  * token with a logit that is NaN or +infinity (or no logit above -infinity; or such a p + bias)
  * gets the first experts and NaN as shares.
  */
@@ -147,18 +210,23 @@ struct kern_route {
     size_t n_groups, n_groups_used;           /* n_groups 0 or 1: no groups */
     bool groups_by_best; /* a group counts as its best expert instead of the sum of its two best */
     bool normalise;
+    float sum_eps;
     float scale;      /* 0 stands for 1 */
     int32_t *experts; /* host, out: [T, n_used], best first */
     float *shares;    /* host, out: likewise */
 };
 
-/** y[r * y_stride + i] = x[r * x_stride + i] for i < width: cuts rows apart and joins them. */
+/**
+ * y[r * y_stride + i] = x[r * x_stride + i / spread] for i < width: cuts rows apart and joins them,
+ * or gives each element of x to `spread` elements of y.
+ */
 struct kern_copy {
     const float *x;
-    size_t x_stride; /* at least width, as is y_stride; or 0: one row for all */
+    size_t x_stride; /* at least width / spread; or 0: one row for all */
     float *y;        /* apart from x */
-    size_t y_stride;
+    size_t y_stride; /* at least width */
     size_t width, n_rows;
+    size_t spread; /* a divisor of width; 0 stands for 1 */
 };
 
 /**
@@ -187,6 +255,8 @@ typedef enum status kern_rope_fn(struct kern_backend *b, const struct kern_rope 
                                  struct status_why *why);
 typedef enum status kern_attention_fn(struct kern_backend *b, const struct kern_attention *op,
                                       struct status_why *why);
+typedef enum status kern_choose_fn(struct kern_backend *b, const struct kern_choose *op,
+                                   struct status_why *why);
 typedef enum status kern_activate_fn(struct kern_backend *b, const struct kern_activate *op,
                                      struct status_why *why);
 typedef enum status kern_sparsify_fn(struct kern_backend *b, const struct kern_sparsify *op,
@@ -218,6 +288,7 @@ typedef enum status kern_scatter_add_fn(struct kern_backend *b, const float *x, 
  */
 typedef size_t kern_linear_bytes_fn(struct kern_backend *b, const struct kern_linear *op);
 typedef size_t kern_attention_bytes_fn(struct kern_backend *b, const struct kern_attention *op);
+typedef size_t kern_choose_bytes_fn(struct kern_backend *b, const struct kern_choose *op);
 
 /** Their list: X(name) for each. A backend has all of them. */
 #define KERN_OPERATIONS(X)                                                                         \
@@ -226,11 +297,14 @@ typedef size_t kern_attention_bytes_fn(struct kern_backend *b, const struct kern
     X(linear)                                                                                      \
     X(rope)                                                                                        \
     X(attention)                                                                                   \
+    X(choose)                                                                                      \
     X(activate)                                                                                    \
     X(sparsify)                                                                                    \
     X(stretch)                                                                                     \
     X(route)                                                                                       \
-    X(scale_rows) X(copy_rows) X(round) X(gather) X(scatter_add) X(linear_bytes) X(attention_bytes)
+    X(scale_rows)                                                                                  \
+    X(copy_rows)                                                                                   \
+    X(round) X(gather) X(scatter_add) X(linear_bytes) X(attention_bytes) X(choose_bytes)
 
 /** kern_embed(), kern_norm(), ...: they check the arguments and call the backend. */
 #define KERN_OPERATION_DECLARE(name) kern_##name##_fn kern_##name;

@@ -82,7 +82,9 @@ static void share(const struct kern_route *op, const float *logits, double refer
     for (size_t j = 0; j < op->n_used; j++)
         sum += weight_of(op->gating, (double)logits[experts[j]], reference);
     if (!chosen_only)
-        sum = op->normalise ? fmax(sum, LEAST_SUM * total) : total;
+        sum = !op->normalise    ? total
+              : op->sum_eps > 0 ? sum + (double)op->sum_eps * total
+                                : fmax(sum, LEAST_SUM * total);
     double scale = op->scale == 0.0f ? 1.0 : (double)op->scale;
     for (size_t j = 0; j < op->n_used; j++) {
         double weight = weight_of(op->gating, (double)logits[experts[j]], reference);

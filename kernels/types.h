@@ -46,8 +46,22 @@ enum kern_activation {
     KERN_SIGMOID,      /* sigmoid(z) u */
     KERN_RELU_SQUARED, /* max(z, 0)^2 u */
     KERN_TANH,         /* tanh(z) u */
+    KERN_IDENTITY,     /* z u */
     KERN_SWIGLU_OAI,   /* a sigmoid(1.702 a) (c + 1), a = min(z, 7), c = u within -7 .. 7 */
+    KERN_RELU,         /* max(z, 0) u */
+    KERN_SOFTPLUS,     /* ln(1 + exp(z)) u */
+    /* SwiGLU within limits: c = clamp, v = u within -c .. c */
+    KERN_SWIGLU_CLAMP_BEFORE, /* a sigmoid(a) v, a = min(z, c) */
+    KERN_SWIGLU_CLAMP_AFTER,  /* min(z sigmoid(z), c) v */
+    /* rise z^2 + slope z where z > 0, else fall (exp(min(z, eps)) - 1 - z) + slope z; times u */
+    KERN_XIELU,
     KERN_N_ACTIVATIONS
+};
+
+/** The numbers in some of their formulas. Those that a kind does not name are not read. */
+struct kern_curve {
+    float clamp;                   /* above 0 */
+    double rise, fall, slope, eps; /* finite; eps at most 0 */
 };
 
 /** What the logits g of a token's router become: p. */
@@ -143,6 +157,7 @@ struct kern_pair_score {
     double kl;         /* KL(p || q) = sum_i p_i (ln p_i - ln q_i) */
     double reverse_kl; /* KL(q || p) */
     double js;         /* Jensen-Shannon: of p and q with their mean, averaged; 0 unless want_js */
+    double tv;         /* total variation: sum_i |p_i - q_i| / 2; 0 unless want_js */
     /* How many of the 1, 5, 10 most likely tokens of head 0 (equals: lower id first) are among
      * those of head h; tokens of probability 0 are never counted. */
     uint8_t common_top[KERN_N_TOPS];

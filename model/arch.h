@@ -11,9 +11,10 @@
 #include "model/hparams/read.h"
 #include "model/model.h"
 
-/** Names of the tensors of a block's norms; "" : there is none. */
+/** Names of the tensors of a block's norms, "" : there is none; and of the last one. */
 struct model_norm_names {
     const char *attn, *attn_post, *ffn, *ffn_post; /* NULL: attn_norm, "", ffn_norm, "" */
+    const char *output;                            /* NULL: output_norm */
 };
 
 enum model_qk_norm {
@@ -27,6 +28,15 @@ enum model_ffn_form {
     MODEL_FFN_GATED,      /* ffn_gate and ffn_up */
     MODEL_FFN_GATE_IN_UP, /* the first half of ffn_up's rows is the gate */
     MODEL_FFN_UNGATED     /* ffn_up alone */
+};
+
+/** Whether files have a tensor. */
+enum model_presence { MODEL_NEVER, MODEL_SOMETIMES, MODEL_ALWAYS };
+
+/** What a block that predicts the token after the next begins with. */
+enum model_nextn_form {
+    MODEL_NEXTN_UNKNOWN, /* nobody has verified it: the block is not evaluated */
+    MODEL_NEXTN_NORMED,  /* hidden rows after the output norm */
 };
 
 /** Where experts' shares are divided by their sum. */
@@ -52,6 +62,7 @@ struct model_arch {
     bool rms_by_key; /* not subtracted where a key has an eps of RMS norms */
     bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
     bool parallel;   /* attention and feed-forward of the same normalised rows */
+    enum model_mixer without_keys; /* of layers of 0 key/value heads; MODEL_ATTENTION: no such */
 
     bool rope_halves;  /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
     bool sliding_rope; /* layers that slide have angles of their own */
@@ -62,8 +73,10 @@ struct model_arch {
     bool no_output_bias; /* llama.cpp does not add attn_output.bias */
     bool bare_v_norm;
     bool gated_attention; /* attn_q holds each head's q and gate */
-    bool sinks;
-    bool grouped_values; /* of a delta net: value heads of one key head lie together */
+    enum model_presence sinks;
+    enum model_presence attn_gate;  /* a gate of each head's result, or of each of its elements */
+    enum kern_activation gate_kind; /* what is made of it */
+    bool grouped_values;            /* of a delta net: value heads of one key head lie together */
     struct model_windows windows;
 
     enum model_ffn_form ffn;
@@ -71,10 +84,12 @@ struct model_arch {
     enum kern_gating gating;
     enum model_normalise normalise;
     enum model_shared_expert shared;
+    bool early_router; /* it reads the rows before attention, as they are */
     bool split_ff;     /* without a width of its own an expert has F / used */
     bool weigh_inputs; /* the share multiplies what the expert reads */
     bool experts_beside_dense;
-    bool experts_by_tensors;  /* tensors say which layers have them, and how wide they are */
+    bool experts_by_tensors; /* tensors say which layers have them, and how wide they are */
+    enum model_nextn_form nextn;
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
 
     /** Read what only this architecture has, and change what it has differently. May be NULL. */

@@ -31,6 +31,7 @@ struct model_rope {
     float yarn_beta_fast, yarn_beta_slow;
     bool yarn_unrounded;  /* the range of pairs that are mixed keeps its fractions */
     bool has_factors;     /* the model's rope_freqs.weight belongs to it */
+    uint32_t n_factors;   /* elements of such lists, of which the first n_rot / 2 count */
     uint32_t sections[3]; /* pairs by axis of a picture, as llama.cpp takes them; all 0: none */
 };
 
@@ -43,7 +44,28 @@ enum model_mixer {
     MODEL_LATENT_ATTENTION,
     MODEL_DELTA_NET,
     MODEL_MAMBA2,
+    MODEL_SHORT_CONVOLUTION,
+    MODEL_ATTENTION_MAMBA2, /* both, of the same normalised rows; their sum is added */
     MODEL_NO_MIXER
+};
+
+/** Whether it keeps something of a sequence that every token changes. */
+static inline bool model_mixer_has_state(enum model_mixer mixer)
+{
+    return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 || mixer == MODEL_SHORT_CONVOLUTION ||
+           mixer == MODEL_ATTENTION_MAMBA2;
+}
+
+/** Whether it keeps keys and values of each position. */
+static inline bool model_mixer_has_keys(enum model_mixer mixer)
+{
+    return mixer == MODEL_ATTENTION || mixer == MODEL_LATENT_ATTENTION ||
+           mixer == MODEL_ATTENTION_MAMBA2;
+}
+/** What a feed-forward makes of its gate. */
+struct model_activation {
+    enum kern_activation kind;
+    struct kern_curve curve;
 };
 
 /** What one layer is made of. */
@@ -60,11 +82,25 @@ struct model_layer_shape {
     bool tempered;                 /* queries grow with their position */
     uint32_t kv_layer;             /* whose keys and values it uses; its own number: its own */
     int kept;                      /* where later layers find its keys and values; -1: nowhere */
+    bool sparse;                   /* its queries see the keys that an indexer has chosen */
+    uint32_t index_layer;          /* if sparse: whose choice; its own number: its own */
     uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
     uint32_t n_experts;            /* E; 0: none */
     uint32_t n_ff_expert;          /* F of each of them */
+    struct model_activation activation;        /* of the dense feed-forward and the shared expert */
+    struct model_activation expert_activation; /* of the others */
 };
 enum { MODEL_N_KEPT = 2 };
+
+/** The indexer of sparse layers: see struct kern_choose. */
+struct model_index_hparams {
+    uint32_t n_heads, key_size; /* Hi, di */
+    uint32_t n_best;            /* K: keys, or runs of them */
+    uint32_t together, n_local; /* keys of a run; of the last runs so many are always chosen */
+    bool weighed; /* its heads choose as one, with weights of each token; else each for itself */
+    bool halves;  /* RoPE as in struct model_hparams, of its queries and keys */
+    float eps;    /* of the norm of its keys */
+};
 
 /** The mixture of experts. */
 struct model_expert_hparams {
@@ -75,6 +111,7 @@ struct model_expert_hparams {
     uint32_t n_groups, n_groups_used;
     bool groups_by_best; /* as in struct kern_route */
     bool normalise;      /* shares are divided by their sum */
+    float sum_eps;       /* added to the sum; 0: it counts as 6.1e-5 at least */
     float scale;         /* shares are multiplied by it */
 };
 
@@ -84,7 +121,7 @@ struct model_temperature {
     uint32_t length, offset;
 };
 
-/** Layers with a state instead of keys. */
+/** Layers with a state instead of keys. Of a short convolution only the first two are not 0. */
 struct model_recurrent_hparams {
     uint32_t n_taps;     /* of the convolution */
     uint32_t n_inner;    /* I: all heads' values */
@@ -106,12 +143,13 @@ struct model_kv_types {
     bool unturned; /* blocks hold heads as they are, not turned as llama.cpp's caches turn them */
 };
 
-/** Per-layer arrays have n_layers entries. */
+/** Per-layer arrays have n_layers + n_bound entries. */
 struct model_hparams {
     char architecture[64];
     char name[128];     /* general.name, cut; "" where absent */
     uint32_t n_layers;  /* L: those that are evaluated */
-    uint32_t n_nextn;   /* blocks after them that predict further tokens; not evaluated */
+    uint32_t n_nextn;   /* blocks after them that predict further tokens */
+    uint32_t n_bound;   /* of those, how many are bound: layer L, or none */
     uint32_t n_embd;    /* D */
     uint32_t n_streams; /* S: rows of D that a token's residual has */
     uint32_t n_vocab;   /* V: rows of the head */
@@ -121,14 +159,15 @@ struct model_hparams {
     bool layer_norm;     /* they subtract the mean */
     bool no_output_bias; /* attn_output.bias is not added */
     bool parallel;       /* attention and feed-forward read the same normalised rows */
-    float embedding_scale, residual_scale, logit_scale; /* 1 where there is none */
-    float attn_soft_cap, logit_soft_cap;                /* 0: none */
+    float embedding_scale, residual_scale, logit_scale, value_scale; /* 1 where there is none */
+    float attn_soft_cap, logit_soft_cap;                             /* 0: none */
     bool rope_halves; /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
     struct model_rope ropes[MODEL_N_ROPES];
     struct model_temperature temperature;
     struct model_expert_hparams experts;
     uint32_t q_rank, kv_rank; /* of latent attention; q_rank 0: queries are not compressed */
     bool compressed_keys;     /* its queries meet the compressed rows; else keys are made of them */
+    struct model_index_hparams index;
     struct model_recurrent_hparams recurrent;
     float stream_eps;         /* of the weights that streams are mixed with */
     uint32_t stream_rounds;   /* how often these are divided by their sums */

@@ -39,8 +39,12 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
     const struct model_layer *l = &m->layers[i];
     tell(&to, &l->attn_mixer.product.weight, 1);
     const struct kern_weight *const mixers[] = {
+        &l->indexer.k.weight,
         &l->latent.q_down.weight,
+        &l->indexer.q.weight,
+        &l->indexer.weights.weight,
         &l->q.weight,
+        &l->gate.weight,
         &l->k.weight,
         &l->v.weight,
         &l->latent.kv_down.weight,

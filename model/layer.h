@@ -40,8 +40,16 @@ struct model_latent {
     struct model_product kv_up;    /* older: [H * (nope + dv), kv rank] */
 };
 
+/** What chooses a sparse layer's keys. */
+struct model_indexer {
+    struct model_product q, k;        /* [Hi * di, D or q rank], [di, D] */
+    struct model_norm q_norm, k_norm; /* di; q_norm of each head, or none */
+    struct model_product weights;     /* [Hi, D]; or none */
+};
+
 struct model_recurrent {
-    struct model_product in;     /* q, k, v; of Mamba-2: z, x, B, C, dt */
+    struct model_product
+        in; /* q, k, v; of Mamba-2: z, x, B, C, dt; of a short convolution: B, C, x */
     struct model_product gate;   /* z */
     struct model_product joined; /* older: q, k, v, z of each key head, in place of both */
     struct model_product beta, alpha, beta_alpha; /* the first two, or the third */
@@ -69,14 +77,28 @@ struct model_layer {
     struct model_norm attn_norm, attn_post_norm, ffn_norm, ffn_post_norm; /* 1 row of D */
     struct model_product q, k, v, output;
     struct model_norm q_norm, k_norm; /* of each head, or of all heads as one vector */
+    struct model_product gate;        /* [H, D] or [H * dv, D]: of attention's result */
     struct kern_weight sinks;         /* H */
     struct model_latent latent;
+    struct model_indexer indexer;
     struct model_recurrent recurrent;
     struct model_ffn ffn; /* dense */
     struct model_experts experts;
     struct model_per_layer_input input;
     struct model_stream_mixer attn_mixer, ffn_mixer; /* around each branch */
     float output_scale; /* of the residual stream after the layer; 1: none */
+};
+
+/**
+ * What a block that predicts the token after the next has beside those of a layer. It makes x of
+ * the next token's embedding and of the hidden row before the head, both normalised.
+ */
+struct model_nextn {
+    struct kern_weight embedding; /* [V, D]; may be the model's */
+    struct model_norm token_norm, hidden_norm;
+    struct model_product join; /* [D, 2 D]: of the token, then of the hidden row */
+    struct model_norm norm;    /* before the head; may be the model's */
+    struct model_product head; /* [V, D]; may be the model's */
 };
 
 #endif

@@ -24,7 +24,7 @@ static enum status find_architecture(struct model *m, struct status_why *why)
     m->arch = model_arch_find(text);
     if (m->arch)
         return STATUS_OK;
-    char supported[512] = "", nearest[sizeof text] = "";
+    char supported[768] = "", nearest[sizeof text] = "";
     size_t distance = strlen(text) / 3 + 1;
     struct base_quoted shown;
     const struct model_arch *arch;
@@ -135,11 +135,11 @@ static enum status open_vocabulary(struct model *m, const struct model_options *
 
 static enum status allocate(struct model *m, struct status_why *why)
 {
-    size_t n_pairs = m->hparams.ropes[MODEL_ROPE_FULL].n_rot / 2;
-    m->layers = calloc(m->hparams.n_layers, sizeof *m->layers);
+    size_t n_factors = m->hparams.ropes[MODEL_ROPE_FULL].n_factors;
+    m->layers = calloc(m->hparams.n_layers + m->hparams.n_bound, sizeof *m->layers);
     bool ok = m->layers != NULL;
     for (size_t i = 0; i < MODEL_N_FACTORS; i++) {
-        m->factors[i].values = calloc(n_pairs, sizeof *m->factors[i].values);
+        m->factors[i].values = calloc(n_factors, sizeof *m->factors[i].values);
         ok = ok && m->factors[i].values;
     }
     if (!ok)
@@ -224,7 +224,7 @@ void model_close(struct model *m)
 {
     if (!m)
         return;
-    for (uint32_t i = 0; m->layers && i < m->hparams.n_layers; i++)
+    for (uint32_t i = 0; m->layers && i < m->hparams.n_layers + m->hparams.n_bound; i++)
         free(m->layers[i].experts.each);
     for (size_t i = 0; i < MODEL_N_FACTORS; i++)
         free(m->factors[i].values);
@@ -273,6 +273,14 @@ struct kern_head model_kern_head(const struct model *m)
 {
     return (struct kern_head){.matrix = &m->head.weight,
                               .bias = m->head.bias.data ? &m->head.bias : NULL,
+                              .soft_cap = m->hparams.logit_soft_cap};
+}
+
+struct kern_head model_nextn_head(const struct model *m)
+{
+    const struct model_product *head = &m->nextn.head;
+    return (struct kern_head){.matrix = &head->weight,
+                              .bias = head->bias.data ? &head->bias : NULL,
                               .soft_cap = m->hparams.logit_soft_cap};
 }
 

@@ -14,6 +14,7 @@ struct model_options {
     const char *tokenizer_pre; /* NULL: the file's */
     bool allow_unknown;        /* tensors or keys of the architecture not understood: warn, go on */
     bool llama_compat;         /* what llama.cpp does where it departs from a model's authors */
+    bool nextn;                /* bind the block that predicts the token after the next, too */
     /* --override-kv: n_overrides lines "KEY=int|float|bool|str:VALUE" */
     const char *const *overrides;
     size_t n_overrides;
@@ -59,6 +60,8 @@ const struct kern_weight *
 model_head(const struct model *m); /* [V, D]; may be the embedding's bytes */
 /** What kern_score() and kern_record() need of the model; hidden is to be set. */
 struct kern_head model_kern_head(const struct model *m);
+/** The same of the block that predicts the token after the next; with model_options.nextn only. */
+struct kern_head model_nextn_head(const struct model *m);
 /** Remarks made while loading (ignored keys, tied head, ...), one per line; "" if none. */
 const char *model_remarks(const struct model *m);
 

@@ -49,11 +49,11 @@ double model_split_bytes(const struct model *m, struct model_layer_range range)
     return sum;
 }
 
-/** Whether layers i and later are without the keys of earlier ones. */
+/** Whether layers i and later are without the keys and choices of earlier ones. */
 static bool can_cut(const struct model *m, size_t i)
 {
     for (size_t l = i; l < m->hparams.n_layers; l++)
-        if (m->hparams.layers[l].kv_layer < i)
+        if (model_layer_needs(&m->hparams.layers[l]) < i)
             return false;
     return true;
 }

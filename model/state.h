@@ -22,7 +22,7 @@ struct model_tensor {
 void model_tensor_use(struct model_tensor *tensor, const struct gguf_file *file,
                       const struct gguf_tensor *from, uint64_t generation);
 
-/** Divisors of RoPE's frequencies: [n_rot / 2] of full attention. */
+/** Divisors of RoPE's frequencies, of full attention: n_factors. */
 struct model_factors {
     float *values;
     bool exists;         /* the file has such a list */
@@ -43,12 +43,19 @@ struct model {
     struct model_norm output_norm;
     struct model_product head;
     struct model_stream_mixer output_mixer; /* after the last layer */
+    struct model_nextn nextn;               /* with hparams.n_bound */
     struct kern_weight per_layer_project;   /* [L * P, D] */
     struct kern_weight per_layer_embedding; /* [V, L * P] */
     struct kern_weight per_layer_norm;      /* [P] */
     struct model_factors factors[MODEL_N_FACTORS];
     struct model_remarks remarks;
 };
+
+/** The earliest layer of which a layer uses more than the residual stream; its own number: none. */
+static inline size_t model_layer_needs(const struct model_layer_shape *l)
+{
+    return l->sparse && l->index_layer < l->kv_layer ? l->index_layer : l->kv_layer;
+}
 
 /** Point all handles at the tensors (model/bind/). */
 enum status model_bind(struct model *m, struct status_why *why);

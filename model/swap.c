@@ -70,10 +70,10 @@ size_t model_swap_stage(const struct model *m, const char *name)
         stage = n_layers;
     else if (strncmp(name, "rope_f", 6) == 0)
         stage = first_rotated(m);
-    /* Keys are kept in the layer that makes them, for layers from the stage on. */
+    /* Keys and choices are kept by the layer that makes them, for layers from the stage on. */
     for (size_t i = n_layers; i > stage; i--)
-        if (m->hparams.layers[i - 1].kv_layer < stage)
-            stage = m->hparams.layers[i - 1].kv_layer;
+        if (model_layer_needs(&m->hparams.layers[i - 1]) < stage)
+            stage = model_layer_needs(&m->hparams.layers[i - 1]);
     return stage;
 }
 

@@ -10,7 +10,7 @@ what=${1:-build}
 packages=(gcc cmake ninja-build pkg-config libc6-dev libpcre2-dev libcjson-dev libssl-dev
     libmicrohttpd-dev libcurl4-openssl-dev openmpi-bin libopenmpi-dev)
 packaging=(dpkg-dev)
-testing=("${packaging[@]}" libcmocka-dev libopenblas0 clang libclang-rt-dev python3 python3-venv
+testing=("${packaging[@]}" libcmocka-dev libopenblas0 clang lld libclang-rt-dev python3 python3-venv
          python3-hatchling python3-jinja2 python3-jsonschema python3-numpy)
 case $what in
     build) ;;

@@ -96,6 +96,19 @@ static enum status enter_race(struct cli_best *b, struct status_why *why)
     return STATUS_OK;
 }
 
+static enum status refuse_documents(const struct cli_best *b, struct status_why *why)
+{
+    if (cli_base_has_rows(&b->k.base))
+        return status_fail(why, STATUS_USAGE,
+                           "%s was recorded of documents; assay best takes one text: expected a "
+                           "recording of one",
+                           b->k.base.path);
+    return status_fail(why, STATUS_USAGE,
+                       "-f: %s has JSON documents; assay best takes one text: --force-text "
+                       "evaluates the bytes as they stand",
+                       b->settings->kld.text.text_file);
+}
+
 static enum status open(void *self, struct status_why *why)
 {
     struct cli_best *b = self;
@@ -105,10 +118,7 @@ static enum status open(void *self, struct status_why *why)
     if (!status)
         status = cli_kld_make_units(&b->k, why);
     if (!status && b->k.windows.documents.n)
-        status = status_fail(why, STATUS_USAGE,
-                             "-f: %s has JSON documents; assay best takes one text: --force-text "
-                             "evaluates the bytes as they stand",
-                             b->settings->kld.text.text_file);
+        status = refuse_documents(b, why);
     return status ? status : enter_race(b, why);
 }
 

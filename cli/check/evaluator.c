@@ -27,7 +27,7 @@ static enum status open_files(struct cli_check *c, struct status_why *why)
 static enum status lay_windows(struct cli_check *c, struct status_why *why)
 {
     struct eval_plan_options plan = cli_plan_options(&c->settings->windows, c->model.model, 0);
-    enum status status = cli_base_tokens(&c->recorded, &c->windows.stream, &plan, why);
+    enum status status = cli_base_tokens(&c->recorded, &c->windows, &plan, why);
     if (!status)
         status = cli_windows_lay(&c->windows, &plan, why);
     if (!status)

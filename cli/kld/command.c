@@ -25,8 +25,9 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
                            s->base);
     if (kind == &cli_base_model)
         return check_text_of_model(s, why);
-    enum status status =
-        cli_text_check_single(&s->text, "a comparison with a base that is a file of rows", why);
+    enum status status = STATUS_OK;
+    if (kind == &cli_base_logits) /* a recording may be of documents */
+        status = cli_text_check_single(&s->text, "a comparison with a base-logits file", why);
     if (status)
         return status;
     return cli_text_given(&s->text) ? cli_text_check(&s->text, why) : STATUS_OK;
@@ -120,7 +121,9 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
     {.type = CLI_GROUP, .group = cli_stop_options, .offset = AT(windows)},
     {"--js", CLI_ON, NULL,
-     "also the Jensen-Shannon divergence, which takes a second pass over the vocabulary", AT(js)},
+     "also the Jensen-Shannon divergence, the total variation and, as 1 - that, the acceptance to "
+     "expect of a draft model; they take a second pass over the vocabulary",
+     AT(js)},
     {"--llama-compat", CLI_ON, NULL,
      "with a base-logits file: leave out tokens of the base with ln p <= -16, and the summary of "
      "fewer than 100 tokens, as llama-perplexity does",

@@ -81,17 +81,25 @@ enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
     return status ? status : cli_models_label(k->candidates, k->n_candidates, base, why);
 }
 
+/* What a sentence calls the option that a text is given by. */
+static const char *text_option(const struct cli_text_settings *s)
+{
+    return s->prompt ? "-p" : s->binary_file ? "-bf" : "-f";
+}
+
 /* A text that is given beside a file of rows must begin with the tokens that were recorded. */
 static enum status check_text(const struct cli_kld *k, const struct eval_stream_options *options,
                               struct status_why *why)
 {
     const struct cli_text_settings *s = &k->settings->text;
     const struct eval_stream *recorded = &k->windows.stream;
-    const char *option = s->prompt ? "-p" : s->binary_file ? "-bf" : "-f";
+    const char *option = text_option(s),
+               *what = "a comparison with rows of one text";
     struct cli_windows given = {0};
-    enum status status =
-        cli_windows_read(&given, s, options, "a comparison with a base that is a file of rows",
-                         model_tokenizer(cli_kld_reader(k)), why);
+    enum status status = cli_text_check_single(s, what, why);
+    if (!status)
+        status =
+            cli_windows_read(&given, s, options, what, model_tokenizer(cli_kld_reader(k)), why);
     size_t n_recorded = base_min(recorded->n, k->base.n_windows * k->base.n_ctx);
     size_t i = 0, n = base_min(given.stream.n, n_recorded);
     while (!status && i < n && given.stream.ids[i] == recorded->ids[i])
@@ -109,6 +117,58 @@ static enum status check_text(const struct cli_kld *k, const struct eval_stream_
                              option, k->base.path, n, n_recorded, option);
     cli_windows_close(&given);
     return status;
+}
+
+/* Where documents differ from those that were recorded; NULL: nowhere. */
+static const char *difference(const struct cli_windows *given, const struct cli_windows *recorded,
+                              size_t *document)
+{
+    const struct eval_documents *a = &given->documents, *b = &recorded->documents;
+    size_t n = base_min(a->n, b->n);
+    for (*document = 0; *document < n; ++*document) {
+        const struct eval_document *x = &a->items[*document], *y = &b->items[*document];
+        if (x->n_tokens != y->n_tokens ||
+            memcmp(given->stream.ids + x->first, recorded->stream.ids + y->first,
+                   x->n_tokens * sizeof *given->stream.ids) != 0)
+            return "has other tokens";
+        if (memcmp(a->scored + x->first, b->scored + y->first, x->n_tokens) != 0)
+            return "has other tokens that are scored (--mask)";
+    }
+    if (a->n != b->n)
+        return a->n < b->n ? "is missing" : "was not recorded";
+    *document = 0;
+    return strcmp(a->sha256, b->sha256) == 0 ? NULL : "or a later one has another category";
+}
+
+/* Documents that are given beside a recording must be those of it; they know more of themselves. */
+static enum status take_documents(struct cli_kld *k, const struct eval_stream_options *options,
+                                  struct status_why *why)
+{
+    const struct cli_text_settings *s = &k->settings->text;
+    struct cli_windows given = {0};
+    enum status status =
+        cli_windows_read(&given, s, options, NULL, model_tokenizer(cli_kld_reader(k)), why);
+    size_t i = 0, n = k->windows.documents.n;
+    const char *differs = NULL;
+    if (!status && !given.documents.n)
+        status = status_fail(why, STATUS_USAGE,
+                             "%s is one text, and %s was recorded of %zu document%s; leave %s out, "
+                             "or give these",
+                             text_option(s), k->base.path, n, status_plural(n), text_option(s));
+    if (!status)
+        differs = difference(&given, &k->windows, &i);
+    if (differs)
+        status = status_fail(why, STATUS_USAGE,
+                             "%s has not the documents that %s was recorded from: number %zu, "
+                             "counted from 1, %s; leave %s out, or give those",
+                             text_option(s), k->base.path, i + 1, differs, text_option(s));
+    if (status) {
+        cli_windows_close(&given);
+        return status;
+    }
+    cli_windows_close(&k->windows);
+    k->windows = given;
+    return STATUS_OK;
 }
 
 /* What llama-perplexity does not look at, where a file has the windows. */
@@ -129,6 +189,18 @@ static void take_all_windows(struct cli_kld *k, struct eval_plan_options *plan)
                    chunks, base->path, base->n_windows, status_plural(base->n_windows), chunks);
 }
 
+/* Without a text: what is scored was recorded. */
+static enum status check_chat(const struct cli_kld *k, struct status_why *why)
+{
+    const struct cli_chat_settings *s = &k->settings->text.chat;
+    if (!s->chat_template && s->mask < 0)
+        return STATUS_OK;
+    return status_fail(why, STATUS_USAGE,
+                       "%s says how conversations of -f are read, and tokens and what is scored "
+                       "are those of %s; leave it out, or give -f",
+                       s->chat_template ? "--chat-template" : "--mask", k->base.path);
+}
+
 /* The base's tokens, where it has them, else the text's. */
 static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan,
                                struct status_why *why)
@@ -139,13 +211,12 @@ static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan
         .parse_special = k->settings->text.parse_special,
     };
     if (cli_base_has_rows(&k->base)) {
-        if (k->base.kind->text)
-            w->text = k->base.kind->text(&k->base);
         if (k->settings->as_peer)
             take_all_windows(k, plan);
-        enum status status = cli_base_tokens(&k->base, &w->stream, plan, why);
-        return !status && cli_text_given(&k->settings->text) ? check_text(k, &options, why)
-                                                             : status;
+        enum status status = cli_base_tokens(&k->base, w, plan, why);
+        if (status || !cli_text_given(&k->settings->text))
+            return status ? status : check_chat(k, why);
+        return w->documents.n ? take_documents(k, &options, why) : check_text(k, &options, why);
     }
     return cli_windows_read(w, &k->settings->text, &options, NULL,
                             model_tokenizer(cli_kld_reader(k)), why);
@@ -195,9 +266,12 @@ enum status cli_kld_make_units(struct cli_kld *k, struct status_why *why)
     if (status)
         return status;
     k->e.units = &k->windows.units.units;
-    if (k->windows.documents.n)
+    bool are_read = !cli_base_has_rows(&k->base) || cli_text_given(&k->settings->text);
+    if (k->windows.documents.n && are_read) {
         k->e.text_file = NULL; /* it is among the documents' */
-    k->e.text_paths = (struct cli_list){k->windows.documents.paths, k->windows.documents.n_files};
+        k->e.text_paths =
+            (struct cli_list){k->windows.documents.paths, k->windows.documents.n_files};
+    }
     k->e.models = models_of(k);
     k->e.head_model = k->e.models.base ? k->base.model.model : NULL;
     return STATUS_OK;

@@ -110,8 +110,11 @@ static void add_candidate(struct base_json *json, cJSON *list, const struct cli_
     cli_json_estimate(json, o, "common_top_5", r->common_5);
     cli_json_estimate(json, o, "common_top_10", r->common_10);
     cli_json_estimate(json, o, "reverse_kld", r->reverse_kld);
-    if (k->settings->js)
+    if (k->settings->js) {
         cli_json_estimate(json, o, "js", r->js);
+        cli_json_estimate(json, o, "tv", r->tv);
+        cli_json_estimate(json, o, "acceptance", r->acceptance);
+    }
     add_ranks(json, o, "rank", &r->ranks);
     add_ranks(json, o, "base_rank", &r->base_ranks);
     base_json_real(json, o, "bits_per_byte", r->bits_per_byte);

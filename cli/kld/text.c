@@ -202,8 +202,11 @@ static void print_more(const struct cli_kld *k, size_t candidate)
     puts("\n====== Further statistics ======");
     print_rounding(k, candidate);
     print_estimate("KL(Q || base)  : ", r->reverse_kld, numbers, "\n");
-    if (k->settings->js)
+    if (k->settings->js) {
         print_estimate("Jensen-Shannon : ", r->js, numbers, "\n");
+        print_estimate("Total variation: ", r->tv, numbers, "\n");
+        print_estimate("Acceptance     : ", r->acceptance, percents, " %\n");
+    }
     print_estimate("Common top 5   : ", r->common_5, percents, " %\n");
     print_estimate("Common top 10  : ", r->common_10, percents, " %\n");
     print_ranks("Q", &r->ranks);

@@ -189,14 +189,7 @@ const struct cli_option cli_output_options[] = {
     {0},
 };
 
-const struct cli_option cli_machine_options[] = {
-    {.type = CLI_HEADING,
-     .help = "Machine (only --device, -ngl, --gemm, --precision and, with AMX, --isa can change a "
-             "result)"},
-    {"-b --batch-size", CLI_COUNT, "N",
-     "tokens evaluated together, in whole windows or sequences, one at least (default: as many "
-     "as take about 15 seconds)",
-     MACHINE(n_batch), 1, ANY, .env = "LLAMA_ARG_BATCH"},
+const struct cli_option cli_device_options[] = {
     {"-dev --device", CLI_TEXT, "NAME",
      "the device: cpu (default), cuda, cuda:N, or auto (CUDA if there is a device, else the CPU). "
      "A list (cuda:0,cuda:1) shares the work; each device has its own copy of the weights. Under "
@@ -225,6 +218,18 @@ const struct cli_option cli_machine_options[] = {
      "fast: as high, with 8 bits (4e-4); with AMX one bfloat16 product (6e-5). With CUDA the three "
      "are three products of halves, float32, one product of halves",
      MACHINE(precision), .choices = "high exact fast", .env = "ASSAY_PRECISION"},
+    {0},
+};
+
+const struct cli_option cli_machine_options[] = {
+    {.type = CLI_HEADING,
+     .help = "Machine (only --device, -ngl, --gemm, --precision and, with AMX, --isa can change a "
+             "result)"},
+    {"-b --batch-size", CLI_COUNT, "N",
+     "tokens evaluated together, in whole windows or sequences, one at least (default: as many "
+     "as take about 15 seconds)",
+     MACHINE(n_batch), 1, ANY, .env = "LLAMA_ARG_BATCH"},
+    {.type = CLI_GROUP, .group = cli_device_options},
     {"--mpi", CLI_CHOICE, "NAME",
      "auto: the processes that mpirun or srun started share the work, and the first one writes "
      "(default); off: each evaluates by itself",

@@ -87,6 +87,7 @@ struct cli_machine_settings {
     const char *gpu_layers; /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */
 };
 extern const struct cli_option cli_machine_options[];
+extern const struct cli_option cli_device_options[]; /* of them, those about one process */
 /** The word of --precision. */
 const char *cli_precision_name(int precision);
 
@@ -111,6 +112,7 @@ struct cli_model_settings {
     /* Names of types, "," between them; NULL: not rounded. The first of each go together. */
     const char *cache_k, *cache_v;
     bool no_kv_rotation;
+    bool nextn; /* no option: the block for the token after the next is wanted, too */
 };
 extern const struct cli_option cli_model_options[];
 extern const struct cli_option cli_weight_options[]; /* of them, those but -ctk and -ctv */

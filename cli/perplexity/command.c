@@ -29,10 +29,11 @@ static enum status check_base(const struct cli_perplexity_settings *s, struct st
     return is_read ? cli_base_check_logits(s->base_file, why) : STATUS_OK;
 }
 
-/* Documents have windows of their own, and a file of rows has those of one text. */
+/* Documents have windows of their own, and a base-logits file has those of one text. */
 const char *cli_perplexity_single(const struct cli_perplexity_settings *s)
 {
-    return s->base_file                          ? "a recording"
+    bool records_logits = s->base_file && s->record_format == CLI_RECORD_LOGITS;
+    return records_logits                        ? "a base-logits file"
            : s->llama_compat                     ? "--llama-compat"
            : s->stride                           ? "--ppl-stride"
            : s->protocol != CLI_PROTOCOL_DEFAULT ? "--protocol fixed"

@@ -16,7 +16,7 @@ static void record_defaults(void *settings)
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {.type = CLI_GROUP, .group = cli_model_file_options, .offset = AT(model)},
-    {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
+    {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Recording"},
     {"-o --output", CLI_TEXT, "FILE", "the file to write; it is FILE.part until it is complete",
@@ -51,17 +51,19 @@ static enum status run_record(const void *settings, const struct cli_args *args,
                               struct status_why *why)
 {
     (void)args;
-    const struct cli_perplexity_settings *s = settings;
-    enum status status = cli_text_check(&s->text, why);
+    struct cli_perplexity_settings s = *(const struct cli_perplexity_settings *)settings;
+    cli_text_settle(&s.text);
+    enum status status = cli_text_check(&s.text, why);
+    const char *single = cli_perplexity_single(&s);
+    if (!status && single)
+        status = cli_text_check_single(&s.text, single, why);
     if (!status)
-        status = cli_text_check_single(&s->text, "a recording", why);
-    if (!status)
-        status = cli_window_check(&s->windows, false, why);
-    bool about_hidden = s->head_by_path || s->hidden != EVAL_COMPACT_F32;
-    if (!status && s->record_format == CLI_RECORD_LOGITS && about_hidden)
+        status = cli_window_check(&s.windows, false, why);
+    bool about_hidden = s.head_by_path || s.hidden != EVAL_COMPACT_F32;
+    if (!status && s.record_format == CLI_RECORD_LOGITS && about_hidden)
         status = status_fail(why, STATUS_USAGE,
                              "--hidden and --head-by-path go with --format compact only");
-    return status ? status : cli_perplexity_run(s, why);
+    return status ? status : cli_perplexity_run(&s, why);
 }
 
 const struct cli_command cli_command_record = {

@@ -77,6 +77,7 @@ static enum status lay_out_compact(struct eval_compact_recording *out,
             .model_id = p->model.id,
             .plan = &p->windows.plan,
             .stream = &p->windows.stream,
+            .documents = p->windows.documents.n ? &p->windows.documents : NULL,
             .kind = (enum eval_compact_kind)s->hidden,
             .head_path = s->head_by_path ? head_path : NULL,
             .description = *description,
@@ -188,6 +189,20 @@ static enum status finish_compact(struct cli_perplexity *p, struct status_why *w
     return status;
 }
 
+static void report(const struct cli_perplexity *p)
+{
+    const struct eval_plan *plan = &p->windows.plan;
+    double n_megabytes = (double)p->recording.n_bytes / megabyte;
+    size_t n = p->windows.documents.n;
+    if (n)
+        cli_say("assay: %s: %zu window%s of %zu document%s recorded, %.1f MB\n",
+                p->settings->base_file, plan->n_windows, status_plural(plan->n_windows), n,
+                status_plural(n), n_megabytes);
+    else
+        cli_say("assay: %s: %zu chunk%s of %zu tokens recorded, %.1f MB\n", p->settings->base_file,
+                plan->n_windows, status_plural(plan->n_windows), plan->window, n_megabytes);
+}
+
 enum status cli_recording_finish(void *self, struct status_why *why)
 {
     struct cli_perplexity *p = self;
@@ -200,9 +215,7 @@ enum status cli_recording_finish(void *self, struct status_why *why)
     }
     enum status status = is_compact(p) ? finish_compact(p, why) : finish_logits(p, why);
     if (!status)
-        cli_say("assay: %s: %zu chunk%s of %zu tokens recorded, %.1f MB\n", path,
-                p->windows.plan.n_windows, status_plural(p->windows.plan.n_windows),
-                p->windows.plan.window, (double)p->recording.n_bytes / megabyte);
+        report(p);
     return status;
 }
 

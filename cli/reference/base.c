@@ -31,7 +31,7 @@ bool cli_base_has_rows(const struct cli_base *base)
     return base->kind->tokens != NULL;
 }
 
-enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *stream,
+enum status cli_base_tokens(const struct cli_base *base, struct cli_windows *windows,
                             struct eval_plan_options *plan, struct status_why *why)
 {
     if (plan->n_ctx && plan->n_ctx != base->n_ctx)
@@ -46,7 +46,16 @@ enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *str
     size_t left = base->n_windows - plan->skip_windows;
     if (plan->max_windows == 0 || plan->max_windows > left)
         plan->max_windows = left;
-    return base->kind->tokens(base, stream, why);
+    const struct cli_base_kind *kind = base->kind;
+    if (kind->text)
+        windows->text = kind->text(base);
+    enum status status =
+        kind->documents ? kind->documents(base, &windows->documents, why) : STATUS_OK;
+    if (status || !windows->documents.n)
+        return status ? status : kind->tokens(base, &windows->stream, why);
+    windows->stream = windows->documents.stream;
+    windows->documents.stream = (struct eval_stream){0};
+    return STATUS_OK;
 }
 
 void cli_base_add_json(struct base_json *json, cJSON *parent, const struct cli_base *base,

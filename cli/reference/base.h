@@ -7,6 +7,7 @@
 #define CLI_REFERENCE_BASE_H
 
 #include "base/json/build.h"
+#include "cli/input/windows.h"
 #include "cli/reference/description.h"
 #include "cli/session/models.h"
 #include "eval/input.h"
@@ -33,6 +34,12 @@ struct cli_base_kind {
     /** Its tokens. Fails: STATUS_MEMORY. */
     enum status (*tokens)(const struct cli_base *base, struct eval_stream *stream,
                           struct status_why *why);
+    /**
+     * Instead, its documents, with their tokens; n 0: it is of one text. NULL: it always is.
+     * out: released with eval_documents_free. Fails: STATUS_MEMORY.
+     */
+    enum status (*documents)(const struct cli_base *base, struct eval_documents *out,
+                             struct status_why *why);
     /** What it says of the text; NULL: nothing. Release with base_text_free. */
     struct base_text (*text)(const struct cli_base *base);
     /**
@@ -85,11 +92,12 @@ void cli_base_close(struct cli_base *base);
 bool cli_base_has_rows(const struct cli_base *base);
 
 /**
- * The tokens of a file of rows, and the limits of a plan over them.
- * plan->n_ctx: in: what was asked for, 0 for nothing; out: the base's.
+ * The tokens of a file of rows, those of documents with these, and the limits of a plan over them.
+ * plan->n_ctx: in: what was asked for, 0 for nothing; out: the base's. windows: text, documents and
+ * stream are filled in.
  * Fails: STATUS_USAGE (another context size was asked for, windows that it has not), STATUS_MEMORY.
  */
-enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *stream,
+enum status cli_base_tokens(const struct cli_base *base, struct cli_windows *windows,
                             struct eval_plan_options *plan, struct status_why *why);
 
 /** The object `base`: kind, identity. with_file: as cli_json_add_model. */

@@ -71,6 +71,20 @@ static enum status tokens(const struct cli_base *base, struct eval_stream *strea
     return eval_compact_stream(stream, &base->compact, why);
 }
 
+static enum status documents(const struct cli_base *base, struct eval_documents *out,
+                             struct status_why *why)
+{
+    *out = (struct eval_documents){0};
+    if (!base->compact.layout.n_documents)
+        return STATUS_OK;
+    enum status status = eval_compact_documents(out, &base->compact, why);
+    if (status)
+        status_context(why, "%s", base->path);
+    else
+        cli_description_conversations(&base->description, out);
+    return status;
+}
+
 static struct base_text text(const struct cli_base *base)
 {
     return cli_description_text(&base->description);
@@ -136,6 +150,7 @@ const struct cli_base_kind cli_base_compact = {
     .size = size,
     .add_json = add_json,
     .tokens = tokens,
+    .documents = documents,
     .text = text,
     .use = use,
     .print_limits = print_limits,

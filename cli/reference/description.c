@@ -52,6 +52,21 @@ struct base_text cli_description_text(const struct cli_description *description)
     return text;
 }
 
+void cli_description_conversations(const struct cli_description *description,
+                                   struct eval_documents *d)
+{
+    const cJSON *of =
+        cJSON_GetObjectItemCaseSensitive(object_of(description, "tokens"), "documents");
+    const cJSON *o = cJSON_GetObjectItemCaseSensitive(of, "conversations");
+    const char *mask = text_of(o, "mask"), *sha256 = text_of(o, "template_sha256");
+    if (sha256)
+        snprintf(d->template_sha256, sizeof d->template_sha256, "%s", sha256);
+    for (int i = 0; mask && i <= MODEL_CHAT_ALL; i++)
+        if (strcmp(mask, cli_mask_name((enum model_chat_mask)i)) == 0)
+            d->mask = (enum model_chat_mask)i;
+    d->n_conversations = mask ? (size_t)count_of(o, "n") : 0;
+}
+
 struct cli_model_size cli_description_size(const struct cli_description *description)
 {
     const cJSON *o = object_of(description, "base");

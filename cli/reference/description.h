@@ -9,6 +9,7 @@
 #include "base/content/text.h"
 #include "base/json/build.h"
 #include "cli/session/models.h"
+#include "eval/input.h"
 
 /** A description that was read. Zero-initialise; release with cli_description_free. */
 struct cli_description {
@@ -25,6 +26,10 @@ void cli_description_free(struct cli_description *description);
  * Release with base_text_free.
  */
 struct base_text cli_description_text(const struct cli_description *description);
+
+/** Set what it says of conversations in the members of documents for results. */
+void cli_description_conversations(const struct cli_description *description,
+                                   struct eval_documents *documents);
 
 /** Size of the model's tensors; n_weights 0: it does not say. */
 struct cli_model_size cli_description_size(const struct cli_description *description);

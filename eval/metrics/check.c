@@ -211,6 +211,7 @@ static void keep_against(struct eval_check *c, const struct exact *e, size_t i, 
     a->columns[EVAL_KL] = renormalised(pair->reverse_kl, log_sum);
     a->columns[EVAL_REVERSE_KL] = renormalised(pair->kl * exp(-log_sum), -log_sum);
     a->columns[EVAL_JS] = 0;
+    a->columns[EVAL_TV] = 0;
     a->columns[EVAL_SAME_TOP] = rows->argmax == exact->argmax;
     a->columns[EVAL_COMMON_5] = pair->common_top[1];
     a->columns[EVAL_COMMON_10] = pair->common_top[2];

@@ -163,7 +163,7 @@ static struct eval_kld_bucket *bucket_of(struct eval_kld_result *out, double log
 
 /** Sums of what a window adds beside the tally. */
 struct extras {
-    struct base_moments reverse_kld, js, common_5, common_10;
+    struct base_moments reverse_kld, js, tv, common_5, common_10;
 };
 
 static void add_extras(struct eval_kld_result *out, struct extras *sums,
@@ -175,6 +175,7 @@ static void add_extras(struct eval_kld_result *out, struct extras *sums,
     for (size_t i = 0; i < n_scored; i++) {
         base_moments_add(&sums->reverse_kld, row(t->candidate, EVAL_REVERSE_KL, w)[i]);
         base_moments_add(&sums->js, row(t->candidate, EVAL_JS, w)[i]);
+        base_moments_add(&sums->tv, row(t->candidate, EVAL_TV, w)[i]);
         base_moments_add(&sums->common_5, row(t->candidate, EVAL_COMMON_5, w)[i] / 5);
         base_moments_add(&sums->common_10, row(t->candidate, EVAL_COMMON_10, w)[i] / 10);
         struct eval_kld_bucket *bucket = bucket_of(out, row(t->candidate, EVAL_BASE_TOP, w)[i]);
@@ -233,6 +234,8 @@ static void fill(struct eval_kld_result *out, const struct eval_kld_tables *t,
     out->figures = eval_kld_tally_figures(&tally);
     out->reverse_kld = base_moments_estimate(&sums.reverse_kld);
     out->js = base_moments_estimate(&sums.js);
+    out->tv = base_moments_estimate(&sums.tv);
+    out->acceptance = (struct base_estimate){1 - out->tv.value, out->tv.error};
     out->common_5 = base_moments_estimate(&sums.common_5);
     out->common_10 = base_moments_estimate(&sums.common_10);
     add_quantiles(out, t, sorter);

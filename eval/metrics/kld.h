@@ -63,7 +63,8 @@ struct eval_kld_result {
     size_t n_windows, n_tokens;
     struct eval_kld_figures figures;
     double kld_quantiles[EVAL_N_QUANTILES], dp_quantiles[EVAL_N_QUANTILES];
-    struct base_estimate reverse_kld, js;
+    struct base_estimate reverse_kld, js, tv;
+    struct base_estimate acceptance;          /* 1 - tv: of a token that q drafts and p verifies */
     struct base_estimate common_5, common_10; /* share of the base's 5 and 10 that q has, too */
     struct eval_ranks ranks, base_ranks;      /* of the right token */
     struct eval_kld_bucket buckets[EVAL_N_BUCKETS];

@@ -28,6 +28,7 @@ static const struct column of_pair[] = {
     {"kld", false, EVAL_KL},
     {"reverse_kld", false, EVAL_REVERSE_KL},
     {"js", false, EVAL_JS},
+    {"tv", false, EVAL_TV},
     {"same_top", false, EVAL_SAME_TOP},
     {"common_5", false, EVAL_COMMON_5},
     {"common_10", false, EVAL_COMMON_10},
@@ -38,7 +39,7 @@ struct columns {
     const struct column *of;
     size_t n;
     const char *name_in_front, *value_in_front; /* with a tab at their end, or "" */
-    bool without_js;                            /* its column is empty */
+    bool without_js;                            /* columns of the second pass are empty */
 };
 
 /** What the lines share. */
@@ -76,10 +77,11 @@ static enum status put_line(struct base_file *file, const struct eval_kld_tables
     base_file_write(file, writing->spelling.escaped, writing->spelling.n_escaped);
     for (size_t k = 0; k < columns->n; k++) {
         const struct eval_table *table = columns->of[k].of_base ? t->base : t->candidate;
-        if (columns->of[k].column == EVAL_JS && columns->without_js)
+        enum eval_column column = columns->of[k].column;
+        if (columns->without_js && (column == EVAL_JS || column == EVAL_TV))
             base_file_write(file, "\t", 1);
         else
-            eval_per_token_number(file, eval_table_row(table, columns->of[k].column, w)[at.index]);
+            eval_per_token_number(file, eval_table_row(table, column, w)[at.index]);
     }
     base_file_write(file, "\n", 1);
     return STATUS_OK;

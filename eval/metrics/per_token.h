@@ -30,8 +30,9 @@ enum status eval_per_token_write(struct base_file *file, const struct eval_plan 
  *   base_logprob logprob             natural logarithms, 12 significant digits
  *   base_rank rank                   of the token
  *   base_entropy entropy             of the predictions
- *   kld reverse_kld js               KL(base || candidate), KL(candidate || base), Jensen-Shannon
- *                                    (empty without with_js: it was not computed)
+ *   kld reverse_kld                  KL(base || candidate), KL(candidate || base)
+ *   js tv                            Jensen-Shannon divergence, total variation
+ *                                    (empty without with_js: they were not computed)
  *   same_top common_5 common_10      what of the base's 1, 5 and 10 most likely tokens is shared
  * Fails: STATUS_MEMORY.
  */

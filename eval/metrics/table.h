@@ -23,6 +23,7 @@ enum eval_column {
     EVAL_KL = EVAL_N_COLUMNS, /* KL(p || q) */
     EVAL_REVERSE_KL,          /* KL(q || p) */
     EVAL_JS,                  /* Jensen-Shannon; 0 where it was not asked for */
+    EVAL_TV,                  /* total variation; the same */
     EVAL_SAME_TOP,            /* 1 where both have the same most likely token, else 0 */
     EVAL_COMMON_5,            /* how many of the 5 most likely tokens they share */
     EVAL_COMMON_10,           /* and of the 10 */

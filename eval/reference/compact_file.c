@@ -29,8 +29,9 @@ static enum status window_matches(const struct eval_compact_file *file, size_t w
     const uint8_t *check = file->bytes + at->checks + w * EVAL_COMPACT_CHECK_BYTES;
     uint8_t found[BASE_SHA256_BYTES];
     struct base_digest *digest = base_digest_open();
-    base_digest_add(digest, file->bytes + at->rows + w * at->window_bytes,
-                    (size_t)at->window_bytes);
+    uint64_t first = eval_compact_first_row(file, w);
+    base_digest_add(digest, eval_compact_rows_at(file, first),
+                    (size_t)((eval_compact_first_row(file, w + 1) - first) * at->row_bytes));
     base_digest_add(digest, check, EVAL_COMPACT_CHECK_COVERED);
     enum status status = base_digest_close_bytes(digest, found, why);
     *matches = memcmp(found, check + EVAL_COMPACT_CHECK_COVERED, sizeof found) == 0 &&
@@ -46,6 +47,11 @@ static enum status truncated(const struct eval_compact_file *file, struct status
     uint64_t n_there = at->window_bytes ? n_rows / at->window_bytes : 0;
     uint64_t n_whole = 0;
     bool matches = true;
+    if (file->layout.n_documents) /* whose windows are not known yet */
+        return status_fail(why, STATUS_FORMAT,
+                           "has %" PRIu64 " bytes; expected %" PRIu64
+                           ": the file is cut off; record it again",
+                           n_bytes, at->end);
     for (uint64_t w = 0; w < n_there; w++) {
         if (window_matches(file, w, &matches, why))
             break;
@@ -83,12 +89,14 @@ static enum status check_parts(const struct eval_compact_file *file, struct stat
         {at->description, l->n_description, l->description, "the description does"},
         {at->path, l->n_path, l->path, "the head's path does"},
         {at->bias, at->bias_bytes, l->bias, "the head's bias does"},
-        {at->head, l->by_path ? 0 : at->head_bytes, l->head, "the head does"},
+        {at->head, at->head_bytes, l->head, "the head does"},
+        {at->files, at->documents_bytes, l->documents, "the documents do"},
     };
     enum status status = STATUS_OK;
-    size_t n = sizeof parts / sizeof *parts - l->by_path;
-    for (size_t i = 0; i < n && !status; i++)
-        if (l->has_bias || parts[i].sha256 != l->bias)
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++)
+        if ((l->has_bias || parts[i].sha256 != l->bias) &&
+            (!l->by_path || parts[i].sha256 != l->head) &&
+            (l->n_documents || parts[i].sha256 != l->documents))
             status = check_part(file->bytes + parts[i].offset, parts[i].n_bytes, parts[i].sha256,
                                 parts[i].what, why);
     return status;
@@ -105,7 +113,11 @@ static enum status check_gaps(const struct eval_compact_file *file, struct statu
         {at->description + l->n_description, at->path},
         {at->path + l->n_path, at->bias},
         {at->bias + at->bias_bytes, at->head},
-        {at->head + at->head_bytes, at->checks},
+        {at->head + at->head_bytes, at->files},
+        {at->files + l->n_files * sizeof(struct eval_compact_text), at->documents},
+        {at->documents + l->n_documents * sizeof(struct eval_compact_document), at->names},
+        {at->names + l->n_names, at->scored},
+        {at->scored + (l->n_documents ? l->n_tokens : 0), at->checks},
         {at->checks + l->n_windows * EVAL_COMPACT_CHECK_BYTES, at->rows},
     };
     for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++)
@@ -166,6 +178,28 @@ static enum status take_parts(struct eval_compact_file *file, struct status_why 
     return file->head_path ? STATUS_OK : status_fail(why, STATUS_MEMORY, "no memory for a path");
 }
 
+/** The windows of documents, which must be those that the header counts. */
+static enum status lay_windows(struct eval_compact_file *file, struct status_why *why)
+{
+    const struct eval_compact_layout *l = &file->layout;
+    if (!l->n_documents)
+        return STATUS_OK;
+    struct eval_documents documents;
+    enum status status = eval_compact_documents(&documents, file, why);
+    const struct eval_plan_options options = {.n_ctx = (size_t)l->n_ctx, .bos = l->bos};
+    if (!status)
+        status = eval_plan_make_documents(&file->plan, &options, &documents, why);
+    eval_documents_free(&documents);
+    if (status)
+        return status;
+    if (l->n_windows > file->plan.n_windows || file->plan.windows[l->n_windows].row != l->n_scored)
+        return status_fail(why, STATUS_FORMAT,
+                           "the documents have %zu windows of %" PRIu64 " tokens; expected %" PRIu64
+                           " at least, with %" PRIu64 " scored positions in them",
+                           file->plan.n_windows, l->n_ctx, l->n_windows, l->n_scored);
+    return STATUS_OK;
+}
+
 enum status eval_compact_view(struct eval_compact_file *out, const char *name, const void *bytes,
                               size_t n_bytes, struct status_why *why)
 {
@@ -182,6 +216,8 @@ enum status eval_compact_view(struct eval_compact_file *out, const char *name, c
         status = check_tokens(out, why);
     if (!status)
         status = take_parts(out, why);
+    if (!status)
+        status = lay_windows(out, why);
     if (status) {
         status_context(why, "%s", name);
         eval_compact_close(out);
@@ -207,6 +243,7 @@ enum status eval_compact_open(struct eval_compact_file *out, const char *path,
 void eval_compact_close(struct eval_compact_file *file)
 {
     gguf_map_close(&file->map);
+    eval_plan_free(&file->plan);
     free(file->head_path);
     free(file->checked);
     *file = (struct eval_compact_file){0};
@@ -307,6 +344,29 @@ struct eval_compact_check eval_compact_check_of(const struct eval_compact_file *
     struct eval_compact_check check;
     memcpy(&check, file->bytes + file->offsets.checks + w * sizeof check, sizeof check);
     return check;
+}
+
+uint64_t eval_compact_first_row(const struct eval_compact_file *file, size_t w)
+{
+    return file->plan.windows ? file->plan.windows[w].row : w * file->layout.n_scored;
+}
+
+size_t eval_compact_window_of(const struct eval_compact_file *file, uint64_t row)
+{
+    if (!file->plan.windows)
+        return (size_t)(row / file->layout.n_scored);
+    size_t low = 0, high = (size_t)file->layout.n_windows;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        *(file->plan.windows[middle].row <= row ? &low : &high) = middle;
+    }
+    return low;
+}
+
+double eval_compact_window_bytes(const struct eval_compact_file *file)
+{
+    return (double)file->offsets.row_bytes *
+           (double)(file->plan.windows ? file->plan.n_inputs : file->layout.n_scored);
 }
 
 const uint8_t *eval_compact_rows_at(const struct eval_compact_file *file, uint64_t row)

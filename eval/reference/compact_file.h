@@ -2,7 +2,7 @@
 #ifndef EVAL_REFERENCE_COMPACT_FILE_H
 #define EVAL_REFERENCE_COMPACT_FILE_H
 
-#include "eval/input/stream.h"
+#include "eval/input/documents.h"
 #include "eval/reference/compact_layout.h"
 #include "gguf/map.h"
 #include "kernels/types.h"
@@ -20,6 +20,7 @@ struct eval_compact_file {
     struct kern_weight bias; /* of the head; data NULL: none */
     struct kern_weight head; /* data NULL until eval_compact_take_head, where it is by path */
     const struct gguf_file *head_file; /* the model that eval_compact_take_head was given */
+    struct eval_plan plan;             /* of documents: their windows; else 0 */
     bool *checked;                     /* [n_windows]: rows that match their checksum */
     struct gguf_map map;               /* empty if the bytes are somebody else's */
 };
@@ -28,9 +29,9 @@ struct eval_compact_file {
  * Map a file and check all of it but the rows, which are checked as they are used.
  * path: borrowed, for sentences.
  * Fails: STATUS_IO, STATUS_FORMAT (a field out of range, a part that does not match its
- *        checksum, a token beyond the vocabulary, a file that ends early: the sentence says how
- *        many windows are whole), STATUS_UNSUPPORTED (version, type of the head), STATUS_MEMORY.
- * Cost: reads tokens and head.
+ *        checksum, a token beyond the vocabulary, documents that are not the tokens', a file that
+ *        ends early: the sentence says how many windows are whole), STATUS_UNSUPPORTED (version,
+ * type of the head), STATUS_MEMORY. Cost: reads tokens and head.
  */
 enum status eval_compact_open(struct eval_compact_file *out, const char *path,
                               struct status_why *why);
@@ -43,6 +44,14 @@ void eval_compact_close(struct eval_compact_file *file);
 /** The tokens, copied. *out: the caller's, by eval_stream_free. Fails: STATUS_MEMORY. */
 enum status eval_compact_stream(struct eval_stream *out, const struct eval_compact_file *file,
                                 struct status_why *why);
+
+/**
+ * The documents, if layout.n_documents, copied; their stream is the tokens. What is known of
+ * conversations, and of the bytes of the files, is not in it.
+ * *out: the caller's, by eval_documents_free. Fails: STATUS_FORMAT, STATUS_MEMORY.
+ */
+enum status eval_compact_documents(struct eval_documents *out, const struct eval_compact_file *file,
+                                   struct status_why *why);
 
 /**
  * What results name the file by: SHA-256 over the header and the checks, which cover the rest.
@@ -68,6 +77,12 @@ enum status eval_compact_take_head(struct eval_compact_file *file, const struct 
 
 /** The check of window w, as the file has it. */
 struct eval_compact_check eval_compact_check_of(const struct eval_compact_file *file, size_t w);
+
+/** The first row of window w, which may be n_windows; and the window that a row is of. */
+uint64_t eval_compact_first_row(const struct eval_compact_file *file, size_t w);
+size_t eval_compact_window_of(const struct eval_compact_file *file, uint64_t row);
+/** Bytes of the rows of the largest window, or a bound of them. */
+double eval_compact_window_bytes(const struct eval_compact_file *file);
 
 /** Stored rows, from row `row` of the file on. */
 const uint8_t *eval_compact_rows_at(const struct eval_compact_file *file, uint64_t row);

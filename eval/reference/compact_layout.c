@@ -88,10 +88,17 @@ enum status eval_compact_find_offsets(struct eval_compact_offsets *out,
     out->bias = add_part(&sum, out->bias_bytes, 1);
     out->head = add_part(&sum, l->by_path ? 0 : l->n_vocab, out->head_row_bytes);
     out->head_bytes = sum.at - out->head;
+    out->files = add_part(&sum, l->n_files, sizeof(struct eval_compact_text));
+    out->documents = add_part(&sum, l->n_documents, sizeof(struct eval_compact_document));
+    out->names = add_part(&sum, l->n_names, 1);
+    out->scored = add_part(&sum, l->n_documents ? l->n_tokens : 0, 1);
+    out->documents_bytes = l->n_documents ? sum.at - out->files : 0;
     out->checks = add_part(&sum, l->n_windows, EVAL_COMPACT_CHECK_BYTES);
     out->row_bytes = eval_compact_row_bytes(l->kind, l->width);
-    sum.failed |= __builtin_mul_overflow(out->row_bytes, l->n_scored, &out->window_bytes);
-    out->rows = add_part(&sum, l->n_windows, out->window_bytes);
+    if (!l->n_documents)
+        sum.failed |= __builtin_mul_overflow(out->row_bytes, l->n_scored, &out->window_bytes);
+    out->rows = l->n_documents ? add_part(&sum, l->n_scored, out->row_bytes)
+                               : add_part(&sum, l->n_windows, out->window_bytes);
     out->end = sum.at;
     if (sum.failed)
         return status_fail(why, STATUS_FORMAT,
@@ -112,7 +119,7 @@ enum status eval_compact_sha256(uint8_t sha256[BASE_SHA256_BYTES], const void *b
 enum status eval_compact_header_seal(struct eval_compact_layout *l, struct status_why *why)
 {
     memcpy(l->magic, EVAL_COMPACT_MAGIC, sizeof l->magic);
-    l->version = l->has_bias ? EVAL_COMPACT_VERSION : l->soft_cap > 0 ? 2 : 1;
+    l->version = l->n_documents ? EVAL_COMPACT_VERSION : l->has_bias ? 3 : l->soft_cap > 0 ? 2 : 1;
     return eval_compact_sha256(l->check, l, CHECKED_BYTES, why);
 }
 
@@ -191,7 +198,36 @@ static enum status check_numbers(const struct eval_compact_layout *l, struct sta
     return STATUS_OK;
 }
 
-/** What each field alone may be, and the windows against the text. */
+/** The windows against the text, or against the documents, whose own lengths come later. */
+static enum status check_windows(const struct eval_compact_layout *l, struct status_why *why)
+{
+    const uint64_t half = l->n_ctx / 2, most = INT64_MAX / 64;
+    const struct field of_text[] = {
+        {"the context size", l->n_ctx, 3, INT32_MAX / 2},
+        {"the number of tokens", l->n_tokens, l->n_ctx, most},
+        {"the number of windows", l->n_windows, 1, l->n_tokens / (l->n_ctx ? l->n_ctx : 1)},
+        {"the first scored position", l->first_scored, half, half},
+        {"the number of scored positions", l->n_scored, l->n_ctx - 1 - half, l->n_ctx - 1 - half},
+    };
+    const struct field of_documents[] = {
+        {"the context size", l->n_ctx, 3, INT32_MAX / 2},
+        {"the number of tokens", l->n_tokens, 2, most},
+        {"the number of scored positions", l->n_scored, 1, l->n_tokens - 1},
+        {"the number of windows", l->n_windows, 1, l->n_scored},
+        {"the first scored position", l->first_scored, 0, 0},
+        {"the number of documents", l->n_documents, 1, most},
+        {"the number of the documents' files", l->n_files, 1, most},
+        {"the number of categories", l->n_categories, 0, l->n_documents},
+        {"the length of the names", l->n_names, l->n_files, most},
+    };
+    if (l->version > 3)
+        return check_fields(of_documents, sizeof of_documents / sizeof *of_documents, why);
+    enum status status = check_fields(of_text, sizeof of_text / sizeof *of_text, why);
+    const uint8_t *begin = (const uint8_t *)&l->n_documents;
+    return status ? status : check_zeros(l, begin, (size_t)(l->zeros_2 - begin), why);
+}
+
+/** What each field alone may be. */
 static enum status check_values(const struct eval_compact_layout *l, struct status_why *why)
 {
     const struct field fields[] = {
@@ -200,12 +236,6 @@ static enum status check_values(const struct eval_compact_layout *l, struct stat
         {"the number of logits", l->n_vocab, 1, MOST_VOCAB},
         {"the place of the head", l->by_path, 0, 1},
         {"the mark of BOS before the text", l->bos_in_stream, 0, 1},
-        {"the context size", l->n_ctx, 3, INT32_MAX / 2},
-        {"the number of tokens", l->n_tokens, l->n_ctx, INT64_MAX / 64},
-        {"the number of windows", l->n_windows, 1, l->n_tokens / (l->n_ctx ? l->n_ctx : 1)},
-        {"the first scored position", l->first_scored, l->n_ctx / 2, l->n_ctx / 2},
-        {"the number of scored positions", l->n_scored, l->n_ctx - 1 - l->n_ctx / 2,
-         l->n_ctx - 1 - l->n_ctx / 2},
         {"the length of the description", l->n_description, 0, MOST_DESCRIPTION},
         {"the length of the head's path", l->n_path, l->by_path ? 1 : 0,
          l->by_path ? MOST_PATH : 0},
@@ -213,6 +243,8 @@ static enum status check_values(const struct eval_compact_layout *l, struct stat
         {"the type of the bias", l->bias_type, 0, l->has_bias ? UINT32_MAX : 0},
     };
     enum status status = check_fields(fields, sizeof fields / sizeof *fields, why);
+    if (!status)
+        status = check_windows(l, why);
     if (!status)
         status = check_numbers(l, why);
     if (!status && !l->has_bias)

@@ -17,10 +17,11 @@ static enum status rows(void *user, size_t first, size_t n_rows, const void **ou
                         struct status_why *why)
 {
     struct eval_compact_reading *r = user;
-    size_t n_scored = (size_t)r->file->layout.n_scored, row = r->first_row + first;
+    size_t row = r->first_row + first;
     const void *stored = eval_row_pages_take(user, first, n_rows);
     *out = NULL;
-    for (size_t w = row / n_scored; w * n_scored < row + n_rows; w++) {
+    for (size_t w = eval_compact_window_of(r->file, row);
+         w < r->file->layout.n_windows && eval_compact_first_row(r->file, w) < row + n_rows; w++) {
         enum status status = eval_compact_check_window(r->file, w, why);
         if (status)
             return status;
@@ -45,7 +46,7 @@ enum status eval_compact_source_open(struct eval_row_source *out,
                                      struct status_why *why)
 {
     *out = (struct eval_row_source){0};
-    size_t first_row = first_window * (size_t)file->layout.n_scored;
+    size_t first_row = (size_t)eval_compact_first_row(file, first_window);
     *reading = (struct eval_compact_reading){
         .pages = {.rows = (const char *)eval_compact_rows_at(file, first_row),
                   .row_bytes = (size_t)file->offsets.row_bytes,
@@ -63,7 +64,7 @@ enum status eval_compact_source_open(struct eval_row_source *out,
     /* Pages of the file: those of the rows handed out, and of a window that is checked. The head
        is there already, since it was compared with its checksum. */
     double pages = (double)EVAL_SLAB_ROWS * (double)file->offsets.row_bytes +
-                   2 * (double)file->offsets.window_bytes;
+                   2 * eval_compact_window_bytes(file);
     *out = (struct eval_row_source){
         .kind = EVAL_ROWS_HIDDEN,
         .n_vocab = (size_t)file->layout.n_vocab,

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "eval/identity.h"
+#include "eval/reference/compact_documents.h"
 
 enum { ENCODED_ROWS = 64 }; /* stored at once */
 
@@ -12,15 +14,9 @@ struct compact_writer {
     struct eval_writer writer;
     struct eval_compact_layout layout;
     struct eval_compact_offsets offsets;
-    uint8_t *encoded; /* [ENCODED_ROWS, row_bytes] */
+    uint8_t *documents; /* [documents_bytes]; NULL: it is one text */
+    uint8_t *encoded;   /* [ENCODED_ROWS, row_bytes] */
 };
-
-/** A digest's bytes from its digits. */
-static void from_hex(uint8_t bytes[BASE_SHA256_BYTES], const char hex[BASE_HEX])
-{
-    for (size_t i = 0; i < BASE_SHA256_BYTES; i++)
-        bytes[i] = (uint8_t)strtoul((const char[]){hex[2 * i], hex[2 * i + 1], '\0'}, NULL, 16);
-}
 
 /** A part of the file before the rows. */
 struct piece {
@@ -28,7 +24,7 @@ struct piece {
     const void *bytes;
     uint8_t *sha256; /* in the layout */
 };
-enum { N_PIECES = 6, BIAS_PIECE = N_PIECES - 2, HEAD_PIECE };
+enum { BIAS_PIECE = 4, HEAD_PIECE, DOCUMENTS_PIECE, N_PIECES };
 
 static void list_pieces(struct piece pieces[N_PIECES], struct compact_writer *w,
                         const struct eval_compact_recording *recording)
@@ -49,6 +45,8 @@ static void list_pieces(struct piece pieces[N_PIECES], struct compact_writer *w,
         (struct piece){at->bias, at->bias_bytes, bias ? bias->data : NULL, l->bias};
     pieces[HEAD_PIECE] =
         (struct piece){at->head, (uint64_t)head->n_rows * head->row_bytes, head->data, l->head};
+    pieces[DOCUMENTS_PIECE] =
+        (struct piece){at->files, at->documents_bytes, w->documents, l->documents};
 }
 
 /** What the header says but for digests. */
@@ -57,7 +55,7 @@ static struct eval_compact_layout layout_of(const struct eval_compact_recording 
     const struct eval_plan *plan = recording->plan;
     const struct kern_weight *head = model_head(recording->model);
     const struct kern_head whole = model_kern_head(recording->model);
-    return (struct eval_compact_layout){
+    struct eval_compact_layout layout = {
         .kind = recording->kind,
         .width = head->n_cols,
         .n_vocab = head->n_rows,
@@ -77,6 +75,11 @@ static struct eval_compact_layout layout_of(const struct eval_compact_recording 
         .n_description = strlen(recording->description),
         .n_path = recording->head_path ? strlen(recording->head_path) : 0,
     };
+    if (recording->documents) {
+        layout.n_scored = eval_plan_row(plan, plan->n_windows);
+        eval_compact_documents_count(&layout, recording->documents);
+    }
+    return layout;
 }
 
 enum status eval_compact_recording_bytes(uint64_t *out,
@@ -96,10 +99,13 @@ static enum status lay_out(struct compact_writer *w, const struct eval_compact_r
 {
     w->layout = layout_of(recording);
     enum status status = eval_compact_find_offsets(&w->offsets, &w->layout, why);
+    if (!status && recording->documents)
+        status =
+            eval_compact_documents_encode(&w->documents, recording->documents, &w->offsets, why);
     struct piece pieces[N_PIECES];
     list_pieces(pieces, w, recording);
     for (size_t i = 0; i < N_PIECES && !status; i++)
-        if (i != BIAS_PIECE || w->layout.has_bias)
+        if ((i != BIAS_PIECE || w->layout.has_bias) && (i != DOCUMENTS_PIECE || w->documents))
             status = eval_compact_sha256(pieces[i].sha256, pieces[i].bytes,
                                          (size_t)pieces[i].n_bytes, why);
     char vocab[BASE_HEX];
@@ -107,8 +113,8 @@ static enum status lay_out(struct compact_writer *w, const struct eval_compact_r
         status = eval_vocab_id(vocab, recording->model, why);
     if (status)
         return status;
-    from_hex(w->layout.vocab, vocab);
-    from_hex(w->layout.model, recording->model_id);
+    base_digest_from_hex(w->layout.vocab, vocab);
+    base_digest_from_hex(w->layout.model, recording->model_id);
     return eval_compact_header_seal(&w->layout, why);
 }
 
@@ -119,11 +125,11 @@ static enum status write_pieces(struct compact_writer *w,
 {
     struct piece pieces[N_PIECES];
     list_pieces(pieces, w, recording);
-    size_t n = w->layout.by_path ? HEAD_PIECE : N_PIECES;
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < n && !status && !base_part_is_whole(w->writer.part); i++)
-        status = base_part_write(w->writer.part, pieces[i].offset, pieces[i].bytes,
-                                 (size_t)pieces[i].n_bytes, why);
+    for (size_t i = 0; i < N_PIECES && !status && !base_part_is_whole(w->writer.part); i++)
+        if (i != HEAD_PIECE || !w->layout.by_path)
+            status = base_part_write(w->writer.part, pieces[i].offset, pieces[i].bytes,
+                                     (size_t)pieces[i].n_bytes, why);
     return status;
 }
 
@@ -150,6 +156,18 @@ static const void *encode(struct eval_writer *writer, size_t window, const void 
 static void release(struct eval_writer *writer)
 {
     free(((struct compact_writer *)writer)->encoded);
+    free(((struct compact_writer *)writer)->documents);
+}
+
+/** Where the rows of each window begin. */
+static enum status list_windows(struct eval_writer *writer, const struct eval_plan *plan,
+                                struct status_why *why)
+{
+    if (base_array_new(writer->first_rows, plan->n_windows + 1, "windows", why))
+        return STATUS_MEMORY;
+    for (size_t i = 0; i <= plan->n_windows; i++)
+        writer->first_rows[i] = eval_plan_row(plan, i);
+    return STATUS_OK;
 }
 
 static enum status begin(struct compact_writer *w, const struct eval_compact_recording *recording,
@@ -180,6 +198,10 @@ static enum status begin(struct compact_writer *w, const struct eval_compact_rec
         .n_covered = EVAL_COMPACT_CHECK_COVERED,
         .checks_at = w->offsets.checks,
     };
+    if (recording->documents)
+        status = list_windows(&w->writer, recording->plan, why);
+    if (status)
+        return status;
     struct base_part_options options = {
         .n_bytes = w->offsets.end, .replace = recording->replace, .resume = recording->resume};
     struct eval_writer_head head = {&w->layout, sizeof w->layout,
@@ -193,7 +215,8 @@ enum status eval_compact_writer_open(struct eval_writer **out,
                                      struct status_why *why)
 {
     *out = NULL;
-    assert(recording->plan->options.protocol == EVAL_PROTOCOL_DEFAULT);
+    assert(recording->plan->options.protocol ==
+           (recording->documents ? EVAL_PROTOCOL_DOCUMENTS : EVAL_PROTOCOL_DEFAULT));
     assert(recording->plan->options.skip_windows == 0);
     struct compact_writer *w = calloc(1, sizeof *w);
     if (!w)

@@ -2,7 +2,7 @@
 #ifndef EVAL_REFERENCE_COMPACT_WRITER_H
 #define EVAL_REFERENCE_COMPACT_WRITER_H
 
-#include "eval/input/window.h"
+#include "eval/input/documents.h"
 #include "eval/reference/compact_layout.h"
 #include "eval/reference/writer.h"
 #include "model/model.h"
@@ -12,12 +12,13 @@ struct eval_compact_recording {
     const char *path;
     const struct model *model;
     const char *model_id;         /* by gguf_model_id */
-    const struct eval_plan *plan; /* of the default protocol */
+    const struct eval_plan *plan; /* of the default protocol, or of documents */
     const struct eval_stream *stream;
-    enum eval_compact_kind kind; /* of the rows */
-    const char *head_path;       /* where the head is to be found at use; NULL: it is copied */
-    const char *description;     /* JSON for people and results */
-    bool replace, resume;        /* as of struct base_part_options */
+    const struct eval_documents *documents; /* those of the plan; NULL: it is one text */
+    enum eval_compact_kind kind;            /* of the rows */
+    const char *head_path;   /* where the head is to be found at use; NULL: it is copied */
+    const char *description; /* JSON for people and results */
+    bool replace, resume;    /* as of struct base_part_options */
 };
 
 /**

@@ -20,9 +20,23 @@ uint8_t *eval_writer_check(const struct eval_writer *w, size_t window)
     return w->checks + window * check_bytes(w);
 }
 
-static uint64_t window_bytes(const struct eval_writer *w)
+/** The first row of a window, which may be n_windows. */
+static uint64_t first_row(const struct eval_writer *w, size_t window)
 {
-    return (uint64_t)w->n_scored * w->row_bytes;
+    return w->first_rows ? w->first_rows[window] : (uint64_t)window * w->n_scored;
+}
+
+/** The window that a row is of. */
+static size_t window_of(const struct eval_writer *w, uint64_t row)
+{
+    if (!w->first_rows)
+        return (size_t)(row / w->n_scored);
+    size_t low = 0, high = w->n_windows;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        *(w->first_rows[middle] <= row ? &low : &high) = middle;
+    }
+    return low;
 }
 
 static enum status no_memory(const struct eval_writer *w, struct status_why *why)
@@ -106,15 +120,17 @@ static void begin_window(struct eval_writer *w, size_t window)
 static enum status store(struct eval_writer *w, size_t first, size_t n_rows, const void *stored,
                          struct status_why *why)
 {
-    size_t n_bytes = n_rows * w->row_bytes;
+    size_t n_bytes = n_rows * w->row_bytes, window = window_of(w, first);
+    uint64_t begin = first_row(w, window);
     enum status status =
         base_part_write(w->part, w->rows_at + first * (uint64_t)w->row_bytes, stored, n_bytes, why);
     if (status || !w->has_checks)
         return status;
-    assert(w->n_digested == first % w->n_scored);
+    assert(w->n_digested == first - begin);
     base_digest_add(w->digest, stored, n_bytes);
     w->n_digested += n_rows;
-    return w->n_digested == w->n_scored ? end_window(w, first / w->n_scored, why) : STATUS_OK;
+    bool ends = w->n_digested == first_row(w, window + 1) - begin;
+    return ends ? end_window(w, window, why) : STATUS_OK;
 }
 
 static enum status write_rows(void *user, struct kern_backend *backend, size_t first, size_t n_rows,
@@ -126,15 +142,15 @@ static enum status write_rows(void *user, struct kern_backend *backend, size_t f
     const char *from = rows;
     enum status status = STATUS_OK;
     for (size_t end = first + n_rows, n; first < end && !status; first += n) {
-        n = base_min(end - first, w->n_scored - first % w->n_scored);
-        if (first % w->n_scored == 0)
-            begin_window(w, first / w->n_scored);
+        size_t window = window_of(w, first);
+        n = base_min(end - first, (size_t)first_row(w, window + 1) - first);
+        if (first == first_row(w, window))
+            begin_window(w, window);
         n = format->encode ? base_min(n, format->max_encoded) : n;
         status = format->check ? format->check(w, first, from, n, why) : STATUS_OK;
         if (status)
             return status;
-        const void *stored =
-            format->encode ? format->encode(w, first / w->n_scored, from, n) : from;
+        const void *stored = format->encode ? format->encode(w, window, from, n) : from;
         status = store(w, first, n, stored, why);
         from += n * w->given_bytes;
     }
@@ -159,7 +175,8 @@ static enum status save_sum(void *user, size_t window, double *state, struct sta
 static enum status read_check(const struct eval_writer *w, size_t window, uint8_t *check,
                               struct status_why *why)
 {
-    uint64_t left = window_bytes(w), at = w->rows_at + window * left;
+    uint64_t begin = first_row(w, window), at = w->rows_at + begin * w->row_bytes;
+    uint64_t left = (first_row(w, window + 1) - begin) * w->row_bytes;
     char *piece = malloc(PIECE_BYTES);
     if (!piece)
         return no_memory(w, why);
@@ -187,7 +204,7 @@ static enum status compare_sum(void *user, size_t window, const double *state, b
     const struct eval_writer *w = user;
     uint8_t check[EVAL_WRITER_MOST_COVERED + BASE_SHA256_BYTES];
     *same = false;
-    if (base_part_kept(w->part) < w->rows_at + (window + 1) * window_bytes(w))
+    if (base_part_kept(w->part) < w->rows_at + first_row(w, window + 1) * w->row_bytes)
         return STATUS_OK;
     enum status status = read_check(w, window, check, why);
     *same = !status && memcmp(check + w->n_covered, state, BASE_SHA256_BYTES) == 0;
@@ -230,5 +247,6 @@ void eval_writer_close(struct eval_writer *w, bool keep)
     if (w->format->release)
         w->format->release(w);
     free(w->checks);
+    free(w->first_rows);
     free(w);
 }

@@ -49,6 +49,7 @@ struct eval_writer_format {
 struct eval_writer {
     const struct eval_writer_format *format;
     size_t n_windows, n_scored; /* rows of a window */
+    uint64_t *first_rows;       /* of windows that differ: [n_windows + 1], owned; else NULL */
     uint64_t rows_at;           /* offset of the first row */
     size_t row_bytes;           /* as stored */
     size_t given_bytes;         /* of a row as the sink gets it */

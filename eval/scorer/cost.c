@@ -18,7 +18,7 @@ double eval_cost_forward(const struct model *model, size_t n_tokens)
         const struct model_layer_shape *layer = &h->layers[i];
         double per_token = 0, per_pair = 0;
         model_layer_walk(model, i, add_product, &per_token);
-        if (layer->mixer == MODEL_ATTENTION || layer->mixer == MODEL_LATENT_ATTENTION)
+        if (model_mixer_has_keys(layer->mixer))
             per_pair = 2.0 * layer->n_heads * ((double)layer->key_size + layer->value_size);
         total += n * per_token + n * (n + 1) / 2 * per_pair;
     }

@@ -129,6 +129,7 @@ static void take_pairs(const struct eval_windows *windows, size_t h, size_t w,
         eval_table_row(table, EVAL_KL, w)[i] = pairs[i].kl;
         eval_table_row(table, EVAL_REVERSE_KL, w)[i] = pairs[i].reverse_kl;
         eval_table_row(table, EVAL_JS, w)[i] = pairs[i].js;
+        eval_table_row(table, EVAL_TV, w)[i] = pairs[i].tv;
         eval_table_row(table, EVAL_SAME_TOP, w)[i] = rows[i].argmax == base[i].argmax;
         eval_table_row(table, EVAL_COMMON_5, w)[i] = pairs[i].common_top[1];
         eval_table_row(table, EVAL_COMMON_10, w)[i] = pairs[i].common_top[2];

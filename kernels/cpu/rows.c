@@ -153,7 +153,7 @@ static void activate_elements(const void *context, size_t begin, size_t end)
 {
     const struct activation *a = context;
     const float *up = a->op->up;
-    a->fn(a->op->kind, a->op->gate + begin, up ? up + begin : NULL, end - begin);
+    a->fn(a->op->kind, &a->op->curve, a->op->gate + begin, up ? up + begin : NULL, end - begin);
 }
 
 enum status kern_cpu_activate(struct kern_backend *b, const struct kern_activate *op,
@@ -220,8 +220,15 @@ enum status kern_cpu_scale_rows(struct kern_backend *b, float *x, size_t width, 
 static void copy_rows(const void *context, size_t begin, size_t end)
 {
     const struct kern_copy *op = context;
-    for (size_t r = begin; r < end; r++)
-        memcpy(op->y + r * op->y_stride, op->x + r * op->x_stride, op->width * sizeof(float));
+    for (size_t r = begin; r < end; r++) {
+        const float *x = op->x + r * op->x_stride;
+        float *y = op->y + r * op->y_stride;
+        if (op->spread <= 1)
+            memcpy(y, x, op->width * sizeof(float));
+        else
+            for (size_t i = 0; i < op->width; i++)
+                y[i] = x[i / op->spread];
+    }
 }
 
 enum status kern_cpu_copy_rows(struct kern_backend *b, const struct kern_copy *op,

@@ -44,7 +44,7 @@ static enum status convolve(struct kern_cuda *cuda, const struct kern_convolve *
                             const struct kern_convolve_task *tasks, size_t n_tasks, size_t n_saved,
                             struct status_why *why)
 {
-    struct kern_convolve_args args = {.rows = kern_tap_rows_of(op), .y = op->y};
+    struct kern_convolve_args args = {.rows = kern_tap_rows_of(op), .y = op->y, .bare = op->bare};
     struct kern_cuda_array arrays[] = {
         {op->runs, op->n_runs * sizeof *op->runs, NULL},
         {tasks, (n_tasks + n_saved) * sizeof *tasks, NULL},

@@ -73,7 +73,8 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
 enum status kern_cuda_activate(struct kern_backend *b, const struct kern_activate *op,
                                struct status_why *why)
 {
-    struct kern_gate_args args = {.gate = op->gate, .up = op->up, .n = op->n, .kind = op->kind};
+    struct kern_gate_args args = {
+        .gate = op->gate, .up = op->up, .n = op->n, .curve = op->curve, .kind = op->kind};
     return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_GATE, base_div_up(op->n, KERN_ROWS_ELEMS),
                          &args, why);
 }
@@ -133,7 +134,8 @@ enum status kern_cuda_copy_rows(struct kern_backend *b, const struct kern_copy *
                                   .x_stride = op->x_stride,
                                   .y_stride = op->y_stride,
                                   .width = op->width,
-                                  .n_rows = op->n_rows};
+                                  .n_rows = op->n_rows,
+                                  .spread = (uint32_t)base_max(op->spread, 1)};
     size_t n = op->width * op->n_rows;
     return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_COPY_ROWS, base_div_up(n, KERN_ROWS_ELEMS),
                          &args, why);

@@ -44,11 +44,17 @@ KERN_INLINE float kern_gelu(float z)
     return kern_logistic(z, hi, (float)(w - (double)hi));
 }
 
+/** x within -limit .. limit. */
+KERN_INLINE float kern_within(float x, float limit)
+{
+    x = x > limit ? limit : x;
+    return x < -limit ? -limit : x;
+}
+
 KERN_INLINE float kern_swiglu_oai(float z, float up)
 {
     z = z > KERN_SWIGLU_LIMIT ? KERN_SWIGLU_LIMIT : z;
-    up = up > KERN_SWIGLU_LIMIT ? KERN_SWIGLU_LIMIT : up;
-    up = up < -KERN_SWIGLU_LIMIT ? -KERN_SWIGLU_LIMIT : up;
+    up = kern_within(up, KERN_SWIGLU_LIMIT);
     float x = z < KERN_SWIGLU_LOWEST ? KERN_SWIGLU_LOWEST : z;
     float hi = x * KERN_SWIGLU_SLOPE;
     float lo = fmaf(x, KERN_SWIGLU_SLOPE_LOW, fmaf(x, KERN_SWIGLU_SLOPE, -hi));
@@ -67,8 +73,23 @@ KERN_INLINE float kern_stretch_factor(double squares, double to, double least)
     return (float)sqrt(to / (squares < least ? least : squares));
 }
 
+KERN_INLINE float kern_silu(float z)
+{
+    return z / (1.0f + fmath_exp_f32(-z));
+}
+
+/** In double: the terms can cancel. */
+KERN_INLINE float kern_xielu(const struct kern_curve *c, float z)
+{
+    double x = (double)z;
+    double least = x > c->eps ? c->eps : x;
+    double curved = x > 0.0 ? c->rise * (x * x) : c->fall * ((fmath_exp_f64(least) - 1.0) - x);
+    return (float)fma(c->slope, x, curved);
+}
+
 /** gate' for a gate of z and this up, which is 1 where there is none. */
-KERN_INLINE float kern_activation(enum kern_activation kind, float z, float up)
+KERN_INLINE float kern_activation(enum kern_activation kind, const struct kern_curve *curve,
+                                  float z, float up)
 {
     switch (kind) {
     case KERN_GELU:
@@ -80,13 +101,28 @@ KERN_INLINE float kern_activation(enum kern_activation kind, float z, float up)
         return z * z * up;
     case KERN_TANH:
         return fmath_tanh_f32(z) * up;
+    case KERN_IDENTITY:
+        return z * up;
     case KERN_SWIGLU_OAI:
         return kern_swiglu_oai(z, up);
+    case KERN_RELU:
+        return (z < 0.0f ? 0.0f : z) * up;
+    case KERN_SOFTPLUS:
+        return (float)fmath_softplus_f64((double)z) * up;
+    case KERN_SWIGLU_CLAMP_BEFORE:
+        z = z > curve->clamp ? curve->clamp : z;
+        return kern_silu(z) * kern_within(up, curve->clamp);
+    case KERN_SWIGLU_CLAMP_AFTER:
+        z = kern_silu(z);
+        z = z > curve->clamp ? curve->clamp : z;
+        return z * kern_within(up, curve->clamp);
+    case KERN_XIELU:
+        return kern_xielu(curve, z) * up;
     case KERN_SILU:
     case KERN_N_ACTIVATIONS:
         break;
     }
-    return z / (1.0f + fmath_exp_f32(-z)) * up;
+    return kern_silu(z) * up;
 }
 
 #endif

@@ -133,6 +133,16 @@ KERN_INLINE double fmath_log_near_one(double f)
     return fma(-s, fma(-z, p, f), f);
 }
 
+/** ln(1 + e^x), within 3 ulp. */
+KERN_INLINE double fmath_softplus_f64(double x)
+{
+    double e = fmath_exp_f64(x > 0 ? -x : x); /* up to 1 */
+    /* 1 + e or half of it lies where the logarithm is computed. */
+    double log = e < FMATH_SOFTPLUS_NEAR ? fmath_log_near_one(e)
+                                         : FMATH_LN2_HIGH_F64 + fmath_log_near_one((e - 1) / 2);
+    return (x > 0 ? x : 0.0) + log;
+}
+
 /**
  * ln x for normal positive x. NaN for NaN and negative x, -infinity for 0, infinity for
  * infinity; subnormal x counts as 0.

@@ -62,6 +62,9 @@
 #define FMATH_LOG_F64_C5 0x1.39a1babd422fbp-3
 #define FMATH_LOG_F64_C6 0x1.2f05635d4ef56p-3
 
+/** Up to here, sqrt(2) - 1, softplus takes the logarithm of 1 + e; above it that of the half. */
+#define FMATH_SOFTPLUS_NEAR 0.41421356
+
 /*
  * sin and cos, double, |x| <= pi/4:
  * sin x = x + x^3 (S0 + S1 x^2 + ...), relative error 2^-57;

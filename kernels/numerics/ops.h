@@ -37,8 +37,9 @@ typedef void kern_op_norm_fn(const struct kern_norm_row *row);
 typedef void kern_op_rope_adjacent_fn(float *x, const float *angles, size_t n_pairs);
 /** The same for pairs (x[i], x[i + n_pairs]). */
 typedef void kern_op_rope_halves_fn(float *x, const float *angles, size_t n_pairs);
-/** gate[i] = what activation.h makes of gate[i], times up[i] unless up is NULL. */
-typedef void kern_op_activate_fn(enum kern_activation kind, float *gate, const float *up, size_t n);
+/** gate[i] = what activation.h makes of gate[i] and up[i], which is 1 where up is NULL. */
+typedef void kern_op_activate_fn(enum kern_activation kind, const struct kern_curve *curve,
+                                 float *gate, const float *up, size_t n);
 /** x[i] = fmath_soft_cap_f32(x[i] * scale, cap, 1 / cap); cap > 0. */
 typedef void kern_op_soft_cap_fn(float *x, size_t n, float scale, float cap);
 /**
@@ -63,6 +64,7 @@ struct kern_taps {
     const float *weights;              /* [n_taps, stride] */
     const float *bias;                 /* or NULL */
     size_t n_taps, stride;
+    bool bare; /* without silu */
 };
 /** y[i] = silu(bias[i] + sum over taps j of weights[j][i] * x[j][i]) for i < n. */
 typedef void kern_op_convolve_fn(float *y, const struct kern_taps *taps, size_t n);

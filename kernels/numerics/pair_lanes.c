@@ -71,7 +71,9 @@ void kern_scalar_score_js(struct kern_js_lanes *state, const struct kern_logit_t
                 kern_log_prob(base->logits[i * base->stride + lane], state->base_shift[lane]);
             double log_q =
                 kern_log_prob(other->logits[i * other->stride + lane], state->other_shift[lane]);
-            state->sum[lane] += kern_js_term(log_p, log_q);
+            struct kern_js_terms terms = kern_js_terms_of(log_p, log_q);
+            state->sum[lane] += terms.divergence;
+            state->distance[lane] += terms.distance;
         }
     }
 }
@@ -142,9 +144,12 @@ void kern_pair_finish(struct kern_pair_score *out, const struct kern_pair_sums *
         out->common_top[i] = count_common(sums->base_top, sums->other_top, top_sizes[i], lane);
 }
 
-double kern_js_finish(const struct kern_js_lanes *state, size_t lane)
+void kern_js_finish(struct kern_pair_score *out, const struct kern_js_lanes *state, size_t lane)
 {
-    if (isnan(state->base_shift[lane]) || isnan(state->other_shift[lane]))
-        return (double)NAN;
-    return without_rounding(0.5 * state->sum[lane]);
+    bool is_bad = isnan(state->base_shift[lane]) || isnan(state->other_shift[lane]);
+    double distance = state->distance[lane];
+    if (distance > 1.0 && distance < 1.0 + rounding)
+        distance = 1.0;
+    out->js = is_bad ? (double)NAN : without_rounding(0.5 * state->sum[lane]);
+    out->tv = is_bad ? (double)NAN : distance;
 }

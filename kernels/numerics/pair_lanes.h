@@ -36,10 +36,11 @@ struct kern_top_lanes {
     int32_t token[KERN_TOP_MAX][KERN_LANES]; /* -1: none yet; NaN and -infinity never enter */
 };
 
-/** Running Jensen-Shannon divergence, when the normalisers are known. */
+/** Running Jensen-Shannon divergence and total variation, when the normalisers are known. */
 struct kern_js_lanes {
     double base_shift[KERN_LANES], other_shift[KERN_LANES]; /* ln p = logit - shift */
-    double sum[KERN_LANES]; /* twice the divergence: sum_i m_i f(t_i), see kern_scalar_score_js */
+    double sum[KERN_LANES];      /* twice the divergence: sum_i m_i f(t_i), see kern_js_terms_of */
+    double distance[KERN_LANES]; /* total variation: sum_i |p_i - q_i| / 2 */
 };
 
 void kern_pair_lanes_init(struct kern_pair_lanes *state);
@@ -62,13 +63,13 @@ struct kern_pair_sums {
 };
 
 /**
- * The pair score of one lane; js is set to 0. NaN, and nothing in common, if either row has no
- * distribution (kern_score_finish); infinity if one gives probability 0 to what the other does
+ * The pair score of one lane; js and tv are set to 0. NaN, and nothing in common, if either row has
+ * no distribution (kern_score_finish); infinity if one gives probability 0 to what the other does
  * not.
  */
 void kern_pair_finish(struct kern_pair_score *out, const struct kern_pair_sums *sums, size_t lane);
 
-/** The divergence of one lane. NaN if a shift is. */
-double kern_js_finish(const struct kern_js_lanes *state, size_t lane);
+/** Set js and tv to what one lane has. NaN if a shift is. */
+void kern_js_finish(struct kern_pair_score *out, const struct kern_js_lanes *state, size_t lane);
 
 #endif

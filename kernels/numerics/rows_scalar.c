@@ -79,10 +79,11 @@ void kern_rope_fill(float *angles, size_t n_positions, const double *frequency, 
     }
 }
 
-void kern_scalar_activate(enum kern_activation kind, float *gate, const float *up, size_t n)
+void kern_scalar_activate(enum kern_activation kind, const struct kern_curve *curve, float *gate,
+                          const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        gate[i] = kern_activation(kind, gate[i], up ? up[i] : 1.0f);
+        gate[i] = kern_activation(kind, curve, gate[i], up ? up[i] : 1.0f);
 }
 
 void kern_scalar_soft_cap(float *x, size_t n, float scale, float cap)

@@ -260,7 +260,7 @@ void kern_score_chunk_finish_js(const struct kern_score_chunk *chunk)
     for (size_t head = 1; head < chunk->op->n_heads; head++) {
         struct kern_pair_score *out = pairs_out(chunk, head);
         for (size_t row = 0; row < chunk->n_rows; row++)
-            out[row].js = kern_js_finish(&chunk->js[head * chunk->n_groups + row / KERN_LANES],
-                                         row % KERN_LANES);
+            kern_js_finish(&out[row], &chunk->js[head * chunk->n_groups + row / KERN_LANES],
+                           row % KERN_LANES);
     }
 }

@@ -31,14 +31,20 @@ KERN_INLINE double kern_log_prob(float logit, double shift)
     return KERN_HIGHEST_LOG_PROB < x ? KERN_HIGHEST_LOG_PROB : x;
 }
 
+/** What a token adds to the sums of struct kern_js_lanes. */
+struct kern_js_terms {
+    double divergence, distance;
+};
+
 /*
  * p ln(p / m) + q ln(q / m) with m = (p + q) / 2. With t = |p - q| / (p + q) this is m f(t),
  * f(t) = (1 + t) ln(1 + t) + (1 - t) ln(1 - t), and no term is negative. In d = |ln p - ln q|:
  * t = (1 - x) / (1 + x) with x = e^-d, and
  *   f(t) = t d + ln(1 - t^2)         an error of t hardly matters, so good where t is small
  *        = 2 ln(1 + t) - (1 - t) d   good where t is near 1
+ * The distance |p - q| / 2 is m t.
  */
-KERN_INLINE double kern_js_term(double log_p, double log_q)
+KERN_INLINE struct kern_js_terms kern_js_terms_of(double log_p, double log_q)
 {
     double d = fabs(log_p - log_q);
     double x = fmath_exp_f64(-d);
@@ -49,7 +55,7 @@ KERN_INLINE double kern_js_term(double log_p, double log_q)
     double log = fmath_log_near_one(far ? fma(t, 0.5, -0.5) : -(t * t));
     double near_f = fma(t, d, log);
     double far_f = fma(-d, (x + x) * r, 2.0 * (log + FMATH_LN2_HIGH_F64));
-    return mean * (far ? far_f : near_f);
+    return (struct kern_js_terms){mean * (far ? far_f : near_f), mean * t};
 }
 
 /** A logit's code; see struct kern_encoded_rows. */

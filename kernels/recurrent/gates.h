@@ -8,20 +8,10 @@
 #include "kernels/numerics/fmath.h"
 #include "kernels/recurrent_types.h"
 
-/** ln(1 + e^x), within 3 ulp. */
-KERN_INLINE double kern_softplus(double x)
-{
-    double e = fmath_exp_f64(x > 0 ? -x : x); /* up to 1 */
-    /* 1 + e or half of it lies where the logarithm is computed. */
-    double log = e < 0.41421356 ? fmath_log_near_one(e)
-                                : FMATH_LN2_HIGH_F64 + fmath_log_near_one((e - 1) / 2);
-    return (x > 0 ? x : 0.0) + log;
-}
-
 /** dt of struct kern_recur. */
 KERN_INLINE double kern_recur_dt(float dt, float bias, float least)
 {
-    double x = kern_softplus((double)dt + (double)bias);
+    double x = fmath_softplus_f64((double)dt + (double)bias);
     return x < (double)least ? (double)least : x;
 }
 

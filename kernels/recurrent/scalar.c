@@ -30,7 +30,7 @@ void kern_scalar_convolve(float *y, const struct kern_taps *taps, size_t n)
         for (size_t j = 0; j < taps->n_taps; j++)
             if (taps->x[j])
                 z = fmaf(taps->weights[j * taps->stride + i], taps->x[j][i], z);
-        y[i] = z / (1.0f + fmath_exp_f32(-z));
+        y[i] = taps->bare ? z : z / (1.0f + fmath_exp_f32(-z));
     }
 }
 

@@ -1,6 +1,6 @@
 /**
  * DeepSeek V2, V3 and R1, Kimi K2 and others of the same name: latent attention, a dense beginning,
- * then experts.
+ * then experts. DeepSeek V3.2 and GLM 5 (glm-dsa) choose the keys that a query sees.
  */
 #include <math.h>
 
@@ -86,6 +86,83 @@ static enum status read_mistral4(struct model_hparams *h, const struct model_rea
                         r->keys.prefix, h->ropes[MODEL_ROPE_FULL].original_ctx);
 }
 
+/** Queries see the keys that an indexer chooses. */
+static enum status read_sparse(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
+{
+    enum status status =
+        model_key_require(&r->keys, "attention.key_length_mla", "a whole number", why);
+    if (!status)
+        status = read_heads(h, r, why);
+    if (!status)
+        status = model_key_u32_required(&r->keys, "attention.q_lora_rank", model_width_range,
+                                        &h->q_rank, why);
+    if (!status)
+        status = read_magnitude(h, r, why);
+    h->index.eps = 1e-6f; /* no key has it */
+    return status ? status : model_indexer_read(h, r, why);
+}
+
+static enum status read_deepseek32(struct model_hparams *h, const struct model_reading *r,
+                                   struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    if (h->experts.n > 0)
+        status = model_key_require(&r->keys, "expert_gating_func", "a whole number", why);
+    if (!status)
+        status = read_sparse(h, r, why);
+    h->index.halves = true;
+    return status;
+}
+
+/** Some layers use the choice of the nearest one before them that has an indexer. */
+static enum status read_shared_choices(struct model_hparams *h, const struct model_reading *r,
+                                       struct status_why *why)
+{
+    static const char suffix[] = "attention.indexer.types";
+    enum { LONG_CONTEXT = 1048576, PERIOD = 4 };
+    bool own[MODEL_MAX_BLOCKS];
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        own[i] = h->n_ctx_train < LONG_CONTEXT || i < 2 || i % PERIOD == 2;
+    enum status status = model_key_bools(&r->keys, suffix, own, h->n_layers, why);
+    if (!status && !own[0])
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: key '%s.%s' says that block 0 has no indexer, expected one that "
+                             "later blocks can use",
+                             gguf_path(r->keys.file), r->keys.prefix, suffix);
+    for (uint32_t i = 1; !status && i < h->n_layers; i++)
+        h->layers[i].index_layer = own[i] ? i : h->layers[i - 1].index_layer;
+    return status;
+}
+
+static enum status read_glm_dsa(struct model_hparams *h, const struct model_reading *r,
+                                struct status_why *why)
+{
+    enum status status = read_sparse(h, r, why);
+    if (!status)
+        status = read_shared_choices(h, r, why);
+    if (status || !r->options->llama_compat)
+        return status;
+    h->index.eps = 0;
+    return model_remark(r->remarks, why,
+                        "the norm of the indexer's keys has an epsilon of 0, as in llama.cpp");
+}
+
+const struct model_arch model_arch_deepseek32 = {
+    .name = "deepseek32",
+    .normalise = MODEL_NORMALISE_BY_KEY,
+    .shared = MODEL_SHARED_PLAIN,
+    .read = read_deepseek32,
+};
+
+const struct model_arch model_arch_glm_dsa = {
+    .name = "glm-dsa",
+    .gating = KERN_GATE_SIGMOID,
+    .normalise = MODEL_NORMALISE_BY_KEY,
+    .shared = MODEL_SHARED_PLAIN,
+    .read = read_glm_dsa,
+};
+
 const struct model_arch model_arch_mistral4 = {
     .name = "mistral4",
     .yarn_factor = true,
@@ -98,5 +175,6 @@ const struct model_arch model_arch_deepseek2 = {
     .name = "deepseek2",
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
+    .nextn = MODEL_NEXTN_NORMED,
     .read = read,
 };

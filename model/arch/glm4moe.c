@@ -9,5 +9,6 @@ const struct model_arch model_arch_glm4moe = {
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
+    .nextn = MODEL_NEXTN_NORMED,
     .key_blind = {"rope.dimension_sections"},
 };

@@ -16,7 +16,7 @@ const struct model_arch model_arch_gpt_oss = {
     .name = "gpt-oss",
     .norms = {.ffn = "post_attention_norm"},
     .rope_halves = true,
-    .sinks = true,
+    .sinks = MODEL_ALWAYS,
     .windows = {.period = 2, .length = 128},
     .activation = KERN_SWIGLU_OAI,
     .gating = KERN_GATE_SOFTMAX_CHOSEN,

@@ -1,4 +1,4 @@
-/** Granite 3: four scales; granitemoe the same with experts. */
+/** Granite 3: four scales; granitemoe the same with experts; Granite 4 mostly Mamba-2. */
 #include "model/arch.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
@@ -37,4 +37,21 @@ const struct model_arch model_arch_granitemoe = {
     .name = "granitemoe",
     .shared = MODEL_SHARED_PLAIN,
     .read = read,
+};
+
+/** Its steps may be as short as they come. */
+static enum status read_hybrid(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
+{
+    enum status status = read(h, r, why);
+    h->recurrent.scale = 1;
+    return status ? status : model_recurrent_read(h, r, why);
+}
+
+const struct model_arch model_arch_granitehybrid = {
+    .name = "granitehybrid",
+    .without_keys = MODEL_MAMBA2,
+    .shared = MODEL_SHARED_PLAIN,
+    .experts_by_tensors = true,
+    .read = read_hybrid,
 };

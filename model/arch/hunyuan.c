@@ -40,4 +40,5 @@ const struct model_arch model_arch_hy_v3 = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
+    .nextn = MODEL_NEXTN_NORMED,
 };

@@ -1,6 +1,6 @@
 /**
  * Qwen 3.5 and Qwen 3 Next: three layers of four are gated delta nets, the fourth is attention
- * whose output has a gate.
+ * whose output has a gate. The block that predicts the token after the next is of the latter kind.
  */
 #include <math.h>
 
@@ -24,12 +24,12 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     h->recurrent.unit_eps = r->options->llama_compat ? h->eps : 1e-6f;
     h->recurrent.scale = (float)(1 / sqrt((double)h->recurrent.state));
     bool recurrent[MODEL_MAX_BLOCKS] = {false};
-    for (uint32_t i = 0; i < h->n_layers; i++)
+    for (uint32_t i = 0; i + h->n_bound < h->n_layers; i++)
         recurrent[i] = (i + 1) % interval != 0;
     if (!status)
         status =
             model_key_bools(&r->keys, "attention.recurrent_layers", recurrent, r->n_blocks, why);
-    for (uint32_t i = 0; i < h->n_layers; i++)
+    for (uint32_t i = 0; i + h->n_bound < h->n_layers; i++)
         if (recurrent[i])
             h->layers[i].mixer = MODEL_DELTA_NET;
     return status;
@@ -37,7 +37,8 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 
 #define QWEN35_ATTENTION                                                                           \
     .norms = {.ffn = "post_attention_norm"}, .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS,  \
-    .gated_attention = true, .read = read, .key_blind = {"rope.dimension_sections"}
+    .gated_attention = true, .gate_kind = KERN_SIGMOID, .nextn = MODEL_NEXTN_NORMED, .read = read, \
+    .key_blind = {"rope.dimension_sections"}
 
 const struct model_arch model_arch_qwen35 = {.name = "qwen35", QWEN35_ATTENTION};
 

@@ -59,6 +59,23 @@ static enum status bind_qk_norm(struct model *m, size_t i, const char *name, siz
     return model_bind_gains(m, i, whole, n_heads, n, &norm->gain, why);
 }
 
+/** A gate for each head, or for each element of each head. */
+static enum status bind_gate(struct model *m, size_t i, struct status_why *why)
+{
+    static const char name[] = "attn_gate";
+    const struct model_layer_shape *shape = &m->hparams.layers[i];
+    enum model_presence presence = m->arch->attn_gate;
+    if (presence == MODEL_NEVER ||
+        (presence == MODEL_SOMETIMES && !model_has_projection(m, i, name)))
+        return STATUS_OK;
+    char whole[64];
+    snprintf(whole, sizeof whole, "blk.%zu.%s.weight", i, name);
+    const struct gguf_tensor *t = gguf_tensor_find(m->file, whole);
+    bool by_head = t && t->n_dims == 2 && t->ne[1] == shape->n_heads;
+    size_t n_rows = (size_t)shape->n_heads * (by_head ? 1 : shape->value_size);
+    return model_bind_product(m, i, name, n_rows, m->hparams.n_embd, &m->layers[i].gate, why);
+}
+
 enum status model_bind_attention(struct model *m, size_t i, struct status_why *why)
 {
     const struct model_layer_shape *shape = &m->hparams.layers[i];
@@ -73,12 +90,13 @@ enum status model_bind_attention(struct model *m, size_t i, struct status_why *w
     if (!status)
         status = model_bind_product(m, i, "attn_output", m->hparams.n_embd,
                                     (size_t)shape->n_heads * shape->value_size, &l->output, why);
+    l->output.weight.scale *= m->hparams.value_scale; /* a cache holds values without it */
     if (m->hparams.no_output_bias)
         l->output.bias.data = NULL;
-    if (!status && m->arch->sinks)
-        status = model_bind_layer_vector(m, i, "attn_sinks.weight", shape->n_heads, false,
-                                         &l->sinks, why);
-    return status;
+    if (!status && m->arch->sinks != MODEL_NEVER)
+        status = model_bind_layer_vector(m, i, "attn_sinks.weight", shape->n_heads,
+                                         m->arch->sinks == MODEL_SOMETIMES, &l->sinks, why);
+    return status ? status : bind_gate(m, i, why);
 }
 
 enum status model_bind_latent(struct model *m, size_t i, struct status_why *why)

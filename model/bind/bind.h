@@ -79,9 +79,14 @@ enum status model_bind_rope_factors(struct model *m, struct status_why *why);
 /** Parts of layer i: what mixes tokens, and the feed-forward with or without experts. */
 enum status model_bind_attention(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_latent(struct model *m, size_t i, struct status_why *why);
+enum status model_bind_indexer(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_delta_net(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why);
+enum status model_bind_short_convolution(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_ffn(struct model *m, size_t i, struct status_why *why);
+
+/** What block i, which predicts the token after the next, has beside a layer's tensors. */
+enum status model_bind_nextn(struct model *m, size_t i, struct status_why *why);
 
 /** Whether "blk.<layer>.<name>.weight" exists. */
 bool model_has_projection(const struct model *m, size_t layer, const char *name);
@@ -102,8 +107,8 @@ struct model_part {
 
 /**
  * Bind one part of a stored product, and what may stand beside it: ".bias" (one value per row and
- * matrix; absent: bias.data = NULL), ".scale" (F32, one value per matrix, multiplied onto the
- * product), ".input_scale" (no effect).
+ * matrix; absent: bias.data = NULL), ".scale" or ".weight.scale" (F32, one value per matrix,
+ * multiplied onto the product), ".input_scale" (no effect).
  */
 enum status model_bind_part(struct model *m, const struct model_projection *projection,
                             struct model_part part, struct model_product *out,

@@ -1,4 +1,6 @@
 /* What lies before the first layer and after the last one, and RoPE's factors. */
+#include <stdio.h>
+
 #include "base/text/number.h"
 #include "model/arch.h"
 #include "model/bind/bind.h"
@@ -16,11 +18,13 @@ enum status model_bind_ends(struct model *m, struct status_why *why)
     m->embedding = model_tensor_rows(tensor, 0, h->n_vocab);
     m->head.weight = m->embedding;
     m->embedding.scale = h->embedding_scale;
-    status =
-        model_bind_vector(m, &m->output_norm.gain, "output_norm.weight", h->n_embd, false, why);
+    char gain[64], bias[64];
+    const char *norm = m->arch->norms.output ? m->arch->norms.output : "output_norm";
+    snprintf(gain, sizeof gain, "%s.weight", norm);
+    snprintf(bias, sizeof bias, "%s.bias", norm);
+    status = model_bind_vector(m, &m->output_norm.gain, gain, h->n_embd, false, why);
     if (!status && m->hparams.layer_norm)
-        status =
-            model_bind_vector(m, &m->output_norm.bias, "output_norm.bias", h->n_embd, true, why);
+        status = model_bind_vector(m, &m->output_norm.bias, bias, h->n_embd, true, why);
     if (!status)
         status = model_bind_tensor(m, &tensor, "output.weight", shape, true, why);
     if (!status && tensor)
@@ -35,7 +39,7 @@ enum status model_bind_ends(struct model *m, struct status_why *why)
 static enum status bind_factors(struct model *m, const char *name, bool optional,
                                 struct model_factors *factors, struct status_why *why)
 {
-    size_t n = m->hparams.ropes[MODEL_ROPE_FULL].n_rot / 2;
+    size_t n = m->hparams.ropes[MODEL_ROPE_FULL].n_factors;
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = n};
     enum status status = model_bind_tensor(m, &tensor, name, shape, optional, why);

@@ -35,6 +35,7 @@ static enum status bind_norms(struct model *m, size_t i, struct status_why *why)
 
 static enum status bind_mixer(struct model *m, size_t i, struct status_why *why)
 {
+    enum status status = STATUS_OK;
     switch (m->hparams.layers[i].mixer) {
     case MODEL_ATTENTION:
         return model_bind_attention(m, i, why);
@@ -44,10 +45,15 @@ static enum status bind_mixer(struct model *m, size_t i, struct status_why *why)
         return model_bind_delta_net(m, i, why);
     case MODEL_MAMBA2:
         return model_bind_mamba2(m, i, why);
+    case MODEL_SHORT_CONVOLUTION:
+        return model_bind_short_convolution(m, i, why);
+    case MODEL_ATTENTION_MAMBA2:
+        status = model_bind_attention(m, i, why);
+        return status ? status : model_bind_mamba2(m, i, why);
     case MODEL_NO_MIXER:
         break;
     }
-    return STATUS_OK;
+    return status;
 }
 
 /** What closes a branch is multiplied by the model's scale of branches. */
@@ -64,6 +70,7 @@ static void scale_branches(struct model *m, size_t i)
     if (scale == 1)
         return;
     scale_branch(&l->output, scale);
+    scale_branch(&l->recurrent.out, scale);
     scale_branch(&l->ffn.down, scale);
     scale_branch(&l->experts.shared.down, scale);
     for (uint32_t e = 0; e < m->hparams.layers[i].n_experts; e++)
@@ -77,6 +84,8 @@ static enum status bind_layer(struct model *m, size_t i, struct status_why *why)
     if (!status)
         status = bind_mixer(m, i, why);
     if (!status)
+        status = model_bind_indexer(m, i, why);
+    if (!status)
         status = model_bind_ffn(m, i, why);
     if (!status && m->arch->bind)
         status = m->arch->bind(m, i, why);
@@ -85,12 +94,13 @@ static enum status bind_layer(struct model *m, size_t i, struct status_why *why)
     return status;
 }
 
-/** Tensors of the blocks that predict further tokens. */
+/** Tensors of the blocks that predict further tokens and are not evaluated. */
 static void skip_nextn(struct model *m)
 {
     for (size_t t = 0; t < gguf_n_tensors(m->file); t++) {
         size_t block = model_block_of(m->tensors[t].source->name);
-        if (block >= m->hparams.n_layers && block < m->hparams.n_layers + m->hparams.n_nextn)
+        if (block >= m->hparams.n_layers + m->hparams.n_bound &&
+            block < m->hparams.n_layers + m->hparams.n_nextn)
             m->tensors[t].understood = m->tensors[t].unused = true;
     }
 }
@@ -108,8 +118,11 @@ enum status model_bind(struct model *m, struct status_why *why)
         status = model_bind_rope_factors(m, why);
     if (!status && m->arch->bind)
         status = m->arch->bind(m, MODEL_NO_LAYER, why);
-    for (size_t i = 0; !status && i < m->hparams.n_layers; i++)
+    size_t n = m->hparams.n_layers + m->hparams.n_bound;
+    for (size_t i = 0; !status && i < n; i++)
         status = bind_layer(m, i, why);
+    if (!status && m->hparams.n_bound)
+        status = model_bind_nextn(m, m->hparams.n_layers, why);
     skip_nextn(m);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Layers with a state: the gated delta net and Mamba-2. */
+/* Layers with a state: the gated delta net, Mamba-2 and the short convolution. */
 #include "model/bind/bind.h"
 #include "model/state.h"
 
@@ -9,6 +9,7 @@ static enum status bind_common(struct model *m, size_t i, size_t n_channels, siz
 {
     const struct model_recurrent_hparams *h = &m->hparams.recurrent;
     struct model_recurrent *l = &m->layers[i].recurrent;
+    bool norm_required = m->hparams.layers[i].mixer != MODEL_ATTENTION_MAMBA2;
     enum status status = model_bind_layer_matrix(
         m, i, "ssm_conv1d.weight", (struct model_shape){.n_rows = n_channels, .n_cols = h->n_taps},
         &l->taps, why);
@@ -17,7 +18,8 @@ static enum status bind_common(struct model *m, size_t i, size_t n_channels, siz
             model_bind_layer_vector(m, i, "ssm_conv1d.bias", n_channels, true, &l->taps_bias, why);
     if (!status)
         status = model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_heads, false, &l->dt_bias, why);
-    if (!status)
+    l->norm.gain = (struct kern_weight){0};
+    if (!status && (norm_required || model_has_projection(m, i, "ssm_norm")))
         status = model_bind_gains(m, i, "ssm_norm.weight", n_groups, n_norm, &l->norm.gain, why);
     if (!status)
         status = model_bind_product(m, i, "ssm_out", m->hparams.n_embd, h->n_inner, &l->out, why);
@@ -63,4 +65,17 @@ enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why)
     if (!status)
         status = model_bind_gains(m, i, "ssm_a", h->n_heads, 1, &l->a, why);
     return status ? status : model_bind_gains(m, i, "ssm_d", h->n_heads, 1, &l->skip, why);
+}
+
+enum status model_bind_short_convolution(struct model *m, size_t i, struct status_why *why)
+{
+    const struct model_recurrent_hparams *h = &m->hparams.recurrent;
+    struct model_recurrent *l = &m->layers[i].recurrent;
+    size_t n = h->n_inner, n_embd = m->hparams.n_embd;
+    struct model_shape taps = {.n_rows = n, .n_cols = h->n_taps};
+    enum status status = model_bind_product(m, i, "shortconv.in_proj", 3 * n, n_embd, &l->in, why);
+    if (!status)
+        status = model_bind_layer_matrix(m, i, "shortconv.conv.weight", taps, &l->taps, why);
+    return status ? status
+                  : model_bind_product(m, i, "shortconv.out_proj", n_embd, n, &l->out, why);
 }

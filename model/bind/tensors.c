@@ -186,7 +186,10 @@ enum status model_tensor_element(const struct model_tensor *tensor, size_t i, fl
     return STATUS_OK;
 }
 
-/** The part's ".scale"; ".input_scale" is for engines that round activations, not for this one. */
+/**
+ * The part's ".scale", which some programs write as ".weight.scale"; ".input_scale" is for engines
+ * that round activations, not for this one.
+ */
 static enum status bind_scale(struct model *m, const struct model_projection *p, size_t matrix,
                               float *scale, struct status_why *why)
 {
@@ -196,6 +199,10 @@ static enum status bind_scale(struct model *m, const struct model_projection *p,
     struct model_tensor *tensor;
     tensor_name(name, p->layer, p->name, "scale");
     enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
+    if (!status && !tensor) {
+        tensor_name(name, p->layer, p->name, "weight.scale");
+        status = model_bind_tensor(m, &tensor, name, shape, true, why);
+    }
     if (!status && tensor)
         status = model_tensor_element(tensor, matrix, scale, why);
     if (status)
@@ -273,8 +280,10 @@ enum status model_bind_norm(struct model *m, size_t layer, const char *name, siz
     *out = (struct model_norm){0};
     if (!*name)
         return STATUS_OK;
-    char whole[NAME_BYTES];
-    tensor_name(whole, layer, name, "weight");
+    char whole[NAME_BYTES]; /* without the suffix in some files */
+    snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
+    if (!gguf_tensor_find(m->file, whole))
+        tensor_name(whole, layer, name, "weight");
     enum status status = model_bind_vector(m, &out->gain, whole, n_cols, false, why);
     tensor_name(whole, layer, name, "bias");
     if (!status && m->hparams.layer_norm)
@@ -297,7 +306,7 @@ enum status model_bind_number(struct model *m, size_t layer, const char *name, f
 
 void model_bind_unused(struct model *m, size_t layer, const char *name)
 {
-    static const char *const what[] = {"weight", "bias", "scale", "input_scale"};
+    static const char *const what[] = {"weight", "bias", "scale", "weight.scale", "input_scale"};
     for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
         char whole[NAME_BYTES];
         tensor_name(whole, layer, name, what[i]);

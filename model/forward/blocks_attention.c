@@ -1,4 +1,4 @@
-#include "model/forward/session.h"
+#include "model/forward/index/index.h"
 
 /** Heads of the step's layer, and the floats of a row of q, of keys, values, and of the result. */
 struct widths {
@@ -23,25 +23,36 @@ struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_l
     struct widths w = widths_of(l);
     if (l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys)
         return (struct model_kv_widths){h->kv_rank + h->ropes[MODEL_ROPE_FULL].n_rot, h->kv_rank};
-    if (l->mixer == MODEL_ATTENTION || l->mixer == MODEL_LATENT_ATTENTION)
+    if (model_mixer_has_keys(l->mixer))
         return (struct model_kv_widths){w.k, w.v};
     return (struct model_kv_widths){0, 0};
 }
 
 /** The parts of the work area. */
 struct attention_work {
-    float *q, *out, *gate, *both;
+    float *q, *out;
+    float *gate;    /* [T, H dv], or NULL: none */
+    float *both;    /* [T, H 2 d]: q and gate where one tensor makes them */
+    float *by_head; /* [T, H], or NULL: a gate is of an element */
 };
 
 static struct attention_work divide(struct model_cut *cut, const struct model *m, size_t i_layer,
                                     size_t n)
 {
     struct widths w = widths_of(&m->hparams.layers[i_layer]);
-    struct attention_work work = {.q = model_take(cut, n * w.q), .out = model_take(cut, n * w.out)};
+    /* An indexer's queries lie where the result will. */
+    size_t n_out = base_max(n * w.out, model_index_floats(&m->hparams, i_layer, n));
+    struct attention_work work = {.q = model_take(cut, n * w.q), .out = model_take(cut, n_out)};
     if (m->arch->gated_attention) {
         work.gate = model_take(cut, n * w.q);
         work.both = model_take(cut, n * 2 * w.q);
+        return work;
     }
+    const struct kern_weight *gate = &m->layers[i_layer].gate.weight;
+    if (gate->data)
+        work.gate = model_take(cut, n * w.out);
+    if (gate->data && gate->n_rows == w.n_heads)
+        work.by_head = model_take(cut, n * w.n_heads);
     return work;
 }
 
@@ -68,14 +79,20 @@ static struct key_rows key_rows_of(const struct model_session *s, const struct m
     return (struct key_rows){k, k + s->options.max_batch * w.k, step->tile.start, true};
 }
 
-/** q of the tile, and a gate for each element of the result. */
+/** q of the tile, and the gates of the result. */
 static enum status project_q(struct model_session *s, const struct model_step *step,
                              const struct attention_work *work, const float *in,
                              struct status_why *why)
 {
+    const struct model_layer *layer = step->layer;
     size_t n = step->tile.n_tokens;
-    if (!work->gate)
-        return model_multiply(s, &step->layer->q, in, n, work->q, why);
+    if (!work->both) {
+        enum status status = model_multiply(s, &layer->q, in, n, work->q, why);
+        if (status || !work->gate)
+            return status;
+        float *gate = work->by_head ? work->by_head : work->gate;
+        return model_multiply_same(s, &layer->gate, in, n, gate, why);
+    }
     enum status status = model_multiply(s, &step->layer->q, in, n, work->both, why);
     struct kern_copy copy = {.x = work->both,
                              .x_stride = 2 * (size_t)step->shape->key_size,
@@ -156,11 +173,14 @@ enum status model_block_keys(struct model_session *s, const struct model_step *s
 {
     const float *in;
     enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
-    return status ? status : project_kv(s, step, false, in, why);
+    if (!status)
+        status = project_kv(s, step, false, in, why);
+    return status || !step->shape->sparse ? status : model_index_keys(s, step, in, why);
 }
 
 static enum status attend(struct model_session *s, const struct model_step *step,
-                          const struct attention_work *work, struct status_why *why)
+                          const struct attention_work *work, const float *in,
+                          struct status_why *why)
 {
     const struct model_layer_shape *l = step->shape;
     const struct key_rows rows = key_rows_of(s, step, widths_of(l));
@@ -183,7 +203,30 @@ static enum status attend(struct model_session *s, const struct model_step *step
         .ranges = s->ranges,
         .n_ranges = step->n_ranges,
     };
-    return kern_attention(s->backend, &attention, why);
+    enum status status = model_index_choose(
+        s, step, &(struct model_index_inputs){in, in, work->out}, &attention.chosen, why);
+    return status ? status : kern_attention(s->backend, &attention, why);
+}
+
+/** Multiply attention's result by its gates; into work->gate. */
+static enum status apply_gate(struct model_session *s, const struct model_step *step,
+                              const struct attention_work *work, struct status_why *why)
+{
+    size_t size = step->shape->value_size, n_heads = step->shape->n_heads;
+    size_t n = step->tile.n_tokens * n_heads;
+    struct kern_copy spread = {.x = work->by_head,
+                               .x_stride = 1,
+                               .y = work->gate,
+                               .width = size,
+                               .n_rows = n,
+                               .spread = size};
+    enum status status = work->by_head ? model_copy(s, spread, why) : STATUS_OK;
+    struct kern_activate gate = {
+        .kind = s->model->arch->gate_kind, .gate = work->gate, .up = work->out, .n = n * size};
+    if (!status)
+        status = kern_activate(s->backend, &gate, why);
+    model_show(s, MODEL_AT_GATED, work->gate, n_heads, size);
+    return status;
 }
 
 enum status model_block_attention(struct model_session *s, const struct model_step *step,
@@ -199,9 +242,12 @@ enum status model_block_attention(struct model_session *s, const struct model_st
         status = project_q(s, step, &work, in, why);
     model_show(s, MODEL_AT_Q_PROJECTED, work.q, w.n_heads, step->shape->key_size);
     if (work.gate)
-        model_show(s, MODEL_AT_ATTN_GATE, work.gate, w.n_heads, step->shape->key_size);
+        model_show(s, MODEL_AT_ATTN_GATE, work.by_head ? work.by_head : work.gate, w.n_heads,
+                   work.by_head ? 1 : step->shape->value_size);
     if (!status && step->shape->kv_layer == step->i_layer && !step->keys_done)
-        status = project_kv(s, step, !work.gate, in, why);
+        status = project_kv(s, step, !work.both, in, why);
+    if (!status && step->shape->sparse && !step->keys_done)
+        status = model_index_keys(s, step, in, why);
     if (!status)
         status = prepare(s, step, work.q, w.n_heads, &layer->q_norm, why);
     if (!status)
@@ -209,14 +255,10 @@ enum status model_block_attention(struct model_session *s, const struct model_st
     if (step->shape->tempered)
         model_show(s, MODEL_AT_Q_TEMPERED, work.q, w.n_heads, step->shape->key_size);
     if (!status)
-        status = attend(s, step, &work, why);
+        status = attend(s, step, &work, in, why);
     model_show(s, MODEL_AT_ATTENTION, work.out, w.n_heads, step->shape->value_size);
-    struct kern_activate gate = {
-        .kind = KERN_SIGMOID, .gate = work.gate, .up = work.out, .n = step->tile.n_tokens * w.out};
     if (!status && work.gate)
-        status = kern_activate(s->backend, &gate, why);
-    if (work.gate)
-        model_show(s, MODEL_AT_GATED, work.gate, w.n_heads, step->shape->value_size);
+        status = apply_gate(s, step, &work, why);
     if (status)
         return status;
     return model_close_branch(s, step, &layer->output, &layer->attn_post_norm,

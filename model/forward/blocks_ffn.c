@@ -12,7 +12,8 @@ enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step
     model_show(s, step->place + !gated, step->y, 1, width);
     if (gated)
         model_show(s, step->place + 1, step->up, 1, width);
-    struct kern_activate op = {.kind = s->model->arch->activation,
+    struct kern_activate op = {.kind = step->activation->kind,
+                               .curve = step->activation->curve,
                                .gate = step->y,
                                .up = gated ? step->up : NULL,
                                .n = n * width};
@@ -42,9 +43,10 @@ enum status model_block_ffn(struct model_session *s, const struct model_step *st
     enum status status = STATUS_OK;
     if (!s->model->hparams.parallel)
         status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
+    struct model_ffn_step ffn = {
+        &layer->ffn, &step->shape->activation, MODEL_AT_FFN_GATE, in, n, inner, up};
     if (!status)
-        status = model_ffn_inner(
-            s, &(struct model_ffn_step){&layer->ffn, MODEL_AT_FFN_GATE, in, n, inner, up}, why);
+        status = model_ffn_inner(s, &ffn, why);
     return status
                ? status
                : model_close_branch(s, step, &layer->ffn.down, &layer->ffn_post_norm, inner, why);

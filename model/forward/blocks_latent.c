@@ -3,7 +3,7 @@
  * the queries be multiplied by the keys' matrix instead (each head reads the compressed rows, which
  * are keys and values at once); older ones hold a matrix that makes keys and values of them.
  */
-#include "model/forward/session.h"
+#include "model/forward/index/index.h"
 
 struct sizes {
     size_t n_heads, key, value, rot, plain, rank, wide; /* wide: a compressed key, rank + rot */
@@ -49,7 +49,9 @@ static struct latent_work divide(struct model_cut *cut, const struct model_hpara
     };
     if (z.compressed) {
         w.q_wide = model_take(cut, n * z.n_heads * z.wide);
-        w.out_wide = model_take(cut, n * z.n_heads * z.rank);
+        /* An indexer's queries lie there before. */
+        w.out_wide =
+            model_take(cut, base_max(n * z.n_heads * z.rank, model_index_floats(h, i_layer, n)));
     } else {
         w.kv = model_take(cut, n * z.n_heads * (z.plain + z.value));
     }
@@ -248,7 +250,8 @@ static enum status widen_q(struct model_session *s, const struct model_step *ste
 }
 
 static enum status attend(struct model_session *s, const struct model_step *step,
-                          const struct latent_work *w, struct status_why *why)
+                          const struct latent_work *w, const struct kern_chosen *chosen,
+                          struct status_why *why)
 {
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     struct kern_attention op = {
@@ -261,6 +264,7 @@ static enum status attend(struct model_session *s, const struct model_step *step
         .head_size = z.compressed ? z.wide : z.key,
         .value_size = z.compressed ? z.rank : z.value,
         .scale = step->shape->scale,
+        .chosen = *chosen,
         .ranges = s->ranges,
         .n_ranges = step->n_ranges,
     };
@@ -291,13 +295,19 @@ enum status model_block_latent(struct model_session *s, const struct model_step 
     if (!status)
         status = compressed ? keys_compressed(s, step, &w, in, why)
                             : keys_of_heads(s, step, &w, in, why);
+    struct kern_chosen chosen;
+    if (!status && step->shape->sparse)
+        status = model_index_keys(s, step, in, why);
+    if (!status)
+        status = model_index_choose(s, step, &(struct model_index_inputs){in, w.q_low, w.out_wide},
+                                    &chosen, why);
     if (!status && compressed)
         status = widen_q(s, step, &w, why);
     if (compressed)
         model_show(s, MODEL_AT_Q_WIDE, w.q_wide, step->shape->n_heads,
                    s->model->hparams.kv_rank + s->model->hparams.ropes[MODEL_ROPE_FULL].n_rot);
     if (!status)
-        status = attend(s, step, &w, why);
+        status = attend(s, step, &w, &chosen, why);
     model_show(s, MODEL_AT_ATTENTION, w.out, step->shape->n_heads, step->shape->value_size);
     return status ? status
                   : model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.out, why);

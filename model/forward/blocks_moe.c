@@ -9,6 +9,7 @@ struct moe_work {
     float *gathered;     /* [T, Dw]: rows for one expert */
     float *result;       /* [T, D]: what the expert makes of them */
     float *narrow, *sum; /* [T, Dw], [T, D] */
+    float *branch;       /* [T, D]: before its norm */
     float *dense;        /* [T, D]: what the feed-forward beside them makes */
     float *inner, *up;   /* [T, F] */
 };
@@ -28,11 +29,21 @@ static struct moe_work divide(struct model_cut *cut, const struct model *m, size
     };
     if (h->experts.width)
         w.narrow = model_take(cut, n * h->experts.width);
-    if (h->experts.width || m->layers[i_layer].ffn_post_norm.gain.data)
+    if (h->experts.width || m->arch->experts_beside_dense)
         w.sum = model_take(cut, n * h->n_embd);
     if (m->arch->experts_beside_dense)
         w.dense = model_take(cut, n * h->n_embd);
+    else if (m->layers[i_layer].ffn_post_norm.gain.data)
+        w.branch = model_take(cut, n * h->n_embd);
     return w;
+}
+
+/** y = 0, rows of `width`. */
+static enum status clear(struct model_session *s, float *y, size_t width, size_t n,
+                         struct status_why *why)
+{
+    return model_copy(s, (struct kern_copy){.x = s->zeros, .y = y, .width = width, .n_rows = n},
+                      why);
 }
 
 size_t model_moe_floats(const struct model *m, size_t i_layer, size_t n_tokens)
@@ -98,9 +109,10 @@ static enum status inner(struct model_session *s, const struct model_step *step,
     s->shown.rows = choice->rows;
     s->shown.expert = e;
     s->shown.n_rows = n;
-    enum status status = model_ffn_inner(
-        s, &(struct model_ffn_step){ffn, MODEL_AT_EXPERT_GATE, w->gathered, n, w->inner, w->up},
-        why);
+    struct model_ffn_step inner_step = {
+        ffn,  &step->shape->expert_activation, MODEL_AT_EXPERT_GATE, w->gathered, n, w->inner,
+        w->up};
+    enum status status = model_ffn_inner(s, &inner_step, why);
     if (!status)
         status = model_multiply(s, &ffn->down, w->inner, n, w->result, why);
     model_show(s, MODEL_AT_EXPERT_OUT, w->result, 1, ffn->down.weight.n_rows);
@@ -156,6 +168,7 @@ static enum status route(struct model_session *s, const struct model_step *step,
                             .n_groups_used = h->n_groups_used,
                             .groups_by_best = h->groups_by_best,
                             .normalise = h->normalise,
+                            .sum_eps = h->sum_eps,
                             .scale = h->scale,
                             .experts = s->experts,
                             .shares = s->shares};
@@ -207,8 +220,9 @@ static enum status add_shared(struct model_session *s, const struct model_step *
     size_t n = step->tile.n_tokens;
     if (!x->shared.up.weight.data)
         return STATUS_OK;
-    enum status status = model_ffn_inner(
-        s, &(struct model_ffn_step){&x->shared, MODEL_AT_SHARED_GATE, in, n, w->inner, w->up}, why);
+    struct model_ffn_step shared = {
+        &x->shared, &step->shape->activation, MODEL_AT_SHARED_GATE, in, n, w->inner, w->up};
+    enum status status = model_ffn_inner(s, &shared, why);
     if (!x->shared_gate.weight.data)
         return status ? status : model_multiply_add(s, &x->shared.down, w->inner, n, y, why);
     if (!status)
@@ -240,11 +254,7 @@ static enum status add_narrow(struct model_session *s, const struct model_step *
 {
     const struct model_experts *x = &step->layer->experts;
     size_t n = step->tile.n_tokens;
-    enum status status = model_copy(
-        s,
-        (struct kern_copy){
-            .x = s->zeros, .y = w->sum, .width = s->model->hparams.experts.width, .n_rows = n},
-        why);
+    enum status status = clear(s, w->sum, s->model->hparams.experts.width, n, why);
     if (!status)
         status = model_multiply(s, &x->narrow, in, n, w->narrow, why);
     model_show(s, MODEL_AT_NARROW, w->narrow, 1, s->model->hparams.experts.width);
@@ -253,22 +263,43 @@ static enum status add_narrow(struct model_session *s, const struct model_step *
     return status ? status : model_multiply_add(s, &x->widen, w->sum, n, y, why);
 }
 
+enum status model_block_route(struct model_session *s, const struct model_step *step,
+                              struct status_why *why)
+{
+    struct model_cut cut = {.base = s->work};
+    struct moe_work w = divide(&cut, s->model, step->i_layer, step->tile.n_tokens);
+    return route(s, step, &w, step->x, why);
+}
+
 enum status model_block_moe(struct model_session *s, const struct model_step *step,
                             struct status_why *why)
 {
     const struct model_layer *layer = step->layer;
+    size_t n = step->tile.n_tokens, width = s->model->hparams.n_embd;
     struct model_cut cut = {.base = s->work};
-    struct moe_work w = divide(&cut, s->model, step->i_layer, step->tile.n_tokens);
+    struct moe_work w = divide(&cut, s->model, step->i_layer, n);
     const float *in = s->h; /* of parallel branches: what attention read */
-    enum status status = STATUS_OK;
-    if (!s->model->hparams.parallel)
+    float *y = w.branch ? w.branch : step->to;
+    enum status status = w.branch ? clear(s, y, width, n, why) : STATUS_OK;
+    if (!status && !s->model->hparams.parallel)
         status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
-    if (!status)
+    if (!status && !s->model->arch->early_router)
         status = route(s, step, &w, in, why);
     if (!status)
-        status = w.narrow ? add_narrow(s, step, &w, in, step->to, why)
-                          : add_chosen(s, step, &w, in, step->to, why);
-    return status ? status : add_shared(s, step, &w, in, step->to, why);
+        status =
+            w.narrow ? add_narrow(s, step, &w, in, y, why) : add_chosen(s, step, &w, in, y, why);
+    if (!status)
+        status = add_shared(s, step, &w, in, y, why);
+    if (status || !w.branch)
+        return status;
+    model_show(s, MODEL_AT_FFN_OUT, y, 1, width);
+    struct model_norm_step norm = {.norm = &layer->ffn_post_norm,
+                                   .x = y,
+                                   .y = step->to,
+                                   .n_rows = n,
+                                   .width = width,
+                                   .accumulate = true};
+    return model_normalise(s, &norm, why);
 }
 
 /** x += norm(norm(feed-forward(norm x)) + norm(experts(norm x))), each norm with gains of its own.
@@ -284,9 +315,10 @@ enum status model_block_beside(struct model_session *s, const struct model_step 
     struct moe_work w = divide(&cut, s->model, step->i_layer, n);
     const float *in;
     enum status status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
+    struct model_ffn_step ffn = {
+        &layer->ffn, &step->shape->activation, MODEL_AT_FFN_GATE, in, n, w.inner, w.up};
     if (!status)
-        status = model_ffn_inner(
-            s, &(struct model_ffn_step){&layer->ffn, MODEL_AT_FFN_GATE, in, n, w.inner, w.up}, why);
+        status = model_ffn_inner(s, &ffn, why);
     if (!status)
         status = model_multiply(s, &layer->ffn.down, w.inner, n, w.dense, why);
     model_show(s, MODEL_AT_FFN_OUT, w.dense, 1, width);
@@ -297,8 +329,7 @@ enum status model_block_beside(struct model_session *s, const struct model_step 
     if (!status)
         status = model_branch_input(s, step, &x->norm, &in, why);
     if (!status)
-        status = model_copy(
-            s, (struct kern_copy){.x = s->zeros, .y = w.sum, .width = width, .n_rows = n}, why);
+        status = clear(s, w.sum, width, n, why);
     if (!status)
         status = route(s, step, &w, in, why);
     if (!status)

@@ -1,5 +1,5 @@
 /* What operations of the forward pass take of memory inside the backend, and what a cache takes. */
-#include "model/forward/session.h"
+#include "model/forward/index/index.h"
 
 /** A walk over weights that keeps the most that a product takes. */
 struct most {
@@ -16,24 +16,31 @@ static void add_product(void *user, const struct kern_weight *weight, double sha
 }
 
 /** A tile's tokens are at most so many ranges or runs. */
-static size_t mixer_bytes(const struct model *m, struct kern_backend *backend, size_t i, size_t n)
+static size_t mixer_bytes(const struct model *m, struct kern_backend *backend, size_t i, size_t n,
+                          size_t n_positions)
 {
     const struct model_hparams *h = &m->hparams;
     const struct model_layer_shape *l = &h->layers[i];
-    if (l->mixer == MODEL_DELTA_NET || l->mixer == MODEL_MAMBA2) {
+    size_t n_bytes = 0;
+    if (model_mixer_has_state(l->mixer) && l->mixer != MODEL_SHORT_CONVOLUTION) {
         struct kern_recur op = model_recur_of(m, i);
         op.n_runs = n;
-        return kern_recur_bytes(backend, &op);
+        n_bytes = kern_recur_bytes(backend, &op);
     }
-    if (l->mixer == MODEL_NO_MIXER)
-        return 0;
+    if (!model_mixer_has_keys(l->mixer))
+        return n_bytes;
     struct model_kv_widths w = model_kv_widths(h, i);
     struct kern_attention op = {.n_heads = l->n_heads,
                                 .n_kv_heads = l->n_kv_heads,
                                 .head_size = w.k / l->n_kv_heads,
                                 .value_size = w.v / l->n_kv_heads,
                                 .n_ranges = n};
-    return kern_attention_bytes(backend, &op);
+    n_bytes = base_max(n_bytes, kern_attention_bytes(backend, &op));
+    if (!model_index_decides(h, i, n_positions))
+        return n_bytes;
+    struct kern_choose choose = model_choose_of(h, n_positions);
+    choose.n_ranges = n;
+    return base_max(n_bytes, kern_choose_bytes(backend, &choose));
 }
 
 size_t model_operation_bytes(const struct model *model, struct kern_backend *backend,
@@ -44,7 +51,8 @@ size_t model_operation_bytes(const struct model *model, struct kern_backend *bac
     struct model_layer_range layers = model_session_layers(model, options);
     for (size_t i = layers.from; i < layers.to; i++) {
         model_layer_walk(model, i, add_product, &most);
-        most.n_bytes = base_max(most.n_bytes, mixer_bytes(model, backend, i, scratch.n_tokens));
+        size_t n_bytes = mixer_bytes(model, backend, i, scratch.n_tokens, options->max_segment);
+        most.n_bytes = base_max(most.n_bytes, n_bytes);
     }
     return most.n_bytes;
 }
@@ -77,13 +85,13 @@ static struct kept kept_of(const struct model_hparams *h, size_t i)
     struct model_kv_widths w = model_kv_widths(h, i);
     bool compressed = l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
     size_t most = base_min(l->window ? l->window : SIZE_MAX, l->chunk ? l->chunk : SIZE_MAX);
-    return (struct kept){w.k, compressed ? 0 : w.v, most};
+    size_t index = l->sparse && l->index_layer == i ? h->index.key_size : 0;
+    return (struct kept){w.k + index, compressed ? 0 : w.v, most};
 }
 
 static double state_bytes_of(const struct model_hparams *h, size_t i)
 {
-    enum model_mixer mixer = h->layers[i].mixer;
-    return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 ? state_bytes(&h->recurrent) : 0;
+    return model_mixer_has_state(h->layers[i].mixer) ? state_bytes(&h->recurrent) : 0;
 }
 
 double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,

@@ -80,19 +80,27 @@ static enum status fill_angles(struct model_session *s, struct status_why *why)
     return status;
 }
 
+enum status model_check_ids(const struct model_session *s, const int32_t *ids, size_t n,
+                            struct status_why *why)
+{
+    uint32_t n_vocab = s->model->hparams.n_vocab;
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] < 0 || (uint32_t)ids[i] >= n_vocab)
+            return status_fail(why, STATUS_USAGE, "token %zu of the batch is %d, expected 0 to %u",
+                               i, ids[i], n_vocab - 1);
+    return STATUS_OK;
+}
+
 enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
                         struct status_why *why)
 {
-    uint32_t n_vocab = s->model->hparams.n_vocab;
-    for (size_t i = 0; i < batch->n_tokens; i++)
-        if (batch->tokens[i] < 0 || (uint32_t)batch->tokens[i] >= n_vocab)
-            return status_fail(why, STATUS_USAGE, "token %zu of the batch is %d, expected 0 to %u",
-                               i, batch->tokens[i], n_vocab - 1);
+    enum status status = model_check_ids(s, batch->tokens, batch->n_tokens, why);
+    if (status)
+        return status;
     const struct kern_weight *matrix = &s->model->embedding;
-    enum status status =
-        s->model->hparams.n_streams > 1
-            ? model_streams_begin(s, batch->tokens, batch->n_tokens, x, why)
-            : kern_embed(s->backend, matrix, batch->tokens, batch->n_tokens, x, why);
+    status = s->model->hparams.n_streams > 1
+                 ? model_streams_begin(s, batch->tokens, batch->n_tokens, x, why)
+                 : kern_embed(s->backend, matrix, batch->tokens, batch->n_tokens, x, why);
     s->shown = (struct model_shown){.layer = -1, .n_rows = batch->n_tokens};
     model_show(s, MODEL_AT_EMBEDDING, x, s->model->hparams.n_streams, s->model->hparams.n_embd);
     return status;
@@ -109,6 +117,8 @@ static model_block_fn *const mixers[] = {
     [MODEL_LATENT_ATTENTION] = model_block_latent,
     [MODEL_DELTA_NET] = model_block_delta_net,
     [MODEL_MAMBA2] = model_block_mamba2,
+    [MODEL_SHORT_CONVOLUTION] = model_block_short_convolution,
+    [MODEL_ATTENTION_MAMBA2] = model_block_attention_mamba2,
     [MODEL_NO_MIXER] = NULL,
 };
 
@@ -140,7 +150,9 @@ static enum status forward_tile(struct model_session *s, const struct model_step
     const struct model_layer_shape *shape = step->shape;
     size_t n_embd = s->model->hparams.n_embd;
     enum status status = STATUS_OK;
-    if (mixers[shape->mixer])
+    if (shape->n_experts > 0 && s->model->arch->early_router)
+        status = model_block_route(s, step, why);
+    if (!status && mixers[shape->mixer])
         status = branch(s, step, mixers[shape->mixer], &step->layer->attn_mixer, why);
     model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, s->model->hparams.n_streams, n_embd);
     if (!status && feed_forward(shape))
@@ -212,7 +224,7 @@ static enum status forward_wanted(struct model_session *s, const struct model_st
 static bool narrows(const struct model_session *s, const struct model_step *step)
 {
     const struct model_hparams *h = &s->model->hparams;
-    if (step->i_layer + 1 < h->n_layers || step->shape->mixer != MODEL_ATTENTION ||
+    if (step->i_layer + 1 != h->n_layers || step->shape->mixer != MODEL_ATTENTION ||
         step->shape->kv_layer != step->i_layer || step->shape->kept >= 0 || h->per_layer_width ||
         h->n_streams > 1 || s->options.trace)
         return false;

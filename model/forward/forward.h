@@ -51,8 +51,9 @@ size_t model_session_bytes(const struct model *model, const struct model_session
 /**
  * Bytes of a key/value cache in which a program keeps a sequence of n_positions tokens. Layers that
  * see a window keep that many, layers that use others' keys none; of latent attention the
- * compressed rows count where the file lets queries meet them. Layers with a state have that in
- * float32. types: as model_round_kv has them, F32 being 4 bytes. A program may round up.
+ * compressed rows count where the file lets queries meet them. An indexer's keys count as keys.
+ * Layers with a state have that in float32. types: as model_round_kv has them, F32 being 4 bytes. A
+ * program may round up.
  */
 double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,
                          size_t n_positions);
@@ -86,6 +87,19 @@ enum status model_embed(struct model_session *s, const struct model_batch *batch
  */
 enum status model_forward(struct model_session *s, const struct model_batch *batch,
                           size_t layer_from, size_t layer_to, float *x, struct status_why *why);
+/**
+ * x of the block that predicts the token after the next, for pairs of a token and the hidden row
+ * before it (model_hidden): x[i] = join [token_norm(embedding of tokens[i]),
+ * hidden_norm(hidden[i])] The block itself is layer n_layers: a session of that layer alone
+ * advances x through it. hidden, x: backend memory [n, D], apart. tokens: host. The model was
+ * opened with model_options.nextn. Fails: STATUS_USAGE (an id beyond the vocabulary),
+ * STATUS_MEMORY, STATUS_DEVICE.
+ */
+enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, size_t n,
+                              const float *hidden, float *x, struct status_why *why);
+/** What model_nextn_head takes of x after the block: hidden[i] = norm(x[i]). Backend memory. */
+enum status model_nextn_hidden(struct model_session *s, const float *x, size_t n, float *hidden,
+                               struct status_why *why);
 /**
  * hidden[i] = outputnorm(x[rows[i]]): what kern_score takes. rows: host.
  * hidden: backend memory [n_rows, D].

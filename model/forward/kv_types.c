@@ -22,7 +22,7 @@ static enum status check_layer(const struct model *m, uint32_t i,
     const struct model_hparams *h = &m->hparams;
     const struct model_layer_shape *l = &h->layers[i];
     bool compressed = l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
-    if (l->mixer != MODEL_ATTENTION && l->mixer != MODEL_LATENT_ATTENTION)
+    if (!model_mixer_has_keys(l->mixer))
         return STATUS_OK;
     if (compressed && types->v != GGUF_TYPE_F32 && types->v != types->k)
         return status_fail(why, STATUS_UNSUPPORTED,

@@ -121,8 +121,11 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
     size_t n = step->tile.n_tokens;
     enum model_place place = branch_place(step, product);
     bool adds = !post->gain.data;
-    /* The second of parallel branches still reads s->h. */
-    bool shows = s->options.trace && !(s->model->hparams.parallel && place == MODEL_AT_ATTN_OUT);
+    /* The second of branches side by side still reads s->h. */
+    bool is_first = s->model->hparams.parallel ? place == MODEL_AT_ATTN_OUT
+                                               : step->shape->mixer == MODEL_ATTENTION_MAMBA2 &&
+                                                     product == &step->layer->output;
+    bool shows = s->options.trace && !is_first;
     enum status status = STATUS_OK;
     if (!adds || shows)
         status = model_multiply(s, product, in, n, s->h, why);
@@ -149,6 +152,12 @@ enum status model_copy(struct model_session *s, struct kern_copy op, struct stat
 enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
                          size_t n_heads, size_t head_size, struct status_why *why)
 {
+    return model_rotate_as(s, step, x, n_heads, head_size, s->model->hparams.rope_halves, why);
+}
+
+enum status model_rotate_as(struct model_session *s, const struct model_step *step, float *x,
+                            size_t n_heads, size_t head_size, bool halves, struct status_why *why)
+{
     const struct model_hparams *h = &s->model->hparams;
     int use = step->shape->rope;
     if (use == MODEL_ROPE_OFF)
@@ -159,7 +168,7 @@ enum status model_rotate(struct model_session *s, const struct model_step *step,
                            .n_heads = n_heads,
                            .head_size = head_size,
                            .n_pairs = h->ropes[use].n_rot / 2,
-                           .split_halves = h->rope_halves,
+                           .split_halves = halves,
                            .angles = s->angles[use],
                            .n_positions = s->scratch.n_short + s->options.max_segment,
                            .positions = s->angle_rows};

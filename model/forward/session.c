@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/backend.h"
+#include "model/forward/index/index.h"
 #include "model/forward/streams/streams.h"
 
 enum { MAX_SEGMENT = INT32_MAX / 2 /* of two tables of angles a row is an int32_t */ };
@@ -16,6 +17,8 @@ static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens)
         [MODEL_LATENT_ATTENTION] = model_latent_floats,
         [MODEL_DELTA_NET] = model_recurrent_floats,
         [MODEL_MAMBA2] = model_recurrent_floats,
+        [MODEL_SHORT_CONVOLUTION] = model_short_convolution_floats,
+        [MODEL_ATTENTION_MAMBA2] = model_attention_mamba2_floats,
     };
     const struct model_layer_shape *shape = &m->hparams.layers[i];
     size_t ffn =
@@ -30,10 +33,12 @@ static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens)
 static void add_states(struct model_scratch *scratch, const struct model *m, size_t i)
 {
     struct kern_convolve convolve = model_convolve_of(m, i);
-    struct kern_recur recur = model_recur_of(m, i);
     size_t convolve_floats = kern_convolve_state_bytes(&convolve) / sizeof(float);
-    size_t recur_floats = kern_recur_state_bytes(&recur) / sizeof(float);
     scratch->convolve = base_max(scratch->convolve, MODEL_N_STATES * convolve_floats);
+    if (m->hparams.layers[i].mixer == MODEL_SHORT_CONVOLUTION)
+        return;
+    struct kern_recur recur = model_recur_of(m, i);
+    size_t recur_floats = kern_recur_state_bytes(&recur) / sizeof(float);
     scratch->recur = base_max(scratch->recur, MODEL_N_STATES * recur_floats);
 }
 
@@ -58,7 +63,7 @@ struct model_scratch model_scratch_of(const struct model *model,
     for (size_t i = layers.from; i < layers.to; i++) {
         const struct model_layer_shape *shape = &h->layers[i];
         struct model_kv_widths w = model_kv_widths(h, i);
-        if (shape->mixer == MODEL_DELTA_NET || shape->mixer == MODEL_MAMBA2)
+        if (model_mixer_has_state(shape->mixer))
             add_states(&scratch, model, i);
         scratch.work = base_max(scratch.work, layer_floats(model, i, scratch.n_tokens));
         if (shape->kept >= 0) {
@@ -67,6 +72,11 @@ struct model_scratch model_scratch_of(const struct model *model,
             scratch.k = base_max(scratch.k, n_rows * w.k);
             scratch.v = base_max(scratch.v, n_rows * w.v);
         }
+        if (model_index_decides(h, i, options->max_segment)) {
+            scratch.index_k = n_rows * h->index.key_size;
+            scratch.chosen =
+                model_chosen_floats(h, scratch.n_tokens, options->max_batch, options->max_segment);
+        }
         if (shape->rope != MODEL_ROPE_OFF && w.k > 0)
             scratch.angles[shape->rope] =
                 (scratch.n_short + options->max_segment) * h->ropes[shape->rope].n_rot;
@@ -74,14 +84,14 @@ struct model_scratch model_scratch_of(const struct model *model,
     scratch.h = scratch.n_tokens * h->n_embd;
     if (layers.to == h->n_layers && h->layers[layers.to - 1].mixer == MODEL_ATTENTION)
         scratch.wanted = scratch.n_tokens * model_residual_width(h);
-    bool sums = h->experts.width || model->arch->experts_beside_dense || h->n_streams > 1;
-    scratch.zeros = sums ? h->n_embd : 0;
+    bool sums = h->experts.width || (h->experts.n > 0 && model->arch->norms.ffn_post);
+    scratch.zeros = sums || h->n_streams > 1 ? h->n_embd : 0;
     scratch.streams = model_streams_floats(model, scratch.n_tokens);
     return scratch;
 }
 
 /** Pointers of the session's backend memory beside their sizes in floats. */
-enum { N_BUFFERS = 9 + MODEL_N_ROPES + MODEL_N_KEPT };
+enum { N_BUFFERS = 11 + MODEL_N_ROPES + MODEL_N_KEPT };
 
 struct buffer {
     float **memory;
@@ -101,6 +111,8 @@ static void list_buffers(struct model_session *s, struct buffer list[N_BUFFERS])
         {&s->streams, z->streams},
         {&s->convolve_states, z->convolve},
         {&s->recur_states, z->recur},
+        {&s->index_k, z->index_k},
+        {&s->chosen, z->chosen},
     };
     size_t n = sizeof fixed / sizeof *fixed;
     memcpy(list, fixed, sizeof fixed);
@@ -154,7 +166,7 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
     s->factors = calloc(t, sizeof *s->factors);
     s->wanted_rows = calloc(t, sizeof *s->wanted_rows);
     bool ok = s->positions && s->angle_rows && s->ranges && s->factors && s->wanted_rows;
-    if (s->scratch.recur > 0) {
+    if (s->model->hparams.recurrent.n_taps > 0) {
         s->runs = calloc(t, sizeof *s->runs);
         ok = ok && s->runs;
     }

@@ -23,6 +23,8 @@ struct model_scratch {
     size_t angles[MODEL_N_ROPES]; /* [positions, n_rot / 2, 2]: cos and sin */
     size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
     size_t zeros;                 /* [D] */
+    size_t index_k;               /* [R, di] */
+    size_t chosen;                /* rows of bits: of a tile, or of a batch for later layers */
     size_t wanted;                /* [T, S * D]: of the last layer */
     size_t convolve, recur;       /* saved states of recurrent layers */
     size_t streams;               /* of residuals with several */
@@ -58,7 +60,8 @@ struct model_session {
     struct model_session_options options;
     struct model_scratch scratch;
     /* Backend memory: */
-    float *h, *k, *v, *zeros, *wanted, *work, *streams, *convolve_states, *recur_states;
+    float *h, *k, *v, *zeros, *wanted, *work, *convolve_states, *recur_states, *index_k, *chosen;
+    float *streams;
     float *angles[MODEL_N_ROPES], *kept[MODEL_N_KEPT];
     uint64_t factor_generations[MODEL_N_FACTORS]; /* of those in the angles; 0: not filled */
     /* Host memory: */
@@ -66,6 +69,7 @@ struct model_session {
     int32_t *angle_rows;             /* [T]: where the angles of the positions lie */
     struct kern_query_range *ranges; /* [T] */
     struct kern_run *runs;           /* [T]; of models with recurrent layers */
+    size_t n_runs;                   /* of the tile */
     float *factors;                  /* [T] of rows */
     uint32_t *wanted_rows;           /* [T] of the tile */
     int32_t *experts;                /* [T, experts used] */
@@ -94,10 +98,14 @@ typedef enum status model_block_fn(struct model_session *s, const struct model_s
                                    struct status_why *why);
 typedef size_t model_block_floats_fn(const struct model *m, size_t i_layer, size_t n_tokens);
 
-model_block_fn model_block_attention, model_block_latent, model_block_delta_net, model_block_mamba2;
-model_block_floats_fn model_attention_floats, model_latent_floats, model_recurrent_floats;
+model_block_fn model_block_attention, model_block_latent, model_block_delta_net, model_block_mamba2,
+    model_block_short_convolution, model_block_attention_mamba2;
+model_block_floats_fn model_attention_floats, model_latent_floats, model_recurrent_floats,
+    model_short_convolution_floats, model_attention_mamba2_floats;
 /** Keys and values alone, which model_block_attention need not make again with keys_done. */
 model_block_fn model_block_keys;
+/** The choice of experts by the rows before attention, where an architecture makes it so. */
+model_block_fn model_block_route;
 /** The feed-forward: dense, with experts, or both side by side. */
 model_block_fn model_block_ffn, model_block_moe, model_block_beside;
 model_block_floats_fn model_ffn_floats, model_moe_floats;
@@ -108,6 +116,10 @@ model_block_floats_fn model_input_floats;
 /** The shapes of a recurrent layer's operations; what they read and write is to be set. */
 struct kern_convolve model_convolve_of(const struct model *m, size_t i_layer);
 struct kern_recur model_recur_of(const struct model *m, size_t i_layer);
+
+/** The convolution of the tile's rows x, strides and weights being the layer's; sets s->runs. */
+enum status model_convolve(struct model_session *s, const struct model_step *step, const float *x,
+                           float *y, struct status_why *why);
 
 /** Floats of a key row and of a value row of a layer. */
 struct model_kv_widths {
@@ -159,6 +171,9 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
                                const struct model_product *product, const struct model_norm *post,
                                const float *in, struct status_why *why);
 
+/** Fails: STATUS_USAGE (an id beyond the vocabulary). */
+enum status model_check_ids(const struct model_session *s, const int32_t *ids, size_t n,
+                            struct status_why *why);
 /** Cut rows apart or join them. y_stride 0: y's rows lie one after the other. */
 enum status model_copy(struct model_session *s, struct kern_copy op, struct status_why *why);
 
@@ -166,6 +181,10 @@ enum status model_copy(struct model_session *s, struct kern_copy op, struct stat
  * rotates at all. */
 enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
                          size_t n_heads, size_t head_size, struct status_why *why);
+
+/** The same with pairs of halves, or of neighbours. */
+enum status model_rotate_as(struct model_session *s, const struct model_step *step, float *x,
+                            size_t n_heads, size_t head_size, bool halves, struct status_why *why);
 
 /** Round heads of keys, of values, or n compressed rows, to what the model's types hold of them. */
 enum status model_round_keys(struct model_session *s, float *k, size_t n_heads, size_t size,
@@ -185,6 +204,7 @@ enum status model_temper(struct model_session *s, const struct model_step *step,
  */
 struct model_ffn_step {
     const struct model_ffn *ffn;
+    const struct model_activation *activation;
     enum model_place place;
     const float *x;
     size_t n_rows;

@@ -77,6 +77,8 @@ enum status model_heads_read(struct model_hparams *h, const struct model_reading
     struct model_range ff_range = model_ff_range;
     if (r->arch->mixed)
         kv_range.low = ff_range.low = 0;
+    if (r->arch->without_keys)
+        kv_range.low = 0;
     enum status status = model_key_require(&r->keys, "attention.head_count", "a whole number", why);
     if (!status)
         status = read_each(h, r, "attention.head_count", model_heads_range,
@@ -86,6 +88,9 @@ enum status model_heads_read(struct model_hparams *h, const struct model_reading
     if (!status)
         status = read_each(h, r, "attention.head_count_kv", kv_range,
                            offsetof(struct model_layer_shape, n_kv_heads), why);
+    for (uint32_t i = 0; i < r->n_blocks; i++)
+        if (h->layers[i].n_kv_heads == 0)
+            h->layers[i].mixer = r->arch->without_keys;
     if (!status)
         status = check_heads(h, r, why);
     if (!status)

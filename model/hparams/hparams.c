@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/text/number.h"
+#include "base/text/quote.h"
 #include "model/arch.h"
 #include "model/hparams/rope.h"
 
@@ -30,7 +31,33 @@ static enum status read_name(struct model_hparams *h, const struct gguf_file *fi
     return STATUS_OK;
 }
 
-/** Blocks at the end that predict the tokens after the next are not evaluated. */
+/** The block that the caller wants: it must be there, and of a known form. */
+static enum status want_nextn(struct model_hparams *h, const struct model_reading *r,
+                              struct status_why *why)
+{
+    char known[512] = "";
+    const struct model_arch *arch;
+    for (size_t i = 0; (arch = model_arch_at(i)) != NULL; i++)
+        if (arch->nextn != MODEL_NEXTN_UNKNOWN)
+            base_list_name(known, sizeof known, arch->name);
+    if (r->arch->nextn == MODEL_NEXTN_UNKNOWN)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: architecture '%s' has no block that predicts further tokens, or "
+                           "one of a form that is not known; it is known of %s",
+                           gguf_path(r->keys.file), r->arch->name, known);
+    if (h->n_nextn == 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: key '%s.nextn_predict_layers' is 0 or missing, expected a model "
+                           "with a block that predicts further tokens",
+                           gguf_path(r->keys.file), r->keys.prefix);
+    h->n_bound = 1;
+    return STATUS_OK;
+}
+
+/**
+ * Blocks at the end that predict the tokens after the next are not evaluated, but for the first of
+ * them where the caller wants it: it counts as a layer while layers are read.
+ */
 static enum status read_nextn(struct model_hparams *h, const struct model_reading *r,
                               struct status_why *why)
 {
@@ -38,12 +65,16 @@ static enum status read_nextn(struct model_hparams *h, const struct model_readin
         model_key_u32_or(&r->keys, "nextn_predict_layers", (struct model_range){0, r->n_blocks - 1},
                          0, &h->n_nextn, why);
     h->n_layers = r->n_blocks - h->n_nextn;
-    if (!status && h->n_nextn > 0)
+    if (!status && r->options->nextn)
+        status = want_nextn(h, r, why);
+    uint32_t n_left = h->n_nextn - h->n_bound;
+    if (!status && n_left > 0)
         status = model_remark(r->remarks, why,
                               "the last %u block%s (%s.nextn_predict_layers) predict%s tokens "
                               "after the next and %s not evaluated",
-                              h->n_nextn, status_plural(h->n_nextn), r->keys.prefix,
-                              h->n_nextn == 1 ? "s" : "", h->n_nextn == 1 ? "is" : "are");
+                              n_left, status_plural(n_left), r->keys.prefix, n_left == 1 ? "s" : "",
+                              n_left == 1 ? "is" : "are");
+    h->n_layers += h->n_bound;
     return status;
 }
 
@@ -69,6 +100,7 @@ static enum status read_sizes(struct model_hparams *h, struct model_reading *r,
     for (uint32_t i = 0; i < r->n_blocks; i++) {
         h->layers[i].kv_layer = i;
         h->layers[i].kept = -1;
+        h->layers[i].activation.kind = h->layers[i].expert_activation.kind = r->arch->activation;
     }
     return STATUS_OK;
 }
@@ -126,7 +158,7 @@ enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
                                struct status_why *why)
 {
     memcpy(h->architecture, r->keys.prefix, strlen(r->keys.prefix) + 1);
-    h->embedding_scale = h->residual_scale = h->logit_scale = 1;
+    h->embedding_scale = h->residual_scale = h->logit_scale = h->value_scale = 1;
     h->n_streams = 1;
     for (const char *const *key = r->arch->key_blind; *key; key++)
         (void)model_key_find(&r->keys, *key);
@@ -153,6 +185,7 @@ enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
     for (uint32_t i = 0; !status && i < h->n_layers && !r->arch->experts_beside_dense; i++)
         if (h->layers[i].n_experts > 0)
             h->layers[i].n_ff = 0;
+    h->n_layers -= h->n_bound;
     return status;
 }
 

@@ -92,19 +92,31 @@ enum status model_key_f32(const struct model_keys *keys, const char *suffix, flo
     return STATUS_OK;
 }
 
-static enum status read_array(const struct model_keys *keys, const struct gguf_kv *kv,
-                              const char *key, struct model_range range, uint32_t *values,
-                              uint32_t n_layers, struct status_why *why)
+/** An array has n_layers elements, of a type that fits. */
+static enum status check_array(const struct model_keys *keys, const struct gguf_kv *kv,
+                               const char *key, bool fits, const char *expected, uint32_t n_layers,
+                               struct status_why *why)
 {
-    if (!gguf_value_is_int(kv->element_type) && kv->element_type != GGUF_VALUE_BOOL)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key '%s' is an array of %s, expected whole numbers",
-                           gguf_path(keys->file), key, gguf_value_type_name(kv->element_type));
+    if (!fits)
+        return status_fail(why, STATUS_FORMAT, "%s: key '%s' is an array of %s, expected %s",
+                           gguf_path(keys->file), key, gguf_value_type_name(kv->element_type),
+                           expected);
     if (kv->count != n_layers)
         return status_fail(
             why, STATUS_FORMAT,
             "%s: key '%s' has %" PRIu64 " element%s, expected %" PRIu32 ", one per layer",
             gguf_path(keys->file), key, kv->count, status_plural(kv->count), n_layers);
+    return STATUS_OK;
+}
+
+static enum status read_array(const struct model_keys *keys, const struct gguf_kv *kv,
+                              const char *key, struct model_range range, uint32_t *values,
+                              uint32_t n_layers, struct status_why *why)
+{
+    bool whole = gguf_value_is_int(kv->element_type) || kv->element_type == GGUF_VALUE_BOOL;
+    enum status status = check_array(keys, kv, key, whole, "whole numbers", n_layers, why);
+    if (status)
+        return status;
     for (uint32_t i = 0; i < n_layers; i++) {
         int64_t value = gguf_kv_int(kv, i);
         if (value < range.low || value > range.high)
@@ -133,6 +145,32 @@ enum status model_key_per_layer(const struct model_keys *keys, const char *suffi
     enum status status = model_key_u32_required(keys, suffix, range, &value, why);
     for (uint32_t i = 0; !status && i < n_layers; i++)
         values[i] = value;
+    return status;
+}
+
+enum status model_key_floats(const struct model_keys *keys, const char *suffix, float *values,
+                             uint32_t n_layers, struct status_why *why)
+{
+    const struct gguf_kv *kv = model_key_find(keys, suffix);
+    if (!kv || kv->type != GGUF_VALUE_ARRAY) {
+        float value = 0;
+        enum status status = model_key_f32(keys, suffix, &value, why);
+        for (uint32_t i = 0; kv && !status && i < n_layers; i++)
+            values[i] = value;
+        return status;
+    }
+    char key[MODEL_KEY_BYTES];
+    model_key_name(keys, suffix, key);
+    enum status status =
+        check_array(keys, kv, key, gguf_value_is_float(kv->element_type), "floats", n_layers, why);
+    for (uint32_t i = 0; !status && i < n_layers; i++) {
+        values[i] = (float)gguf_kv_float(kv, i);
+        if (!isfinite(values[i]))
+            status =
+                status_fail(why, STATUS_FORMAT,
+                            "%s: key '%s' has %g for layer %" PRIu32 ", expected a finite number",
+                            gguf_path(keys->file), key, (double)values[i], i);
+    }
     return status;
 }
 

@@ -64,6 +64,10 @@ enum status model_key_per_layer(const struct model_keys *keys, const char *suffi
                                 struct model_range range, uint32_t *values, uint32_t n_layers,
                                 struct status_why *why);
 
+/** A finite float for each of n_layers layers, likewise. */
+enum status model_key_floats(const struct model_keys *keys, const char *suffix, float *values,
+                             uint32_t n_layers, struct status_why *why);
+
 /** A truth value for each of n_layers layers, likewise. */
 enum status model_key_bools(const struct model_keys *keys, const char *suffix, bool *values,
                             uint32_t n_layers, struct status_why *why);

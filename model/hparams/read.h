@@ -37,12 +37,27 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
 enum status model_windows_read(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why);
 
+/**
+ * For architectures that have it: base and rotated elements of layers that slide, by their keys.
+ * base: where no key says it; 0: that of the others.
+ */
+enum status model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r,
+                                    float base, struct status_why *why);
+
+/** For architectures that have it: an array must say which layers slide, where there is a window.
+ */
+enum status model_pattern_require(const struct model_reading *r, struct status_why *why);
+
 /** For architectures that have it: layers that see all keys have no positions. */
 void model_still_full_layers(struct model_hparams *h);
 
 /** For architectures that have it: all queries grow with their position. */
 enum status model_temperature_read(struct model_hparams *h, const struct model_reading *r,
                                    struct status_why *why);
+
+/** An indexer's keys; its heads choose as one. All layers are sparse and choose for themselves. */
+enum status model_indexer_read(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why);
 
 /** Sizes of the layers with a state ("ssm.*"), checked against each other. */
 enum status model_recurrent_read(struct model_hparams *h, const struct model_reading *r,

@@ -272,6 +272,7 @@ enum status model_ropes_read(struct model_hparams *h, const struct model_reading
     (void)model_key_find(&r->keys, "rope.scaling.finetuned");
     h->rope_halves = r->arch->rope_halves;
     enum status status = read_full(h, r, why);
+    h->ropes[MODEL_ROPE_FULL].n_factors = h->ropes[MODEL_ROPE_FULL].n_rot / 2;
     struct model_rope *sliding = &h->ropes[MODEL_ROPE_SLIDING];
     *sliding = h->ropes[MODEL_ROPE_FULL];
     sliding->scaling = MODEL_ROPE_NONE;
@@ -284,6 +285,23 @@ enum status model_ropes_read(struct model_hparams *h, const struct model_reading
     for (uint32_t i = 0; i < h->n_layers; i++)
         h->layers[i].rope =
             h->layers[i].slides && r->arch->sliding_rope ? MODEL_ROPE_SLIDING : MODEL_ROPE_FULL;
+    return status;
+}
+
+enum status model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r,
+                                    float base, struct status_why *why)
+{
+    static const char suffix[] = "rope.dimension_count_swa";
+    struct model_rope *rope = &h->ropes[MODEL_ROPE_SLIDING];
+    if (base > 0)
+        rope->freq_base = base;
+    enum status status = model_key_positive(&r->keys, "rope.freq_base_swa", &rope->freq_base, why);
+    if (!status)
+        status = model_key_u32_or(&r->keys, suffix, (struct model_range){2, h->layers[0].key_size},
+                                  rope->n_rot, &rope->n_rot, why);
+    if (!status && rope->n_rot % 2 != 0)
+        status = status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %u, expected an even number",
+                             gguf_path(r->keys.file), r->keys.prefix, suffix, rope->n_rot);
     return status;
 }
 

@@ -81,6 +81,22 @@ enum status model_windows_read(struct model_hparams *h, const struct model_readi
     return status;
 }
 
+enum status model_pattern_require(const struct model_reading *r, struct status_why *why)
+{
+    static const char suffix[] = "attention.sliding_window_pattern";
+    uint32_t window;
+    enum status status = model_key_u32_or(&r->keys, "attention.sliding_window",
+                                          (struct model_range){0, INT32_MAX}, 0, &window, why);
+    if (status || window == 0)
+        return status;
+    status = model_key_require(&r->keys, suffix, "an array of truth values", why);
+    if (!status && model_key_find(&r->keys, suffix)->type != GGUF_VALUE_ARRAY)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: key '%s.%s' is a single value, expected an array of truth values",
+                             gguf_path(r->keys.file), r->keys.prefix, suffix);
+    return status;
+}
+
 void model_still_full_layers(struct model_hparams *h)
 {
     for (uint32_t i = 0; i < h->n_layers; i++)

@@ -7,6 +7,7 @@
 #include <pcre2.h>
 
 #include "base/text/quote.h"
+#include "base/text/utf8.h"
 #include "model/tokenizer/vocab.h"
 
 /*
@@ -121,7 +122,7 @@ static enum status prepare(struct model_tok_run *run)
     if (run->match_data)
         return STATUS_OK;
     pcre2_match_context *context = run->match_context = pcre2_match_context_create(NULL);
-    run->match_data = pcre2_match_data_create(1, NULL);
+    run->match_data = pcre2_match_data_create(2, NULL);
     run->jit_stack = pcre2_jit_stack_create(STACK_BYTES_FIRST, STACK_BYTES_MAX, NULL);
     if (!run->match_data || !context)
         return status_fail(run->why, STATUS_MEMORY, "cannot allocate a regular expression match");
@@ -146,6 +147,29 @@ struct splitting {
     void *user;
 };
 
+static enum status split(const struct splitting *s, size_t i_code, const char *text,
+                         size_t n_bytes);
+
+/**
+ * A match of end bytes: cut before each character of the group, the bytes from `group` on, that is
+ * a multiple of three characters away from the end; except before the group itself.
+ */
+static enum status split_threes(const struct splitting *s, size_t i_code, const char *text,
+                                size_t group, size_t end)
+{
+    size_t left = 0, done = 0;
+    for (size_t i = group; i < end; i += base_utf8_announced(text[i]))
+        left++;
+    enum status status = STATUS_OK;
+    for (size_t i = group; i < end && !status; i += base_utf8_announced(text[i]), left--) {
+        if (left % 3 != 0 || i == group)
+            continue;
+        status = split(s, i_code, text + done, i - done);
+        done = i;
+    }
+    return status ? status : split(s, i_code, text + done, end - done);
+}
+
 /** Apply expressions [i_code, n_codes) to one piece; the depth is the length of the list. */
 static enum status split(const struct splitting *s, size_t i_code, const char *text, size_t n_bytes)
 {
@@ -167,9 +191,12 @@ static enum status split(const struct splitting *s, size_t i_code, const char *t
                                s->p->row->name, done, n_bytes, message);
         }
         const PCRE2_SIZE *match = pcre2_get_ovector_pointer(s->run->match_data);
-        size_t begin = match[0], end = match[1];
+        bool has_group = rc > 1;
+        size_t begin = match[0], end = match[1], group = has_group ? match[2] : begin;
         enum status status = split(s, i_code + 1, text + done, begin - done);
-        if (!status)
+        if (!status && has_group)
+            status = split_threes(s, i_code + 1, text + begin, group - begin, end - begin);
+        else if (!status)
             status = split(s, i_code + 1, text + begin, end - begin);
         if (status)
             return status;

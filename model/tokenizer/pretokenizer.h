@@ -18,7 +18,8 @@ struct model_pretokenizer_row {
     bool ignore_merges; /* a whole piece that is a token is taken as it is */
     bool add_bos;       /* where the file does not say */
     /* Applied one after the other, each to the pieces that the one before it made: its matches
-     * and what lies between them. NULL past the last. */
+     * and what lies between them. Where an expression has a group, its matches are cut again: what
+     * the group matched is divided from the right, by threes. NULL past the last. */
     const char *expressions[MODEL_PRETOKENIZER_EXPRESSIONS];
 };
 

@@ -109,6 +109,37 @@ static const char exaone_moe[] = EXAONE_MOE(CONTRACTIONS);
 static const char exaone_moe_ascii[] = EXAONE_MOE(ASCII_CONTRACTIONS);
 static const char lines[] = "[^\\n]+|[\\n]+";
 
+/*
+ * Digits in threes from the right: "12|345|678". The published expressions look ahead to the end
+ * of the run from each of its digits. Here the whole run is matched once, and what the group has
+ * matched is cut (pretokenizer.h). tiny_aya cuts a run only where \b follows it; the set is
+ * Oniguruma's \w, less digits. llama.cpp cuts every run of numbers, and leaves what lies before
+ * a run with its first piece.
+ */
+#define WORD                                                                                       \
+    "\\p{L}\\p{M}\\p{Nl}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}\\x{24B6}-\\x{24E9}"            \
+    "\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}"
+static const char threes_in_words[] = "(?<!\\p{Nd})(\\p{Nd}++)(?![" WORD "])";
+static const char threes[] = "(\\p{Nd}++)";
+static const char threes_with_lead[] = "\\G\\P{N}*+(\\p{N}++)";
+
+static const char tiny_aya[] = BY_CASE(UPPER, LOWER, CONTRACTIONS "?", "\\p{N}{1,3}", "[\\r\\n/]");
+static const char tiny_aya_ascii[] =
+    LEAD "[\\p{L}\\p{M}]+" ASCII_CONTRACTIONS "?|\\p{N}{1,3}|" SYMBOLS "[\\r\\n/]*|" SPACE;
+
+/* Runs of each script of East and South-East Asia; llama.cpp has one class with other limits. */
+static const char afmoe_scripts[] =
+    "[\\x{4E00}-\\x{9FFF}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}\\x{3400}-\\x{4DBF}"
+    "\\x{F900}-\\x{FAFF}\\x{FF65}-\\x{FF9F}\\x{2F00}-\\x{2FDF}]+|[\\x{E00}-\\x{E7F}]+|"
+    "[\\x{E80}-\\x{EFF}]+|[\\x{1780}-\\x{17FF}]+|"
+    "[\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}\\x{A9E0}-\\x{A9FF}]+|"
+    "[\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+";
+static const char afmoe_one_class[] =
+    "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{8C48}-\\x{FAFF}\\x{3040}-\\x{309F}"
+    "\\x{30A0}-\\x{30FF}\\x{FF65}-\\x{FF9F}\\x{2F00}-\\x{2FDF}\\x{E40}-\\x{E7F}\\x{E80}-\\x{EFF}"
+    "\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}\\x{A9E0}-\\x{A9FF}"
+    "\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+";
+
 #define DIGITS "\\p{N}"
 
 static const struct model_pretokenizer_row rows[] = {
@@ -161,6 +192,9 @@ static const struct model_pretokenizer_row rows[] = {
     {"llada-moe", false, false, {bailing}},
     {"exaone-moe", false, false, {exaone_moe}},
     {"laguna", false, false, {lines, qwen2}},
+    {"tiny_aya", false, false, {threes_in_words, tiny_aya}},
+    {"cohere2moe", false, false, {threes_in_words, tiny_aya}},
+    {"afmoe", false, false, {threes, afmoe_scripts, deepseek_v3}},
 };
 
 /* Where llama.cpp departs from the above. */
@@ -178,6 +212,10 @@ static const struct departure {
     {exaone_moe, exaone_moe_ascii},
     {deepseek_punctuation, deepseek_punctuation_cut},
     {deepseek_asian, deepseek_asian_cut},
+    {threes_in_words, threes_with_lead},
+    {threes, threes_with_lead},
+    {tiny_aya, tiny_aya_ascii},
+    {afmoe_scripts, afmoe_one_class},
 };
 
 const struct model_pretokenizer_row *model_pretokenizer_row_at(size_t i)

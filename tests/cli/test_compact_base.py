@@ -183,6 +183,50 @@ class CompactBase(unittest.TestCase):
         self.refused("-c 64: .* was recorded with windows of 32 tokens", "-m", Q4, "--base",
                      self.file, "-c", "64")
 
+    def test_documents(self):
+        """Live and recorded, with the documents again and without: the same, by file and category,
+        also after a kill, and of a part of the windows."""
+        folder = self.folder / "texts"
+        folder.mkdir()
+        (folder / "a.txt").write_text(pathlib.Path(TEXT).read_text()[-500:])
+        (folder / "empty.txt").write_text("")
+        lines = self.folder / "lines.jsonl"
+        turns = [{"role": "user", "content": "What is in the hills?"},
+                 {"role": "assistant", "content": "A town of three, and the river that " * 3}]
+        lines.write_text("".join(json.dumps(line) + "\n" for line in (
+            {"text": "The town of the singer", "id": 7, "category": "prose"},
+            {"messages": turns, "category": "chat"}, {"text": "It is a river"})))
+        template = "{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}"
+        texts = ["-f", folder, "-f", lines, "--chat-template", template]
+        path, state = self.folder / "documents.assay", self.folder / "documents.journal"
+        words = ["-m", F16, *texts, "-c", "32", "-b", "32", "-o", path, "--state", state]
+        done = run("record", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"documents\.assay: \d+ windows of 5 documents recorded")
+        whole = path.read_bytes()
+        self.assertEqual(struct.unpack_from("<I", whole, 8), (4,))
+        path.rename(self.folder / "documents.assay.part")  # as a kill leaves it
+        with open(self.folder / "documents.assay.part", "r+b") as file:
+            file.truncate(len(whole) - 3000)
+        self.assertEqual(run("record", *words).returncode, 0)
+        self.assertEqual(path.read_bytes(), whole)
+        tables = [self.folder / name for name in ("live.tsv", "recorded.tsv", "again.tsv")]
+        asked = ["--js", "--worst", "3", "--context-curve", "--per-token"]
+        live, lines = self.compare(F16, *texts, "-c", "32", *asked, tables[0])
+        found, result = self.compare(path, *asked, tables[1], "-b", "70")
+        again, repeated = self.compare(path, *asked, tables[2], *texts)
+        for other, printed, table in ((found, result, tables[1]), (again, repeated, tables[2])):
+            self.assertEqual(printed.stdout, lines.stdout)
+            self.assertEqual(table.read_bytes(), tables[0].read_bytes())
+            self.assertEqual(other["base"]["kind"], "compact")
+            for key in live.keys() - {"base", "run", "doubts"}:
+                self.assertEqual(other[key], live[key], key)
+            check(self, other)
+        self.assertEqual(live["tokens"]["documents"]["conversations"]["n"], 1)
+        _, few = self.compare(F16, *texts, "-c", "32", "--chunk-from", "2", "--chunks", "5")
+        _, chosen = self.compare(path, "--chunk-from", "2", "--chunks", "5")
+        self.assertEqual(chosen.stdout, few.stdout)
+
     def test_llama_options(self):
         """--kl-divergence takes it, too."""
         result = run("perplexity", "-m", Q4, "--kl-divergence", "--kl-divergence-base", self.file)

@@ -61,6 +61,7 @@ class Kld(unittest.TestCase):
         self.assertIn(self.printed.strip(b"\n"), printed)
         itself = document["candidates"][0]
         self.assertEqual((itself["kld"]["max"], itself["js"], itself["reverse_kld"]), (0, 0, 0))
+        self.assertEqual((itself["tv"], itself["acceptance"]), (0, 1))
         self.assertEqual((itself["same_top"], itself["common_top_10"]), (1, 1))
         self.assertEqual(itself["model"]["id"], document["base"]["id"])
 
@@ -76,6 +77,8 @@ class Kld(unittest.TestCase):
                 (result["kld"]["mean"], mean(lambda r: float(r["kld"]))),
                 (result["reverse_kld"], mean(lambda r: float(r["reverse_kld"]))),
                 (result["js"], mean(lambda r: float(r["js"]))),
+                (result["tv"], mean(lambda r: float(r["tv"]))),
+                (result["acceptance"], mean(lambda r: 1 - float(r["tv"]))),
                 (result["dp"]["rms"], math.sqrt(mean(lambda r: dp(r) ** 2))),
                 (result["ppl"]["value"], math.exp(-mean(lambda r: float(r["logprob"])))),
                 (result["mean_nll"], -mean(lambda r: float(r["logprob"]))),

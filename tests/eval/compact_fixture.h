@@ -14,6 +14,11 @@ struct compact_bytes {
 struct compact_bytes compact_make(enum eval_compact_kind kind, const char *head_path);
 /** The same with a bias of type F16, k / 4 for token k: version 3. */
 struct compact_bytes compact_make_biased(enum eval_compact_kind kind, const char *head_path);
+/**
+ * The same tokens, head and bias as two files with three documents of 5, 0 and 21 tokens:
+ * version 4. The windows have 4, 2, 2, 3 and 1 scored positions.
+ */
+struct compact_bytes compact_make_documents(enum eval_compact_kind kind);
 
 /** Put the right SHA-256 at the end of a header that was changed. */
 void compact_seal(uint8_t *header);

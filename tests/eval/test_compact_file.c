@@ -162,8 +162,9 @@ struct damage {
 
 static const struct damage damages[] = {
     {0, 'x', 1, STATUS_FORMAT, "base: is not a base file of assay"},
-    {8, 4, 4, STATUS_UNSUPPORTED, "is a base file of version 4; expected 1 to 3"},
-    {8, 0, 4, STATUS_UNSUPPORTED, "is a base file of version 0; expected 1 to 3"},
+    {8, 5, 4, STATUS_UNSUPPORTED, "is a base file of version 5; expected 1 to 4"},
+    {8, 0, 4, STATUS_UNSUPPORTED, "is a base file of version 0; expected 1 to 4"},
+    {8, 4, 4, STATUS_FORMAT, "the first scored position is 4; expected 0 to 0"},
     {12, 2, 4, STATUS_FORMAT, "the kind of the rows is 2; expected 0 to 1"},
     {16, 0, 8, STATUS_FORMAT, "the width is 0; expected 1 to"},
     {16, 33, 8, STATUS_FORMAT, "the width is 33; expected a multiple of 32"},
@@ -288,23 +289,145 @@ static void a_bias_is_read(void **state)
     }
 }
 
-/** One bit anywhere is told, before or when its rows are used. */
-static void every_bit_is_covered(void **state)
+static void documents_are_read(void **state)
 {
     (void)state;
-    struct compact_bytes bytes = compact_make_biased(EVAL_COMPACT_F16, NULL);
+    struct compact_bytes bytes = compact_make_documents(EVAL_COMPACT_F16);
+    struct eval_compact_file file;
+    struct eval_documents d;
+    struct status_why why = {""};
+    view(&file, &bytes, &why);
+    assert_string_equal(why.text, "");
+    assert_int_equal(file.layout.version, 4);
+    assert_int_equal(eval_compact_documents(&d, &file, &why), STATUS_OK);
+    assert_int_equal(d.n, 3);
+    assert_int_equal(d.n_files, 2);
+    assert_string_equal(d.paths[1], "b.jsonl");
+    assert_int_equal(d.files[1].n_bytes, 101);
+    assert_int_equal(d.files[1].n, 2);
+    assert_true(d.files[0].sha256[63] == 'a' && d.files[1].sha256[0] == 'b');
+    assert_string_equal(d.items[2].id, "b");
+    assert_null(d.items[0].id);
+    assert_true(d.items[0].category == EVAL_NO_CATEGORY && d.items[2].category == 0);
+    assert_int_equal(d.items[2].first, 5);
+    assert_int_equal(d.items[2].line, 2);
+    assert_true(d.scored[1] && !d.scored[5 + 12] && d.scored[5 + 13] && !d.scored[5]);
+    assert_int_equal(d.stream.ids[17], 1);
+    assert_int_equal(d.stream.n_text_bytes[3], 3);
+    static const size_t rows[] = {0, 4, 6, 8, 11, 12};
+    assert_int_equal(file.layout.n_windows, 5);
+    for (size_t w = 0; w < 6; w++)
+        assert_int_equal(eval_compact_first_row(&file, w), rows[w]);
+    for (size_t row = 0, w = 0; row < 12; row++) {
+        w += row == rows[w + 1];
+        assert_int_equal(eval_compact_window_of(&file, row), w);
+    }
+    struct eval_compact_reading reading;
+    struct eval_row_source source;
+    const void *found;
+    float value;
+    assert_int_equal(eval_compact_source_open(&source, &reading, &file, 1, &why), STATUS_OK);
+    assert_int_equal(source.rows(source.user, 1, 2, &found, &why), STATUS_OK);
+    memcpy(&value, (const float *)found + 32, sizeof value); /* row 0 of window 2 */
+    assert_true(value == (float)22 / 16 - 2);
+    assert_true(file.checked[1] && file.checked[2] && !file.checked[0] && !file.checked[3]);
+    eval_compact_source_close(&reading);
+    eval_documents_free(&d);
+    eval_compact_close(&file);
+    free(bytes.data);
+}
+
+/** Where parts of the documents are, from the offsets of a file. */
+enum part { IN_HEADER, IN_DOCUMENTS, IN_NAMES, IN_SCORED };
+static const struct {
+    enum part part;
+    struct damage damage;
+} wrong_documents[] = {
+    {IN_HEADER, {64, 1, 8, STATUS_FORMAT, "the first scored position is 1; expected 0 to 0"}},
+    {IN_HEADER, {72, 0, 8, STATUS_FORMAT, "the number of scored positions is 0; expected 1 to 25"}},
+    {IN_HEADER, {80, 13, 8, STATUS_FORMAT, "the number of windows is 13; expected 1 to 12"}},
+    {IN_HEADER, {80, 3, 8, STATUS_FORMAT, "as the header says"}},
+    {IN_HEADER, {88, 1, 8, STATUS_FORMAT, "the number of tokens is 1; expected 2 to"}},
+    {IN_HEADER, {376, 0, 8, STATUS_FORMAT, "the number of documents is 0; expected 1 to"}},
+    {IN_HEADER, {376, UINT64_MAX, 8, STATUS_FORMAT, "the number of documents is 18446744073709"}},
+    {IN_HEADER, {376, INT64_MAX / 64, 8, STATUS_FORMAT, "the file is cut off; record it again"}},
+    {IN_HEADER, {384, 0, 8, STATUS_FORMAT, "the number of the documents' files is 0"}},
+    {IN_HEADER,
+     {384, 1 << 20, 8, STATUS_FORMAT, "the length of the names is 28; expected 1048576"}},
+    {IN_HEADER, {384, 1, 8, STATUS_FORMAT, "as the header says"}},
+    {IN_HEADER, {392, 4, 8, STATUS_FORMAT, "the number of categories is 4; expected 0 to 3"}},
+    {IN_HEADER, {392, 0, 8, STATUS_FORMAT, "document 2: its category is 0; expected -1"}},
+    {IN_HEADER, {392, 3, 8, STATUS_FORMAT, "the names of the documents end early"}},
+    {IN_HEADER, {400, UINT64_MAX, 8, STATUS_FORMAT, "the length of the names is"}},
+    {IN_HEADER, {400, 33, 8, STATUS_FORMAT, "5 bytes follow the last name"}},
+    {IN_HEADER, {400, 20, 8, STATUS_FORMAT, "byte "}},
+    {IN_HEADER, {450, 1, 1, STATUS_FORMAT, "byte 450 of the header is 1; expected 0"}},
+    {IN_DOCUMENTS, {0, 27, 8, STATUS_FORMAT, "document 0: the number of tokens is 27; expected 0"}},
+    {IN_DOCUMENTS,
+     {0, UINT64_MAX, 8, STATUS_FORMAT, "document 0: the number of tokens is 18446744"}},
+    {IN_DOCUMENTS,
+     {64, 20, 8, STATUS_FORMAT, "document 2: the number of tokens is 20; expected 21"}},
+    {IN_DOCUMENTS, {0, 4, 8, STATUS_FORMAT, "expected 22 to 22"}},
+    {IN_DOCUMENTS,
+     {80, 0, 4, STATUS_FORMAT, "document 2: the number of its file is 0; expected 1"}},
+    {IN_DOCUMENTS,
+     {80, 2, 4, STATUS_FORMAT, "document 2: the number of its file is 2; expected 1"}},
+    {IN_DOCUMENTS, {84, 1, 4, STATUS_FORMAT, "document 2: its category is 1; expected -1"}},
+    {IN_DOCUMENTS, {84, (uint32_t)-2, 4, STATUS_FORMAT, "document 2: its category is -2"}},
+    {IN_DOCUMENTS, {84, (uint32_t)-1, 4, STATUS_FORMAT, "1 categories have names; the documents"}},
+    {IN_DOCUMENTS, {88, 2, 4, STATUS_FORMAT, "the mark of a name is 2; expected 0 to 1"}},
+    {IN_DOCUMENTS, {88, 0, 4, STATUS_FORMAT, "2 bytes follow the last name"}},
+    {IN_DOCUMENTS, {92, 1, 4, STATUS_FORMAT, "its last field is 1; expected 0 to 0"}},
+    {IN_NAMES, {27, 'x', 1, STATUS_FORMAT, "the names of the documents end early"}},
+    {IN_SCORED, {3, 2, 1, STATUS_FORMAT, "the mark of its token 3 is 2; expected 0 or 1"}},
+    {IN_SCORED,
+     {5, 1, 1, STATUS_FORMAT, "document 2: the mark of its token 0 is 1; expected 0, as"}},
+    {IN_SCORED, {3, 0, 1, STATUS_FORMAT, "with 12 scored positions in them"}},
+};
+
+static void every_field_of_documents_is_checked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong_documents / sizeof *wrong_documents; i++) {
+        const struct damage *d = &wrong_documents[i].damage;
+        struct compact_bytes bytes = compact_make_documents(EVAL_COMPACT_F32);
+        struct eval_compact_file file;
+        struct status_why why = {""};
+        assert_int_equal(view(&file, &bytes, &why), STATUS_OK);
+        const uint64_t at[] = {0, file.offsets.documents, file.offsets.names, file.offsets.scored};
+        eval_compact_close(&file);
+        memcpy(bytes.data + at[wrong_documents[i].part] + d->offset, &d->value, d->n_bytes);
+        compact_seal_parts(bytes.data, bytes.n_bytes);
+        enum status status = view(&file, &bytes, &why);
+        if (!strstr(why.text, d->sentence))
+            fail_msg("damage %zu: \"%s\", expected \"%s\"", i, why.text, d->sentence);
+        assert_int_equal(status, d->status);
+        free(bytes.data);
+    }
+}
+
+static void bits_are_covered(struct compact_bytes bytes)
+{
     for (size_t i = 0; i < bytes.n_bytes; i++) {
         bytes.data[i] ^= 1;
         struct eval_compact_file file;
         struct status_why why = {""};
         enum status status = view(&file, &bytes, &why);
-        for (size_t w = 0; w < 3 && status == STATUS_OK; w++)
+        for (size_t w = 0; w < file.layout.n_windows && status == STATUS_OK; w++)
             status = eval_compact_check_window(&file, w, &why);
         assert_int_not_equal(status, STATUS_OK);
         eval_compact_close(&file);
         bytes.data[i] ^= 1;
     }
     free(bytes.data);
+}
+
+/** One bit anywhere is told, before or when its rows are used. */
+static void every_bit_is_covered(void **state)
+{
+    (void)state;
+    bits_are_covered(compact_make_biased(EVAL_COMPACT_F16, NULL));
+    bits_are_covered(compact_make_documents(EVAL_COMPACT_F16));
 }
 
 static void a_file_that_is_cut_off_is_told(void **state)
@@ -358,6 +481,8 @@ int main(void)
         cmocka_unit_test(every_field_is_checked),
         cmocka_unit_test(a_soft_cap_is_read),
         cmocka_unit_test(a_bias_is_read),
+        cmocka_unit_test(documents_are_read),
+        cmocka_unit_test(every_field_of_documents_is_checked),
         cmocka_unit_test(every_bit_is_covered),
         cmocka_unit_test(a_file_that_is_cut_off_is_told),
         cmocka_unit_test(a_path_is_a_string),

@@ -17,11 +17,13 @@ static void read_rows(struct eval_compact_file *file)
     struct status_why why = {""};
     if (eval_compact_source_open(&source, &reading, file, 0, &why) != STATUS_OK)
         return;
-    size_t n_scored = (size_t)file->layout.n_scored;
     for (size_t w = 0; w < file->layout.n_windows; w++) {
         const void *rows;
+        size_t first = (size_t)eval_compact_first_row(file, w);
+        size_t n_scored = (size_t)eval_compact_first_row(file, w + 1) - first;
+        require(n_scored > 0 && eval_compact_window_of(file, first + n_scored - 1) == w);
         size_t n = source.max_rows && source.max_rows < n_scored ? source.max_rows : n_scored;
-        enum status status = source.rows(source.user, w * n_scored, n, &rows, &why);
+        enum status status = source.rows(source.user, first, n, &rows, &why);
         require((status == STATUS_OK) == (rows != NULL));
         float last;
         if (rows)
@@ -29,6 +31,18 @@ static void read_rows(struct eval_compact_file *file)
         require(status == STATUS_OK || why.text[0]);
     }
     eval_compact_source_close(&reading);
+}
+
+static void read_documents(const struct eval_compact_file *file)
+{
+    struct eval_documents d;
+    struct status_why why = {""};
+    require(eval_compact_documents(&d, file, &why) == STATUS_OK);
+    require(d.n == file->layout.n_documents && d.n_files == file->layout.n_files);
+    require(d.stream.n == file->layout.n_tokens && d.n_scored >= file->layout.n_scored);
+    for (size_t i = 0; i < d.n; i++)
+        require(d.items[i].file < d.n_files && d.items[i].category < (int32_t)d.categories.n);
+    eval_documents_free(&d);
 }
 
 static void use(struct eval_compact_file *file)
@@ -48,6 +62,8 @@ static void use(struct eval_compact_file *file)
     for (size_t i = 0; bias && i < file->bias.row_bytes; i++)
         sum += bias[i];
     require(sum != UINT32_MAX);
+    if (file->layout.n_documents)
+        read_documents(file);
     read_rows(file);
 }
 

@@ -160,6 +160,7 @@ static void test_names_of_refused(void **state)
     assert_string_equal(gguf_type_name(43), "unknown");
     assert_string_equal(gguf_type_name(UINT32_MAX), "unknown");
     assert_string_equal(gguf_type_name(36), "I2_S");
+    assert_string_equal(gguf_type_name(66), "IQ1_XXXS");
     assert_string_equal(gguf_type_name(150), "Q8_K128");
     for (uint32_t id = 0; id < 500; id++) {
         const struct gguf_type_info *listed = gguf_type_listed(id);

@@ -104,7 +104,7 @@ static void add_projection(struct build *b, uint32_t layer, const char *base, ui
         add_vector(b, name, n_rows);
     }
     if (b->o.scales) {
-        snprintf(name, sizeof name, "blk.%u.%s.scale", layer, base);
+        snprintf(name, sizeof name, "blk.%u.%s.%sscale", layer, base, layer % 2 ? "weight." : "");
         add_vector(b, name, n_matrices ? n_matrices : 1);
         snprintf(name, sizeof name, "blk.%u.%s.input_scale", layer, base);
         add_vector(b, name, n_matrices ? n_matrices : 1);

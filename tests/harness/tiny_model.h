@@ -28,7 +28,7 @@ struct tiny_model_options {
     bool biases;         /* on q, k, v, output and the (dense) feed-forward */
     bool fused_qkv;
     bool tied_head;
-    bool scales; /* .scale and .input_scale beside every projection */
+    bool scales; /* .scale, in odd layers .weight.scale, and .input_scale beside every projection */
     bool rope_factors;
     bool long_factors; /* two lists of them; see rope_original_ctx */
     uint32_t sliding_window;

@@ -68,6 +68,14 @@ struct seen {
     double max, max_abs, score_error;
 };
 
+/** Whether a query has chosen a key. */
+static bool is_chosen(const struct kern_attention *op, size_t row, size_t kv_head, size_t key)
+{
+    const struct kern_chosen *c = &op->chosen;
+    size_t words = (c->most_keys + 63) / 64, set = c->n_sets > 1 ? kv_head : 0;
+    return !c->bits || (c->bits[(row * c->n_sets + set) * words + key / 64] >> key % 64 & 1);
+}
+
 /** What query index i sees begins with this key index. */
 static size_t first_seen(const struct kern_attention *op, size_t i)
 {
@@ -100,6 +108,10 @@ static void find_seen(const struct truth *truth, const struct kern_query_range *
     for (size_t key = seen->first; key <= last; key++) {
         size_t row = key < range->n_parent ? range->parent_kv_row + key
                                            : range->kv_row + key - range->n_parent;
+        seen->values[key] = op->v + (row * op->n_kv_heads + kv_head) * op->value_size;
+        seen->scores[key] = -HUGE_VAL;
+        if (!is_chosen(op, range->q_row + query, kv_head, key))
+            continue;
         const float *k = op->k + (row * op->n_kv_heads + kv_head) * d;
         double dot = 0.0, magnitude = 0.0;
         for (size_t i = 0; i < d; i++) {
@@ -112,7 +124,6 @@ static void find_seen(const struct truth *truth, const struct kern_query_range *
             s = cap * tanh(s / cap);
             error += 8.0 * rounding->unit * fabs(s);
         }
-        seen->values[key] = op->v + (row * op->n_kv_heads + kv_head) * op->value_size;
         seen->scores[key] = s;
         seen->max = fmax(seen->max, s);
         seen->max_abs = fmax(seen->max_abs, fabs(s));

@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 
 #include "gguf/type.h"
-#include "kernels/cuda/kernels/formats.h"
+#include "kernels/cuda/kernels/decode.h"
 
 #define DECODE_ROW(TYPE, name, ...)                                                                \
     case GGUF_TYPE_##TYPE:                                                                         \

@@ -97,7 +97,8 @@ void recurrent_scene_open(struct recurrent_scene *s, struct rng *r,
     s->convolve = (struct kern_convolve){.x = floats(&s->x),
                                          .x_stride = width + 5,
                                          .y = floats(&s->y),
-                                         .weight = take(s, 3, &next, width, n_taps)};
+                                         .weight = take(s, 3, &next, width, n_taps),
+                                         .bare = n_taps == 3};
     const struct kern_weight *bias = take(s, 4, &next, 1, width);
     s->convolve.bias = shape->delta ? NULL : bias;
 }
@@ -243,7 +244,8 @@ double recurrent_truth_convolve(const struct kern_convolve *op)
                     size += fabs(x * value(op->weight, c * n_taps + j));
                 }
                 double found = (double)op->y[(run->row + t) * n_channels + c];
-                worst = larger(fabs(found - z / (1 + exp(-z))) / fmax(size, 1e-30), worst);
+                double y = op->bare ? z : z / (1 + exp(-z));
+                worst = larger(fabs(found - y) / fmax(size, 1e-30), worst);
             }
         }
     }

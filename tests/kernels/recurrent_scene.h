@@ -28,7 +28,7 @@ struct recurrent_scene {
     struct kern_weight weights[5];
 };
 
-/** Random; n_taps and as many channels as q, k and v have for the convolution. */
+/** Random; n_taps and as many channels as q, k and v have for the convolution, bare with 3 taps. */
 void recurrent_scene_open(struct recurrent_scene *s, struct rng *r,
                           const struct recurrent_shape *shape, size_t n_taps, size_t n_tokens);
 /** Fail if something was written beside the arrays. */

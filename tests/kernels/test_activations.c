@@ -16,10 +16,30 @@
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"
 
-static const char *const names[KERN_N_ACTIVATIONS] = {
-    [KERN_SILU] = "silu",       [KERN_GELU] = "gelu",
-    [KERN_SIGMOID] = "sigmoid", [KERN_RELU_SQUARED] = "relu squared",
-    [KERN_TANH] = "tanh",       [KERN_SWIGLU_OAI] = "swiglu_oai"};
+static const char *const names[KERN_N_ACTIVATIONS] = {[KERN_SILU] = "silu",
+                                                      [KERN_GELU] = "gelu",
+                                                      [KERN_SIGMOID] = "sigmoid",
+                                                      [KERN_RELU_SQUARED] = "relu squared",
+                                                      [KERN_IDENTITY] = "identity",
+                                                      [KERN_TANH] = "tanh",
+                                                      [KERN_SWIGLU_OAI] = "swiglu_oai",
+                                                      [KERN_RELU] = "relu",
+                                                      [KERN_SOFTPLUS] = "softplus",
+                                                      [KERN_SWIGLU_CLAMP_BEFORE] = "clamp before",
+                                                      [KERN_SWIGLU_CLAMP_AFTER] = "clamp after",
+                                                      [KERN_XIELU] = "xielu"};
+
+/* The formulas' numbers: a limit that both z and z sigmoid(z) cross, and xIELU's with an eps that
+ * many z lie above. */
+static const struct kern_curve curve = {
+    .clamp = 2.5f, .rise = 0.8, .fall = 1.7, .slope = 0.45, .eps = -0.125};
+
+/* Kinds that bound u take one. */
+static bool bounds_up(int kind)
+{
+    return kind == KERN_SWIGLU_OAI || kind == KERN_SWIGLU_CLAMP_BEFORE ||
+           kind == KERN_SWIGLU_CLAMP_AFTER;
+}
 
 static long double sigmoid(long double w)
 {
@@ -30,6 +50,7 @@ static long double sigmoid(long double w)
 static long double truth_of(enum kern_activation kind, float gate, float up)
 {
     long double z = (long double)gate, u = (long double)up, a = fminl(z, 7.0L);
+    long double c = (long double)curve.clamp, v = fminl(fmaxl(u, -c), c);
     switch (kind) {
     case KERN_SILU:
         return z * sigmoid(z) * u;
@@ -41,8 +62,23 @@ static long double truth_of(enum kern_activation kind, float gate, float up)
         return fmaxl(z, 0.0L) * fmaxl(z, 0.0L) * u;
     case KERN_TANH:
         return tanhl(z) * u;
+    case KERN_IDENTITY:
+        return z * u;
     case KERN_SWIGLU_OAI:
         return a * sigmoid(1.702L * a) * (fminl(fmaxl(u, -7.0L), 7.0L) + 1.0L);
+    case KERN_RELU:
+        return fmaxl(z, 0.0L) * u;
+    case KERN_SOFTPLUS:
+        return (log1pl(expl(-fabsl(z))) + fmaxl(z, 0.0L)) * u;
+    case KERN_SWIGLU_CLAMP_BEFORE:
+        return fminl(z, c) * sigmoid(fminl(z, c)) * v;
+    case KERN_SWIGLU_CLAMP_AFTER:
+        return fminl(z * sigmoid(z), c) * v;
+    case KERN_XIELU:
+        c = (long double)curve.slope * z;
+        if (z > 0)
+            return ((long double)curve.rise * z * z + c) * u;
+        return ((long double)curve.fall * (expm1l(fminl(z, (long double)curve.eps)) - z) + c) * u;
     case KERN_N_ACTIVATIONS:
         break;
     }
@@ -60,8 +96,8 @@ static void compare_once(enum kern_activation kind, int isa, size_t n, size_t sl
     fill_wild(&r, (float *)up.data, n, 8.0f);
     memcpy(expected, x.data, n * sizeof *expected);
     const float *factors = gated ? (const float *)up.data : NULL;
-    kern_ops_scalar.activate(kind, expected, factors, n);
-    ops_variant(isa)->activate(kind, (float *)x.data, factors, n);
+    kern_ops_scalar.activate(kind, &curve, expected, factors, n);
+    ops_variant(isa)->activate(kind, &curve, (float *)x.data, factors, n);
     size_t i = compare_bits((const float *)x.data, expected, n);
     if (i < n) {
         fail_msg("%s, %s, length %zu, slack %zu, element %zu: %a, expected %a", names[kind],
@@ -81,7 +117,7 @@ static void test_variants_agree(void **state)
         for (int kind = 0; kind < KERN_N_ACTIVATIONS && ops_variant(isa); kind++) {
             for (size_t n = 1; n < 500; n += n < 70 ? 1 : 61) {
                 compare_once((enum kern_activation)kind, isa, n, 0, true);
-                compare_once((enum kern_activation)kind, isa, n, 4, kind == KERN_SWIGLU_OAI);
+                compare_once((enum kern_activation)kind, isa, n, 4, bounds_up(kind));
             }
         }
     }
@@ -106,8 +142,8 @@ static void test_variants_over_the_range(void **state)
             expected[2] = -FMATH_EXP_F32_MIN;
             expected[3] = nextafterf(-FMATH_EXP_F32_MIN, INFINITY);
             memcpy(found, expected, sizeof found);
-            kern_ops_scalar.activate(kind, expected, up, N);
-            ops_variant(isa)->activate(kind, found, up, N);
+            kern_ops_scalar.activate(kind, &curve, expected, up, N);
+            ops_variant(isa)->activate(kind, &curve, found, up, N);
             assert_int_equal(compare_bits(found, expected, N), N);
         }
     }
@@ -116,15 +152,25 @@ static void test_variants_over_the_range(void **state)
 /*
  * exp within 1.01 ulp (2.02 half ulps), then a sum, a quotient and a product of half an ulp each:
  * silu and sigmoid. GELU has a correction of the sum besides, of half an ulp; swiglu_oai that and
- * the sum u + 1. relu squared has two products; tanh is within 2.5 ulp. Where e^-w overflows, below
- * w = -88.7, the result is 0 for one that is as small as the bound there.
+ * the sum u + 1. relu squared has two products, relu one; tanh is within 2.5 ulp. softplus and
+ * xielu are computed in double, rounded and multiplied: two roundings. Limits round nothing. Where
+ * e^-w overflows, below w = -88.7, the result is 0 for one that is as small as the bound there.
  */
 static void test_each_is_accurate(void **state)
 {
     (void)state;
-    static const long double half_ulps[KERN_N_ACTIVATIONS] = {
-        [KERN_SILU] = 5.03L,         [KERN_GELU] = 6.04L, [KERN_SIGMOID] = 5.03L,
-        [KERN_RELU_SQUARED] = 2.01L, [KERN_TANH] = 6.01L, [KERN_SWIGLU_OAI] = 7.05L};
+    static const long double half_ulps[KERN_N_ACTIVATIONS] = {[KERN_SILU] = 5.03L,
+                                                              [KERN_GELU] = 6.04L,
+                                                              [KERN_SIGMOID] = 5.03L,
+                                                              [KERN_RELU_SQUARED] = 2.01L,
+                                                              [KERN_IDENTITY] = 1.01L,
+                                                              [KERN_TANH] = 6.01L,
+                                                              [KERN_SWIGLU_OAI] = 7.05L,
+                                                              [KERN_RELU] = 1.01L,
+                                                              [KERN_SOFTPLUS] = 2.01L,
+                                                              [KERN_SWIGLU_CLAMP_BEFORE] = 5.03L,
+                                                              [KERN_SWIGLU_CLAMP_AFTER] = 5.03L,
+                                                              [KERN_XIELU] = 2.01L};
     static const float ups[] = {1.7f, -0.3f, 9.0f, -8.0f};
     for (int k = 0; k < KERN_N_ACTIVATIONS; k++) {
         enum kern_activation kind = (enum kern_activation)k;
@@ -132,7 +178,7 @@ static void test_each_is_accurate(void **state)
         for (float z = -100.0f; z < 100.0f; z += 0.00371f) {
             size_t i = (size_t)(long)(z * 269.0f) % 4;
             float found = z;
-            kern_ops_scalar.activate(kind, &found, &ups[i], 1);
+            kern_ops_scalar.activate(kind, &curve, &found, &ups[i], 1);
             long double truth = truth_of(kind, z, ups[i]);
             long double error = fabsl((long double)found - truth);
             long double bound = half_ulps[k] * 0x1p-24L * fabsl(truth) + 2.7e-36L;
@@ -153,13 +199,15 @@ static void test_without_a_gate(void **state)
     enum { N = 1000 };
     float found[N], expected[N], up[N];
     struct rng r = rng_open(rng_seed(), 3);
-    for (int kind = 0; kind < KERN_SWIGLU_OAI; kind++) {
+    for (int kind = 0; kind < KERN_N_ACTIVATIONS; kind++) {
+        if (bounds_up(kind))
+            continue;
         fill_wild(&r, found, N, 5.0f);
         memcpy(expected, found, sizeof found);
         for (size_t i = 0; i < N; i++)
             up[i] = 1.0f;
-        kern_ops_scalar.activate((enum kern_activation)kind, found, NULL, N);
-        kern_ops_scalar.activate((enum kern_activation)kind, expected, up, N);
+        kern_ops_scalar.activate((enum kern_activation)kind, &curve, found, NULL, N);
+        kern_ops_scalar.activate((enum kern_activation)kind, &curve, expected, up, N);
         assert_int_equal(compare_bits(found, expected, N), N);
     }
 }
@@ -168,24 +216,36 @@ static void test_without_a_gate(void **state)
 static void test_special_values(void **state)
 {
     (void)state;
-    for (int k = 0; k < KERN_N_ACTIVATIONS; k++) {
-        enum kern_activation kind = (enum kern_activation)k;
-        float z[] = {0.0f, INFINITY, -INFINITY, NAN, -3e38f, 1.0f};
+    /* What each kind makes of 0 (times 3), infinity (times 2), -infinity and -3e38. Where the
+     * definition says 0 times infinity, it is NaN. */
+    static const float of[KERN_N_ACTIVATIONS][4] = {
+        [KERN_SILU] = {0, INFINITY, NAN, 0},
+        [KERN_GELU] = {0, INFINITY, NAN, 0},
+        [KERN_SIGMOID] = {1.5f, 2, 0, 0},
+        [KERN_RELU_SQUARED] = {0, INFINITY, 0, 0},
+        [KERN_IDENTITY] = {0, INFINITY, -INFINITY, -3e38f},
+        [KERN_TANH] = {0, 2, -1, -1},
+        [KERN_SWIGLU_OAI] = {0, 20.999859f, NAN, 0},
+        [KERN_RELU] = {0, INFINITY, 0, 0},
+        [KERN_SOFTPLUS] = {2.07944155f, INFINITY, 0, 0},
+        [KERN_SWIGLU_CLAMP_BEFORE] = {0, 4.6207091f, NAN, 0},
+        [KERN_SWIGLU_CLAMP_AFTER] = {0, 5, NAN, 0},
+        [KERN_XIELU] = {-0.5992658f, INFINITY, NAN, INFINITY},
+    };
+    for (int kind = 0; kind < KERN_N_ACTIVATIONS; kind++) {
+        float z[] = {0.0f, INFINITY, -INFINITY, -3e38f, NAN, 1.0f};
         const float up[] = {3.0f, 2.0f, 1.0f, 1.0f, 1.0f, NAN};
-        kern_ops_scalar.activate(kind, z, up, sizeof z / sizeof *z);
-        bool is_sigmoid = kind == KERN_SIGMOID, is_limited = kind == KERN_SWIGLU_OAI;
-        if (kind == KERN_TANH) {
-            assert_true(z[0] == 0.0f && z[1] == 2.0f && z[2] == -1.0f && isnan(z[3]));
-            assert_true(z[4] == -1.0f && isnan(z[5]));
-            continue;
+        kern_ops_scalar.activate((enum kern_activation)kind, &curve, z, up, sizeof z / sizeof *z);
+        for (size_t i = 0; i < 4; i++) {
+            bool same = isnan(of[kind][i]) ? isnan(z[i])
+                        : isinf(of[kind][i])
+                            ? z[i] == of[kind][i]
+                            : fabsf(z[i] - of[kind][i]) <= 1e-5f * fabsf(of[kind][i]);
+            if (!same)
+                fail_msg("%s, value %zu: %g, expected %g", names[kind], i, (double)z[i],
+                         (double)of[kind][i]);
         }
-        assert_true(z[0] == (is_sigmoid ? 1.5f : 0.0f));
-        assert_true(is_sigmoid   ? z[1] == 2.0f
-                    : is_limited ? z[1] > 20.9f && z[1] <= 21.0f
-                                 : z[1] == INFINITY);
-        /* 0 times infinity, where that is what the definition says. */
-        assert_true(is_sigmoid || kind == KERN_RELU_SQUARED ? z[2] == 0.0f : isnan(z[2]));
-        assert_true(isnan(z[3]) && z[4] == 0.0f && isnan(z[5]));
+        assert_true(isnan(z[4]) && isnan(z[5]));
     }
 }
 

@@ -134,14 +134,18 @@ static void check_activations(struct rows *o)
 {
     static const float special[] = {NAN, INFINITY, -INFINITY, -0.0f, -3e38f, 88.8f, -88.8f, 7.5f};
     for (int kind = 0; kind < KERN_N_ACTIVATIONS; kind++) {
-        struct kern_activate op = {.kind = (enum kern_activation)kind, .n = o->n * o->width};
+        struct kern_activate op = {
+            .kind = (enum kern_activation)kind,
+            .curve = {.clamp = 2.5f, .rise = 0.8, .fall = 1.7, .slope = 0.45, .eps = -0.125},
+            .n = o->n * o->width};
         size_t n_special = base_min(op.n, sizeof special / sizeof *special);
         memcpy(o->expected + op.n - n_special, special, n_special * sizeof *special);
         assert_int_equal(
             kern_upload(o->p->cuda, o->device_y, o->expected, op.n * sizeof *o->expected, NULL),
             STATUS_OK);
         ON_BOTH(o, op, kern_activate, up, gate, "activation");
-        if (kind == KERN_SWIGLU_OAI)
+        if (kind == KERN_SWIGLU_OAI || kind == KERN_SWIGLU_CLAMP_BEFORE ||
+            kind == KERN_SWIGLU_CLAMP_AFTER)
             continue;
         op.up = NULL;
         assert_int_equal(kern_activate(o->p->cuda, &op, NULL), STATUS_OK);
@@ -171,6 +175,12 @@ static void check_moves(struct rows *o, struct rng *r)
     op.y = o->device_y + width / 4;
     assert_int_equal(kern_copy_rows(p->cuda, &op, NULL), STATUS_OK);
     rows_compare(o, "copy_rows");
+    op.spread = op.width;
+    assert_int_equal(kern_copy_rows(p->cuda, &op, NULL), STATUS_OK);
+    op.x = o->x + width / 3;
+    op.y = o->expected + width / 4;
+    assert_int_equal(kern_copy_rows(p->cpu, &op, NULL), STATUS_OK);
+    rows_compare(o, "copy_rows, spread");
     uint32_t *rows = malloc(n * sizeof *rows);
     for (size_t i = 0; i < n; i++)
         rows[i] = (uint32_t)(n - 1 - i);

@@ -82,6 +82,7 @@ static void assert_same(const struct results *found, const struct results *expec
         assert_same_number(p->kl, q->kl, "kl of row", i);
         assert_same_number(p->reverse_kl, q->reverse_kl, "reverse_kl of row", i);
         assert_same_number(p->js, q->js, "js of row", i);
+        assert_same_number(p->tv, q->tv, "tv of row", i);
         assert_memory_equal(p->common_top, q->common_top, sizeof p->common_top);
     }
     for (size_t i = 0; i < found->n_tops; i++) {

@@ -237,6 +237,14 @@ static void case_copy_rows(struct kern_backend *b, float *y)
         size_t r = i / COPY_STRIDE, k = i % COPY_STRIDE;
         assert_true(y[i] == (k < COPY_W ? x[(2 * r + 1) * COPY_W + k] : before[i]));
     }
+    /* Three elements of each row, six times each. */
+    op.width = 18;
+    op.spread = 6;
+    assert_int_equal(kern_copy_rows(b, &op, NULL), STATUS_OK);
+    for (size_t i = 0; i < COPY_N * COPY_STRIDE; i++) {
+        size_t r = i / COPY_STRIDE, k = i % COPY_STRIDE;
+        assert_true(y[i] == (k < 18 ? x[(2 * r + 1) * COPY_W + k / 6] : before[i]));
+    }
 }
 
 /* The rows of an embedding, of which a scale makes other rows. */
@@ -484,6 +492,16 @@ static void test_route_chooses_and_shares(void **state)
     assert_true(isnan(shares[6]) && isnan(shares[7]));
     assert_true(experts[6] >= 0 && experts[6] < 4 && experts[7] >= 0 && experts[7] < 4);
     assert_true(experts[6] != experts[7]);
+    const float small[] = {-14.0f, -13.0f, -20.0f, -30.0f}; /* shares of less than 6.1e-5 */
+    op.logits = small;
+    op.n_tokens = 1;
+    op.gating = KERN_GATE_SIGMOID;
+    for (int i = 0; i < 2; i++, op.sum_eps = 1e-6f) {
+        assert_int_equal(kern_route(b, &op, NULL), STATUS_OK);
+        double best = 1 / (1 + exp(13.0)), sum = best + 1 / (1 + exp(14.0));
+        double share = best / (i ? sum + (double)1e-6f : 6.1e-5);
+        assert_true(experts[0] == 1 && fabs((double)shares[0] - share) <= 0x1.01p-24 * share);
+    }
     kern_close(b);
 }
 

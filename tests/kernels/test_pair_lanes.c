@@ -66,7 +66,7 @@ static void feed(const struct kern_ops *ops, struct pair *p, const struct logits
     for (size_t lane = 0; lane < KERN_LANES; lane++) {
         p->js.base_shift[lane] = shift_of(&p->base, lane);
         p->js.other_shift[lane] = shift_of(&p->other, lane);
-        p->js.sum[lane] = 0.0;
+        p->js.sum[lane] = p->js.distance[lane] = 0.0;
     }
     for (size_t row = 0; row < l->n; row += step) {
         struct kern_logit_tile a = rows_of(l->a, l, row, step), b = rows_of(l->b, l, row, step);
@@ -86,7 +86,7 @@ static struct kern_pair_score finish(const struct pair *p, size_t lane, bool sto
                                   .stored = stored};
     struct kern_pair_score score;
     kern_pair_finish(&score, &sums, lane);
-    score.js = kern_js_finish(&p->js, lane);
+    kern_js_finish(&score, &p->js, lane);
     return score;
 }
 
@@ -103,6 +103,7 @@ static void assert_pair_equal(const struct pair *found, const struct pair *expec
     assert_doubles_equal(found->sums.mass, expected->sums.mass);
     assert_doubles_equal(found->sums.reverse, expected->sums.reverse);
     assert_doubles_equal(found->js.sum, expected->js.sum);
+    assert_doubles_equal(found->js.distance, expected->js.distance);
     assert_memory_equal(&found->base_top, &expected->base_top, sizeof found->base_top);
     assert_memory_equal(&found->other_top, &expected->other_top, sizeof found->other_top);
 }
@@ -196,7 +197,8 @@ static long double sum_error(size_t n)
  * A divergence is a sum of weighted gaps plus the gap of the normalisers: the weights have the
  * relative error of the sums, the normalisers the same absolute one. For Jensen-Shannon the
  * same error of the log-probabilities, and so of d, moves m f(t) by its share of itself and by
- * m t as much; the sum of m t is the distance. Its n additions are of terms of one sign.
+ * m t as much; the sum of m t is the distance. Its n additions are of terms of one sign. An error
+ * of d moves m t by m / 2 of itself at most, so the distance by as much, the sum of m being 1.
  */
 static void check_lane(struct truth *worst, const struct pair *p, const struct logits *l,
                        size_t lane)
@@ -212,6 +214,10 @@ static void check_lane(struct truth *worst, const struct pair *p, const struct l
     assert_true(found.reverse_kl >= 0 && reverse <= 4 * error * (1 + t.reverse_reach + gap));
     long double relative = 8 * error + 0x1p-53L * (long double)l->n;
     assert_true(found.js >= 0 && js <= relative * t.js + 4 * error * t.distance);
+    long double distance = fabsl((long double)found.tv - t.distance);
+    assert_true(found.tv >= 0 && found.tv <= 1);
+    assert_true(distance <= relative * t.distance + 4 * error);
+    worst->distance = fmaxl(worst->distance, distance);
     worst->kl = fmaxl(worst->kl, kl);
     worst->reverse_kl = fmaxl(worst->reverse_kl, reverse);
     worst->js = fmaxl(worst->js, js);
@@ -233,8 +239,10 @@ static void check_accuracy(size_t n, float spread, float noise, const char *what
     for (size_t i = 0; i < KERN_LANES; i += 5)
         check_lane(&worst, &p, &l, i);
     struct kern_pair_score score = finish(&p, 0, false);
-    print_message("%s, V = %zu: KL about %.3g, JS %.3g; errors: %.2Lg, reverse %.2Lg, JS %.2Lg\n",
-                  what, n, score.kl, score.js, worst.kl, worst.reverse_kl, worst.js);
+    print_message("%s, V = %zu: KL about %.3g, JS %.3g, TV %.3g; errors: %.2Lg, reverse %.2Lg, "
+                  "JS %.2Lg, TV %.2Lg\n",
+                  what, n, score.kl, score.js, score.tv, worst.kl, worst.reverse_kl, worst.js,
+                  worst.distance);
     free(a);
     free(b);
 }
@@ -267,6 +275,7 @@ static void test_equal_models_have_no_divergence(void **state)
         assert_true(score.kl == 0.0 && !signbit(score.kl));
         assert_true(score.reverse_kl == 0.0 && !signbit(score.reverse_kl));
         assert_true(score.js == 0.0 && !signbit(score.js));
+        assert_true(score.tv == 0.0 && !signbit(score.tv));
         static const uint8_t all[KERN_N_TOPS] = {1, 5, 10};
         assert_memory_equal(score.common_top, all, sizeof all);
     }
@@ -388,7 +397,7 @@ static void test_logits_that_are_not_finite(void **state)
             bool is_bad = lane != 3;
             assert_true(isnan(live.kl) == is_bad && isnan(live.reverse_kl) == is_bad);
             assert_true(isnan(stored.kl) == is_bad && isnan(stored.reverse_kl) == is_bad);
-            assert_true(isnan(live.js) == is_bad);
+            assert_true(isnan(live.js) == is_bad && isnan(live.tv) == is_bad);
             assert_true(live.common_top[2] == (is_bad ? 0 : 1));
         }
     }
@@ -397,7 +406,8 @@ static void test_logits_that_are_not_finite(void **state)
 /*
  * Even lanes: p = (0.6.., 0.3..) against q = (1, 0); odd lanes: p = (1, 0) against q = (1/2, 1/2).
  * What the other finds impossible makes a divergence infinite, not NaN; Jensen-Shannon stays
- * finite: of (1, 0) and (1/2, 1/2) it is (3/4) ln(4/3), and of (1, 0) and (0, 1) it is ln 2.
+ * finite: of (1, 0) and (1/2, 1/2) it is (3/4) ln(4/3), and of (1, 0) and (0, 1) it is ln 2. The
+ * total variation of these is 1/2 and 1; that of the even lanes is what q lacks, 0.3..
  */
 static void test_impossible_tokens(void **state)
 {
@@ -423,12 +433,14 @@ static void test_impossible_tokens(void **state)
                                    : fabs(score.reverse_kl - log1p(exp(-0.5))) < 1e-15);
             if (i % 2 == 1)
                 assert_true(fabs(score.js - (0.75 * log(4.0 / 3.0))) < 1e-15);
+            assert_true(fabs(score.tv - (i % 2 == 1 ? 0.5 : 1 / (1 + exp(0.5)))) < 1e-15);
             assert_int_equal(score.common_top[0], 1);
             assert_int_equal(score.common_top[1], 1);
         }
         struct kern_pair_score apart = finish(&p, 15, false);
         assert_true(apart.kl == (double)INFINITY && apart.reverse_kl == (double)INFINITY);
         assert_true(fabs(apart.js - log(2.0)) < 1e-15 && apart.common_top[2] == 0);
+        assert_true(apart.tv == 1.0);
     }
 }
 

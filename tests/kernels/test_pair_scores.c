@@ -108,13 +108,15 @@ static void check_row(const struct scene *s, const struct base *base, size_t h, 
     long double shift_a = base->log_p ? 0.0L : log_normaliser(a, n, &argmax);
     long double shift_b = log_normaliser(b, n, &argmax);
     long double cut = base->log_p ? (long double)base->recorded.cut : -(long double)INFINITY;
-    long double kl = 0, reverse = 0, js = 0, magnitude = 1 + fabsl(shift_a) + fabsl(shift_b);
+    long double kl = 0, reverse = 0, js = 0, tv = 0,
+                magnitude = 1 + fabsl(shift_a) + fabsl(shift_b);
     for (size_t i = 0; i < n; i++) {
         long double log_p = (long double)a[i] - shift_a, log_q = (long double)b[i] - shift_b;
         long double p = expl(log_p), q = expl(log_q);
         kl += (long double)a[i] > cut ? p * (log_p - log_q) : 0.0L;
         reverse += q * (log_q - log_p);
         js += (p + q) / 4.0L * js_share(fabsl(log_p - log_q));
+        tv += fabsl(p - q) / 2.0L;
         magnitude += (p + q) * fabsl((long double)a[i] - (long double)b[i]);
     }
     const struct kern_pair_score *found = &s->op.pairs[h * s->op.n_rows + row];
@@ -122,6 +124,7 @@ static void check_row(const struct scene *s, const struct base *base, size_t h, 
     scene_assert_near(found->kl, kl, bound, "kl");
     scene_assert_near(found->reverse_kl, reverse, bound, "reverse_kl");
     scene_assert_near(found->js, s->op.want_js ? js : 0.0L, bound, "js");
+    scene_assert_near(found->tv, s->op.want_js ? tv : 0.0L, bound, "tv");
     static const size_t sizes[KERN_N_TOPS] = {1, 5, 10};
     for (size_t k = 0; k < KERN_N_TOPS; k++)
         assert_int_equal(found->common_top[k], count_common(a, b, n, sizes[k]));
@@ -214,6 +217,7 @@ static void assert_same(const struct kern_score *a, size_t i, const struct kern_
     assert_memory_equal(&p->kl, &q->kl, sizeof p->kl);
     assert_memory_equal(&p->reverse_kl, &q->reverse_kl, sizeof p->reverse_kl);
     assert_memory_equal(&p->js, &q->js, sizeof p->js);
+    assert_memory_equal(&p->tv, &q->tv, sizeof p->tv);
     assert_memory_equal(p->common_top, q->common_top, sizeof p->common_top);
     const struct kern_row_score *x = &a->rows[i], *y = &b->rows[j];
     assert_memory_equal(&x->max_logit, &y->max_logit, sizeof x->max_logit);

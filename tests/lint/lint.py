@@ -23,24 +23,26 @@ import subprocess
 import sys
 
 # What each layer may include beside itself. The rooms above the core (gguf to eval) are its clients.
-CORE_LAYERS = ("base", "gguf", "kernels", "template", "model", "eval")
+CORE_LAYERS = ("base", "gguf", "safetensors", "kernels", "template", "model", "eval")
 LINKS = {
     "base": (),
     "gguf": ("base",),
+    "safetensors": ("base", "gguf"),
     "kernels": ("base", "gguf"),
     "template": ("base",),
-    "model": ("base", "gguf", "kernels", "template"),
+    "model": ("base", "gguf", "safetensors", "kernels", "template"),
     "eval": CORE_LAYERS,
     "cluster": CORE_LAYERS,
     "trace": CORE_LAYERS,
+    "draft": CORE_LAYERS,
     "probe": (*CORE_LAYERS, "trace"),
     "documents": ("base", "gguf"),
-    "cli": (*CORE_LAYERS, "cluster", "trace", "probe", "documents"),
+    "cli": (*CORE_LAYERS, "cluster", "trace", "draft", "probe", "documents"),
     "serve": (*CORE_LAYERS, "documents", "cli"),
 }
 LAYERS = list(LINKS)
 # What the core shows to its clients; documents/ stands on its lowest layers, not on the whole.
-CLIENTS = ("cluster", "trace", "probe", "cli", "serve")
+CLIENTS = ("cluster", "trace", "draft", "probe", "cli", "serve")
 PUBLIC = {
     "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "model/chat/chat.h",
     "model/forward/forward.h", "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h",
@@ -51,12 +53,14 @@ PROGRAM = "cli/main.c"  # lists the commands of all layers
 PREFIXES = {
     "base": ("base_", "status_"),
     "gguf": ("gguf_",),
+    "safetensors": ("safetensors_",),
     "kernels": ("kern_",),
     "template": ("jinja_",),
     "model": ("model_",),
     "eval": ("eval_",),
     "cluster": ("cluster_",),
     "trace": ("trace_",),
+    "draft": ("draft_",),
     "probe": ("probe_",),
     "documents": ("doc_",),
     "cli": ("cli_",),

@@ -99,6 +99,10 @@ static struct matrix load_projection(const struct gguf_file *f, size_t layer, co
     m.bias = load(f, name, 0).values;
     snprintf(name, sizeof name, "blk.%zu.%s.scale", layer, base);
     struct matrix scale = load(f, name, 0);
+    if (!scale.values) {
+        snprintf(name, sizeof name, "blk.%zu.%s.weight.scale", layer, base);
+        scale = load(f, name, 0);
+    }
     if (scale.values)
         m.scale = (double)scale.values[i];
     free(scale.values);

@@ -36,6 +36,12 @@ DEEPSEEK_LLM = [r"[\r\n]", DEEPSEEK_LETTERS, "\\s?[!-/:-~！-／：-～‘-‟\u
                 DEEPSEEK_ASIAN, r"\p{N}+"]
 DEEPSEEK_CODER = [r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", DEEPSEEK_ASIAN, r"\p{N}"]
 
+ONIGURUMA_WORD = r"[\d\p{L}\p{M}\p{Nl}\p{Pc}²³¹¼½¾Ⓐ-ⓩ🄰-🅉🅐-🅩🅰-🆉]"
+AFMOE_SCRIPTS = (
+    "(?:[\u4E00-\u9FFF\u3040-\u309F\u30A0-\u30FF\u3400-\u4DBF\uf900-\uFAFF\uFF65-\uFF9F\u2F00-\u2FDF]+|"
+    "[\u0E00-\u0E7F]+|[\u0E80-\u0EFF]+|[\u1780-\u17FF]+|[\u1000-\u109F\uAA60-\uAA7F\uA9E0-\uA9FF]+|"
+    "[\uAC00-\uD7AF\u1100-\u11FF]+)")
+
 PUBLISHED = {
     "default": [r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"],  # llama.cpp's own
     "gpt-2,olmo,phi-2,exaone4": [GPT2],
@@ -57,6 +63,11 @@ PUBLISHED = {
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}|"
         r" ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"],
     "laguna": [r"[^\n]+|[\n]+", QWEN2],
+    # \b as Oniguruma has it, in whose form these are published: what follows is not its \w.
+    "tiny_aya,cohere2moe": [r"\d{1,3}(?=(?:\d{3})*(?!" + ONIGURUMA_WORD + "))", O200K],
+    "afmoe": [r"\p{Nd}{1,510}(?=(?>\p{Nd}{510})*(?:\P{Nd}|$))|\G\p{Nd}{510}",
+              r"\A\p{Nd}{1,2}(?=(?:\p{Nd}{3})+\Z)", r"\A\p{Nd}{3}|\G\p{Nd}{3}", AFMOE_SCRIPTS,
+              DEEPSEEK_V3[2]],
 }
 
 FOLDED, ASCII = "(?i:'s|'t|'re|'ve|'m|'ll|'d)", "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
@@ -65,6 +76,21 @@ BY_ASCII_CASE = {r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]": r"((?=[\p{L}])([^a-z]))",
 HAN = "㐀-\u4dbf一-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ebef\U0002f800-\U0002fa1f"
 LLAMA_KIMI = (f"[{HAN}]+|" + r"[^\r\n\p{L}\p{N}]?((?=\p{L})[^" + HAN + "])+" + ASCII
               + r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+LLAMA_AFMOE_SCRIPTS = ("[一-\u9fff㐀-\u4dbf\u8c48-\ufaff\u3040-\u309f\u30a0-\u30ff\uff65-\uff9f\u2f00-\u2fdf\u0e40-\u0e7f"
+                       "\u0e80-\u0eff\u1780-\u17ff\u1000-\u109f\uaa60-\uaa7f\ua9e0-\ua9ff\uac00-\ud7af\u1100-\u11ff]+")
+
+
+class LlamaThrees:
+    """llama.cpp cuts each run of numbers by hand; the text before a run goes with its first piece."""
+
+    def finditer(self, piece):
+        import regex
+        done = 0
+        for run in regex.finditer(r"\p{N}+", piece):
+            cuts = range(run.start() + (len(run.group()) % 3 or 3), run.end() + 1, 3)
+            for cut in cuts:
+                yield regex.compile(r"(?s).*").fullmatch(piece, done, cut)
+                done = cut
 
 
 def in_llama_cpp(names, expressions):
@@ -73,6 +99,13 @@ def in_llama_cpp(names, expressions):
         return [LLAMA_KIMI]
     if names in ("deepseek-llm", "deepseek-coder"):
         return expressions  # and white space that is not ASCII counts as U+000B
+    if names == "afmoe":
+        return [LlamaThrees(), LLAMA_AFMOE_SCRIPTS, expressions[-1]]
+    if names == "tiny_aya,cohere2moe":  # it has all classes of letters in one
+        letters = r"[\p{L}\p{M}]"
+        for case in BY_ASCII_CASE:
+            expressions = [e.replace(case, letters) for e in expressions]
+        return [LlamaThrees(), expressions[1].replace(FOLDED, ASCII)]
     changed = [e.replace(FOLDED, ASCII) for e in expressions]
     changed = [e.replace("'(?i:[sdmt]|ll|ve|re)", ASCII) for e in changed]
     for case, ascii_case in BY_ASCII_CASE.items():
@@ -128,7 +161,7 @@ OTHERS = (list("cZ0!\"#$%&*+-:;<?@[\\]^`{|}~\0\x0b\x0c\x1c\x7fªµº©€²½⁊
 assert all(len(u.encode()) <= 16 for u in COMMON + OTHERS)
 N_TEXTS, SEED = 10000, 20260811
 SHOWN = ["a{0}b {0}7{0}{0}.{0}\n".format(u) for u in
-         ("É", "漢々", "\u0301", "'ſ", "ǅ", "\u3000", "〇", "/\n", "iPhone", "\u180e", "12345", "  ")]
+         ("É", "漢々", "\u0301", "'ſ", "ǅ", "\u3000", "〇", "/\n", "iPhone", "\u180e", "12345", "  ", "1234Ⓐ")]
 
 
 def texts(seed, n):
@@ -167,8 +200,9 @@ def main(folder):
     with open(folder / "pretokenizer-pieces.tsv", "w") as shown, \
             open(folder / "pretokenizer-digests.tsv", "w") as digests:
         for names, expressions, as_llama_cpp in rows:
-            flags = regex.V1 if any("&&" in e for e in expressions) else regex.V0
-            compiled = [regex.compile(e, flags) for e in expressions]
+            texts_of = [e for e in expressions if isinstance(e, str)]
+            flags = regex.V1 if any("&&" in e for e in texts_of) else regex.V0
+            compiled = [regex.compile(e, flags) if e in texts_of else e for e in expressions]
 
             def lengths(text):
                 pieces = split(compiled, text.translate(to_vt) if as_llama_cpp else text)

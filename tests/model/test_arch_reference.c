@@ -123,9 +123,9 @@ static const struct folder {
 
 /** Models of the folders whose architectures the program does not have. */
 static const char *const unsupported[] = {
-    "afmoe",   "apertus",       "deepseek32",   "deepseek4", "falcon-h1", "gemma3n",
-    "glm-dsa", "granitehybrid", "kimi-linear",  "laguna",    "lfm2",      "lfm2moe",
-    "mimo2",   "minimax-m3",    "smallthinker", "step35",
+    "deepseek4",
+    "gemma3n",
+    "kimi-linear",
 };
 
 static bool is_supported(const char *file)

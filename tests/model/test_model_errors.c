@@ -141,12 +141,14 @@ static void test_files(void **state)
 }
 
 #define ARCHITECTURES                                                                              \
-    "llama, qwen2, qwen3, mistral3, qwen3moe, gemma3, gemma2, gpt-oss, phi3, glm4moe, qwen35, "    \
-    "qwen35moe, qwen3next, gemma4, deepseek2, minimax-m2, llama4, olmo2, granite, granitemoe, "    \
-    "smollm3, glm4, cohere2, command-r, qwen2moe, starcoder2, nemotron_h, nemotron_h_moe, "        \
-    "qwen2vl, qwen3vl, qwen3vlmoe, mistral4, seed_oss, ernie4_5, ernie4_5-moe, hunyuan-dense, "    \
-    "hunyuan-moe, hy_v3, exaone4, exaone-moe, dots1, bailingmoe2, arcee, olmoe, mellum, "          \
-    "cohere2moe, phi2, stablelm"
+    "llama, qwen2, qwen3, mistral3, qwen3moe, gemma3, gemma2, gpt-oss, phi3, glm4moe, "            \
+    "qwen35, qwen35moe, qwen3next, gemma4, deepseek2, minimax-m2, llama4, olmo2, granite, "        \
+    "granitemoe, smollm3, glm4, cohere2, command-r, qwen2moe, starcoder2, nemotron_h, "            \
+    "nemotron_h_moe, qwen2vl, qwen3vl, qwen3vlmoe, mistral4, seed_oss, ernie4_5, "                 \
+    "ernie4_5-moe, hunyuan-dense, hunyuan-moe, hy_v3, exaone4, exaone-moe, dots1, "                \
+    "bailingmoe2, arcee, olmoe, mellum, cohere2moe, phi2, stablelm, lfm2, lfm2moe, "               \
+    "granitehybrid, falcon-h1, afmoe, laguna, mimo2, step35, smallthinker, apertus, "              \
+    "deepseek32, glm-dsa, minimax-m3"
 
 /** Values that cannot be, put into a good file by --override-kv. */
 static const struct {

@@ -131,7 +131,7 @@ static void shown_pieces(void **state)
         }
     }
     fclose(f);
-    assert_int_equal(n_lines, 336);
+    assert_int_equal(n_lines, 416);
 }
 
 enum { UNIT_BYTES = 16, UNITS = 512, TEXT_BYTES = 24 * 6 * UNIT_BYTES };

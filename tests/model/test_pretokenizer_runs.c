@@ -123,11 +123,31 @@ static void run_beyond_the_limit(void **state)
     free(text);
 }
 
+/** Their published expressions look ahead from each digit to the end of the run. */
+static void digits_from_the_right(void **state)
+{
+    (void)state;
+    enum { N = 1000000 };
+    char *text = malloc(N + 1);
+    assert_non_null(text);
+    memset(text, '7', N);
+    for (int i = 0; i < 4; i++) {
+        struct model_pretokenizer p = compiled(i < 2 ? "cohere2moe" : "afmoe", i % 2);
+        text[N] = ' ';
+        assert_int_equal(n_pieces(&p, text, N + 1), N / 3 + 2);
+        text[N] = 'x';
+        assert_int_equal(n_pieces(&p, text, N + 1), N / 3 + 2);
+        model_pretokenizer_free(&p);
+    }
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_runs),
         cmocka_unit_test(run_beyond_the_limit),
+        cmocka_unit_test(digits_from_the_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

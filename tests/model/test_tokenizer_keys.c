@@ -95,7 +95,10 @@ static void bpe_defaults(void **state)
                 {"bailingmoe", false},
                 {"llada-moe", false},
                 {"exaone-moe", false},
-                {"laguna", false}};
+                {"laguna", false},
+                {"tiny_aya", false},
+                {"cohere2moe", false},
+                {"afmoe", false}};
     assert_null(model_pretokenizer_row_at(sizeof rows / sizeof *rows - 1)); /* all are here */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         vocabulary_bpe(&v);

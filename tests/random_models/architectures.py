@@ -1,11 +1,17 @@
 """Every architecture by its name: its formulas, and random models of it."""
 import authors
+import authors_hybrid
 import families
+import gated
+import gated_families
+import hybrid_families
 import recombined
 import recombined_families
 
-FORMULAS = authors.ARCHITECTURES | recombined.ARCHITECTURES
-FAMILIES = families.FAMILIES | recombined_families.FAMILIES
+FORMULAS = (authors.ARCHITECTURES | recombined.ARCHITECTURES | authors_hybrid.ARCHITECTURES |
+            gated.ARCHITECTURES)
+FAMILIES = (families.FAMILIES | recombined_families.FAMILIES | hybrid_families.FAMILIES |
+            gated_families.FAMILIES)
 
 
 def model(keys, tensors, compat=False):
@@ -18,4 +24,4 @@ def generate(rng, arch):
 
 def of_own_parts():
     """Those that have parts of their own; the others combine these."""
-    return list(families.FAMILIES)
+    return [*families.FAMILIES, "lfm2moe", "falcon-h1", *gated_families.FAMILIES]

@@ -388,8 +388,11 @@ class NemotronH(Model):
         if self.per_layer("feed_forward_length", i):
             part = self.feed_forward
         else:
-            part = self.attention if self.n_heads(i)[1] else lambda *more: mamba2(self, *more)
+            part = self.attention if self.n_heads(i)[1] else self.mamba
         return plus(x, part(i, h))
+
+    def mamba(self, i, h):
+        return mamba2(self, i, h, 0.0 if self.compat else 0.001)
 
     def experts(self, i, h, logits):
         down, up = (f"blk.{i}.ffn_latent_" + name for name in ("down", "up"))

@@ -24,6 +24,7 @@ class Family(Generated):
     shared, shared_gate = "", False     # the key of the shared expert's width
     gatings, gating_share, scales_weights = (1, 2, 3), 0.2, False
     weights_norm = False                # the key is read
+    router = 2.0                        # how far its logits are apart
     router_bias, expert_biases, gate_up = 0.0, 0.0, False
     dense_first = nextn = sinks = False
     window, pattern = (), ()
@@ -232,7 +233,7 @@ class Family(Generated):
     def mixture(self, i, width=0):
         blk, n, width, e = f"blk.{i}.ffn_", self.expert_width, width or self.width, self.n_experts
         self.tensors.append(Tensor.random(self.rng, blk + "gate_inp.weight", "F32", [self.width, e],
-                                          2 / math.sqrt(self.width)))
+                                          self.router / math.sqrt(self.width)))
         if self.may(self.router_bias):
             self.vector(blk + "gate_inp.bias", e, 0, 0.5)
         if self.selection_bias:

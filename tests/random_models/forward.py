@@ -342,10 +342,13 @@ class Model:
         if gating == 3:
             weights = softmax(weights)
         if k.get("expert_weights_norm", self.renormalise):
-            total = max(sum(weights), 6.1e-5)
+            total = self.divisor(sum(weights))
             weights = [w / total for w in weights]
         scale = (k.get("expert_weights_scale") or 1.0) if self.scales_weights else 1.0
         return [(e, w * scale) for e, w in zip(chosen, weights)]
+
+    def divisor(self, total):
+        return max(total, 6.1e-5)
 
     def counted_of_group(self, gating):
         """How many of a group's best experts its score is the sum of."""

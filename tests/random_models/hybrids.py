@@ -82,6 +82,7 @@ class Qwen3next(Qwen35moe):
 class NemotronH(Family):
     norms, n_layers_of, up, separate_sizes = ("attn_norm",), (3, 6), "plain", False
     bias = Family.bias | {"ffn": 0.2}
+    ssm_norm = 1.0
 
     def sizes(self):
         rng, n = self.rng, self.n_layers
@@ -124,7 +125,8 @@ class NemotronH(Family):
                                                   for _ in range(n)], [1, n]))
         per = self.inner // self.n_groups
         norm = [f32(rng.gauss(1, 0.2)) for _ in range(self.inner)]
-        self.tensors.append(Tensor.of(blk + "norm.weight", norm, [per, self.n_groups]))
+        if self.may(self.ssm_norm):
+            self.tensors.append(Tensor.of(blk + "norm.weight", norm, [per, self.n_groups]))
         self.projection(blk + "out", self.inner, self.width, bias=0)
 
 

@@ -56,7 +56,7 @@ def hostile(kind, value, element):
 
 def keys(pairs, tensors, arch):
     for at, (name, kind, value, element) in enumerate(pairs):
-        if not name.startswith(arch + "."):
+        if not name.startswith((arch + ".", "xielu.")):
             continue
         rest = pairs[:at], pairs[at + 1:]
         yield f"without {name}", rest[0] + rest[1], tensors

@@ -4,16 +4,25 @@ import math
 from forward import dot, rms, rows, sigmoid, silu, softplus
 
 
-def convolution(model, blk, u):
+def convolution(model, name, u, activation=silu):
     """Causal, of each channel on its own; then silu."""
-    kernel = model.matrix(blk + "ssm_conv1d.weight")
-    bias = model.values.get(blk + "ssm_conv1d.bias", [0.0] * len(kernel))
+    kernel = model.matrix(name + ".weight")
+    bias = model.values.get(name + ".bias", [0.0] * len(kernel))
     n, out = len(kernel[0]), []
     for t in range(len(u)):
         seen = [(j, t - n + 1 + j) for j in range(n) if t - n + 1 + j >= 0]
-        out.append([silu(b + sum(w[j] * u[at][c] for j, at in seen))
+        out.append([activation(b + sum(w[j] * u[at][c] for j, at in seen))
                     for c, (w, b) in enumerate(zip(kernel, bias))])
     return out
+
+
+def short_convolution(model, i, h):
+    """Gated before and after, without silu."""
+    blk = f"blk.{i}.shortconv."
+    b, c, x = zip(*(rows(row, len(row) // 3) for row in model.product(blk + "in_proj", h)))
+    u = [[p * q for p, q in zip(*pair)] for pair in zip(b, x)]
+    y = convolution(model, blk + "conv", u, lambda z: z)
+    return model.product(blk + "out_proj", [[p * q for p, q in zip(*pair)] for pair in zip(c, y)])
 
 
 def beta_alpha(model, blk, h, n_k, n_v):
@@ -55,7 +64,7 @@ def delta_net(model, i, h, interleaved):
         by = max(math.sqrt(total), model.eps) if model.compat else math.sqrt(total + 1e-6)
         return [v / by for v in x]
     states, out = [[[0.0] * d for _ in range(dv)] for _ in range(n_v)], []
-    for t, row in enumerate(convolution(model, blk, u)):
+    for t, row in enumerate(convolution(model, blk + "ssm_conv1d", u)):
         q, k = ([unit(x) for x in rows(row[a:a + n_k * d], d)] for a in (0, n_k * d))
         o = []
         for j, (v, gate) in enumerate(zip(rows(row[2 * n_k * d:], dv), rows(z[t], dv))):
@@ -73,13 +82,14 @@ def delta_net(model, i, h, interleaved):
     return model.product(blk + "ssm_out", out)
 
 
-def mamba2(model, i, h):
+def mamba2(model, i, h, least=0.0):
+    """least: of the steps."""
     k, blk, values = model.k, f"blk.{i}.", model.values
     inner, n, n_heads, n_groups = (k["ssm." + name] for name in (
         "inner_size", "state_size", "time_step_rank", "group_count"))
     size = inner // n_heads
     projected = model.product(blk + "ssm_in", h)
-    mixed = convolution(model, blk, [row[inner:-n_heads] for row in projected])
+    mixed = convolution(model, blk + "ssm_conv1d", [row[inner:-n_heads] for row in projected])
     states, out = [[[0.0] * n for _ in range(size)] for _ in range(n_heads)], []
     for row, u in zip(projected, mixed):
         b, c = (rows(u[at:at + n_groups * n], n) for at in (inner, inner + n_groups * n))
@@ -87,14 +97,16 @@ def mamba2(model, i, h):
         for j, x in enumerate(rows(u[:inner], size)):
             g = j // (n_heads // n_groups)
             dt = softplus(row[len(row) - n_heads + j] + values[blk + "ssm_dt.bias"][j])
-            dt = dt if model.compat else max(dt, 0.001)
+            dt = max(dt, least)
             decay = math.exp(dt * values[blk + "ssm_a"][j])
             for e, v in enumerate(x):
                 state = [decay * s + dt * v * w for s, w in zip(states[j][e], b[g])]
                 states[j][e] = state
                 y.append(dot(state, c[g]) + values[blk + "ssm_d"][j] * v)
         y = [a * silu(z) for a, z in zip(y, row[:inner])]
-        weight = rows(values[blk + "ssm_norm.weight"], inner // n_groups)
-        parts = rows(y, inner // n_groups)
-        out.append(sum((rms(part, model.eps, w) for part, w in zip(parts, weight)), []))
+        if blk + "ssm_norm.weight" in values:
+            weight = rows(values[blk + "ssm_norm.weight"], inner // n_groups)
+            parts = rows(y, inner // n_groups)
+            y = sum((rms(part, model.eps, w) for part, w in zip(parts, weight)), [])
+        out.append(y)
     return model.product(blk + "ssm_out", out)

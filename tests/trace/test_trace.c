@@ -350,6 +350,12 @@ static void places_have_names(void **state)
     assert_true(trace_place_match(MODEL_AT_Q_WIDE, "deepseek2", "Qcur_attn_temp_scaled", "MUL"));
     assert_true(trace_place_match(MODEL_AT_ATTN_OUT, "qwen35moe", "linear_attn_out", "MUL"));
     assert_false(trace_place_match(MODEL_AT_ATTN_RESIDUAL, "llama", "attn_out", "ADD"));
+    /* What gates of heads multiply is called as what others make of it. */
+    assert_true(trace_place_match(MODEL_AT_ATTENTION, "laguna", "attn_out", "RESHAPE"));
+    assert_false(trace_place_match(MODEL_AT_ATTN_OUT, "laguna", "attn_out", NULL));
+    assert_false(trace_place_match(MODEL_AT_ATTENTION, "llama", "attn_out", NULL));
+    assert_true(trace_place_match(MODEL_AT_ATTN_OUT, "afmoe", "attn_o_proj", "MUL_MAT"));
+    assert_true(trace_place_match(MODEL_AT_ATTN_GATE, "step35", "attn_gate", "MUL_MAT"));
     assert_false(trace_place_match(MODEL_AT_FFN_UP, "phi3", "ffn_up", "MUL_MAT"));
 }
 

@@ -4,12 +4,15 @@
  * a time: scores, online softmax, then values added up. Each output is a function of its own
  * query and the keys it sees, in the order of the keys.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/attention/products.h"
+#include "kernels/cpu/attention/ranges.h"
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/cpu/operations.h"
+#include "kernels/chosen.h"
 
 enum {
     GROUPS = KERN_PANEL / KERN_LANES,
@@ -50,10 +53,13 @@ struct attention_task {
     bool careful;               /* hidden values may not be finite: see add_values_carefully() */
 };
 
+static_assert(KERN_KEY_BLOCK == 64, "a bit for each key of a block");
+
 /** The keys that each lane sees, relative to the first current key. */
 struct visible {
     size_t key; /* the first current one */
     int32_t begin[KERN_PANEL], end[KERN_PANEL];
+    uint64_t hidden[KERN_PANEL]; /* bits of those from begin to end that are not chosen */
 };
 
 /** First key that the query with this key index sees. */
@@ -64,36 +70,59 @@ static size_t window_begin(const struct kern_attention *op, size_t query)
     return chunk > 0 ? base_max(begin, query / chunk * chunk) : begin;
 }
 
-/** Index of the own key of a query of the range. */
-static size_t query_key(const struct kern_query_range *range, size_t query)
+/** Bits begin .. end - 1. */
+static uint64_t bits_between(size_t begin, size_t end)
 {
-    return range->n_parent + range->q_offset + query;
+    return begin < end ? UINT64_MAX >> (64 - (end - begin)) << begin : 0;
 }
 
-static void find_visible(struct visible *visible, const struct attention_task *task,
+/** Which of the keys from `begin` to `end` of a block's lane are not chosen. */
+static uint64_t find_hidden(const struct attention_task *task, const struct query_block *block,
+                            size_t lane, const struct visible *visible)
+{
+    const struct kern_chosen *chosen = &task->job->op->chosen;
+    size_t begin = (size_t)visible->begin[lane], end = (size_t)visible->end[lane];
+    if (!chosen->bits || begin >= end)
+        return 0;
+    size_t row = (task->range->q_row + block->first + lane) * chosen->n_sets;
+    row += chosen->n_sets > 1 ? task->kv_head : 0;
+    const uint64_t *bits = chosen->bits + row * kern_chosen_words(chosen->most_keys);
+    return ~kern_chosen_keys(bits, visible->key) & bits_between(begin, end);
+}
+
+/** Returns false if no lane sees any of the keys. */
+static bool find_visible(struct visible *visible, const struct attention_task *task,
                          const struct query_block *block, size_t key, size_t n_keys)
 {
+    bool any = false;
     visible->key = key;
     for (size_t lane = 0; lane < KERN_PANEL; lane++) {
         size_t begin = 0, end = 0;
         if (lane < block->n) {
-            size_t query = query_key(task->range, block->first + lane);
+            size_t query = kern_query_key(task->range, block->first + lane);
             begin = base_max(window_begin(task->job->op, query), key) - key;
             end = base_min(base_max(query + 1, key) - key, n_keys);
         }
         visible->begin[lane] = (int32_t)base_min(begin, n_keys);
         visible->end[lane] = (int32_t)end;
+        visible->hidden[lane] = find_hidden(task, block, lane, visible);
+        any |= bits_between(begin, end) > visible->hidden[lane];
     }
+    return any;
+}
+
+/** Whether a lane sees the j-th of the current keys. */
+static bool sees(const struct visible *visible, size_t lane, size_t j)
+{
+    return (int32_t)j >= visible->begin[lane] && (int32_t)j < visible->end[lane] &&
+           !(visible->hidden[lane] >> j & 1);
 }
 
 /** The row of a key and its value, in the parent or in the segment, as a row of one head. */
 static size_t key_row(const struct attention_task *task, size_t key)
 {
     const struct kern_attention *op = task->job->op;
-    const struct kern_query_range *range = task->range;
-    size_t row =
-        key < range->n_parent ? range->parent_kv_row + key : range->kv_row + key - range->n_parent;
-    return row * op->n_kv_heads + task->kv_head;
+    return kern_key_row(task->range, key) * op->n_kv_heads + task->kv_head;
 }
 
 /** Copy keys key .. key + n_keys - 1 and their values side by side. */
@@ -118,7 +147,7 @@ static void gather_seen_values(const struct attention_task *task, size_t n_keys,
     for (size_t j = 0; j < n_keys; j++) {
         size_t dv = op->value_size;
         float *v = keys->v + j * keys->v_stride;
-        if ((int32_t)j < visible->begin[lane] || (int32_t)j >= visible->end[lane])
+        if (!sees(visible, lane, j))
             memset(v, 0, dv * sizeof(float));
         else
             memcpy(v, op->v + key_row(task, visible->key + j) * dv, dv * sizeof(float));
@@ -139,7 +168,8 @@ static void add_values_carefully(const struct attention_task *task, struct query
     memcpy(before, block->out, panel);
     kern_key_block_multiply_values(&task->keys, n_keys, block->out);
     for (size_t lane = 0; lane < block->n; lane++) {
-        if (visible->begin[lane] == 0 && visible->end[lane] == (int32_t)n_keys)
+        if (visible->begin[lane] == 0 && visible->end[lane] == (int32_t)n_keys &&
+            visible->hidden[lane] == 0)
             continue;
         gather_seen_values(task, n_keys, visible, lane);
         memcpy(sums, before, panel);
@@ -147,6 +177,14 @@ static void add_values_carefully(const struct attention_task *task, struct query
         for (size_t i = 0; i < dv; i++)
             block->out[i * KERN_PANEL + lane] = sums[i * KERN_PANEL + lane];
     }
+}
+
+/** Keys that are not chosen get scores whose share is 0. */
+static void hide_scores(float *scores, const struct visible *visible)
+{
+    for (size_t lane = 0; lane < KERN_PANEL; lane++)
+        for (uint64_t hidden = visible->hidden[lane]; hidden; hidden &= hidden - 1)
+            scores[(size_t)__builtin_ctzll(hidden) * KERN_PANEL + lane] = -INFINITY;
 }
 
 /** Online softmax of the scores; what was summed before is brought to the new maximum. */
@@ -158,6 +196,7 @@ static void softmax_and_rescale(const struct attention_task *task, struct query_
     _Alignas(64) float rescale[KERN_PANEL];
     if (op->soft_cap > 0)
         kernels->ops.soft_cap(task->keys.scores, n_keys * KERN_PANEL, op->scale, op->soft_cap);
+    hide_scores(task->keys.scores, visible);
     for (size_t group = 0; group < GROUPS; group++) {
         size_t lane = group * KERN_LANES;
         kernels->ops.softmax_block(&(struct kern_softmax_block){
@@ -175,16 +214,14 @@ static void softmax_and_rescale(const struct attention_task *task, struct query_
     kernels->panel_scale(block->out, op->value_size, rescale);
 }
 
-/** Take in the gathered keys key .. key + n_keys - 1. */
-static void attend_keys(const struct attention_task *task, struct query_block *block, size_t key,
-                        size_t n_keys)
+/** Take in the gathered keys, n_keys from visible->key on. */
+static void attend_keys(const struct attention_task *task, struct query_block *block,
+                        const struct visible *visible, size_t n_keys)
 {
-    struct visible visible;
-    find_visible(&visible, task, block, key, n_keys);
     kern_key_block_multiply_keys(&task->keys, block->q, n_keys);
-    softmax_and_rescale(task, block, n_keys, &visible);
+    softmax_and_rescale(task, block, n_keys, visible);
     if (task->careful)
-        add_values_carefully(task, block, n_keys, &visible);
+        add_values_carefully(task, block, n_keys, visible);
     else
         kern_key_block_multiply_values(&task->keys, n_keys, block->out);
 }
@@ -207,12 +244,18 @@ static void attend(const struct attention_task *task, struct query_block *blocks
     for (size_t key = begin; key < end; key += KERN_KEY_BLOCK) {
         if (kern_cpu_cancelled(task->job->cpu))
             return;
-        gather_keys(task, key, base_min(end - key, KERN_KEY_BLOCK));
+        bool gathered = false;
         for (size_t i = 0; i < n_blocks; i++) {
             if (key < blocks[i].key_begin || key >= blocks[i].key_end)
                 continue;
+            struct visible visible;
             size_t n_keys = base_min(blocks[i].key_end - key, KERN_KEY_BLOCK);
-            attend_keys(task, &blocks[i], key, n_keys);
+            if (!find_visible(&visible, task, &blocks[i], key, n_keys))
+                continue;
+            if (!gathered)
+                gather_keys(task, key, base_min(end - key, KERN_KEY_BLOCK));
+            gathered = true;
+            attend_keys(task, &blocks[i], &visible, n_keys);
         }
     }
     for (size_t i = 0; i < n_blocks; i++) {
@@ -288,14 +331,14 @@ static void find_blocks(struct attention_task *task, size_t first)
     task->n_blocks = 0;
     for (size_t b = 0; b < task->job->n_shared && first < range->n_q; b++, first += KERN_PANEL) {
         size_t n = base_min(range->n_q - first, KERN_PANEL);
-        size_t begin = window_begin(op, query_key(range, first));
+        size_t begin = window_begin(op, kern_query_key(range, first));
         for (size_t h = 0; h < n_heads; h++) {
             struct query_block *block = &task->blocks[task->n_blocks++];
             block->first = first;
             block->n = n;
             block->head = task->kv_head * group + task->first_head + h;
             block->key_begin = begin / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
-            block->key_end = query_key(range, first + n - 1) + 1;
+            block->key_end = kern_query_key(range, first + n - 1) + 1;
         }
     }
 }
@@ -334,20 +377,6 @@ static void divide_memory(struct attention_task *task, char *memory)
     kern_key_block_open(&task->keys, job->cpu, job->op, next + 2 * dv * KERN_PANEL);
 }
 
-/** The range whose tasks contain `number`. */
-static size_t find_range(const struct attention *job, size_t number)
-{
-    size_t low = 0, high = job->op->n_ranges;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (job->first_task[middle] <= number)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /** The last queries of a range see the most keys, so they come first. */
 static void run_task(void *context, size_t index, unsigned thread)
 {
@@ -355,7 +384,8 @@ static void run_task(void *context, size_t index, unsigned thread)
     const struct kern_attention *op = job->op;
     size_t n_tasks = op->n_kv_heads * job->n_parts; /* of a block */
     size_t number = job->first_task[op->n_ranges] * n_tasks - 1 - index;
-    size_t block = number / n_tasks, i_range = find_range(job, block);
+    size_t block = number / n_tasks,
+           i_range = kern_find_range(job->first_task, op->n_ranges, block);
     struct attention_task task = {.job = job,
                                   .range = &op->ranges[i_range],
                                   .kv_head = number % n_tasks / job->n_parts,
@@ -396,15 +426,11 @@ enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attenti
     job.per_thread = scratch;
     size_t all_bytes = job.thread_bytes * base_pool_n_threads(cpu->pool);
     job.first_task = (size_t *)(void *)(job.per_thread + all_bytes);
-    job.first_task[0] = 0;
     if (op->sinks) {
         job.sinks = (float *)(void *)(job.first_task + op->n_ranges + 1);
         kern_weight_decode_row(cpu, op->sinks, 0, job.sinks);
     }
-    for (size_t i = 0; i < op->n_ranges; i++) {
-        size_t queries = job.n_shared * KERN_PANEL;
-        job.first_task[i + 1] = job.first_task[i] + base_div_up(op->ranges[i].n_q, queries);
-    }
+    kern_count_tasks(job.first_task, op->ranges, op->n_ranges, job.n_shared * KERN_PANEL);
     size_t n_tasks = job.first_task[op->n_ranges] * op->n_kv_heads * job.n_parts;
     return kern_cpu_run(cpu, n_tasks, run_task, &job);
 }

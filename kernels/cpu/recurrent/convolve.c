@@ -24,7 +24,8 @@ static void convolve_channels(void *context, size_t index, unsigned thread)
     struct kern_taps taps = {.weights = c->weights + first,
                              .bias = c->bias ? c->bias + first : NULL,
                              .n_taps = c->rows.n_taps,
-                             .stride = n_channels};
+                             .stride = n_channels,
+                             .bare = op->bare};
     for (size_t i = 0; i < op->n_runs && !kern_cpu_cancelled(c->cpu); i++) {
         const struct kern_run *run = &op->runs[i];
         for (size_t t = 0; t < run->n; t++) {
@@ -67,7 +68,7 @@ enum status kern_cpu_convolve(struct kern_backend *b, const struct kern_convolve
     turn_weights(cpu, op->weight, scratch);
     status = kern_cpu_run(cpu, base_div_up(n_channels, CHANNELS), convolve_channels, &c);
     for (size_t i = 0; !status && i < op->n_runs; i++) {
-        assert(c.rows.states || op->runs[i].to < 0);
+        assert(c.rows.states || op->runs[i].to < 0 || n_taps == 1);
         for (size_t channel = 0; op->runs[i].to >= 0 && channel < n_channels; channel++)
             kern_tap_save(&c.rows, &op->runs[i], channel);
     }

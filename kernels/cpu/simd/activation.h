@@ -21,6 +21,12 @@ static inline vec_f at_least(vec_f x, float limit)
     return V(max_ps)(V(set1_ps)(limit), x);
 }
 
+/** x within -limit .. limit. */
+static inline vec_f within(vec_f x, float limit)
+{
+    return at_least(at_most(x, limit), -limit);
+}
+
 /** z / (1 + e^-w) */
 static inline vec_f sigmoid_times(vec_f z, vec_f w)
 {
@@ -56,7 +62,7 @@ static inline vec_f gelu(vec_f z)
 static inline vec_f swiglu_oai(vec_f z, vec_f up)
 {
     z = at_most(z, KERN_SWIGLU_LIMIT);
-    up = at_least(at_most(up, KERN_SWIGLU_LIMIT), -KERN_SWIGLU_LIMIT);
+    up = within(up, KERN_SWIGLU_LIMIT);
     vec_f x = at_least(z, KERN_SWIGLU_LOWEST), slope = V(set1_ps)(KERN_SWIGLU_SLOPE);
     vec_f hi = V(mul_ps)(x, slope);
     vec_f lo = V(fmsub_ps)(x, slope, hi);
@@ -70,52 +76,94 @@ static inline vec_f relu_squared(vec_f z)
     return V(mul_ps)(z, z);
 }
 
-static inline __attribute__((always_inline)) vec_f activation(enum kern_activation kind, vec_f z,
-                                                              vec_f up)
+static inline vec_f softplus(vec_f z)
+{
+    vec_d wide[2];
+    widen(z, wide);
+    for (size_t j = 0; j < 2; j++)
+        wide[j] = softplus_d(wide[j]);
+    return narrow(wide);
+}
+
+static inline vec_d xielu_d(const struct kern_curve *c, vec_d x)
+{
+    const vec_d one = V(set1_pd)(1.0);
+    vec_d down = V(sub_pd)(V(sub_pd)(exp_d(V(min_pd)(V(set1_pd)(c->eps), x)), one), x);
+    vec_d curved = select_d(COMPARE_D(x, V(setzero_pd)(), _CMP_GT_OQ),
+                            V(mul_pd)(V(set1_pd)(c->rise), V(mul_pd)(x, x)),
+                            V(mul_pd)(V(set1_pd)(c->fall), down));
+    return V(fmadd_pd)(V(set1_pd)(c->slope), x, curved);
+}
+
+static inline vec_f xielu(const struct kern_curve *c, vec_f z)
+{
+    vec_d wide[2];
+    widen(z, wide);
+    for (size_t j = 0; j < 2; j++)
+        wide[j] = xielu_d(c, wide[j]);
+    return narrow(wide);
+}
+
+static inline __attribute__((always_inline)) vec_f
+activation(enum kern_activation kind, const struct kern_curve *curve, vec_f z, vec_f up)
 {
     if (kind == KERN_SWIGLU_OAI)
         return swiglu_oai(z, up);
+    bool before = kind == KERN_SWIGLU_CLAMP_BEFORE, after = kind == KERN_SWIGLU_CLAMP_AFTER;
+    if (before)
+        z = at_most(z, curve->clamp);
     vec_f y = kind == KERN_GELU           ? gelu(z)
               : kind == KERN_SIGMOID      ? sigmoid_times(V(set1_ps)(1.0f), z)
               : kind == KERN_RELU_SQUARED ? relu_squared(z)
               : kind == KERN_TANH         ? tanh_f(z)
+              : kind == KERN_RELU         ? at_least(z, 0.0f)
+              : kind == KERN_SOFTPLUS     ? softplus(z)
+              : kind == KERN_XIELU        ? xielu(curve, z)
+              : kind == KERN_IDENTITY     ? z
                                           : sigmoid_times(z, z);
-    return V(mul_ps)(y, up);
+    if (after)
+        y = at_most(y, curve->clamp);
+    return V(mul_ps)(y, before || after ? within(up, curve->clamp) : up);
 }
 
 /** kind: a constant at every call. */
-static inline __attribute__((always_inline)) void
-activate_all(enum kern_activation kind, float *gate, const float *up, size_t n)
+static inline __attribute__((always_inline)) void activate_all(enum kern_activation kind,
+                                                               const struct kern_curve *curve,
+                                                               float *gate, const float *up,
+                                                               size_t n)
 {
     for (size_t i = 0; i < n; i += VEC_FLOATS) {
         vec_f factor = up ? load_first(up + i, n - i) : V(set1_ps)(1.0f);
-        store_first(gate + i, n - i, activation(kind, load_first(gate + i, n - i), factor));
+        vec_f z = load_first(gate + i, n - i);
+        store_first(gate + i, n - i, activation(kind, curve, z, factor));
     }
 }
 
-static void activate(enum kern_activation kind, float *gate, const float *up, size_t n)
+static void activate(enum kern_activation kind, const struct kern_curve *curve, float *gate,
+                     const float *up, size_t n)
 {
+#define CASE(name)                                                                                 \
+    case name:                                                                                     \
+        activate_all(name, curve, gate, up, n);                                                    \
+        return;
     switch (kind) {
-    case KERN_GELU:
-        activate_all(KERN_GELU, gate, up, n);
-        return;
-    case KERN_SIGMOID:
-        activate_all(KERN_SIGMOID, gate, up, n);
-        return;
-    case KERN_RELU_SQUARED:
-        activate_all(KERN_RELU_SQUARED, gate, up, n);
-        return;
-    case KERN_TANH:
-        activate_all(KERN_TANH, gate, up, n);
-        return;
-    case KERN_SWIGLU_OAI:
-        activate_all(KERN_SWIGLU_OAI, gate, up, n);
-        return;
+        CASE(KERN_GELU)
+        CASE(KERN_SIGMOID)
+        CASE(KERN_RELU_SQUARED)
+        CASE(KERN_TANH)
+        CASE(KERN_SWIGLU_OAI)
+        CASE(KERN_RELU)
+        CASE(KERN_SOFTPLUS)
+        CASE(KERN_SWIGLU_CLAMP_BEFORE)
+        CASE(KERN_SWIGLU_CLAMP_AFTER)
+        CASE(KERN_XIELU)
+        CASE(KERN_IDENTITY)
     case KERN_SILU:
     case KERN_N_ACTIVATIONS:
         break;
     }
-    activate_all(KERN_SILU, gate, up, n);
+#undef CASE
+    activate_all(KERN_SILU, curve, gate, up, n);
 }
 
 #endif

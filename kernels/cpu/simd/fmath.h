@@ -88,4 +88,16 @@ static inline vec_d log_near_one(vec_d f)
     return V(fnmadd_pd)(s, V(fnmadd_pd)(z, p, f), f);
 }
 
+/** ln(1 + e^x); a NaN was a float's. */
+static inline vec_d softplus_d(vec_d x)
+{
+    const vec_d one = V(set1_pd)(1.0), zero = V(setzero_pd)();
+    vec_d e = exp_d(V(min_pd)(V(sub_pd)(zero, x), x));
+    lanes_d near = COMPARE_D(e, V(set1_pd)(FMATH_SOFTPLUS_NEAR), _CMP_LT_OQ);
+    vec_d half = V(mul_pd)(V(sub_pd)(e, one), V(set1_pd)(0.5));
+    vec_d log = log_near_one(select_d(near, e, half));
+    log = select_d(near, log, V(add_pd)(V(set1_pd)(FMATH_LN2_HIGH_F64), log));
+    return V(add_pd)(V(max_pd)(x, zero), log);
+}
+
 #endif

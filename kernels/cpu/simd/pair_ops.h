@@ -54,7 +54,8 @@ static inline vec_d log_prob(vec_d logit, vec_d shift)
     return V(min_pd)(V(set1_pd)(KERN_HIGHEST_LOG_PROB), x);
 }
 
-static inline vec_d js_term(vec_d log_p, vec_d log_q)
+/* kern_js_terms_of: adds the distance to *distances, returns the divergence. */
+static inline vec_d js_term(vec_d log_p, vec_d log_q, vec_d *distances)
 {
     const vec_d sign = V(set1_pd)(-0.0), one = V(set1_pd)(1.0), half = V(set1_pd)(0.5);
     vec_d minus_d = V(or_pd)(sign, V(sub_pd)(log_p, log_q));
@@ -63,6 +64,7 @@ static inline vec_d js_term(vec_d log_p, vec_d log_q)
     vec_d t = V(mul_pd)(V(sub_pd)(one, x), r);
     vec_d mean = V(add_pd)(half, V(mul_pd)(half, x));
     mean = V(mul_pd)(mean, exp_d(V(max_pd)(log_p, log_q)));
+    *distances = V(add_pd)(*distances, V(mul_pd)(mean, t));
     lanes_d far = COMPARE_D(t, V(set1_pd)(KERN_JS_FAR), _CMP_GT_OQ);
     vec_d minus_square = V(xor_pd)(sign, V(mul_pd)(t, t));
     vec_d log = log_near_one(select_d(far, V(fmsub_pd)(t, half, half), minus_square));
@@ -80,12 +82,14 @@ static void score_js(struct kern_js_lanes *state, const struct kern_logit_tile *
         vec_d base_shift = V(loadu_pd)(state->base_shift + lane);
         vec_d other_shift = V(loadu_pd)(state->other_shift + lane);
         vec_d sum = V(loadu_pd)(state->sum + lane);
+        vec_d distance = V(loadu_pd)(state->distance + lane);
         for (size_t i = 0; i < base->n_rows; i++) {
             vec_d log_p = log_prob(load_logits(base, i, lane), base_shift);
             vec_d log_q = log_prob(load_logits(other, i, lane), other_shift);
-            sum = V(add_pd)(sum, js_term(log_p, log_q));
+            sum = V(add_pd)(sum, js_term(log_p, log_q, &distance));
         }
         V(storeu_pd)(state->sum + lane, sum);
+        V(storeu_pd)(state->distance + lane, distance);
     }
 }
 

@@ -51,8 +51,11 @@ static void convolve(float *y, const struct kern_taps *taps, size_t n)
                 z = V(fmadd_ps)(load_first(taps->weights + j * taps->stride + i, n - i),
                                 load_first(taps->x[j] + i, n - i), z);
         }
-        vec_f e = exp_f(V(xor_ps)(z, V(set1_ps)(-0.0f)));
-        store_first(y + i, n - i, V(div_ps)(z, V(add_ps)(V(set1_ps)(1.0f), e)));
+        if (!taps->bare) {
+            vec_f e = exp_f(V(xor_ps)(z, V(set1_ps)(-0.0f)));
+            z = V(div_ps)(z, V(add_ps)(V(set1_ps)(1.0f), e));
+        }
+        store_first(y + i, n - i, z);
     }
 }
 

@@ -3,6 +3,7 @@
 #define KERNELS_CUDA_KERNELS_ALL_H
 
 #include "kernels/cuda/kernels/attention.h"
+#include "kernels/cuda/kernels/choose.h"
 #include "kernels/cuda/kernels/codes.h"
 #include "kernels/cuda/kernels/decode.h"
 #include "kernels/cuda/kernels/flash.h"

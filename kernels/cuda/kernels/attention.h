@@ -42,7 +42,7 @@ struct kern_attention_shared {
     float max[KERN_ATTENTION_QUERIES], sum[KERN_ATTENTION_QUERIES];
     float part[4][KERN_ATTENTION_QUERIES]; /* maxima of quarters of the keys */
     float rescale[KERN_ATTENTION_QUERIES], reference[KERN_ATTENTION_QUERIES];
-    uint32_t not_finite;
+    uint32_t not_finite, any_chosen;
 } __attribute__((aligned(16)));
 
 /** What all threads of a block know. */
@@ -270,6 +270,8 @@ KERN_INLINE void kern_attention_walk(const struct kern_attention_block *b)
     kern_barrier();
     for (size_t key = b->view.key_begin; key < b->view.key_end; key += KERN_KEY_BLOCK) {
         size_t left = b->view.key_end - key, n_keys = left < KERN_KEY_BLOCK ? left : KERN_KEY_BLOCK;
+        if (kern_attention_skips(&b->view, &b->s->any_chosen, KERN_ATTENTION_THREADS, key, n_keys))
+            continue;
         kern_attention_scores(b, key, n_keys);
         kern_attention_softmax(b, key, n_keys);
         kern_attention_values(b, key, n_keys, sums);

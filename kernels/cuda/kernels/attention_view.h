@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "kernels/chosen.h"
 #include "kernels/cuda/kernels/thread.h"
 #include "kernels/numerics/fmath.h"
 #include "kernels/types.h"
@@ -25,6 +26,9 @@ struct kern_attention_args {
     size_t sliding_window;
     uint32_t chunk;     /* 0: none; in 32 bits, which is all that indices of keys have */
     const float *sinks; /* [n_heads] or NULL */
+    /* Which keys each query has chosen; see struct kern_chosen. NULL: all. */
+    const uint64_t *chosen;
+    size_t chosen_sets, chosen_words;
     const struct kern_query_range *ranges;
     const struct kern_attention_task *tasks; /* a block for each, and for each head: fastest */
     unsigned n_parts;                        /* attention.h: blocks that share a head's values */
@@ -51,10 +55,40 @@ KERN_INLINE size_t kern_attention_key(const struct kern_attention_view *b, size_
     return b->range.n_parent + b->range.q_offset + b->first + i;
 }
 
+/** Bit j: whether the i-th query has chosen key + j, up to the next multiple of 64. */
+KERN_INLINE uint64_t kern_attention_chosen(const struct kern_attention_view *b, size_t i,
+                                           size_t key)
+{
+    const struct kern_attention_args *a = b->a;
+    size_t row = (b->range.q_row + b->first + i) * a->chosen_sets;
+    row += a->chosen_sets > 1 ? b->kv_head : 0;
+    return kern_chosen_keys(a->chosen + row * a->chosen_words, key);
+}
+
 KERN_INLINE bool kern_attention_sees(const struct kern_attention_view *b, size_t i, size_t key)
 {
     size_t query = kern_attention_key(b, i);
-    return i < b->n_queries && key <= query && key >= kern_attention_window_begin(b, query);
+    return i < b->n_queries && key <= query && key >= kern_attention_window_begin(b, query) &&
+           (!b->a->chosen || (kern_attention_chosen(b, i, key) & 1));
+}
+
+/** Whether none of the block's queries has chosen one of the n keys. All threads ask. */
+KERN_INLINE bool kern_attention_skips(const struct kern_attention_view *b, uint32_t *any,
+                                      unsigned n_threads, size_t key, size_t n)
+{
+    if (!b->a->chosen)
+        return false;
+    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(n_threads))
+        *any = 0;
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < b->n_queries; t += kern_thread_step(n_threads)) {
+        if (kern_attention_chosen(b, t, key) << (64 - n))
+            kern_atomic_max(any, 1);
+    }
+    kern_barrier();
+    bool none = *any == 0;
+    kern_barrier();
+    return none;
 }
 
 /** A product with the scale and the soft cap. */

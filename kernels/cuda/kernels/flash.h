@@ -70,7 +70,7 @@ KERN_INLINE bool kern_flash_all_seen(const struct kern_flash_block *b, unsigned 
 {
     struct kern_attention_view view = kern_flash_view(b);
     size_t first = kern_attention_key(&view, (size_t)w * KERN_MMA_ROWS);
-    return key + b->keys <= first + 1 &&
+    return !b->a->chosen && key + b->keys <= first + 1 &&
            key >= kern_attention_window_begin(&view, first + KERN_MMA_ROWS - 1);
 }
 
@@ -93,12 +93,15 @@ KERN_INLINE void kern_flash_mask(const struct kern_flash_block *b, unsigned w, s
             size_t own = kern_attention_key(&view, query);
             unsigned begin = kern_flash_nth_key(b, key, kern_attention_window_begin(&view, own));
             unsigned end = kern_flash_nth_key(b, key, query < view.n_queries ? own + 1 : 0);
+            uint64_t chosen = UINT64_MAX;
+            if (b->a->chosen && begin < end)
+                chosen = kern_attention_chosen(&view, query, key);
             KERN_UNROLL
             for (unsigned n = 0; n < b->keys / KERN_MMA_COLUMNS; n++) {
                 KERN_UNROLL
                 for (unsigned i = 0; i < 2; i++) {
                     unsigned j = n * KERN_MMA_COLUMNS + lane % KERN_QUAD * 2 + i;
-                    if (j < begin || j >= end)
+                    if (j < begin || j >= end || !(chosen >> j & 1))
                         scores->s[n][kern_slot(lane)].v[2 * r + i] = -INFINITY;
                 }
             }
@@ -364,6 +367,8 @@ KERN_INLINE void kern_flash_walk(const struct kern_flash_block *b)
     for (size_t key = view.key_begin; key < view.key_end; key += b->keys) {
         size_t left = view.key_end - key;
         unsigned n_keys = left < b->keys ? (unsigned)left : b->keys;
+        if (kern_attention_skips(&view, &b->s->any_chosen, KERN_FLASH_THREADS, key, n_keys))
+            continue;
         kern_flash_load_keys(b, key, n_keys);
         kern_barrier();
         for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;

@@ -36,7 +36,7 @@ KERN_INLINE unsigned kern_flash_keys(unsigned dims)
 /** In shared memory, followed by the fragments of queries, and of keys or values. */
 struct kern_flash_shared {
     struct kern_attention_view view; /* but for `a`; here, since registers are short */
-    uint32_t not_finite;
+    uint32_t not_finite, any_chosen;
 } __attribute__((aligned(16)));
 
 /** What all threads of a block know. dims, keys and parts are constants once all is inlined. */

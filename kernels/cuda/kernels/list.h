@@ -84,6 +84,10 @@
         0, kern_flash_attend(a, block, shared, 128, 3))                                            \
     ROW(FLASH3_256, "attention", kern_attention_args, KERN_FLASH_THREADS, 1,                       \
         0, kern_flash_attend(a, block, shared, 256, 3))                                            \
+    ROW(CHOOSE_SCORES, "choose", kern_choose_args, KERN_CHOOSE_THREADS, 0,                         \
+        sizeof(struct kern_choose_shared), kern_choose_scores_block(a, block, shared))             \
+    ROW(CHOOSE, "choose", kern_choose_args, KERN_CHOOSE_THREADS, 0,                                \
+        sizeof(struct kern_choice_shared), kern_choose_block(a, block, shared))                    \
     ROW(CONVOLVE, "convolve", kern_convolve_args, KERN_CONVOLVE_THREADS, 0,                        \
         0, kern_convolve_block(a, block, shared))                                                  \
     ROW(TAPS, "convolve", kern_convolve_args, KERN_CONVOLVE_THREADS, 0,                            \

@@ -32,6 +32,7 @@ struct kern_convolve_args {
     float *y;
     const float *weights; /* [n_channels, n_taps] */
     const float *bias;    /* or NULL */
+    bool bare;
     const struct kern_convolve_task *tasks;
 };
 
@@ -45,7 +46,7 @@ KERN_INLINE float kern_convolve_at(const struct kern_convolve_args *a, const str
         if (row)
             z = fmaf(a->weights[channel * n_taps + j], row[channel], z);
     }
-    return z / (1.0f + fmath_exp_f32(-z));
+    return a->bare ? z : z / (1.0f + fmath_exp_f32(-z));
 }
 
 KERN_INLINE void kern_convolve_block(const struct kern_convolve_args *a, size_t block, void *shared)

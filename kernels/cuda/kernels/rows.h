@@ -172,6 +172,7 @@ struct kern_gate_args {
     float *gate;
     const float *up; /* NULL: all 1 */
     size_t n;
+    struct kern_curve curve;
     enum kern_activation kind;
 };
 
@@ -191,12 +192,13 @@ KERN_INLINE void kern_gate_block(const struct kern_gate_args *a, size_t block, v
                 if (a->up)
                     up = *(const struct kern_vec4 *)(const void *)(a->up + i);
                 for (unsigned k = 0; k < 4; k++)
-                    gate.v[k] = kern_activation(a->kind, gate.v[k], up.v[k]);
+                    gate.v[k] = kern_activation(a->kind, &a->curve, gate.v[k], up.v[k]);
                 *(struct kern_vec4 *)(void *)(a->gate + i) = gate;
                 continue;
             }
             for (size_t k = i; k < end && k < i + 4; k++)
-                a->gate[k] = kern_activation(a->kind, a->gate[k], a->up ? a->up[k] : 1.0f);
+                a->gate[k] =
+                    kern_activation(a->kind, &a->curve, a->gate[k], a->up ? a->up[k] : 1.0f);
         }
     }
 }
@@ -240,6 +242,7 @@ struct kern_copy_args {
     const float *x;
     float *y;
     size_t x_stride, y_stride, width, n_rows;
+    uint32_t spread; /* at least 1 */
 };
 
 KERN_INLINE void kern_copy_block(const struct kern_copy_args *a, size_t block, void *shared)
@@ -251,7 +254,7 @@ KERN_INLINE void kern_copy_block(const struct kern_copy_args *a, size_t block, v
          t += kern_thread_step(KERN_ROWS_THREADS)) {
         for (uint32_t i = part.at + t; i < part.at + part.n; i += KERN_ROWS_THREADS) {
             size_t row = part.row + i / width;
-            a->y[row * a->y_stride + i % width] = a->x[row * a->x_stride + i % width];
+            a->y[row * a->y_stride + i % width] = a->x[row * a->x_stride + i % width / a->spread];
         }
     }
 }

@@ -345,14 +345,14 @@ KERN_INLINE void kern_pair_block_of(const struct kern_pair_args *a, size_t group
     }
 }
 
-/** The second pass: terms of the Jensen-Shannon divergence, added in the vocabulary's order. */
+/** The second pass: terms of struct kern_js_lanes, added in the vocabulary's order. */
 struct kern_js_args {
     struct kern_logits base, other;
     struct kern_js_lanes *js; /* [groups] */
 };
 
 struct kern_js_shared {
-    double term[KERN_SCORE_STRIPS * KERN_JS_RUN][KERN_LANES];
+    double term[KERN_SCORE_STRIPS * KERN_JS_RUN][2 * KERN_LANES]; /* divergences, distances */
 };
 
 KERN_INLINE void kern_js_block(const struct kern_js_args *a, size_t group, void *shared)
@@ -369,17 +369,21 @@ KERN_INLINE void kern_js_block(const struct kern_js_args *a, size_t group, void 
             for (size_t i = t / KERN_LANES; i < n; i += KERN_SCORE_STRIPS) {
                 float base = a->base.logits[(round + i) * a->base.stride + at];
                 float other = a->other.logits[(round + i) * a->other.stride + at];
-                s->term[i][lane] = kern_js_term(kern_log_prob(base, js->base_shift[lane]),
-                                                kern_log_prob(other, js->other_shift[lane]));
+                struct kern_js_terms terms =
+                    kern_js_terms_of(kern_log_prob(base, js->base_shift[lane]),
+                                     kern_log_prob(other, js->other_shift[lane]));
+                s->term[i][lane] = terms.divergence;
+                s->term[i][KERN_LANES + lane] = terms.distance;
             }
         }
         kern_barrier();
-        for (unsigned t = kern_thread_begin(); t < KERN_LANES;
+        for (unsigned t = kern_thread_begin(); t < 2 * KERN_LANES;
              t += kern_thread_step(KERN_SCORE_THREADS)) {
-            double sum = js->sum[t];
+            double *out = t < KERN_LANES ? &js->sum[t] : &js->distance[t - KERN_LANES];
+            double sum = *out;
             for (size_t i = 0; i < n; i++)
                 sum += s->term[i][t];
-            js->sum[t] = sum;
+            *out = sum;
         }
         kern_barrier();
     }

@@ -16,7 +16,8 @@ static struct sizes sizes_of(const struct model_hparams *h, size_t i_layer)
         .inner = n->n_inner, .heads = n->n_heads, .keys = (size_t)n->n_groups * n->state};
     z.channels = z.inner + 2 * z.keys;
     z.in = z.channels;
-    if (h->layers[i_layer].mixer == MODEL_MAMBA2)
+    enum model_mixer mixer = h->layers[i_layer].mixer;
+    if (mixer == MODEL_MAMBA2 || mixer == MODEL_ATTENTION_MAMBA2)
         z.in += z.inner + z.heads;
     return z;
 }
@@ -61,7 +62,23 @@ struct kern_convolve model_convolve_of(const struct model *m, size_t i_layer)
     const struct model_recurrent *l = &m->layers[i_layer].recurrent;
     return (struct kern_convolve){.x_stride = sizes_of(&m->hparams, i_layer).in,
                                   .weight = &l->taps,
-                                  .bias = model_present(&l->taps_bias)};
+                                  .bias = model_present(&l->taps_bias),
+                                  .bare =
+                                      m->hparams.layers[i_layer].mixer == MODEL_SHORT_CONVOLUTION};
+}
+
+enum status model_convolve(struct model_session *s, const struct model_step *step, const float *x,
+                           float *y, struct status_why *why)
+{
+    struct kern_convolve op = model_convolve_of(s->model, step->i_layer);
+    op.x = x;
+    op.y = y;
+    op.states = s->convolve_states;
+    op.runs = s->runs;
+    op.n_runs = s->n_runs = model_tile_runs(step->batch, &step->tile, s->runs);
+    enum status status = kern_convolve(s->backend, &op, why);
+    model_show(s, MODEL_AT_CONVOLVED, y, 1, op.weight->n_rows);
+    return status;
 }
 
 struct kern_recur model_recur_of(const struct model *m, size_t i_layer)
@@ -91,19 +108,11 @@ static enum status recur(struct model_session *s, const struct model_step *step,
                          const struct recurrent_work *w, struct kern_recur op, const float *x,
                          struct status_why *why)
 {
-    struct kern_convolve convolve = model_convolve_of(s->model, step->i_layer);
-    size_t n_runs = model_tile_runs(step->batch, &step->tile, s->runs);
-    convolve.x = x;
-    convolve.y = w->mixed;
-    convolve.states = s->convolve_states;
-    convolve.runs = s->runs;
-    convolve.n_runs = n_runs;
-    enum status status = kern_convolve(s->backend, &convolve, why);
-    model_show(s, MODEL_AT_CONVOLVED, w->mixed, 1, op.stride);
+    enum status status = model_convolve(s, step, x, w->mixed, why);
     op.out = w->out;
     op.states = s->recur_states;
     op.runs = s->runs;
-    op.n_runs = n_runs;
+    op.n_runs = s->n_runs;
     if (!status)
         status = kern_recur(s->backend, &op, why);
     model_show(s, MODEL_AT_RECURRED, w->out, op.n_heads, op.v_size);
@@ -223,8 +232,9 @@ enum status model_block_delta_net(struct model_session *s, const struct model_st
                   : model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.z, why);
 }
 
-enum status model_block_mamba2(struct model_session *s, const struct model_step *step,
-                               struct status_why *why)
+/** x += Mamba-2 of the normalised rows `in`. */
+static enum status add_mamba2(struct model_session *s, const struct model_step *step,
+                              const float *in, struct status_why *why)
 {
     const struct model_recurrent *l = &step->layer->recurrent;
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
@@ -232,10 +242,7 @@ enum status model_block_mamba2(struct model_session *s, const struct model_step 
     size_t n_groups = s->model->hparams.recurrent.n_groups;
     struct model_cut cut = {.base = s->work};
     struct recurrent_work w = divide(&cut, s->model, step->i_layer, n);
-    const float *in;
-    enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
-    if (!status)
-        status = model_multiply(s, &l->in, in, n, w.in, why);
+    enum status status = model_multiply(s, &l->in, in, n, w.in, why);
     model_show(s, MODEL_AT_MIXER_IN, w.in, 1, z.in);
     struct kern_recur op = model_recur_of(s->model, step->i_layer);
     op.v = w.mixed;
@@ -252,9 +259,31 @@ enum status model_block_mamba2(struct model_session *s, const struct model_step 
                        why);
     if (!status)
         status = gate(s, &w, n * z.inner, why);
-    if (!status)
+    if (!status && l->norm.gain.data)
         status = model_normalise_rows(s, &l->norm, w.z, n * n_groups, z.inner / n_groups, why);
     model_show(s, MODEL_AT_MIXER_GATED, w.z, n_groups, z.inner / n_groups);
     return status ? status
                   : model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.z, why);
+}
+
+enum status model_block_mamba2(struct model_session *s, const struct model_step *step,
+                               struct status_why *why)
+{
+    const float *in;
+    enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
+    return status ? status : add_mamba2(s, step, in, why);
+}
+
+enum status model_block_attention_mamba2(struct model_session *s, const struct model_step *step,
+                                         struct status_why *why)
+{
+    enum status status = model_block_attention(s, step, why);
+    return status ? status : add_mamba2(s, step, s->h, why); /* where attention left its input */
+}
+
+/** One after the other. */
+size_t model_attention_mamba2_floats(const struct model *m, size_t i_layer, size_t n_tokens)
+{
+    return base_max(model_attention_floats(m, i_layer, n_tokens),
+                    model_recurrent_floats(m, i_layer, n_tokens));
 }

@@ -1,0 +1,46 @@
+/* What chooses the keys of a sparse layer. */
+#include "model/bind/bind.h"
+#include "model/state.h"
+
+/** Heads that choose as one: queries of the compressed row, a LayerNorm of keys, weights. */
+static enum status bind_weighed(struct model *m, size_t i, struct status_why *why)
+{
+    const struct model_index_hparams *h = &m->hparams.index;
+    struct model_indexer *x = &m->layers[i].indexer;
+    size_t n_embd = m->hparams.n_embd;
+    enum status status = model_bind_product(
+        m, i, "indexer.attn_q_b", (size_t)h->n_heads * h->key_size, m->hparams.q_rank, &x->q, why);
+    if (!status)
+        status = model_bind_product(m, i, "indexer.attn_k", h->key_size, n_embd, &x->k, why);
+    if (!status)
+        status = model_bind_layer_vector(m, i, "indexer.k_norm.weight", h->key_size, false,
+                                         &x->k_norm.gain, why);
+    if (!status)
+        status = model_bind_layer_vector(m, i, "indexer.k_norm.bias", h->key_size, false,
+                                         &x->k_norm.bias, why);
+    return status ? status
+                  : model_bind_product(m, i, "indexer.proj", h->n_heads, n_embd, &x->weights, why);
+}
+
+/** Heads that choose for themselves: queries and keys with norms of each head. */
+static enum status bind_each(struct model *m, size_t i, struct status_why *why)
+{
+    const struct model_index_hparams *h = &m->hparams.index;
+    struct model_indexer *x = &m->layers[i].indexer;
+    size_t n_embd = m->hparams.n_embd;
+    enum status status = model_bind_product(m, i, "indexer.q_proj",
+                                            (size_t)h->n_heads * h->key_size, n_embd, &x->q, why);
+    if (!status)
+        status = model_bind_product(m, i, "indexer.k_proj", h->key_size, n_embd, &x->k, why);
+    if (!status)
+        status = model_bind_norm(m, i, "indexer.q_norm", h->key_size, &x->q_norm, why);
+    return status ? status : model_bind_norm(m, i, "indexer.k_norm", h->key_size, &x->k_norm, why);
+}
+
+enum status model_bind_indexer(struct model *m, size_t i, struct status_why *why)
+{
+    const struct model_layer_shape *shape = &m->hparams.layers[i];
+    if (!shape->sparse || shape->index_layer != i)
+        return STATUS_OK;
+    return m->hparams.index.weighed ? bind_weighed(m, i, why) : bind_each(m, i, why);
+}

@@ -1,0 +1,40 @@
+/* The block that predicts the token after the next: what it has beside a layer's tensors. */
+#include "model/arch.h"
+#include "model/bind/bind.h"
+#include "model/state.h"
+
+/** A table of its own, in place of the model's: "nextn.embed_tokens", "nextn.shared_head_head". */
+static enum status bind_table(struct model *m, size_t i, const char *name,
+                              struct model_product *table, struct status_why *why)
+{
+    if (!model_has_projection(m, i, name))
+        return STATUS_OK;
+    float scale = table->weight.scale;
+    enum status status =
+        model_bind_product(m, i, name, m->hparams.n_vocab, m->hparams.n_embd, table, why);
+    table->weight.scale *= scale;
+    table->bias.scale *= scale;
+    return status;
+}
+
+enum status model_bind_nextn(struct model *m, size_t i, struct status_why *why)
+{
+    struct model_nextn *x = &m->nextn;
+    size_t n = m->hparams.n_embd;
+    struct model_product embedding = {.weight = m->embedding};
+    x->head = m->head;
+    x->norm = m->output_norm;
+    enum status status = model_bind_product(m, i, "nextn.eh_proj", n, 2 * n, &x->join, why);
+    if (!status)
+        status = model_bind_norm(m, i, "nextn.enorm", n, &x->token_norm, why);
+    if (!status)
+        status = model_bind_norm(m, i, "nextn.hnorm", n, &x->hidden_norm, why);
+    if (!status && model_has_projection(m, i, "nextn.shared_head_norm"))
+        status = model_bind_norm(m, i, "nextn.shared_head_norm", n, &x->norm, why);
+    if (!status)
+        status = bind_table(m, i, "nextn.embed_tokens", &embedding, why);
+    if (!status)
+        status = bind_table(m, i, "nextn.shared_head_head", &x->head, why);
+    x->embedding = embedding.weight;
+    return status;
+}

@@ -1,0 +1,30 @@
+/* Layers whose queries see chosen keys: how many, and how they are chosen. */
+#include "model/hparams/read.h"
+
+enum status model_indexer_read(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
+{
+    struct model_index_hparams *x = &h->index;
+    uint32_t n_rot = h->ropes[MODEL_ROPE_FULL].n_rot;
+    x->together = 1;
+    x->weighed = true;
+    x->halves = h->rope_halves;
+    enum status status = model_key_u32_required(&r->keys, "attention.indexer.head_count",
+                                                model_heads_range, &x->n_heads, why);
+    if (!status)
+        status = model_key_u32_required(&r->keys, "attention.indexer.key_length",
+                                        model_head_size_range, &x->key_size, why);
+    if (!status)
+        status = model_key_u32_required(&r->keys, "attention.indexer.top_k", model_positions_range,
+                                        &x->n_best, why);
+    if (!status && x->key_size < n_rot)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: key '%s.attention.indexer.key_length' is %u, expected at least "
+                             "the %u elements that are rotated",
+                             gguf_path(r->keys.file), r->keys.prefix, x->key_size, n_rot);
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        h->layers[i].sparse = true;
+        h->layers[i].index_layer = i;
+    }
+    return status;
+}

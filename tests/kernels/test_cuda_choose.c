@@ -1,0 +1,244 @@
+/*
+ * The CUDA backend's choice of keys, and its attention to chosen keys, on a device made of the
+ * host's memory and, where there is one, on a real device: the CPU backend's bits, or in `high` and
+ * `fast` what float64 makes of it.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/backend.h"
+#include "tests/harness/run_kernel.h"
+#include "tests/kernels/choose_scene.h"
+#include "tests/kernels/cuda_data.h"
+#include "tests/kernels/flash_scene.h"
+
+static uint64_t *put_words(struct cuda_pair *p, const uint64_t *words, size_t n)
+{
+    return (uint64_t *)(void *)cuda_pair_put(p, (const float *)(const void *)words, 2 * n);
+}
+
+static void take_words(struct cuda_pair *p, uint64_t *copy, uint64_t *to, size_t n)
+{
+    cuda_pair_take(p, (float *)(void *)copy, (float *)(void *)to, 2 * n);
+}
+
+/** The scene's operation on the device; its bits to the scene's. */
+static void choose(struct cuda_pair *p, struct choose_scene *s)
+{
+    struct kern_choose op = s->op;
+    float *arrays[] = {cuda_pair_put(p, s->q, s->n_q), cuda_pair_put(p, s->k, s->n_k),
+                       cuda_pair_put(p, s->weights, s->n_weights)};
+    uint64_t *bits = put_words(p, s->bits, s->n_words);
+    op.q = arrays[0];
+    op.k = arrays[1];
+    op.weights = s->op.weights ? arrays[2] : NULL;
+    op.bits = bits;
+    struct status_why why = {""};
+    if (kern_choose(p->cuda, &op, &why) != STATUS_OK)
+        fail_msg("%s", why.text);
+    for (size_t i = 0; i < 3; i++)
+        cuda_pair_take(p, arrays[i], NULL, 0);
+    take_words(p, bits, s->bits, s->n_words);
+}
+
+static void test_choice(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CHOOSE_SCENE_SHAPES; i++) {
+        struct rng r = rng_open(rng_seed(), i);
+        struct host_device_options way = cuda_pair_way(i % CUDA_PAIR_N_WAYS);
+        struct choose_shape shape = choose_scene_shape(i);
+        struct choose_scene s;
+        struct cuda_pair p;
+        cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+        choose_scene_open(&s, &r, &shape);
+        choose(&p, &s);
+        choose_scene_check(&s, s.bits);
+        assert_true(kern_choose_bytes(p.cuda, &s.op) > 0);
+        choose_scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
+/** So many keys that tasks have to wait for others' memory: all that a query sees are equal. */
+static void test_many_keys(void **state)
+{
+    (void)state;
+    enum { N = 300000, WORDS = (N + 63) / 64, QUERIES = 70, BEST = 3 };
+    if (run_kernel_is_slow())
+        return; /* nothing new for a kernel */
+    struct cuda_pair p;
+    struct host_device_options way = cuda_pair_way(1);
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+    const struct kern_query_range range = {.n_q = QUERIES};
+    float ones[QUERIES];
+    for (size_t i = 0; i < QUERIES; i++)
+        ones[i] = 1.0f;
+    uint64_t *bits = calloc((size_t)QUERIES * WORDS, sizeof *bits);
+    assert_non_null(bits);
+    float *x = cuda_pair_put(&p, ones, QUERIES);
+    struct kern_choose op = {.q = x,
+                             .k = x,
+                             .bits = put_words(&p, bits, (size_t)QUERIES * WORDS),
+                             .n_heads = 1,
+                             .head_size = 1,
+                             .k_stride = 1,
+                             .n_best = BEST,
+                             .together = 1,
+                             .most_keys = N,
+                             .ranges = &range,
+                             .n_ranges = 1};
+    assert_int_equal(kern_choose(p.cuda, &op, NULL), STATUS_OK);
+    if (!cuda_pair_is_real())
+        assert_int_equal(p.log.n_launches[KERN_CUDA_CHOOSE], 3);
+    take_words(&p, op.bits, bits, (size_t)QUERIES * WORDS);
+    cuda_pair_take(&p, x, NULL, 0);
+    for (size_t i = 0; i < QUERIES; i++)
+        assert_int_equal(bits[i * WORDS], ((uint64_t)1 << (i < BEST ? i + 1 : BEST)) - 1);
+    free(bits);
+    cuda_pair_close(&p);
+}
+
+static const struct kern_query_range ranges[] = {
+    {.q_row = 0, .n_q = 150, .kv_row = 0},
+    {.q_row = 150, .n_q = 33, .kv_row = 150, .n_parent = 150},
+    {.q_row = 183, .n_q = 40, .q_offset = 30, .kv_row = 153},
+};
+enum { TOKENS = 223 };
+
+/** Chosen keys at random, each query's own among them, some blocks without any; free(). */
+static uint64_t *choose_at_random(struct rng *r, struct kern_chosen *chosen, size_t *n)
+{
+    size_t words = kern_chosen_words(TOKENS);
+    *n = TOKENS * chosen->n_sets * words;
+    uint64_t *bits = malloc(*n * sizeof *bits);
+    assert_non_null(bits);
+    for (size_t i = 0; i < *n; i++)
+        bits[i] = i % words > 0 ? rng_next(r) & rng_next(r) : 0;
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        for (size_t q = 0; q < ranges[i].n_q * chosen->n_sets; q++) {
+            size_t own = ranges[i].n_parent + ranges[i].q_offset + q / chosen->n_sets;
+            bits[(ranges[i].q_row * chosen->n_sets + q) * words + own / 64] |= (uint64_t)1
+                                                                               << own % 64;
+        }
+    chosen->bits = bits;
+    return bits;
+}
+
+/** Attention on the device to keys that were chosen on the host. */
+static void attend(struct cuda_pair *p, struct flash_scene *s, size_t n_words)
+{
+    struct kern_chosen chosen = s->op.chosen;
+    uint64_t *copy = put_words(p, chosen.bits, n_words);
+    s->op.chosen.bits = copy;
+    flash_scene_run(p, s);
+    s->op.chosen = chosen;
+    take_words(p, copy, NULL, 0);
+}
+
+static void test_attention(void **state)
+{
+    (void)state;
+    static const struct {
+        struct attention_shape shape;
+        bool each, spoil;
+    } rows[] = {
+        {{4, 2, 16, 0}, false, true},
+        {{2, 1, 72, .value_size = 130, .sinks = true}, true, false},
+        {{2, 2, 33, .sliding_window = 90}, true, false},
+        {{1, 1, 130, .chunk = 100}, false, true},
+    };
+    for (size_t i = 0; i < 12; i++) {
+        enum kern_precision precision = (const enum kern_precision[]){
+            KERN_PRECISION_EXACT, KERN_PRECISION_HIGH, KERN_PRECISION_FAST}[i % 3];
+        struct rng r = rng_open(rng_seed(), 100 + i);
+        struct cuda_pair p;
+        struct flash_scene s;
+        size_t n_words;
+        flash_scene_pair(&p, precision, i);
+        flash_scene_open(&s, &r, rows[i / 3].shape, TOKENS);
+        s.op.ranges = ranges;
+        s.op.n_ranges = sizeof ranges / sizeof *ranges;
+        s.op.chosen = (struct kern_chosen){NULL, rows[i / 3].each ? s.op.n_kv_heads : 1, TOKENS};
+        uint64_t *bits = choose_at_random(&r, &s.op.chosen, &n_words);
+        if (rows[i / 3].spoil && precision == KERN_PRECISION_EXACT)
+            s.v[70 * s.op.n_kv_heads * s.op.value_size] = INFINITY;
+        attend(&p, &s, n_words);
+        if (precision == KERN_PRECISION_EXACT) {
+            size_t n = TOKENS * s.op.n_heads * s.op.value_size;
+            float *found = cuda_data_copy(s.out, n);
+            assert_int_equal(kern_attention(p.cpu, &s.op, NULL), STATUS_OK);
+            cuda_data_assert_same(found, s.out, n, "chosen keys");
+            free(found);
+        } else {
+            (void)flash_scene_check(&s, precision);
+        }
+        free(bits);
+        flash_scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
+/**
+ * A token of which no element of the value is finite: queries that have chosen it have no finite
+ * output, the others the bits that they have without it.
+ */
+static void check_bad_row(enum kern_precision precision, size_t size, size_t way)
+{
+    enum { BAD = 2, N = 40 };
+    static const float bad[] = {NAN, INFINITY, -INFINITY, 0x1.ffp127f};
+    struct rng r = rng_open(rng_seed(), 200 + way);
+    struct cuda_pair p;
+    struct flash_scene s;
+    uint64_t bits[N];
+    flash_scene_pair(&p, precision, way);
+    flash_scene_open(&s, &r, (struct attention_shape){1, 1, size, 0}, N);
+    s.op.ranges = &(struct kern_query_range){.n_q = N};
+    s.op.n_ranges = 1;
+    for (size_t i = 0; i < N; i++)
+        bits[i] = rng_next(&r) | (uint64_t)1 << i;
+    s.op.chosen = (struct kern_chosen){bits, 1, N};
+    attend(&p, &s, N);
+    float *good = cuda_data_copy(s.out, N * size);
+    for (size_t e = 0; e < size; e++)
+        s.v[BAD * size + e] = bad[e % 4];
+    attend(&p, &s, N);
+    for (size_t i = 0; i < N * size; i++) {
+        size_t query = i / size;
+        if (query >= BAD && (bits[query] >> BAD & 1))
+            assert_false(isfinite(s.out[i]));
+        else
+            cuda_data_assert_same(s.out + i, good + i, 1, "away from the bad row");
+    }
+    free(good);
+    flash_scene_close(&s);
+    cuda_pair_close(&p);
+}
+
+static void test_bad_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 6; i++)
+        check_bad_row(i % 2 ? KERN_PRECISION_FAST : KERN_PRECISION_HIGH, (size_t)64 << i / 2, i);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_bad_rows),
+    };
+    int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
+    if (!cuda_pair_use_real_device())
+        return n_failed;
+    return n_failed + cmocka_run_group_tests_name("CUDA device", tests, NULL, NULL);
+}

@@ -1,0 +1,50 @@
+"""What architectures do in their own way of which some layers, or parts of layers, have a state."""
+from authors import Granite, Qwen3
+from forward import Model, plus
+from recombined import Ernie45
+from recurrent import mamba2, short_convolution
+
+
+class WithoutKeys:
+    """Layers of 0 key/value heads have a state."""
+
+    def mix(self, i, h):
+        return self.attention(i, h) if self.n_heads(i)[1] else self.state(i, h)
+
+
+class Lfm2(WithoutKeys, Qwen3):
+    def state(self, i, h):
+        return short_convolution(self, i, h)
+
+    def norm(self, name, x):
+        return super().norm("token_embd_norm" if name == "output_norm" else name, x)
+
+
+class Lfm2moe(Lfm2):
+    differs, gating = True, 2
+
+    def divisor(self, total):
+        return super().divisor(total) if self.compat else total + 1e-6
+
+
+class GraniteHybrid(WithoutKeys, Granite):
+    width_by_tensors, expert_width = True, Model.expert_width
+
+    def state(self, i, h):
+        return mamba2(self, i, h)
+
+
+class FalconH1(Ernie45):
+    halves = True
+
+    def norm(self, name, x):
+        if name in self.values:
+            self.values[name + ".weight"] = self.values.pop(name)
+        return super().norm(name, x)
+
+    def mix(self, i, h):
+        return plus(self.attention(i, h), mamba2(self, i, h))
+
+
+ARCHITECTURES = {
+    "lfm2": Lfm2, "lfm2moe": Lfm2moe, "granitehybrid": GraniteHybrid, "falcon-h1": FalconH1}

@@ -1,0 +1,115 @@
+"""Random models of the architectures in gated.py."""
+from family import Family
+from formats import f32
+from gguf_make import ARRAY, F32
+from recombined_families import HyV3, Sigmoid
+
+
+class HeadGate(Family):
+    gate_share = 1.0
+
+    def attention(self, i):
+        super().attention(i)
+        if self.may(self.gate_share):
+            n = self.n_heads[i] * (self.dv if self.may() else 1)
+            self.projection(f"blk.{i}.attn_gate", self.width, n)
+
+
+class Afmoe(HeadGate, Sigmoid):
+    norms = "attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"
+    n_layers_of, scalings = (2, 5), ["", "linear"]
+
+    def more_keys(self):
+        self.slide()
+
+
+class OwnBase(Family):
+    def more_keys(self):
+        rng = self.rng
+        if self.may(0.8):
+            self.slide()
+        self.number("rope.freq_base_swa", 10 ** rng.uniform(0.7, 2), 0.7)
+        self.number("rope.dimension_count_swa", rng.randrange(2, self.dk + 1, 2), 0.6)
+
+    def slide(self):
+        self.number("attention.sliding_window", self.rng.choice([1, 2, 3, 5]))
+        self.flags("attention.sliding_window_pattern",
+                   [self.may() for _ in range(self.n_layers + self.n_next)])
+
+
+class Laguna(HeadGate, OwnBase, Sigmoid):
+    n_layers_of, scalings, shared = (2, 5), ["", "yarn", "yarn"], "expert_shared_feed_forward_length"
+    slide = Family.slide
+
+    def yarn_keys(self):
+        self.number("rope.scaling.yarn_attn_factor", self.rng.uniform(0.7, 1.4), 0.5)
+
+
+class Mimo2(OwnBase):
+    mixed = dense_first = True
+    gatings, gating_share, n_layers_of, scalings, freqs, fused = (2,), 0.5, (2, 4), [""], 0.0, 0.4
+
+    def sizes(self):
+        self.dk, self.dv = self.rng.choice([8, 12, 16]), self.rng.choice([4, 6, 8])
+        self.number("attention.key_length", self.dk)
+        self.number("attention.value_length", self.dv)
+
+    def more_keys(self):
+        super().more_keys()
+        self.number("attention.value_scale", self.rng.choice([0.0, self.rng.uniform(0.3, 2)]), 0.8)
+
+    def attention(self, i):
+        self.sinks = self.may(0.6)
+        super().attention(i)
+
+
+class Step35(HeadGate, OwnBase, HyV3):
+    gate_share, n_layers_of, scalings = 0.8, (2, 4), ["", "linear", "yarn"]
+    qk_share, freqs, shared = 0.8, 0.5, "expert_shared_feed_forward_length"
+
+    def sizes(self):
+        self.dk, self.dv = self.rng.choice([4, 8, 12, 16]), self.rng.choice([4, 6, 8])
+        self.number("attention.key_length", self.dk)
+        self.number("attention.value_length", self.dv)
+
+    def rope(self):
+        self.n_rot = self.dk
+        if self.may():
+            self.n_rot = self.rng.randrange(4, self.dk + 1, 4)
+            self.number("rope.dimension_count", self.n_rot)
+        self.number("rope.freq_base", 10 ** self.rng.uniform(0.7, 3), 0.8)
+        self.scaling(self.rng.choice(self.scalings))
+
+    def more_keys(self):
+        super().more_keys()
+        for name in ("exp", "shexp"):
+            limits = [self.rng.choice([0.0, f32(self.rng.uniform(0.02, 0.3))])
+                      for _ in range(self.n_layers + self.n_next)]
+            if self.may(0.8):
+                self.key(f"{self.arch}.swiglu_clamp_{name}", ARRAY, limits, F32)
+
+
+class Smallthinker(Family):
+    mixed, gatings, gating_share, n_layers_of = True, (1, 2, 3), 1.0, (2, 5)
+
+    def more_keys(self):
+        if self.may(0.8):
+            self.slide()
+
+
+class Apertus(Family):
+    qk_norm, up, freqs, scalings = "head", "plain", 0.6, ["", "linear"]
+    bias = Family.bias | {"ffn": 0.2}
+
+    def more_keys(self):
+        rng = self.rng
+        for name, low, high in (("alpha_n", -1, 2), ("alpha_p", -1, 1), ("beta", 0.2, 0.6), ("eps", -0.5, 0)):
+            values = [f32(rng.uniform(low, high)) for _ in range(self.n_layers)]
+            if self.may(0.8):
+                self.key("xielu." + name, ARRAY, values, F32)
+            else:
+                self.key("xielu." + name, F32, values[0])
+
+
+FAMILIES = {"afmoe": Afmoe, "laguna": Laguna, "mimo2": Mimo2, "step35": Step35,
+            "smallthinker": Smallthinker, "apertus": Apertus}
