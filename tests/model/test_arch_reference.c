@@ -124,7 +124,6 @@ static const struct folder {
 /** Models of the folders whose architectures the program does not have. */
 static const char *const unsupported[] = {
     "deepseek4",
-    "gemma3n",
     "kimi-linear",
 };
 
