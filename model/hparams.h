@@ -89,6 +89,8 @@ struct model_layer_shape {
     bool sparse;                   /* its queries see the keys that an indexer has chosen */
     uint32_t index_layer;          /* if sparse: whose choice; its own number: its own */
     uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
+    bool sparse_gates;             /* they keep what lies above a threshold of their row: */
+    float sparsity;                /* so many standard deviations above the mean */
     uint32_t n_experts;            /* E; 0: none */
     uint32_t n_ff_expert;          /* F of each of them */
     struct model_activation activation;        /* of the dense feed-forward and the shared expert */
@@ -184,6 +186,8 @@ struct model_hparams {
     float stream_eps;         /* of the weights that streams are mixed with */
     uint32_t stream_rounds;   /* how often these are divided by their sums */
     uint32_t per_layer_width; /* P: of the further input of each layer; 0: none */
+    bool sample_deviation;    /* of sparse gates: by F - 1 instead of F */
+    float stream_least;       /* mean square that a stream made of another has at least */
     struct model_kv_types kv; /* the caller's choice, not the file's */
 };
 

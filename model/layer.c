@@ -72,6 +72,18 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
     tell(&to, &l->ffn_mixer.product.weight, 1);
     tell_ffn(&to, &l->ffn, 1);
     tell_experts(&to, &l->experts, &m->hparams.experts);
+    const struct kern_weight *const streams[] = {
+        &l->altup.router.weight,
+        &l->altup.predict.weight,
+        &l->altup.low.weight,
+        &l->altup.high.weight,
+        &l->altup.correct.weight,
+        i == 0 ? &m->stream_in.weight : NULL,
+        i + 1 == m->hparams.n_layers ? &m->stream_out.weight : NULL,
+    };
+    for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)
+        if (streams[k])
+            tell(&to, streams[k], 1);
     tell(&to, &l->input.project.weight, 1);
     tell(&to, &l->input.gate.weight, 1);
     tell(&to, &l->input.out.weight, 1);

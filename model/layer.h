@@ -85,6 +85,16 @@ struct model_stream_mixer {
     struct kern_weight scale, base;
 };
 
+/** Streams of which a layer works on the first one (Gemma 3n). */
+struct model_altup {
+    struct model_norm router_norm;
+    struct model_product router;           /* [S, D] */
+    struct model_product predict, correct; /* [S * S, S], [S, S]: of the router's result */
+    struct model_norm scale;               /* of what the further input's gate reads: a gain */
+    struct model_product low, high;        /* beside attention (Laurel): [R, D], [D, R] */
+    struct model_norm low_post_norm;
+};
+
 struct model_layer {
     struct model_norm attn_norm, attn_post_norm, ffn_norm, ffn_post_norm; /* 1 row of D */
     struct model_product q, k, v, output;
@@ -100,6 +110,7 @@ struct model_layer {
     struct model_experts experts;
     struct model_per_layer_input input;
     struct model_stream_mixer attn_mixer, ffn_mixer; /* around each branch */
+    struct model_altup altup;
     float output_scale; /* of the residual stream after the layer; 1: none */
 };
 

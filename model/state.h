@@ -48,6 +48,8 @@ struct model {
     struct kern_weight per_layer_project;   /* [L * P, D] */
     struct kern_weight per_layer_embedding; /* [V, L * P] */
     struct kern_weight per_layer_norm;      /* [P] */
+    struct model_product stream_in;         /* [(S - 1) D, D]: from the embedding */
+    struct model_product stream_out;        /* likewise, to the output norm */
     struct model_factors factors[MODEL_N_FACTORS];
     struct model_remarks remarks;
 };

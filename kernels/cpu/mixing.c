@@ -31,12 +31,13 @@ static void mix_chunk(const struct mixing *m, size_t t, size_t from, size_t n)
     _Alignas(64) float sums[KERN_STREAMS_MAX][CHUNK];
     const float *x = op->x + t * op->n_in * op->width + from;
     const float *weights = op->weights + t * op->stride;
+    size_t from_step = op->by_output ? 1 : op->n_out, to_step = op->by_output ? op->n_in : 1;
     for (size_t u = 0; u < op->n_out; u++) {
         if (op->y)
             m->ops->scale(sums[u], op->y + t * op->width + from, op->y_weights[t * op->stride + u],
                           n);
         for (size_t s = 0; s < op->n_in; s++)
-            add_term(m->ops, sums[u], x + s * op->width, weights[s * op->n_out + u],
+            add_term(m->ops, sums[u], x + s * op->width, weights[s * from_step + u * to_step],
                      s == 0 && !op->y, n);
     }
     for (size_t u = 0; u < op->n_out; u++)

@@ -29,6 +29,7 @@ struct kern_mix {
     size_t stride;
     float *out;                          /* [T, U, D]; may be x where U = S */
     size_t n_tokens, n_in, n_out, width; /* T, S and U up to KERN_STREAMS_MAX, D */
+    bool by_output;                      /* a row of weights begins with [U, S] instead */
 };
 
 /**

@@ -17,9 +17,9 @@
  * y[i] = d[i] * inv * gain[i] + bias[i] + y[i], each operation rounded to float on its own and left
  * out where there is nothing to do (gain or bias NULL, no `accumulate`). In double m = 0, or with
  * `center` sum / n; d[i] = x[i] - m, for y rounded to float; inv = (float)(1 / sqrt(sum of d[i]^2
- * / n + eps)). A sum is taken in double in 16 lanes, element i in lane i mod 16, each square
- * rounded before it is added, and the lanes are added as a binary tree (j with j + 8, then + 4, +
- * 2,
+ * / n + eps)), or 1 with `plain`. A sum is taken in double in 16 lanes, element i in lane i mod 16,
+ * each square rounded before it is added, and the lanes are added as a binary tree (j with j + 8,
+ * then + 4, + 2,
  * + 1). y may be x.
  */
 struct kern_norm_row {
@@ -27,7 +27,7 @@ struct kern_norm_row {
     const float *x, *gain, *bias;
     size_t n;
     float eps;
-    bool center, accumulate;
+    bool center, accumulate, plain;
 };
 typedef void kern_op_norm_fn(const struct kern_norm_row *row);
 /**
@@ -42,6 +42,12 @@ typedef void kern_op_activate_fn(enum kern_activation kind, const struct kern_cu
                                  float *gate, const float *up, size_t n);
 /** x[i] = fmath_soft_cap_f32(x[i] * scale, cap, 1 / cap); cap > 0. */
 typedef void kern_op_soft_cap_fn(float *x, size_t n, float scale, float cap);
+/**
+ * x[i] = max(0, x[i] - t), the difference rounded to float once; t = m + scale * sqrt(v) in double.
+ * m is the row's mean, v the sum of (x[i] - m)^2 divided by n or, with `sample`, by n - 1 (of one
+ * element by 1). The sums are those of a norm.
+ */
+typedef void kern_op_sparsify_fn(float *x, size_t n, float scale, bool sample);
 /** y[i] = fma(share, x[i], y[i]) */
 typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t n);
 
@@ -157,7 +163,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
     X(norm) X(rope_adjacent) X(rope_halves) X(activate) X(add_scaled) X(softmax_block)             \
     X(exp) X(scale) X(squares) X(convolve) X(triangle) X(decays) X(steps) X(compress)              \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
-    X(encode_codes) X(soft_cap)
+    X(encode_codes) X(soft_cap) X(sparsify)
 /* clang-format on */
 
 #define KERN_OPS_MEMBER(name) kern_op_##name##_fn *(name);

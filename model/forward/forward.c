@@ -6,6 +6,7 @@
 #include "kernels/backend.h"
 #include "model/forward/read_ahead.h"
 #include "model/forward/session.h"
+#include "model/forward/streams/altup.h"
 #include "model/forward/streams/streams.h"
 
 /** What the session's memory was made for. */
@@ -105,6 +106,8 @@ enum status model_embed(struct model_session *s, const struct model_batch *batch
     enum status status = model_check_ids(s, batch->tokens, batch->n_tokens, why);
     if (status)
         return status;
+    if (s->model->arch->altup)
+        return model_altup_begin(s, batch->tokens, batch->n_tokens, x, why);
     const struct kern_weight *matrix = &s->model->embedding;
     status = s->model->hparams.n_streams > 1
                  ? model_streams_begin(s, batch->tokens, batch->n_tokens, x, why)
@@ -154,8 +157,8 @@ static model_block_fn *feed_forward(const struct model_layer_shape *shape)
     return shape->n_ff > 0 ? model_block_ffn : NULL;
 }
 
-static enum status forward_tile(struct model_session *s, const struct model_step *step,
-                                struct status_why *why)
+static enum status forward_branches(struct model_session *s, const struct model_step *step,
+                                    struct status_why *why)
 {
     const struct model_layer_shape *shape = step->shape;
     size_t n_embd = s->model->hparams.n_embd;
@@ -167,9 +170,18 @@ static enum status forward_tile(struct model_session *s, const struct model_step
     model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, s->model->hparams.n_streams, n_embd);
     if (!status && feed_forward(shape))
         status = branch(s, step, feed_forward(shape), &step->layer->ffn_mixer, why);
-    if (!status)
-        status = model_block_input(s, step, why);
-    model_show(s, MODEL_AT_LAYER_OUT, step->x, s->model->hparams.n_streams, n_embd);
+    return status ? status : model_block_input(s, step, why);
+}
+
+static enum status forward_tile(struct model_session *s, const struct model_step *step,
+                                struct status_why *why)
+{
+    const struct model_layer_shape *shape = step->shape;
+    enum status status = s->model->arch->altup ? model_altup_layer(s, step, mixers[shape->mixer],
+                                                                   feed_forward(shape), why)
+                                               : forward_branches(s, step, why);
+    model_show(s, MODEL_AT_LAYER_OUT, step->x, s->model->hparams.n_streams,
+               s->model->hparams.n_embd);
     return status;
 }
 
@@ -316,7 +328,8 @@ enum status model_hidden(struct model_session *s, const float *x, const uint32_t
                          size_t n_rows, float *hidden, struct status_why *why)
 {
     const struct model_hparams *h = &s->model->hparams;
-    enum status status = h->n_streams > 1
+    enum status status = s->model->arch->altup ? model_altup_end(s, x, rows, n_rows, hidden, why)
+                         : h->n_streams > 1
                              ? model_streams_end(s, x, rows, n_rows, hidden, why)
                              : kern_gather(s->backend, x, h->n_embd, rows, n_rows, hidden, why);
     return status ? status

@@ -111,6 +111,8 @@ static enum model_place branch_place(const struct model_step *step,
 {
     if (product == &step->layer->ffn.down)
         return MODEL_AT_FFN_OUT;
+    if (product == &step->layer->altup.high)
+        return MODEL_AT_LOW_OUT;
     return product == &step->layer->input.out ? MODEL_AT_INPUT_OUT : MODEL_AT_ATTN_OUT;
 }
 

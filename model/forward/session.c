@@ -5,6 +5,7 @@
 
 #include "kernels/backend.h"
 #include "model/forward/index/index.h"
+#include "model/forward/streams/altup.h"
 #include "model/forward/streams/streams.h"
 
 enum { MAX_SEGMENT = INT32_MAX / 2 /* of two tables of angles a row is an int32_t */ };
@@ -28,7 +29,8 @@ static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens, siz
         ffn = base_max(ffn, model_runs_floats(m, i, n_tokens, most_positions));
     else if (shape->mixer != MODEL_NO_MIXER)
         ffn = base_max(ffn, mixers[shape->mixer](m, i, n_tokens));
-    ffn = base_max(ffn, model_streams_work_floats(m, n_tokens));
+    ffn = base_max(ffn, m->arch->altup ? model_altup_work_floats(m, i, n_tokens)
+                                       : model_streams_work_floats(m, n_tokens));
     return m->hparams.per_layer_width ? base_max(ffn, model_input_floats(m, i, n_tokens)) : ffn;
 }
 
@@ -105,10 +107,12 @@ struct model_scratch model_scratch_of(const struct model *model,
     scratch.h = scratch.n_tokens * h->n_embd;
     if (layers.to == h->n_layers && h->layers[layers.to - 1].mixer == MODEL_ATTENTION)
         scratch.wanted = scratch.n_tokens * model_residual_width(h);
-    bool sums =
-        h->experts.width || (h->experts.n > 0 && model->arch->norms.ffn_post) || h->n_streams > 1;
-    scratch.zeros = sums ? h->n_embd : 0;
-    scratch.streams = model_streams_floats(model, scratch.n_tokens);
+    bool sums = h->experts.width || (h->experts.n > 0 && model->arch->norms.ffn_post);
+    scratch.zeros = sums || h->n_streams > 1 ? h->n_embd : 0;
+    scratch.streams = model->arch->altup ? model_altup_floats(model, scratch.n_tokens)
+                                         : model_streams_floats(model, scratch.n_tokens);
+    if (model->arch->altup)
+        scratch.zeros += model_altup_constants(model, NULL);
     return scratch;
 }
 
@@ -174,6 +178,8 @@ static enum status alloc_backend(struct model_session *s, struct status_why *why
     if (s->scratch.zeros == 0)
         return STATUS_OK;
     float *zeros = calloc(s->scratch.zeros, sizeof *zeros);
+    if (zeros && s->model->arch->altup)
+        (void)model_altup_constants(s->model, zeros + s->model->hparams.n_embd);
     enum status status =
         zeros ? kern_upload(s->backend, s->zeros, zeros, s->scratch.zeros * sizeof *zeros, why)
               : status_fail(why, STATUS_MEMORY, "no memory for a row of zeros");

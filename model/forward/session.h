@@ -25,7 +25,7 @@ struct model_scratch {
     size_t runs;                  /* what further keys are made of */
     size_t run_terms;             /* rows that they are made of, at most */
     size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
-    size_t zeros;                 /* [D] */
+    size_t zeros;                 /* [D], and constants of streams */
     size_t index_k;               /* [R, di] */
     size_t chosen;                /* rows of bits: of a tile, or of a batch for later layers */
     size_t wanted;                /* [T, S * D]: of the last layer */
@@ -239,6 +239,7 @@ struct model_ffn_step {
     const float *x;
     size_t n_rows;
     float *y, *up;
+    const struct model_layer_shape *sparse; /* whose gates have a threshold; NULL: none */
 };
 enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step *step,
                             struct status_why *why);

@@ -35,8 +35,8 @@ static void fill(uint64_t stream, float *x, size_t n)
 
 enum { MIX_T = 60, MIX_S = 3, MIX_D = 301, MIX_W = (2 + MIX_S) * MIX_S };
 
-/* In place, each stream of a token from all of them and from y. */
-static void case_mix(struct kern_backend *b, float *out)
+/* In place, each stream of a token from all of them and from y; the weights in either order. */
+static void run_mix(struct kern_backend *b, float *out, bool by_output)
 {
     static float before[MIX_T * MIX_S * MIX_D], y[MIX_T * MIX_D], weights[MIX_T * MIX_W];
     fill(30, out, MIX_T * MIX_S * MIX_D);
@@ -52,16 +52,28 @@ static void case_mix(struct kern_backend *b, float *out)
                           .n_tokens = MIX_T,
                           .n_in = MIX_S,
                           .n_out = MIX_S,
-                          .width = MIX_D};
+                          .width = MIX_D,
+                          .by_output = by_output};
     assert_int_equal(kern_mix(b, &op, NULL), STATUS_OK);
     for (size_t i = 0; i < MIX_T * MIX_S * MIX_D; i++) {
         size_t t = i / (MIX_S * MIX_D), u = i / MIX_D % MIX_S, d = i % MIX_D;
         const float *w = weights + t * MIX_W + MIX_S;
         float sum = y[t * MIX_D + d] * w[u];
         for (size_t s = 0; s < MIX_S; s++)
-            sum = fmaf(w[MIX_S + s * MIX_S + u], before[(t * MIX_S + s) * MIX_D + d], sum);
+            sum = fmaf(w[MIX_S + (by_output ? u * MIX_S + s : s * MIX_S + u)],
+                       before[(t * MIX_S + s) * MIX_D + d], sum);
         assert_true(out[i] == sum);
     }
+}
+
+static void case_mix(struct kern_backend *b, float *out)
+{
+    run_mix(b, out, false);
+}
+
+static void case_mix_by_output(struct kern_backend *b, float *out)
+{
+    run_mix(b, out, true);
 }
 
 /* To one row, which no y is added to. */
@@ -181,6 +193,7 @@ static const struct {
     size_t n_floats;
 } cases[] = {
     {"mix", case_mix, (size_t)MIX_T *MIX_S *MIX_D},
+    {"mix by output", case_mix_by_output, (size_t)MIX_T *MIX_S *MIX_D},
     {"mix to one row", case_mix_to_one, MIX_T *MIX_D},
     {"stream_weights", case_stream_weights, (size_t)MIX_T *MIX_W},
     {"compress", case_compress, RUN_N *RUN_W},
@@ -264,6 +277,8 @@ static void check_streams(struct cuda_pair *p, struct rng *r, size_t n, size_t n
         mix.y_weights = OF(weights) + n_streams;
         mix.out = OF(x);
         mix.n_out = n_streams;
+        assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
+        mix.by_output = true;
         assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
     }
     both_close(&weights, "stream_weights");

@@ -36,6 +36,10 @@
         0, kern_decode_block(type, a, block, shared))                                              \
     ROW(NORM, "norm",    kern_norm_args, KERN_ROWS_THREADS, 0,                                     \
         sizeof(struct kern_norm_shared), kern_norm_block(a, block, shared))                        \
+    ROW(SPARSIFY, "sparsify", kern_sparsify_args, KERN_ROWS_THREADS, 0,                            \
+        sizeof(struct kern_norm_shared), kern_sparsify_block(a, block, shared))                    \
+    ROW(STRETCH, "stretch", kern_stretch_args, KERN_ROWS_THREADS, 0,                               \
+        sizeof(struct kern_norm_shared), kern_stretch_block(a, block, shared))                     \
     ROW(ROPE, "rope", kern_rope_args, KERN_ROWS_THREADS, 0,                                        \
         0, kern_rope_block(a, block, shared))                                                      \
     ROW(GATE, "gate", kern_gate_args, KERN_ROWS_THREADS, 0,                                        \

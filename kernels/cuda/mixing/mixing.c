@@ -16,7 +16,9 @@ enum status kern_cuda_mix(struct kern_backend *b, const struct kern_mix *op, str
                                  .n_tokens = op->n_tokens,
                                  .width = op->width,
                                  .n_in = (uint32_t)op->n_in,
-                                 .n_out = (uint32_t)op->n_out};
+                                 .n_out = (uint32_t)op->n_out,
+                                 .from_step = (uint32_t)(op->by_output ? 1 : op->n_out),
+                                 .to_step = (uint32_t)(op->by_output ? op->n_in : 1)};
     size_t n = op->n_tokens * op->width;
     return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_MIX, base_div_up(n, KERN_ROWS_ELEMS), &args,
                          why);

@@ -17,7 +17,7 @@ struct kern_mix_args {
     const float *x, *weights, *y, *y_weights;
     float *out;
     size_t stride, n_tokens, width;
-    uint32_t n_in, n_out;
+    uint32_t n_in, n_out, from_step, to_step; /* between weights */
 };
 
 /** All streams are read before the first is written; unrolled, they stay in registers. */
@@ -31,12 +31,13 @@ KERN_INLINE void kern_mix_element(const struct kern_mix_args *a, size_t token, s
     for (uint32_t s = 0; s < KERN_STREAMS_MAX; s++)
         in[s] = s < a->n_in ? x[s * a->width] : 0.0f;
     for (uint32_t u = 0; u < a->n_out; u++) {
-        float sum = a->y ? fmaf(weights[u], in[0], y * a->y_weights[token * a->stride + u])
-                         : in[0] * weights[u];
+        float sum =
+            a->y ? fmaf(weights[u * a->to_step], in[0], y * a->y_weights[token * a->stride + u])
+                 : in[0] * weights[u * a->to_step];
         KERN_UNROLL
         for (uint32_t s = 1; s < KERN_STREAMS_MAX; s++) {
             if (s < a->n_in)
-                sum = fmaf(weights[s * a->n_out + u], in[s], sum);
+                sum = fmaf(weights[s * a->from_step + u * a->to_step], in[s], sum);
         }
         a->out[(token * a->n_out + u) * a->width + i] = sum;
     }
