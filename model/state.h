@@ -12,6 +12,7 @@ struct model_tensor {
     const struct gguf_type_info *type;
     const struct gguf_file *file; /* that the bytes lie in */
     const uint8_t *data;
+    const struct gguf_view *view; /* NULL: the rows lie at data, one after the other */
     size_t row_bytes;
     uint64_t generation; /* of the bytes; other bytes get another one */
     bool unused;         /* it takes no part in the evaluation */
@@ -42,10 +43,13 @@ struct model {
     struct kern_weight embedding;
     struct model_norm output_norm;
     struct model_product head;
+    struct model_stream_mixer output_mixer; /* after the last layer */
     struct model_nextn nextn;               /* with hparams.n_bound */
     struct kern_weight per_layer_project;   /* [L * P, D] */
     struct kern_weight per_layer_embedding; /* [V, L * P] */
     struct kern_weight per_layer_norm;      /* [P] */
+    struct model_product stream_in;         /* [(S - 1) D, D]: from the embedding */
+    struct model_product stream_out;        /* likewise, to the output norm */
     struct model_factors factors[MODEL_N_FACTORS];
     struct model_remarks remarks;
 };
