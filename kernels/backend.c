@@ -107,7 +107,7 @@ static enum status weight_check(const struct kern_weight *w, const char *role,
         return status_fail(why, STATUS_USAGE,
                            "%s: rows %zu bytes apart; %zu elements of %s take %" PRIu64, role,
                            w->row_bytes, w->n_cols, info->name, row_bytes);
-    assert(w->data);
+    assert(w->data && !(w->rows && info->bundle_rows > 1));
     return STATUS_OK;
 }
 
@@ -117,6 +117,7 @@ static enum status vector_check(const struct kern_weight *w, size_t n, const cha
 {
     if (!w)
         return STATUS_OK;
+    assert(!w->rows);
     if (w->n_rows != 1 || w->n_cols != n)
         return status_fail(why, STATUS_USAGE, "%s: shape %zu x %zu; expected 1 x %zu", role,
                            w->n_rows, w->n_cols, n);
@@ -162,6 +163,7 @@ enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *h
 enum status kern_embed(struct kern_backend *b, const struct kern_weight *matrix,
                        const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why)
 {
+    assert(!matrix->rows);
     enum status status = weight_check(matrix, "embed: matrix", why);
     if (status || n_tokens == 0)
         return status;
@@ -229,8 +231,7 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
     enum status status = soft_cap_check(op->soft_cap, "attention", why);
     if (!status)
         status = vector_check(op->sinks, op->n_heads, "attention: sinks", why);
-    if (!status)
-        status = kern_chosen_check(op, why);
+    status = status ? status : kern_chosen_check(op, why);
     if (status || op->n_ranges == 0)
         return status;
     uint64_t begun = begin(b);
@@ -384,6 +385,7 @@ size_t kern_recur_bytes(struct kern_backend *b, const struct kern_recur *op)
 static enum status head_check(const struct kern_head *head, size_t n_vocab, const char *role,
                               struct status_why *why)
 {
+    assert(!head->matrix->rows);
     enum status status = weight_check(head->matrix, role, why);
     if (!status)
         status = vector_check(head->bias, n_vocab, "head: bias", why);

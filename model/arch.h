@@ -8,6 +8,7 @@
 #ifndef MODEL_ARCH_H
 #define MODEL_ARCH_H
 
+#include "model/folder/map.h"
 #include "model/hparams/read.h"
 #include "model/model.h"
 
@@ -96,6 +97,8 @@ struct model_arch {
     bool experts_by_tensors; /* tensors say which layers have them, and how wide they are */
     enum model_nextn_form nextn;
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
+
+    const struct model_folder_map *folder; /* how its published folders name things; NULL: unread */
 
     /** Read what only this architecture has, and change what it has differently. May be NULL. */
     enum status (*read)(struct model_hparams *h, const struct model_reading *r,
