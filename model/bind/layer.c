@@ -41,6 +41,8 @@ static enum status bind_mixer(struct model *m, size_t i, struct status_why *why)
         return model_bind_attention(m, i, why);
     case MODEL_LATENT_ATTENTION:
         return model_bind_latent(m, i, why);
+    case MODEL_RUN_ATTENTION:
+        return model_bind_runs(m, i, why);
     case MODEL_DELTA_NET:
         return model_bind_delta_net(m, i, why);
     case MODEL_MAMBA2:

@@ -19,7 +19,7 @@
     X(INDEX_WEIGHTS) X(ATTENTION) X(GATED)                                                         \
     X(MIXER_IN) X(MIXER_GATE) X(CONVOLVED) X(K_CONVOLVED) X(V_CONVOLVED) X(BETA) X(ALPHA)          \
     X(RECURRED) X(MIXER_GATED)                                                                     \
-    X(ATTN_OUT) X(ATTN_RESIDUAL)                                                                   \
+    X(ATTN_OUT) X(PREDICTED) X(LOW_OUT) X(ATTN_RESIDUAL)                                           \
     /* feed-forward; the first three of each kind in one order */                                  \
     X(FFN_NORM) X(FFN_GATE) X(FFN_UP) X(FFN_ACT) X(FFN_OUT)                                        \
     X(EXPERT_NORM) X(ROUTER) X(EXPERTS) X(SHARES) X(NARROW)                                        \

@@ -30,7 +30,7 @@ import coverage
 
 # The test that has a kernel's results compared.
 TESTS = {
-    "cuda": ["NORM", "ROPE", "GATE", "SCALE", "COPY_ROWS", "ROUND", "GATHER",
+    "cuda": ["NORM", "SPARSIFY", "STRETCH", "ROPE", "GATE", "SCALE", "COPY_ROWS", "ROUND", "GATHER",
              "ATTENTION"],
     "cuda_attention": ["FLASH2_64", "FLASH2_128", "FLASH2_256",
                        "FLASH3_64", "FLASH3_128", "FLASH3_256"],

@@ -1,7 +1,8 @@
-/** Exponentials, convolution, triangles and steps of kernels/numerics/ops.h. A body. */
+/** Exponentials, convolution, compression, triangles and steps of kernels/numerics/ops.h. A body. */
 #ifndef KERNELS_CPU_SIMD_RECURRENT_OPS_H
 #define KERNELS_CPU_SIMD_RECURRENT_OPS_H
 
+#include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/simd/fmath.h"
@@ -55,6 +56,27 @@ static void convolve(float *y, const struct kern_taps *taps, size_t n)
             z = V(div_ps)(z, V(add_ps)(V(set1_ps)(1.0f), e));
         }
         store_first(y + i, n - i, z);
+    }
+}
+
+static void compress(float *y, const struct kern_terms *terms, size_t n)
+{
+    for (size_t i = 0; i < n; i += VEC_FLOATS) {
+        vec_f most = V(set1_ps)(-INFINITY), sum = V(setzero_ps)(), mean = V(setzero_ps)();
+        for (size_t j = 0; j < terms->n_terms; j++) {
+            const float *z = kern_term(terms, terms->z, j);
+            if (z) /* of a NaN the second operand comes out: what was the most before */
+                most = V(max_ps)(load_first(z + i, n - i), most);
+        }
+        for (size_t j = 0; j < terms->n_terms; j++) {
+            const float *z = kern_term(terms, terms->z, j);
+            if (!z)
+                continue;
+            vec_f e = exp_f(V(sub_ps)(load_first(z + i, n - i), most));
+            sum = V(add_ps)(sum, e);
+            mean = V(fmadd_ps)(e, load_first(kern_term(terms, terms->u, j) + i, n - i), mean);
+        }
+        store_first(y + i, n - i, V(div_ps)(mean, sum));
     }
 }
 
