@@ -242,8 +242,7 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
     enum status status = soft_cap_check(op->soft_cap, "attention", why);
     if (!status)
         status = vector_check(op->sinks, op->n_heads, "attention: sinks", why);
-    if (!status)
-        status = kern_chosen_check(op, why);
+    status = status ? status : kern_chosen_check(op, why);
     if (status || op->n_ranges == 0)
         return status;
     uint64_t begun = begin(b);

@@ -191,7 +191,7 @@ static void test_cuts_and_shared_prefixes(void **state)
 {
     (void)state;
     enum { ENDINGS = 4, PREFIX_MOST = 100, ENDING_MOST = 80 };
-    for (size_t round = 0; round < 20 * N_SHAPES; round++) {
+    for (size_t round = 0; round < 15 * N_SHAPES; round++) {
         struct rng r = rng_open(rng_seed(), 1000 + round);
         size_t prefix = 1 + rng_below(&r, PREFIX_MOST), lengths[ENDINGS], shared = prefix, all = 0;
         for (size_t i = 0; i < ENDINGS; i++) {
