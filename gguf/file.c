@@ -75,7 +75,8 @@ enum status gguf_check_types(const struct gguf_file *file, struct status_why *wh
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *tensor = &file->tensors[i];
         struct base_quoted name;
-        if (!gguf_type_info(tensor->type_id))
+        bool known = gguf_type_info(tensor->type_id) || tensor->type_id == GGUF_WHOLE_NUMBERS;
+        if (!known)
             return status_fail(why, STATUS_UNSUPPORTED,
                                "%s: tensor %s: has type %" PRIu32
                                " (%s), expected a type that can be decoded; take "

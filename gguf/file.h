@@ -52,7 +52,8 @@ struct gguf_tensor {
  *        file, duplicate name, bad alignment, bytes that no tensor owns; the sentence has the
  *        byte offset),
  *        STATUS_UNSUPPORTED (version, tensor type, byte order).
- * Cost: O(directory). A tensor of a type that cannot be decoded is refused by name.
+ * Cost: O(directory). A tensor of a type that cannot be decoded is refused by name; I32, which
+ * holds tables of whole numbers (GGUF_WHOLE_NUMBERS), is taken.
  */
 enum status gguf_open(struct gguf_file **out, const char *path, struct status_why *why);
 

@@ -57,6 +57,17 @@ static enum status counted(struct kern_backend *b, enum kern_phase phase, uint64
     return status;
 }
 
+uint64_t kern_operation_begin(struct kern_backend *b)
+{
+    return begin(b);
+}
+
+enum status kern_operation_end(struct kern_backend *b, enum kern_phase phase, uint64_t begun,
+                               enum status status)
+{
+    return counted(b, phase, begun, status);
+}
+
 enum status kern_alloc(struct kern_backend *b, void **out, size_t n_bytes, struct status_why *why)
 {
     *out = NULL;
@@ -238,16 +249,6 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
     return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
 }
 
-enum status kern_choose(struct kern_backend *b, const struct kern_choose *op,
-                        struct status_why *why)
-{
-    enum status status = kern_choose_check(op, why);
-    if (status || op->n_ranges == 0)
-        return status;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->choose(b, op, why));
-}
-
 enum status kern_activate(struct kern_backend *b, const struct kern_activate *op,
                           struct status_why *why)
 {
@@ -260,6 +261,27 @@ enum status kern_activate(struct kern_backend *b, const struct kern_activate *op
         return STATUS_OK;
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_GATE, begun, b->ops->activate(b, op, why));
+}
+
+enum status kern_sparsify(struct kern_backend *b, const struct kern_sparsify *op,
+                          struct status_why *why)
+{
+    assert(op->width > 0 && (op->x || op->n_rows == 0));
+    if (op->n_rows == 0)
+        return STATUS_OK;
+    uint64_t begun = begin(b);
+    return counted(b, KERN_PHASE_GATE, begun, b->ops->sparsify(b, op, why));
+}
+
+enum status kern_stretch(struct kern_backend *b, const struct kern_stretch *op,
+                         struct status_why *why)
+{
+    assert(op->width > 0 && !(op->accumulate && op->x == op->y));
+    assert((op->x && op->to && op->y) || op->n_rows == 0);
+    if (op->n_rows == 0)
+        return STATUS_OK;
+    uint64_t begun = begin(b);
+    return counted(b, KERN_PHASE_NORM, begun, b->ops->stretch(b, op, why));
 }
 
 /** Whether so many experts can be chosen, from groups of one size. */
@@ -354,10 +376,8 @@ enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op
         return status_fail(why, STATUS_UNSUPPORTED, "convolve: %zu tokens; at most %d", n_taps,
                            KERN_CONVOLVE_MAX);
     enum status status = weight_check(op->weight, "convolve: weight", why);
-    if (!status)
-        status = vector_check(op->bias, n_channels, "convolve: bias", why);
-    if (!status)
-        status = kern_runs_check(op->runs, op->n_runs, "convolve", why);
+    status = status ? status : vector_check(op->bias, n_channels, "convolve: bias", why);
+    status = status ? status : kern_runs_check(op->runs, op->n_runs, "convolve", why);
     if (status || op->n_runs == 0)
         return status;
     assert(op->x_stride >= n_channels && op->x != op->y);
@@ -367,13 +387,11 @@ enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op
 
 enum status kern_recur(struct kern_backend *b, const struct kern_recur *op, struct status_why *why)
 {
-    enum status status = vector_check(op->dt_bias, op->n_heads, "recur: dt_bias", why);
-    if (!status)
-        status = vector_check(op->decay, op->n_heads, "recur: decay", why);
-    if (!status)
-        status = vector_check(op->skip, op->n_heads, "recur: skip", why);
-    if (!status)
-        status = kern_recur_check(op, why);
+    size_t n_steps = op->n_heads * kern_recur_n_steps(op);
+    enum status status = vector_check(op->dt_bias, n_steps, "recur: dt_bias", why);
+    status = status ? status : vector_check(op->decay, op->n_heads, "recur: decay", why);
+    status = status ? status : vector_check(op->skip, op->n_heads, "recur: skip", why);
+    status = status ? status : kern_recur_check(op, why);
     if (status || op->n_runs == 0)
         return status;
     uint64_t begun = begin(b);
@@ -480,11 +498,6 @@ size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
 size_t kern_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
 {
     return b->ops->attention_bytes(b, op);
-}
-
-size_t kern_choose_bytes(struct kern_backend *b, const struct kern_choose *op)
-{
-    return b->ops->choose_bytes(b, op);
 }
 
 size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op)

@@ -3,13 +3,15 @@
 #define KERNELS_IMPLEMENTATION_H
 
 #include "kernels/backend.h"
+#include "kernels/mixing/op.h"
 #include "kernels/operations.h"
 #include "kernels/recurrent/op.h"
 #include "kernels/scoring.h"
 
 /** All operations: X(name) for each. */
 #define KERN_BACKEND_OPERATIONS(X)                                                                 \
-    KERN_OPERATIONS(X) KERN_SCORING_OPERATIONS(X) KERN_RECURRENT_OPERATIONS(X)
+    KERN_OPERATIONS(X)                                                                             \
+    KERN_SCORING_OPERATIONS(X) KERN_RECURRENT_OPERATIONS(X) KERN_MIXING_OPERATIONS(X)
 
 #define KERN_OPERATION_MEMBER(name) kern_##name##_fn *(name);
 /** What an implementation has. The arguments have been checked. */
@@ -37,5 +39,11 @@ struct kern_backend_ops {
     void (*end_phase)(struct kern_backend *b, enum kern_phase phase);
     void (*collect_times)(struct kern_backend *b);
 };
+
+/** An operation begins: when, on the host's clock. */
+uint64_t kern_operation_begin(struct kern_backend *b);
+/** The end of an operation that began at `begun`: passes its status on. */
+enum status kern_operation_end(struct kern_backend *b, enum kern_phase phase, uint64_t begun,
+                               enum status status);
 
 #endif

@@ -28,6 +28,7 @@ struct kern_backend;
  *     y = (x - m) / sqrt(mean((x - m)^2) + eps) * gain + bias
  * (RMSNorm, or LayerNorm). The means are in double. The gain and bias of row r are the part
  * r mod n_groups, of `width` values, of their vectors: the rows can be the heads of all tokens.
+ * `plain` leaves out the division.
  */
 struct kern_norm {
     const struct kern_weight *gain; /* 1 row of n_groups * width columns; NULL: all 1 */
@@ -39,6 +40,7 @@ struct kern_norm {
     size_t n_rows, width;
     size_t n_groups; /* at least 1 */
     bool accumulate; /* add to y instead of overwriting it */
+    bool plain;
 };
 
 /** y = W x for T rows of x, then, in this order: * scale, + bias, + what y held. */
@@ -137,11 +139,21 @@ static inline size_t kern_choose_seen(const struct kern_choose *op,
  * segment. Blocks of keys begin at multiples of KERN_KEY_BLOCK of that index, so the bits do
  * not depend on whether a prefix was shared.
  *
+ * further: keys that are not of single tokens. They come first, and neither window nor chunk
+ * concerns them; the query with index i sees (i + 1) / run of them, in integers. `chosen` is then
+ * of them alone.
+ *
  * What is 0 or NULL of the last fields is left out. sliding_window w: query index i sees only keys
  * with index j > i - w. chunk c: only those with j / c == i / c, in integers. Blocks of keys that
  * no query sees are not read. soft_cap c: cap(s) = c tanh(s / c), else s. sinks: each head's
  * softmax has one logit more, whose share is dropped; cap and scale do not concern it.
  */
+struct kern_further {
+    const float *k, *v;                    /* [rows, G * d], [rows, G * dv] */
+    const struct kern_query_range *ranges; /* host, as many as there are of queries: their rows */
+    size_t run;                            /* tokens that each is of; 0: there are none */
+};
+
 struct kern_attention {
     const float *q;                                    /* [T, H * d] */
     const float *k;                                    /* [rows, G * d] */
@@ -151,8 +163,9 @@ struct kern_attention {
     float scale;
     float soft_cap; /* finite, not negative */
     size_t sliding_window, chunk;
-    const struct kern_weight *sinks;       /* 1 row of H columns, of scale 1, or NULL */
-    struct kern_chosen chosen;             /* with it the scale is above 0 */
+    const struct kern_weight *sinks; /* 1 row of H columns, of scale 1, or NULL */
+    struct kern_chosen chosen;       /* with it the scale is above 0 */
+    struct kern_further further;
     const struct kern_query_range *ranges; /* host */
     size_t n_ranges;
 };
@@ -164,6 +177,30 @@ struct kern_activate {
     const float
         *up; /* [n]; NULL: all 1, which kinds with limits of u do not take (KERN_SWIGLU_*) */
     size_t n;
+};
+
+/**
+ * Keep of each row what lies above a threshold: x = max(0, x - (m + scale * s)), m being the mean
+ * of the row and s its standard deviation, the root of the mean of (x - m)^2 or, with `sample`, of
+ * their sum divided by width - 1. m, s and the threshold are in double.
+ */
+struct kern_sparsify {
+    float *x; /* [n_rows, width], in place */
+    size_t n_rows, width;
+    float scale;
+    bool sample;
+};
+
+/**
+ * y = x of the length of `to`, row by row: x * sqrt(sum of to^2 / sum of x^2), where the latter sum
+ * counts as at least least * width. The sums and the root are in double.
+ */
+struct kern_stretch {
+    const float *x, *to; /* [n_rows, width] */
+    float *y;            /* likewise; may be x, but not with `accumulate` */
+    size_t n_rows, width;
+    float least;
+    bool accumulate; /* add to y instead of overwriting it */
 };
 
 /**
@@ -181,7 +218,8 @@ struct kern_route {
     size_t n_tokens, n_experts, n_used;
     enum kern_gating gating;
     const struct kern_weight *selection_bias; /* 1 row of E columns, or NULL */
-    size_t n_groups, n_groups_used;           /* n_groups 0 or 1: no groups */
+    const int32_t *given; /* host, [T, n_used], each below E: nothing is chosen; or NULL */
+    size_t n_groups, n_groups_used; /* n_groups 0 or 1: no groups */
     bool groups_by_best; /* a group counts as its best expert instead of the sum of its two best */
     bool normalise;
     float sum_eps;
@@ -233,6 +271,10 @@ typedef enum status kern_choose_fn(struct kern_backend *b, const struct kern_cho
                                    struct status_why *why);
 typedef enum status kern_activate_fn(struct kern_backend *b, const struct kern_activate *op,
                                      struct status_why *why);
+typedef enum status kern_sparsify_fn(struct kern_backend *b, const struct kern_sparsify *op,
+                                     struct status_why *why);
+typedef enum status kern_stretch_fn(struct kern_backend *b, const struct kern_stretch *op,
+                                    struct status_why *why);
 typedef enum status kern_route_fn(struct kern_backend *b, const struct kern_route *op,
                                   struct status_why *why);
 /** x[r] *= factors[r] for rows of `width`; factors: host. */
@@ -269,6 +311,8 @@ typedef size_t kern_choose_bytes_fn(struct kern_backend *b, const struct kern_ch
     X(attention)                                                                                   \
     X(choose)                                                                                      \
     X(activate)                                                                                    \
+    X(sparsify)                                                                                    \
+    X(stretch)                                                                                     \
     X(route)                                                                                       \
     X(scale_rows)                                                                                  \
     X(copy_rows)                                                                                   \

@@ -47,6 +47,7 @@ enum kern_activation {
     KERN_GELU,         /* z / 2 (1 + tanh(sqrt(2 / pi) (z + 0.044715 z^3))) u */
     KERN_SIGMOID,      /* sigmoid(z) u */
     KERN_RELU_SQUARED, /* max(z, 0)^2 u */
+    KERN_TANH,         /* tanh(z) u */
     KERN_IDENTITY,     /* z u */
     KERN_SWIGLU_OAI,   /* a sigmoid(1.702 a) (c + 1), a = min(z, 7), c = u within -7 .. 7 */
     KERN_RELU,         /* max(z, 0) u */
@@ -67,9 +68,10 @@ struct kern_curve {
 
 /** What the logits g of a token's router become: p. */
 enum kern_gating {
-    KERN_GATE_SOFTMAX,       /* of all experts */
-    KERN_GATE_SIGMOID,       /* of each expert by itself */
-    KERN_GATE_SOFTMAX_CHOSEN /* of the chosen experts only; they are chosen by p = g */
+    KERN_GATE_SOFTMAX,        /* of all experts */
+    KERN_GATE_SIGMOID,        /* of each expert by itself */
+    KERN_GATE_SOFTMAX_CHOSEN, /* of the chosen experts only; they are chosen by p = g */
+    KERN_GATE_SQRT_SOFTPLUS   /* sqrt(ln(1 + exp(g))) */
 };
 
 /**

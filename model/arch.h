@@ -38,10 +38,16 @@ enum model_presence { MODEL_NEVER, MODEL_SOMETIMES, MODEL_ALWAYS };
 enum model_nextn_form {
     MODEL_NEXTN_UNKNOWN, /* nobody has verified it: the block is not evaluated */
     MODEL_NEXTN_NORMED,  /* hidden rows after the output norm */
+    MODEL_NEXTN_STREAM,  /* hidden rows before it */
 };
 
 /** Where experts' shares are divided by their sum. */
-enum model_normalise { MODEL_NORMALISE_YES, MODEL_NORMALISE_NO, MODEL_NORMALISE_BY_KEY };
+enum model_normalise {
+    MODEL_NORMALISE_YES,
+    MODEL_NORMALISE_NO,
+    MODEL_NORMALISE_SCALED, /* yes; a key has what they are multiplied by */
+    MODEL_NORMALISE_BY_KEY  /* that, too, but only if a key says so */
+};
 
 enum model_shared_expert { MODEL_SHARED_NONE, MODEL_SHARED_PLAIN, MODEL_SHARED_GATED };
 
@@ -64,6 +70,7 @@ struct model_arch {
     bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
     bool parallel;   /* attention and feed-forward of the same normalised rows */
     enum model_mixer without_keys; /* of layers of 0 key/value heads; MODEL_ATTENTION: no such */
+    bool altup;      /* streams that each layer predicts and corrects by what the first became */
 
     bool rope_halves;  /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
     bool sliding_rope; /* layers that slide have angles of their own */
@@ -73,6 +80,7 @@ struct model_arch {
     bool qk_norm_last;   /* after the rotation */
     bool no_output_bias; /* llama.cpp does not add attn_output.bias */
     bool bare_v_norm;
+    bool keys_as_values; /* without attn_v values are the product of attn_k */
     bool gated_attention; /* attn_q holds each head's q and gate */
     enum model_presence sinks;
     enum model_presence attn_gate;  /* a gate of each head's result, or of each of its elements */

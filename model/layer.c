@@ -37,6 +37,7 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
 {
     const struct walk to = {fn, user};
     const struct model_layer *l = &m->layers[i];
+    tell(&to, &l->attn_mixer.product.weight, 1);
     const struct kern_weight *const mixers[] = {
         &l->indexer.k.weight,
         &l->latent.q_down.weight,
@@ -50,10 +51,17 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
         &l->latent.k_up,
         &l->latent.v_up,
         &l->latent.kv_up.weight,
+        &l->compressor.kv.weight,
+        &l->compressor.gate.weight,
+        &l->index_compressor.kv.weight,
+        &l->index_compressor.gate.weight,
+        &l->output_groups,
         &l->recurrent.in.weight,
+        &l->recurrent.gate_low.weight,
         &l->recurrent.gate.weight,
         &l->recurrent.joined.weight,
         &l->recurrent.beta.weight,
+        &l->recurrent.alpha_low.weight,
         &l->recurrent.alpha.weight,
         &l->recurrent.beta_alpha.weight,
         &l->recurrent.out.weight,
@@ -61,8 +69,21 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
     };
     for (size_t k = 0; k < sizeof mixers / sizeof *mixers; k++)
         tell(&to, mixers[k], 1);
+    tell(&to, &l->ffn_mixer.product.weight, 1);
     tell_ffn(&to, &l->ffn, 1);
     tell_experts(&to, &l->experts, &m->hparams.experts);
+    const struct kern_weight *const streams[] = {
+        &l->altup.router.weight,
+        &l->altup.predict.weight,
+        &l->altup.low.weight,
+        &l->altup.high.weight,
+        &l->altup.correct.weight,
+        i == 0 ? &m->stream_in.weight : NULL,
+        i + 1 == m->hparams.n_layers ? &m->stream_out.weight : NULL,
+    };
+    for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)
+        if (streams[k])
+            tell(&to, streams[k], 1);
     tell(&to, &l->input.project.weight, 1);
     tell(&to, &l->input.gate.weight, 1);
     tell(&to, &l->input.out.weight, 1);

@@ -20,11 +20,12 @@ struct model_ffn {
 };
 
 struct model_experts {
-    struct model_product router;        /* [E, D] */
-    struct model_norm router_norm;      /* before the router alone */
-    struct kern_weight selection_bias;  /* [E] */
-    struct model_ffn *each;             /* E of them */
-    struct model_ffn shared;            /* every token's */
+    struct model_product router;       /* [E, D] */
+    struct model_norm router_norm;     /* before the router alone */
+    struct kern_weight selection_bias; /* [E] */
+    const uint8_t *by_token; /* host, int32 [V, used]: the experts of each id; NULL: chosen */
+    struct model_ffn *each;  /* E of them */
+    struct model_ffn shared; /* every token's */
     struct model_product shared_gate;   /* [1, D] */
     struct model_norm norm, post_norm;  /* of the experts beside a dense feed-forward */
     struct model_norm dense_post_norm;  /* of that feed-forward */
@@ -47,13 +48,24 @@ struct model_indexer {
     struct model_product weights;     /* [Hi, D]; or none */
 };
 
+/** What makes further keys of d elements: see struct kern_compress. w: d, or where runs overlap 2
+ * d.
+ */
+struct model_compressor {
+    struct model_product kv, gate; /* [w, D] */
+    struct kern_weight ape;        /* [m, w] */
+    struct model_norm norm;        /* d */
+};
+
 struct model_recurrent {
     struct model_product
         in; /* q, k, v; of Mamba-2: z, x, B, C, dt; of a short convolution: B, C, x */
     struct model_product gate;   /* z */
     struct model_product joined; /* older: q, k, v, z of each key head, in place of both */
     struct model_product beta, alpha, beta_alpha; /* the first two, or the third */
+    struct model_product gate_low, alpha_low;     /* of Kimi's: before gate and alpha */
     struct kern_weight taps, taps_bias;
+    struct kern_weight k_taps, v_taps; /* where q, k and v are apart: taps are q's */
     struct kern_weight a, dt_bias, skip;
     struct model_norm norm;
     struct model_product out;
@@ -67,6 +79,22 @@ struct model_per_layer_input {
     struct model_norm post_norm;
 };
 
+/** How streams of the residual are mixed; data NULL: there is one stream. */
+struct model_stream_mixer {
+    struct model_product product; /* [(2 + S) S, S * D]; after the last layer [S, S * D] */
+    struct kern_weight scale, base;
+};
+
+/** Streams of which a layer works on the first one (Gemma 3n). */
+struct model_altup {
+    struct model_norm router_norm;
+    struct model_product router;           /* [S, D] */
+    struct model_product predict, correct; /* [S * S, S], [S, S]: of the router's result */
+    struct model_norm scale;               /* of what the further input's gate reads: a gain */
+    struct model_product low, high;        /* beside attention (Laurel): [R, D], [D, R] */
+    struct model_norm low_post_norm;
+};
+
 struct model_layer {
     struct model_norm attn_norm, attn_post_norm, ffn_norm, ffn_post_norm; /* 1 row of D */
     struct model_product q, k, v, output;
@@ -75,10 +103,14 @@ struct model_layer {
     struct kern_weight sinks;         /* H */
     struct model_latent latent;
     struct model_indexer indexer;
+    struct model_compressor compressor, index_compressor;
+    struct kern_weight output_groups; /* [groups * rank, H * d / groups] */
     struct model_recurrent recurrent;
     struct model_ffn ffn; /* dense */
     struct model_experts experts;
     struct model_per_layer_input input;
+    struct model_stream_mixer attn_mixer, ffn_mixer; /* around each branch */
+    struct model_altup altup;
     float output_scale; /* of the residual stream after the layer; 1: none */
 };
 

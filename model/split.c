@@ -33,6 +33,8 @@ static double ends(const struct model *m, struct model_layer_range range)
     double sum = embeds ? bytes_of(&m->embedding) : 0;
     if (inputs)
         sum += bytes_of(&m->per_layer_embedding) + bytes_of(&m->per_layer_project);
+    sum += range.from == 0 ? bytes_of(&m->stream_in.weight) : 0;
+    sum += range.to == m->hparams.n_layers ? bytes_of(&m->stream_out.weight) : 0;
     if (range.to == m->hparams.n_layers && !(embeds && m->head.weight.data == m->embedding.data))
         sum += bytes_of(&m->head.weight);
     return sum;

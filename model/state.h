@@ -43,10 +43,13 @@ struct model {
     struct kern_weight embedding;
     struct model_norm output_norm;
     struct model_product head;
+    struct model_stream_mixer output_mixer; /* after the last layer */
     struct model_nextn nextn;               /* with hparams.n_bound */
     struct kern_weight per_layer_project;   /* [L * P, D] */
     struct kern_weight per_layer_embedding; /* [V, L * P] */
     struct kern_weight per_layer_norm;      /* [P] */
+    struct model_product stream_in;         /* [(S - 1) D, D]: from the embedding */
+    struct model_product stream_out;        /* likewise, to the output norm */
     struct model_factors factors[MODEL_N_FACTORS];
     struct model_remarks remarks;
 };

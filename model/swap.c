@@ -66,7 +66,7 @@ size_t model_swap_stage(const struct model *m, const char *name)
     size_t block = model_block_of(name);
     if (block != SIZE_MAX)
         stage = block < n_layers ? block : n_layers;
-    else if (strncmp(name, "output", 6) == 0)
+    else if (strncmp(name, "output", 6) == 0 || strncmp(name, "altup_unembd", 12) == 0)
         stage = n_layers;
     else if (strncmp(name, "rope_f", 6) == 0)
         stage = first_rotated(m);

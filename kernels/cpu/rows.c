@@ -98,7 +98,8 @@ static void norm_rows(const void *context, size_t begin, size_t end)
                                       .n = op->width,
                                       .eps = op->eps,
                                       .center = op->center,
-                                      .accumulate = op->accumulate});
+                                      .accumulate = op->accumulate,
+                                      .plain = op->plain});
     }
 }
 

@@ -39,7 +39,8 @@ enum status kern_cuda_norm(struct kern_backend *b, const struct kern_norm *op,
                                   .n_groups = op->n_groups,
                                   .eps = op->eps,
                                   .center = op->center,
-                                  .accumulate = op->accumulate};
+                                  .accumulate = op->accumulate,
+                                  .plain = op->plain};
     enum status status = kern_cuda_vector(cuda, op->gain, &args.gain, why);
     if (!status)
         status = kern_cuda_vector(cuda, op->bias, &args.bias, why);

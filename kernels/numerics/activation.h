@@ -9,6 +9,7 @@
 #define KERNELS_NUMERICS_ACTIVATION_H
 
 #include <float.h>
+#include <stdbool.h>
 
 #include "kernels/numerics/fmath.h"
 #include "kernels/types.h"
@@ -60,6 +61,18 @@ KERN_INLINE float kern_swiglu_oai(float z, float up)
     return kern_logistic(z, hi, lo) * (up + 1.0f);
 }
 
+/** What squares of n differences from their mean are divided by; see struct kern_sparsify. */
+KERN_INLINE double kern_sparsify_divisor(size_t n, bool sample)
+{
+    return sample && n > 1 ? (double)n - 1.0 : (double)n;
+}
+
+/** What a row of this sum of squares is multiplied by; see struct kern_stretch. */
+KERN_INLINE float kern_stretch_factor(double squares, double to, double least)
+{
+    return (float)sqrt(to / (squares < least ? least : squares));
+}
+
 KERN_INLINE float kern_silu(float z)
 {
     return z / (1.0f + fmath_exp_f32(-z));
@@ -86,6 +99,8 @@ KERN_INLINE float kern_activation(enum kern_activation kind, const struct kern_c
     case KERN_RELU_SQUARED:
         z = z < 0.0f ? 0.0f : z;
         return z * z * up;
+    case KERN_TANH:
+        return fmath_tanh_f32(z) * up;
     case KERN_IDENTITY:
         return z * up;
     case KERN_SWIGLU_OAI:

@@ -17,9 +17,9 @@
  * y[i] = d[i] * inv * gain[i] + bias[i] + y[i], each operation rounded to float on its own and left
  * out where there is nothing to do (gain or bias NULL, no `accumulate`). In double m = 0, or with
  * `center` sum / n; d[i] = x[i] - m, for y rounded to float; inv = (float)(1 / sqrt(sum of d[i]^2
- * / n + eps)). A sum is taken in double in 16 lanes, element i in lane i mod 16, each square
- * rounded before it is added, and the lanes are added as a binary tree (j with j + 8, then + 4, +
- * 2,
+ * / n + eps)), or 1 with `plain`. A sum is taken in double in 16 lanes, element i in lane i mod 16,
+ * each square rounded before it is added, and the lanes are added as a binary tree (j with j + 8,
+ * then + 4, + 2,
  * + 1). y may be x.
  */
 struct kern_norm_row {
@@ -27,7 +27,7 @@ struct kern_norm_row {
     const float *x, *gain, *bias;
     size_t n;
     float eps;
-    bool center, accumulate;
+    bool center, accumulate, plain;
 };
 typedef void kern_op_norm_fn(const struct kern_norm_row *row);
 /**
@@ -42,6 +42,12 @@ typedef void kern_op_activate_fn(enum kern_activation kind, const struct kern_cu
                                  float *gate, const float *up, size_t n);
 /** x[i] = fmath_soft_cap_f32(x[i] * scale, cap, 1 / cap); cap > 0. */
 typedef void kern_op_soft_cap_fn(float *x, size_t n, float scale, float cap);
+/**
+ * x[i] = max(0, x[i] - t), the difference rounded to float once; t = m + scale * sqrt(v) in double.
+ * m is the row's mean, v the sum of (x[i] - m)^2 divided by n or, with `sample`, by n - 1 (of one
+ * element by 1). The sums are those of a norm.
+ */
+typedef void kern_op_sparsify_fn(float *x, size_t n, float scale, bool sample);
 /** y[i] = fma(share, x[i], y[i]) */
 typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t n);
 
@@ -78,6 +84,51 @@ struct kern_triangle {
 };
 typedef void kern_op_triangle_fn(const struct kern_triangle *op);
 
+/** y[i] = kern_recur_decay(dt[i], bias[i], least, rate) for i < n (kernels/recurrent/gates.h). */
+struct kern_decays {
+    float *y;
+    const float *dt, *bias;
+    float least, rate;
+    size_t n;
+};
+typedef void kern_op_decays_fn(const struct kern_decays *op);
+
+/**
+ * n tokens of `width` columns of a state whose rows have decays of their own, one token after the
+ * other: struct kern_recur has the formulas and the order of sums. Rows of s are KERN_CHUNK floats
+ * apart and aligned to 64; columns from `width` on may become anything.
+ */
+struct kern_steps {
+    float *s;                   /* [n_k, KERN_CHUNK] */
+    const float *decay, *k, *q; /* [n, n_k] */
+    const float *beta;          /* [n] */
+    const float *v;             /* [n, v_stride], `width` columns */
+    float *out;                 /* [n, out_stride], likewise */
+    size_t v_stride, out_stride;
+    size_t n, n_k, width;
+};
+typedef void kern_op_steps_fn(const struct kern_steps *op);
+
+/** The rows that one row of struct kern_compress is made of. */
+struct kern_terms {
+    const float *u, *z; /* [rows, stride] */
+    size_t stride;
+    const uint32_t *rows; /* [n_terms]; UINT32_MAX: none */
+    size_t n_terms, n_early, late;
+};
+/** Where a term's elements begin in u or z; NULL: there is no such term. */
+static inline const float *kern_term(const struct kern_terms *terms, const float *x, size_t j)
+{
+    if (terms->rows[j] == UINT32_MAX)
+        return NULL;
+    return x + terms->rows[j] * terms->stride + (j < terms->n_early ? 0 : terms->late);
+}
+/**
+ * With most = the largest z_j[i]: y[i] = (chain of fma(e_j, u_j[i])) / (sum of e_j), both in the
+ * order of the terms and begun with 0, e_j = e^(z_j[i] - most). A NaN among the z makes y[i] NaN.
+ */
+typedef void kern_op_compress_fn(float *y, const struct kern_terms *terms, size_t n);
+
 /** One block of keys; see lanes.h. */
 typedef void kern_op_softmax_block_fn(const struct kern_softmax_block *block);
 /**
@@ -110,9 +161,9 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
 /* clang-format off */
 #define KERN_OPS(X)                                                                                \
     X(norm) X(rope_adjacent) X(rope_halves) X(activate) X(add_scaled) X(softmax_block)             \
-    X(exp) X(scale) X(squares) X(convolve) X(triangle)                                             \
+    X(exp) X(scale) X(squares) X(convolve) X(triangle) X(decays) X(steps) X(compress)              \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
-    X(encode_codes) X(soft_cap)
+    X(encode_codes) X(soft_cap) X(sparsify)
 /* clang-format on */
 
 #define KERN_OPS_MEMBER(name) kern_op_##name##_fn *(name);

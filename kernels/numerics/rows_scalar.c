@@ -25,13 +25,24 @@ void kern_scalar_norm(const struct kern_norm_row *row)
 {
     double n = (double)row->n;
     double mean = row->center ? sum_in_lanes(row->x, row->n, 0.0, false) / n : 0.0;
-    double squares = sum_in_lanes(row->x, row->n, mean, true);
-    float inv = (float)(1.0 / sqrt(squares / n + (double)row->eps));
+    double squares = row->plain ? 0.0 : sum_in_lanes(row->x, row->n, mean, true);
+    float inv = row->plain ? 1.0f : (float)(1.0 / sqrt(squares / n + (double)row->eps));
     for (size_t i = 0; i < row->n; i++) {
         float y = (float)((double)row->x[i] - mean) * inv;
         y = row->gain ? y * row->gain[i] : y;
         y = row->bias ? y + row->bias[i] : y;
         row->y[i] = row->accumulate ? y + row->y[i] : y;
+    }
+}
+
+void kern_scalar_sparsify(float *x, size_t n, float scale, bool sample)
+{
+    double mean = sum_in_lanes(x, n, 0.0, false) / (double)n;
+    double variance = sum_in_lanes(x, n, mean, true) / kern_sparsify_divisor(n, sample);
+    double threshold = mean + (double)scale * sqrt(variance);
+    for (size_t i = 0; i < n; i++) {
+        float above = (float)((double)x[i] - threshold);
+        x[i] = above < 0.0f ? 0.0f : above;
     }
 }
 

@@ -1,17 +1,13 @@
 /** Gemma 2, 3 and 4: norms before and after both branches, an embedding that is scaled. */
+#include "model/arch/gemma.h"
+
 #include <math.h>
 
 #include "model/bind/bind.h"
 #include "model/state.h"
 
-#define NORMS                                                                                      \
-    {                                                                                              \
-        .attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"                            \
-    }
-
-/** The embedding's scale sqrt(D), and the soft cap of the logits (where no key says it: `cap`). */
-static enum status read_ends(struct model_hparams *h, const struct model_reading *r, float cap,
-                             struct status_why *why)
+enum status model_gemma_read_ends(struct model_hparams *h, const struct model_reading *r, float cap,
+                                  struct status_why *why)
 {
     h->embedding_scale = (float)sqrt((double)h->n_embd);
     h->logit_soft_cap = model_key_find(&r->keys, "final_logit_softcapping") ? 0 : cap;
@@ -34,7 +30,7 @@ static enum status read_gemma2(struct model_hparams *h, const struct model_readi
     h->attn_soft_cap = model_key_find(&r->keys, "attn_logit_softcapping") ? 0 : 50;
     enum status status =
         model_key_positive(&r->keys, "attn_logit_softcapping", &h->attn_soft_cap, why);
-    return status ? status : read_ends(h, r, 30, why);
+    return status ? status : model_gemma_read_ends(h, r, 30, why);
 }
 
 static const struct model_folder_name folder_names[] = {
@@ -62,7 +58,7 @@ static const struct model_folder_map folder2 = {
 const struct model_arch model_arch_gemma2 = {
     .name = "gemma2",
     .folder = &folder2,
-    .norms = NORMS,
+    .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
     .sliding_rope = true,
     .windows = {.period = 2, .length = 4096},
@@ -79,7 +75,7 @@ static enum status read_gemma3(struct model_hparams *h, const struct model_readi
     h->ropes[MODEL_ROPE_SLIDING].freq_base = 10000;
     enum status status = model_key_positive(&r->keys, "rope.freq_base_swa",
                                             &h->ropes[MODEL_ROPE_SLIDING].freq_base, why);
-    return status ? status : read_ends(h, r, 0, why);
+    return status ? status : model_gemma_read_ends(h, r, 0, why);
 }
 
 static const struct model_folder_map folder3 = {
@@ -94,7 +90,7 @@ static const struct model_folder_map folder3 = {
 const struct model_arch model_arch_gemma3 = {
     .name = "gemma3",
     .folder = &folder3,
-    .norms = NORMS,
+    .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
@@ -137,97 +133,16 @@ static enum status read_sliding(struct model_hparams *h, const struct model_read
     return status;
 }
 
-/** The last layers use keys and values of the last own ones of their kind. */
-static enum status read_shared(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
-{
-    uint32_t n_shared;
-    enum status status =
-        model_key_u32_or(&r->keys, "attention.shared_kv_layers",
-                         (struct model_range){0, h->n_layers - 1}, 0, &n_shared, why);
-    uint32_t n_own = h->n_layers - n_shared;
-    for (uint32_t i = n_own; !status && i < h->n_layers; i++) {
-        struct model_layer_shape *l = &h->layers[i];
-        uint32_t from = n_own;
-        while (from > 0 && h->layers[from - 1].slides != l->slides)
-            from--;
-        if (from == 0)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: layer %u shares keys (key '%s.attention.shared_kv_layers'), "
-                               "but no layer of its kind has any, expected one before it",
-                               gguf_path(r->keys.file), i, r->keys.prefix);
-        struct model_layer_shape *own = &h->layers[from - 1];
-        if (own->n_kv_heads != l->n_kv_heads)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: key '%s.attention.head_count_kv': layer %u has %u heads, "
-                               "expected the %u of layer %u, whose keys it uses",
-                               gguf_path(r->keys.file), r->keys.prefix, i, l->n_kv_heads,
-                               own->n_kv_heads, from - 1);
-        l->kv_layer = from - 1;
-        l->kept = own->kept = l->slides;
-    }
-    return status;
-}
-
 static enum status read_gemma4(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why)
 {
     enum status status = read_sliding(h, r, why);
     if (!status)
-        status = read_shared(h, r, why);
+        status = model_gemma_read_shared(h, r, 0, why);
     if (!status)
         status = model_key_u32_or(&r->keys, "embedding_length_per_layer_input",
                                   (struct model_range){0, 1u << 16}, 0, &h->per_layer_width, why);
-    return status ? status : read_ends(h, r, 0, why);
-}
-
-/** Tables of the further input; each layer takes its columns and rows. */
-static enum status bind_input_ends(struct model *m, struct status_why *why)
-{
-    const struct model_hparams *h = &m->hparams;
-    size_t n = (size_t)h->n_layers * h->per_layer_width;
-    struct model_shape table = {.n_rows = h->n_vocab, .n_cols = n};
-    struct model_shape project = {.n_rows = n, .n_cols = h->n_embd};
-    struct model_tensor *tensor;
-    enum status status =
-        model_bind_tensor(m, &tensor, "per_layer_token_embd.weight", table, false, why);
-    if (status)
-        return status;
-    m->per_layer_embedding = model_tensor_rows(tensor, 0, h->n_vocab);
-    if (h->per_layer_width % tensor->type->block_elems != 0 || tensor->type->row_prefix > 0 ||
-        tensor->type->bundle_rows > 1)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: tensor 'per_layer_token_embd.weight' has type %s, whose blocks of "
-                           "%u cannot be cut where the %u columns of a layer end",
-                           gguf_path(tensor->file), tensor->type->name, tensor->type->block_elems,
-                           h->per_layer_width);
-    status = model_bind_tensor(m, &tensor, "per_layer_model_proj.weight", project, false, why);
-    if (status)
-        return status;
-    m->per_layer_project = model_tensor_rows(tensor, 0, n);
-    return model_bind_vector(m, &m->per_layer_norm, "per_layer_proj_norm.weight",
-                             h->per_layer_width, false, why);
-}
-
-/** u = (norm(project x0 / sqrt D) + embedding sqrt P) / sqrt 2. The last factor is out's: without
- * it the norm after it would divide by the root of a sum in which eps counts half. */
-static enum status bind_input(struct model *m, size_t i, struct status_why *why)
-{
-    const struct model_hparams *h = &m->hparams;
-    size_t n = h->per_layer_width;
-    struct model_per_layer_input *input = &m->layers[i].input;
-    input->embedding = model_weight_columns(&m->per_layer_embedding, i * n, n);
-    input->embedding.scale = (float)sqrt((double)n);
-    input->project.weight = m->per_layer_project;
-    input->project.weight.data =
-        (const uint8_t *)m->per_layer_project.data + i * n * m->per_layer_project.row_bytes;
-    input->project.weight.n_rows = n;
-    input->project.weight.scale = (float)(1 / sqrt((double)h->n_embd));
-    enum status status = model_bind_product(m, i, "inp_gate", n, h->n_embd, &input->gate, why);
-    if (!status)
-        status = model_bind_product(m, i, "proj", h->n_embd, n, &input->out, why);
-    input->out.weight.scale *= (float)sqrt(0.5);
-    return status ? status : model_bind_norm(m, i, "post_norm", h->n_embd, &input->post_norm, why);
+    return status ? status : model_gemma_read_ends(h, r, 0, why);
 }
 
 static enum status bind_experts(struct model *m, size_t i, struct status_why *why)
@@ -248,8 +163,8 @@ static enum status bind_gemma4(struct model *m, size_t i, struct status_why *why
 {
     bool has_input = m->hparams.per_layer_width > 0;
     if (i == MODEL_NO_LAYER)
-        return has_input ? bind_input_ends(m, why) : STATUS_OK;
-    enum status status = has_input ? bind_input(m, i, why) : STATUS_OK;
+        return has_input ? model_gemma_bind_input_ends(m, why) : STATUS_OK;
+    enum status status = has_input ? model_gemma_bind_input(m, i, why) : STATUS_OK;
     if (!status && m->hparams.layers[i].n_experts > 0)
         status = bind_experts(m, i, why);
     if (!status)
@@ -260,11 +175,12 @@ static enum status bind_gemma4(struct model *m, size_t i, struct status_why *why
 
 const struct model_arch model_arch_gemma4 = {
     .name = "gemma4",
-    .norms = NORMS,
+    .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .bare_v_norm = true,
+    .keys_as_values = true,
     .windows = {.period = 6, .required = true},
     .activation = KERN_GELU,
     .experts_beside_dense = true,

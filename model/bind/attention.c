@@ -22,7 +22,7 @@ static enum status bind_qkv(struct model *m, size_t i, struct status_why *why)
         for (size_t p = 0; p < 3 && !status; p++)
             if (p > 0 && !own_keys)
                 model_bind_unused(m, i, names[p]);
-            else if (p == 2 && m->arch->bare_v_norm && !model_has_projection(m, i, names[p]))
+            else if (p == 2 && m->arch->keys_as_values && !model_has_projection(m, i, names[p]))
                 l->v = l->k;
             else
                 status = model_bind_product(m, i, names[p], n_rows[p], n_embd, products[p], why);

@@ -49,7 +49,7 @@ static struct model_tensor *find(struct model *m, const char *name)
     return source ? &m->tensors[source - gguf_tensor_at(m->file, 0)] : NULL;
 }
 
-enum status model_bind_tensor(struct model *m, struct model_tensor **out, const char *name,
+static enum status bind_shape(struct model *m, struct model_tensor **out, const char *name,
                               struct model_shape shape, bool optional, struct status_why *why)
 {
     *out = NULL;
@@ -68,6 +68,27 @@ enum status model_bind_tensor(struct model *m, struct model_tensor **out, const 
     tensor->understood = true;
     *out = tensor;
     return STATUS_OK;
+}
+
+enum status model_bind_tensor(struct model *m, struct model_tensor **out, const char *name,
+                              struct model_shape shape, bool optional, struct status_why *why)
+{
+    enum status status = bind_shape(m, out, name, shape, optional, why);
+    if (status || !*out || gguf_type_info((*out)->source->type_id))
+        return status;
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "%s: tensor '%s' has type %s, expected a type that can be decoded",
+                       gguf_path(m->file), name, (*out)->source->type->name);
+}
+
+enum status model_bind_table(struct model *m, struct model_tensor **out, const char *name,
+                             struct model_shape shape, struct status_why *why)
+{
+    enum status status = bind_shape(m, out, name, shape, false, why);
+    if (status || (*out)->source->type_id == GGUF_WHOLE_NUMBERS)
+        return status;
+    return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' has type %s, expected I32",
+                       gguf_path(m->file), name, (*out)->source->type->name);
 }
 
 struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t first_row,

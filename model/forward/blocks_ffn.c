@@ -10,6 +10,12 @@ enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step
     if (!status && gated)
         status = model_multiply_same(s, &ffn->up, step->x, n, step->up, why);
     model_show(s, step->place + !gated, step->y, 1, width);
+    struct kern_sparsify cut = {
+        .x = step->y, .n_rows = n, .width = width, .sample = s->model->hparams.sample_deviation};
+    if (!status && step->sparse) {
+        cut.scale = step->sparse->sparsity;
+        status = kern_sparsify(s->backend, &cut, why);
+    }
     if (gated)
         model_show(s, step->place + 1, step->up, 1, width);
     struct kern_activate op = {.kind = step->activation->kind,
@@ -43,8 +49,14 @@ enum status model_block_ffn(struct model_session *s, const struct model_step *st
     enum status status = STATUS_OK;
     if (!s->model->hparams.parallel)
         status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
-    struct model_ffn_step ffn = {
-        &layer->ffn, &step->shape->activation, MODEL_AT_FFN_GATE, in, n, inner, up};
+    struct model_ffn_step ffn = {.ffn = &layer->ffn,
+                                 .activation = &step->shape->activation,
+                                 .place = MODEL_AT_FFN_GATE,
+                                 .x = in,
+                                 .n_rows = n,
+                                 .y = inner,
+                                 .up = up,
+                                 .sparse = step->shape->sparse_gates ? step->shape : NULL};
     if (!status)
         status = model_ffn_inner(s, &ffn, why);
     return status

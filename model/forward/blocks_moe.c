@@ -139,6 +139,17 @@ static enum status apply_expert(struct model_session *s, const struct model_step
     return status;
 }
 
+/** The experts of the tile's tokens, where their ids say which; NULL: they are chosen. */
+static const int32_t *give_experts(const struct model_session *s, const struct model_step *step)
+{
+    const uint8_t *table = step->layer->experts.by_token;
+    const int32_t *tokens = step->batch->tokens + step->tile.start;
+    size_t n_used = s->model->hparams.experts.n_used, n_bytes = n_used * sizeof *s->experts;
+    for (size_t i = 0; table && i < step->tile.n_tokens; i++)
+        memcpy(s->experts + i * n_used, table + (size_t)tokens[i] * n_bytes, n_bytes);
+    return table ? s->experts : NULL;
+}
+
 /** Which experts each token goes through, with what shares. */
 static enum status route(struct model_session *s, const struct model_step *step,
                          const struct moe_work *w, const float *in, struct status_why *why)
@@ -164,6 +175,7 @@ static enum status route(struct model_session *s, const struct model_step *step,
                             .n_used = h->n_used,
                             .gating = h->gating,
                             .selection_bias = model_present(&x->selection_bias),
+                            .given = give_experts(s, step),
                             .n_groups = h->n_groups,
                             .n_groups_used = h->n_groups_used,
                             .groups_by_best = h->groups_by_best,
@@ -279,7 +291,7 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
     struct model_cut cut = {.base = s->work};
     struct moe_work w = divide(&cut, s->model, step->i_layer, n);
     const float *in = s->h; /* of parallel branches: what attention read */
-    float *y = w.branch ? w.branch : step->x;
+    float *y = w.branch ? w.branch : step->to;
     enum status status = w.branch ? clear(s, y, width, n, why) : STATUS_OK;
     if (!status && !s->model->hparams.parallel)
         status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
@@ -295,7 +307,7 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
     model_show(s, MODEL_AT_FFN_OUT, y, 1, width);
     struct model_norm_step norm = {.norm = &layer->ffn_post_norm,
                                    .x = y,
-                                   .y = step->x,
+                                   .y = step->to,
                                    .n_rows = n,
                                    .width = width,
                                    .accumulate = true};
@@ -341,6 +353,6 @@ enum status model_block_beside(struct model_session *s, const struct model_step 
         status = model_normalise(s, &norm, why);
     norm.norm = &layer->ffn_post_norm;
     norm.x = w.dense;
-    norm.y = step->x;
+    norm.y = step->to;
     return status ? status : model_normalise(s, &norm, why);
 }

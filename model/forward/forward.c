@@ -6,6 +6,8 @@
 #include "kernels/backend.h"
 #include "model/forward/read_ahead.h"
 #include "model/forward/session.h"
+#include "model/forward/streams/altup.h"
+#include "model/forward/streams/streams.h"
 
 /** What the session's memory was made for. */
 static enum status check_batch(const struct model_session *s, const struct model_batch *batch,
@@ -38,7 +40,8 @@ static enum status check_batch(const struct model_session *s, const struct model
     return STATUS_OK;
 }
 
-static enum status fill_one(struct model_session *s, enum model_rope_use use,
+/** A table of angles, or of those that take a rotation back. */
+static enum status fill_one(struct model_session *s, enum model_rope_use use, bool back,
                             struct status_why *why)
 {
     size_t n_pairs = s->model->hparams.ropes[use].n_rot / 2;
@@ -50,12 +53,16 @@ static enum status fill_one(struct model_session *s, enum model_rope_use use,
         status =
             status_fail(why, STATUS_MEMORY, "no memory for %zu positions", s->options.max_segment);
     } else {
-        size_t n_short = s->scratch.n_short, n = s->options.max_segment;
-        double magnitude = model_rope_frequencies(s->model, use, n_short, frequency);
-        kern_rope_fill(angles, n_short, frequency, n_pairs, magnitude);
-        magnitude = model_rope_frequencies(s->model, use, n, frequency);
-        kern_rope_fill(angles + 2 * n_short * n_pairs, n, frequency, n_pairs, magnitude);
-        status = kern_upload(s->backend, s->angles[use], angles, n_bytes, why);
+        float *to = angles;
+        const size_t parts[] = {s->scratch.n_short, s->options.max_segment};
+        for (size_t p = 0; p < 2; p++, to += 2 * parts[0] * n_pairs) {
+            double magnitude = model_rope_frequencies(s->model, use, parts[p], frequency);
+            for (size_t i = 0; i < n_pairs && back; i++)
+                frequency[i] = -frequency[i];
+            kern_rope_fill(to, parts[p], frequency, n_pairs, magnitude);
+        }
+        float *table = back ? s->back_angles[use] : s->angles[use];
+        status = kern_upload(s->backend, table, angles, n_bytes, why);
     }
     free(frequency);
     free(angles);
@@ -71,9 +78,12 @@ static enum status fill_angles(struct model_session *s, struct status_why *why)
     if (memcmp(generations, s->factor_generations, sizeof generations) == 0)
         return STATUS_OK;
     enum status status = STATUS_OK;
-    for (int use = 0; use < MODEL_N_ROPES && !status; use++)
+    for (int use = 0; use < MODEL_N_ROPES && !status; use++) {
         if (s->scratch.angles[use] > 0)
-            status = fill_one(s, (enum model_rope_use)use, why);
+            status = fill_one(s, (enum model_rope_use)use, false, why);
+        if (!status && s->scratch.back[use] > 0)
+            status = fill_one(s, (enum model_rope_use)use, true, why);
+    }
     if (!status)
         memcpy(s->factor_generations, generations, sizeof generations);
     return status;
@@ -96,7 +106,12 @@ enum status model_embed(struct model_session *s, const struct model_batch *batch
     enum status status = model_check_ids(s, batch->tokens, batch->n_tokens, why);
     if (status)
         return status;
-    status = kern_embed(s->backend, &s->model->embedding, batch->tokens, batch->n_tokens, x, why);
+    if (s->model->arch->altup)
+        return model_altup_begin(s, batch->tokens, batch->n_tokens, x, why);
+    const struct kern_weight *matrix = &s->model->embedding;
+    status = s->model->hparams.n_streams > 1
+                 ? model_streams_begin(s, batch->tokens, batch->n_tokens, x, why)
+                 : kern_embed(s->backend, matrix, batch->tokens, batch->n_tokens, x, why);
     s->shown = (struct model_shown){.layer = -1, .n_rows = batch->n_tokens};
     model_show(s, MODEL_AT_EMBEDDING, x, s->model->hparams.n_streams, s->model->hparams.n_embd);
     return status;
@@ -111,15 +126,39 @@ struct progress {
 static model_block_fn *const mixers[] = {
     [MODEL_ATTENTION] = model_block_attention,
     [MODEL_LATENT_ATTENTION] = model_block_latent,
+    [MODEL_RUN_ATTENTION] = model_block_runs,
     [MODEL_DELTA_NET] = model_block_delta_net,
     [MODEL_MAMBA2] = model_block_mamba2,
+    [MODEL_KIMI_DELTA_NET] = model_block_kimi_delta_net,
     [MODEL_SHORT_CONVOLUTION] = model_block_short_convolution,
     [MODEL_ATTENTION_MAMBA2] = model_block_attention_mamba2,
     [MODEL_NO_MIXER] = NULL,
 };
 
-static enum status forward_tile(struct model_session *s, const struct model_step *step,
-                                struct status_why *why)
+/** One branch of a layer, on the residual itself or between streams that are mixed. */
+static enum status branch(struct model_session *s, const struct model_step *tile,
+                          model_block_fn *block, const struct model_stream_mixer *mixer,
+                          struct status_why *why)
+{
+    struct model_step step;
+    if (!mixer->product.weight.data)
+        return block(s, tile, why);
+    enum status status = model_streams_open(s, tile, mixer, &step, why);
+    if (!status)
+        status = block(s, &step, why);
+    return status ? status : model_streams_close(s, tile, why);
+}
+
+/** The feed-forward of a layer; NULL: it has none. */
+static model_block_fn *feed_forward(const struct model_layer_shape *shape)
+{
+    if (shape->n_experts > 0)
+        return shape->n_ff > 0 ? model_block_beside : model_block_moe;
+    return shape->n_ff > 0 ? model_block_ffn : NULL;
+}
+
+static enum status forward_branches(struct model_session *s, const struct model_step *step,
+                                    struct status_why *why)
 {
     const struct model_layer_shape *shape = step->shape;
     size_t n_embd = s->model->hparams.n_embd;
@@ -127,15 +166,22 @@ static enum status forward_tile(struct model_session *s, const struct model_step
     if (shape->n_experts > 0 && s->model->arch->early_router)
         status = model_block_route(s, step, why);
     if (!status && mixers[shape->mixer])
-        status = mixers[shape->mixer](s, step, why);
+        status = branch(s, step, mixers[shape->mixer], &step->layer->attn_mixer, why);
     model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, s->model->hparams.n_streams, n_embd);
-    if (!status && shape->n_experts > 0)
-        status = shape->n_ff > 0 ? model_block_beside(s, step, why) : model_block_moe(s, step, why);
-    else if (!status && shape->n_ff > 0)
-        status = model_block_ffn(s, step, why);
-    if (!status)
-        status = model_block_input(s, step, why);
-    model_show(s, MODEL_AT_LAYER_OUT, step->x, s->model->hparams.n_streams, n_embd);
+    if (!status && feed_forward(shape))
+        status = branch(s, step, feed_forward(shape), &step->layer->ffn_mixer, why);
+    return status ? status : model_block_input(s, step, why);
+}
+
+static enum status forward_tile(struct model_session *s, const struct model_step *step,
+                                struct status_why *why)
+{
+    const struct model_layer_shape *shape = step->shape;
+    enum status status = s->model->arch->altup ? model_altup_layer(s, step, mixers[shape->mixer],
+                                                                   feed_forward(shape), why)
+                                               : forward_branches(s, step, why);
+    model_show(s, MODEL_AT_LAYER_OUT, step->x, s->model->hparams.n_streams,
+               s->model->hparams.n_embd);
     return status;
 }
 
@@ -176,7 +222,7 @@ static enum status forward_wanted(struct model_session *s, const struct model_st
     struct model_step step = *tile;
     step.n_ranges = take_wanted(s, tile, &n);
     step.tile.n_tokens = n;
-    step.x = s->wanted;
+    step.x = step.to = s->wanted;
     step.keys_done = true;
     if (status || n == 0)
         return status;
@@ -202,7 +248,7 @@ static bool narrows(const struct model_session *s, const struct model_step *step
     const struct model_hparams *h = &s->model->hparams;
     if (step->i_layer + 1 != h->n_layers || step->shape->mixer != MODEL_ATTENTION ||
         step->shape->kv_layer != step->i_layer || step->shape->kept >= 0 || h->per_layer_width ||
-        s->options.trace)
+        h->n_streams > 1 || s->options.trace)
         return false;
     for (size_t i = 0; i < step->n_ranges; i++)
         if (step->batch->segments[step->tile.segment + i].n_unwanted > s->ranges[i].q_offset)
@@ -239,7 +285,7 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
         segment = model_tile_next_segment(batch, &step.tile);
         step.n_ranges = model_tile_ranges(batch, &step.tile, s->ranges, s->positions);
         find_angles(s, &step);
-        step.x = x + start * model_residual_width(&s->model->hparams);
+        step.x = step.to = x + start * model_residual_width(&s->model->hparams);
         s->shown = (struct model_shown){
             .layer = (int)i_layer, .first = start, .n_rows = step.tile.n_tokens};
         enum status status =
@@ -282,7 +328,10 @@ enum status model_hidden(struct model_session *s, const float *x, const uint32_t
                          size_t n_rows, float *hidden, struct status_why *why)
 {
     const struct model_hparams *h = &s->model->hparams;
-    enum status status = kern_gather(s->backend, x, h->n_embd, rows, n_rows, hidden, why);
+    enum status status = s->model->arch->altup ? model_altup_end(s, x, rows, n_rows, hidden, why)
+                         : h->n_streams > 1
+                             ? model_streams_end(s, x, rows, n_rows, hidden, why)
+                             : kern_gather(s->backend, x, h->n_embd, rows, n_rows, hidden, why);
     return status ? status
                   : model_normalise_rows(s, &s->model->output_norm, hidden, n_rows, h->n_embd, why);
 }

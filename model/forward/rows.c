@@ -111,6 +111,8 @@ static enum model_place branch_place(const struct model_step *step,
 {
     if (product == &step->layer->ffn.down)
         return MODEL_AT_FFN_OUT;
+    if (product == &step->layer->altup.high)
+        return MODEL_AT_LOW_OUT;
     return product == &step->layer->input.out ? MODEL_AT_INPUT_OUT : MODEL_AT_ATTN_OUT;
 }
 
@@ -132,10 +134,10 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
     if (shows)
         model_show(s, place, s->h, 1, s->model->hparams.n_embd);
     if (adds)
-        return status ? status : model_multiply_add(s, product, in, n, step->x, why);
+        return status ? status : model_multiply_add(s, product, in, n, step->to, why);
     struct model_norm_step op = {.norm = post,
                                  .x = s->h,
-                                 .y = step->x,
+                                 .y = step->to,
                                  .n_rows = n,
                                  .width = s->model->hparams.n_embd,
                                  .accumulate = true};

@@ -21,6 +21,7 @@ static const char *const names[KERN_N_ACTIVATIONS] = {[KERN_SILU] = "silu",
                                                       [KERN_SIGMOID] = "sigmoid",
                                                       [KERN_RELU_SQUARED] = "relu squared",
                                                       [KERN_IDENTITY] = "identity",
+                                                      [KERN_TANH] = "tanh",
                                                       [KERN_SWIGLU_OAI] = "swiglu_oai",
                                                       [KERN_RELU] = "relu",
                                                       [KERN_SOFTPLUS] = "softplus",
@@ -59,6 +60,8 @@ static long double truth_of(enum kern_activation kind, float gate, float up)
         return sigmoid(z) * u;
     case KERN_RELU_SQUARED:
         return fmaxl(z, 0.0L) * fmaxl(z, 0.0L) * u;
+    case KERN_TANH:
+        return tanhl(z) * u;
     case KERN_IDENTITY:
         return z * u;
     case KERN_SWIGLU_OAI:
@@ -149,9 +152,9 @@ static void test_variants_over_the_range(void **state)
 /*
  * exp within 1.01 ulp (2.02 half ulps), then a sum, a quotient and a product of half an ulp each:
  * silu and sigmoid. GELU has a correction of the sum besides, of half an ulp; swiglu_oai that and
- * the sum u + 1. relu squared has two products, relu one. softplus and xielu are computed in
- * double, rounded and multiplied: two roundings. Limits round nothing. Where e^-w overflows, below
- * w = -88.7, the result is 0 for one that is as small as the bound there.
+ * the sum u + 1. relu squared has two products, relu one; tanh is within 2.5 ulp. softplus and
+ * xielu are computed in double, rounded and multiplied: two roundings. Limits round nothing. Where
+ * e^-w overflows, below w = -88.7, the result is 0 for one that is as small as the bound there.
  */
 static void test_each_is_accurate(void **state)
 {
@@ -161,6 +164,7 @@ static void test_each_is_accurate(void **state)
                                                               [KERN_SIGMOID] = 5.03L,
                                                               [KERN_RELU_SQUARED] = 2.01L,
                                                               [KERN_IDENTITY] = 1.01L,
+                                                              [KERN_TANH] = 6.01L,
                                                               [KERN_SWIGLU_OAI] = 7.05L,
                                                               [KERN_RELU] = 1.01L,
                                                               [KERN_SOFTPLUS] = 2.01L,
@@ -220,6 +224,7 @@ static void test_special_values(void **state)
         [KERN_SIGMOID] = {1.5f, 2, 0, 0},
         [KERN_RELU_SQUARED] = {0, INFINITY, 0, 0},
         [KERN_IDENTITY] = {0, INFINITY, -INFINITY, -3e38f},
+        [KERN_TANH] = {0, 2, -1, -1},
         [KERN_SWIGLU_OAI] = {0, 20.999859f, NAN, 0},
         [KERN_RELU] = {0, INFINITY, 0, 0},
         [KERN_SOFTPLUS] = {2.07944155f, INFINITY, 0, 0},

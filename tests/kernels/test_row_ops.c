@@ -76,6 +76,19 @@ static void run_layernorm_onto(const struct kern_ops *ops, float *x, const float
         .y = x, .x = q, .bias = p, .n = n, .eps = 1e-5f, .center = true, .accumulate = true});
 }
 
+static void run_plain(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                      size_t n)
+{
+    ops->norm(&(struct kern_norm_row){.y = x,
+                                      .x = q,
+                                      .gain = n % 3 ? p : NULL,
+                                      .n = n,
+                                      .eps = 1e-5f,
+                                      .center = n % 4 == 1,
+                                      .accumulate = n % 5 > 1,
+                                      .plain = true});
+}
+
 static void run_rope_adjacent(const struct kern_ops *ops, float *x, const float *p, const float *q,
                               size_t n)
 {
@@ -105,20 +118,24 @@ static void run_add_scaled(const struct kern_ops *ops, float *x, const float *p,
     ops->add_scaled(x, p, 0.3f, n);
 }
 
+static void run_sparsify(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                         size_t n)
+{
+    (void)p;
+    (void)q;
+    ops->sparsify(x, n, 0.3f, n % 2 == 0);
+}
+
 static const struct {
     const char *name;
     run_fn *run;
 } kernels[] = {
-    {"rmsnorm in place", run_rmsnorm},
-    {"rmsnorm", run_rmsnorm_apart},
-    {"norm without gain", run_norm_alone},
-    {"norm added", run_norm_onto},
-    {"layernorm", run_layernorm},
-    {"layernorm added", run_layernorm_onto},
-    {"rope adjacent", run_rope_adjacent},
-    {"rope halves", run_rope_halves},
-    {"soft cap", run_soft_cap},
-    {"add_scaled", run_add_scaled},
+    {"rmsnorm in place", run_rmsnorm},     {"rmsnorm", run_rmsnorm_apart},
+    {"norm without gain", run_norm_alone}, {"norm added", run_norm_onto},
+    {"layernorm", run_layernorm},          {"layernorm added", run_layernorm_onto},
+    {"norm without its root", run_plain},  {"rope adjacent", run_rope_adjacent},
+    {"rope halves", run_rope_halves},      {"soft cap", run_soft_cap},
+    {"add_scaled", run_add_scaled},        {"sparsify", run_sparsify},
 };
 enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
 
@@ -277,6 +294,23 @@ static void test_norm_without_a_gain(void **state)
     }
 }
 
+/* Without the root: the product with the gain, and the sum, rounded each on its own. */
+static void test_norm_without_its_root(void **state)
+{
+    (void)state;
+    enum { N = 37 };
+    float x[N], gain[N], y[N], before[N];
+    struct rng r = rng_open(rng_seed(), 13);
+    fill_normal(&r, x, N, 1.0f);
+    fill_normal(&r, gain, N, 1.0f);
+    fill_normal(&r, y, N, 1.0f);
+    memcpy(before, y, sizeof y);
+    struct kern_norm_row row = {y, x, gain, NULL, N, 1e-5f, false, true, true};
+    kern_ops_scalar.norm(&row);
+    for (size_t i = 0; i < N; i++)
+        assert_true(y[i] == x[i] * gain[i] + before[i]);
+}
+
 static void test_rmsnorm_special(void **state)
 {
     (void)state;
@@ -289,6 +323,37 @@ static void test_rmsnorm_special(void **state)
     /* The squares of the largest floats do not overflow in double. */
     rmsnorm(&kern_ops_scalar, y, (float[3]){3e38f, 3e38f, 3e38f}, gain, 1e-5f, 3);
     assert_true(fabsf(y[0] - 1.0f) < 1e-6f && fabsf(y[1] - 2.0f) < 1e-6f);
+}
+
+/* What is left is rounded to float once; the threshold is far from 0, and its sums are in double.
+ */
+static void test_sparsify_is_accurate(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    static float x[N], y[N];
+    for (size_t n = 1; n <= N; n = n * 3 + 1) {
+        struct rng r = rng_open(rng_seed(), n);
+        fill_normal(&r, x, n, 0.1f);
+        long double sum = 0, squares = 0;
+        for (size_t i = 0; i < n; i++) {
+            x[i] += 100.0f;
+            sum += (long double)x[i];
+        }
+        long double mean = sum / (long double)n;
+        for (size_t i = 0; i < n; i++)
+            squares += ((long double)x[i] - mean) * ((long double)x[i] - mean);
+        for (int sample = 0; sample < 2; sample++) {
+            memcpy(y, x, sizeof y);
+            kern_ops_scalar.sparsify(y, n, 0.7f, sample != 0);
+            long double by = (long double)(sample && n > 1 ? n - 1 : n);
+            long double threshold = mean + (long double)0.7f * sqrtl(squares / by);
+            for (size_t i = 0; i < n; i++) {
+                long double truth = fmaxl(0.0L, (long double)x[i] - threshold);
+                assert_true(fabsl((long double)y[i] - truth) <= 0x1.01p-24L * truth + 1e-12L);
+            }
+        }
+    }
 }
 
 /* a' = fma(a, cos, -(b sin)): one rounding of the product b sin, one of the result. */
@@ -371,7 +436,9 @@ int main(void)
         cmocka_unit_test(test_rmsnorm_is_accurate),
         cmocka_unit_test(test_layernorm_is_accurate),
         cmocka_unit_test(test_norm_without_a_gain),
+        cmocka_unit_test(test_norm_without_its_root),
         cmocka_unit_test(test_rmsnorm_special),
+        cmocka_unit_test(test_sparsify_is_accurate),
         cmocka_unit_test(test_rope_is_accurate),
         cmocka_unit_test(test_rope_fill),
         cmocka_unit_test(test_soft_cap_is_accurate),

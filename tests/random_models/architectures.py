@@ -1,4 +1,5 @@
 """Every architecture by its name: its formulas, and random models of it."""
+import altup
 import authors
 import authors_hybrid
 import families
@@ -9,12 +10,16 @@ import recombined
 import recombined_families
 import sparse
 import sparse_families
+import streams
+import streams_families
 
 FORMULAS, FAMILIES = {}, {}
-for module in (authors, recombined, authors_hybrid, gated, sparse):
+for module in (authors, recombined, authors_hybrid, gated, sparse, streams):
     FORMULAS |= module.ARCHITECTURES
-for module in (families, recombined_families, hybrid_families, gated_families, sparse_families):
+for module in (families, recombined_families, hybrid_families, gated_families, sparse_families,
+               streams_families):
     FAMILIES |= module.FAMILIES
+FORMULAS["gemma3n"], FAMILIES["gemma3n"] = altup.Gemma3n, altup.Gemma3nFamily
 
 
 def model(keys, tensors, compat=False):
@@ -28,4 +33,5 @@ def generate(rng, arch):
 def of_own_parts():
     """Those that have parts of their own; the others combine these. Of those with an indexer the one
     whose layers share choices."""
-    return [*families.FAMILIES, "lfm2moe", "falcon-h1", "laguna", "glm-dsa"]
+    return [*families.FAMILIES, "lfm2moe", "falcon-h1", "laguna", "glm-dsa", "kimi-linear",
+            "deepseek4", "gemma3n"]

@@ -17,7 +17,7 @@ class Family(Generated):
     bias = {"q": 0.2, "k": 0.2, "v": 0.2, "output": 0.2, "ffn": 0.0}
     norms = "attn_norm", "ffn_norm"
     norm_bias = False
-    eps = "attention.layer_norm_rms_epsilon"
+    eps, eps_powers = "attention.layer_norm_rms_epsilon", (-6, -2)
     qk_norm, qk_share = "", 1.0
     up = "gated"
     mixed, mixed_share = False, 1.0     # experts
@@ -34,7 +34,7 @@ class Family(Generated):
 
     def make(self):
         self.shape()
-        self.number(self.eps, 10 ** self.rng.uniform(-6, -2))
+        self.number(self.eps, 10 ** self.rng.uniform(*self.eps_powers))
         self.rope()
         self.more_keys()
         self.ends()

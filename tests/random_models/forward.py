@@ -332,7 +332,8 @@ class Model:
         """(expert, weight) of the chosen, from the logits of the row at p."""
         k, n = self.k, self.k["expert_used_count"]
         gating = k.get("expert_gating_func") or self.gating
-        gate = {1: softmax, 2: lambda x: [sigmoid(z) for z in x], 3: list}[gating](g)
+        gate = {1: softmax, 2: lambda x: [sigmoid(z) for z in x], 3: list,
+                4: lambda x: [math.sqrt(softplus(z)) for z in x]}[gating](g)
         s = plus([gate], [self.values.get(f"blk.{i}.exp_probs_b.bias", [0.0] * len(g))])[0]
         order = list(range(len(s)))
         n_groups = k.get("expert_group_count", 0)
@@ -342,7 +343,7 @@ class Model:
             best = [sum(sorted((s[e] for e in group), reverse=True)[:counted]) for group in groups]
             ranked = self.ranked(best, k["expert_group_used_count"], range(n_groups), p)
             order = sorted(e for a in ranked for e in groups[a])
-        chosen = self.ranked(s, n, order, p)
+        chosen = self.choose(i, s, n, order, p)
         weights = [gate[e] for e in chosen]
         if gating == 3:
             weights = softmax(weights)
@@ -358,6 +359,9 @@ class Model:
     def counted_of_group(self, gating):
         """How many of a group's best experts its score is the sum of."""
         return 2
+
+    def choose(self, i, s, n, order, p):
+        return self.ranked(s, n, order, p)
 
     def ranked(self, s, n, order, p):
         """The n best of those in order; of equals the first."""
@@ -408,6 +412,10 @@ class Model:
         scale = self.embedding_scale()
         return [[scale * v for v in self.matrix("token_embd.weight")[t]] for t in tokens]
 
+    def joined(self, x):
+        """What the output norm reads."""
+        return x
+
     def embedding_scale(self):
         return 1.0
 
@@ -422,6 +430,6 @@ class Model:
             x = self.layer(i, x)
         head = "output" if "output.weight" in self.values else "token_embd"
         scale, cap = self.head_scale(), self.k.get("final_logit_softcapping", self.final_cap)
-        for y in self.product(head, self.norm("output_norm", x[first:self.sure])):
+        for y in self.product(head, self.norm("output_norm", self.joined(x[first:self.sure]))):
             y = [scale * v for v in y]
             yield [cap * math.tanh(v / cap) for v in y] if cap else y

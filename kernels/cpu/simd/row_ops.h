@@ -75,18 +75,29 @@ norm_some(const struct kern_norm_row *row, size_t i, size_t n, vec_f inv, double
 static void norm(const struct kern_norm_row *op)
 {
     const struct kern_norm_row row = *op; /* what is stored is not in it, for the compiler too */
-    double mean = 0.0, squares;
-    if (row.center) {
+    double mean = 0.0, squares = 0.0;
+    if (row.center)
         mean = sum_in_lanes(row.x, row.n, 0.0, SUM) / (double)row.n;
-        squares = sum_in_lanes(row.x, row.n, mean, SQUARES);
-    } else {
-        squares = sum_in_lanes(row.x, row.n, 0.0, SQUARES_OF_FLOATS);
-    }
-    vec_f inv = V(set1_ps)((float)(1.0 / sqrt(squares / (double)row.n + (double)row.eps)));
+    if (!row.plain)
+        squares = row.center ? sum_in_lanes(row.x, row.n, mean, SQUARES)
+                             : sum_in_lanes(row.x, row.n, 0.0, SQUARES_OF_FLOATS);
+    double root = sqrt(squares / (double)row.n + (double)row.eps);
+    vec_f inv = V(set1_ps)(row.plain ? 1.0f : (float)(1.0 / root));
     size_t i = 0;
     for (; i + VEC_FLOATS <= row.n; i += VEC_FLOATS)
         norm_some(&row, i, VEC_FLOATS, inv, mean);
     norm_some(&row, i, row.n - i, inv, mean);
+}
+
+static void sparsify(float *x, size_t n, float scale, bool sample)
+{
+    double mean = sum_in_lanes(x, n, 0.0, SUM) / (double)n;
+    double variance = sum_in_lanes(x, n, mean, SQUARES) / kern_sparsify_divisor(n, sample);
+    double threshold = mean + (double)scale * sqrt(variance);
+    for (size_t i = 0; i < n; i += VEC_FLOATS) {
+        vec_f above = subtract_mean(load_first(x + i, n - i), threshold);
+        store_first(x + i, n - i, at_least(above, 0.0f));
+    }
 }
 
 static void rope_adjacent(float *x, const float *angles, size_t n_pairs)

@@ -36,6 +36,10 @@
         0, kern_decode_block(type, a, block, shared))                                              \
     ROW(NORM, "norm",    kern_norm_args, KERN_ROWS_THREADS, 0,                                     \
         sizeof(struct kern_norm_shared), kern_norm_block(a, block, shared))                        \
+    ROW(SPARSIFY, "sparsify", kern_sparsify_args, KERN_ROWS_THREADS, 0,                            \
+        sizeof(struct kern_norm_shared), kern_sparsify_block(a, block, shared))                    \
+    ROW(STRETCH, "stretch", kern_stretch_args, KERN_ROWS_THREADS, 0,                               \
+        sizeof(struct kern_norm_shared), kern_stretch_block(a, block, shared))                     \
     ROW(ROPE, "rope", kern_rope_args, KERN_ROWS_THREADS, 0,                                        \
         0, kern_rope_block(a, block, shared))                                                      \
     ROW(GATE, "gate", kern_gate_args, KERN_ROWS_THREADS, 0,                                        \
@@ -50,6 +54,12 @@
         0, kern_cap_block(a, block, shared))                                                       \
     ROW(GATHER, "gather", kern_gather_args, KERN_ROWS_THREADS, 0,                                  \
         0, kern_gather_block(a, block, shared))                                                    \
+    ROW(MIX, "mix", kern_mix_args, KERN_ROWS_THREADS, 0,                                           \
+        0, kern_mix_block(a, block, shared))                                                       \
+    ROW(STREAM_WEIGHTS, "stream weights", kern_stream_weights_args, KERN_STREAMS_THREADS, 0,       \
+        0, kern_stream_weights_block(a, block, shared))                                            \
+    ROW(COMPRESS, "compress", kern_compress_args, KERN_ROWS_THREADS, 0,                            \
+        0, kern_compress_block(a, block, shared))                                                  \
     ROW(SPLIT, "split", kern_split_args, KERN_SPLIT_THREADS, 0,                                    \
         sizeof(uint32_t), kern_split_block(a, block, shared))                                      \
     ROW(FINISH, "finish", kern_finish_args, KERN_FINISH_THREADS, 0,                                \
@@ -83,7 +93,9 @@
     ROW(TAPS, "convolve", kern_convolve_args, KERN_CONVOLVE_THREADS, 0,                            \
         0, kern_taps_block(a, block, shared))                                                      \
     ROW(RECUR, "recur", kern_recur_args, KERN_RECUR_THREADS, 0,                                    \
-        0, kern_recur_family(a, block, shared))                                                    \
+        0, kern_recur_family(a, block, shared, false))                                             \
+    ROW(RECUR_STEPS, "recur", kern_recur_args, KERN_RECUR_THREADS, 0,                              \
+        0, kern_recur_family(a, block, shared, true))                                              \
     ROW(FOLD, "fold", kern_fold_args, KERN_SCORE_THREADS, 0,                                       \
         sizeof(struct kern_fold_shared), kern_fold_block(a, block, shared))                        \
     ROW(PAIR, "pair", kern_pair_args, KERN_SCORE_THREADS, 0,                                       \

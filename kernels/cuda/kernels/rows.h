@@ -30,7 +30,7 @@ struct kern_norm_args {
     float *y;
     size_t width, n_groups;
     float eps;
-    bool center, accumulate;
+    bool center, accumulate, plain;
 };
 
 struct kern_norm_shared {
@@ -61,23 +61,36 @@ KERN_INLINE void kern_norm_add(struct kern_norm_shared *s, const float *x, size_
     kern_barrier();
 }
 
-/** The sum over the row to `mean`, or of the squares to `inverse`. */
-KERN_INLINE void kern_norm_sum(struct kern_norm_shared *s, const struct kern_norm_args *a,
-                               const float *x, bool squares)
+/** The same of a whole row, from lanes of 0 on. */
+KERN_INLINE void kern_norm_add_row(struct kern_norm_shared *s, const float *x, size_t width,
+                                   bool squares)
 {
     for (unsigned t = kern_thread_begin(); t < KERN_NORM_LANES;
          t += kern_thread_step(KERN_ROWS_THREADS))
         s->lane[t] = 0.0; /* and the same thread adds to it */
-    for (size_t from = 0; from < a->width; from += KERN_NORM_CHUNK) {
-        size_t left = a->width - from;
+    for (size_t from = 0; from < width; from += KERN_NORM_CHUNK) {
+        size_t left = width - from;
         kern_norm_add(s, x + from, left < KERN_NORM_CHUNK ? left : KERN_NORM_CHUNK, squares);
     }
+}
+
+/** The sum of the lanes: one thread. */
+KERN_INLINE double kern_norm_total(struct kern_norm_shared *s)
+{
+    for (unsigned half = KERN_NORM_LANES / 2; half > 0; half /= 2) {
+        for (unsigned j = 0; j < half; j++)
+            s->lane[j] += s->lane[j + half];
+    }
+    return s->lane[0];
+}
+
+/** The sum over the row to `mean`, or of the squares to `inverse`. */
+KERN_INLINE void kern_norm_sum(struct kern_norm_shared *s, const struct kern_norm_args *a,
+                               const float *x, bool squares)
+{
+    kern_norm_add_row(s, x, a->width, squares);
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS)) {
-        for (unsigned half = KERN_NORM_LANES / 2; half > 0; half /= 2) {
-            for (unsigned j = 0; j < half; j++)
-                s->lane[j] += s->lane[j + half];
-        }
-        double mean = s->lane[0] / (double)a->width;
+        double mean = kern_norm_total(s) / (double)a->width;
         if (squares)
             s->inverse = (float)(1.0 / sqrt(mean + (double)a->eps));
         else
@@ -92,11 +105,16 @@ KERN_INLINE void kern_norm_block(const struct kern_norm_args *a, size_t block, v
     const float *x = a->x + block * a->width;
     float *y = a->y + block * a->width;
     size_t group = block % a->n_groups * a->width;
-    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS))
+    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS)) {
         s->mean = 0.0;
+        s->inverse = 1.0f;
+    }
     if (a->center)
         kern_norm_sum(s, a, x, false);
-    kern_norm_sum(s, a, x, true);
+    if (a->plain)
+        kern_barrier();
+    else
+        kern_norm_sum(s, a, x, true);
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
         for (size_t i = t; i < a->width; i += KERN_ROWS_THREADS) {

@@ -1,0 +1,39 @@
+/* The operations of op.h: checks the arguments, counts the time, calls the backend. */
+#include <assert.h>
+
+#include "kernels/implementation.h"
+
+enum status kern_mix(struct kern_backend *b, const struct kern_mix *op, struct status_why *why)
+{
+    assert(op->n_in > 0 && op->n_in <= KERN_STREAMS_MAX);
+    assert(op->n_out > 0 && op->n_out <= KERN_STREAMS_MAX);
+    assert(op->out != op->x || op->n_in == op->n_out);
+    if (op->n_tokens == 0 || op->width == 0)
+        return STATUS_OK;
+    assert(op->x && op->weights && op->out && (!op->y || op->y_weights));
+    uint64_t begun = kern_operation_begin(b);
+    return kern_operation_end(b, KERN_PHASE_OTHER, begun, b->ops->mix(b, op, why));
+}
+
+enum status kern_stream_weights(struct kern_backend *b, const struct kern_stream_weights *op,
+                                struct status_why *why)
+{
+    assert(op->n_streams > 0 && op->n_streams <= KERN_STREAMS_MAX && op->n_rounds > 0);
+    assert(op->scale->n_cols == (op->pre_only ? 1 : 3) && op->scale->n_rows == 1);
+    assert(op->base->n_cols == op->n_streams * (op->pre_only ? 1 : 2 + op->n_streams));
+    if (op->n_tokens == 0)
+        return STATUS_OK;
+    uint64_t begun = kern_operation_begin(b);
+    return kern_operation_end(b, KERN_PHASE_OTHER, begun, b->ops->stream_weights(b, op, why));
+}
+
+enum status kern_compress(struct kern_backend *b, const struct kern_compress *op,
+                          struct status_why *why)
+{
+    assert(op->n_terms > 0 && op->n_early <= op->n_terms && op->late + op->width <= op->stride);
+    if (op->n_out == 0 || op->width == 0)
+        return STATUS_OK;
+    assert(op->u && op->z && op->rows && op->y);
+    uint64_t begun = kern_operation_begin(b);
+    return kern_operation_end(b, KERN_PHASE_OTHER, begun, b->ops->compress(b, op, why));
+}

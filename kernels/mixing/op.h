@@ -1,0 +1,81 @@
+/**
+ * The operations that mix rows: the streams of a residual that has several rows for each token, and
+ * the tokens of a run, of which one key is made. The conventions are those of kernels/operations.h.
+ */
+#ifndef KERNELS_MIXING_OP_H
+#define KERNELS_MIXING_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct kern_backend;
+struct kern_weight;
+
+enum { KERN_STREAMS_MAX = 8 };
+
+/**
+ * out[t][u] = y_weights[t][u] y[t] + sum over s of weights[t][s][u] x[t][s], rows of D: one chain
+ * of fused multiply-adds in the order of s, begun with the rounded product with y, or without y
+ * with that of s = 0.
+ */
+struct kern_mix {
+    const float *x;         /* [T, S, D] */
+    const float *weights;   /* [T, stride]: a row begins with [S, U] */
+    const float *y;         /* [T, D] or NULL */
+    const float *y_weights; /* [T, stride]: a row begins with [U] */
+    size_t stride;
+    float *out;                          /* [T, U, D]; may be x where U = S */
+    size_t n_tokens, n_in, n_out, width; /* T, S and U up to KERN_STREAMS_MAX, D */
+    bool by_output;                      /* a row of weights begins with [U, S] instead */
+};
+
+/**
+ * Hyper-connections: the weights with which streams are mixed, from products a, in place. With
+ * z = a * scale[part] + base: S numbers sigmoid(z) + eps, S numbers 2 sigmoid(z), and a matrix
+ * [S, S], the softmax of each row of z, + eps. The matrix's columns are then divided by their sum +
+ * eps, and n_rounds - 1 times its rows and its columns likewise. All in double, rounded once.
+ * pre_only: the first S numbers alone.
+ */
+struct kern_stream_weights {
+    float *a;                        /* [T, (2 + S) S], or [T, S] */
+    const struct kern_weight *scale; /* 1 row of 3, or of 1 */
+    const struct kern_weight *base;  /* 1 row, as many columns as a */
+    size_t n_tokens, n_streams;      /* T, S up to KERN_STREAMS_MAX */
+    float eps;
+    uint32_t n_rounds; /* at least 1 */
+    bool pre_only;
+};
+
+/**
+ * y[i][e] = the mean of u over n_terms rows, weighted by the softmax of z over these rows for each
+ * element e < width by itself. Row rows[i][j] of u and of z is term j of y[i]; UINT32_MAX: there is
+ * none. The first n_early terms take elements 0 .. width - 1 of their rows, the others those from
+ * `late` on. In the order of the terms; at least one of them exists.
+ */
+struct kern_compress {
+    const float *u, *z; /* [rows, stride] */
+    size_t stride;
+    const uint32_t *rows; /* host: [n_out, n_terms] */
+    size_t n_terms, n_early, late;
+    float *y; /* [n_out, width] */
+    size_t n_out, width;
+};
+
+typedef enum status kern_mix_fn(struct kern_backend *b, const struct kern_mix *op,
+                                struct status_why *why);
+typedef enum status kern_stream_weights_fn(struct kern_backend *b,
+                                           const struct kern_stream_weights *op,
+                                           struct status_why *why);
+typedef enum status kern_compress_fn(struct kern_backend *b, const struct kern_compress *op,
+                                     struct status_why *why);
+
+/** X(name) for each, as KERN_OPERATIONS has it. */
+#define KERN_MIXING_OPERATIONS(X) X(mix) X(stream_weights) X(compress)
+
+#define KERN_MIXING_DECLARE(name) kern_##name##_fn kern_##name;
+KERN_MIXING_OPERATIONS(KERN_MIXING_DECLARE)
+
+#endif

@@ -1,0 +1,25 @@
+/** What the Gemmas share. */
+#ifndef MODEL_ARCH_GEMMA_H
+#define MODEL_ARCH_GEMMA_H
+
+#include "model/arch.h"
+
+#define MODEL_GEMMA_NORMS                                                                          \
+    {                                                                                              \
+        .attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"                            \
+    }
+
+/** The embedding's scale sqrt(D), and the soft cap of the logits (where no key says it: `cap`). */
+enum status model_gemma_read_ends(struct model_hparams *h, const struct model_reading *r, float cap,
+                                  struct status_why *why);
+
+/** The last layers, where no key says how many `otherwise`, use keys and values of the last own
+ * ones of their kind. */
+enum status model_gemma_read_shared(struct model_hparams *h, const struct model_reading *r,
+                                    uint32_t otherwise, struct status_why *why);
+
+/** Tables of the further input; each layer takes its columns and rows. */
+enum status model_gemma_bind_input_ends(struct model *m, struct status_why *why);
+enum status model_gemma_bind_input(struct model *m, size_t i, struct status_why *why);
+
+#endif

@@ -1,0 +1,163 @@
+/**
+ * Gemma 3n: four streams of which each layer works on the first (AltUp), a low-rank branch beside
+ * attention (Laurel), sparse gates, and of Gemma 4 the shared keys and the further inputs.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "kernels/mixing/op.h"
+#include "model/arch/gemma.h"
+#include "model/bind/bind.h"
+#include "model/state.h"
+
+/** What llama.cpp has for all files: own keys in the first layers, and sparse gates. */
+enum { N_OWN = 20, N_SPARSE = 10 };
+#define SPARSITY                                                                                   \
+    1.6448533535003662f /* where 95 of 100 numbers of a normal distribution are below */
+
+static void sparsify_first(struct model_hparams *h)
+{
+    for (uint32_t i = 0; i < h->n_layers && i < N_SPARSE; i++) {
+        h->layers[i].sparse_gates = true;
+        h->layers[i].sparsity = SPARSITY;
+    }
+}
+
+/** A threshold for each layer; -infinity: it has none. */
+static enum status read_sparsity(struct model_hparams *h, const struct model_reading *r,
+                                 struct status_why *why)
+{
+    static const char suffix[] = "activation_sparsity_scale";
+    const struct gguf_kv *kv = model_key_find(&r->keys, suffix);
+    if (!kv || r->options->llama_compat) {
+        sparsify_first(h);
+        return STATUS_OK;
+    }
+    bool is_float = kv->element_type == GGUF_VALUE_F32 || kv->element_type == GGUF_VALUE_F64;
+    if (kv->type != GGUF_VALUE_ARRAY || !is_float || kv->count != r->n_blocks)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: key '%s.%s' is not an array of %u floats, one per layer",
+                           gguf_path(r->keys.file), r->keys.prefix, suffix, r->n_blocks);
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        float value = (float)gguf_kv_float(kv, i);
+        if (!(value <= FLT_MAX))
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: key '%s.%s' has %g for layer %u, expected a number, or "
+                               "-infinity for none",
+                               gguf_path(r->keys.file), r->keys.prefix, suffix, (double)value, i);
+        h->layers[i].sparse_gates = value >= -FLT_MAX;
+        h->layers[i].sparsity = h->layers[i].sparse_gates ? value : 0;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_streams(struct model_hparams *h, const struct model_reading *r,
+                                struct status_why *why)
+{
+    uint32_t active;
+    enum status status =
+        model_key_u32_or(&r->keys, "altup.num_inputs", (struct model_range){1, KERN_STREAMS_MAX}, 4,
+                         &h->n_streams, why);
+    if (!status)
+        status = model_key_u32_or(&r->keys, "altup.active_idx", (struct model_range){0, 0}, 0,
+                                  &active, why);
+    h->stream_least = r->options->llama_compat ? 0 : 1e-5f;
+    return status;
+}
+
+static enum status read(struct model_hparams *h, const struct model_reading *r,
+                        struct status_why *why)
+{
+    h->ropes[MODEL_ROPE_SLIDING].freq_base = 10000;
+    h->sample_deviation = r->options->llama_compat;
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        h->layers[i].scale = 1;
+    uint32_t n_shared = h->n_layers > N_OWN ? h->n_layers - N_OWN : 0;
+    enum status status = model_key_positive(&r->keys, "rope.freq_base_swa",
+                                            &h->ropes[MODEL_ROPE_SLIDING].freq_base, why);
+    if (!status)
+        status = read_streams(h, r, why);
+    if (!status)
+        status = read_sparsity(h, r, why);
+    if (!status)
+        status = model_gemma_read_shared(h, r, n_shared, why);
+    if (!status)
+        status = model_key_u32_or(&r->keys, "embedding_length_per_layer_input",
+                                  (struct model_range){1, 1u << 16}, 256, &h->per_layer_width, why);
+    return status ? status : model_gemma_read_ends(h, r, 30, why);
+}
+
+/** Square matrices, one for each stream but the first, below one another. */
+static enum status bind_square(struct model *m, const char *name, struct model_product *out,
+                               struct status_why *why)
+{
+    size_t n = m->hparams.n_embd, n_more = m->hparams.n_streams - 1;
+    struct model_shape shape = {.n_rows = n, .n_cols = n, .n_matrices = n_more};
+    struct model_tensor *tensor;
+    enum status status = model_bind_tensor(m, &tensor, name, shape, n_more == 0, why);
+    if (!status && tensor)
+        out->weight = model_tensor_rows(tensor, 0, n_more * n);
+    return status;
+}
+
+static enum status bind_ends(struct model *m, struct status_why *why)
+{
+    enum status status = bind_square(m, "altup_proj.weight", &m->stream_in, why);
+    if (!status)
+        status = bind_square(m, "altup_unembd_proj.weight", &m->stream_out, why);
+    return status ? status : model_gemma_bind_input_ends(m, why);
+}
+
+static enum status bind_altup(struct model *m, size_t i, struct status_why *why)
+{
+    struct model_altup *a = &m->layers[i].altup;
+    size_t n = m->hparams.n_embd, s = m->hparams.n_streams;
+    enum status status = model_bind_norm(m, i, "altup_router_norm", n, &a->router_norm, why);
+    if (!status)
+        status = model_bind_product(m, i, "altup_router", s, n, &a->router, why);
+    a->router.weight.scale /= (float)n;
+    if (!status)
+        status = model_bind_product(m, i, "altup_predict_coef", s * s, s, &a->predict, why);
+    if (!status)
+        status = model_bind_product(m, i, "altup_correct_coef", s, s, &a->correct, why);
+    return status ? status : model_bind_norm(m, i, "altup_correct_scale", n, &a->scale, why);
+}
+
+/** Its rank is what the first matrix says. */
+static enum status bind_laurel(struct model *m, size_t i, struct status_why *why)
+{
+    struct model_altup *a = &m->layers[i].altup;
+    char name[48];
+    snprintf(name, sizeof name, "blk.%zu.laurel_l.weight", i);
+    const struct gguf_tensor *low = gguf_tensor_find(m->file, name);
+    size_t n = m->hparams.n_embd, rank = low && low->n_dims == 2 ? (size_t)low->ne[1] : 1;
+    enum status status = model_bind_product(m, i, "laurel_l", rank, n, &a->low, why);
+    if (!status)
+        status = model_bind_product(m, i, "laurel_r", n, rank, &a->high, why);
+    return status ? status : model_bind_norm(m, i, "laurel_post_norm", n, &a->low_post_norm, why);
+}
+
+static enum status bind(struct model *m, size_t i, struct status_why *why)
+{
+    if (i == MODEL_NO_LAYER)
+        return bind_ends(m, why);
+    enum status status = model_gemma_bind_input(m, i, why);
+    if (!status)
+        status = bind_altup(m, i, why);
+    return status ? status : bind_laurel(m, i, why);
+}
+
+const struct model_arch model_arch_gemma3n = {
+    .name = "gemma3n",
+    .norms = MODEL_GEMMA_NORMS,
+    .altup = true,
+    .rope_halves = true,
+    .sliding_rope = true,
+    .qk_norm = MODEL_QK_NORM_HEADS,
+    .bare_v_norm = true,
+    .windows = {.period = 5, .required = true},
+    .activation = KERN_GELU,
+    .read = read,
+    .bind = bind,
+};

@@ -1,0 +1,181 @@
+/*
+ * Residuals of several streams (hyper-connections): S rows of D for each token. A branch reads a
+ * mixture of them and what it makes is shared out among them again, with weights that come of all
+ * S * D numbers. Where there is one stream nothing of this is called.
+ */
+#include "model/forward/streams/streams.h"
+
+#include "kernels/mixing/op.h"
+
+/** Of s->streams, from the opening of a branch to its end. */
+struct stream_work {
+    float *row, *sum; /* [T, D]: what the branch reads, and what it makes */
+    float *weights;   /* [T, (2 + S) S]: pre, post, [S from, S to] */
+};
+
+/** Of s->work, which no block uses then. */
+struct mix_work {
+    float *gathered, *normed; /* [T, S * D] */
+    float *weights;           /* [T, S] */
+};
+
+static size_t n_weights(const struct model_hparams *h)
+{
+    return (2 + (size_t)h->n_streams) * h->n_streams;
+}
+
+static struct stream_work divide(struct model_cut *cut, const struct model_hparams *h, size_t n)
+{
+    return (struct stream_work){.row = model_take(cut, n * h->n_embd),
+                                .sum = model_take(cut, n * h->n_embd),
+                                .weights = model_take(cut, n * n_weights(h))};
+}
+
+static struct mix_work divide_work(struct model_cut *cut, const struct model_hparams *h, size_t n)
+{
+    size_t width = model_residual_width(h);
+    return (struct mix_work){.gathered = model_take(cut, n * width),
+                             .normed = model_take(cut, n * width),
+                             .weights = model_take(cut, n * h->n_streams)};
+}
+
+size_t model_streams_floats(const struct model *m, size_t n_tokens)
+{
+    struct model_cut cut = {0};
+    if (m->hparams.n_streams > 1)
+        (void)divide(&cut, &m->hparams, n_tokens);
+    return cut.n_floats;
+}
+
+size_t model_streams_work_floats(const struct model *m, size_t n_tokens)
+{
+    struct model_cut cut = {0};
+    if (m->hparams.n_streams > 1)
+        (void)divide_work(&cut, &m->hparams, n_tokens);
+    return cut.n_floats;
+}
+
+/** weights of n rows x [S * D]; normed: scratch. */
+static enum status weigh(struct model_session *s, const struct model_stream_mixer *mixer,
+                         const float *x, size_t n, float *normed, float *weights,
+                         struct status_why *why)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    struct model_norm_step norm = {
+        .x = x, .y = normed, .n_rows = n, .width = model_residual_width(h)};
+    enum status status = model_normalise(s, &norm, why);
+    if (!status)
+        status = model_multiply(s, &mixer->product, normed, n, weights, why);
+    struct kern_stream_weights op = {.a = weights,
+                                     .scale = &mixer->scale,
+                                     .base = &mixer->base,
+                                     .n_tokens = n,
+                                     .n_streams = h->n_streams,
+                                     .eps = h->stream_eps,
+                                     .n_rounds = h->stream_rounds,
+                                     .pre_only = mixer->product.weight.n_rows == h->n_streams};
+    return status ? status : kern_stream_weights(s->backend, &op, why);
+}
+
+/** row = sum of pre_s x_s. */
+static enum status join(struct model_session *s, const float *x, const float *weights,
+                        size_t stride, size_t n, float *row, struct status_why *why)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    struct kern_mix op = {.x = x,
+                          .weights = weights,
+                          .stride = stride,
+                          .out = row,
+                          .n_tokens = n,
+                          .n_in = h->n_streams,
+                          .n_out = 1,
+                          .width = h->n_embd};
+    return kern_mix(s->backend, &op, why);
+}
+
+enum status model_streams_open(struct model_session *s, const struct model_step *tile,
+                               const struct model_stream_mixer *mixer, struct model_step *step,
+                               struct status_why *why)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    size_t n = tile->tile.n_tokens;
+    struct model_cut cut = {.base = s->streams}, work_cut = {.base = s->work};
+    struct stream_work w = divide(&cut, h, n);
+    struct mix_work work = divide_work(&work_cut, h, n);
+    enum status status = weigh(s, mixer, tile->x, n, work.normed, w.weights, why);
+    if (!status)
+        status = join(s, tile->x, w.weights, n_weights(h), n, w.row, why);
+    struct kern_copy clear = {.x = s->zeros, .y = w.sum, .width = h->n_embd, .n_rows = n};
+    *step = *tile;
+    step->x = w.row;
+    step->to = w.sum;
+    return status ? status : model_copy(s, clear, why);
+}
+
+enum status model_streams_close(struct model_session *s, const struct model_step *tile,
+                                struct status_why *why)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    struct model_cut cut = {.base = s->streams};
+    struct stream_work w = divide(&cut, h, tile->tile.n_tokens);
+    struct kern_mix op = {.x = tile->x,
+                          .weights = w.weights + 2 * (size_t)h->n_streams,
+                          .y = w.sum,
+                          .y_weights = w.weights + h->n_streams,
+                          .stride = n_weights(h),
+                          .out = tile->x,
+                          .n_tokens = tile->tile.n_tokens,
+                          .n_in = h->n_streams,
+                          .n_out = h->n_streams,
+                          .width = h->n_embd};
+    return kern_mix(s->backend, &op, why);
+}
+
+/** All streams begin as the embedding. */
+static enum status spread(struct model_session *s, const float *x0, size_t n, float *x,
+                          struct status_why *why)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < h->n_streams && !status; i++)
+        status = model_copy(s,
+                            (struct kern_copy){.x = x0,
+                                               .x_stride = h->n_embd,
+                                               .y = x + i * h->n_embd,
+                                               .y_stride = model_residual_width(h),
+                                               .width = h->n_embd,
+                                               .n_rows = n},
+                            why);
+    return status;
+}
+
+enum status model_streams_begin(struct model_session *s, const int32_t *tokens, size_t n_tokens,
+                                float *x, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t t = 0; t < n_tokens && !status; t += s->scratch.n_tokens) {
+        size_t n = base_min(n_tokens - t, s->scratch.n_tokens);
+        status = kern_embed(s->backend, &s->model->embedding, tokens + t, n, s->h, why);
+        if (!status)
+            status = spread(s, s->h, n, x + t * model_residual_width(&s->model->hparams), why);
+    }
+    return status;
+}
+
+enum status model_streams_end(struct model_session *s, const float *x, const uint32_t *rows,
+                              size_t n_rows, float *hidden, struct status_why *why)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    struct model_cut cut = {.base = s->work};
+    struct mix_work w = divide_work(&cut, h, s->scratch.n_tokens);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < n_rows && !status; i += s->scratch.n_tokens) {
+        size_t n = base_min(n_rows - i, s->scratch.n_tokens);
+        status = kern_gather(s->backend, x, model_residual_width(h), rows + i, n, w.gathered, why);
+        if (!status)
+            status = weigh(s, &s->model->output_mixer, w.gathered, n, w.normed, w.weights, why);
+        if (!status)
+            status = join(s, w.gathered, w.weights, h->n_streams, n, hidden + i * h->n_embd, why);
+    }
+    return status;
+}

@@ -1,0 +1,466 @@
+/*
+ * The operations that mix rows: by their definitions, the same bits for every ISA and number of
+ * threads, and on a device; attention with keys that are made of runs of tokens.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/backend.h"
+#include "kernels/mixing/op.h"
+#include "kernels/operations.h"
+#include "tests/harness/compare.h"
+#include "tests/harness/cpu_backend.h"
+#include "tests/kernels/cuda_data.h"
+#include "tests/kernels/cuda_pair.h"
+#include "tests/kernels/ops_variants.h"
+
+/* One case: writes n floats to y on the backend, from numbers of its own seed. */
+typedef void case_fn(struct kern_backend *b, float *y);
+
+enum { MAX_FLOATS = 60 * 3 * 301 };
+
+static void fill(uint64_t stream, float *x, size_t n)
+{
+    struct rng r = rng_open(rng_seed(), stream);
+    fill_normal(&r, x, n, 2.0f);
+}
+
+enum { MIX_T = 60, MIX_S = 3, MIX_D = 301, MIX_W = (2 + MIX_S) * MIX_S };
+
+/* In place, each stream of a token from all of them and from y; the weights in either order. */
+static void run_mix(struct kern_backend *b, float *out, bool by_output)
+{
+    static float before[MIX_T * MIX_S * MIX_D], y[MIX_T * MIX_D], weights[MIX_T * MIX_W];
+    fill(30, out, MIX_T * MIX_S * MIX_D);
+    fill(31, y, MIX_T * MIX_D);
+    fill(32, weights, MIX_T * MIX_W);
+    memcpy(before, out, sizeof before);
+    struct kern_mix op = {.x = out,
+                          .weights = weights + 2 * (size_t)MIX_S,
+                          .y = y,
+                          .y_weights = weights + MIX_S,
+                          .stride = MIX_W,
+                          .out = out,
+                          .n_tokens = MIX_T,
+                          .n_in = MIX_S,
+                          .n_out = MIX_S,
+                          .width = MIX_D,
+                          .by_output = by_output};
+    assert_int_equal(kern_mix(b, &op, NULL), STATUS_OK);
+    for (size_t i = 0; i < MIX_T * MIX_S * MIX_D; i++) {
+        size_t t = i / (MIX_S * MIX_D), u = i / MIX_D % MIX_S, d = i % MIX_D;
+        const float *w = weights + t * MIX_W + MIX_S;
+        float sum = y[t * MIX_D + d] * w[u];
+        for (size_t s = 0; s < MIX_S; s++)
+            sum = fmaf(w[MIX_S + (by_output ? u * MIX_S + s : s * MIX_S + u)],
+                       before[(t * MIX_S + s) * MIX_D + d], sum);
+        assert_true(out[i] == sum);
+    }
+}
+
+static void case_mix(struct kern_backend *b, float *out)
+{
+    run_mix(b, out, false);
+}
+
+static void case_mix_by_output(struct kern_backend *b, float *out)
+{
+    run_mix(b, out, true);
+}
+
+/* To one row, which no y is added to. */
+static void case_mix_to_one(struct kern_backend *b, float *out)
+{
+    static float x[MIX_T * MIX_S * MIX_D], weights[MIX_T * MIX_W];
+    fill(33, x, MIX_T * MIX_S * MIX_D);
+    fill(34, weights, MIX_T * MIX_W);
+    struct kern_mix op = {.x = x,
+                          .weights = weights,
+                          .stride = MIX_W,
+                          .out = out,
+                          .n_tokens = MIX_T,
+                          .n_in = MIX_S,
+                          .n_out = 1,
+                          .width = MIX_D};
+    assert_int_equal(kern_mix(b, &op, NULL), STATUS_OK);
+    for (size_t i = 0; i < MIX_T * MIX_D; i++) {
+        const float *w = weights + i / MIX_D * MIX_W, *in = x + i / MIX_D * MIX_S * MIX_D;
+        float sum = in[i % MIX_D] * w[0];
+        for (size_t s = 1; s < MIX_S; s++)
+            sum = fmaf(w[s], in[s * MIX_D + i % MIX_D], sum);
+        assert_true(out[i] == sum);
+    }
+}
+
+/* The matrix of weights is as good as doubly stochastic; all of it comes of the formula. */
+static void case_stream_weights(struct kern_backend *b, float *a)
+{
+    static float before[MIX_T * MIX_W], base[MIX_W];
+    static const float scale[3] = {0.7f, -0.4f, 1.3f};
+    const double eps = 1e-4;
+    fill(35, a, MIX_T * MIX_W);
+    fill(36, base, MIX_W);
+    memcpy(before, a, sizeof before);
+    struct kern_weight scales = f32_row(scale, 3), bases = f32_row(base, MIX_W);
+    struct kern_stream_weights op = {.a = a,
+                                     .scale = &scales,
+                                     .base = &bases,
+                                     .n_tokens = MIX_T,
+                                     .n_streams = MIX_S,
+                                     .eps = (float)eps,
+                                     .n_rounds = 4};
+    assert_int_equal(kern_stream_weights(b, &op, NULL), STATUS_OK);
+    for (size_t t = 0; t < MIX_T; t++) {
+        double c[MIX_S][MIX_S], z[MIX_W];
+        for (size_t i = 0; i < MIX_W; i++)
+            z[i] = (double)before[t * MIX_W + i] * (double)scale[i < MIX_S       ? 0
+                                                                 : i < 2 * MIX_S ? 1
+                                                                                 : 2] +
+                   (double)base[i];
+        for (size_t i = 0; i < MIX_S; i++) {
+            double sum = 0;
+            for (size_t j = 0; j < MIX_S; j++)
+                sum += c[i][j] = exp(z[(2 + i) * MIX_S + j]);
+            for (size_t j = 0; j < MIX_S; j++)
+                c[i][j] = c[i][j] / sum + eps;
+        }
+        for (size_t pass = 0; pass < 7; pass++) { /* columns, then 3 times rows and columns */
+            for (size_t i = 0; i < MIX_S; i++) {
+                double sum = eps;
+                for (size_t j = 0; j < MIX_S; j++)
+                    sum += pass % 2 ? c[i][j] : c[j][i];
+                for (size_t j = 0; j < MIX_S; j++)
+                    *(pass % 2 ? &c[i][j] : &c[j][i]) /= sum;
+            }
+        }
+        const float *found = a + t * MIX_W;
+        for (size_t i = 0; i < MIX_S; i++) {
+            assert_true(fabs((double)found[i] - (1 / (1 + exp(-z[i])) + eps)) < 1e-6);
+            assert_true(fabs((double)found[MIX_S + i] - 2 / (1 + exp(-z[MIX_S + i]))) < 1e-6);
+            for (size_t j = 0; j < MIX_S; j++)
+                assert_true(fabs((double)found[(2 + i) * MIX_S + j] - c[i][j]) < 1e-6);
+        }
+    }
+}
+
+/* Half of the terms take the beginning of their rows, half the end; two are missing. */
+enum { RUN_N = 60, RUN_W = 37, RUN_TERMS = 8, RUN_ROWS = 100 };
+
+static void case_compress(struct kern_backend *b, float *y)
+{
+    static float u[RUN_ROWS * 2 * RUN_W], z[RUN_ROWS * 2 * RUN_W];
+    static uint32_t rows[RUN_N * RUN_TERMS];
+    fill(37, u, RUN_ROWS * 2 * RUN_W);
+    fill(38, z, RUN_ROWS * 2 * RUN_W);
+    for (uint32_t i = 0; i < RUN_N * RUN_TERMS; i++)
+        rows[i] = i < 2 ? UINT32_MAX : i * 77 % RUN_ROWS;
+    struct kern_compress op = {.u = u,
+                               .z = z,
+                               .stride = (size_t)2 * RUN_W,
+                               .rows = rows,
+                               .n_terms = RUN_TERMS,
+                               .n_early = RUN_TERMS / 2,
+                               .late = RUN_W,
+                               .y = y,
+                               .n_out = RUN_N,
+                               .width = RUN_W};
+    assert_int_equal(kern_compress(b, &op, NULL), STATUS_OK);
+    for (size_t i = 0; i < RUN_N * RUN_W; i++) {
+        double sum = 0, mean = 0;
+        for (size_t j = 0; j < RUN_TERMS; j++) {
+            uint32_t row = rows[i / RUN_W * RUN_TERMS + j];
+            if (row == UINT32_MAX)
+                continue;
+            size_t at = (size_t)row * 2 * RUN_W + (j < RUN_TERMS / 2 ? 0 : RUN_W) + i % RUN_W;
+            sum += exp((double)z[at]);
+            mean += exp((double)z[at]) * (double)u[at];
+        }
+        assert_true(fabs((double)y[i] - mean / sum) < 1e-5);
+    }
+}
+
+static const struct {
+    const char *name;
+    case_fn *run;
+    size_t n_floats;
+} cases[] = {
+    {"mix", case_mix, (size_t)MIX_T *MIX_S *MIX_D},
+    {"mix by output", case_mix_by_output, (size_t)MIX_T *MIX_S *MIX_D},
+    {"mix to one row", case_mix_to_one, MIX_T *MIX_D},
+    {"stream_weights", case_stream_weights, (size_t)MIX_T *MIX_W},
+    {"compress", case_compress, RUN_N *RUN_W},
+};
+
+static void test_same_bits_for_any_isa_and_threads(void **state)
+{
+    (void)state;
+    static float expected[MAX_FLOATS], found[MAX_FLOATS];
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        for (int isa = KERN_ISA_SCALAR; isa <= (int)kern_isa_detect(); isa++) {
+            for (unsigned n_threads = 1; n_threads <= 3; n_threads += 2) {
+                bool first = isa == KERN_ISA_SCALAR && n_threads == 1;
+                struct kern_backend *b = backend_open(isa, n_threads);
+                cases[c].run(b, first ? expected : found);
+                kern_close(b);
+                size_t n = cases[c].n_floats;
+                if (!first && compare_bits(found, expected, n) < n)
+                    fail_msg("%s, %s, %u threads: other bits", cases[c].name,
+                             kern_isa_name((enum kern_isa)isa), n_threads);
+            }
+        }
+    }
+}
+
+/** Arrays on both backends. */
+struct both {
+    struct cuda_pair *p;
+    float *host, *device;
+    size_t n;
+};
+
+static struct both both_open(struct cuda_pair *p, struct rng *r, size_t n)
+{
+    struct both a = {p, cuda_data_floats(r, n, 2.0f), NULL, n};
+    a.device = cuda_pair_put(p, a.host, n);
+    return a;
+}
+
+/** What the device has must be what the host has. */
+static void both_close(struct both *a, const char *what)
+{
+    float *found = cuda_data_copy(a->host, a->n);
+    assert_int_equal(kern_download(a->p->cuda, found, a->device, a->n * sizeof *found, NULL), 0);
+    cuda_data_assert_same(found, a->host, a->n, what);
+    cuda_pair_take(a->p, a->device, NULL, 0);
+    free(found);
+    free(a->host);
+}
+
+static void check_streams(struct cuda_pair *p, struct rng *r, size_t n, size_t n_streams,
+                          size_t width)
+{
+    size_t n_weights = (2 + n_streams) * n_streams;
+    struct kern_weight scale = cuda_data_float_weight(r, 1, 3);
+    struct kern_weight base = cuda_data_float_weight(r, 1, n_weights);
+    struct both x = both_open(p, r, n * n_streams * width), y = both_open(p, r, n * width);
+    struct both weights = both_open(p, r, n * n_weights), row = both_open(p, r, n * width);
+    for (int on_device = 0; on_device < 2; on_device++) {
+        struct kern_backend *b = on_device ? p->cuda : p->cpu;
+#define OF(a) (on_device ? (a).device : (a).host)
+        struct kern_stream_weights weigh = {.a = OF(weights),
+                                            .scale = &scale,
+                                            .base = &base,
+                                            .n_tokens = n,
+                                            .n_streams = n_streams,
+                                            .eps = 1e-4f,
+                                            .n_rounds = 3};
+        assert_int_equal(kern_stream_weights(b, &weigh, NULL), STATUS_OK);
+        struct kern_mix mix = {.x = OF(x),
+                               .weights = OF(weights),
+                               .stride = n_weights,
+                               .out = OF(row),
+                               .n_tokens = n,
+                               .n_in = n_streams,
+                               .n_out = 1,
+                               .width = width};
+        assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
+        mix.weights += 2 * n_streams;
+        mix.y = OF(y);
+        mix.y_weights = OF(weights) + n_streams;
+        mix.out = OF(x);
+        mix.n_out = n_streams;
+        assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
+        mix.by_output = true;
+        assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
+    }
+    both_close(&weights, "stream_weights");
+    both_close(&x, "mix");
+    both_close(&row, "mix to one row");
+    both_close(&y, "what mix reads");
+    cuda_data_weight_free(&scale);
+    cuda_data_weight_free(&base);
+}
+
+/** The first numbers alone, as after the last layer. */
+static void check_pre(struct cuda_pair *p, struct rng *r)
+{
+    enum { N = 5, STREAMS = 4 };
+    struct kern_weight scale = cuda_data_float_weight(r, 1, 1);
+    struct kern_weight base = cuda_data_float_weight(r, 1, STREAMS);
+    struct both a = both_open(p, r, (size_t)N * STREAMS);
+    struct kern_stream_weights op = {.a = a.host,
+                                     .scale = &scale,
+                                     .base = &base,
+                                     .n_tokens = N,
+                                     .n_streams = STREAMS,
+                                     .eps = 1e-4f,
+                                     .n_rounds = 1,
+                                     .pre_only = true};
+    assert_int_equal(kern_stream_weights(p->cpu, &op, NULL), STATUS_OK);
+    op.a = a.device;
+    assert_int_equal(kern_stream_weights(p->cuda, &op, NULL), STATUS_OK);
+    both_close(&a, "stream_weights of one part");
+    cuda_data_weight_free(&scale);
+    cuda_data_weight_free(&base);
+}
+
+static void check_compress(struct cuda_pair *p, struct rng *r, size_t width)
+{
+    enum { N = 6, ROWS = 20, TERMS = 4 };
+    uint32_t rows[N * TERMS];
+    for (uint32_t i = 0; i < N * TERMS; i++)
+        rows[i] = i < 2 ? UINT32_MAX : i * 7 % ROWS;
+    struct both u = both_open(p, r, ROWS * 2 * width), z = both_open(p, r, ROWS * 2 * width);
+    struct both y = both_open(p, r, N * width);
+    struct kern_compress op = {.u = u.host,
+                               .z = z.host,
+                               .stride = 2 * width,
+                               .rows = rows,
+                               .n_terms = TERMS,
+                               .n_early = TERMS / 2,
+                               .late = width,
+                               .y = y.host,
+                               .n_out = N,
+                               .width = width};
+    assert_int_equal(kern_compress(p->cpu, &op, NULL), STATUS_OK);
+    op.u = u.device;
+    op.z = z.device;
+    op.y = y.device;
+    assert_int_equal(kern_compress(p->cuda, &op, NULL), STATUS_OK);
+    both_close(&y, "compress");
+    both_close(&u, "what compress reads");
+    both_close(&z, "what compress reads");
+}
+
+/** Attention of two queries' sequences, a child and its parent, with further keys. */
+enum {
+    ROOT = 70,
+    CHILD = 50,
+    RUN = 3,
+    HEADS = 2,
+    SIZE = 5,
+    WORDS = 1,
+    FURTHER = (ROOT + CHILD) / RUN
+};
+
+struct further_scene {
+    float *q, *k, *further, *out; /* [ROOT + CHILD, HEADS * SIZE], [.., SIZE], [FURTHER, SIZE] */
+    uint64_t *chosen;             /* [ROOT + CHILD] */
+};
+
+static void attend(struct kern_backend *b, const struct further_scene *s)
+{
+    struct kern_query_range ranges[2] = {
+        {.n_q = ROOT}, {.q_row = ROOT, .n_q = CHILD, .kv_row = ROOT, .n_parent = ROOT}};
+    struct kern_query_range rows[2] = {ranges[0], ranges[1]};
+    rows[1].kv_row = rows[1].n_parent = ROOT / RUN;
+    struct kern_attention op = {.q = s->q,
+                                .k = s->k,
+                                .v = s->k,
+                                .out = s->out,
+                                .n_heads = HEADS,
+                                .n_kv_heads = 1,
+                                .head_size = SIZE,
+                                .value_size = SIZE,
+                                .scale = 0.3f,
+                                .sliding_window = 7,
+                                .further = {s->further, s->further, rows, RUN},
+                                .chosen = {s->chosen, 1, FURTHER},
+                                .ranges = ranges,
+                                .n_ranges = 2};
+    assert_int_equal(kern_attention(b, &op, NULL), STATUS_OK);
+}
+
+/** The product of a query and a key. */
+static double product(const float *q, const float *k)
+{
+    double sum = 0;
+    for (size_t i = 0; i < SIZE; i++)
+        sum += (double)q[i] * (double)k[i];
+    return 0.3 * (double)sum;
+}
+
+/** out of the query at p, from its keys in double. */
+static void check_query(const struct further_scene *s, size_t p, size_t head)
+{
+    const float *q = s->q + (p * HEADS + head) * SIZE;
+    double total = 0, mean[SIZE] = {0};
+    for (size_t j = 0; j < (p + 1) / RUN + p + 1; j++) {
+        size_t token = j - (p + 1) / RUN;
+        bool of_run = j < (p + 1) / RUN;
+        if (of_run ? !(s->chosen[p] >> j & 1) : token + 7 <= p)
+            continue;
+        const float *key = (of_run ? s->further + j * SIZE : s->k + token * SIZE);
+        double e = exp(product(q, key));
+        total += e;
+        for (size_t i = 0; i < SIZE; i++)
+            mean[i] += e * (double)key[i];
+    }
+    for (size_t i = 0; i < SIZE; i++)
+        assert_true(fabs((double)s->out[(p * HEADS + head) * SIZE + i] - mean[i] / total) < 1e-5);
+}
+
+static void check_further(struct cuda_pair *p, struct rng *r)
+{
+    enum { N = ROOT + CHILD };
+    struct both q = both_open(p, r, (size_t)N * HEADS * SIZE),
+                k = both_open(p, r, (size_t)N * SIZE);
+    struct both further = both_open(p, r, (size_t)FURTHER * SIZE);
+    struct both out = both_open(p, r, (size_t)N * HEADS * SIZE), bits = both_open(p, r, 2 * N);
+    uint64_t *chosen = (uint64_t *)(void *)bits.host;
+    for (size_t i = 0; i < N; i++) /* of the first all, then every fifth, and for some none */
+        chosen[i] = i < 20 ? UINT64_MAX : i < 100 ? UINT64_C(0x1084210842108421) : 0;
+    assert_int_equal(kern_upload(p->cuda, bits.device, chosen, N * sizeof *chosen, NULL), 0);
+    struct further_scene host = {q.host, k.host, further.host, out.host, chosen};
+    attend(p->cpu, &host);
+    for (size_t i = 0; i < (size_t)N * HEADS; i++)
+        check_query(&host, i / HEADS, i % HEADS);
+    attend(p->cuda, &(struct further_scene){q.device, k.device, further.device, out.device,
+                                            (uint64_t *)(void *)bits.device});
+    both_close(&out, "attention with further keys");
+    both_close(&q, "queries");
+    both_close(&k, "keys");
+    both_close(&further, "further keys");
+    cuda_pair_take(p, bits.device, NULL, 0);
+    free(bits.host);
+}
+
+static void test_on_a_device(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
+        struct rng r = rng_open(rng_seed(), 9);
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+        check_streams(&p, &r, 40, 4, 70);
+        check_streams(&p, &r, 3, 2, 1);
+        check_streams(&p, &r, 2, KERN_STREAMS_MAX, 600);
+        check_pre(&p, &r);
+        check_compress(&p, &r, 5);
+        check_compress(&p, &r, 200);
+        check_further(&p, &r);
+        cuda_pair_close(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits_for_any_isa_and_threads),
+        cmocka_unit_test(test_on_a_device),
+    };
+    const struct CMUnitTest device_tests[] = {cmocka_unit_test(test_on_a_device)};
+    int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
+    if (!cuda_pair_use_real_device())
+        return n_failed;
+    return n_failed + cmocka_run_group_tests_name("CUDA device", device_tests, NULL, NULL);
+}
