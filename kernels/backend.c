@@ -128,7 +128,6 @@ static enum status vector_check(const struct kern_weight *w, size_t n, const cha
 {
     if (!w)
         return STATUS_OK;
-    assert(!w->rows);
     if (w->n_rows != 1 || w->n_cols != n)
         return status_fail(why, STATUS_USAGE, "%s: shape %zu x %zu; expected 1 x %zu", role,
                            w->n_rows, w->n_cols, n);

@@ -5,7 +5,10 @@
  */
 #include <math.h>
 
+#include <string.h>
+
 #include "model/arch.h"
+#include "model/folder/state.h"
 
 /** Sizes of heads; key_length and value_length are those of the compressed cache in newer files. */
 static enum status read_heads(struct model_hparams *h, const struct model_reading *r,
@@ -166,6 +169,53 @@ const struct model_arch model_arch_glm_dsa = {
     .read = read_glm_dsa,
 };
 
+static const struct model_folder_name folder_names[] = {
+    {"self_attn.q_a_proj", "attn_q_a", MODEL_KEEP},
+    {"self_attn.q_a_layernorm", "attn_q_a_norm", MODEL_KEEP},
+    {"self_attn.q_b_proj", "attn_q_b", MODEL_KEEP},
+    {"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa", MODEL_KEEP},
+    {"self_attn.kv_a_layernorm", "attn_kv_a_norm", MODEL_KEEP},
+    {"self_attn.kv_b_proj", "attn_kv_b", MODEL_KEEP},
+    {0},
+};
+
+/**
+ * The gating, which V3 leaves to its code where a folder was saved again; and YaRN's magnitude,
+ * which GGUF can say where both of its members are equal.
+ */
+static enum status write_folder(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *gating = model_config_find(f, "scoring_func");
+    const cJSON *class = cJSON_GetObjectItemCaseSensitive(f->config, "architectures")->child;
+    const char *name = cJSON_IsString(gating)             ? gating->valuestring
+                       : strstr(class->valuestring, "V2") ? "softmax"
+                                                          : "sigmoid";
+    const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(rope, "mscale_all_dim");
+    const cJSON *one = cJSON_GetObjectItemCaseSensitive(rope, "mscale");
+    if (strcmp(name, "softmax") != 0 && strcmp(name, "sigmoid") != 0)
+        return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                 "member 'scoring_func' is neither softmax nor sigmoid");
+    model_write_u32(f, "expert_gating_func", *name == 's' && name[1] == 'i' ? 2 : 1);
+    if (!all && !one)
+        return STATUS_OK;
+    if (!cJSON_IsNumber(all) || !cJSON_IsNumber(one) || all->valuedouble != one->valuedouble)
+        return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                 "members 'mscale' and 'mscale_all_dim' of RoPE differ, expected "
+                                 "equal ones, which GGUF's %s can say",
+                                 f->arch->name);
+    model_write_f32(f, "rope.scaling.yarn_log_multiplier", 0.1 * all->valuedouble);
+    return STATUS_OK;
+}
+
+/** As older GGUF files: kv_b_proj whole, so nothing is turned over. */
+static const struct model_folder_map folder = {
+    .classes = {"DeepseekV3ForCausalLM", "DeepseekV2ForCausalLM"},
+    .names = folder_names,
+    .keys = model_folder_grouped,
+    .write = write_folder,
+};
+
 const struct model_arch model_arch_mistral4 = {
     .name = "mistral4",
     .yarn_factor = true,
@@ -216,6 +266,7 @@ const struct model_arch model_arch_kimi_linear = {
 
 const struct model_arch model_arch_deepseek2 = {
     .name = "deepseek2",
+    .folder = &folder,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .nextn = MODEL_NEXTN_NORMED,

@@ -161,6 +161,21 @@ static enum status check_activation(const struct model_folder *f, struct status_
         expected);
 }
 
+/** Latent attention has sizes of its own; head_dim is then that of something else. */
+static enum status read_latent(struct model_folder *f, struct status_why *why)
+{
+    uint32_t plain = 0;
+    enum status status = model_config_u32(f, "qk_rope_head_dim", false, &f->n_rot, why);
+    if (status || f->n_rot == 0)
+        return status;
+    status = model_config_u32(f, "qk_nope_head_dim", true, &plain, why);
+    if (!status && (plain > UINT16_MAX || f->n_rot > UINT16_MAX))
+        plain = f->n_rot = UINT16_MAX; /* refused with the size of heads */
+    f->head_size = plain + f->n_rot;
+    f->n_kv_heads = f->n_heads;
+    return status;
+}
+
 static enum status read_sizes(struct model_folder *f, struct status_why *why)
 {
     enum status status = model_config_u32(f, "num_hidden_layers", true, &f->n_layers, why);
@@ -178,6 +193,11 @@ static enum status read_sizes(struct model_folder *f, struct status_why *why)
     f->head_size = f->n_heads ? f->n_embd / f->n_heads : 0;
     if (!status)
         status = model_config_u32(f, "head_dim", false, &f->head_size, why);
+    if (!status)
+        status = read_latent(f, why);
+    if (!status && f->head_size > UINT16_MAX)
+        status = model_config_fail(f, STATUS_FORMAT, why,
+                                   "heads of %u numbers, expected at most 65535", f->head_size);
     return status ? status
                   : model_config_u32(f, "num_local_experts num_experts n_routed_experts", false,
                                      &f->n_experts, why);

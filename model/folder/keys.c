@@ -62,8 +62,19 @@ float *model_folder_give(struct model_folder *f, const char *name, uint64_t n)
 static const struct model_folder_key common[] = {
     {"max_position_embeddings model_max_length", "context_length", MODEL_MEMBER_U32},
     {"intermediate_size", "feed_forward_length", MODEL_MEMBER_U32},
+    {0},
+};
+
+static const struct model_folder_key of_heads[] = {
     {"head_dim", "attention.key_length", MODEL_MEMBER_U32},
     {"head_dim", "attention.value_length", MODEL_MEMBER_U32},
+    {0},
+};
+
+static const struct model_folder_key of_latent[] = {
+    {"v_head_dim", "attention.value_length", MODEL_MEMBER_U32},
+    {"kv_lora_rank", "attention.kv_lora_rank", MODEL_MEMBER_U32},
+    {"q_lora_rank", "attention.q_lora_rank", MODEL_MEMBER_U32},
     {0},
 };
 
@@ -248,6 +259,10 @@ enum status model_folder_keys(struct model_folder *f, struct status_why *why)
     model_write_u32(f, "attention.head_count", f->n_heads);
     model_write_u32(f, "attention.head_count_kv", f->n_kv_heads);
     enum status status = write_all(f, common, why);
+    if (f->n_rot > 0)
+        model_write_u32(f, "attention.key_length", f->head_size);
+    if (!status)
+        status = write_all(f, f->n_rot > 0 ? of_latent : of_heads, why);
     if (!status && f->n_experts > 0) {
         model_write_u32(f, "expert_count", f->n_experts);
         status = write_all(f, of_experts, why);

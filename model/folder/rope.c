@@ -184,7 +184,7 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why)
             "RoPE's base is %g, its share of a head %g, expected numbers above "
             "0, and at most the whole head",
             theta, share);
-    uint32_t n_rot = (uint32_t)(share * f->head_size);
+    uint32_t n_rot = f->n_rot > 0 ? f->n_rot : (uint32_t)(share * f->head_size);
     model_write_f32(f, "rope.freq_base", theta);
     if (local > 0 && f->arch->sliding_rope)
         model_write_f32(f, "rope.freq_base_swa", local);

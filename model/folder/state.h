@@ -40,6 +40,7 @@ struct model_folder {
     const cJSON *text; /* its text_config, or itself */
     const struct model_arch *arch;
     uint32_t n_layers, n_heads, n_kv_heads, head_size, n_embd, n_experts;
+    uint32_t n_rot; /* of a head of latent attention, which are rotated; 0: by the share of RoPE */
     struct gguf_layout *layout;
     struct model_target **targets; /* [target_names.n] */
     struct base_strtab target_names;

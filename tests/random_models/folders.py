@@ -274,5 +274,42 @@ def granitemoe(m):
         m.matrix(at + "shared_mlp.output_linear", to + "down_shexp", WIDTH, 16)
 
 
-ALL = (llama, mixtral, qwen3, qwen2moe, gemma3, phi3, granitemoe)
+def deepseek3(m):
+    """Saved again by transformers: head_dim is that of what rotates, scoring_func is gone."""
+    plain, rot, value, rank = 8, 4, 6, 16
+    m.common("DeepseekV3ForCausalLM", "deepseek2", head_dim=rot, qk_nope_head_dim=plain, qk_rope_head_dim=rot,
+             v_head_dim=value, kv_lora_rank=rank, q_lora_rank=None, n_routed_experts=EXPERTS, n_group=1,
+             num_experts_per_tok=2, moe_intermediate_size=16, n_shared_experts=1, norm_topk_prob=True,
+             first_k_dense_replace=1, routed_scaling_factor=1.5, rope_parameters={
+                 "rope_type": "yarn", "rope_theta": 1000, "factor": 4, "beta_fast": 8, "mscale": 1,
+                 "mscale_all_dim": 1, "original_max_position_embeddings": 16})
+    m.keys |= {"attention.key_length": plain + rot, "attention.value_length": value, "expert_gating_func": 2,
+               "attention.head_count_kv": HEADS, "attention.kv_lora_rank": rank, "rope.dimension_count": rot,
+               "expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": 16,
+               "expert_shared_count": 1, "expert_weights_norm": True, "expert_weights_scale": 1.5,
+               "leading_dense_block_count": 1, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
+               "rope.scaling.original_context_length": 16, "rope.scaling.yarn_beta_fast": 8.0,
+               "rope.scaling.yarn_log_multiplier": f32(0.1)}
+    m.ends()
+    for i in range(LAYERS):
+        m.norms(i, TWO)
+        at, to = f"model.layers.{i}.self_attn.", f"blk.{i}.attn_"
+        m.matrix(at + "q_proj", to + "q", HEADS * (plain + rot), WIDTH)
+        m.matrix(at + "kv_a_proj_with_mqa", to + "kv_a_mqa", rank + rot, WIDTH)
+        m.vector(at + "kv_a_layernorm.weight", to + "kv_a_norm.weight", rank)
+        m.matrix(at + "kv_b_proj", to + "kv_b", HEADS * (plain + value), rank)
+        m.matrix(at + "o_proj", to + "output", WIDTH, HEADS * value)
+        if i == 0:
+            m.dense(i)
+            continue
+        at, to = f"model.layers.{i}.mlp.", f"blk.{i}.ffn_"
+        m.matrix(at + "gate", to + "gate_inp", EXPERTS, WIDTH)
+        m.vector(at + "gate.e_score_correction_bias", f"blk.{i}.exp_probs_b.bias", EXPERTS)
+        for name, n_rows, n_cols in (("gate", 16, WIDTH), ("up", 16, WIDTH), ("down", WIDTH, 16)):
+            m.experts(f"{at}experts.{{}}.{name}_proj.weight", f"{to}{name}_exps.weight", n_rows, n_cols)
+            m.matrix(f"{at}shared_experts.{name}_proj", f"{to}{name}_shexp", n_rows, n_cols)
+    m.random(f"model.layers.{LAYERS}.eh_proj.weight", [WIDTH, 2 * WIDTH])  # predicts another token
+
+
+ALL = (llama, mixtral, qwen3, qwen2moe, gemma3, phi3, granitemoe, deepseek3)
 assert set(TYPES) >= {"F32", "F16", "BF16"}
