@@ -46,6 +46,7 @@ enum model_mixer {
     MODEL_DELTA_NET,
     MODEL_MAMBA2,
     MODEL_SHORT_CONVOLUTION,
+    MODEL_KIMI_DELTA_NET,   /* each channel of a state decays in its own way */
     MODEL_ATTENTION_MAMBA2, /* both, of the same normalised rows; their sum is added */
     MODEL_NO_MIXER
 };
@@ -54,7 +55,7 @@ enum model_mixer {
 static inline bool model_mixer_has_state(enum model_mixer mixer)
 {
     return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 || mixer == MODEL_SHORT_CONVOLUTION ||
-           mixer == MODEL_ATTENTION_MAMBA2;
+           mixer == MODEL_KIMI_DELTA_NET || mixer == MODEL_ATTENTION_MAMBA2;
 }
 
 /** Whether it keeps keys and values of each position. */
@@ -158,6 +159,7 @@ struct model_hparams {
     char name[128];     /* general.name, cut; "" where absent */
     uint32_t n_layers;  /* L: those that are evaluated */
     uint32_t n_nextn;   /* blocks after them that predict further tokens */
+    bool nextn_stream;  /* these begin with rows before the output norm, not after it */
     uint32_t n_bound;   /* of those, how many are bound: layer L, or none */
     uint32_t n_embd;    /* D */
     uint32_t n_streams; /* S: rows of D that a token's residual has */

@@ -63,7 +63,9 @@ struct model_recurrent {
     struct model_product gate;   /* z */
     struct model_product joined; /* older: q, k, v, z of each key head, in place of both */
     struct model_product beta, alpha, beta_alpha; /* the first two, or the third */
+    struct model_product gate_low, alpha_low;     /* of Kimi's: before gate and alpha */
     struct kern_weight taps, taps_bias;
+    struct kern_weight k_taps, v_taps; /* where q, k and v are apart: taps are q's */
     struct kern_weight a, dt_bias, skip;
     struct model_norm norm;
     struct model_product out;

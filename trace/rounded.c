@@ -269,10 +269,11 @@ static void add_softplus_errors(struct trace_rounded *r, const struct kern_recur
                                 size_t n_rows)
 {
     const float *bias = op->dt_bias->type == GGUF_TYPE_F32 ? op->dt_bias->data : NULL;
+    size_t n = op->n_heads * (op->by_channel ? op->k_size : 1);
     for (size_t row = 0; row < n_rows; row++)
-        for (size_t h = 0; h < op->n_heads; h++) {
-            float *x = &dt[row * op->n_heads + h];
-            *x = op->dt[row * op->gate_stride + h];
+        for (size_t h = 0; h < n; h++) {
+            float *x = &dt[row * n + h];
+            *x = op->dt[row * op->dt_stride + h];
             *x += softplus_error(r, *x + (bias ? bias[h] : 0));
         }
 }
@@ -286,19 +287,13 @@ static enum status recur(struct kern_backend *b, const struct kern_recur *op,
     for (size_t i = 0; i < op->n_runs; i++)
         n_rows = base_max(n_rows, op->runs[i].row + op->runs[i].n);
     float *copy;
-    enum status status = scratch(r, n_rows * op->n_heads * (op->beta ? 2 : 1), &copy, why);
+    size_t n_steps = op->n_heads * (op->by_channel ? op->k_size : 1);
+    enum status status = scratch(r, n_rows * n_steps, &copy, why);
     if (status)
         return status;
     add_softplus_errors(r, op, copy, n_rows);
     changed.dt = copy;
-    changed.gate_stride = op->n_heads;
-    if (op->beta) { /* the stride is both's */
-        float *beta = copy + n_rows * op->n_heads;
-        for (size_t row = 0; row < n_rows; row++)
-            memcpy(beta + row * op->n_heads, op->beta + row * op->gate_stride,
-                   op->n_heads * sizeof *beta);
-        changed.beta = beta;
-    }
+    changed.dt_stride = n_steps;
     status = r->exact->recur(b, &changed, why);
     for (size_t i = 0; !status && i < n_rows * op->n_heads; i++)
         add_head_errors(r, op->out + i * op->v_size, op->v_size, 0x1p-19F);

@@ -12,6 +12,7 @@
 #include "cli/input/models.h"
 #include "cli/process/say.h"
 #include "gguf/gguf.h"
+#include "model/model.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */
 static const struct {
@@ -130,7 +131,7 @@ static enum status gather(struct cli_info *info, struct gguf_file *file, struct 
     struct status_why unknown;
     info->file = file;
     info->has_cache = !model_hparams_look(&info->model, file, &unknown);
-    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+    for (size_t i = gguf_is_folder(file); i < gguf_n_shards(file); i++) {
         uint64_t n_bytes, data_offset;
         gguf_shard_data(file, i, &n_bytes, &data_offset);
         info->file_bytes += n_bytes;
@@ -198,7 +199,7 @@ static enum status tell(const char *path, const struct settings *settings, bool 
                         struct status_why *why)
 {
     struct gguf_file *file;
-    enum status status = gguf_list(&file, path, why);
+    enum status status = model_file_list(&file, path, why);
     struct cli_info info = {.n_context = (size_t)settings->context};
     if (!status && again && !settings->json)
         putchar('\n');

@@ -145,7 +145,10 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
     doc_json_begin(&json, "assay-info");
     base_json_text(&json, json.root, "file", gguf_path(info->file));
     base_json_uint(&json, json.root, "gguf_version", gguf_version(info->file));
-    base_json_uint(&json, json.root, "n_parts", gguf_n_shards(info->file));
+    if (gguf_is_folder(info->file))
+        base_json_flag(&json, json.root, "folder", true);
+    base_json_uint(&json, json.root, "n_parts",
+                   gguf_n_shards(info->file) - gguf_is_folder(info->file));
     base_json_uint(&json, json.root, "file_bytes", info->file_bytes);
     base_json_text(&json, json.root, "model_id", info->model_id);
     const struct gguf_quantisation *q = &info->quantisation;

@@ -173,9 +173,13 @@ void cli_info_print(const struct cli_info *info, bool tensors)
     size_t n_shards = gguf_n_shards(info->file);
     char text[BASE_PATH_BYTES];
     printf("file      %s\n", base_printable_text(text, sizeof text, gguf_path(info->file)));
-    printf("format    GGUF v%" PRIu32 ", %" PRIu64 " bytes", gguf_version(info->file),
-           info->file_bytes);
-    if (n_shards > 1)
+    if (gguf_is_folder(info->file))
+        printf("format    published folder, %" PRIu64 " bytes in %zu file%s", info->file_bytes,
+               n_shards - 1, status_plural(n_shards - 1));
+    else
+        printf("format    GGUF v%" PRIu32 ", %" PRIu64 " bytes", gguf_version(info->file),
+               info->file_bytes);
+    if (n_shards > 1 && !gguf_is_folder(info->file))
         printf(" in %zu parts", n_shards);
     printf("\nmodel id  %s\n", info->model_id);
     print_quantisation(&info->quantisation);

@@ -47,5 +47,6 @@ const struct model_arch model_arch_step35 = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
+    .nextn = MODEL_NEXTN_STREAM,
     .read = read,
 };

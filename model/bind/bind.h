@@ -88,6 +88,7 @@ enum status model_bind_runs(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_indexer(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_delta_net(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why);
+enum status model_bind_kimi_delta_net(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_short_convolution(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_ffn(struct model *m, size_t i, struct status_why *why);
 

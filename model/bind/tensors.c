@@ -1,5 +1,6 @@
 #include "model/bind/bind.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -93,13 +94,25 @@ enum status model_bind_table(struct model *m, struct model_tensor **out, const c
 struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t first_row,
                                      size_t n_rows)
 {
-    return (struct kern_weight){.type = tensor->type->type,
-                                .n_rows = n_rows,
-                                .n_cols = tensor->source->ne[0],
-                                .row_bytes = tensor->row_bytes,
-                                .data = tensor->data + first_row * tensor->row_bytes,
-                                .scale = 1,
-                                .generation = tensor->generation};
+    struct kern_weight weight = {.type = tensor->type->type,
+                                 .n_rows = n_rows,
+                                 .n_cols = tensor->source->ne[0],
+                                 .row_bytes = tensor->row_bytes,
+                                 .scale = 1,
+                                 .generation = tensor->generation};
+    const struct gguf_view *view = tensor->view;
+    size_t n = (size_t)tensor->source->ne[1], matrix = first_row / n;
+    const uint8_t *data = tensor->data + matrix * n * tensor->row_bytes;
+    if (view && view->matrices)
+        data = view->matrices[matrix];
+    first_row %= n;
+    assert(!view || first_row + n_rows <= n);
+    if (view && view->rows)
+        weight.rows = view->rows + first_row;
+    else
+        data += first_row * tensor->row_bytes;
+    weight.data = data;
+    return weight;
 }
 
 enum status model_bind_vector(struct model *m, struct kern_weight *out, const char *name,

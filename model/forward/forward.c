@@ -126,6 +126,7 @@ static model_block_fn *const mixers[] = {
     [MODEL_RUN_ATTENTION] = model_block_runs,
     [MODEL_DELTA_NET] = model_block_delta_net,
     [MODEL_MAMBA2] = model_block_mamba2,
+    [MODEL_KIMI_DELTA_NET] = model_block_kimi_delta_net,
     [MODEL_SHORT_CONVOLUTION] = model_block_short_convolution,
     [MODEL_ATTENTION_MAMBA2] = model_block_attention_mamba2,
     [MODEL_NO_MIXER] = NULL,

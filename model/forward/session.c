@@ -17,6 +17,7 @@ static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens, siz
         [MODEL_LATENT_ATTENTION] = model_latent_floats,
         [MODEL_DELTA_NET] = model_recurrent_floats,
         [MODEL_MAMBA2] = model_recurrent_floats,
+        [MODEL_KIMI_DELTA_NET] = model_kimi_delta_net_floats,
         [MODEL_SHORT_CONVOLUTION] = model_short_convolution_floats,
         [MODEL_ATTENTION_MAMBA2] = model_attention_mamba2_floats,
     };
@@ -36,6 +37,8 @@ static void add_states(struct model_scratch *scratch, const struct model *m, siz
 {
     struct kern_convolve convolve = model_convolve_of(m, i);
     size_t convolve_floats = kern_convolve_state_bytes(&convolve) / sizeof(float);
+    if (m->hparams.layers[i].mixer == MODEL_KIMI_DELTA_NET)
+        convolve_floats *= 3; /* of q, k and v */
     scratch->convolve = base_max(scratch->convolve, MODEL_N_STATES * convolve_floats);
     if (m->hparams.layers[i].mixer == MODEL_SHORT_CONVOLUTION)
         return;

@@ -113,9 +113,9 @@ size_t model_runs_row_floats(const struct model *m, size_t i_layer, size_t n_row
                              size_t most_positions);
 model_block_fn model_block_runs;
 model_block_fn model_block_attention, model_block_latent, model_block_delta_net, model_block_mamba2,
-    model_block_short_convolution, model_block_attention_mamba2;
+    model_block_kimi_delta_net, model_block_short_convolution, model_block_attention_mamba2;
 model_block_floats_fn model_attention_floats, model_latent_floats, model_recurrent_floats,
-    model_short_convolution_floats, model_attention_mamba2_floats;
+    model_kimi_delta_net_floats, model_short_convolution_floats, model_attention_mamba2_floats;
 /** Keys and values alone, which model_block_attention need not make again with keys_done. */
 model_block_fn model_block_keys;
 /** The choice of experts by the rows before attention, where an architecture makes it so. */
@@ -131,9 +131,12 @@ model_block_floats_fn model_input_floats;
 struct kern_convolve model_convolve_of(const struct model *m, size_t i_layer);
 struct kern_recur model_recur_of(const struct model *m, size_t i_layer);
 
-/** The convolution of the tile's rows x, strides and weights being the layer's; sets s->runs. */
-enum status model_convolve(struct model_session *s, const struct model_step *step, const float *x,
-                           float *y, struct status_why *why);
+/**
+ * The convolution of the tile's rows x, strides and weights being the layer's; sets s->runs.
+ * which: 0; where q, k and v are apart, 0 to 2 are theirs.
+ */
+enum status model_convolve(struct model_session *s, const struct model_step *step, size_t which,
+                           const float *x, float *y, struct status_why *why);
 
 /** Floats of a key row and of a value row of a layer. */
 struct model_kv_widths {

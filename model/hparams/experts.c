@@ -17,11 +17,12 @@ static enum status read_gating(struct model_expert_hparams *e, const struct mode
     enum status status = model_key_u32_or(&r->keys, "expert_gating_func",
                                           (struct model_range){0, 4}, 0, &gating, why);
     e->gating = gating ? by_number[gating] : r->arch->gating;
-    e->normalise = r->arch->normalise == MODEL_NORMALISE_YES;
-    if (!status && r->arch->normalise == MODEL_NORMALISE_BY_KEY)
+    enum model_normalise form = r->arch->normalise;
+    e->normalise = form == MODEL_NORMALISE_YES || form == MODEL_NORMALISE_SCALED;
+    if (!status && form == MODEL_NORMALISE_BY_KEY)
         status = model_key_bool(&r->keys, "expert_weights_norm", &e->normalise, why);
     e->scale = 1;
-    if (!status && r->arch->normalise == MODEL_NORMALISE_BY_KEY)
+    if (!status && (form == MODEL_NORMALISE_BY_KEY || form == MODEL_NORMALISE_SCALED))
         status = model_key_positive(&r->keys, "expert_weights_scale", &e->scale, why);
     return status;
 }

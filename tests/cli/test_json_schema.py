@@ -21,6 +21,7 @@ from serving import Server
 
 sys.path.append(str(SOURCE / "tests" / "random_models"))
 import architectures  # noqa: E402
+import folders  # noqa: E402
 import rewrite  # noqa: E402
 
 TASKS = SOURCE / "tests" / "data" / "tasks"
@@ -194,6 +195,12 @@ def of_files(folder):
     yield json.loads(run("info", folder / "ik.gguf", "--json", "--context", "64").stdout)
     yield made("perplexity", "-m", folder / "ik.gguf", *TEXTS, "--tokenizer-pre", "llama-bpe",
                "--override-kv", "tokenizer.ggml.model=str:gpt2")
+    model = folders.Folder(random.Random(1), folders.qwen3)
+    model.write(folder / "published", 1)
+    file = rewrite.write(folder, model.gguf_pairs(), model.tensors)
+    yield json.loads(run("info", folder / "published", "--json").stdout)
+    yield made("perplexity", "-m", folder / "published", "--tokenizer", file, "-c", "8", "-p",
+               model.vocabulary.text(40)[0])
 
 
 def of_swaps(folder):

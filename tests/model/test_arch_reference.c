@@ -124,7 +124,6 @@ static const struct folder {
 /** Models of the folders whose architectures the program does not have. */
 static const char *const unsupported[] = {
     "gemma3n",
-    "kimi-linear",
 };
 
 static bool is_supported(const char *file)

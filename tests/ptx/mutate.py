@@ -34,7 +34,7 @@ TESTS = {
              "ATTENTION"],
     "cuda_attention": ["FLASH2_64", "FLASH2_128", "FLASH2_256",
                        "FLASH3_64", "FLASH3_128", "FLASH3_256"],
-    "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR"],
+    "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR", "RECUR_STEPS"],
     "cuda_alone": ["FILL", "DIGEST", "CAP", "TARGET", "TAKE", "LOWEST"],
     "cuda_linear": ["SPLIT", "FINISH", "EXACT"],
     "cuda_score": ["FOLD", "PAIR", "JS", "CODES"],

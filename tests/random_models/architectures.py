@@ -31,4 +31,5 @@ def generate(rng, arch):
 def of_own_parts():
     """Those that have parts of their own; the others combine these. Of those with an indexer the one
     whose layers share choices."""
-    return [*families.FAMILIES, "lfm2moe", "falcon-h1", "laguna", "glm-dsa", "deepseek4"]
+    return [*families.FAMILIES, "lfm2moe", "falcon-h1", "laguna", "glm-dsa", "kimi-linear",
+            "deepseek4"]
