@@ -2,7 +2,8 @@
  * How fast attention is on one thread, over the queries of one window: heads of usual and of large
  * sizes, latent attention, windows and chunks. Only what queries see counts as work, 2 (d + dv)
  * operations for a key and a head; masked parts of blocks, softmax and the gathering of keys are
- * what is missing to the ceiling, a loop of multiply-adds.
+ * what is missing to the ceiling, a loop of multiply-adds. Then indexers, which choose keys: their
+ * work is 2 d operations for a key and a head, for queries that leave out a key.
  *
  * usage: bench_attention [-s SECONDS_PER_LINE]
  */
@@ -104,6 +105,70 @@ static void measure(const struct line *line, enum kern_isa isa, double seconds)
     free(out);
 }
 
+static const struct choice {
+    const char *name;
+    size_t n_tokens;
+    struct kern_choose op; /* but for the arrays */
+    bool weighed;
+} choices[] = {
+    {"64 x 128", 2048, {.n_heads = 64, .head_size = 128, .n_best = 512, .together = 1}, true},
+    {"4 x 128, runs",
+     4096,
+     {.n_heads = 4, .head_size = 128, .n_best = 4, .together = 128, .n_local = 1},
+     false},
+};
+
+struct choice_work {
+    struct kern_backend *backend;
+    struct kern_choose op;
+};
+
+static void choose(void *context)
+{
+    const struct choice_work *w = context;
+    if (kern_choose(w->backend, &w->op, NULL))
+        abort();
+}
+
+static void measure_choice(const struct choice *line, enum kern_isa isa, double seconds)
+{
+    struct kern_cpu_options options = {.n_threads = 1, .isa_cap = isa};
+    struct choice_work w = {.op = line->op};
+    if (kern_cpu_open(&w.backend, &options, NULL))
+        abort();
+    struct rng r = rng_open(1, 2);
+    size_t n = line->n_tokens, heads = line->op.n_heads, d = line->op.head_size;
+    float *q = random_floats(&r, n * heads * d), *k = random_floats(&r, n * d);
+    float *weights = random_floats(&r, n * heads);
+    uint64_t *bits = malloc(n * heads * kern_chosen_words(n) * sizeof *bits);
+    if (!q || !k || !weights || !bits)
+        abort();
+    struct kern_query_range range = {.n_q = n};
+    w.op.q = q;
+    w.op.k = k;
+    w.op.k_stride = d;
+    w.op.weights = line->weighed ? weights : NULL;
+    w.op.bits = bits;
+    w.op.most_keys = n;
+    w.op.ranges = &range;
+    w.op.n_ranges = 1;
+    bench_fn *ceiling = isa == KERN_ISA_AVX2 ? bench_fma_avx2 : bench_fma_avx512;
+    struct bench_case cases[] = {{choose, &w, {0}}, {ceiling, NULL, {0}}};
+    bench_compare(cases, 2, BENCH_THREAD, seconds);
+    double all = line->op.n_best * (double)line->op.together, pairs = n * (n + 1.0) - all * all;
+    double rate = pairs * (double)(heads * d) / cases[0].time.median;
+    double most = bench_fma_flops(isa) / cases[1].time.median;
+    printf("%-14s %6zu %-7s %9.2f %9.1f %7.0f%% %6.0f%% %8.2f\n", line->name, n, kern_isa_name(isa),
+           1e3 * cases[0].time.median, 1e-9 * rate, 100 * rate / most, 100 * cases[0].time.spread,
+           1e-6 * (double)kern_choose_bytes(w.backend, &w.op));
+    fflush(stdout);
+    kern_close(w.backend);
+    free(q);
+    free(k);
+    free(weights);
+    free(bits);
+}
+
 int main(int argc, char **argv)
 {
     double seconds = 0.5;
@@ -119,6 +184,11 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         for (enum kern_isa isa = KERN_ISA_AVX2; isa <= kern_isa_detect(); isa++)
             measure(&lines[i], isa, seconds);
+    }
+    printf("indexers\n");
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        for (enum kern_isa isa = KERN_ISA_AVX2; isa <= kern_isa_detect(); isa++)
+            measure_choice(&choices[i], isa, seconds);
     }
     return EXIT_SUCCESS;
 }

@@ -94,6 +94,21 @@ static void run_add_scaled(void *context)
     w->ops->add_scaled(w->out, w->in, 0.5f, WIDTH);
 }
 
+/** Further keys of runs of 4, which overlap: 8 terms, each row of u and z being 4 products. */
+static void run_compress(void *context)
+{
+    enum { TERMS = 8, SIZE = ROWS * KERN_LANES / TERMS };
+    static const uint32_t rows[TERMS] = {0, 1, 2, 3, 4, 5, 6, 7};
+    struct work *w = context;
+    struct kern_terms terms = {.u = w->in,
+                               .z = w->other,
+                               .stride = SIZE,
+                               .rows = rows,
+                               .n_terms = TERMS,
+                               .n_early = TERMS};
+    w->ops->compress(w->out, &terms, SIZE);
+}
+
 static void run_soft_cap(void *context)
 {
     struct work *w = context;
@@ -224,6 +239,7 @@ static const struct {
     {"gelu", run_gelu, WIDTH, 6.0 * WIDTH},
     {"swiglu_oai", run_swiglu_oai, WIDTH, 6.0 * WIDTH},
     {"add_scaled", run_add_scaled, WIDTH, 0.0},
+    {"compress", run_compress, ROWS *KERN_LANES / 8, 32.0 * WIDTH},
     {"soft cap", run_soft_cap, KEYS *KERN_LANES, 4.0 * 2 * PAIRS},
     {"softmax", run_softmax, KEYS *KERN_LANES, 4.0 * 2 * PAIRS},
     {"softmax masked", run_softmax_masked, KEYS *KERN_LANES, 4.0 * 2 * PAIRS},

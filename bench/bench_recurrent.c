@@ -1,7 +1,8 @@
 /**
  * What a recurrent layer costs beside the attention layer that it replaces: products, and the
- * operations that mix tokens, of layers shaped like Qwen3-Next's and Nemotron-H's, for one window.
- * Norms, rotations and gates are left out: both have them alike, and they are small.
+ * operations that mix tokens, of layers shaped like Qwen3-Next's, Nemotron-H's and Kimi Linear's,
+ * for one window. Norms, rotations and gates are left out: both have them alike, and they are
+ * small.
  *
  * usage: bench_recurrent [-s SECONDS_PER_LINE] [-n TOKENS] [-t THREADS] [-q TYPE] [-i ISA]
  */
@@ -42,6 +43,7 @@ struct layer {
     struct product products[N_PRODUCTS];
     bool recurrent, delta;
     size_t n_k_heads, n_heads, k_size, v_size;
+    bool by_channel;
 };
 
 static const struct layer layers[] = {
@@ -70,13 +72,30 @@ static const struct layer layers[] = {
      128,
      128},
     {"Nemotron-H Mamba-2", {{18560, 4096}, {4096, 8192}}, true, false, 8, 128, 128, 64},
+    {"Kimi Linear attention", /* latent; k_up and v_up of the heads as one product */
+     {{6144, 2304}, {576, 2304}, {16384, 256}, {2304, 4096}},
+     false,
+     false,
+     1,
+     32,
+     576,
+     512},
+    {"Kimi Linear delta net",
+     {{12288, 2304}, {288, 2304}, {8192, 128}, {2304, 4096}},
+     true,
+     true,
+     32,
+     32,
+     128,
+     128,
+     true},
 };
 
 struct work {
     struct kern_backend *backend;
     const struct settings *settings;
     const struct layer *layer;
-    struct kern_weight weights[N_PRODUCTS], vector, taps;
+    struct kern_weight weights[N_PRODUCTS], vector, dt_bias, taps;
     uint8_t *blocks;
     float *x, *y, *vectors;
 };
@@ -170,8 +189,10 @@ static void recur(void *context)
                             .stride = mixed_width(l),
                             .dt = w->x,
                             .beta = l->delta ? w->x + l->n_heads : NULL,
-                            .gate_stride = 2 * l->n_heads,
-                            .dt_bias = &w->vector,
+                            .dt_stride = l->by_channel ? l->n_heads * l->k_size : 2 * l->n_heads,
+                            .beta_stride = 2 * l->n_heads,
+                            .by_channel = l->by_channel,
+                            .dt_bias = &w->dt_bias,
                             .decay = &w->vector,
                             .skip = l->delta ? NULL : &w->vector,
                             .out = w->y,
@@ -233,6 +254,8 @@ static void choose_layer(struct work *w, const struct layer *layer)
     const struct gguf_type_info *type = w->settings->type;
     w->layer = layer;
     w->vector = float_rows(w->vectors, 1, layer->n_heads);
+    w->dt_bias =
+        float_rows(w->vectors, 1, layer->n_heads * (layer->by_channel ? layer->k_size : 1));
     w->taps = float_rows(w->vectors, mixed_width(layer), 4);
     for (size_t i = 0; i < N_PRODUCTS; i++) {
         const struct product *p = &layer->products[i];
@@ -252,7 +275,7 @@ static double mixing_work(const struct layer *l, size_t n_tokens)
     double cells = (double)(l->n_heads * l->k_size);
     if (!l->recurrent)
         return 2 * cells * (double)(n_tokens + 1) / 2;
-    return (l->delta ? 3 : 2) * cells * (double)l->v_size;
+    return (2 + l->delta + l->by_channel) * cells * (double)l->v_size;
 }
 
 static double product_work(const struct layer *l)

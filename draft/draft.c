@@ -10,11 +10,13 @@ enum { LOGITS_BYTES = 64 << 20 }; /* of both distributions' rows at a time */
 struct draft_session {
     struct draft_options options;
     size_t n_embd, n_vocab, n_layers;
-    size_t n_rows;                        /* of logits at a time */
-    struct model_session *main, *block;   /* all layers; the one after them */
-    float *x, *hidden, *drafted, *logits; /* backend memory: [max_tokens, D], [2, n_rows, V] */
-    float *host;                          /* [2, n_rows, V] */
-    uint32_t *all;                        /* 0, 1, 2, ... */
+    size_t n_rows;                      /* of logits at a time */
+    struct model_session *main, *block; /* all layers; the one after them */
+    /* Backend memory. [max_tokens, D]: the residual stream, then the block's hidden rows; the
+     * model's; the block's stream. [2, n_rows, V]. */
+    float *x, *hidden, *stream, *logits;
+    float *host;   /* [2, n_rows, V] */
+    uint32_t *all; /* 0, 1, 2, ... */
 };
 
 static float capped(float logit, float soft_cap)
@@ -67,7 +69,7 @@ static enum status allocate(struct draft_session *s, struct status_why *why)
         status = kern_alloc(b, &memory[i], n_bytes[i], why);
     s->x = memory[0];
     s->hidden = memory[1];
-    s->drafted = memory[2];
+    s->stream = memory[2];
     s->logits = memory[3];
     s->host = malloc(logits);
     s->all = malloc(s->options.max_tokens * sizeof *s->all);
@@ -115,14 +117,14 @@ void draft_close(struct draft_session *s)
     model_session_close(s->block);
     kern_free(b, s->x);
     kern_free(b, s->hidden);
-    kern_free(b, s->drafted);
+    kern_free(b, s->stream);
     kern_free(b, s->logits);
     free(s->host);
     free(s->all);
     free(s);
 }
 
-/** Hidden rows of the model and of the block: drafted[i] belongs to hidden[i + 1]. */
+/** Hidden rows of the model, and of the block in x: x[i] belongs to hidden[i + 1]. */
 static enum status forward(struct draft_session *s, const int32_t *tokens, size_t n,
                            struct status_why *why)
 {
@@ -135,11 +137,12 @@ static enum status forward(struct draft_session *s, const int32_t *tokens, size_
         status = model_hidden(s->main, s->x, s->all, n, s->hidden, why);
     const struct model_segment after = {.n_tokens = n - 1, .parent = -1};
     const struct model_batch next = {tokens + 1, n - 1, &after, 1};
+    const float *source = model_hparams(s->options.model)->nextn_stream ? s->x : s->hidden;
     if (!status)
-        status = model_nextn_enter(s->block, next.tokens, n - 1, s->hidden, s->x, why);
+        status = model_nextn_enter(s->block, next.tokens, n - 1, source, s->stream, why);
     if (!status)
-        status = model_forward(s->block, &next, s->n_layers, s->n_layers + 1, s->x, why);
-    return status ? status : model_nextn_hidden(s->block, s->x, n - 1, s->drafted, why);
+        status = model_forward(s->block, &next, s->n_layers, s->n_layers + 1, s->stream, why);
+    return status ? status : model_nextn_hidden(s->block, s->stream, n - 1, s->x, why);
 }
 
 static enum status multiply(struct draft_session *s, struct kern_head head, const float *hidden,
@@ -181,8 +184,8 @@ static enum status make_logits(struct draft_session *s, size_t position, size_t 
     enum status status = multiply(s, model_kern_head(s->options.model),
                                   s->hidden + position * s->n_embd, n, s->logits, why);
     if (!status)
-        status = multiply(s, model_nextn_head(s->options.model),
-                          s->drafted + (position - 1) * s->n_embd, n, s->logits + half, why);
+        status = multiply(s, model_nextn_head(s->options.model), s->x + (position - 1) * s->n_embd,
+                          n, s->logits + half, why);
     if (!status)
         status = kern_download(s->options.backend, s->host, s->logits, n_bytes, why);
     return status

@@ -75,7 +75,8 @@ enum status gguf_check_types(const struct gguf_file *file, struct status_why *wh
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *tensor = &file->tensors[i];
         struct base_quoted name;
-        if (!gguf_type_info(tensor->type_id))
+        bool known = gguf_type_info(tensor->type_id) || tensor->type_id == GGUF_WHOLE_NUMBERS;
+        if (!known)
             return status_fail(why, STATUS_UNSUPPORTED,
                                "%s: tensor %s: has type %" PRIu32
                                " (%s), expected a type that can be decoded; take "
@@ -162,6 +163,11 @@ void gguf_close(struct gguf_file *file)
         free(file->overrides);
         file->overrides = next;
     }
+    for (size_t i = 0; i < file->arena.n; i++)
+        free(file->arena.pieces[i]);
+    free(file->arena.pieces);
+    free(file->directory);
+    gguf_close(file->tokens);
     free(file->path);
     free(file->shards);
     free(file->tensors);
@@ -225,4 +231,32 @@ const char *gguf_shard_path(const struct gguf_file *file, size_t shard)
 const struct stat *gguf_shard_opened(const struct gguf_file *file, size_t shard)
 {
     return &file->shards[shard].map.opened;
+}
+
+bool gguf_is_folder(const struct gguf_file *file)
+{
+    return file->directory != NULL;
+}
+
+const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i)
+{
+    const struct gguf_view *view = tensor->view;
+    const char *data = tensor->data;
+    if (!view)
+        return data + i * tensor->row_bytes;
+    uint64_t matrix = i / tensor->ne[1], row = i % tensor->ne[1];
+    data =
+        view->matrices ? view->matrices[matrix] : data + matrix * tensor->ne[1] * tensor->row_bytes;
+    return data + (view->rows ? (uint64_t)view->rows[row] : row) * tensor->row_bytes;
+}
+
+bool gguf_tensor_same(const struct gguf_tensor *a, const struct gguf_tensor *b)
+{
+    if (!a->view && !b->view)
+        return memcmp(a->data, b->data, (size_t)a->n_bytes) == 0;
+    uint64_t i = 0;
+    while (i < a->n_rows &&
+           memcmp(gguf_tensor_row(a, i), gguf_tensor_row(b, i), (size_t)a->row_bytes) == 0)
+        i++;
+    return i == a->n_rows;
 }

@@ -19,6 +19,15 @@
 
 struct gguf_file;
 
+/**
+ * Where the rows of a tensor lie that do not follow each other in a file: those of a folder's
+ * tensors, which are named and ordered otherwise than GGUF's.
+ */
+struct gguf_view {
+    const void *const *matrices; /* [ne[2] * ne[3]] of ne[1] rows; NULL: one after the other */
+    const int32_t *rows; /* [ne[1]]: which row of its matrix as stored each is; NULL: its own */
+};
+
 /** One tensor of the directory. */
 struct gguf_tensor {
     const char *name;                  /* NUL-terminated copy (names with a NUL byte are refused) */
@@ -29,9 +38,10 @@ struct gguf_tensor {
     uint64_t n_rows;    /* ne[1] * ne[2] * ne[3] */
     uint64_t row_bytes; /* 0 where the type's size is not known */
     uint64_t n_bytes;   /* n_rows * row_bytes */
-    const void *data;   /* in the read-only mapping */
-    size_t shard;       /* which part of a split file holds it */
-    uint64_t offset;    /* of the data, from the start of its shard's file */
+    const void *data;   /* in the read-only mapping; with a view, n_bytes do not begin here */
+    const struct gguf_view *view; /* NULL: the rows lie at data, one after the other */
+    size_t shard;                 /* which part of a split file holds it */
+    uint64_t offset;              /* of the data, from the start of its shard's file */
 };
 
 /**
@@ -42,7 +52,8 @@ struct gguf_tensor {
  *        file, duplicate name, bad alignment, bytes that no tensor owns; the sentence has the
  *        byte offset),
  *        STATUS_UNSUPPORTED (version, tensor type, byte order).
- * Cost: O(directory). A tensor of a type that cannot be decoded is refused by name.
+ * Cost: O(directory). A tensor of a type that cannot be decoded is refused by name; I32, which
+ * holds tables of whole numbers (GGUF_WHOLE_NUMBERS), is taken.
  */
 enum status gguf_open(struct gguf_file **out, const char *path, struct status_why *why);
 
@@ -93,6 +104,15 @@ size_t gguf_n_tensors(const struct gguf_file *file);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i);
 /** By name in O(1); NULL where there is none. */
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name);
+
+/** Where row i of n_rows lies, of a type without bundles. */
+const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i);
+/** Whether two tensors of one type and shape have the same bytes. */
+bool gguf_tensor_same(const struct gguf_tensor *a, const struct gguf_tensor *b);
+
+/** Whether it is a folder with a checkpoint (gguf/assembly/): then its first shard is none of its
+ * files, but bytes in memory. */
+bool gguf_is_folder(const struct gguf_file *file);
 
 /**
  * Which file of a split model a path names, as NAME-00002-of-00005.gguf is the second; 0: of none.

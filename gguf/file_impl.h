@@ -30,6 +30,12 @@ struct gguf_shard {
     uint64_t n_unused;    /* zeros after the last tensor and its padding */
 };
 
+/** Pieces of memory that are freed together. */
+struct gguf_arena {
+    void **pieces;
+    size_t n, capacity;
+};
+
 /** Memory of an overriding pair, in a list. */
 struct gguf_override {
     struct gguf_override *next;
@@ -45,6 +51,9 @@ struct gguf_file {
     struct base_strtab tensor_names;
     char *name_bytes; /* the NUL-terminated copies of the names */
     struct gguf_override *overrides;
+    void *directory;          /* of a folder: the bytes of its first shard, owned */
+    struct gguf_arena arena;  /* of a folder: what views and kept texts are made of */
+    struct gguf_file *tokens; /* of a folder: whose tokens it has; owned; may be NULL */
 };
 
 /** Start an object of n_shards empty shards. */
@@ -85,6 +94,10 @@ enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv
 /** The tensor section: n_tensors entries from the cursor on; where data lies is not checked. */
 enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *cursor,
                               uint64_t n_tensors, struct status_why *why);
+
+/** Add one tensor, the bytes of whose name must outlive the file.   Fails: also on a known name. */
+enum status gguf_tensors_append(struct gguf_file *file, struct base_string name,
+                                const struct gguf_tensor *tensor, struct status_why *why);
 
 /**
  * Check where the data of tensors [first, all) of a shard lie, and point them at it. Every byte

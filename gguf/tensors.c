@@ -100,8 +100,8 @@ static enum status read_entry(struct gguf_cursor *cursor, struct gguf_tensor *te
     return status ? status : gguf_tensor_measure(tensor, type, why);
 }
 
-static enum status append(struct gguf_file *file, struct base_string name,
-                          const struct gguf_tensor *tensor, struct status_why *why)
+enum status gguf_tensors_append(struct gguf_file *file, struct base_string name,
+                                const struct gguf_tensor *tensor, struct status_why *why)
 {
     size_t n = file->tensor_names.n;
     int32_t number;
@@ -130,7 +130,7 @@ enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_
         }
         status = read_entry(cursor, &tensor, why);
         if (!status)
-            status = append(file, name, &tensor, why);
+            status = gguf_tensors_append(file, name, &tensor, why);
         if (status) {
             struct base_quoted shown;
             status_context(why, "tensor %s", base_quote(&shown, name));

@@ -18,9 +18,10 @@ enum gguf_type {
 };
 
 enum {
-    GGUF_FIRST_IK = 97,    /* ids from here on are ik_llama.cpp's; llama.cpp has none of them */
-    GGUF_MAX_LISTED = 128, /* rows that gguf_type_listed() may return, all different */
-    GGUF_MAX_BUNDLE = 16   /* of bundle_rows */
+    GGUF_WHOLE_NUMBERS = 26, /* I32: tables, which are not decoded */
+    GGUF_FIRST_IK = 97,      /* ids from here on are ik_llama.cpp's; llama.cpp has none of them */
+    GGUF_MAX_LISTED = 128,   /* rows that gguf_type_listed() may return, all different */
+    GGUF_MAX_BUNDLE = 16     /* of bundle_rows */
 };
 
 /**

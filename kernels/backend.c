@@ -118,7 +118,7 @@ static enum status weight_check(const struct kern_weight *w, const char *role,
         return status_fail(why, STATUS_USAGE,
                            "%s: rows %zu bytes apart; %zu elements of %s take %" PRIu64, role,
                            w->row_bytes, w->n_cols, info->name, row_bytes);
-    assert(w->data);
+    assert(w->data && !(w->rows && info->bundle_rows > 1));
     return STATUS_OK;
 }
 
@@ -128,6 +128,7 @@ static enum status vector_check(const struct kern_weight *w, size_t n, const cha
 {
     if (!w)
         return STATUS_OK;
+    assert(!w->rows);
     if (w->n_rows != 1 || w->n_cols != n)
         return status_fail(why, STATUS_USAGE, "%s: shape %zu x %zu; expected 1 x %zu", role,
                            w->n_rows, w->n_cols, n);
@@ -173,6 +174,7 @@ enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *h
 enum status kern_embed(struct kern_backend *b, const struct kern_weight *matrix,
                        const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why)
 {
+    assert(!matrix->rows);
     enum status status = weight_check(matrix, "embed: matrix", why);
     if (status || n_tokens == 0)
         return status;
@@ -246,16 +248,6 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
         return status;
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
-}
-
-enum status kern_choose(struct kern_backend *b, const struct kern_choose *op,
-                        struct status_why *why)
-{
-    enum status status = kern_choose_check(op, why);
-    if (status || op->n_ranges == 0)
-        return status;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->choose(b, op, why));
 }
 
 enum status kern_activate(struct kern_backend *b, const struct kern_activate *op,
@@ -364,10 +356,8 @@ enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op
         return status_fail(why, STATUS_UNSUPPORTED, "convolve: %zu tokens; at most %d", n_taps,
                            KERN_CONVOLVE_MAX);
     enum status status = weight_check(op->weight, "convolve: weight", why);
-    if (!status)
-        status = vector_check(op->bias, n_channels, "convolve: bias", why);
-    if (!status)
-        status = kern_runs_check(op->runs, op->n_runs, "convolve", why);
+    status = status ? status : vector_check(op->bias, n_channels, "convolve: bias", why);
+    status = status ? status : kern_runs_check(op->runs, op->n_runs, "convolve", why);
     if (status || op->n_runs == 0)
         return status;
     assert(op->x_stride >= n_channels && op->x != op->y);
@@ -377,13 +367,11 @@ enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op
 
 enum status kern_recur(struct kern_backend *b, const struct kern_recur *op, struct status_why *why)
 {
-    enum status status = vector_check(op->dt_bias, op->n_heads, "recur: dt_bias", why);
-    if (!status)
-        status = vector_check(op->decay, op->n_heads, "recur: decay", why);
-    if (!status)
-        status = vector_check(op->skip, op->n_heads, "recur: skip", why);
-    if (!status)
-        status = kern_recur_check(op, why);
+    size_t n_steps = op->n_heads * kern_recur_n_steps(op);
+    enum status status = vector_check(op->dt_bias, n_steps, "recur: dt_bias", why);
+    status = status ? status : vector_check(op->decay, op->n_heads, "recur: decay", why);
+    status = status ? status : vector_check(op->skip, op->n_heads, "recur: skip", why);
+    status = status ? status : kern_recur_check(op, why);
     if (status || op->n_runs == 0)
         return status;
     uint64_t begun = begin(b);
@@ -399,6 +387,7 @@ size_t kern_recur_bytes(struct kern_backend *b, const struct kern_recur *op)
 static enum status head_check(const struct kern_head *head, size_t n_vocab, const char *role,
                               struct status_why *why)
 {
+    assert(!head->matrix->rows);
     enum status status = weight_check(head->matrix, role, why);
     if (!status)
         status = vector_check(head->bias, n_vocab, "head: bias", why);
@@ -489,11 +478,6 @@ size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
 size_t kern_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
 {
     return b->ops->attention_bytes(b, op);
-}
-
-size_t kern_choose_bytes(struct kern_backend *b, const struct kern_choose *op)
-{
-    return b->ops->choose_bytes(b, op);
 }
 
 size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op)

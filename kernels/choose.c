@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "kernels/implementation.h"
+
 /** Whether every range's queries fit the rows of bits; the last one sees the most. */
 static bool fits(const struct kern_choose *op, const struct kern_query_range *range)
 {
@@ -39,4 +41,19 @@ enum status kern_chosen_check(const struct kern_attention *op, struct status_why
                            "attention: a scale of %g with chosen keys; expected more than 0",
                            (double)op->scale);
     return STATUS_OK;
+}
+
+enum status kern_choose(struct kern_backend *b, const struct kern_choose *op,
+                        struct status_why *why)
+{
+    enum status status = kern_choose_check(op, why);
+    if (status || op->n_ranges == 0)
+        return status;
+    uint64_t begun = kern_operation_begin(b);
+    return kern_operation_end(b, KERN_PHASE_ATTENTION, begun, b->ops->choose(b, op, why));
+}
+
+size_t kern_choose_bytes(struct kern_backend *b, const struct kern_choose *op)
+{
+    return b->ops->choose_bytes(b, op);
 }

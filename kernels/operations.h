@@ -139,11 +139,21 @@ static inline size_t kern_choose_seen(const struct kern_choose *op,
  * segment. Blocks of keys begin at multiples of KERN_KEY_BLOCK of that index, so the bits do
  * not depend on whether a prefix was shared.
  *
+ * further: keys that are not of single tokens. They come first, and neither window nor chunk
+ * concerns them; the query with index i sees (i + 1) / run of them, in integers. `chosen` is then
+ * of them alone.
+ *
  * What is 0 or NULL of the last fields is left out. sliding_window w: query index i sees only keys
  * with index j > i - w. chunk c: only those with j / c == i / c, in integers. Blocks of keys that
  * no query sees are not read. soft_cap c: cap(s) = c tanh(s / c), else s. sinks: each head's
  * softmax has one logit more, whose share is dropped; cap and scale do not concern it.
  */
+struct kern_further {
+    const float *k, *v;                    /* [rows, G * d], [rows, G * dv] */
+    const struct kern_query_range *ranges; /* host, as many as there are of queries: their rows */
+    size_t run;                            /* tokens that each is of; 0: there are none */
+};
+
 struct kern_attention {
     const float *q;                                    /* [T, H * d] */
     const float *k;                                    /* [rows, G * d] */
@@ -153,8 +163,9 @@ struct kern_attention {
     float scale;
     float soft_cap; /* finite, not negative */
     size_t sliding_window, chunk;
-    const struct kern_weight *sinks;       /* 1 row of H columns, of scale 1, or NULL */
-    struct kern_chosen chosen;             /* with it the scale is above 0 */
+    const struct kern_weight *sinks; /* 1 row of H columns, of scale 1, or NULL */
+    struct kern_chosen chosen;       /* with it the scale is above 0 */
+    struct kern_further further;
     const struct kern_query_range *ranges; /* host */
     size_t n_ranges;
 };
@@ -183,7 +194,8 @@ struct kern_route {
     size_t n_tokens, n_experts, n_used;
     enum kern_gating gating;
     const struct kern_weight *selection_bias; /* 1 row of E columns, or NULL */
-    size_t n_groups, n_groups_used;           /* n_groups 0 or 1: no groups */
+    const int32_t *given; /* host, [T, n_used], each below E: nothing is chosen; or NULL */
+    size_t n_groups, n_groups_used; /* n_groups 0 or 1: no groups */
     bool groups_by_best; /* a group counts as its best expert instead of the sum of its two best */
     bool normalise;
     float sum_eps;

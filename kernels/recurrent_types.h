@@ -12,6 +12,8 @@
 
 /** Tokens whose changes of a state are computed together, as products of matrices. */
 enum { KERN_CHUNK = 32 };
+/** Chains of a sum over channels, where tokens are taken one by one. */
+enum { KERN_STEP_CHAINS = 4 };
 /** The most tokens that a convolution sees. */
 enum { KERN_CONVOLVE_MAX = 16 };
 /** In place of the number of a run or of a saved state. */

@@ -35,6 +35,8 @@ static double weight_of(enum kern_gating gating, double logit, double reference)
 {
     if (gating == KERN_GATE_SIGMOID)
         return 1.0 / (1.0 + fmath_exp_f64(-logit));
+    if (gating == KERN_GATE_SQRT_SOFTPLUS)
+        return sqrt(fmath_softplus_f64(logit));
     return fmath_exp_f64(logit - reference);
 }
 
@@ -120,6 +122,6 @@ void kern_route_token(const struct kern_route *op, size_t t, const float *logits
     if (op->n_groups > 1)
         close_groups(op, keys, memory + n);
     for (size_t j = 0; j < op->n_used; j++)
-        experts[j] = (int32_t)take_best(keys, n);
+        experts[j] = op->given ? op->given[t * op->n_used + j] : (int32_t)take_best(keys, n);
     share(op, logits, reference, total, experts, shares);
 }

@@ -25,6 +25,8 @@ struct kern_weight {
     size_t n_cols;       /* K: inputs; a multiple of the type's block */
     size_t row_bytes;    /* from one row to the next; a bundle has so many times its rows */
     const void *data;    /* host, n_rows * row_bytes */
+    const int32_t *rows; /* [n_rows]: which row from `data` on each one is; NULL: all in their
+                          * order. Not of vectors, embeddings, heads, or types with bundles */
     float scale;         /* of every output of the product, of every value of a vector or of an
                           * embedded row: a last multiplication; 1 where there is none */
     uint64_t generation; /* changes whenever the bytes do: what a device keys its copy by */
@@ -66,9 +68,10 @@ struct kern_curve {
 
 /** What the logits g of a token's router become: p. */
 enum kern_gating {
-    KERN_GATE_SOFTMAX,       /* of all experts */
-    KERN_GATE_SIGMOID,       /* of each expert by itself */
-    KERN_GATE_SOFTMAX_CHOSEN /* of the chosen experts only; they are chosen by p = g */
+    KERN_GATE_SOFTMAX,        /* of all experts */
+    KERN_GATE_SIGMOID,        /* of each expert by itself */
+    KERN_GATE_SOFTMAX_CHOSEN, /* of the chosen experts only; they are chosen by p = g */
+    KERN_GATE_SQRT_SOFTPLUS   /* sqrt(ln(1 + exp(g))) */
 };
 
 /**

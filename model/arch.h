@@ -8,6 +8,7 @@
 #ifndef MODEL_ARCH_H
 #define MODEL_ARCH_H
 
+#include "model/folder/map.h"
 #include "model/hparams/read.h"
 #include "model/model.h"
 
@@ -37,10 +38,16 @@ enum model_presence { MODEL_NEVER, MODEL_SOMETIMES, MODEL_ALWAYS };
 enum model_nextn_form {
     MODEL_NEXTN_UNKNOWN, /* nobody has verified it: the block is not evaluated */
     MODEL_NEXTN_NORMED,  /* hidden rows after the output norm */
+    MODEL_NEXTN_STREAM,  /* hidden rows before it */
 };
 
 /** Where experts' shares are divided by their sum. */
-enum model_normalise { MODEL_NORMALISE_YES, MODEL_NORMALISE_NO, MODEL_NORMALISE_BY_KEY };
+enum model_normalise {
+    MODEL_NORMALISE_YES,
+    MODEL_NORMALISE_NO,
+    MODEL_NORMALISE_SCALED, /* yes; a key has what they are multiplied by */
+    MODEL_NORMALISE_BY_KEY  /* that, too, but only if a key says so */
+};
 
 enum model_shared_expert { MODEL_SHARED_NONE, MODEL_SHARED_PLAIN, MODEL_SHARED_GATED };
 
@@ -93,6 +100,8 @@ struct model_arch {
     bool experts_by_tensors; /* tensors say which layers have them, and how wide they are */
     enum model_nextn_form nextn;
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
+
+    const struct model_folder_map *folder; /* how its published folders name things; NULL: unread */
 
     /** Read what only this architecture has, and change what it has differently. May be NULL. */
     enum status (*read)(struct model_hparams *h, const struct model_reading *r,

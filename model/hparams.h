@@ -42,9 +42,11 @@ enum model_rope_use { MODEL_ROPE_FULL, MODEL_ROPE_SLIDING, MODEL_N_ROPES, MODEL_
 enum model_mixer {
     MODEL_ATTENTION,
     MODEL_LATENT_ATTENTION,
+    MODEL_RUN_ATTENTION, /* with further keys, each of a run of tokens */
     MODEL_DELTA_NET,
     MODEL_MAMBA2,
     MODEL_SHORT_CONVOLUTION,
+    MODEL_KIMI_DELTA_NET,   /* each channel of a state decays in its own way */
     MODEL_ATTENTION_MAMBA2, /* both, of the same normalised rows; their sum is added */
     MODEL_NO_MIXER
 };
@@ -53,14 +55,14 @@ enum model_mixer {
 static inline bool model_mixer_has_state(enum model_mixer mixer)
 {
     return mixer == MODEL_DELTA_NET || mixer == MODEL_MAMBA2 || mixer == MODEL_SHORT_CONVOLUTION ||
-           mixer == MODEL_ATTENTION_MAMBA2;
+           mixer == MODEL_KIMI_DELTA_NET || mixer == MODEL_ATTENTION_MAMBA2;
 }
 
 /** Whether it keeps keys and values of each position. */
 static inline bool model_mixer_has_keys(enum model_mixer mixer)
 {
     return mixer == MODEL_ATTENTION || mixer == MODEL_LATENT_ATTENTION ||
-           mixer == MODEL_ATTENTION_MAMBA2;
+           mixer == MODEL_RUN_ATTENTION || mixer == MODEL_ATTENTION_MAMBA2;
 }
 /** What a feed-forward makes of its gate. */
 struct model_activation {
@@ -82,6 +84,8 @@ struct model_layer_shape {
     bool tempered;                 /* queries grow with their position */
     uint32_t kv_layer;             /* whose keys and values it uses; its own number: its own */
     int kept;                      /* where later layers find its keys and values; -1: nowhere */
+    uint32_t run;                  /* tokens that each further key is made of; 0: there are none */
+    bool runs_overlap;             /* and of those of the run before; an indexer chooses */
     bool sparse;                   /* its queries see the keys that an indexer has chosen */
     uint32_t index_layer;          /* if sparse: whose choice; its own number: its own */
     uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
@@ -93,6 +97,11 @@ struct model_layer_shape {
     struct model_activation expert_activation; /* of the others */
 };
 enum { MODEL_N_KEPT = 2 };
+
+/** What MODEL_RUN_ATTENTION ends with: heads in groups, each made one narrower row. */
+struct model_run_hparams {
+    uint32_t n_groups, rank;
+};
 
 /** The indexer of sparse layers: see struct kern_choose. */
 struct model_index_hparams {
@@ -113,6 +122,7 @@ struct model_expert_hparams {
     uint32_t n_groups, n_groups_used;
     bool groups_by_best; /* as in struct kern_route */
     bool normalise;      /* shares are divided by their sum */
+    uint32_t n_by_token; /* in so many first layers a token's id says which */
     float sum_eps;       /* added to the sum; 0: it counts as 6.1e-5 at least */
     float scale;         /* shares are multiplied by it */
 };
@@ -151,6 +161,7 @@ struct model_hparams {
     char name[128];     /* general.name, cut; "" where absent */
     uint32_t n_layers;  /* L: those that are evaluated */
     uint32_t n_nextn;   /* blocks after them that predict further tokens */
+    bool nextn_stream;  /* these begin with rows before the output norm, not after it */
     uint32_t n_bound;   /* of those, how many are bound: layer L, or none */
     uint32_t n_embd;    /* D */
     uint32_t n_streams; /* S: rows of D that a token's residual has */
@@ -168,8 +179,9 @@ struct model_hparams {
     struct model_temperature temperature;
     struct model_expert_hparams experts;
     uint32_t q_rank, kv_rank; /* of latent attention; q_rank 0: queries are not compressed */
-    bool compressed_keys;     /* its queries meet the compressed rows; else keys are made of them */
+    struct model_run_hparams runs;
     struct model_index_hparams index;
+    bool compressed_keys; /* its queries meet the compressed rows; else keys are made of them */
     struct model_recurrent_hparams recurrent;
     float stream_eps;         /* of the weights that streams are mixed with */
     uint32_t stream_rounds;   /* how often these are divided by their sums */

@@ -20,11 +20,12 @@ struct model_ffn {
 };
 
 struct model_experts {
-    struct model_product router;        /* [E, D] */
-    struct model_norm router_norm;      /* before the router alone */
-    struct kern_weight selection_bias;  /* [E] */
-    struct model_ffn *each;             /* E of them */
-    struct model_ffn shared;            /* every token's */
+    struct model_product router;       /* [E, D] */
+    struct model_norm router_norm;     /* before the router alone */
+    struct kern_weight selection_bias; /* [E] */
+    const uint8_t *by_token; /* host, int32 [V, used]: the experts of each id; NULL: chosen */
+    struct model_ffn *each;  /* E of them */
+    struct model_ffn shared; /* every token's */
     struct model_product shared_gate;   /* [1, D] */
     struct model_norm norm, post_norm;  /* of the experts beside a dense feed-forward */
     struct model_norm dense_post_norm;  /* of that feed-forward */
@@ -47,13 +48,24 @@ struct model_indexer {
     struct model_product weights;     /* [Hi, D]; or none */
 };
 
+/** What makes further keys of d elements: see struct kern_compress. w: d, or where runs overlap 2
+ * d.
+ */
+struct model_compressor {
+    struct model_product kv, gate; /* [w, D] */
+    struct kern_weight ape;        /* [m, w] */
+    struct model_norm norm;        /* d */
+};
+
 struct model_recurrent {
     struct model_product
         in; /* q, k, v; of Mamba-2: z, x, B, C, dt; of a short convolution: B, C, x */
     struct model_product gate;   /* z */
     struct model_product joined; /* older: q, k, v, z of each key head, in place of both */
     struct model_product beta, alpha, beta_alpha; /* the first two, or the third */
+    struct model_product gate_low, alpha_low;     /* of Kimi's: before gate and alpha */
     struct kern_weight taps, taps_bias;
+    struct kern_weight k_taps, v_taps; /* where q, k and v are apart: taps are q's */
     struct kern_weight a, dt_bias, skip;
     struct model_norm norm;
     struct model_product out;
@@ -91,6 +103,8 @@ struct model_layer {
     struct kern_weight sinks;         /* H */
     struct model_latent latent;
     struct model_indexer indexer;
+    struct model_compressor compressor, index_compressor;
+    struct kern_weight output_groups; /* [groups * rank, H * d / groups] */
     struct model_recurrent recurrent;
     struct model_ffn ffn; /* dense */
     struct model_experts experts;

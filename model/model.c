@@ -9,8 +9,10 @@
 #include "base/text/quote.h"
 #include "base/text/words.h"
 #include "model/bind/bind.h"
+#include "model/folder/folder.h"
 #include "model/overrides.h"
 #include "model/state.h"
+#include "safetensors/folder.h"
 
 static enum status find_architecture(struct model *m, struct status_why *why)
 {
@@ -44,6 +46,7 @@ void model_tensor_use(struct model_tensor *tensor, const struct gguf_file *file,
     tensor->type = from->type;
     tensor->file = file;
     tensor->data = from->data;
+    tensor->view = from->view;
     tensor->row_bytes = (size_t)from->row_bytes;
     tensor->generation = generation;
 }
@@ -164,6 +167,31 @@ static enum status bind_all(struct model *m, const struct model_options *options
     return status;
 }
 
+enum status model_file_open(struct gguf_file **out, const char *path, const char *tokens,
+                            struct status_why *why)
+{
+    *out = NULL;
+    if (safetensors_is_folder(path))
+        return model_folder_open(out, path, tokens, why);
+    if (tokens)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: is no published folder, expected one with --tokenizer: a GGUF file "
+                           "has its own tokens",
+                           path);
+    return gguf_open(out, path, why);
+}
+
+enum status model_file_list(struct gguf_file **out, const char *path, struct status_why *why)
+{
+    return safetensors_is_folder(path) ? model_folder_open(out, path, NULL, why)
+                                       : gguf_list(out, path, why);
+}
+
+bool model_is_folder(const char *path)
+{
+    return safetensors_is_folder(path);
+}
+
 enum status model_open(struct model **out, struct gguf_file *file,
                        const struct model_options *options, struct status_why *why)
 {
@@ -194,6 +222,19 @@ enum status model_open(struct model **out, struct gguf_file *file,
     return STATUS_OK;
 fail:
     model_close(m);
+    return status;
+}
+
+enum status model_hparams_look(struct model_hparams *h, struct gguf_file *file,
+                               struct status_why *why)
+{
+    const struct model_options options = {.allow_unknown = true};
+    struct model m = {.file = file};
+    enum status status = find_architecture(&m, why);
+    if (!status)
+        status = read_hparams(&m, &options, why);
+    base_buffer_free(&m.remarks.lines);
+    *h = m.hparams;
     return status;
 }
 

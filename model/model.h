@@ -29,6 +29,20 @@ struct model_options {
 struct model;
 
 /**
+ * Open a file that is to be evaluated: a GGUF file, or a published folder as one.
+ * tokens: a GGUF file of the same model, whose tokens a folder gets; NULL: it has none.
+ * Fails: as gguf_open; model_folder_open (model/folder/folder.h); STATUS_USAGE (tokens for a GGUF
+ *        file).
+ */
+enum status model_file_open(struct gguf_file **out, const char *path, const char *tokens,
+                            struct status_why *why);
+
+/** The same to list what it holds: as gguf_list; a folder gets no tokens. */
+enum status model_file_list(struct gguf_file **out, const char *path, struct status_why *why);
+/** Whether a path is a published folder. */
+bool model_is_folder(const char *path);
+
+/**
  * Read hyper-parameters, bind and check all tensors, open the tokenizer.
  * The model owns the file from now on, also on failure.
  * Fails: STATUS_UNSUPPORTED (architecture; names the supported ones), STATUS_FORMAT (missing
@@ -50,6 +64,16 @@ enum status model_share(struct model **out, const struct model *m, struct status
 enum status model_round_kv(struct model *m, const struct model_kv_types *types,
                            struct status_why *why);
 void model_close(struct model *m);
+
+/**
+ * The hyper-parameters of a file alone, without its weights and its vocabulary: all but n_vocab.
+ * Keys that are not understood are passed over.
+ * h: released with model_hparams_free, also after a failure.   Fails: as model_open, of the keys.
+ */
+enum status model_hparams_look(struct model_hparams *h, struct gguf_file *file,
+                               struct status_why *why);
+/** A zero-initialised object is allowed. */
+void model_hparams_free(struct model_hparams *h);
 
 const struct gguf_file *model_file(const struct model *m);
 const struct model_hparams *model_hparams(const struct model *m);

@@ -58,18 +58,8 @@ enum status safetensors_map_json(struct gguf_map *map, const char *folder, const
 
 bool safetensors_is_folder(const char *path)
 {
-    if (!base_is_folder(path))
-        return false;
-    if (is_there(path, index_name) || is_there(path, "model.safetensors") ||
-        is_there(path, "config.json"))
-        return true;
-    struct base_folder list = {0};
-    bool is = false;
-    enum status status = base_folder_list(&list, path, NULL);
-    for (size_t i = 0; !status && i < list.n; i++)
-        is |= ends_with(list.paths[i], ".safetensors") || ends_with(list.paths[i], ".bin");
-    base_folder_free(&list);
-    return is;
+    return base_is_folder(path) && (is_there(path, "config.json") || is_there(path, index_name) ||
+                                    is_there(path, "model.safetensors"));
 }
 
 /** Names of files to be read, sorted. */
@@ -109,6 +99,10 @@ static enum status fail_nothing(const char *path, const struct base_folder *list
 {
     for (size_t i = 0; i < list->n; i++) {
         const char *name = base_file_name(list->paths[i]);
+        if (ends_with(name, ".gguf"))
+            return status_fail(why, STATUS_IO,
+                               "%s: is a directory, expected a GGUF file; name the one in it: %s",
+                               path, list->paths[i]);
         if (begins_with(name, "consolidated") && ends_with(name, ".safetensors"))
             return status_fail(why, STATUS_UNSUPPORTED,
                                "%s: has %s, a checkpoint in Mistral's own format, expected "

@@ -50,7 +50,7 @@ const struct safetensors_tensor *safetensors_find(const struct safetensors_folde
 enum status safetensors_map_json(struct gguf_map *map, const char *folder, const char *name,
                                  bool *found, struct status_why *why);
 
-/** Whether a path is a folder with a config.json or files of this kind: a published checkpoint. */
+/** Whether a path is a folder with config.json, an index or model.safetensors: a checkpoint. */
 bool safetensors_is_folder(const char *path);
 
 #endif

@@ -237,6 +237,15 @@ static enum status attention(struct kern_backend *b, const struct kern_attention
     return status;
 }
 
+/**
+ * softplus(x) is off by half a step of 1: it is ln(1 + exp x), and the sum is rounded. x is off by
+ * so much that this comes of it, but by no more than 1: far below 0 both are next to nothing.
+ */
+static float softplus_error(struct trace_rounded *r, float x)
+{
+    return draw(r) * fminf(1, 0x1p-24F * (1 + expf(-x)));
+}
+
 static enum status activate(struct kern_backend *b, const struct kern_activate *op,
                             struct status_why *why)
 {
@@ -244,6 +253,10 @@ static enum status activate(struct kern_backend *b, const struct kern_activate *
     bool table = op->kind == KERN_GELU && r->arithmetic != TRACE_FLOAT32;
     if (table)
         add_half_errors(r, op->gate, op->n);
+    for (size_t i = 0; op->kind == KERN_SOFTPLUS && i < op->n; i++)
+        op->gate[i] += softplus_error(r, op->gate[i]);
+    if (op->kind == KERN_XIELU) /* its terms can cancel */
+        add_relative_errors(r, op->gate, op->n, 0x1p-22F);
     enum status status = r->exact->activate(b, op, why);
     if (!status && table)
         add_half_errors(r, op->gate, op->n);
@@ -252,19 +265,16 @@ static enum status activate(struct kern_backend *b, const struct kern_activate *
     return status;
 }
 
-/**
- * softplus(x) is off by half a step of 1: it is ln(1 + exp x), and the sum is rounded. x is off by
- * so much that this comes of it.
- */
 static void add_softplus_errors(struct trace_rounded *r, const struct kern_recur *op, float *dt,
                                 size_t n_rows)
 {
     const float *bias = op->dt_bias->type == GGUF_TYPE_F32 ? op->dt_bias->data : NULL;
+    size_t n = op->n_heads * (op->by_channel ? op->k_size : 1);
     for (size_t row = 0; row < n_rows; row++)
-        for (size_t h = 0; h < op->n_heads; h++) {
-            float *x = &dt[row * op->n_heads + h];
-            *x = op->dt[row * op->gate_stride + h];
-            *x += 0x1p-24F * draw(r) * (1 + expf(-*x - (bias ? bias[h] : 0)));
+        for (size_t h = 0; h < n; h++) {
+            float *x = &dt[row * n + h];
+            *x = op->dt[row * op->dt_stride + h];
+            *x += softplus_error(r, *x + (bias ? bias[h] : 0));
         }
 }
 
@@ -277,19 +287,13 @@ static enum status recur(struct kern_backend *b, const struct kern_recur *op,
     for (size_t i = 0; i < op->n_runs; i++)
         n_rows = base_max(n_rows, op->runs[i].row + op->runs[i].n);
     float *copy;
-    enum status status = scratch(r, n_rows * op->n_heads * (op->beta ? 2 : 1), &copy, why);
+    size_t n_steps = op->n_heads * (op->by_channel ? op->k_size : 1);
+    enum status status = scratch(r, n_rows * n_steps, &copy, why);
     if (status)
         return status;
     add_softplus_errors(r, op, copy, n_rows);
     changed.dt = copy;
-    changed.gate_stride = op->n_heads;
-    if (op->beta) { /* the stride is both's */
-        float *beta = copy + n_rows * op->n_heads;
-        for (size_t row = 0; row < n_rows; row++)
-            memcpy(beta + row * op->n_heads, op->beta + row * op->gate_stride,
-                   op->n_heads * sizeof *beta);
-        changed.beta = beta;
-    }
+    changed.dt_stride = n_steps;
     status = r->exact->recur(b, &changed, why);
     for (size_t i = 0; !status && i < n_rows * op->n_heads; i++)
         add_head_errors(r, op->out + i * op->v_size, op->v_size, 0x1p-19F);

@@ -95,7 +95,7 @@ static struct cli_best_file measure(const struct cli_best *b, size_t candidate)
              m->called); /* the types are the same for all */
     struct gguf_quantisation quantisation = gguf_quantisation(file);
     snprintf(f.quantisation, sizeof f.quantisation, "%s", quantisation.name);
-    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+    for (size_t i = gguf_is_folder(file); i < gguf_n_shards(file); i++) {
         uint64_t n_bytes, data_offset;
         gguf_shard_data(file, i, &n_bytes, &data_offset);
         f.on_disk += n_bytes;

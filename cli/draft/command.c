@@ -29,7 +29,7 @@ static enum status open_model(struct cli_draft *d, struct status_why *why)
     evaluating.load.nextn = true;
     enum status status = cli_outputs_check(&output, 1, inputs, 3, why);
     if (!status)
-        status = cli_model_open(&d->model, s->model, &evaluating, false, why);
+        status = cli_model_open(&d->model, s->model, &evaluating, s->llama_compat, why);
     if (!status)
         status = cli_outputs_check_model(&output, 1, "-m", model_file(d->model.model), why);
     return status;
@@ -160,6 +160,9 @@ static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Evaluation"},
     {.type = CLI_GROUP, .group = cli_window_options, .offset = AT(windows)},
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
+    {"--llama-compat", CLI_ON, NULL,
+     "compute and cut the text as llama.cpp does where it departs from the model's authors",
+     AT(llama_compat)},
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(load)},
     {.type = CLI_HEADING, .help = "Output"},
     {.type = CLI_GROUP, .group = cli_json_options, .offset = AT(json_file)},

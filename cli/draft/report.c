@@ -65,6 +65,7 @@ enum status cli_draft_write(const struct cli_draft *d, struct base_file *file,
     cJSON *settings = base_json_object(&json, json.root, "settings");
     cli_json_add_window_settings(&json, settings, &s->windows, &d->windows.plan);
     cli_json_add_text_settings(&json, settings, &s->text);
+    base_json_flag(&json, settings, "llama_compat", s->llama_compat);
     base_json_text(&json, settings, "precision", cli_precision_name(s->machine.precision));
     base_json_text(&json, settings, "products", device.products);
     cJSON *run = base_json_object(&json, json.root, "run");

@@ -10,6 +10,7 @@
 #include "cli/session/outputs.h"
 #include "gguf/gguf.h"
 #include "kernels/kernels.h"
+#include "model/model.h"
 
 struct settings {
     const char *tensor, *output;
@@ -37,12 +38,14 @@ static enum status write_values(struct base_file *out, const struct gguf_tensor 
     float *values = malloc(SLAB_ELEMENTS * sizeof *values);
     if (!values)
         return status_fail(why, STATUS_MEMORY, "out of memory");
-    const struct kern_rows rows = {tensor->type->type, tensor->data, (size_t)tensor->row_bytes};
+    struct kern_rows rows = {tensor->type->type, tensor->data, (size_t)tensor->row_bytes, NULL};
     size_t n_cols = (size_t)tensor->ne[0];
     for (size_t row = 0; row < tensor->n_rows; row++)
         for (size_t col = 0; col < n_cols; col += SLAB_ELEMENTS) {
             size_t n = base_min(n_cols - col, SLAB_ELEMENTS);
-            kern_rows_decode(&rows, quant->decode, row, col, n, values);
+            if (tensor->view)
+                rows.data = gguf_tensor_row(tensor, row);
+            kern_rows_decode(&rows, quant->decode, tensor->view ? 0 : row, col, n, values);
             base_file_write(out, values, n * sizeof *values);
         }
     free(values);
@@ -86,7 +89,7 @@ static enum status run_dump(const void *opaque, const struct cli_args *args, str
     const struct cli_named_file input = {"FILE", args->operands[0]};
     enum status status = cli_outputs_check(&output, 1, &input, 1, why);
     if (!status)
-        status = gguf_open(&file, args->operands[0], why);
+        status = model_file_open(&file, args->operands[0], NULL, why);
     if (status)
         return status;
     const struct gguf_tensor *tensor = gguf_tensor_find(file, settings->tensor);

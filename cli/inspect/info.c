@@ -12,12 +12,14 @@
 #include "cli/input/models.h"
 #include "cli/process/say.h"
 #include "gguf/gguf.h"
+#include "model/model.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */
 static const struct {
     const char *label, *name, *key;
 } known[] = {
     {"layers", "n_layers", "%s.block_count"},
+    {"of them for drafts", "n_nextn", "%s.nextn_predict_layers"},
     {"width", "n_embd", "%s.embedding_length"},
     {"feed-forward width", "n_ff", "%s.feed_forward_length"},
     {"heads", "n_heads", "%s.attention.head_count"},
@@ -118,11 +120,18 @@ static void read_hparams(struct cli_info *info)
     }
 }
 
-static enum status gather(struct cli_info *info, const struct gguf_file *file,
-                          struct status_why *why)
+double cli_info_cache_bytes(const struct cli_info *info, size_t n_tokens)
 {
-    *info = (struct cli_info){.file = file};
-    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+    const struct model_kv_types halves = {.k = GGUF_TYPE_F16, .v = GGUF_TYPE_F16};
+    return model_cache_bytes(&info->model, &halves, n_tokens);
+}
+
+static enum status gather(struct cli_info *info, struct gguf_file *file, struct status_why *why)
+{
+    struct status_why unknown;
+    info->file = file;
+    info->has_cache = !model_hparams_look(&info->model, file, &unknown);
+    for (size_t i = gguf_is_folder(file); i < gguf_n_shards(file); i++) {
         uint64_t n_bytes, data_offset;
         gguf_shard_data(file, i, &n_bytes, &data_offset);
         info->file_bytes += n_bytes;
@@ -182,6 +191,7 @@ size_t cli_kv_text(char *out, size_t capacity, const struct gguf_kv *kv, uint64_
 
 struct settings {
     struct cli_list files;
+    int64_t context;
     bool json, tensors;
 };
 
@@ -189,8 +199,8 @@ static enum status tell(const char *path, const struct settings *settings, bool 
                         struct status_why *why)
 {
     struct gguf_file *file;
-    enum status status = gguf_list(&file, path, why);
-    struct cli_info info;
+    enum status status = model_file_list(&file, path, why);
+    struct cli_info info = {.n_context = (size_t)settings->context};
     if (!status && again && !settings->json)
         putchar('\n');
     if (!status)
@@ -201,6 +211,7 @@ static enum status tell(const char *path, const struct settings *settings, bool 
         cli_info_print(&info, settings->tensors);
     if (!status)
         status = gguf_check_unchanged(file, why);
+    model_hparams_free(&info.model);
     gguf_close(file);
     return status;
 }
@@ -229,6 +240,8 @@ static enum status run_info(const void *opaque, const struct cli_args *args, str
 
 static const struct cli_option options[] = {
     {"--tensors", CLI_ON, NULL, "also list every tensor", offsetof(struct settings, tensors)},
+    {"--context", CLI_COUNT, "N", "also what a cache of keys and values for N tokens takes in F16",
+     offsetof(struct settings, context), 0, INT32_MAX},
     {"--json", CLI_ON, NULL, "print a JSON document instead; docs/json.md describes it",
      offsetof(struct settings, json)},
     {.type = CLI_OPERANDS,

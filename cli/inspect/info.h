@@ -4,6 +4,7 @@
 
 #include "eval/identity.h"
 #include "gguf/gguf.h"
+#include "model/forward/forward.h"
 
 /** All tensors of one type together. */
 struct cli_type_total {
@@ -34,12 +35,18 @@ struct cli_info {
     size_t n_hparams;
     struct gguf_quantisation quantisation;
     struct status_why unsupported; /* why the file cannot be evaluated; empty: types do not tell */
+    struct model_hparams model;    /* of a known architecture */
+    bool has_cache;                /* it is one, so `model` says what a cache keeps */
+    size_t n_context;              /* tokens of a cache that is asked for; 0: of none */
 };
 
 /** 8 * bytes / weights; 0 for no weights, NaN where bytes are not known. */
 double cli_bits_per_weight(const struct cli_type_total *total);
 /** A tensor alone. */
 struct cli_type_total cli_total_of(const struct gguf_tensor *tensor);
+
+/** Bytes of a cache for so many tokens whose keys and values have 16 bits. */
+double cli_info_cache_bytes(const struct cli_info *info, size_t n_tokens);
 
 /**
  * Element i of a pair's value as text: numbers with all their digits, strings escaped.

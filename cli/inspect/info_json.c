@@ -4,6 +4,7 @@
 
 #include "cli/inspect/info.h"
 #include "cli/output/json_parts.h"
+#include "cli/output/model_parts.h"
 #include "cli/session/outputs.h"
 
 enum {
@@ -144,7 +145,10 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
     doc_json_begin(&json, "assay-info");
     base_json_text(&json, json.root, "file", gguf_path(info->file));
     base_json_uint(&json, json.root, "gguf_version", gguf_version(info->file));
-    base_json_uint(&json, json.root, "n_parts", gguf_n_shards(info->file));
+    if (gguf_is_folder(info->file))
+        base_json_flag(&json, json.root, "folder", true);
+    base_json_uint(&json, json.root, "n_parts",
+                   gguf_n_shards(info->file) - gguf_is_folder(info->file));
     base_json_uint(&json, json.root, "file_bytes", info->file_bytes);
     base_json_text(&json, json.root, "model_id", info->model_id);
     const struct gguf_quantisation *q = &info->quantisation;
@@ -165,6 +169,13 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
             add_value(&json, hparams, info->hparams[i].name, info->hparams[i].kv);
         else
             base_json_int(&json, hparams, info->hparams[i].name, info->hparams[i].derived);
+    }
+    if (info->has_cache)
+        cli_json_add_cache(&json, json.root, &info->model);
+    if (info->has_cache && info->n_context) {
+        base_json_uint(&json, json.root, "context", info->n_context);
+        base_json_real(&json, json.root, "cache_bytes",
+                       cli_info_cache_bytes(info, info->n_context));
     }
     add_metadata(&json, info->file);
 

@@ -12,6 +12,8 @@ enum {
     TYPE_WIDTH = 11
 };
 
+static const double gibibyte = 1073741824.0;
+
 /* An escaped text, cut where it is too long for a line; never inside a character. */
 static void print_cut(const char *text, size_t n_bytes)
 {
@@ -130,6 +132,27 @@ static void print_tensors(const struct gguf_file *file)
     }
 }
 
+/* What a cache keeps of a sequence, in 16 bits. */
+static void print_cache(const struct cli_info *info)
+{
+    const int per_number = 2;
+    struct model_cache_shape shape = model_cache_shape(&info->model);
+    size_t n = (shape.k + shape.v) * per_number;
+    size_t n_window = (shape.window_k + shape.window_v) * per_number;
+    printf("\ncache of keys and values in F16\n");
+    printf("  %-20s %zu bytes\n", "a token", n);
+    if (n_window)
+        printf("  %-20s %zu bytes more, of the last %zu tokens\n", "in windows", n_window,
+               shape.window);
+    if (shape.state_bytes > 0)
+        printf("  %-20s %.0f bytes, whatever the number of tokens\n", "states", shape.state_bytes);
+    if (info->n_context)
+        printf("  %zu token%-*s %.0f bytes (%.4f GiB)\n", info->n_context,
+               14 - snprintf(NULL, 0, "%zu", info->n_context), info->n_context == 1 ? "" : "s",
+               cli_info_cache_bytes(info, info->n_context),
+               cli_info_cache_bytes(info, info->n_context) / gibibyte);
+}
+
 static void print_quantisation(const struct gguf_quantisation *q)
 {
     if (q->types_of)
@@ -150,9 +173,13 @@ void cli_info_print(const struct cli_info *info, bool tensors)
     size_t n_shards = gguf_n_shards(info->file);
     char text[BASE_PATH_BYTES];
     printf("file      %s\n", base_printable_text(text, sizeof text, gguf_path(info->file)));
-    printf("format    GGUF v%" PRIu32 ", %" PRIu64 " bytes", gguf_version(info->file),
-           info->file_bytes);
-    if (n_shards > 1)
+    if (gguf_is_folder(info->file))
+        printf("format    published folder, %" PRIu64 " bytes in %zu file%s", info->file_bytes,
+               n_shards - 1, status_plural(n_shards - 1));
+    else
+        printf("format    GGUF v%" PRIu32 ", %" PRIu64 " bytes", gguf_version(info->file),
+               info->file_bytes);
+    if (n_shards > 1 && !gguf_is_folder(info->file))
         printf(" in %zu parts", n_shards);
     printf("\nmodel id  %s\n", info->model_id);
     print_quantisation(&info->quantisation);
@@ -171,6 +198,8 @@ void cli_info_print(const struct cli_info *info, bool tensors)
             printf("%" PRId64 " (not stored; follows from the others)", hparam->derived);
         putchar('\n');
     }
+    if (info->has_cache)
+        print_cache(info);
     print_metadata(info->file);
     print_types(info);
     if (tensors)

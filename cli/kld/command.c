@@ -5,12 +5,13 @@
 #include "cli/kld/evaluator.h"
 #include "cli/kld/server/bounds.h"
 #include "cli/output/contexts.h"
+#include "cli/process/say.h"
 
 /* A model is compared on a text. If there is no text, a file that is not a model may be why. */
 static enum status check_text_of_model(const struct cli_kld_settings *s, struct status_why *why)
 {
     struct gguf_file *base = NULL;
-    enum status status = cli_text_given(&s->text) ? STATUS_OK : gguf_open(&base, s->base, why);
+    enum status status = cli_text_given(&s->text) ? STATUS_OK : model_file_open(&base, s->base, NULL, why);
     gguf_close(base);
     return status ? status : cli_text_check(&s->text, why);
 }
@@ -53,6 +54,22 @@ static enum status run_contexts(struct cli_kld_settings *s, struct status_why *w
     return cli_contexts_run(&contexts, why);
 }
 
+/** A base that is a published folder has the tokens of the first GGUF file that it is compared with,
+ * unless a person says otherwise. */
+static void take_tokens(struct cli_kld_settings *s)
+{
+    struct cli_model_settings *load = &s->evaluate.load;
+    size_t i = 0;
+    while (i < s->models.n && model_is_folder(s->models.items[i]))
+        i++;
+    if (load->tokenizer || !model_is_folder(s->base) || i == s->models.n)
+        return;
+    load->tokenizer = s->models.items[i];
+    load->tokenizer_chosen = true;
+    cli_say("assay: note: %s has the tokens of %s; --tokenizer FILE takes others\n", s->base,
+            load->tokenizer);
+}
+
 static enum status run_kld(const void *settings, const struct cli_args *args,
                            struct status_why *why)
 {
@@ -68,6 +85,7 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
         s.base = s.models.items[0];
     if (!s.base)
         return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
+    take_tokens(&s);
     cli_text_settle(&s.text);
     status = cli_bounds_unasked(&s, why);
     if (!status)

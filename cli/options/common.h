@@ -102,6 +102,8 @@ enum status cli_labels_check(const struct cli_list *labels, size_t n, struct sta
 /** How a model is opened. */
 struct cli_model_settings {
     const char *tokenizer_pre;
+    const char *tokenizer; /* whose tokens published folders get; NULL: they have none */
+    bool tokenizer_chosen; /* by the command, not by a person */
     bool allow_unknown;
     struct cli_list overrides;
     int rope_scaling; /* -1: as the file says; else none, linear, yarn */

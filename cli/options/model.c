@@ -98,6 +98,8 @@ const struct cli_option cli_pretokenizer_options[] = {
 const struct cli_option cli_weight_options[] = {
     {.type = CLI_HEADING, .help = "Model"},
     {.type = CLI_GROUP, .group = cli_pretokenizer_options, .offset = MODEL(tokenizer_pre)},
+    {"--tokenizer", CLI_TEXT, "FILE",
+     "a published folder has the tokens of this GGUF file of the same model", MODEL(tokenizer)},
     {"--allow-unknown", CLI_ON, NULL,
      "go on although the file has tensors or keys that are not understood", MODEL(allow_unknown)},
     {"-okv --override-kv", CLI_LIST, "KEY=TYPE:VALUE,...",

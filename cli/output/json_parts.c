@@ -51,6 +51,8 @@ static void add_model_settings(struct base_json *json, cJSON *o, const struct cl
 {
     static const char *const scalings[] = {"none", "linear", "yarn"};
     base_json_text(json, o, "tokenizer_pre", s->tokenizer_pre);
+    if (s->tokenizer)
+        base_json_text(json, o, "tokenizer", s->tokenizer);
     base_json_flag(json, o, "allow_unknown", s->allow_unknown);
     cJSON *overrides = base_json_list(json, o, "override_kv");
     for (size_t i = 0; i < s->overrides.n; i++)

@@ -72,6 +72,29 @@ enum status cli_model_share(struct cli_model *out, const struct cli_model *m,
     return model_share(&out->model, m->model, why);
 }
 
+/** A GGUF file has its own tokens; a folder gets those of --tokenizer. */
+static enum status open_file(struct gguf_file **out, const char *path,
+                             const struct cli_evaluate_settings *settings, struct status_why *why)
+{
+    const struct cli_model_settings *load = &settings->load;
+    bool folder = model_is_folder(path);
+    *out = NULL;
+    if (folder && settings->watch.wanted)
+        return status_fail(
+            why, STATUS_USAGE,
+            "%s: is a published folder, whose tensors cannot be replaced while it is "
+            "open, expected a GGUF file with --watch",
+            path);
+    if (folder && !load->tokenizer)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: is a published folder, whose tokenizer.json is not read yet; give "
+                           "--tokenizer FILE.gguf, any GGUF file of the same model",
+                           path);
+    if (!folder && load->tokenizer && !load->tokenizer_chosen)
+        cli_say("assay: note: %s has its own tokens; --tokenizer has no effect on it\n", path);
+    return model_file_open(out, path, folder ? load->tokenizer : NULL, why);
+}
+
 enum status cli_model_open(struct cli_model *out, const char *path,
                            const struct cli_evaluate_settings *settings, bool llama_compat,
                            struct status_why *why)
@@ -85,7 +108,7 @@ enum status cli_model_open(struct cli_model *out, const char *path,
                            "candidate; expected one");
     struct model_options options = model_options(&settings->load, llama_compat);
     struct gguf_file *file;
-    enum status status = gguf_open(&file, path, why);
+    enum status status = open_file(&file, path, settings, why);
     if (!status)
         status = gguf_model_id(out->id, file, why);
     if (!status && settings->output.hash_model)

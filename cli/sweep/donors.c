@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/file/folder.h"
 #include "base/text/printable.h"
 #include "cli/options/value.h"
 #include "cli/process/say.h"
@@ -159,7 +160,15 @@ static enum status make(struct cli_donors *d, const char *type, const char *quan
             words[n + i] = (char *)(uintptr_t)rest[i];
         cli_say("assay: %s makes %s of %s\n", words[0], type, base);
         status = run(words, log.data, why);
-        unlink(log.data);
+        if (!status && access(path.data, F_OK) != 0) {
+            show(log.data);
+            status =
+                status_fail(why, STATUS_USAGE,
+                            "--quantizer: %s ended well and did not write %s.gguf where it was "
+                            "told to; leave out options that make no file or several "
+                            "(--dry-run, --keep-split); its last lines are above",
+                            words[0], type);
+        }
     }
     base_buffer_free(&path);
     base_buffer_free(&log);
@@ -184,6 +193,11 @@ enum status cli_donors_make(struct cli_donors *out, const struct cli_list *types
 
 void cli_donors_remove(struct cli_donors *d)
 {
+    struct base_folder folder = {0}; /* whatever a program has left there */
+    if (*d->folder && !base_folder_list(&folder, d->folder, NULL))
+        for (size_t i = 0; i < folder.n; i++)
+            unlink(folder.paths[i]);
+    base_folder_free(&folder);
     for (size_t i = 0; i < d->paths.n; i++)
         unlink(d->paths.items[i]);
     if (*d->folder)

@@ -87,7 +87,7 @@ static enum status sort_tensor(struct cli_sweep_groups *gs, const struct gguf_te
 static bool differ(const struct gguf_tensor *a, const struct gguf_tensor *b)
 {
     return a->type != b->type || a->n_bytes != b->n_bytes ||
-           memcmp(a->data, b->data, (size_t)a->n_bytes) != 0;
+           memcmp(a->ne, b->ne, sizeof a->ne) != 0 || !gguf_tensor_same(a, b);
 }
 
 /** What a candidate has for group g. n_swaps 0: nothing, or nothing else than the model. */

@@ -40,6 +40,7 @@ static const struct {
     {"cache_type_v", "-ctv", TYPES, NULL},
     {"kv_rotation", "--no-kv-rotation", FLAG_OFF, NULL},
     {"tokenizer_pre", "--tokenizer-pre", TEXT, ""},
+    {"tokenizer", "--tokenizer", TEXT, ""},
     {"allow_unknown", "--allow-unknown", FLAG, NULL},
     {"override_kv", "--override-kv", LIST, NULL},
     {"rope_scaling", "--rope-scaling", TEXT, ""},

@@ -37,6 +37,9 @@ struct eval_scorer {
     struct runner *runners;   /* [n_models]; they are the last of the heads */
     struct eval_pass *passes; /* [n_models]: of the running batch */
     struct kern_head *heads;  /* [n_heads], the base first */
+    struct kern_head *used;   /* the first n_used: those of the running batch that are not idle */
+    size_t *used_heads;       /* [n_heads]: which of the heads these are */
+    size_t n_used;
     struct eval_row_flow flow;
     struct eval_streams *streams; /* NULL: embeddings enter the layers */
     bool scores;                  /* the last layers are among those that are evaluated here */
@@ -139,6 +142,10 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
     if (!status)
         status = base_array_new(s->heads, s->n_heads, "models", why);
     if (!status)
+        status = base_array_new(s->used, s->n_heads, "models", why);
+    if (!status)
+        status = base_array_new(s->used_heads, s->n_heads, "models", why);
+    if (!status)
         status = base_array_new(s->passes, s->n_models, "models", why);
     if (!status)
         status = slab_open(s, why);
@@ -172,6 +179,8 @@ void eval_scorer_close(struct eval_scorer *s)
     free(s->passes);
     free(s->runners);
     free(s->heads);
+    free(s->used);
+    free(s->used_heads);
     free(s->slab.targets);
     free(s->slab.target_scores);
     free(s->slab.rows);
@@ -226,23 +235,46 @@ struct range {
     size_t row, n_rows, target, n_targets;
 };
 
+/** Copy bytes to `to`; without any, which an idle head has, they are 0. */
+static void give(void *to, const void *from, size_t n_bytes)
+{
+    if (from)
+        memcpy(to, from, n_bytes);
+    else
+        memset(to, 0, n_bytes);
+}
+
 /** Copy a slab's scores, in which a head has only the slab's rows, to the items'. */
 static void give_scores(const struct eval_scorer *s, const struct eval_items *items,
                         const struct range *at)
 {
     const struct slab *slab = &s->slab;
-    for (size_t h = 0; h < s->n_heads; h++) {
+    for (size_t h = 0, used = 0; h < s->n_heads; h++) {
         size_t row = h * items->n_rows + at->row;
         size_t target = h * items->n_targets + at->target;
-        memcpy(items->row_scores + row, slab->rows + h * at->n_rows,
-               at->n_rows * sizeof *slab->rows);
+        bool is_idle = used == s->n_used || s->used_heads[used] != h;
+        const struct kern_row_score *rows = slab->rows + used * at->n_rows;
+        const struct kern_pair_score *pairs = slab->pairs + used * at->n_rows;
+        give(items->row_scores + row, is_idle ? NULL : rows, at->n_rows * sizeof *rows);
         if (items->pair_scores)
-            memcpy(items->pair_scores + row, slab->pairs + h * at->n_rows,
-                   at->n_rows * sizeof *slab->pairs);
+            give(items->pair_scores + row, is_idle ? NULL : pairs, at->n_rows * sizeof *pairs);
         if (at->n_targets)
-            memcpy(items->target_scores + target, slab->target_scores + h * at->n_targets,
-                   at->n_targets * sizeof *slab->target_scores);
+            give(items->target_scores + target,
+                 is_idle ? NULL : slab->target_scores + used * at->n_targets,
+                 at->n_targets * sizeof *slab->target_scores);
+        used += !is_idle;
     }
+}
+
+/** Which heads the running batch has. */
+static void use_heads(struct eval_scorer *s)
+{
+    size_t n_rows_alone = s->n_heads - s->n_models; /* of a base that is no model */
+    s->n_used = 0;
+    for (size_t h = 0; h < s->n_heads; h++)
+        if (h < n_rows_alone || !s->passes[h - n_rows_alone].is_idle)
+            s->used_heads[s->n_used++] = h;
+    assert(s->used_heads[0] == 0);
 }
 
 /** Score the rows at->row .. of the items, whose targets begin at at->target. */
@@ -257,6 +289,8 @@ static enum status score_slab(struct eval_scorer *s, const struct eval_items *it
         take_targets(s, items->targets + at->target, at->n_targets, (uint32_t)at->row, why);
     for (size_t i = 0; i < s->n_models && !status; i++) {
         struct runner *r = &s->runners[i];
+        if (s->passes[i].is_idle)
+            continue;
         status = model_hidden(r->session, r->x, items->rows + at->row, at->n_rows, r->hidden, why);
     }
     const struct eval_row_source *base = s->flow.source;
@@ -268,9 +302,11 @@ static enum status score_slab(struct eval_scorer *s, const struct eval_items *it
                                     &s->heads[s->n_heads - s->n_models], why);
     if (status)
         return status;
+    for (size_t i = 0; i < s->n_used; i++)
+        s->used[i] = s->heads[s->used_heads[i]];
     struct kern_score op = {
-        .n_heads = s->n_heads,
-        .heads = s->heads,
+        .n_heads = s->n_used,
+        .heads = s->used,
         .n_rows = at->n_rows,
         .n_targets = at->n_targets,
         .targets = s->slab.targets,
@@ -373,6 +409,7 @@ enum status eval_scorer_run(struct eval_scorer *s, const struct model_batch *bat
     enum status status = forward(s, batch, items->variant, why);
     double forwarded = base_clock_seconds();
     struct range at = {0};
+    use_heads(s);
     while (at.row < items->n_rows && !status && s->scores) {
         at.n_rows = run_of_rows(items, at.row, eval_scorer_slab_rows(&s->options, s->backend));
         status = score_slab(s, items, &at, why);

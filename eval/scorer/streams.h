@@ -21,6 +21,7 @@ struct eval_pass {
     const struct model_batch *batch;
     float *x;     /* backend: [n_tokens, S * D], the residual stream */
     size_t layer; /* that x enters */
+    bool is_idle; /* its scores are not wanted: neither layers nor head are computed, they are 0 */
 };
 
 /** The functions of a kind of streams. passes: of the scorer's model, then of its candidates. */
@@ -32,7 +33,8 @@ struct eval_streams_kind {
     enum status (*select)(struct eval_streams *streams, size_t variant, struct status_why *why);
     /**
      * Begin passes, whose layers are 0. Where something is known of a stream, set x and the layer,
-     * which is above 0, that it enters. The embedding enters the others.
+     * which is above 0, that it enters. The embedding enters the others. A pass that others are
+     * compared with cannot be idle.
      */
     enum status (*enter)(struct eval_streams *streams, struct eval_pass *passes, size_t n_passes,
                          struct status_why *why);

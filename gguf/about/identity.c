@@ -10,6 +10,20 @@ static size_t prefix_of(const struct gguf_tensor *t)
     return (size_t)base_min(t->n_bytes, GGUF_MODEL_ID_PREFIX);
 }
 
+static void add_prefix(struct base_digest *digest, const struct gguf_tensor *t)
+{
+    size_t left = prefix_of(t);
+    if (!t->view) {
+        base_digest_add(digest, t->data, left);
+        return;
+    }
+    for (uint64_t row = 0; left > 0; row++) {
+        size_t n = (size_t)base_min(t->row_bytes, left);
+        base_digest_add(digest, gguf_tensor_row(t, row), n);
+        left -= n;
+    }
+}
+
 enum status gguf_model_id(char hex[BASE_HEX], const struct gguf_file *file, struct status_why *why)
 {
     struct base_digest *digest = base_digest_open();
@@ -22,7 +36,7 @@ enum status gguf_model_id(char hex[BASE_HEX], const struct gguf_file *file, stru
     for (size_t i = 0; i < gguf_n_tensors(file); i++)
         gguf_map_read_ahead(gguf_tensor_at(file, i)->data, prefix_of(gguf_tensor_at(file, i)));
     for (size_t i = 0; i < gguf_n_tensors(file); i++)
-        base_digest_add(digest, gguf_tensor_at(file, i)->data, prefix_of(gguf_tensor_at(file, i)));
+        add_prefix(digest, gguf_tensor_at(file, i));
     return base_digest_close(digest, hex, why);
 }
 

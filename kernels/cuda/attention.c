@@ -37,7 +37,7 @@ static struct choice choose(const struct kern_cuda *cuda, const struct kern_atte
     for (size_t i = 0; i < sizeof flash / sizeof *flash; i++) {
         size_t shared_bytes = kern_cuda_flash_shared(flash[i].dims, flash[i].parts);
         if (cuda->options.precision == flash[i].precision && most <= flash[i].dims &&
-            shared_bytes <= cuda->device->shared_bytes)
+            op->further.run == 0 && shared_bytes <= cuda->device->shared_bytes)
             return (struct choice){flash[i].kernel, shared_bytes, KERN_FLASH_QUERIES, 1};
     }
     return (struct choice){KERN_CUDA_ATTENTION, kern_cuda_attention_shared(op->head_size),
@@ -72,11 +72,12 @@ static enum status run(struct kern_cuda *cuda, const struct kern_attention *op,
     struct kern_cuda_array arrays[] = {
         {op->ranges, op->n_ranges * sizeof *op->ranges, NULL},
         {tasks, n_tasks * sizeof *tasks, NULL},
+        {op->further.ranges, op->further.run ? op->n_ranges * sizeof *op->ranges : 0, NULL},
     };
     const float *sinks;
     enum status status = kern_cuda_vector(cuda, op->sinks, &sinks, why);
     if (!status)
-        status = kern_cuda_scratch_put(cuda, arrays, 2, why);
+        status = kern_cuda_scratch_put(cuda, arrays, 3, why);
     if (status)
         return status;
     struct kern_attention_args args = {
@@ -97,6 +98,10 @@ static enum status run(struct kern_cuda *cuda, const struct kern_attention *op,
         .chosen = op->chosen.bits,
         .chosen_sets = op->chosen.n_sets,
         .chosen_words = kern_chosen_words(op->chosen.most_keys),
+        .further_k = op->further.k,
+        .further_v = op->further.v,
+        .further_ranges = arrays[2].to,
+        .further_run = (uint32_t)op->further.run,
         .ranges = arrays[0].to,
         .tasks = arrays[1].to,
         .n_parts = choice->n_parts,
@@ -115,7 +120,7 @@ static enum status run(struct kern_cuda *cuda, const struct kern_attention *op,
 size_t kern_cuda_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
 {
     (void)b;
-    return op->n_ranges * (sizeof *op->ranges + sizeof(struct kern_attention_task));
+    return op->n_ranges * (2 * sizeof *op->ranges + sizeof(struct kern_attention_task));
 }
 
 enum status kern_cuda_attention(struct kern_backend *b, const struct kern_attention *op,

@@ -130,9 +130,9 @@ static enum status recur(struct kern_cuda *cuda, const struct kern_recur *op,
     size_t n_at_a_time = parents ? families_at_a_time(op) : n_families;
     for (size_t i = 0; !status && i < n_families; i += n_at_a_time) {
         const struct kern_cuda_launch launch = {
-            .kernel = KERN_CUDA_RECUR,
+            .kernel = op->by_channel ? KERN_CUDA_RECUR_STEPS : KERN_CUDA_RECUR,
             .n_blocks = base_min(n_families - i, n_at_a_time) * family_blocks(op),
-            .shared_bytes = kern_cuda_recur_shared(op->k_size),
+            .shared_bytes = kern_cuda_recur_shared(op->k_size, op->by_channel),
             .args = &args,
         };
         status = kern_cuda_run_launch(cuda, &launch, why);
@@ -145,7 +145,7 @@ enum status kern_cuda_recur(struct kern_backend *b, const struct kern_recur *op,
                             struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
-    if (kern_cuda_recur_shared(op->k_size) > cuda->device->shared_bytes)
+    if (kern_cuda_recur_shared(op->k_size, op->by_channel) > cuda->device->shared_bytes)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "recurrent heads with keys of %zu elements do not fit this device's "
                            "shared memory; --device cpu takes any",

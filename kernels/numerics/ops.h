@@ -84,6 +84,31 @@ struct kern_triangle {
 };
 typedef void kern_op_triangle_fn(const struct kern_triangle *op);
 
+/** y[i] = kern_recur_decay(dt[i], bias[i], least, rate) for i < n (kernels/recurrent/gates.h). */
+struct kern_decays {
+    float *y;
+    const float *dt, *bias;
+    float least, rate;
+    size_t n;
+};
+typedef void kern_op_decays_fn(const struct kern_decays *op);
+
+/**
+ * n tokens of `width` columns of a state whose rows have decays of their own, one token after the
+ * other: struct kern_recur has the formulas and the order of sums. Rows of s are KERN_CHUNK floats
+ * apart and aligned to 64; columns from `width` on may become anything.
+ */
+struct kern_steps {
+    float *s;                   /* [n_k, KERN_CHUNK] */
+    const float *decay, *k, *q; /* [n, n_k] */
+    const float *beta;          /* [n] */
+    const float *v;             /* [n, v_stride], `width` columns */
+    float *out;                 /* [n, out_stride], likewise */
+    size_t v_stride, out_stride;
+    size_t n, n_k, width;
+};
+typedef void kern_op_steps_fn(const struct kern_steps *op);
+
 /** The rows that one row of struct kern_compress is made of. */
 struct kern_terms {
     const float *u, *z; /* [rows, stride] */
@@ -136,7 +161,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
 /* clang-format off */
 #define KERN_OPS(X)                                                                                \
     X(norm) X(rope_adjacent) X(rope_halves) X(activate) X(add_scaled) X(softmax_block)             \
-    X(exp) X(scale) X(squares) X(convolve) X(triangle) X(compress)                                 \
+    X(exp) X(scale) X(squares) X(convolve) X(triangle) X(decays) X(steps) X(compress)              \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
     X(encode_codes) X(soft_cap) X(sparsify)
 /* clang-format on */

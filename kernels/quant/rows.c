@@ -25,6 +25,7 @@ const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t fi
 {
     const struct gguf_type_info *info = gguf_type_info((uint32_t)rows->type);
     const struct kern_quant *quant = kern_quant_find(rows->type);
+    row = rows->which ? (size_t)rows->which[row] : row;
     size_t in_bundle = row % info->bundle_rows,
            step = (size_t)info->bundle_rows * info->block_bytes;
     const uint8_t *bundle = (const uint8_t *)rows->data + (row - in_bundle) * rows->row_bytes;

@@ -14,8 +14,9 @@
 /** Rows of a matrix in a file's bytes. */
 struct kern_rows {
     enum gguf_type type;
-    const void *data; /* of row 0, any alignment */
-    size_t row_bytes; /* from one row to the next; rows of a bundle lie in so many times that */
+    const void *data;     /* of row 0, any alignment */
+    size_t row_bytes;     /* from one row to the next; rows of a bundle lie in so many times that */
+    const int32_t *which; /* the number of the stored row of each; NULL: its own */
 };
 
 /** No type's blocks have more bytes than this per element, but for what is never copied. */

@@ -15,6 +15,12 @@ KERN_INLINE double kern_recur_dt(float dt, float bias, float least)
     return x < (double)least ? (double)least : x;
 }
 
+/** What a channel of a state is multiplied by. */
+KERN_INLINE float kern_recur_decay(float dt, float bias, float least, float rate)
+{
+    return fmath_exp_f32((float)(kern_recur_dt(dt, bias, least) * (double)rate));
+}
+
 /** What e is multiplied by: sigmoid(beta), or dt. */
 KERN_INLINE float kern_sigmoid_f32(float x)
 {

@@ -17,8 +17,9 @@ struct kern_weight;
 
 /**
  * y[t][c] = silu(bias[c] + sum_j weight[c][j] x[t - W + 1 + j][c]), j = 0 .. W - 1, where x is 0
- * before the sequence; with `bare` the sum itself. The sum is one chain of fused multiply-adds in the order of j, begun with
- * the bias, or 0; products with what is before the sequence are left out.
+ * before the sequence; with `bare` the sum itself. The sum is one chain of fused multiply-adds in
+ * the order of j, begun with the bias, or 0; products with what is before the sequence are left
+ * out.
  */
 struct kern_convolve {
     const float *x; /* [rows, x_stride], columns 0 .. C - 1 */
@@ -41,19 +42,27 @@ struct kern_convolve {
  *     e   = dt v                                  Mamba-2 (beta is NULL): k is B, q is C, v is x
  *     S   = S + k e^T
  *     out = S^T q + skip[head] v
- * Divided by their length as `unit` says, q also times `scale`. Head j takes q and k of head
+ * With `by_channel` (the Kimi delta net) each row c of S has a decay of its own: dt and dt_bias
+ * have dk numbers for each head, S[c] = exp(dt[c] * decay[head]) S[c]. There beta is not NULL, skip
+ * is. Divided by their length as `unit` says, q also times `scale`. Head j takes q and k of head
  * j mod Hk with `alternate`, else j / (Hv / Hk).
  *
  * Tokens are taken in chunks of KERN_CHUNK, which begin at multiples of that index in the sequence:
  * products of decays are exponentials of differences of sums in double, all other sums are
- * float32 chains. The error is that of float32 token by token.
+ * float32 chains. The error is that of float32 token by token. With `by_channel` they are taken one
+ * by one, in float32: a chunk would need an exponential for each channel of each pair of tokens,
+ * which takes longer than the products that it saves. Sums over channels are KERN_STEP_CHAINS
+ * chains of fused multiply-adds, channel c in chain c mod 4, added as (0 + 1) + (2 + 3).
  */
 struct kern_recur {
     const float *q, *k, *v; /* [rows, stride]: Hk heads of dk, Hk of dk, Hv of dv */
     size_t stride;
-    const float *dt, *beta; /* [rows, gate_stride], columns 0 .. Hv - 1; beta: or NULL */
-    size_t gate_stride;
-    const struct kern_weight *dt_bias, *decay; /* 1 row of Hv each; decay as files have it: < 0 */
+    const float *dt;   /* [rows, dt_stride], columns 0 .. Hv - 1; by_channel: Hv * dk columns */
+    const float *beta; /* [rows, beta_stride], columns 0 .. Hv - 1; or NULL */
+    size_t dt_stride, beta_stride;
+    const struct kern_weight *dt_bias; /* 1 row of as many */
+    const struct kern_weight *decay;   /* 1 row of Hv, as files have it: < 0 */
+    bool by_channel;
     const struct kern_weight *skip;            /* 1 row of Hv, or NULL: 0 */
     float dt_min;                              /* 0: none */
     float *out;                                /* [rows, Hv * dv] */

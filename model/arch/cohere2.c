@@ -16,8 +16,26 @@ static enum status read_cohere2(struct model_hparams *h, const struct model_read
     return read_logit_scale(h, r, why);
 }
 
+static const struct model_folder_key folder_keys[] = {
+    {"logit_scale", "logit_scale", MODEL_MEMBER_F32},
+    {0},
+};
+
+static const struct model_folder_map folder2 = {
+    .classes = {"Cohere2ForCausalLM"},
+    .keys = folder_keys,
+    .tied = true,
+};
+
+static const struct model_folder_map folder_r = {
+    .classes = {"CohereForCausalLM"},
+    .keys = folder_keys,
+    .tied = true,
+};
+
 const struct model_arch model_arch_cohere2 = {
     .name = "cohere2",
+    .folder = &folder2,
     .norms = {.ffn = ""},
     .layer_norm = true,
     .parallel = true,
@@ -27,6 +45,7 @@ const struct model_arch model_arch_cohere2 = {
 
 const struct model_arch model_arch_command_r = {
     .name = "command-r",
+    .folder = &folder_r,
     .norms = {.ffn = ""},
     .layer_norm = true,
     .parallel = true,

@@ -1,6 +1,7 @@
 /**
  * DeepSeek V2, V3 and R1, Kimi K2 and others of the same name: latent attention, a dense beginning,
- * then experts. DeepSeek V3.2 and GLM 5 (glm-dsa) choose the keys that a query sees.
+ * then experts. DeepSeek V3.2 and GLM 5 (glm-dsa) choose the keys that a query sees. And
+ * Kimi Linear.
  */
 #include <math.h>
 
@@ -36,6 +37,8 @@ static enum status read_heads(struct model_hparams *h, const struct model_readin
                              key_size);
     for (uint32_t i = 0; i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
+        if (l->n_kv_heads == 0) /* Kimi's, of another kind */
+            continue;
         l->mixer = MODEL_LATENT_ATTENTION;
         l->key_size = key_size;
         l->value_size = value_size;
@@ -169,6 +172,46 @@ const struct model_arch model_arch_mistral4 = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .read = read_mistral4,
+};
+
+/** Kimi Linear: delta nets, and latent attention without positions. */
+static enum status read_kimi(struct model_hparams *h, const struct model_reading *r,
+                             struct status_why *why)
+{
+    struct model_recurrent_hparams *n = &h->recurrent;
+    enum status status = read_heads(h, r, why);
+    if (!status)
+        status = model_key_u32_required(&r->keys, "kda.head_dim", (struct model_range){1, 1024},
+                                        &n->state, why);
+    if (!status)
+        status =
+            model_key_u32_required(&r->keys, "ssm.conv_kernel",
+                                   (struct model_range){1, KERN_CONVOLVE_MAX}, &n->n_taps, why);
+    for (uint32_t i = 0; !status && i < h->n_layers; i++) {
+        h->layers[i].rope = MODEL_ROPE_OFF;
+        if (h->layers[i].n_heads != h->layers[0].n_heads)
+            status = status_fail(why, STATUS_FORMAT,
+                                 "%s: layer %u has %u heads (key '%s.attention.head_count'), "
+                                 "expected %u as in layer 0",
+                                 gguf_path(r->keys.file), i, h->layers[i].n_heads, r->keys.prefix,
+                                 h->layers[0].n_heads);
+    }
+    n->n_heads = n->n_groups = h->layers[0].n_heads;
+    n->n_inner = n->n_heads * n->state;
+    n->unit = r->options->llama_compat ? KERN_UNIT_MAX : KERN_UNIT_ADD;
+    n->unit_eps = r->options->llama_compat ? h->eps : 1e-6f;
+    n->scale = (float)(1 / sqrt((double)n->state));
+    return status;
+}
+
+const struct model_arch model_arch_kimi_linear = {
+    .name = "kimi-linear",
+    .without_keys = MODEL_KIMI_DELTA_NET,
+    .gating = KERN_GATE_SIGMOID,
+    .normalise = MODEL_NORMALISE_SCALED,
+    .shared = MODEL_SHARED_PLAIN,
+    .key_blind = {"expert_weights_norm"},
+    .read = read_kimi,
 };
 
 const struct model_arch model_arch_deepseek2 = {

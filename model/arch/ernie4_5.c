@@ -1,7 +1,12 @@
 /** ERNIE 4.5, dense and with experts. */
 #include "model/arch.h"
 
-const struct model_arch model_arch_ernie4_5 = {.name = "ernie4_5", .no_output_bias = true};
+static const struct model_folder_map folder = {
+    .classes = {"Ernie4_5ForCausalLM"},
+};
+
+const struct model_arch model_arch_ernie4_5 = {
+    .name = "ernie4_5", .folder = &folder, .no_output_bias = true};
 
 const struct model_arch model_arch_ernie4_5_moe = {
     .name = "ernie4_5-moe",

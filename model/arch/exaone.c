@@ -23,8 +23,20 @@ static enum status read_exaone4(struct model_hparams *h, const struct model_read
     return STATUS_OK;
 }
 
+static const struct model_folder_name folder_names[] = {
+    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
+    {"post_feedforward_layernorm", "post_ffw_norm", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"Exaone4ForCausalLM"},
+    .names = folder_names,
+};
+
 const struct model_arch model_arch_exaone4 = {
     .name = "exaone4",
+    .folder = &folder,
     .norms = {.attn = "",
               .attn_post = "post_attention_norm",
               .ffn = "",

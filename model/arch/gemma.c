@@ -33,8 +33,31 @@ static enum status read_gemma2(struct model_hparams *h, const struct model_readi
     return status ? status : model_gemma_read_ends(h, r, 30, why);
 }
 
+static const struct model_folder_name folder_names[] = {
+    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
+    {"pre_feedforward_layernorm", "ffn_norm", MODEL_KEEP},
+    {"post_feedforward_layernorm", "post_ffw_norm", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key folder_keys[] = {
+    {"attn_logit_softcapping", "attn_logit_softcapping", MODEL_MEMBER_F32},
+    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_F32},
+    {0},
+};
+
+static const struct model_folder_map folder2 = {
+    .classes = {"Gemma2ForCausalLM"},
+    .names = folder_names,
+    .keys = folder_keys,
+    .norms_less_one = true,
+    .tied = true,
+    .largest = 46,
+};
+
 const struct model_arch model_arch_gemma2 = {
     .name = "gemma2",
+    .folder = &folder2,
     .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
     .sliding_rope = true,
@@ -55,8 +78,18 @@ static enum status read_gemma3(struct model_hparams *h, const struct model_readi
     return status ? status : model_gemma_read_ends(h, r, 0, why);
 }
 
+static const struct model_folder_map folder3 = {
+    .classes = {"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"},
+    .names = folder_names,
+    .keys = folder_keys + 1,
+    .norms_less_one = true,
+    .tied = true,
+    .largest = 62,
+};
+
 const struct model_arch model_arch_gemma3 = {
     .name = "gemma3",
+    .folder = &folder3,
     .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
     .sliding_rope = true,

@@ -9,8 +9,22 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return STATUS_OK;
 }
 
+static const struct model_folder_name folder_names[] = {
+    {"post_self_attn_layernorm", "post_attention_norm", MODEL_KEEP},
+    {"post_attention_layernorm", "ffn_norm", MODEL_KEEP},
+    {"post_mlp_layernorm", "post_ffw_norm", MODEL_KEEP},
+    {"mlp.gate_up_proj", "ffn_up", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"Glm4ForCausalLM"},
+    .names = folder_names,
+};
+
 const struct model_arch model_arch_glm4 = {
     .name = "glm4",
+    .folder = &folder,
     .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .ffn = MODEL_FFN_GATE_IN_UP,
     .read = read,

@@ -1,8 +1,20 @@
 /** GLM 4.5 and later: sigmoid gating with a bias in the selection, a shared expert. */
 #include "model/arch.h"
 
+static const struct model_folder_name folder_names[] = {
+    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"Glm4MoeForCausalLM"},
+    .names = folder_names,
+    .keys = model_folder_grouped,
+};
+
 const struct model_arch model_arch_glm4moe = {
     .name = "glm4moe",
+    .folder = &folder,
     .norms = {.ffn = "post_attention_norm"},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,

@@ -31,10 +31,52 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return status;
 }
 
-const struct model_arch model_arch_granite = {.name = "granite", .read = read};
+static const struct model_folder_key folder_keys[] = {
+    {"attention_multiplier", "attention.scale", MODEL_MEMBER_F32},
+    {"embedding_multiplier", "embedding_scale", MODEL_MEMBER_F32},
+    {"residual_multiplier", "residual_scale", MODEL_MEMBER_F32},
+    {"logits_scaling", "logit_scale", MODEL_MEMBER_F32},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"GraniteForCausalLM"},
+    .keys = folder_keys,
+    .turned = true,
+};
+
+static const struct model_folder_name moe_names[] = {
+    {"block_sparse_moe.router.layer", "ffn_gate_inp", MODEL_KEEP},
+    {"block_sparse_moe.input_linear", "ffn_gate_exps", MODEL_FIRST_HALF},
+    {"block_sparse_moe.input_linear", "ffn_up_exps", MODEL_SECOND_HALF},
+    {"block_sparse_moe.output_linear", "ffn_down_exps", MODEL_KEEP},
+    {"shared_mlp.input_linear", "ffn_gate_shexp", MODEL_FIRST_HALF},
+    {"shared_mlp.input_linear", "ffn_up_shexp", MODEL_SECOND_HALF},
+    {"shared_mlp.output_linear", "ffn_down_shexp", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key moe_keys[] = {
+    {"attention_multiplier", "attention.scale", MODEL_MEMBER_F32},
+    {"embedding_multiplier", "embedding_scale", MODEL_MEMBER_F32},
+    {"residual_multiplier", "residual_scale", MODEL_MEMBER_F32},
+    {"logits_scaling", "logit_scale", MODEL_MEMBER_F32},
+    {"shared_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32},
+    {0},
+};
+
+static const struct model_folder_map moe_folder = {
+    .classes = {"GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM"},
+    .names = moe_names,
+    .keys = moe_keys,
+    .turned = true,
+};
+
+const struct model_arch model_arch_granite = {.name = "granite", .folder = &folder, .read = read};
 
 const struct model_arch model_arch_granitemoe = {
     .name = "granitemoe",
+    .folder = &moe_folder,
     .shared = MODEL_SHARED_PLAIN,
     .read = read,
 };

@@ -11,7 +11,8 @@
     X(seed_oss) X(ernie4_5) X(ernie4_5_moe) X(hunyuan_dense) X(hunyuan_moe) X(hy_v3) X(exaone4)    \
     X(exaone_moe) X(dots1) X(bailingmoe2) X(arcee) X(olmoe) X(mellum) X(cohere2moe) X(phi2)        \
     X(stablelm) X(lfm2) X(lfm2moe) X(granitehybrid) X(falcon_h1) X(afmoe) X(laguna) X(mimo2)       \
-    X(step35) X(smallthinker) X(apertus) X(deepseek32) X(glm_dsa) X(minimax_m3) X(gemma3n)
+    X(step35) X(smallthinker) X(apertus) X(deepseek32) X(glm_dsa) X(minimax_m3) X(kimi_linear)     \
+    X(deepseek4) X(gemma3n)
 /* clang-format on */
 
 #endif

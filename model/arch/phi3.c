@@ -2,8 +2,20 @@
  * long. */
 #include "model/arch.h"
 
+static const struct model_folder_name folder_names[] = {
+    {"self_attn.qkv_proj", "attn_qkv", MODEL_KEEP},
+    {"mlp.gate_up_proj", "ffn_up", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"Phi3ForCausalLM"},
+    .names = folder_names,
+};
+
 const struct model_arch model_arch_phi3 = {
     .name = "phi3",
+    .folder = &folder,
     .rope_halves = true,
     .windows = {.period = 1, .unknown_to_llama_cpp = true},
     .ffn = MODEL_FFN_GATE_IN_UP,

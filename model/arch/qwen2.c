@@ -1,9 +1,12 @@
 /** Qwen 2 and 2.5: LLaMA with RoPE in halves and biases on q, k and v. */
 #include "model/arch.h"
 
+static const struct model_folder_map folder = {.classes = {"Qwen2ForCausalLM"}};
+
 const struct model_arch model_arch_qwen2 = {
     .name = "qwen2",
     .rope_halves = true,
+    .folder = &folder,
 };
 
 /** What Qwen 2 VL and 2.5 VL read of text; llama.cpp's norms have no eps there. */
@@ -23,9 +26,21 @@ const struct model_arch model_arch_qwen2vl = {
     .read = read_vl,
 };
 
+static const struct model_folder_key moe_keys[] = {
+    {"norm_topk_prob", NULL, MODEL_MEMBER_FALSE},
+    {"shared_expert_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32},
+    {0},
+};
+
+static const struct model_folder_map moe_folder = {
+    .classes = {"Qwen2MoeForCausalLM"},
+    .keys = moe_keys,
+};
+
 /** Qwen 1.5 and 2 with experts: shares are not normalised, the shared expert has a gate. */
 const struct model_arch model_arch_qwen2moe = {
     .name = "qwen2moe",
+    .folder = &moe_folder,
     .rope_halves = true,
     .normalise = MODEL_NORMALISE_NO,
     .shared = MODEL_SHARED_GATED,

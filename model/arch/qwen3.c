@@ -30,14 +30,28 @@ const struct model_arch model_arch_qwen3vlmoe = {
     VL,
 };
 
+static const struct model_folder_map folder = {.classes = {"Qwen3ForCausalLM"}};
+
 const struct model_arch model_arch_qwen3 = {
     .name = "qwen3",
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
+    .folder = &folder,
+};
+
+static const struct model_folder_key moe_keys[] = {
+    {"norm_topk_prob", NULL, MODEL_MEMBER_TRUE},
+    {0},
+};
+
+static const struct model_folder_map moe_folder = {
+    .classes = {"Qwen3MoeForCausalLM"},
+    .keys = moe_keys,
 };
 
 const struct model_arch model_arch_qwen3moe = {
     .name = "qwen3moe",
+    .folder = &moe_folder,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .split_ff = true,

@@ -11,4 +11,10 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return STATUS_OK;
 }
 
-const struct model_arch model_arch_smollm3 = {.name = "smollm3", .read = read};
+static const struct model_folder_map folder = {
+    .classes = {"SmolLM3ForCausalLM"},
+    .turned = true,
+    .still_period = 4,
+};
+
+const struct model_arch model_arch_smollm3 = {.name = "smollm3", .folder = &folder, .read = read};

@@ -2,8 +2,20 @@
  */
 #include "model/arch.h"
 
+static const struct model_folder_name folder_names[] = {
+    {"mlp.c_fc", "ffn_up", MODEL_KEEP},
+    {"mlp.c_proj", "ffn_down", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"Starcoder2ForCausalLM"},
+    .names = folder_names,
+};
+
 const struct model_arch model_arch_starcoder2 = {
     .name = "starcoder2",
+    .folder = &folder,
     .layer_norm = true,
     .rope_halves = true,
     .windows = {.period = 1, .length = 4096, .unknown_to_llama_cpp = true},

@@ -1,28 +1,5 @@
 /** Step 3.5: a gate for each head's result; limits of SwiGLU that differ from layer to layer. */
-#include "base/text/number.h"
 #include "model/arch.h"
-
-/** The limits of a kind of feed-forward; 0: none. */
-static enum status read_limits(const struct model_reading *r, const char *suffix, float *limits,
-                               struct status_why *why)
-{
-    struct base_number shown;
-    enum status status = model_key_floats(&r->keys, suffix, limits, r->n_blocks, why);
-    for (uint32_t i = 0; !status && i < r->n_blocks; i++)
-        if (limits[i] < 0)
-            status = status_fail(why, STATUS_FORMAT,
-                                 "%s: key '%s.%s' has %s for layer %u, expected 0 or more",
-                                 gguf_path(r->keys.file), r->keys.prefix, suffix,
-                                 base_float_text(&shown, limits[i]), i);
-    return status;
-}
-
-static struct model_activation limited(float limit)
-{
-    struct model_activation a = {.kind = limit > 0 ? KERN_SWIGLU_CLAMP_AFTER : KERN_SILU,
-                                 .curve = {.clamp = limit}};
-    return a;
-}
 
 /** Full layers turn half as many elements; their list of factors has as many as there could be. */
 static enum status read_ropes(struct model_hparams *h, const struct model_reading *r,
@@ -48,12 +25,12 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     if (!status)
         status = read_ropes(h, r, why);
     if (!status)
-        status = read_limits(r, "swiglu_clamp_exp", experts, why);
+        status = model_limits_read(r, "swiglu_clamp_exp", experts, why);
     if (!status)
-        status = read_limits(r, "swiglu_clamp_shexp", others, why);
+        status = model_limits_read(r, "swiglu_clamp_shexp", others, why);
     for (uint32_t i = 0; i < h->n_layers; i++) {
-        h->layers[i].expert_activation = limited(experts[i]);
-        h->layers[i].activation = limited(others[i]);
+        h->layers[i].expert_activation = model_limited(KERN_SWIGLU_CLAMP_AFTER, experts[i]);
+        h->layers[i].activation = model_limited(KERN_SWIGLU_CLAMP_AFTER, others[i]);
     }
     return status;
 }
@@ -70,5 +47,6 @@ const struct model_arch model_arch_step35 = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
+    .nextn = MODEL_NEXTN_STREAM,
     .read = read,
 };

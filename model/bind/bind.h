@@ -30,6 +30,10 @@ const char *model_shape_text(struct model_shape_text *to, const uint64_t *ne, si
 enum status model_bind_tensor(struct model *m, struct model_tensor **out, const char *name,
                               struct model_shape shape, bool optional, struct status_why *why);
 
+/** The same of a table of whole numbers, which is I32 and whose rows lie one after the other. */
+enum status model_bind_table(struct model *m, struct model_tensor **out, const char *name,
+                             struct model_shape shape, struct status_why *why);
+
 /** Rows [first_row, first_row + n_rows) of a tensor as a weight of scale 1. */
 struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t first_row,
                                      size_t n_rows);
@@ -79,11 +83,20 @@ enum status model_bind_rope_factors(struct model *m, struct status_why *why);
 /** Parts of layer i: what mixes tokens, and the feed-forward with or without experts. */
 enum status model_bind_attention(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_latent(struct model *m, size_t i, struct status_why *why);
+/** With further keys that are made of runs of tokens. */
+enum status model_bind_runs(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_indexer(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_delta_net(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why);
+enum status model_bind_kimi_delta_net(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_short_convolution(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_ffn(struct model *m, size_t i, struct status_why *why);
+
+/**
+ * The experts of each token's id, "blk.<layer>.<name>": rows of different numbers of experts, I32.
+ */
+enum status model_bind_experts_by_token(struct model *m, size_t layer, const char *name,
+                                        struct status_why *why);
 
 /** What block i, which predicts the token after the next, has beside a layer's tensors. */
 enum status model_bind_nextn(struct model *m, size_t i, struct status_why *why);

@@ -1,5 +1,6 @@
 /* The feed-forward: dense, or a mixture of experts, or both. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "model/arch.h"
@@ -122,6 +123,46 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
     for (size_t e = 0; !status && e < h->experts.n; e++)
         status = bind_expert(m, i, e, n_cols, why);
     return status ? status : bind_shared(m, i, why);
+}
+
+/** Each row of the table has different experts, which are there. */
+static enum status check_experts(const struct model *m, const struct model_tensor *table,
+                                 size_t token, struct status_why *why)
+{
+    uint32_t n = m->hparams.experts.n, n_used = m->hparams.experts.n_used;
+    const uint8_t *row = table->data + token * table->row_bytes;
+    for (size_t i = 0; i < n_used; i++) {
+        int32_t id, other;
+        memcpy(&id, row + i * sizeof id, sizeof id);
+        bool fits = id >= 0 && (uint32_t)id < n;
+        for (size_t j = 0; j < i; j++) {
+            memcpy(&other, row + j * sizeof other, sizeof other);
+            fits &= id != other;
+        }
+        if (!fits)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: tensor '%s' has expert %d for token %zu, expected %u different "
+                               "ones below %u",
+                               gguf_path(table->file), table->source->name, id, token, n_used, n);
+    }
+    return STATUS_OK;
+}
+
+enum status model_bind_experts_by_token(struct model *m, size_t layer, const char *name,
+                                        struct status_why *why)
+{
+    size_t n_used = m->hparams.experts.n_used;
+    size_t n_vocab = m->hparams.n_vocab;
+    struct model_tensor *tensor;
+    struct model_shape shape = {.n_rows = n_vocab, .n_cols = n_used};
+    char whole[64];
+    snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
+    enum status status = model_bind_table(m, &tensor, whole, shape, why);
+    for (size_t i = 0; !status && i < n_vocab; i++)
+        status = check_experts(m, tensor, i, why);
+    if (!status)
+        m->layers[layer].experts.by_token = tensor->data;
+    return status;
 }
 
 enum status model_bind_ffn(struct model *m, size_t i, struct status_why *why)

@@ -41,10 +41,14 @@ static enum status bind_mixer(struct model *m, size_t i, struct status_why *why)
         return model_bind_attention(m, i, why);
     case MODEL_LATENT_ATTENTION:
         return model_bind_latent(m, i, why);
+    case MODEL_RUN_ATTENTION:
+        return model_bind_runs(m, i, why);
     case MODEL_DELTA_NET:
         return model_bind_delta_net(m, i, why);
     case MODEL_MAMBA2:
         return model_bind_mamba2(m, i, why);
+    case MODEL_KIMI_DELTA_NET:
+        return model_bind_kimi_delta_net(m, i, why);
     case MODEL_SHORT_CONVOLUTION:
         return model_bind_short_convolution(m, i, why);
     case MODEL_ATTENTION_MAMBA2:

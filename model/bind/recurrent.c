@@ -1,4 +1,6 @@
-/* Layers with a state: the gated delta net, Mamba-2 and the short convolution. */
+/* Layers with a state: delta nets, Mamba-2 and the short convolution. */
+#include <stdio.h>
+
 #include "model/bind/bind.h"
 #include "model/state.h"
 
@@ -65,6 +67,70 @@ enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why)
     if (!status)
         status = model_bind_gains(m, i, "ssm_a", h->n_heads, 1, &l->a, why);
     return status ? status : model_bind_gains(m, i, "ssm_d", h->n_heads, 1, &l->skip, why);
+}
+
+/** Taps as [channels, taps], or with axes of 1 between and after them. */
+static enum status bind_taps(struct model *m, size_t i, const char *name, size_t n_channels,
+                             struct kern_weight *out, struct status_why *why)
+{
+    size_t n_taps = m->hparams.recurrent.n_taps;
+    char whole[64];
+    snprintf(whole, sizeof whole, "blk.%zu.%s", i, name);
+    const struct gguf_tensor *stored = gguf_tensor_find(m->file, whole);
+    bool apart = stored && n_channels > 1 && stored->ne[1] == 1;
+    struct model_shape shape = {
+        .n_rows = apart ? 1 : n_channels, .n_cols = n_taps, .n_matrices = apart ? n_channels : 0};
+    return model_bind_layer_matrix(m, i, name, shape, out, why);
+}
+
+/** What decays, lengths and shares of a layer's tokens are made of. */
+static enum status bind_kimi_gates(struct model *m, size_t i, struct status_why *why)
+{
+    const struct model_recurrent_hparams *h = &m->hparams.recurrent;
+    struct model_recurrent *l = &m->layers[i].recurrent;
+    size_t n_embd = m->hparams.n_embd;
+    const struct {
+        const char *name;
+        size_t n_rows, n_cols;
+        struct model_product *product;
+    } products[] = {
+        {"ssm_f_a", h->state, n_embd, &l->alpha_low}, {"ssm_f_b", h->n_inner, h->state, &l->alpha},
+        {"ssm_g_a", h->state, n_embd, &l->gate_low},  {"ssm_g_b", h->n_inner, h->state, &l->gate},
+        {"ssm_beta", h->n_heads, n_embd, &l->beta},
+    };
+    enum status status = STATUS_OK;
+    for (size_t p = 0; !status && p < sizeof products / sizeof *products; p++)
+        status = model_bind_product(m, i, products[p].name, products[p].n_rows, products[p].n_cols,
+                                    products[p].product, why);
+    if (!status)
+        status = model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_inner, false, &l->dt_bias, why);
+    return status ? status : model_bind_gains(m, i, "ssm_a", h->n_heads, 1, &l->a, why);
+}
+
+enum status model_bind_kimi_delta_net(struct model *m, size_t i, struct status_why *why)
+{
+    const struct model_recurrent_hparams *h = &m->hparams.recurrent;
+    struct model_layer *layer = &m->layers[i];
+    size_t n_embd = m->hparams.n_embd;
+    static const char *const names[] = {"attn_q", "attn_k", "attn_v"};
+    static const char *const taps_names[] = {"ssm_conv1d_q.weight", "ssm_conv1d_k.weight",
+                                             "ssm_conv1d_v.weight"};
+    struct model_product *const products[] = {&layer->q, &layer->k, &layer->v};
+    struct kern_weight *const taps[] = {&layer->recurrent.taps, &layer->recurrent.k_taps,
+                                        &layer->recurrent.v_taps};
+    enum status status = STATUS_OK;
+    for (size_t p = 0; !status && p < 3; p++) {
+        status = model_bind_product(m, i, names[p], h->n_inner, n_embd, products[p], why);
+        if (!status)
+            status = bind_taps(m, i, taps_names[p], h->n_inner, taps[p], why);
+    }
+    if (!status)
+        status = bind_kimi_gates(m, i, why);
+    if (!status)
+        status = model_bind_norm(m, i, "ssm_norm", h->state, &layer->recurrent.norm, why);
+    return status
+               ? status
+               : model_bind_product(m, i, "attn_output", n_embd, h->n_inner, &layer->output, why);
 }
 
 enum status model_bind_short_convolution(struct model *m, size_t i, struct status_why *why)

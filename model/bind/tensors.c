@@ -1,5 +1,6 @@
 #include "model/bind/bind.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ static struct model_tensor *find(struct model *m, const char *name)
     return source ? &m->tensors[source - gguf_tensor_at(m->file, 0)] : NULL;
 }
 
-enum status model_bind_tensor(struct model *m, struct model_tensor **out, const char *name,
+static enum status bind_shape(struct model *m, struct model_tensor **out, const char *name,
                               struct model_shape shape, bool optional, struct status_why *why)
 {
     *out = NULL;
@@ -69,16 +70,49 @@ enum status model_bind_tensor(struct model *m, struct model_tensor **out, const 
     return STATUS_OK;
 }
 
+enum status model_bind_tensor(struct model *m, struct model_tensor **out, const char *name,
+                              struct model_shape shape, bool optional, struct status_why *why)
+{
+    enum status status = bind_shape(m, out, name, shape, optional, why);
+    if (status || !*out || gguf_type_info((*out)->source->type_id))
+        return status;
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "%s: tensor '%s' has type %s, expected a type that can be decoded",
+                       gguf_path(m->file), name, (*out)->source->type->name);
+}
+
+enum status model_bind_table(struct model *m, struct model_tensor **out, const char *name,
+                             struct model_shape shape, struct status_why *why)
+{
+    enum status status = bind_shape(m, out, name, shape, false, why);
+    if (status || (*out)->source->type_id == GGUF_WHOLE_NUMBERS)
+        return status;
+    return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' has type %s, expected I32",
+                       gguf_path(m->file), name, (*out)->source->type->name);
+}
+
 struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t first_row,
                                      size_t n_rows)
 {
-    return (struct kern_weight){.type = tensor->type->type,
-                                .n_rows = n_rows,
-                                .n_cols = tensor->source->ne[0],
-                                .row_bytes = tensor->row_bytes,
-                                .data = tensor->data + first_row * tensor->row_bytes,
-                                .scale = 1,
-                                .generation = tensor->generation};
+    struct kern_weight weight = {.type = tensor->type->type,
+                                 .n_rows = n_rows,
+                                 .n_cols = tensor->source->ne[0],
+                                 .row_bytes = tensor->row_bytes,
+                                 .scale = 1,
+                                 .generation = tensor->generation};
+    const struct gguf_view *view = tensor->view;
+    size_t n = (size_t)tensor->source->ne[1], matrix = first_row / n;
+    const uint8_t *data = tensor->data + matrix * n * tensor->row_bytes;
+    if (view && view->matrices)
+        data = view->matrices[matrix];
+    first_row %= n;
+    assert(!view || first_row + n_rows <= n);
+    if (view && view->rows)
+        weight.rows = view->rows + first_row;
+    else
+        data += first_row * tensor->row_bytes;
+    weight.data = data;
+    return weight;
 }
 
 enum status model_bind_vector(struct model *m, struct kern_weight *out, const char *name,

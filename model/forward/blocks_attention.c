@@ -23,6 +23,8 @@ struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_l
     struct widths w = widths_of(l);
     if (l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys)
         return (struct model_kv_widths){h->kv_rank + h->ropes[MODEL_ROPE_FULL].n_rot, h->kv_rank};
+    if (l->mixer == MODEL_RUN_ATTENTION) /* rows are keys and values at once */
+        return (struct model_kv_widths){w.k, 0};
     if (model_mixer_has_keys(l->mixer))
         return (struct model_kv_widths){w.k, w.v};
     return (struct model_kv_widths){0, 0};

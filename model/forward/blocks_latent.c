@@ -189,17 +189,9 @@ static enum status keys_of_heads(struct model_session *s, const struct model_ste
     return status ? status : model_round_values(s, v, n * z.n_heads, z.value, why);
 }
 
-/** For each head i, columns of y = matrix i of a stack times columns of x. */
-struct per_head {
-    const struct kern_weight *stack;
-    const float *x;
-    size_t x_head, x_stride; /* floats from head to head, from row to row */
-    float *y;
-    size_t y_head, y_stride;
-};
-
-static enum status multiply_heads(struct model_session *s, size_t n_tokens, size_t n_heads,
-                                  const struct per_head *op, float *head, struct status_why *why)
+enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_t n_heads,
+                                 const struct model_per_head *op, float *head,
+                                 struct status_why *why)
 {
     struct kern_weight matrix = *op->stack;
     matrix.n_rows /= n_heads;
@@ -230,14 +222,14 @@ static enum status widen_q(struct model_session *s, const struct model_step *ste
 {
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
-    struct per_head op = {.stack = &step->layer->latent.k_up,
-                          .x = w->q,
-                          .x_head = z.key,
-                          .x_stride = z.n_heads * z.key,
-                          .y = w->q_wide,
-                          .y_head = z.wide,
-                          .y_stride = z.n_heads * z.wide};
-    enum status status = multiply_heads(s, n, z.n_heads, &op, w->head, why);
+    struct model_per_head op = {.stack = &step->layer->latent.k_up,
+                                .x = w->q,
+                                .x_head = z.key,
+                                .x_stride = z.n_heads * z.key,
+                                .y = w->q_wide,
+                                .y_head = z.wide,
+                                .y_stride = z.n_heads * z.wide};
+    enum status status = model_multiply_heads(s, n, z.n_heads, &op, w->head, why);
     return status ? status
                   : model_copy(s,
                                (struct kern_copy){.x = w->q + z.plain,
@@ -271,14 +263,14 @@ static enum status attend(struct model_session *s, const struct model_step *step
     enum status status = kern_attention(s->backend, &op, why);
     if (status || !z.compressed)
         return status;
-    struct per_head up = {.stack = &step->layer->latent.v_up,
-                          .x = w->out_wide,
-                          .x_head = z.rank,
-                          .x_stride = z.n_heads * z.rank,
-                          .y = w->out,
-                          .y_head = z.value,
-                          .y_stride = z.n_heads * z.value};
-    return multiply_heads(s, step->tile.n_tokens, z.n_heads, &up, w->head, why);
+    struct model_per_head up = {.stack = &step->layer->latent.v_up,
+                                .x = w->out_wide,
+                                .x_head = z.rank,
+                                .x_stride = z.n_heads * z.rank,
+                                .y = w->out,
+                                .y_head = z.value,
+                                .y_stride = z.n_heads * z.value};
+    return model_multiply_heads(s, step->tile.n_tokens, z.n_heads, &up, w->head, why);
 }
 
 enum status model_block_latent(struct model_session *s, const struct model_step *step,

@@ -139,6 +139,17 @@ static enum status apply_expert(struct model_session *s, const struct model_step
     return status;
 }
 
+/** The experts of the tile's tokens, where their ids say which; NULL: they are chosen. */
+static const int32_t *give_experts(const struct model_session *s, const struct model_step *step)
+{
+    const uint8_t *table = step->layer->experts.by_token;
+    const int32_t *tokens = step->batch->tokens + step->tile.start;
+    size_t n_used = s->model->hparams.experts.n_used, n_bytes = n_used * sizeof *s->experts;
+    for (size_t i = 0; table && i < step->tile.n_tokens; i++)
+        memcpy(s->experts + i * n_used, table + (size_t)tokens[i] * n_bytes, n_bytes);
+    return table ? s->experts : NULL;
+}
+
 /** Which experts each token goes through, with what shares. */
 static enum status route(struct model_session *s, const struct model_step *step,
                          const struct moe_work *w, const float *in, struct status_why *why)
@@ -164,6 +175,7 @@ static enum status route(struct model_session *s, const struct model_step *step,
                             .n_used = h->n_used,
                             .gating = h->gating,
                             .selection_bias = model_present(&x->selection_bias),
+                            .given = give_experts(s, step),
                             .n_groups = h->n_groups,
                             .n_groups_used = h->n_groups_used,
                             .groups_by_best = h->groups_by_best,

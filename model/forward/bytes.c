@@ -30,15 +30,17 @@ static size_t mixer_bytes(const struct model *m, struct kern_backend *backend, s
     if (!model_mixer_has_keys(l->mixer))
         return n_bytes;
     struct model_kv_widths w = model_kv_widths(h, i);
+    bool same = l->mixer == MODEL_RUN_ATTENTION; /* rows are keys and values at once */
     struct kern_attention op = {.n_heads = l->n_heads,
                                 .n_kv_heads = l->n_kv_heads,
                                 .head_size = w.k / l->n_kv_heads,
-                                .value_size = w.v / l->n_kv_heads,
+                                .value_size = (same ? w.k : w.v) / l->n_kv_heads,
                                 .n_ranges = n};
     n_bytes = base_max(n_bytes, kern_attention_bytes(backend, &op));
-    if (!model_index_decides(h, i, n_positions))
+    bool of_runs = l->runs_overlap; /* what is chosen are further keys */
+    if (!of_runs && !model_index_decides(h, i, n_positions))
         return n_bytes;
-    struct kern_choose choose = model_choose_of(h, n_positions);
+    struct kern_choose choose = model_choose_of(h, of_runs ? n_positions / l->run : n_positions);
     choose.n_ranges = n;
     return base_max(n_bytes, kern_choose_bytes(backend, &choose));
 }
@@ -89,8 +91,19 @@ static struct kept kept_of(const struct model_hparams *h, size_t i)
     return (struct kept){w.k + index, compressed ? 0 : w.v, most};
 }
 
+/** Numbers of a further key of a layer, the indexer's included. */
+static size_t further_width(const struct model_hparams *h, size_t i)
+{
+    const struct model_layer_shape *l = &h->layers[i];
+    return l->run > 0 ? l->key_size + (l->runs_overlap ? h->index.key_size : 0) : 0;
+}
+
 static double state_bytes_of(const struct model_hparams *h, size_t i)
 {
+    const struct model_layer_shape *l = &h->layers[i];
+    double times = l->runs_overlap ? 2 : 1; /* runs, and halves of each row */
+    if (l->run > 0)                         /* what the next further key is made of */
+        return 2 * times * times * l->run * (double)further_width(h, i) * sizeof(float);
     return model_mixer_has_state(h->layers[i].mixer) ? state_bytes(&h->recurrent) : 0;
 }
 
@@ -103,6 +116,9 @@ double model_cache_bytes(const struct model_hparams *h, const struct model_kv_ty
         sum += state_bytes_of(h, i);
         sum += (double)base_min(n_positions, kept.most) *
                (row_bytes(types->k, kept.k) + row_bytes(types->v, kept.v));
+        if (h->layers[i].run > 0)
+            sum +=
+                (double)(n_positions / h->layers[i].run) * row_bytes(types->k, further_width(h, i));
     }
     return sum;
 }
@@ -117,6 +133,8 @@ struct model_cache_shape model_cache_shape(const struct model_hparams *h)
         *(all ? &shape.v : &shape.window_v) += kept.v;
         if (!all)
             shape.window = base_max(shape.window, kept.most);
+        if (h->layers[i].run > 0)
+            shape.k += base_div_up(further_width(h, i), h->layers[i].run);
         shape.state_bytes += state_bytes_of(h, i);
     }
     return shape;

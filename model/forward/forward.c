@@ -40,7 +40,8 @@ static enum status check_batch(const struct model_session *s, const struct model
     return STATUS_OK;
 }
 
-static enum status fill_one(struct model_session *s, enum model_rope_use use,
+/** A table of angles, or of those that take a rotation back. */
+static enum status fill_one(struct model_session *s, enum model_rope_use use, bool back,
                             struct status_why *why)
 {
     size_t n_pairs = s->model->hparams.ropes[use].n_rot / 2;
@@ -52,12 +53,16 @@ static enum status fill_one(struct model_session *s, enum model_rope_use use,
         status =
             status_fail(why, STATUS_MEMORY, "no memory for %zu positions", s->options.max_segment);
     } else {
-        size_t n_short = s->scratch.n_short, n = s->options.max_segment;
-        double magnitude = model_rope_frequencies(s->model, use, n_short, frequency);
-        kern_rope_fill(angles, n_short, frequency, n_pairs, magnitude);
-        magnitude = model_rope_frequencies(s->model, use, n, frequency);
-        kern_rope_fill(angles + 2 * n_short * n_pairs, n, frequency, n_pairs, magnitude);
-        status = kern_upload(s->backend, s->angles[use], angles, n_bytes, why);
+        float *to = angles;
+        const size_t parts[] = {s->scratch.n_short, s->options.max_segment};
+        for (size_t p = 0; p < 2; p++, to += 2 * parts[0] * n_pairs) {
+            double magnitude = model_rope_frequencies(s->model, use, parts[p], frequency);
+            for (size_t i = 0; i < n_pairs && back; i++)
+                frequency[i] = -frequency[i];
+            kern_rope_fill(to, parts[p], frequency, n_pairs, magnitude);
+        }
+        float *table = back ? s->back_angles[use] : s->angles[use];
+        status = kern_upload(s->backend, table, angles, n_bytes, why);
     }
     free(frequency);
     free(angles);
@@ -73,9 +78,12 @@ static enum status fill_angles(struct model_session *s, struct status_why *why)
     if (memcmp(generations, s->factor_generations, sizeof generations) == 0)
         return STATUS_OK;
     enum status status = STATUS_OK;
-    for (int use = 0; use < MODEL_N_ROPES && !status; use++)
+    for (int use = 0; use < MODEL_N_ROPES && !status; use++) {
         if (s->scratch.angles[use] > 0)
-            status = fill_one(s, (enum model_rope_use)use, why);
+            status = fill_one(s, (enum model_rope_use)use, false, why);
+        if (!status && s->scratch.back[use] > 0)
+            status = fill_one(s, (enum model_rope_use)use, true, why);
+    }
     if (!status)
         memcpy(s->factor_generations, generations, sizeof generations);
     return status;
@@ -118,8 +126,10 @@ struct progress {
 static model_block_fn *const mixers[] = {
     [MODEL_ATTENTION] = model_block_attention,
     [MODEL_LATENT_ATTENTION] = model_block_latent,
+    [MODEL_RUN_ATTENTION] = model_block_runs,
     [MODEL_DELTA_NET] = model_block_delta_net,
     [MODEL_MAMBA2] = model_block_mamba2,
+    [MODEL_KIMI_DELTA_NET] = model_block_kimi_delta_net,
     [MODEL_SHORT_CONVOLUTION] = model_block_short_convolution,
     [MODEL_ATTENTION_MAMBA2] = model_block_attention_mamba2,
     [MODEL_NO_MIXER] = NULL,

@@ -88,15 +88,17 @@ enum status model_embed(struct model_session *s, const struct model_batch *batch
 enum status model_forward(struct model_session *s, const struct model_batch *batch,
                           size_t layer_from, size_t layer_to, float *x, struct status_why *why);
 /**
- * x of the block that predicts the token after the next, for pairs of a token and the hidden row
- * before it (model_hidden): x[i] = join [token_norm(embedding of tokens[i]),
- * hidden_norm(hidden[i])] The block itself is layer n_layers: a session of that layer alone
- * advances x through it. hidden, x: backend memory [n, D], apart. tokens: host. The model was
- * opened with model_options.nextn. Fails: STATUS_USAGE (an id beyond the vocabulary),
- * STATUS_MEMORY, STATUS_DEVICE.
+ * x of the block that predicts the token after the next, for pairs of a token and the row before
+ * it: x[i] = join [token_norm(embedding of tokens[i]), hidden_norm(rows[i])]. The rows are those of
+ * model_hidden, or with nextn_stream what that is made of.
+ *
+ * The block itself is layer n_layers: a session of that layer alone advances x through it.
+ * rows, x: backend memory [n, D], apart. tokens: host. The model was opened with
+ * model_options.nextn.
+ * Fails: STATUS_USAGE (an id beyond the vocabulary), STATUS_MEMORY, STATUS_DEVICE.
  */
 enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, size_t n,
-                              const float *hidden, float *x, struct status_why *why);
+                              const float *rows, float *x, struct status_why *why);
 /** What model_nextn_head takes of x after the block: hidden[i] = norm(x[i]). Backend memory. */
 enum status model_nextn_hidden(struct model_session *s, const float *x, size_t n, float *hidden,
                                struct status_why *why);

@@ -21,7 +21,8 @@ static enum status check_layer(const struct model *m, uint32_t i,
 {
     const struct model_hparams *h = &m->hparams;
     const struct model_layer_shape *l = &h->layers[i];
-    bool compressed = l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
+    bool runs = l->mixer == MODEL_RUN_ATTENTION;
+    bool compressed = runs || (l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys);
     if (!model_mixer_has_keys(l->mixer))
         return STATUS_OK;
     if (compressed && types->v != GGUF_TYPE_F32 && types->v != types->k)
@@ -32,6 +33,8 @@ static enum status check_layer(const struct model *m, uint32_t i,
                            gguf_type_name((uint32_t)types->v));
     size_t k = compressed ? model_kv_widths(h, i).k : l->key_size;
     enum status status = check_heads(m, i, "keys", types->k, k, why);
+    if (!status && l->runs_overlap)
+        status = check_heads(m, i, "indexer's keys", types->k, h->index.key_size, why);
     return status || compressed ? status
                                 : check_heads(m, i, "values", types->v, l->value_size, why);
 }

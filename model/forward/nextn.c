@@ -27,7 +27,7 @@ static enum status copy_rows(struct model_session *s, const float *from, size_t 
 }
 
 enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, size_t n,
-                              const float *hidden, float *x, struct status_why *why)
+                              const float *rows, float *x, struct status_why *why)
 {
     const struct model_nextn *block = &s->model->nextn;
     size_t n_embd = s->model->hparams.n_embd;
@@ -41,7 +41,7 @@ enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, si
     if (!status)
         status = put_half(s, &block->token_norm, x, n, joined, why);
     if (!status)
-        status = copy_rows(s, hidden, n, x, why);
+        status = copy_rows(s, rows, n, x, why);
     if (!status)
         status = put_half(s, &block->hidden_norm, x, n, joined + n_embd, why);
     if (!status)

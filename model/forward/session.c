@@ -11,20 +11,23 @@
 enum { MAX_SEGMENT = INT32_MAX / 2 /* of two tables of angles a row is an int32_t */ };
 
 /** What the blocks of a layer take at most. */
-static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens)
+static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens, size_t most_positions)
 {
     static model_block_floats_fn *const mixers[] = {
         [MODEL_ATTENTION] = model_attention_floats,
         [MODEL_LATENT_ATTENTION] = model_latent_floats,
         [MODEL_DELTA_NET] = model_recurrent_floats,
         [MODEL_MAMBA2] = model_recurrent_floats,
+        [MODEL_KIMI_DELTA_NET] = model_kimi_delta_net_floats,
         [MODEL_SHORT_CONVOLUTION] = model_short_convolution_floats,
         [MODEL_ATTENTION_MAMBA2] = model_attention_mamba2_floats,
     };
     const struct model_layer_shape *shape = &m->hparams.layers[i];
     size_t ffn =
         shape->n_experts > 0 ? model_moe_floats(m, i, n_tokens) : model_ffn_floats(m, i, n_tokens);
-    if (shape->mixer != MODEL_NO_MIXER)
+    if (shape->mixer == MODEL_RUN_ATTENTION)
+        ffn = base_max(ffn, model_runs_floats(m, i, n_tokens, most_positions));
+    else if (shape->mixer != MODEL_NO_MIXER)
         ffn = base_max(ffn, mixers[shape->mixer](m, i, n_tokens));
     ffn = base_max(ffn, m->arch->altup ? model_altup_work_floats(m, i, n_tokens)
                                        : model_streams_work_floats(m, n_tokens));
@@ -36,12 +39,27 @@ static void add_states(struct model_scratch *scratch, const struct model *m, siz
 {
     struct kern_convolve convolve = model_convolve_of(m, i);
     size_t convolve_floats = kern_convolve_state_bytes(&convolve) / sizeof(float);
+    if (m->hparams.layers[i].mixer == MODEL_KIMI_DELTA_NET)
+        convolve_floats *= 3; /* of q, k and v */
     scratch->convolve = base_max(scratch->convolve, MODEL_N_STATES * convolve_floats);
     if (m->hparams.layers[i].mixer == MODEL_SHORT_CONVOLUTION)
         return;
     struct kern_recur recur = model_recur_of(m, i);
     size_t recur_floats = kern_recur_state_bytes(&recur) / sizeof(float);
     scratch->recur = base_max(scratch->recur, MODEL_N_STATES * recur_floats);
+}
+
+/** Rows of further keys and of what they are made of, and angles to take a rotation back. */
+static void add_runs(struct model_scratch *scratch, const struct model *m, size_t i,
+                     size_t most_positions)
+{
+    const struct model_layer_shape *shape = &m->hparams.layers[i];
+    size_t n_floats = model_runs_row_floats(m, i, scratch->n_kv_rows, most_positions);
+    scratch->runs = base_max(scratch->runs, n_floats);
+    scratch->run_terms =
+        base_max(scratch->run_terms, shape->run * (size_t)(shape->runs_overlap ? 2 : 1));
+    scratch->back[shape->rope] =
+        (scratch->n_short + most_positions) * m->hparams.ropes[shape->rope].n_rot;
 }
 
 struct model_layer_range model_session_layers(const struct model *model,
@@ -67,7 +85,10 @@ struct model_scratch model_scratch_of(const struct model *model,
         struct model_kv_widths w = model_kv_widths(h, i);
         if (model_mixer_has_state(shape->mixer))
             add_states(&scratch, model, i);
-        scratch.work = base_max(scratch.work, layer_floats(model, i, scratch.n_tokens));
+        if (shape->mixer == MODEL_RUN_ATTENTION)
+            add_runs(&scratch, model, i, options->max_segment);
+        scratch.work =
+            base_max(scratch.work, layer_floats(model, i, scratch.n_tokens, options->max_segment));
         if (shape->kept >= 0) {
             scratch.kept[shape->kept] = options->max_batch * (w.k + w.v);
         } else {
@@ -96,7 +117,7 @@ struct model_scratch model_scratch_of(const struct model *model,
 }
 
 /** Pointers of the session's backend memory beside their sizes in floats. */
-enum { N_BUFFERS = 11 + MODEL_N_ROPES + MODEL_N_KEPT };
+enum { N_BUFFERS = 12 + 2 * MODEL_N_ROPES + MODEL_N_KEPT };
 
 struct buffer {
     float **memory;
@@ -114,6 +135,7 @@ static void list_buffers(struct model_session *s, struct buffer list[N_BUFFERS])
         {&s->wanted, z->wanted},
         {&s->work, z->work},
         {&s->streams, z->streams},
+        {&s->run_rows, z->runs},
         {&s->convolve_states, z->convolve},
         {&s->recur_states, z->recur},
         {&s->index_k, z->index_k},
@@ -121,8 +143,10 @@ static void list_buffers(struct model_session *s, struct buffer list[N_BUFFERS])
     };
     size_t n = sizeof fixed / sizeof *fixed;
     memcpy(list, fixed, sizeof fixed);
-    for (size_t i = 0; i < MODEL_N_ROPES; i++)
+    for (size_t i = 0; i < MODEL_N_ROPES; i++) {
         list[n++] = (struct buffer){&s->angles[i], z->angles[i]};
+        list[n++] = (struct buffer){&s->back_angles[i], z->back[i]};
+    }
     for (size_t i = 0; i < MODEL_N_KEPT; i++)
         list[n++] = (struct buffer){&s->kept[i], z->kept[i]};
 }
@@ -176,6 +200,15 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
     if (s->model->hparams.recurrent.n_taps > 0) {
         s->runs = calloc(t, sizeof *s->runs);
         ok = ok && s->runs;
+    }
+    if (s->scratch.run_terms > 0) {
+        s->run_ranges = calloc(t, sizeof *s->run_ranges);
+        s->run_tokens = calloc(t, sizeof *s->run_tokens);
+        s->run_positions = calloc(t, sizeof *s->run_positions);
+        s->run_terms = calloc(t * s->scratch.run_terms, sizeof *s->run_terms);
+        s->run_seen = calloc(t, sizeof *s->run_seen);
+        ok =
+            ok && s->run_ranges && s->run_tokens && s->run_positions && s->run_terms && s->run_seen;
     }
     if (n_used > 0) {
         s->experts = calloc(t * n_used, sizeof *s->experts);
@@ -258,6 +291,11 @@ void model_session_close(struct model_session *s)
     free(s->factors);
     free(s->wanted_rows);
     free(s->runs);
+    free(s->run_ranges);
+    free(s->run_tokens);
+    free(s->run_positions);
+    free(s->run_terms);
+    free(s->run_seen);
     free(s->experts);
     free(s->shares);
     free(s->expert_rows);

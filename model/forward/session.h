@@ -21,6 +21,9 @@ struct model_scratch {
     size_t k, v;      /* [R, the widest layer's] */
     size_t n_short;   /* positions with angles of short sequences before those of long ones, or 0 */
     size_t angles[MODEL_N_ROPES]; /* [positions, n_rot / 2, 2]: cos and sin */
+    size_t back[MODEL_N_ROPES];   /* likewise, of the negative angles */
+    size_t runs;                  /* what further keys are made of */
+    size_t run_terms;             /* rows that they are made of, at most */
     size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
     size_t zeros;                 /* [D], and constants of streams */
     size_t index_k;               /* [R, di] */
@@ -60,24 +63,29 @@ struct model_session {
     struct model_session_options options;
     struct model_scratch scratch;
     /* Backend memory: */
-    float *h, *k, *v, *zeros, *wanted, *work, *convolve_states, *recur_states, *index_k, *chosen;
-    float *streams;
-    float *angles[MODEL_N_ROPES], *kept[MODEL_N_KEPT];
+    float *h, *k, *v, *zeros, *wanted, *work, *streams, *convolve_states, *recur_states, *index_k,
+        *chosen;
+    float *angles[MODEL_N_ROPES], *back_angles[MODEL_N_ROPES], *kept[MODEL_N_KEPT], *run_rows;
     uint64_t factor_generations[MODEL_N_FACTORS]; /* of those in the angles; 0: not filled */
     /* Host memory: */
-    int32_t *positions;              /* [T] */
-    int32_t *angle_rows;             /* [T]: where the angles of the positions lie */
-    struct kern_query_range *ranges; /* [T] */
-    struct kern_run *runs;           /* [T]; of models with recurrent layers */
-    size_t n_runs;                   /* of the tile */
-    float *factors;                  /* [T] of rows */
-    uint32_t *wanted_rows;           /* [T] of the tile */
-    int32_t *experts;                /* [T, experts used] */
-    float *shares;                   /* [T, experts used] */
-    uint32_t *expert_rows;           /* [T * experts used] rows of the tile, by expert */
-    float *expert_shares;            /* likewise */
-    size_t *expert_ends;             /* [E]: where those of each expert end */
-    struct model_shown shown;        /* of the tile, or of an expert: layer and rows */
+    int32_t *positions;                  /* [T] */
+    int32_t *angle_rows;                 /* [T]: where the angles of the positions lie */
+    struct kern_query_range *ranges;     /* [T] */
+    struct kern_run *runs;               /* [T]; of models with recurrent layers */
+    size_t n_runs;                       /* of the tile */
+    struct kern_query_range *run_ranges; /* [T]: where further keys lie */
+    int32_t *run_tokens;                 /* [T]: the places of tokens in their runs */
+    int32_t *run_positions;              /* [T] of new further keys */
+    uint32_t *run_terms;                 /* [T, run_terms]: the rows that these are made of */
+    uint32_t *run_seen;                  /* [T]: further keys that could be seen */
+    float *factors;                      /* [T] of rows */
+    uint32_t *wanted_rows;               /* [T] of the tile */
+    int32_t *experts;                    /* [T, experts used] */
+    float *shares;                       /* [T, experts used] */
+    uint32_t *expert_rows;               /* [T * experts used] rows of the tile, by expert */
+    float *expert_shares;                /* likewise */
+    size_t *expert_ends;                 /* [E]: where those of each expert end */
+    struct model_shown shown;            /* of the tile, or of an expert: layer and rows */
 };
 
 /** One tile of one layer. */
@@ -98,10 +106,16 @@ typedef enum status model_block_fn(struct model_session *s, const struct model_s
                                    struct status_why *why);
 typedef size_t model_block_floats_fn(const struct model *m, size_t i_layer, size_t n_tokens);
 
+/** Work area, and rows of further keys; in sequences of up to most_positions. */
+size_t model_runs_floats(const struct model *m, size_t i_layer, size_t n_tokens,
+                         size_t most_positions);
+size_t model_runs_row_floats(const struct model *m, size_t i_layer, size_t n_rows,
+                             size_t most_positions);
+model_block_fn model_block_runs;
 model_block_fn model_block_attention, model_block_latent, model_block_delta_net, model_block_mamba2,
-    model_block_short_convolution, model_block_attention_mamba2;
+    model_block_kimi_delta_net, model_block_short_convolution, model_block_attention_mamba2;
 model_block_floats_fn model_attention_floats, model_latent_floats, model_recurrent_floats,
-    model_short_convolution_floats, model_attention_mamba2_floats;
+    model_kimi_delta_net_floats, model_short_convolution_floats, model_attention_mamba2_floats;
 /** Keys and values alone, which model_block_attention need not make again with keys_done. */
 model_block_fn model_block_keys;
 /** The choice of experts by the rows before attention, where an architecture makes it so. */
@@ -117,9 +131,12 @@ model_block_floats_fn model_input_floats;
 struct kern_convolve model_convolve_of(const struct model *m, size_t i_layer);
 struct kern_recur model_recur_of(const struct model *m, size_t i_layer);
 
-/** The convolution of the tile's rows x, strides and weights being the layer's; sets s->runs. */
-enum status model_convolve(struct model_session *s, const struct model_step *step, const float *x,
-                           float *y, struct status_why *why);
+/**
+ * The convolution of the tile's rows x, strides and weights being the layer's; sets s->runs.
+ * which: 0; where q, k and v are apart, 0 to 2 are theirs.
+ */
+enum status model_convolve(struct model_session *s, const struct model_step *step, size_t which,
+                           const float *x, float *y, struct status_why *why);
 
 /** Floats of a key row and of a value row of a layer. */
 struct model_kv_widths {
@@ -193,6 +210,19 @@ enum status model_round_values(struct model_session *s, float *v, size_t n_heads
                                struct status_why *why);
 enum status model_round_compressed(struct model_session *s, float *k, size_t n, size_t width,
                                    struct status_why *why);
+
+/** For each head i, columns of y = matrix i of a stack times columns of x. */
+struct model_per_head {
+    const struct kern_weight *stack;
+    const float *x;
+    size_t x_head, x_stride; /* floats from head to head, from row to row */
+    float *y;
+    size_t y_head, y_stride;
+};
+/** head: scratch, [n_tokens, columns of the stack]. */
+enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_t n_heads,
+                                 const struct model_per_head *op, float *head,
+                                 struct status_why *why);
 
 /** Let the tile's queries grow with their positions, in layers that have it. */
 enum status model_temper(struct model_session *s, const struct model_step *step, float *q,

@@ -17,7 +17,8 @@
     X(Q_NORM) X(K_NORM) X(V_NORM) X(Q_ROTATED) X(K_ROTATED) X(Q_BARE_NORM) X(K_BARE_NORM)          \
     X(Q_TEMPERED) X(KV_LOW) X(KV_LOW_NORM) X(KV_UP) X(Q_WIDE) X(INDEX_K) X(INDEX_Q)                \
     X(INDEX_WEIGHTS) X(ATTENTION) X(GATED)                                                         \
-    X(MIXER_IN) X(MIXER_GATE) X(CONVOLVED) X(BETA) X(ALPHA) X(RECURRED) X(MIXER_GATED)             \
+    X(MIXER_IN) X(MIXER_GATE) X(CONVOLVED) X(K_CONVOLVED) X(V_CONVOLVED) X(BETA) X(ALPHA)          \
+    X(RECURRED) X(MIXER_GATED)                                                                     \
     X(ATTN_OUT) X(PREDICTED) X(LOW_OUT) X(ATTN_RESIDUAL)                                           \
     /* feed-forward; the first three of each kind in one order */                                  \
     X(FFN_NORM) X(FFN_GATE) X(FFN_UP) X(FFN_ACT) X(FFN_OUT)                                        \

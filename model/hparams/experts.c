@@ -1,6 +1,7 @@
 /* The mixture of experts: how many, how wide, how they are chosen, and which layers have them. */
 #include <stdio.h>
 
+#include "base/text/number.h"
 #include "model/arch.h"
 
 static const struct model_range experts_range = {0, 1024};
@@ -10,16 +11,18 @@ static enum status read_gating(struct model_expert_hparams *e, const struct mode
                                struct status_why *why)
 {
     static const enum kern_gating by_number[] = {KERN_GATE_SOFTMAX, KERN_GATE_SOFTMAX,
-                                                 KERN_GATE_SIGMOID, KERN_GATE_SOFTMAX_CHOSEN};
+                                                 KERN_GATE_SIGMOID, KERN_GATE_SOFTMAX_CHOSEN,
+                                                 KERN_GATE_SQRT_SOFTPLUS};
     uint32_t gating;
     enum status status = model_key_u32_or(&r->keys, "expert_gating_func",
-                                          (struct model_range){0, 3}, 0, &gating, why);
+                                          (struct model_range){0, 4}, 0, &gating, why);
     e->gating = gating ? by_number[gating] : r->arch->gating;
-    e->normalise = r->arch->normalise == MODEL_NORMALISE_YES;
-    if (!status && r->arch->normalise == MODEL_NORMALISE_BY_KEY)
+    enum model_normalise form = r->arch->normalise;
+    e->normalise = form == MODEL_NORMALISE_YES || form == MODEL_NORMALISE_SCALED;
+    if (!status && form == MODEL_NORMALISE_BY_KEY)
         status = model_key_bool(&r->keys, "expert_weights_norm", &e->normalise, why);
     e->scale = 1;
-    if (!status && r->arch->normalise == MODEL_NORMALISE_BY_KEY)
+    if (!status && (form == MODEL_NORMALISE_BY_KEY || form == MODEL_NORMALISE_SCALED))
         status = model_key_positive(&r->keys, "expert_weights_scale", &e->scale, why);
     return status;
 }
@@ -151,4 +154,24 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
     if (r->arch->experts_by_tensors)
         read_tensors(h, r);
     return status;
+}
+
+enum status model_limits_read(const struct model_reading *r, const char *suffix, float *limits,
+                              struct status_why *why)
+{
+    struct base_number shown;
+    enum status status = model_key_floats(&r->keys, suffix, limits, r->n_blocks, why);
+    for (uint32_t i = 0; !status && i < r->n_blocks; i++)
+        if (limits[i] < 0)
+            status = status_fail(why, STATUS_FORMAT,
+                                 "%s: key '%s.%s' has %s for layer %u, expected 0 or more",
+                                 gguf_path(r->keys.file), r->keys.prefix, suffix,
+                                 base_float_text(&shown, limits[i]), i);
+    return status;
+}
+
+struct model_activation model_limited(enum kern_activation kind, float limit)
+{
+    return (struct model_activation){.kind = limit > 0 ? kind : KERN_SILU,
+                                     .curve = {.clamp = limit}};
 }

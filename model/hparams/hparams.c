@@ -51,6 +51,7 @@ static enum status want_nextn(struct model_hparams *h, const struct model_readin
                            "with a block that predicts further tokens",
                            gguf_path(r->keys.file), r->keys.prefix);
     h->n_bound = 1;
+    h->nextn_stream = r->arch->nextn == MODEL_NEXTN_STREAM;
     return STATUS_OK;
 }
 

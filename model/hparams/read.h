@@ -27,13 +27,18 @@ struct model_reading {
  */
 enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
                                struct status_why *why);
-void model_hparams_free(struct model_hparams *h);
 
 /** Its parts, in this order; each wants those before it. */
 enum status model_heads_read(struct model_hparams *h, const struct model_reading *r,
                              struct status_why *why);
 enum status model_experts_read(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why);
+/** For architectures that have them: limits of a kind of feed-forward, each 0 (none) or more. */
+enum status model_limits_read(const struct model_reading *r, const char *suffix, float *limits,
+                              struct status_why *why);
+/** SwiGLU within a limit, as a kind has it; 0: without one. */
+struct model_activation model_limited(enum kern_activation kind, float limit);
+
 enum status model_windows_read(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why);
 

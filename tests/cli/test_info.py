@@ -49,6 +49,34 @@ class Info(unittest.TestCase):
         self.assertNotIn("tensors", json.loads(info(DATA / "tiny.F16.gguf", "--json")))
         self.assertNotIn(b"output.weight", info(DATA / "tiny.F16.gguf"))
 
+    def test_cache(self):
+        """Layers that see all, layers with windows, compressed rows; nothing of an unknown one."""
+        common = {"block_count": 4, "context_length": 8192, "embedding_length": 64,
+                  "feed_forward_length": 96, "attention.head_count": 4,
+                  "attention.layer_norm_rms_epsilon": 1e-6}
+        for arch, own, cache, n_bytes in (
+                ("gemma2", {"attention.head_count_kv": 2, "attention.key_length": 16,
+                            "attention.value_length": 16, "attention.sliding_window": 100},
+                 {"k": 64, "v": 64, "window": 100, "window_k": 64, "window_v": 64},
+                 2 * 128 * (1000 + 100)),
+                ("deepseek2", {"attention.head_count_kv": 1, "attention.kv_lora_rank": 32,
+                               "attention.key_length": 40, "attention.value_length": 32,
+                               "attention.key_length_mla": 24, "attention.value_length_mla": 16,
+                               "rope.dimension_count": 8, "leading_dense_block_count": 4,
+                               "expert_count": 0},
+                 {"k": 160, "v": 0, "window": 0, "window_k": 0, "window_v": 0}, 2 * 160 * 1000),
+                ("other", {}, None, None)):
+            pairs = [g.pair("general.architecture", g.STRING, arch)]
+            pairs += [g.pair(f"{arch}.{key}", g.F32 if isinstance(value, float) else g.U32, value)
+                      for key, value in {**common, **own}.items()]
+            found = json.loads(self.made(pairs, (), "--json", "--context", "1000"))
+            self.assertEqual(found.get("cache"), cache and {**cache, "state_bytes": 0}, arch)
+            self.assertEqual(found.get("cache_bytes"), n_bytes)
+            text = self.made(pairs, (), "--context", "1000").decode()
+            self.assertEqual(f"  1000 tokens          {n_bytes} bytes (" in text, bool(cache))
+            self.assertEqual("of the last 100 tokens\n" in text, arch == "gemma2")
+            self.assertNotIn("tokens   ", self.made(pairs).decode())
+
     def test_every_value_type(self):
         values = [("u8", g.U8, 255), ("i8", g.I8, -128), ("u16", g.U16, 65535),
                   ("i16", g.I16, -32768), ("u32", g.U32, 2**32 - 1), ("i32", g.I32, -(2**31)),

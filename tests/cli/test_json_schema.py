@@ -7,6 +7,7 @@ usage: test_json_schema.py ASSAY SOURCE_DIR
 import copy
 import json
 import pathlib
+import random
 import shutil
 import sys
 import tempfile
@@ -18,6 +19,11 @@ from documents import OF_SERVERS, SCHEMA, errors, jsonschema, members, seen
 from program import ASSAY, F16, Q4, SOURCE, TEXT, run
 from serving import Server
 
+sys.path.append(str(SOURCE / "tests" / "random_models"))
+import architectures  # noqa: E402
+import folders  # noqa: E402
+import rewrite  # noqa: E402
+
 TASKS = SOURCE / "tests" / "data" / "tasks"
 WINDOWS = ["-c", "32", "--chunks", "2"]
 TEXTS = ["-f", TEXT, *WINDOWS]
@@ -27,7 +33,7 @@ DOCUMENTS = [{"text": "The war ended in 1918 . He lets it cool on a rack .", "id
              {"text": "In the town there was a river and many ships .", "category": "b"},
              {"messages": [{"role": "user", "content": "Where?"},
                            {"role": "assistant", "content": "In the harbour, at sea."}]}]
-HYPERPARAMETERS = ["block_count", "embedding_length", "feed_forward_length", "attention.head_count",
+HYPERPARAMETERS = ["block_count", "nextn_predict_layers", "embedding_length", "feed_forward_length", "attention.head_count",
                    "attention.head_count_kv", "attention.key_length", "expert_count",
                    "expert_used_count", "context_length", "attention.sliding_window",
                    "attention.layer_norm_rms_epsilon", "rope.dimension_count", "rope.freq_base",
@@ -125,6 +131,17 @@ def of_best(folder):
     yield made(*words, folder / "utf-16", "-c", "8", "--chunks", "2")
 
 
+def of_drafts(folder):
+    """What draft writes of a random model that has a block for the token after the next."""
+    rng, generated = random.Random("drafts"), None
+    while not generated or not generated.n_next:
+        generated = architectures.generate(rng, "glm4moe")
+    (folder / "draft").mkdir()
+    file = rewrite.write(folder / "draft", generated.pairs, generated.tensors)
+    (folder / "draft" / "text").write_text(generated.text(40)[0])
+    yield made("draft", file, "-f", folder / "draft" / "text", "-c", "8")
+
+
 def of_choices(folder):
     """What choice tasks and requests give."""
     for kind, name in (("hellaswag", "hellaswag.txt"), ("winogrande", "winogrande.csv")):
@@ -175,9 +192,15 @@ def of_files(folder):
                for t in tensors]
     pairs = [pairs, g.pair("tokenizer.ggml.merges", g.ARRAY, ["t h"], g.STRING), *[b""] * (n - 1)]
     (folder / "ik.gguf").write_bytes(g.gguf(pairs, tensors))
-    yield json.loads(run("info", folder / "ik.gguf", "--json").stdout)
+    yield json.loads(run("info", folder / "ik.gguf", "--json", "--context", "64").stdout)
     yield made("perplexity", "-m", folder / "ik.gguf", *TEXTS, "--tokenizer-pre", "llama-bpe",
                "--override-kv", "tokenizer.ggml.model=str:gpt2")
+    model = folders.Folder(random.Random(1), folders.qwen3)
+    model.write(folder / "published", 1)
+    file = rewrite.write(folder, model.gguf_pairs(), model.tensors)
+    yield json.loads(run("info", folder / "published", "--json").stdout)
+    yield made("perplexity", "-m", folder / "published", "--tokenizer", file, "-c", "8", "-p",
+               model.vocabulary.text(40)[0])
 
 
 def of_swaps(folder):
@@ -211,7 +234,7 @@ class Schema(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-schema-"))
         cls.addClassCleanup(shutil.rmtree, folder)
-        documents = [document for make in (of_texts, of_recordings, of_best, of_choices, of_sweeps, of_files,
+        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_choices, of_sweeps, of_files,
                                            of_swaps, of_server) for document in make(folder)]
         cls.documents = documents + list(of_comparisons(folder, documents))
 

@@ -251,9 +251,8 @@ static void put_keys(struct build *b)
 }
 
 /** <unk>, <s>, </s>, the bytes, and words of letters. */
-static void put_vocabulary(struct build *b)
+void tiny_model_put_vocabulary(struct gguf_writer *writer, size_t n)
 {
-    size_t n = b->o.n_vocab;
     char(*texts)[32] = must(calloc(n, sizeof *texts));
     struct base_string *tokens = must(calloc(n, sizeof *tokens));
     float *scores = must(calloc(n, sizeof *scores));
@@ -270,13 +269,13 @@ static void put_vocabulary(struct build *b)
         scores[i] = -(float)i;
         tokens[i] = (struct base_string){texts[i], strlen(texts[i])};
     }
-    gguf_writer_string(b->writer, "tokenizer.ggml.model", "llama");
-    gguf_writer_strings(b->writer, "tokenizer.ggml.tokens", tokens, n);
-    gguf_writer_f32s(b->writer, "tokenizer.ggml.scores", scores, n);
-    gguf_writer_i32s(b->writer, "tokenizer.ggml.token_type", types, n);
-    gguf_writer_u32(b->writer, "tokenizer.ggml.unknown_token_id", 0);
-    gguf_writer_u32(b->writer, "tokenizer.ggml.bos_token_id", 1);
-    gguf_writer_u32(b->writer, "tokenizer.ggml.eos_token_id", 2);
+    gguf_writer_string(writer, "tokenizer.ggml.model", "llama");
+    gguf_writer_strings(writer, "tokenizer.ggml.tokens", tokens, n);
+    gguf_writer_f32s(writer, "tokenizer.ggml.scores", scores, n);
+    gguf_writer_i32s(writer, "tokenizer.ggml.token_type", types, n);
+    gguf_writer_u32(writer, "tokenizer.ggml.unknown_token_id", 0);
+    gguf_writer_u32(writer, "tokenizer.ggml.bos_token_id", 1);
+    gguf_writer_u32(writer, "tokenizer.ggml.eos_token_id", 2);
     free(texts);
     free(tokens);
     free(scores);
@@ -340,7 +339,7 @@ struct tiny_model tiny_model_make(const struct tiny_model_options *options)
         open_pool(&b->floats, GGUF_TYPE_F32, rms); /* the routers */
     if (gguf_writer_new(&b->writer, &why) == STATUS_OK) {
         put_keys(b);
-        put_vocabulary(b);
+        tiny_model_put_vocabulary(b->writer, b->o.n_vocab);
         put_tensors(b);
         gguf_writer_finish_memory(b->writer, &model.data, &model.n_bytes, &why);
     }

@@ -50,4 +50,7 @@ struct tiny_model {
 };
 struct tiny_model tiny_model_make(const struct tiny_model_options *options);
 
+/** The keys of its vocabulary, of n tokens, 259 or more. */
+void tiny_model_put_vocabulary(struct gguf_writer *writer, size_t n);
+
 #endif

@@ -31,6 +31,12 @@ size_t recurrent_scene_width(const struct recurrent_scene *s)
     return 2 * op->n_k_heads * op->k_size + op->n_heads * op->v_size;
 }
 
+/** Numbers of dt of a token. */
+static size_t n_steps(const struct recurrent_shape *shape)
+{
+    return shape->n_heads * (shape->by_channel ? shape->k_size : 1);
+}
+
 /** n numbers of the scene's vectors as n_rows rows; *next is where they begin. */
 static struct kern_weight *take(struct recurrent_scene *s, size_t i, float **next, size_t n_rows,
                                 size_t n_cols)
@@ -55,8 +61,10 @@ static void open_recur(struct recurrent_scene *s, const struct recurrent_shape *
         .k = q + k_width,
         .v = q + 2 * k_width,
         .dt = gates,
-        .beta = shape->delta ? gates + shape->n_heads : NULL,
-        .gate_stride = 2 * shape->n_heads + GATE_COLUMNS,
+        .beta = shape->delta ? gates + n_steps(shape) : NULL,
+        .dt_stride = n_steps(shape) + shape->n_heads + GATE_COLUMNS,
+        .beta_stride = n_steps(shape) + shape->n_heads + GATE_COLUMNS,
+        .by_channel = shape->by_channel,
         .dt_min = shape->dt_min,
         .out = floats(&s->out),
         .n_k_heads = shape->n_k_heads,
@@ -79,16 +87,16 @@ void recurrent_scene_open(struct recurrent_scene *s, struct rng *r,
     *s = (struct recurrent_scene){.n_tokens = n_tokens};
     s->x = random_rows(r, n_tokens * (width + 5), 1.5f);
     s->q = random_rows(r, n_tokens * width, 1.5f);
-    s->gates = random_rows(r, n_tokens * (2 * n_heads + GATE_COLUMNS), 1.0f);
+    s->gates = random_rows(r, n_tokens * (n_steps(shape) + n_heads + GATE_COLUMNS), 1.0f);
     s->out = guard_open(n_tokens * n_heads * shape->v_size * sizeof(float), 0);
     s->y = guard_open(n_tokens * width * sizeof(float), 0);
-    size_t n_vectors = 3 * n_heads + (n_taps + 1) * width;
+    size_t n_vectors = n_steps(shape) + 2 * n_heads + (n_taps + 1) * width;
     float *next = s->vectors = malloc(n_vectors * sizeof *next);
     assert_non_null(next);
     for (size_t i = 0; i < n_vectors; i++)
         next[i] = 0.5f * rng_normal(r);
     open_recur(s, shape);
-    s->recur.dt_bias = take(s, 0, &next, 1, n_heads);
+    s->recur.dt_bias = take(s, 0, &next, 1, n_steps(shape));
     for (size_t i = 0; i < n_heads; i++) /* softplus(0) is ln 2 */
         next[i] = logf(shape->slowest) / 0.6931f * expf(next[i]);
     s->recur.decay = take(s, 1, &next, 1, n_heads);
@@ -143,6 +151,13 @@ static double factor(const struct kern_recur *op, const float *x)
                                        : 1 / sqrt(sum + (double)op->eps);
 }
 
+/** dt of a row, column i. */
+static double step_of(const struct kern_recur *op, size_t row, size_t i)
+{
+    double x = (double)op->dt[row * op->dt_stride + i] + value(op->dt_bias, i);
+    return fmax(x > 100 ? x : log1p(exp(x)), (double)op->dt_min);
+}
+
 /** One token under one head: S changes, out is written. */
 static void step(const struct kern_recur *op, size_t head, size_t row, double *state, double *out)
 {
@@ -151,15 +166,17 @@ static void step(const struct kern_recur *op, size_t head, size_t row, double *s
     const float *q = op->q + row * op->stride + k_head * dk;
     const float *k = op->k + row * op->stride + k_head * dk;
     const float *v = op->v + row * op->stride + head * dv;
-    double x = (double)op->dt[row * op->gate_stride + head] + value(op->dt_bias, head);
-    double dt = fmax(x > 100 ? x : log1p(exp(x)), (double)op->dt_min);
-    double decay = exp(dt * value(op->decay, head));
-    double beta = op->beta ? 1 / (1 + exp(-(double)op->beta[row * op->gate_stride + head])) : dt;
+    double dt = step_of(op, row, op->by_channel ? head * dk : head);
+    double beta = op->beta ? 1 / (1 + exp(-(double)op->beta[row * op->beta_stride + head])) : dt;
     double k_factor = factor(op, k), q_factor = factor(op, q) * (double)op->scale;
+    double decays[1024];
+    for (size_t i = 0; i < dk; i++)
+        decays[i] =
+            exp((op->by_channel ? step_of(op, row, head * dk + i) : dt) * value(op->decay, head));
     for (size_t c = 0; c < dv; c++) {
         double held = 0, sum = 0;
         for (size_t i = 0; i < dk; i++) {
-            state[i * dv + c] *= decay;
+            state[i * dv + c] *= decays[i];
             held += state[i * dv + c] * (double)k[i] * k_factor;
         }
         double e = beta * ((double)v[c] - (op->beta ? held : 0));
@@ -176,7 +193,7 @@ static double check_run(const struct kern_recur *op, const struct kern_run *run,
                         double *state, double *squares)
 {
     double out[1024], worst = 0;
-    assert_true(op->v_size <= 1024);
+    assert_true(op->v_size <= 1024 && op->k_size <= 1024);
     for (size_t t = 0; t < run->n; t++) {
         size_t row = run->row + t;
         step(op, head, row, state, out);

@@ -16,6 +16,7 @@ struct recurrent_shape {
     enum kern_unit unit;
     float slowest; /* the median of exp(log decay) of a token */
     float dt_min;
+    bool by_channel;
 };
 
 /** An operation and its arrays, in host memory. */

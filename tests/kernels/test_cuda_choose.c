@@ -155,7 +155,7 @@ static void test_attention(void **state)
         {{2, 2, 33, .sliding_window = 90}, true, false},
         {{1, 1, 130, .chunk = 100}, false, true},
     };
-    for (size_t i = 0; i < 12; i++) {
+    for (size_t i = 0; i < (run_kernel_is_slow() ? 6 : 12); i++) {
         enum kern_precision precision = (const enum kern_precision[]){
             KERN_PRECISION_EXACT, KERN_PRECISION_HIGH, KERN_PRECISION_FAST}[i % 3];
         struct rng r = rng_open(rng_seed(), 100 + i);

@@ -1,4 +1,5 @@
-/* The CUDA backend's products in halves: with two parts three in one; what follows the sums. */
+/* The CUDA backend's products in halves: with two parts three in one; what follows the sums. And
+ * products with rows in another order than they are stored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,10 +128,66 @@ static void test_finish(void **state)
             check_finish(&r, n_rows, n_rows + 1 + way % 2, way);
 }
 
+enum { STORED = 70, ROWS = 45, COLS = 64, TOKENS = 9 };
+
+/** The product on the CPU, and on the device, which gives the same. */
+static void multiply(struct cuda_pair *p, const struct kern_weight *w, const float *x, float *y)
+{
+    float found[TOKENS * ROWS];
+    struct kern_linear op = {.weight = w, .x = x, .y = y, .y_stride = ROWS, .n_tokens = TOKENS};
+    assert_int_equal(kern_linear(p->cpu, &op, NULL), STATUS_OK);
+    float *device_x = cuda_pair_put(p, x, TOKENS * COLS);
+    float *device_y = cuda_pair_put(p, y, TOKENS * ROWS);
+    op.x = device_x;
+    op.y = device_y;
+    assert_int_equal(kern_linear(p->cuda, &op, NULL), STATUS_OK);
+    cuda_pair_take(p, device_y, found, TOKENS * ROWS);
+    cuda_pair_take(p, device_x, NULL, 0);
+    cuda_data_assert_same(found, y, TOKENS * ROWS, gguf_type_name(w->type));
+}
+
+/** Rows in another order, as a view and as a copy; two views of the same bytes after each other. */
+static void check_view(struct cuda_pair *p, struct rng *r, enum gguf_type type)
+{
+    struct kern_weight view = cuda_data_random_weight(r, type, STORED, COLS);
+    struct kern_weight copy = cuda_data_random_weight(r, type, ROWS, COLS);
+    float *x = cuda_data_floats(r, TOKENS * COLS, 1.0f), expected[TOKENS * ROWS],
+          found[TOKENS * ROWS];
+    int32_t rows[2][ROWS];
+    view.n_rows = ROWS;
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < ROWS; i++) {
+            rows[k][i] = (int32_t)rng_below(r, STORED);
+            memcpy((char *)(uintptr_t)copy.data + i * copy.row_bytes,
+                   (const char *)view.data + (size_t)rows[k][i] * view.row_bytes, copy.row_bytes);
+        }
+        copy.generation = kern_next_generation();
+        view.rows = rows[k];
+        multiply(p, &copy, x, expected);
+        multiply(p, &view, x, found);
+        cuda_data_assert_same(found, expected, TOKENS * ROWS, gguf_type_name(type));
+    }
+    free(x);
+    cuda_data_weight_free(&view);
+    cuda_data_weight_free(&copy);
+}
+
+static void test_views(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 31);
+    struct cuda_pair p;
+    struct host_device_options way = cuda_pair_way(1);
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+    check_view(&p, &r, GGUF_TYPE_BF16);
+    check_view(&p, &r, GGUF_TYPE_Q4_0);
+    cuda_pair_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_three_in_one),
-                                       cmocka_unit_test(test_finish)};
+                                       cmocka_unit_test(test_finish), cmocka_unit_test(test_views)};
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())
         return n_failed;

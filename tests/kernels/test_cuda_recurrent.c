@@ -132,6 +132,7 @@ static const struct recurrent_shape shapes[] = {
     {2, 4, 16, 33, true, false, KERN_UNIT_ADD, 0.98f, 0},
     {1, 2, 40, 64, false, false, KERN_UNIT_NONE, 0.95f, 0.01f},
     {1, 1, 128, 32, true, true, KERN_UNIT_MAX, 0.99f, 0},
+    {2, 2, 13, 37, true, false, KERN_UNIT_ADD, 0.95f, 0, true},
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -162,7 +163,7 @@ static const struct calls calls[] = {
 static void test_bits(void **state)
 {
     (void)state;
-    static const size_t n_taps[] = {2, 1, 3, 3, 5, 7, KERN_CONVOLVE_MAX, KERN_CONVOLVE_MAX};
+    static const size_t n_taps[] = {2, 1, 3, 3, 5, 7, KERN_CONVOLVE_MAX, KERN_CONVOLVE_MAX, 4, 4};
     for (size_t i = 0; i < 2 * N_SHAPES; i++) {
         struct rng r = rng_open(rng_seed(), i);
         const struct calls *c = &calls[i % 2];

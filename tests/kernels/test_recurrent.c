@@ -88,6 +88,8 @@ static const struct recurrent_shape shapes[] = {
     {1, 2, 128, 128, true, true, KERN_UNIT_MAX, 0.99f, 0},
     {1, 3, 7, 33, false, false, KERN_UNIT_NONE, 0.9f, 0.5f},
     {2, 4, 128, 64, false, false, KERN_UNIT_NONE, 0.98f, 0.001f},
+    {3, 3, 23, 41, true, false, KERN_UNIT_ADD, 0.9f, 0, true},
+    {1, 1, 64, 64, true, false, KERN_UNIT_MAX, 0.98f, 0.01f, true},
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -277,22 +279,22 @@ static void test_hard_sequences(void **state)
 {
     (void)state;
     enum { N = 2048 };
-    for (size_t i = 0; i < 6; i++) {
+    static const size_t chosen[] = {1, 5, 6};
+    for (size_t i = 0; i < 9; i++) {
         struct rng r = rng_open(rng_seed(), 3000 + i);
-        struct recurrent_shape shape = shapes[i % 2 ? 5 : 1];
-        shape.slowest = i / 2 == 1 ? 0.9999f : 0.999f;
+        struct recurrent_shape shape = shapes[chosen[i % 3]];
+        size_t n_steps = shape.n_heads * (shape.by_channel ? shape.k_size : 1);
+        shape.slowest = i / 3 == 1 ? 0.9999f : 0.999f;
         struct recurrent_scene s;
         recurrent_scene_open(&s, &r, &shape, 4, N);
         float *gates = (float *)(void *)s.gates.data;
         for (size_t t = 0; t < N; t++) {
-            if (i / 2 == 1 && t % 3)
+            if (i / 3 == 1 && t % 3)
                 recurrent_scene_copy(&s, t - t % 3, t);
-            for (size_t h = 0; h < shape.n_heads; h++) {
-                if (i / 2 == 1)
-                    gates[t * s.recur.gate_stride + shape.n_heads + h] = 20.0f; /* beta is 1 */
-                if (i / 2 == 2 && t % 41 == 3)
-                    gates[t * s.recur.gate_stride + h] = 1e6f;
-            }
+            for (size_t h = 0; h < shape.n_heads && i / 3 == 1; h++)
+                gates[t * s.recur.beta_stride + n_steps + h] = 20.0f; /* beta is 1 */
+            for (size_t j = 0; j < n_steps && i / 3 == 2 && t % 41 == 3; j++)
+                gates[t * s.recur.dt_stride + j] = 1e6f;
         }
         const struct kern_run all = run_of(0, N, 0, KERN_NONE);
         struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
@@ -339,6 +341,13 @@ static void check_row_kernels(const struct kern_ops *ops, struct rng *r, size_t 
     assert_same(found, expected, n, "scale");
     const double squares[] = {ops->squares(x, n), kern_ops_scalar.squares(x, n)};
     assert_int_equal(compare_double_bits(&squares[0], &squares[1], 1), 1);
+    struct kern_decays decays = {
+        .dt = x, .bias = x + n, .least = n % 3 ? 0.0f : 0.5f, .rate = -0.7f, .n = n};
+    decays.y = found;
+    ops->decays(&decays);
+    decays.y = expected;
+    kern_ops_scalar.decays(&decays);
+    assert_same(found, expected, n, "decays");
     struct kern_taps taps = {.weights = x + TAPS * n, .n_taps = TAPS, .stride = n};
     for (size_t first = 0; first <= TAPS; first++) {
         for (size_t j = 0; j < TAPS; j++)
@@ -433,6 +442,18 @@ static void test_cancel_and_checks(void **state)
     runs[0].to = runs[2].to = 1;
     assert_int_equal(kern_convolve(b, &s.convolve, &why), STATUS_USAGE);
     assert_string_equal(why.text, "convolve: run 0 saves state 1, which run 2 has, too");
+    s.recur.by_channel = true; /* with one bias for each head, then without beta */
+    assert_int_equal(kern_recur(b, &s.recur, &why), STATUS_USAGE);
+    assert_non_null(strstr(why.text, "recur: dt_bias"));
+    struct kern_weight biases = *s.recur.dt_bias;
+    biases.n_cols *= s.recur.k_size;
+    biases.row_bytes *= s.recur.k_size;
+    struct kern_recur no_beta = s.recur;
+    no_beta.dt_bias = &biases;
+    no_beta.beta = NULL;
+    assert_int_equal(kern_recur(b, &no_beta, &why), STATUS_USAGE);
+    assert_string_equal(why.text, "recur: decays of channels are a delta net's");
+    s.recur.by_channel = false;
     s.recur.n_k_heads = 3;
     assert_int_equal(kern_recur(b, &s.recur, &why), STATUS_USAGE);
     assert_string_equal(why.text, "recur: 4 heads cannot share 3 key heads evenly");

@@ -29,7 +29,11 @@ static struct fixture open_model(struct gguf_file *file, struct tiny_model bytes
 
 struct fixture fixture_open(const struct tiny_model_options *options)
 {
-    struct tiny_model bytes = tiny_model_make(options);
+    return fixture_open_bytes(tiny_model_make(options));
+}
+
+struct fixture fixture_open_bytes(struct tiny_model bytes)
+{
     struct gguf_file *file;
     struct status_why why = {0};
     check(gguf_bytes_open(&file, bytes.data, bytes.n_bytes, "tiny.gguf", &why), &why);

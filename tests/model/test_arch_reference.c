@@ -121,22 +121,6 @@ static const struct folder {
     {ASSAY_REFERENCE_DIR "/reference/arch-next", ASSAY_REFERENCE_DIR "/models-arch-next"},
 };
 
-/** Models of the folders whose architectures the program does not have. */
-static const char *const unsupported[] = {
-    "deepseek4",
-    "kimi-linear",
-};
-
-static bool is_supported(const char *file)
-{
-    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
-        size_t n = strlen(unsupported[i]);
-        if (strncmp(file, unsupported[i], n) == 0 && strchr(".-", file[n]))
-            return false;
-    }
-    return true;
-}
-
 /** "gpt-oss.F32.c256[.rounded].tsv": the model, its type, the context, the form. */
 struct name {
     char model[64], form[16];
@@ -193,7 +177,7 @@ static size_t compare_all(const struct folder *folder, bool *ok)
     size_t n = 0;
     for (struct dirent *entry; files && (entry = readdir(files)) != NULL;) {
         struct name name;
-        if (!parse_name(entry->d_name, &name) || !is_supported(entry->d_name))
+        if (!parse_name(entry->d_name, &name))
             continue;
         n++;
         *ok = compare(folder, entry->d_name, &name) && *ok;

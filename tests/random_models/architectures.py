@@ -8,11 +8,18 @@ import gated_families
 import hybrid_families
 import recombined
 import recombined_families
+import sparse
+import sparse_families
+import streams
+import streams_families
 
-FORMULAS = (authors.ARCHITECTURES | recombined.ARCHITECTURES | authors_hybrid.ARCHITECTURES |
-            gated.ARCHITECTURES | {"gemma3n": altup.Gemma3n})
-FAMILIES = (families.FAMILIES | recombined_families.FAMILIES | hybrid_families.FAMILIES |
-            gated_families.FAMILIES | {"gemma3n": altup.Gemma3nFamily})
+FORMULAS, FAMILIES = {}, {}
+for module in (authors, recombined, authors_hybrid, gated, sparse, streams):
+    FORMULAS |= module.ARCHITECTURES
+for module in (families, recombined_families, hybrid_families, gated_families, sparse_families,
+               streams_families):
+    FAMILIES |= module.FAMILIES
+FORMULAS["gemma3n"], FAMILIES["gemma3n"] = altup.Gemma3n, altup.Gemma3nFamily
 
 
 def model(keys, tensors, compat=False):
@@ -24,5 +31,7 @@ def generate(rng, arch):
 
 
 def of_own_parts():
-    """Those that have parts of their own; the others combine these."""
-    return [*families.FAMILIES, "lfm2moe", "falcon-h1", "gemma3n", *gated_families.FAMILIES]
+    """Those that have parts of their own; the others combine these. Of those with an indexer the one
+    whose layers share choices."""
+    return [*families.FAMILIES, "lfm2moe", "falcon-h1", "laguna", "glm-dsa", "kimi-linear",
+            "deepseek4", "gemma3n"]

@@ -194,7 +194,7 @@ class Deepseek2(Model):
     def score_scale(self, i):
         scale = super().score_scale(i)
         if self.k.get("rope.scaling.type") == "yarn":
-            by = self.k["rope.scaling.yarn_log_multiplier"]
+            by = self.k.get("rope.scaling.yarn_log_multiplier", 0.0)
             scale *= (1 + by * math.log(self.k.get("rope.scaling.factor") or 1.0)) ** 2
         return scale
 

@@ -1,8 +1,10 @@
 """What architectures do in their own way of which some layers, or parts of layers, have a state."""
-from authors import Granite, Qwen3
+import math
+
+from authors import Deepseek2, Granite, Qwen3
 from forward import Model, plus
 from recombined import Ernie45
-from recurrent import mamba2, short_convolution
+from recurrent import kimi_delta_net, mamba2, short_convolution
 
 
 class WithoutKeys:
@@ -46,5 +48,32 @@ class FalconH1(Ernie45):
         return plus(self.attention(i, h), mamba2(self, i, h))
 
 
+class KimiLinear(WithoutKeys, Deepseek2):
+    gating, renormalise = 2, True
+
+    def __init__(self, *more, **named):
+        super().__init__(*more, **named)
+        self.k.pop("expert_weights_norm", None)
+
+    def state(self, i, h):
+        return kimi_delta_net(self, i, h)
+
+    def compressed(self, i):
+        return "attention.key_length_mla" in self.k
+
+    def rope_of(self, i):
+        return lambda head, p: head
+
+    def score_scale(self, i):
+        return 1 / math.sqrt(self.head_size(i))
+
+    def query_factor(self, i, p):
+        return 1.0
+
+    def counted_of_group(self, gating):
+        return 2
+
+
 ARCHITECTURES = {
-    "lfm2": Lfm2, "lfm2moe": Lfm2moe, "granitehybrid": GraniteHybrid, "falcon-h1": FalconH1}
+    "lfm2": Lfm2, "lfm2moe": Lfm2moe, "granitehybrid": GraniteHybrid, "falcon-h1": FalconH1,
+    "kimi-linear": KimiLinear}

@@ -81,6 +81,12 @@ TYPES = {
     "Q6_K": (14, 256, 210, {208: 1 / 1370}, q6_k),
 }
 
+TABLES = {"I32": (26, 1, 4, {}, lambda b: [struct.unpack("<i", b)[0]])}  # whole numbers, no weights
+
+
+def layout(kind):
+    return TABLES.get(kind) or TYPES[kind]
+
 
 def random_block(rng, kind, size):
     """Of weights about as large as size."""
@@ -116,12 +122,12 @@ class Tensor:
 
     @functools.cache
     def values(self):
-        n_bytes, decode = TYPES[self.kind][2], TYPES[self.kind][4]
+        n_bytes, decode = layout(self.kind)[2], layout(self.kind)[4]
         return [x for i in range(0, len(self.data), n_bytes) for x in decode(self.data[i:i + n_bytes])]
 
     @property
     def type_id(self):
-        return TYPES[self.kind][0]
+        return layout(self.kind)[0]
 
     def cut(self, names, counts):
         """Rows of a matrix, elements of a vector, one run after the other."""
@@ -134,4 +140,4 @@ class Tensor:
         return out
 
     def decoded(self):
-        return Tensor.of(self.name, self.values(), self.ne)
+        return self if self.kind in TABLES else Tensor.of(self.name, self.values(), self.ne)

@@ -210,6 +210,10 @@ class Model:
         w = self.sliding_window()
         return max(0, p - w + 1) if w and self.slides(i) else 0
 
+    def seen(self, i, p, g):
+        """The keys that the query at p sees of key head g, ascending."""
+        return range(self.first_seen(i, p), p + 1)
+
     def score_scale(self, i):
         return 1 / math.sqrt(self.head_size(i))
 
@@ -269,14 +273,15 @@ class Model:
         sinks = self.values.get(f"blk.{i}.attn_sinks.weight")
         out = [[0.0] * (len(q[0]) * len(v[0][0])) for _ in q[:self.attend_from]]
         for p, row in list(enumerate(q))[self.attend_from:]:
-            first, factor, o = self.first_seen(i, p), scale * self.query_factor(i, p), []
+            factor, o = scale * self.query_factor(i, p), []
             for n, head in enumerate(row):
                 g = n * len(k[p]) // len(row)
-                s = [factor * dot(head, key[g]) for key in k[first:p + 1]]
+                seen = self.seen(i, p, g)
+                s = [factor * dot(head, k[j][g]) for j in seen]
                 if cap:
                     s = [cap * math.tanh(x / cap) for x in s]
                 share = softmax(s, sinks[n:n + 1] if sinks else ())
-                o += [dot(share, column) for column in zip(*(x[g] for x in v[first:p + 1]))]
+                o += [dot(share, column) for column in zip(*(v[j][g] for j in seen))]
             out.append(o)
         return out
 
@@ -327,7 +332,8 @@ class Model:
         """(expert, weight) of the chosen, from the logits of the row at p."""
         k, n = self.k, self.k["expert_used_count"]
         gating = k.get("expert_gating_func") or self.gating
-        gate = {1: softmax, 2: lambda x: [sigmoid(z) for z in x], 3: list}[gating](g)
+        gate = {1: softmax, 2: lambda x: [sigmoid(z) for z in x], 3: list,
+                4: lambda x: [math.sqrt(softplus(z)) for z in x]}[gating](g)
         s = plus([gate], [self.values.get(f"blk.{i}.exp_probs_b.bias", [0.0] * len(g))])[0]
         order = list(range(len(s)))
         n_groups = k.get("expert_group_count", 0)
@@ -337,7 +343,7 @@ class Model:
             best = [sum(sorted((s[e] for e in group), reverse=True)[:counted]) for group in groups]
             ranked = self.ranked(best, k["expert_group_used_count"], range(n_groups), p)
             order = sorted(e for a in ranked for e in groups[a])
-        chosen = self.ranked(s, n, order, p)
+        chosen = self.choose(i, s, n, order, p)
         weights = [gate[e] for e in chosen]
         if gating == 3:
             weights = softmax(weights)
@@ -353,6 +359,9 @@ class Model:
     def counted_of_group(self, gating):
         """How many of a group's best experts its score is the sum of."""
         return 2
+
+    def choose(self, i, s, n, order, p):
+        return self.ranked(s, n, order, p)
 
     def ranked(self, s, n, order, p):
         """The n best of those in order; of equals the first."""
@@ -403,6 +412,10 @@ class Model:
         scale = self.embedding_scale()
         return [[scale * v for v in self.matrix("token_embd.weight")[t]] for t in tokens]
 
+    def joined(self, x):
+        """What the output norm reads."""
+        return x
+
     def embedding_scale(self):
         return 1.0
 
@@ -417,6 +430,6 @@ class Model:
             x = self.layer(i, x)
         head = "output" if "output.weight" in self.values else "token_embd"
         scale, cap = self.head_scale(), self.k.get("final_logit_softcapping", self.final_cap)
-        for y in self.product(head, self.norm("output_norm", x[first:self.sure])):
+        for y in self.product(head, self.norm("output_norm", self.joined(x[first:self.sure]))):
             y = [scale * v for v in y]
             yield [cap * math.tanh(v / cap) for v in y] if cap else y

@@ -1,5 +1,7 @@
 """Random models of the architectures in authors_hybrid.py."""
-from families import Granite
+import math
+
+from families import Deepseek2, Granite
 from family import Family
 from formats import Tensor, f32
 from hybrids import NemotronH
@@ -84,4 +86,45 @@ class FalconH1(NemotronH):
                 t.name = f"blk.{i}.ffn_norm"
 
 
-FAMILIES = {"lfm2": Lfm2, "lfm2moe": Lfm2moe, "granitehybrid": GraniteHybrid, "falcon-h1": FalconH1}
+class KimiLinear(Deepseek2):
+    """Delta nets whose channels decay apart, and latent attention without positions."""
+    n_layers_of, gate_up, weights_norm, nextn = (2, 3), True, False, False
+    scalings = ["", "linear"]
+
+    def sizes(self):
+        super().sizes()
+        self.n_heads = [min(self.n_heads[0], 3)] * self.n_layers
+        self.kv = [(self.n_heads[0] if self.old else 1) * (i == 1) for i in range(self.n_layers)]
+
+    def more_keys(self):
+        self.state, self.taps = self.rng.choice([4, 8, 12]), self.rng.choice([2, 4])
+        self.number("kda.head_dim", self.state)
+        self.number("ssm.conv_kernel", self.taps)
+        self.number("expert_weights_norm", True, 0.3)
+
+    def attention(self, i):
+        if self.kv[i]:
+            super().attention(i)
+            return
+        rng, blk, width, d, n = self.rng, f"blk.{i}.", self.width, self.state, self.n_heads[i]
+        small = rng.choice([1, 1, 0.01])          # q and k so small that the divisor's form shows
+        form = rng.choice([[], [1], [1]])         # axes of 1, as converters write them
+        for c in "qkv":
+            self.projection(f"{blk}attn_{c}", width, n * d, bias=0)
+            kernel = [f32(rng.gauss(0, 0.5) * (1 if c == "v" else small))
+                      for _ in range(n * d * self.taps)]
+            self.tensors.append(Tensor.of(f"{blk}ssm_conv1d_{c}.weight", kernel,
+                                          [self.taps, *form, n * d, *form]))
+        for name in ("ssm_f", "ssm_g"):
+            self.projection(f"{blk}{name}_a", width, d, bias=0)
+            self.projection(f"{blk}{name}_b", d, n * d, bias=0)
+        self.projection(blk + "ssm_beta", width, n, bias=0)
+        self.vector(blk + "ssm_dt.bias", n * d, 0, 1)
+        rates = [f32(-math.exp(rng.uniform(-3, 0.5))) for _ in range(n)]
+        self.tensors.append(Tensor.of(blk + "ssm_a", rates, [1, n, *form, *form]))
+        self.norm(blk + "ssm_norm", d)
+        self.projection(blk + "attn_output", n * d, width, bias=0)
+
+
+FAMILIES = {"lfm2": Lfm2, "lfm2moe": Lfm2moe, "granitehybrid": GraniteHybrid, "falcon-h1": FalconH1,
+            "kimi-linear": KimiLinear}

@@ -1,6 +1,6 @@
 """Models of which one thing is changed: a key's value or type, a tensor's shape; a key or tensor
 that is left out or that nobody expects. Each is (what, pairs, tensors)."""
-from formats import TYPES, Tensor
+from formats import Tensor, layout
 from gguf_make import ARRAY, BOOL, F32, I32, STRING, U32, U64
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -71,10 +71,10 @@ def keys(pairs, tensors, arch):
 def resized(tensor, axis, by):
     """With one element or block more or less along an axis; the data are repeated or cut."""
     ne = list(tensor.ne)
-    ne[axis] += by * (TYPES[tensor.kind][1] if axis == 0 else 1)
+    ne[axis] += by * (layout(tensor.kind)[1] if axis == 0 else 1)
     if ne[axis] < 1:
         return None
-    _, per, size = TYPES[tensor.kind][:3]
+    _, per, size = layout(tensor.kind)[:3]
     n = ne[0] * (ne[1] if len(ne) > 1 else 1) * (ne[2] if len(ne) > 2 else 1) // per * size
     return Tensor(tensor.name, tensor.kind, ne, (tensor.data * 3)[:n])
 

@@ -82,6 +82,44 @@ def delta_net(model, i, h, interleaved):
     return model.product(blk + "ssm_out", out)
 
 
+def kimi_delta_net(model, i, h):
+    """q, k and v apart, each with a convolution; a decay for each channel of a state."""
+    blk, values = f"blk.{i}.", model.values
+    d, n = model.k["kda.head_dim"], model.n_heads(i)[0]
+    assert len(values[blk + "ssm_norm.weight"]) == d
+
+    def heads(c):
+        u = model.product(f"{blk}attn_{c}", h)
+        return [rows(row, d) for row in convolution(model, f"{blk}ssm_conv1d_{c}", u)]
+
+    def unit(x):
+        total = dot(x, x)
+        by = max(math.sqrt(total), model.eps) if model.compat else math.sqrt(total + 1e-6)
+        return [v / by for v in x]
+
+    def twice(name):
+        return model.product(blk + name + "_b", model.product(blk + name + "_a", h))
+    steps, rates = values[blk + "ssm_dt.bias"], values[blk + "ssm_a"]
+    states, out = [[[0.0] * d for _ in range(d)] for _ in range(n)], []
+    tokens = zip(heads("q"), heads("k"), heads("v"), twice("ssm_f"), twice("ssm_g"),
+                 model.product(blk + "ssm_beta", h))
+    for q, k, v, a, z, b in tokens:
+        o = []
+        for j, gate in enumerate(rows(z, d)):
+            g = [math.exp(softplus(x + y) * rates[j])
+                 for x, y in zip(a[j * d:][:d], steps[j * d:][:d])]
+            query, key, y = unit(q[j]), unit(k[j]), []
+            for c, s in enumerate(states[j]):     # s: what the state holds for element c of v
+                s = [p * x for p, x in zip(g, s)]
+                e = sigmoid(b[j]) * (v[j][c] - dot(key, s))
+                states[j][c] = [x + e * p for x, p in zip(s, key)]
+                y.append(dot(query, states[j][c]) / math.sqrt(d))
+            y = rms(y, model.eps, values[blk + "ssm_norm.weight"])
+            o += [p * sigmoid(x) for p, x in zip(y, gate)]
+        out.append(o)
+    return model.product(blk + "attn_output", out)
+
+
 def mamba2(model, i, h, least=0.0):
     """least: of the steps."""
     k, blk, values = model.k, f"blk.{i}.", model.values

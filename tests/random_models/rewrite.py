@@ -3,7 +3,7 @@ import math
 
 from gguf_make import (ARRAY, BOOL, F32, F64, I8, I16, I32, I64, STRING, U8, U16, U32, U64, gguf,
                        pair)
-from formats import TYPES, Tensor, f32
+from formats import TABLES, TYPES, Tensor, f32
 
 RANGES = {U8: (0, 2**8), I8: (-2**7, 2**7), U16: (0, 2**16), I16: (-2**15, 2**15),
           U32: (0, 2**32), I32: (-2**31, 2**31), U64: (0, 2**64), I64: (-2**63, 2**63)}
@@ -20,6 +20,9 @@ def remade(tensors, rng):
     """Tensors of the same names and shapes with other values, matrices with other types, too."""
     out = []
     for t in tensors:
+        if t.kind in TABLES:
+            out.append(t)
+            continue
         if t.kind == "F32":
             values = [f32(x * rng.uniform(0.8, 1.2)) for x in t.values()]
             out.append(Tensor.of(t.name, values, t.ne))

@@ -8,11 +8,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/chosen.h"
 #include "kernels/cpu/attention/products.h"
 #include "kernels/cpu/attention/ranges.h"
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/cpu/operations.h"
-#include "kernels/chosen.h"
 
 enum {
     GROUPS = KERN_PANEL / KERN_LANES,
@@ -27,7 +27,7 @@ struct query_block {
     float *out;                                          /* panel array [dv]: sums of p * v */
     size_t first, n;                                     /* queries of the range */
     size_t head;
-    size_t key_begin, key_end; /* seen by any of the queries; by index, see operations.h */
+    size_t key_begin, key_end; /* of the set, seen by any of the queries; see operations.h */
 };
 
 struct attention {
@@ -41,10 +41,19 @@ struct attention {
     size_t thread_bytes;
 };
 
+/** The keys that are walked: of tokens, or the further ones. */
+struct key_set {
+    const float *k, *v;
+    const struct kern_query_range *range; /* where they lie */
+    size_t run;                           /* of a further key; 0: they are of tokens */
+    bool chosen;                          /* queries see those that they have chosen */
+};
+
 /** One task, with the memory of the thread that does it. */
 struct attention_task {
     const struct attention *job;
     const struct kern_query_range *range;
+    struct key_set set;
     size_t kv_head, first_head; /* first_head: of the key head's */
     struct query_block *blocks;
     size_t n_blocks;
@@ -70,6 +79,17 @@ static size_t window_begin(const struct kern_attention *op, size_t query)
     return chunk > 0 ? base_max(begin, query / chunk * chunk) : begin;
 }
 
+/** The keys of the current set that the query with this key index sees: from, and up to. */
+static size_t seen_begin(const struct attention_task *task, size_t query)
+{
+    return task->set.run > 0 ? 0 : window_begin(task->job->op, query);
+}
+
+static size_t seen_end(const struct attention_task *task, size_t query)
+{
+    return task->set.run > 0 ? (query + 1) / task->set.run : query + 1;
+}
+
 /** Bits begin .. end - 1. */
 static uint64_t bits_between(size_t begin, size_t end)
 {
@@ -82,7 +102,7 @@ static uint64_t find_hidden(const struct attention_task *task, const struct quer
 {
     const struct kern_chosen *chosen = &task->job->op->chosen;
     size_t begin = (size_t)visible->begin[lane], end = (size_t)visible->end[lane];
-    if (!chosen->bits || begin >= end)
+    if (!task->set.chosen || begin >= end)
         return 0;
     size_t row = (task->range->q_row + block->first + lane) * chosen->n_sets;
     row += chosen->n_sets > 1 ? task->kv_head : 0;
@@ -100,8 +120,8 @@ static bool find_visible(struct visible *visible, const struct attention_task *t
         size_t begin = 0, end = 0;
         if (lane < block->n) {
             size_t query = kern_query_key(task->range, block->first + lane);
-            begin = base_max(window_begin(task->job->op, query), key) - key;
-            end = base_min(base_max(query + 1, key) - key, n_keys);
+            begin = base_max(seen_begin(task, query), key) - key;
+            end = base_min(base_max(seen_end(task, query), key) - key, n_keys);
         }
         visible->begin[lane] = (int32_t)base_min(begin, n_keys);
         visible->end[lane] = (int32_t)end;
@@ -121,8 +141,7 @@ static bool sees(const struct visible *visible, size_t lane, size_t j)
 /** The row of a key and its value, in the parent or in the segment, as a row of one head. */
 static size_t key_row(const struct attention_task *task, size_t key)
 {
-    const struct kern_attention *op = task->job->op;
-    return kern_key_row(task->range, key) * op->n_kv_heads + task->kv_head;
+    return kern_key_row(task->set.range, key) * task->job->op->n_kv_heads + task->kv_head;
 }
 
 /** Copy keys key .. key + n_keys - 1 and their values side by side. */
@@ -132,8 +151,8 @@ static void gather_keys(const struct attention_task *task, size_t key, size_t n_
     const struct kern_key_block *keys = &task->keys;
     for (size_t j = 0; j < n_keys; j++) {
         size_t row = key_row(task, key + j), d = op->head_size, dv = op->value_size;
-        memcpy(keys->k + j * keys->k_stride, op->k + row * d, d * sizeof(float));
-        memcpy(keys->v + j * keys->v_stride, op->v + row * dv, dv * sizeof(float));
+        memcpy(keys->k + j * keys->k_stride, task->set.k + row * d, d * sizeof(float));
+        memcpy(keys->v + j * keys->v_stride, task->set.v + row * dv, dv * sizeof(float));
     }
     kern_key_block_pack(keys, n_keys);
 }
@@ -150,7 +169,7 @@ static void gather_seen_values(const struct attention_task *task, size_t n_keys,
         if (!sees(visible, lane, j))
             memset(v, 0, dv * sizeof(float));
         else
-            memcpy(v, op->v + key_row(task, visible->key + j) * dv, dv * sizeof(float));
+            memcpy(v, task->set.v + key_row(task, visible->key + j) * dv, dv * sizeof(float));
     }
     kern_key_block_pack(keys, n_keys);
 }
@@ -226,18 +245,16 @@ static void attend_keys(const struct attention_task *task, struct query_block *b
         kern_key_block_multiply_values(&task->keys, n_keys, block->out);
 }
 
-/** Walk the keys for some query blocks; lanes without a query are undefined. */
-static void attend(const struct attention_task *task, struct query_block *blocks, size_t n_blocks)
+/** Walk the keys of a set for some query blocks. */
+static void walk_keys(struct attention_task *task, struct key_set set, struct query_block *blocks,
+                      size_t n_blocks)
 {
-    size_t dv = task->job->op->value_size, begin = SIZE_MAX, end = 0;
+    size_t begin = SIZE_MAX, end = 0;
+    task->set = set;
     for (size_t i = 0; i < n_blocks; i++) {
-        /* A sink is as a key that comes first, with a value of zeros. */
-        float sink = task->job->sinks ? task->job->sinks[blocks[i].head] : -INFINITY;
-        for (size_t lane = 0; lane < KERN_PANEL; lane++) {
-            blocks[i].max[lane] = sink;
-            blocks[i].sum[lane] = sink == -INFINITY ? 0.0f : 1.0f;
-        }
-        memset(blocks[i].out, 0, dv * KERN_PANEL * sizeof(float));
+        size_t first = kern_query_key(task->range, blocks[i].first);
+        blocks[i].key_begin = seen_begin(task, first) / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
+        blocks[i].key_end = seen_end(task, first + blocks[i].n - 1);
         begin = base_min(begin, blocks[i].key_begin);
         end = base_max(end, blocks[i].key_end);
     }
@@ -258,6 +275,30 @@ static void attend(const struct attention_task *task, struct query_block *blocks
             attend_keys(task, &blocks[i], &visible, n_keys);
         }
     }
+}
+
+/** Attend to all keys for some query blocks; lanes without a query are undefined. */
+static void attend(struct attention_task *task, struct query_block *blocks, size_t n_blocks)
+{
+    const struct kern_attention *op = task->job->op;
+    size_t dv = op->value_size;
+    for (size_t i = 0; i < n_blocks; i++) {
+        /* A sink is as a key that comes first, with a value of zeros. */
+        float sink = task->job->sinks ? task->job->sinks[blocks[i].head] : -INFINITY;
+        for (size_t lane = 0; lane < KERN_PANEL; lane++) {
+            blocks[i].max[lane] = sink;
+            blocks[i].sum[lane] = sink == -INFINITY ? 0.0f : 1.0f;
+        }
+        memset(blocks[i].out, 0, dv * KERN_PANEL * sizeof(float));
+    }
+    size_t run = op->further.run;
+    const struct kern_query_range *further = op->further.ranges + (task->range - op->ranges);
+    if (run > 0)
+        walk_keys(task,
+                  (struct key_set){op->further.k, op->further.v, further, run, op->chosen.bits},
+                  blocks, n_blocks);
+    walk_keys(task, (struct key_set){op->k, op->v, task->range, 0, op->chosen.bits && !run}, blocks,
+              n_blocks);
     for (size_t i = 0; i < n_blocks; i++) {
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             blocks[i].sum[lane] = 1.0f / blocks[i].sum[lane];
@@ -331,14 +372,11 @@ static void find_blocks(struct attention_task *task, size_t first)
     task->n_blocks = 0;
     for (size_t b = 0; b < task->job->n_shared && first < range->n_q; b++, first += KERN_PANEL) {
         size_t n = base_min(range->n_q - first, KERN_PANEL);
-        size_t begin = window_begin(op, kern_query_key(range, first));
         for (size_t h = 0; h < n_heads; h++) {
             struct query_block *block = &task->blocks[task->n_blocks++];
             block->first = first;
             block->n = n;
             block->head = task->kv_head * group + task->first_head + h;
-            block->key_begin = begin / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
-            block->key_end = kern_query_key(range, first + n - 1) + 1;
         }
     }
 }

@@ -87,8 +87,7 @@ void kern_recur_chunk_save(const struct kern_recur_chunk *c, float *records)
     }
 }
 
-/** y = x divided by its length, times scale. */
-static void load_row(const struct kern_recur_head *head, const float *x, float scale, float *y)
+void kern_recur_load_row(const struct kern_recur_head *head, const float *x, float scale, float *y)
 {
     const struct kern_recur *op = head->op;
     const struct kern_ops *ops = &head->cpu->kernels.ops;
@@ -109,16 +108,17 @@ static void load_tokens(struct kern_recur_chunk *c)
 {
     const struct kern_recur_head *head = c->head;
     const struct kern_recur *op = head->op;
-    size_t dk = op->k_size, sharing = op->n_heads / op->n_k_heads, row = c->row;
-    size_t k_column = (op->alternate ? head->head % op->n_k_heads : head->head / sharing) * dk;
+    size_t dk = op->k_size, row = c->row, k_column = kern_recur_k_column(head);
     double sum = c->n > 0 ? c->log[c->n - 1] : 0.0;
     for (size_t t = c->n; t < c->end; t++, row++) {
-        size_t at = row * op->stride + k_column, gate = row * op->gate_stride + head->head;
-        load_row(head, op->k + at, 1.0f, c->k + t * dk);
-        load_row(head, op->q + at, op->scale, c->q + t * dk);
-        double dt = kern_recur_dt(op->dt[gate], head->dt_bias, op->dt_min);
+        size_t at = row * op->stride + k_column;
+        kern_recur_load_row(head, op->k + at, 1.0f, c->k + t * dk);
+        kern_recur_load_row(head, op->q + at, op->scale, c->q + t * dk);
+        double dt =
+            kern_recur_dt(op->dt[row * op->dt_stride + head->head], *head->dt_bias, op->dt_min);
         c->log[t] = sum += dt * (double)head->decay;
-        c->beta[t] = op->beta ? kern_sigmoid_f32(op->beta[gate]) : (float)dt;
+        c->beta[t] =
+            op->beta ? kern_sigmoid_f32(op->beta[row * op->beta_stride + head->head]) : (float)dt;
         c->decay[t] = (float)sum;
         if (row + KERN_CHUNK >= c->run_end)
             continue;

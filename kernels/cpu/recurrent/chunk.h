@@ -11,16 +11,7 @@
 #ifndef KERNELS_CPU_RECURRENT_CHUNK_H
 #define KERNELS_CPU_RECURRENT_CHUNK_H
 
-#include "kernels/cpu/context.h"
-#include "kernels/recurrent/check.h"
-
-/** One head's part of an operation, decoded. */
-struct kern_recur_head {
-    const struct kern_cpu *cpu;
-    const struct kern_recur *op;
-    size_t head;
-    float dt_bias, decay, skip;
-};
+#include "kernels/cpu/recurrent/head.h"
 
 /** The chunk of a thread. Rows of its matrices are tokens. */
 struct kern_recur_chunk {

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/recurrent/chunk.h"
+#include "kernels/cpu/recurrent/steps.h"
 #include "kernels/cpu/recurrent/vector.h"
 
 struct recur {
@@ -19,8 +20,9 @@ struct recur {
 struct task {
     const struct recur *job;
     struct kern_recur_head head;
-    struct kern_recur_chunk chunk;
-    float *parent; /* the head's records at the end of the family's first run */
+    struct kern_recur_chunk chunk; /* of one decay for each head */
+    struct kern_recur_steps steps; /* by_channel */
+    float *parent;                 /* the head's records at the end of the family's first run */
 };
 
 /** Floats of a head's records. */
@@ -36,9 +38,49 @@ static float *saved(const struct task *task, ptrdiff_t state)
     return op->states + ((size_t)state * op->n_heads + task->head.head) * head_floats(op);
 }
 
+/** Floats of a thread's chunk, or steps. */
+static size_t work_floats(const struct kern_recur *op)
+{
+    return op->by_channel ? kern_recur_steps_floats(op) : kern_recur_chunk_floats(op);
+}
+
+static void task_open(struct task *task, float *memory)
+{
+    if (task->job->op->by_channel)
+        kern_recur_steps_open(&task->steps, &task->head, memory);
+    else
+        kern_recur_chunk_open(&task->chunk, &task->head, memory);
+}
+
+static void task_load(struct task *task, const float *records, size_t index)
+{
+    if (task->job->op->by_channel)
+        kern_recur_steps_load(&task->steps, records);
+    else
+        kern_recur_chunk_load(&task->chunk, records, index);
+}
+
+static void task_save(const struct task *task, float *records)
+{
+    if (task->job->op->by_channel)
+        kern_recur_steps_save(&task->steps, records);
+    else
+        kern_recur_chunk_save(&task->chunk, records);
+}
+
+static void run_steps(struct task *task, const struct kern_run *run)
+{
+    for (size_t done = 0; done < run->n && !kern_cpu_cancelled(task->job->cpu); done += KERN_CHUNK)
+        kern_recur_steps_add(&task->steps, run->row + done, base_min(run->n - done, KERN_CHUNK));
+}
+
 /** keep: the state at the end is wanted. */
 static void run_tokens(struct task *task, const struct kern_run *run, bool keep)
 {
+    if (task->job->op->by_channel) {
+        run_steps(task, run);
+        return;
+    }
     for (size_t done = 0; done < run->n && !kern_cpu_cancelled(task->job->cpu);) {
         size_t n = base_min(run->n - done, KERN_CHUNK - task->chunk.n);
         kern_recur_chunk_add(&task->chunk, run->row + done, n, run->row + run->n);
@@ -57,14 +99,14 @@ static void run_family(struct task *task, size_t begin, size_t end)
         const float *records = i > begin        ? task->parent
                                : run->from >= 0 ? saved(task, run->from)
                                                 : NULL;
-        kern_recur_chunk_load(&task->chunk, records, run->index);
+        task_load(task, records, run->index);
         run_tokens(task, run, is_parent || run->to >= 0);
         if (kern_cpu_cancelled(task->job->cpu))
             return;
         if (is_parent)
-            kern_recur_chunk_save(&task->chunk, task->parent);
+            task_save(task, task->parent);
         if (run->to >= 0)
-            kern_recur_chunk_save(&task->chunk, saved(task, run->to));
+            task_save(task, saved(task, run->to));
     }
 }
 
@@ -78,11 +120,11 @@ static void run_task(void *context, size_t index, unsigned thread)
                         .head = {.cpu = job->cpu,
                                  .op = op,
                                  .head = head,
-                                 .dt_bias = job->dt_bias[head],
+                                 .dt_bias = job->dt_bias + head * kern_recur_n_steps(op),
                                  .decay = job->decay[head],
                                  .skip = job->skip ? job->skip[head] : 0.0f},
-                        .parent = memory + kern_recur_chunk_floats(op)};
-    kern_recur_chunk_open(&task.chunk, &task.head, memory);
+                        .parent = memory + work_floats(op)};
+    task_open(&task, memory);
     run_family(&task, job->families[family], job->families[family + 1]);
 }
 
@@ -90,13 +132,14 @@ static void run_task(void *context, size_t index, unsigned thread)
 static size_t divide(struct recur *job, float *memory)
 {
     const struct kern_recur *op = job->op;
-    size_t vectors = 3 * base_round_up(op->n_heads, 16);
+    size_t of_heads = base_round_up(op->n_heads, 16);
+    size_t vectors = 2 * of_heads + base_round_up(op->n_heads * kern_recur_n_steps(op), 16);
     size_t families = base_round_up((op->n_runs + 1) * sizeof(size_t) / sizeof(float), 16);
-    job->thread_floats = kern_recur_chunk_floats(op) + head_floats(op);
+    job->thread_floats = work_floats(op) + head_floats(op);
     if (memory) {
-        job->dt_bias = kern_vector_decode(job->cpu, op->dt_bias, memory);
-        job->decay = kern_vector_decode(job->cpu, op->decay, memory + vectors / 3);
-        job->skip = kern_vector_decode(job->cpu, op->skip, memory + vectors / 3 * 2);
+        job->decay = kern_vector_decode(job->cpu, op->decay, memory);
+        job->skip = kern_vector_decode(job->cpu, op->skip, memory + of_heads);
+        job->dt_bias = kern_vector_decode(job->cpu, op->dt_bias, memory + 2 * of_heads);
         job->families = (size_t *)(void *)(memory + vectors);
         job->per_thread = memory + vectors + families;
     }

@@ -14,7 +14,7 @@
     .norm = norm, .rope_adjacent = rope_adjacent, .rope_halves = rope_halves,                      \
     .activate = activate, .add_scaled = add_scaled, .softmax_block = softmax_block,                \
     .exp = exponentials, .scale = scale, .squares = squares, .convolve = convolve,          \
-    .triangle = triangle, .compress = compress,                                                    \
+    .triangle = triangle, .decays = decays, .steps = steps, .compress = compress,                   \
     .score_update = score_update, .score_rank = score_rank, .score_pair = score_pair,              \
     .score_js = score_js, .score_top = kern_avx2_score_top,                                        \
     .decode_codes = kern_avx2_decode_codes, .encode_codes = kern_avx2_encode_codes,                \

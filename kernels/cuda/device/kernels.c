@@ -31,8 +31,9 @@ size_t kern_cuda_flash_shared(size_t dims, size_t parts)
     return sizeof(struct kern_flash_shared) + numbers * sizeof(uint16_t);
 }
 
-size_t kern_cuda_recur_shared(size_t k_size)
+size_t kern_cuda_recur_shared(size_t k_size, bool by_channel)
 {
     size_t n_floats = k_size * KERN_RECUR_LANES + 2 * KERN_CHUNK * (k_size + 1);
+    n_floats += by_channel ? KERN_CHUNK * k_size : 0;
     return sizeof(struct kern_recur_shared) + n_floats * sizeof(float);
 }

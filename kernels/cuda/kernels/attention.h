@@ -85,6 +85,8 @@ KERN_INLINE void kern_attention_load(const struct kern_attention_block *b, size_
 {
     const struct kern_attention_args *a = b->view.a;
     const float *rows = turned ? a->k : a->v;
+    if (b->view.run)
+        rows = turned ? a->further_k : a->further_v;
     size_t width = turned ? a->head_size : a->value_size, left = width - from;
     unsigned n = left < KERN_ATTENTION_DIMS ? (unsigned)left : KERN_ATTENTION_DIMS;
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
@@ -252,7 +254,21 @@ KERN_INLINE void kern_attention_finish(const struct kern_attention_block *b,
     kern_barrier();
 }
 
-KERN_INLINE void kern_attention_walk(const struct kern_attention_block *b)
+/** The keys of b's view. */
+KERN_INLINE void kern_attention_walk_keys(const struct kern_attention_block *b,
+                                          struct kern_attention_sums *sums)
+{
+    for (size_t key = b->view.key_begin; key < b->view.key_end; key += KERN_KEY_BLOCK) {
+        size_t left = b->view.key_end - key, n_keys = left < KERN_KEY_BLOCK ? left : KERN_KEY_BLOCK;
+        if (kern_attention_skips(&b->view, &b->s->any_chosen, KERN_ATTENTION_THREADS, key, n_keys))
+            continue;
+        kern_attention_scores(b, key, n_keys);
+        kern_attention_softmax(b, key, n_keys);
+        kern_attention_values(b, key, n_keys, sums);
+    }
+}
+
+KERN_INLINE void kern_attention_walk(const struct kern_attention_block *b, size_t block)
 {
     struct kern_attention_sums sums[KERN_SLOTS(KERN_ATTENTION_THREADS)];
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
@@ -268,13 +284,11 @@ KERN_INLINE void kern_attention_walk(const struct kern_attention_block *b)
             b->s->not_finite = 0;
     }
     kern_barrier();
-    for (size_t key = b->view.key_begin; key < b->view.key_end; key += KERN_KEY_BLOCK) {
-        size_t left = b->view.key_end - key, n_keys = left < KERN_KEY_BLOCK ? left : KERN_KEY_BLOCK;
-        if (kern_attention_skips(&b->view, &b->s->any_chosen, KERN_ATTENTION_THREADS, key, n_keys))
-            continue;
-        kern_attention_scores(b, key, n_keys);
-        kern_attention_softmax(b, key, n_keys);
-        kern_attention_values(b, key, n_keys, sums);
+    for (unsigned further = b->view.a->further_run ? 1 : 0; further < 2; further--) {
+        struct kern_attention_block of = *b;
+        if (further)
+            of.view = kern_attention_further(&b->view, block);
+        kern_attention_walk_keys(&of, sums);
     }
     kern_attention_finish(b, sums);
 }
@@ -289,11 +303,11 @@ KERN_INLINE void kern_attend_block(const struct kern_attention_args *a, size_t b
     if (a->head_size <= KERN_ATTENTION_MOST)
         kern_attention_load_queries(&b, 0, (unsigned)a->head_size);
     b.careful = false;
-    kern_attention_walk(&b);
+    kern_attention_walk(&b, block / a->n_parts);
     if (b.s->not_finite) {
         kern_barrier();
         b.careful = true;
-        kern_attention_walk(&b);
+        kern_attention_walk(&b, block / a->n_parts);
     }
 }
 

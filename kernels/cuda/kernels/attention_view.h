@@ -29,6 +29,9 @@ struct kern_attention_args {
     /* Which keys each query has chosen; see struct kern_chosen. NULL: all. */
     const uint64_t *chosen;
     size_t chosen_sets, chosen_words;
+    const float *further_k, *further_v; /* see struct kern_further */
+    const struct kern_query_range *further_ranges;
+    uint32_t further_run;
     const struct kern_query_range *ranges;
     const struct kern_attention_task *tasks; /* a block for each, and for each head: fastest */
     unsigned n_parts;                        /* attention.h: blocks that share a head's values */
@@ -39,6 +42,8 @@ struct kern_attention_view {
     const struct kern_attention_args *a;
     struct kern_query_range range;
     size_t first, n_queries, head, kv_head, key_begin, key_end;
+    size_t own;   /* index of the first query's own key */
+    uint32_t run; /* the keys are the further ones, whose rows `range` has; 0: those of tokens */
 };
 
 /** First key that the query with this key index sees. */
@@ -52,7 +57,24 @@ KERN_INLINE size_t kern_attention_window_begin(const struct kern_attention_view 
 /** Index of the own key of the block's i-th query. */
 KERN_INLINE size_t kern_attention_key(const struct kern_attention_view *b, size_t i)
 {
-    return b->range.n_parent + b->range.q_offset + b->first + i;
+    return b->own + i;
+}
+
+/** The keys that the query with this key index sees: from, and up to. */
+KERN_INLINE size_t kern_attention_seen_begin(const struct kern_attention_view *b, size_t query)
+{
+    return b->run ? 0 : kern_attention_window_begin(b, query);
+}
+
+KERN_INLINE size_t kern_attention_seen_end(const struct kern_attention_view *b, size_t query)
+{
+    return b->run ? (uint32_t)(query + 1) / b->run : query + 1;
+}
+
+/** Whether the keys are those of which queries choose. */
+KERN_INLINE bool kern_attention_chooses(const struct kern_attention_view *b)
+{
+    return b->a->chosen && (b->run || !b->a->further_run);
 }
 
 /** Bit j: whether the i-th query has chosen key + j, up to the next multiple of 64. */
@@ -68,15 +90,16 @@ KERN_INLINE uint64_t kern_attention_chosen(const struct kern_attention_view *b, 
 KERN_INLINE bool kern_attention_sees(const struct kern_attention_view *b, size_t i, size_t key)
 {
     size_t query = kern_attention_key(b, i);
-    return i < b->n_queries && key <= query && key >= kern_attention_window_begin(b, query) &&
-           (!b->a->chosen || (kern_attention_chosen(b, i, key) & 1));
+    return i < b->n_queries && key < kern_attention_seen_end(b, query) &&
+           key >= kern_attention_seen_begin(b, query) &&
+           (!kern_attention_chooses(b) || (kern_attention_chosen(b, i, key) & 1));
 }
 
 /** Whether none of the block's queries has chosen one of the n keys. All threads ask. */
 KERN_INLINE bool kern_attention_skips(const struct kern_attention_view *b, uint32_t *any,
                                       unsigned n_threads, size_t key, size_t n)
 {
-    if (!b->a->chosen)
+    if (!kern_attention_chooses(b))
         return false;
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(n_threads))
         *any = 0;
@@ -107,10 +130,9 @@ KERN_INLINE float kern_attention_sink(const struct kern_attention_view *b)
 /** A key and its value are in this row of k and v, if that has the elements of one head. */
 KERN_INLINE size_t kern_attention_row(const struct kern_attention_view *b, size_t key)
 {
-    const struct kern_attention_args *a = b->a;
     size_t row = key < b->range.n_parent ? b->range.parent_kv_row + key
                                          : b->range.kv_row + key - b->range.n_parent;
-    return row * a->n_kv_heads + b->kv_head;
+    return row * b->a->n_kv_heads + b->kv_head;
 }
 
 /** The same of q and out. */
@@ -137,9 +159,24 @@ KERN_INLINE struct kern_attention_view kern_attention_view_of(const struct kern_
     b.kv_head = b.head / (a->n_heads / a->n_kv_heads);
     size_t left = b.range.n_q - b.first;
     b.n_queries = left < n_queries ? left : n_queries;
+    b.own = b.range.n_parent + b.range.q_offset + b.first;
+    b.run = 0;
     size_t begin = kern_attention_window_begin(&b, kern_attention_key(&b, 0));
     b.key_begin = begin / n_keys * n_keys;
     b.key_end = kern_attention_key(&b, b.n_queries - 1) + 1;
+    return b;
+}
+
+/** The same queries with the further keys. */
+KERN_INLINE struct kern_attention_view kern_attention_further(const struct kern_attention_view *of,
+                                                              size_t block)
+{
+    struct kern_attention_view b = *of;
+    const struct kern_attention_args *a = b.a;
+    b.range = a->further_ranges[a->tasks[block / a->n_heads].range];
+    b.run = a->further_run;
+    b.key_begin = 0;
+    b.key_end = kern_attention_seen_end(&b, kern_attention_key(&b, b.n_queries - 1));
     return b;
 }
 

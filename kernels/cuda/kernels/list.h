@@ -93,7 +93,9 @@
     ROW(TAPS, "convolve", kern_convolve_args, KERN_CONVOLVE_THREADS, 0,                            \
         0, kern_taps_block(a, block, shared))                                                      \
     ROW(RECUR, "recur", kern_recur_args, KERN_RECUR_THREADS, 0,                                    \
-        0, kern_recur_family(a, block, shared))                                                    \
+        0, kern_recur_family(a, block, shared, false))                                             \
+    ROW(RECUR_STEPS, "recur", kern_recur_args, KERN_RECUR_THREADS, 0,                              \
+        0, kern_recur_family(a, block, shared, true))                                              \
     ROW(FOLD, "fold", kern_fold_args, KERN_SCORE_THREADS, 0,                                       \
         sizeof(struct kern_fold_shared), kern_fold_block(a, block, shared))                        \
     ROW(PAIR, "pair", kern_pair_args, KERN_SCORE_THREADS, 0,                                       \

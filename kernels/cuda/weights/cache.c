@@ -111,12 +111,14 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
                                  size_t row, size_t n_rows, size_t *index, struct status_why *why)
 {
     struct kern_cuda_cache *cache = &cuda->cache;
-    const uint8_t *data = (const uint8_t *)weight->data + row * weight->row_bytes;
+    const int32_t *rows = weight->rows ? weight->rows + row : NULL;
+    const uint8_t *data = (const uint8_t *)weight->data + (rows ? 0 : row * weight->row_bytes);
     size_t *bucket = &cache->buckets[bucket_of(data, n_rows)];
     for (size_t i = *bucket; i > 0; i = cache->panels[i - 1].next) {
         struct kern_cuda_panel *panel = &cache->panels[i - 1];
         if (panel->data != data || panel->n_rows != n_rows || panel->n_cols != weight->n_cols ||
-            panel->type != weight->type || panel->row_bytes != weight->row_bytes)
+            panel->type != weight->type || panel->row_bytes != weight->row_bytes ||
+            panel->rows != rows)
             continue;
         if (panel->generation != weight->generation) {
             drop_packed(cuda, panel);
@@ -135,6 +137,7 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
     *index = cache->n_panels++;
     cache->panels[*index] = (struct kern_cuda_panel){
         .data = data,
+        .rows = rows,
         .row_bytes = weight->row_bytes,
         .in_bundle = row % gguf_type_info((uint32_t)weight->type)->bundle_rows,
         .n_rows = n_rows,
@@ -156,6 +159,7 @@ static enum status upload(struct kern_cuda *cuda, const struct kern_cuda_panel *
                                         .n_rows = panel->n_rows,
                                         .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
                                         .stride = panel->row_bytes,
+                                        .which = panel->rows,
                                         .n_cols = kern_cuda_copied_cols(panel->type, panel->n_cols),
                                         .type = panel->type,
                                         .first_row = panel->in_bundle};

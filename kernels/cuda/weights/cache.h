@@ -18,6 +18,7 @@ enum { KERN_CUDA_CACHE_BUCKETS = 4096 };
 /** Rows of a weight. */
 struct kern_cuda_panel {
     const uint8_t *data; /* host: the first row */
+    const int32_t *rows; /* which rows from `data` on; NULL: all in their order */
     size_t row_bytes;    /* host: from row to row */
     size_t in_bundle;    /* the number of its first row in a bundle */
     size_t n_rows, n_cols;

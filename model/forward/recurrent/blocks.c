@@ -15,8 +15,10 @@ static struct sizes sizes_of(const struct model_hparams *h, size_t i_layer)
     struct sizes z = {
         .inner = n->n_inner, .heads = n->n_heads, .keys = (size_t)n->n_groups * n->state};
     z.channels = z.inner + 2 * z.keys;
-    z.in = z.channels;
     enum model_mixer mixer = h->layers[i_layer].mixer;
+    if (mixer == MODEL_KIMI_DELTA_NET) /* q, k and v apart, of one width */
+        z.channels = z.inner;
+    z.in = z.channels;
     if (mixer == MODEL_MAMBA2 || mixer == MODEL_ATTENTION_MAMBA2)
         z.in += z.inner + z.heads;
     return z;
@@ -67,17 +69,22 @@ struct kern_convolve model_convolve_of(const struct model *m, size_t i_layer)
                                       m->hparams.layers[i_layer].mixer == MODEL_SHORT_CONVOLUTION};
 }
 
-enum status model_convolve(struct model_session *s, const struct model_step *step, const float *x,
-                           float *y, struct status_why *why)
+enum status model_convolve(struct model_session *s, const struct model_step *step, size_t which,
+                           const float *x, float *y, struct status_why *why)
 {
+    const struct model_recurrent *l = &step->layer->recurrent;
+    const struct kern_weight *const taps[] = {&l->taps, &l->k_taps, &l->v_taps};
     struct kern_convolve op = model_convolve_of(s->model, step->i_layer);
+    size_t state_floats = kern_convolve_state_bytes(&op) / sizeof(float);
+    op.weight = taps[which];
     op.x = x;
     op.y = y;
-    op.states = s->convolve_states;
+    if (s->convolve_states)
+        op.states = s->convolve_states + which * MODEL_N_STATES * state_floats;
     op.runs = s->runs;
     op.n_runs = s->n_runs = model_tile_runs(step->batch, &step->tile, s->runs);
     enum status status = kern_convolve(s->backend, &op, why);
-    model_show(s, MODEL_AT_CONVOLVED, y, 1, op.weight->n_rows);
+    model_show(s, MODEL_AT_CONVOLVED + which, y, 1, op.weight->n_rows);
     return status;
 }
 
@@ -86,9 +93,14 @@ struct kern_recur model_recur_of(const struct model *m, size_t i_layer)
     const struct model_recurrent_hparams *n = &m->hparams.recurrent;
     const struct model_recurrent *l = &m->layers[i_layer].recurrent;
     struct sizes z = sizes_of(&m->hparams, i_layer);
-    bool delta = m->hparams.layers[i_layer].mixer == MODEL_DELTA_NET;
+    enum model_mixer mixer = m->hparams.layers[i_layer].mixer;
+    bool delta = mixer == MODEL_DELTA_NET, by_channel = mixer == MODEL_KIMI_DELTA_NET;
     return (struct kern_recur){.stride = z.channels,
-                               .gate_stride = delta ? z.heads : z.in,
+                               .dt_stride = by_channel ? z.inner
+                                            : delta    ? z.heads
+                                                       : z.in,
+                               .by_channel = by_channel,
+                               .beta_stride = z.heads,
                                .dt_bias = &l->dt_bias,
                                .decay = &l->a,
                                .skip = model_present(&l->skip),
@@ -108,7 +120,7 @@ static enum status recur(struct model_session *s, const struct model_step *step,
                          const struct recurrent_work *w, struct kern_recur op, const float *x,
                          struct status_why *why)
 {
-    enum status status = model_convolve(s, step, x, w->mixed, why);
+    enum status status = model_convolve(s, step, 0, x, w->mixed, why);
     op.out = w->out;
     op.states = s->recur_states;
     op.runs = s->runs;

@@ -65,7 +65,7 @@ enum status model_block_short_convolution(struct model_session *s, const struct 
     if (!status)
         status = gate(s, &w, X, n, w.u, why);
     if (!status)
-        status = model_convolve(s, step, w.u, w.y, why);
+        status = model_convolve(s, step, 0, w.u, w.y, why);
     if (!status)
         status = gate(s, &w, C, n, w.y, why);
     model_show(s, MODEL_AT_MIXER_GATED, w.y, 1, width);

@@ -1,0 +1,212 @@
+/* config.json: its members, and which architecture it is. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json/parse.h"
+#include "base/text/quote.h"
+#include "base/text/words.h"
+#include "model/folder/state.h"
+
+enum { NAME_BYTES = 64 };
+
+enum status model_config_fail(const struct model_folder *f, enum status status,
+                              struct status_why *why, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return status_fail(why, status, "%s: config.json: %s", f->path, text);
+}
+
+static struct base_string string_of(const char *text)
+{
+    return (struct base_string){text, strlen(text)};
+}
+
+static const cJSON *find_in(const cJSON *object, const char *name)
+{
+    const cJSON *found = cJSON_GetObjectItemCaseSensitive(object, name);
+    return found && !cJSON_IsNull(found) ? found : NULL;
+}
+
+const cJSON *model_config_find(const struct model_folder *f, const char *name)
+{
+    const cJSON *found = find_in(f->text, name);
+    return found ? found : find_in(f->config, name);
+}
+
+const cJSON *model_config_any(const struct model_folder *f, const char *names)
+{
+    const char *word;
+    size_t length;
+    const cJSON *found = NULL;
+    while (!found && (names = base_words_next(names, &word, &length)) != NULL) {
+        char name[NAME_BYTES];
+        snprintf(name, sizeof name, "%.*s", (int)length, word);
+        found = model_config_find(f, name);
+    }
+    return found;
+}
+
+/** The member, or a failure where it is required. */
+static enum status take(const struct model_folder *f, const char *names, bool required,
+                        const cJSON **out, struct status_why *why)
+{
+    *out = model_config_any(f, names);
+    if (*out || !required)
+        return STATUS_OK;
+    return model_config_fail(f, STATUS_FORMAT, why, "member '%.*s' is missing, expected a number",
+                             (int)strcspn(names, " "), names);
+}
+
+enum status model_config_u32(const struct model_folder *f, const char *names, bool required,
+                             uint32_t *value, struct status_why *why)
+{
+    const cJSON *item;
+    enum status status = take(f, names, required, &item, why);
+    if (status || !item)
+        return status;
+    double number = cJSON_IsNumber(item) ? item->valuedouble : -1;
+    if (!(number >= 0 && number <= UINT32_MAX) || number != floor(number))
+        return model_config_fail(f, STATUS_FORMAT, why,
+                                 "member '%s' is no whole number from 0 to 2^32 - 1", item->string);
+    *value = (uint32_t)number;
+    return STATUS_OK;
+}
+
+enum status model_config_f32(const struct model_folder *f, const char *names, bool required,
+                             double *value, struct status_why *why)
+{
+    const cJSON *item;
+    enum status status = take(f, names, required, &item, why);
+    if (status || !item)
+        return status;
+    if (!cJSON_IsNumber(item) || !isfinite((float)item->valuedouble))
+        return model_config_fail(f, STATUS_FORMAT, why, "member '%s' is no number", item->string);
+    *value = item->valuedouble;
+    return STATUS_OK;
+}
+
+static bool has_class(const struct model_arch *arch, const char *name)
+{
+    const char *const *class = arch->folder ? arch->folder->classes : NULL;
+    while (class && *class && strcmp(*class, name) != 0)
+        class ++;
+    return class && *class;
+}
+
+static enum status find_architecture(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *list = find_in(f->config, "architectures");
+    const cJSON *first = cJSON_IsArray(list) ? list->child : NULL;
+    if (!cJSON_IsString(first))
+        return model_config_fail(f, STATUS_FORMAT, why,
+                                 "member 'architectures' is no list of names, expected one like "
+                                 "LlamaForCausalLM");
+    const struct model_arch *arch;
+    char supported[400] = "";
+    for (size_t i = 0; !f->arch && (arch = model_arch_at(i)) != NULL; i++) {
+        if (has_class(arch, first->valuestring))
+            f->arch = arch;
+        else if (arch->folder)
+            base_list_name(supported, sizeof supported, arch->folder->classes[0]);
+    }
+    if (f->arch)
+        return STATUS_OK;
+    struct base_quoted shown;
+    return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                             "the architecture is %s; folders are read of: %s; of others a GGUF "
+                             "file that llama.cpp's convert_hf_to_gguf.py makes",
+                             base_quote(&shown, string_of(first->valuestring)), supported);
+}
+
+/** Quantised folders are refused by the name of the method. */
+static enum status check_quantisation(const struct model_folder *f, struct status_why *why)
+{
+    const cJSON *quantised = model_config_any(f, "quantization_config compression_config");
+    if (!quantised)
+        return STATUS_OK;
+    const cJSON *method = find_in(quantised, "quant_method");
+    struct base_quoted shown;
+    return model_config_fail(
+        f, STATUS_UNSUPPORTED, why,
+        "the weights are quantised (quant_method %s), and no such folder is read yet; expected one "
+        "of F32, F16 or BF16, or a GGUF file that llama.cpp's convert_hf_to_gguf.py makes of it "
+        "with --outtype f32",
+        cJSON_IsString(method) ? base_quote(&shown, string_of(method->valuestring)) : "unknown");
+}
+
+/** The activation must be the architecture's. */
+static enum status check_activation(const struct model_folder *f, struct status_why *why)
+{
+    static const char *const known[KERN_N_ACTIVATIONS] = {
+        [KERN_SILU] = "silu swish",
+        [KERN_GELU] = "gelu_pytorch_tanh gelu_new gelu_fast",
+        [KERN_RELU_SQUARED] = "relu2",
+    };
+    const cJSON *item = model_config_any(f, "hidden_activation hidden_act mlp_hidden_act");
+    const char *expected = known[f->arch->activation];
+    struct base_quoted shown;
+    if (!item || !expected)
+        return STATUS_OK;
+    if (cJSON_IsString(item) && base_words_index(expected, item->valuestring) >= 0)
+        return STATUS_OK;
+    return model_config_fail(
+        f, STATUS_UNSUPPORTED, why, "member '%s' is %s, expected %s", item->string,
+        base_quote(&shown, string_of(cJSON_IsString(item) ? item->valuestring : "no text")),
+        expected);
+}
+
+static enum status read_sizes(struct model_folder *f, struct status_why *why)
+{
+    enum status status = model_config_u32(f, "num_hidden_layers", true, &f->n_layers, why);
+    if (!status)
+        status = model_config_u32(f, "hidden_size", true, &f->n_embd, why);
+    if (!status)
+        status = model_config_u32(f, "num_attention_heads", true, &f->n_heads, why);
+    f->n_kv_heads = f->n_heads;
+    if (!status)
+        status = model_config_u32(f, "num_key_value_heads", false, &f->n_kv_heads, why);
+    if (!status && (f->n_heads == 0 || f->n_kv_heads == 0 || f->n_layers == 0))
+        status = model_config_fail(f, STATUS_FORMAT, why,
+                                   "%u layers, %u heads, %u key/value heads, expected 1 or more",
+                                   f->n_layers, f->n_heads, f->n_kv_heads);
+    f->head_size = f->n_heads ? f->n_embd / f->n_heads : 0;
+    if (!status)
+        status = model_config_u32(f, "head_dim", false, &f->head_size, why);
+    return status ? status
+                  : model_config_u32(f, "num_local_experts num_experts n_routed_experts", false,
+                                     &f->n_experts, why);
+}
+
+enum status model_config_open(struct model_folder *f, struct status_why *why)
+{
+    struct gguf_map map;
+    enum status status = safetensors_map_json(&map, f->path, "config.json", NULL, why);
+    if (status)
+        return status;
+    size_t n_read = 0;
+    bool has_nul = base_json_has_nul(map.data, map.n_bytes);
+    if (map.n_bytes > SAFETENSORS_MAX_HEADER || has_nul)
+        status = model_config_fail(f, STATUS_FORMAT, why,
+                                   has_nul ? "has the character U+0000" : "is beyond 100 MB");
+    else
+        status = base_json_parse(&f->config, map.data, map.n_bytes, &n_read, why);
+    gguf_map_close(&map);
+    if (status == STATUS_FORMAT && !has_nul)
+        return model_config_fail(f, STATUS_FORMAT, why, "is no JSON from byte %zu on", n_read);
+    if (status)
+        return status;
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(f->config, "text_config");
+    f->text = cJSON_IsObject(text) ? text : f->config;
+    status = find_architecture(f, why);
+    if (!status)
+        status = check_quantisation(f, why);
+    if (!status)
+        status = check_activation(f, why);
+    return status ? status : read_sizes(f, why);
+}

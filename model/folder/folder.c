@@ -1,0 +1,139 @@
+#include "model/folder/folder.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gguf/assembly/assembly.h"
+#include "model/folder/state.h"
+
+static void close_folder(struct model_folder *f)
+{
+    for (size_t i = 0; i < f->target_names.n; i++) {
+        free(f->targets[i]->sources);
+        free(f->targets[i]);
+    }
+    free(f->targets);
+    base_strtab_free(&f->target_names);
+    for (size_t i = 0; i < f->n_given; i++)
+        free(f->given[i].values);
+    gguf_layout_free(f->layout);
+    cJSON_Delete(f->config);
+    safetensors_folder_close(&f->files);
+}
+
+/** Everything that is known before anything is laid out. */
+static enum status describe(struct model_folder *f, struct status_why *why)
+{
+    enum status status = model_config_open(f, why);
+    if (!status)
+        status = safetensors_folder_open(&f->files, f->path, why);
+    if (!status)
+        status = gguf_layout_new(&f->layout, why);
+    if (!status)
+        status = model_folder_keys(f, why);
+    if (!status)
+        status = model_folder_names(f, why);
+    return status ? status : model_targets_shape(f, why);
+}
+
+/** The size of the vocabulary is that of the embedding, whatever config.json says. */
+static void write_vocabulary(struct model_folder *f)
+{
+    static const char name[] = "token_embd.weight";
+    int32_t i = base_strtab_find(&f->target_names, (struct base_string){name, sizeof name - 1});
+    if (i >= 0 && f->targets[i]->ne[1] <= UINT32_MAX)
+        model_write_u32(f, "vocab_size", (uint32_t)f->targets[i]->ne[1]);
+}
+
+/** The bytes of a GGUF file with the keys and the tensors that are made. */
+static enum status make_directory(struct model_folder *f, void **out, uint64_t *n_bytes,
+                                  struct status_why *why)
+{
+    struct gguf_directory directory;
+    write_vocabulary(f);
+    for (size_t i = 0; i < f->n_given; i++)
+        gguf_layout_tensor(f->layout, f->given[i].name, GGUF_TYPE_F32, &f->given[i].n, 1);
+    for (size_t i = 0; i < f->target_names.n; i++) {
+        const struct model_target *t = f->targets[i];
+        if (t->made)
+            gguf_layout_tensor(f->layout, t->name, (uint32_t)t->type, t->ne, t->n_dims);
+    }
+    enum status status = gguf_layout_finish(f->layout, &directory, why);
+    if (status) {
+        status_context(why, "%s", f->path);
+        return status;
+    }
+    *n_bytes = directory.n_bytes_whole;
+    char *bytes = *out = calloc(1, (size_t)directory.n_bytes_whole);
+    if (!bytes)
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for tensors of %" PRIu64 " bytes",
+                           f->path, directory.n_bytes_whole);
+    memcpy(bytes, directory.bytes, (size_t)directory.n_bytes);
+    size_t n = 0;
+    for (size_t i = 0; i < f->n_given; i++, n++)
+        memcpy(bytes + gguf_layout_tensor_at(f->layout, n)->offset, f->given[i].values,
+               (size_t)f->given[i].n * sizeof(float));
+    for (size_t i = 0; i < f->target_names.n && !status; i++)
+        if (f->targets[i]->made)
+            status = model_target_make(f, f->targets[i],
+                                       bytes + gguf_layout_tensor_at(f->layout, n++)->offset, why);
+    return status;
+}
+
+static enum status assemble(struct model_folder *f, struct gguf_file **out, struct status_why *why)
+{
+    void *directory = NULL;
+    uint64_t n_bytes = 0;
+    enum status status = make_directory(f, &directory, &n_bytes, why);
+    if (status) {
+        free(directory);
+        return status;
+    }
+    status = gguf_assemble(out, f->path, directory, n_bytes, f->files.n_files, why);
+    for (size_t i = 0; i < f->target_names.n && !status; i++)
+        if (!f->targets[i]->made)
+            status = model_target_append(f, f->targets[i], *out, why);
+    for (size_t i = 0; i < f->files.n_files && !status; i++) {
+        struct safetensors_file *file = &f->files.files[i];
+        struct gguf_assembled part = {file->path, &file->map, file->header.data_offset};
+        status = gguf_assemble_file(*out, i, &part, why);
+    }
+    return status;
+}
+
+/** The pairs tokenizer.* of a GGUF file, and its chat templates among them. */
+static enum status take_tokens(struct gguf_file *file, const char *path, struct status_why *why)
+{
+    struct gguf_file *from;
+    enum status status = gguf_open(&from, path, why);
+    if (!status && !gguf_kv_find(from, "tokenizer.ggml.tokens")) {
+        gguf_close(from);
+        return status_fail(
+            why, STATUS_FORMAT,
+            "%s: has no key 'tokenizer.ggml.tokens', expected a GGUF file of the same "
+            "model",
+            path);
+    }
+    return status ? status : gguf_assemble_pairs(file, from, "tokenizer.", why);
+}
+
+enum status model_folder_open(struct gguf_file **out, const char *path, const char *tokens,
+                              struct status_why *why)
+{
+    struct model_folder f = {.path = path};
+    *out = NULL;
+    enum status status = describe(&f, why);
+    if (!status)
+        status = assemble(&f, out, why);
+    if (!status && tokens)
+        status = take_tokens(*out, tokens, why);
+    if (!status)
+        status = gguf_assemble_finish(*out, why);
+    if (status) {
+        gguf_close(*out);
+        *out = NULL;
+    }
+    close_folder(&f);
+    return status;
+}

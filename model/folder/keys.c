@@ -1,0 +1,268 @@
+/* Members of config.json as keys of GGUF. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/folder/state.h"
+
+static void put(struct model_folder *f, const char *suffix, enum gguf_value_type type,
+                enum gguf_value_type element, const void *data, uint64_t count)
+{
+    char key[MODEL_KEY_BYTES];
+    snprintf(key, sizeof key, "%s.%s", f->arch->name, suffix);
+    struct gguf_kv pair = {.key = {key, strlen(key)},
+                           .type = type,
+                           .element_type = element,
+                           .count = count,
+                           .data = data};
+    gguf_layout_pair(f->layout, &pair);
+}
+
+void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value)
+{
+    put(f, suffix, GGUF_VALUE_U32, GGUF_VALUE_U32, (const void *)&value, 1);
+}
+
+void model_write_f32(struct model_folder *f, const char *suffix, double value)
+{
+    float rounded = (float)value;
+    put(f, suffix, GGUF_VALUE_F32, GGUF_VALUE_F32, (const void *)&rounded, 1);
+}
+
+void model_write_bool(struct model_folder *f, const char *suffix, bool value)
+{
+    uint8_t byte = value;
+    put(f, suffix, GGUF_VALUE_BOOL, GGUF_VALUE_BOOL, &byte, 1);
+}
+
+void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
+                       uint64_t n)
+{
+    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_BOOL, values, n);
+}
+
+void model_write_string(struct model_folder *f, const char *suffix, const char *value)
+{
+    char key[MODEL_KEY_BYTES];
+    snprintf(key, sizeof key, "%s.%s", f->arch->name, suffix);
+    gguf_layout_string(f->layout, key, value);
+}
+
+float *model_folder_give(struct model_folder *f, const char *name, uint64_t n)
+{
+    if (f->n_given == MODEL_MAX_GIVEN)
+        return NULL;
+    float *values = calloc(n ? n : 1, sizeof *values);
+    if (values)
+        f->given[f->n_given++] = (struct model_given){name, values, n};
+    return values;
+}
+
+/** What all architectures have; experts' are written where there are experts. */
+static const struct model_folder_key common[] = {
+    {"max_position_embeddings model_max_length", "context_length", MODEL_MEMBER_U32},
+    {"intermediate_size", "feed_forward_length", MODEL_MEMBER_U32},
+    {"head_dim", "attention.key_length", MODEL_MEMBER_U32},
+    {"head_dim", "attention.value_length", MODEL_MEMBER_U32},
+    {0},
+};
+
+static const struct model_folder_key of_experts[] = {
+    {"num_experts_per_tok", "expert_used_count", MODEL_MEMBER_U32},
+    {"moe_intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32},
+    {0},
+};
+
+const struct model_folder_key model_folder_grouped[] = {
+    {"n_group", "expert_group_count", MODEL_MEMBER_U32},
+    {"topk_group", "expert_group_used_count", MODEL_MEMBER_U32},
+    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32},
+    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL},
+    {"first_k_dense_replace", "leading_dense_block_count", MODEL_MEMBER_U32},
+    {"n_shared_experts", "expert_shared_count", MODEL_MEMBER_U32},
+    {0},
+};
+
+static enum status check_flag(struct model_folder *f, const struct model_folder_key *key,
+                              struct status_why *why)
+{
+    const cJSON *item = model_config_any(f, key->from);
+    bool wanted = key->kind == MODEL_MEMBER_TRUE;
+    if (item ? cJSON_IsBool(item) && cJSON_IsTrue(item) == wanted : !wanted)
+        return STATUS_OK;
+    return model_config_fail(
+        f, STATUS_UNSUPPORTED, why,
+        "member '%s' is %s, expected %s, which is what architecture %s computes", key->from,
+        !item    ? "absent"
+        : wanted ? "not true"
+                 : "not false",
+        wanted ? "true" : "false", f->arch->name);
+}
+
+static enum status write_one(struct model_folder *f, const struct model_folder_key *key,
+                             struct status_why *why)
+{
+    const cJSON *item = model_config_any(f, key->from);
+    uint32_t whole = 0;
+    double number = 0;
+    enum status status = STATUS_OK;
+    if (key->kind == MODEL_MEMBER_TRUE || key->kind == MODEL_MEMBER_FALSE)
+        return check_flag(f, key, why);
+    if (!item)
+        return STATUS_OK;
+    if (key->kind == MODEL_MEMBER_U32) {
+        status = model_config_u32(f, key->from, true, &whole, why);
+        if (!status)
+            model_write_u32(f, key->to, whole);
+    } else if (key->kind == MODEL_MEMBER_F32) {
+        status = model_config_f32(f, key->from, true, &number, why);
+        if (!status)
+            model_write_f32(f, key->to, number);
+    } else {
+        if (!cJSON_IsBool(item))
+            return model_config_fail(f, STATUS_FORMAT, why, "member '%s' is no truth value",
+                                     item->string);
+        model_write_bool(f, key->to, cJSON_IsTrue(item));
+    }
+    return status;
+}
+
+static enum status write_all(struct model_folder *f, const struct model_folder_key *keys,
+                             struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (; keys && keys->from && !status; keys++)
+        status = write_one(f, keys, why);
+    return status;
+}
+
+static enum status write_eps(struct model_folder *f, struct status_why *why)
+{
+    double eps = 0;
+    enum status status = model_config_f32(
+        f, "rms_norm_eps layer_norm_eps norm_epsilon layer_norm_epsilon norm_eps", true, &eps, why);
+    model_write_f32(f,
+                    f->arch->layer_norm ? "attention.layer_norm_epsilon"
+                                        : "attention.layer_norm_rms_epsilon",
+                    eps);
+    return status;
+}
+
+/** Which layers slide, from layer_types. */
+static enum status write_pattern(struct model_folder *f, struct status_why *why)
+{
+    static const char suffix[] = "attention.sliding_window_pattern";
+    const cJSON *types = model_config_find(f, "layer_types");
+    const cJSON *period = model_config_find(f, "sliding_window_pattern");
+    if (!types && cJSON_IsNumber(period) && period->valuedouble >= 1 && period->valuedouble <= 1024)
+        model_write_u32(f, suffix, (uint32_t)period->valuedouble);
+    if (!types)
+        return STATUS_OK;
+    uint8_t slides[MODEL_MAX_BLOCKS];
+    uint32_t n = 0;
+    for (const cJSON *item = types->child; item; item = item->next) {
+        const char *name = cJSON_IsString(item) ? item->valuestring : "";
+        bool is = strcmp(name, "sliding_attention") == 0;
+        if (n == MODEL_MAX_BLOCKS || (!is && strcmp(name, "full_attention") != 0))
+            return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                     "member 'layer_types' has something else than "
+                                     "sliding_attention and full_attention for layer %u",
+                                     n);
+        slides[n++] = is;
+    }
+    if (n != f->n_layers)
+        return model_config_fail(f, STATUS_FORMAT, why,
+                                 "member 'layer_types' has %u layers, expected %u", n, f->n_layers);
+    model_write_bools(f, suffix, slides, n);
+    return STATUS_OK;
+}
+
+static enum status write_windows(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *use = model_config_find(f, "use_sliding_window");
+    const cJSON *types = model_config_find(f, "layer_types");
+    uint32_t length = 0;
+    enum status status = model_config_u32(f, "sliding_window", false, &length, why);
+    bool slides = cJSON_IsTrue(use) && length > 0;
+    for (const cJSON *item = types ? types->child : NULL; item && length > 0; item = item->next)
+        slides |= cJSON_IsString(item) && strcmp(item->valuestring, "sliding_attention") == 0;
+    if (!status && f->arch->windows.period == 0 && slides)
+        return model_config_fail(
+            f, STATUS_UNSUPPORTED, why,
+            "layers see a sliding window of %u, which architecture %s does not "
+            "have",
+            length, f->arch->name);
+    if (status || f->arch->windows.period == 0)
+        return status;
+    if (cJSON_IsFalse(use))
+        length = 0;
+    model_write_u32(f, "attention.sliding_window", length);
+    return f->arch->windows.period > 1 && length > 0 ? write_pattern(f, why) : STATUS_OK;
+}
+
+/** Every layer has experts, as far as no key says otherwise. */
+static enum status check_experts(struct model_folder *f, struct status_why *why)
+{
+    uint32_t step = 1;
+    const cJSON *dense = model_config_find(f, "mlp_only_layers");
+    enum status status = model_config_u32(f, "decoder_sparse_step", false, &step, why);
+    if (!status && (step != 1 || (dense && dense->child)))
+        status = model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                   "decoder_sparse_step is %u and mlp_only_layers has %d layers, "
+                                   "expected 1 and none: GGUF's %s has experts in all layers",
+                                   step, dense ? cJSON_GetArraySize(dense) : 0, f->arch->name);
+    return status;
+}
+
+/** What the reader takes for granted, and config.json may deny. */
+static enum status check_granted(struct model_folder *f, struct status_why *why)
+{
+    const struct model_folder_map *map = f->arch->folder;
+    double usual = f->n_layers == map->largest ? (double)f->n_embd / f->n_heads : f->head_size;
+    double scalar = usual;
+    enum status status = STATUS_OK;
+    if (map->largest > 0)
+        status = model_config_f32(f, "query_pre_attn_scalar", false, &scalar, why);
+    if (!status && scalar != usual)
+        return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                 "member 'query_pre_attn_scalar' is %g, expected %g, which GGUF's "
+                                 "%s takes for granted",
+                                 scalar, usual, f->arch->name);
+    const cJSON *rotates = map->still_period ? model_config_find(f, "no_rope_layers") : NULL;
+    uint32_t i = 0;
+    for (const cJSON *item = rotates ? rotates->child : NULL; item; item = item->next, i++)
+        if ((item->valuedouble != 0) != ((i + 1) % map->still_period != 0))
+            return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                     "member 'no_rope_layers' is %g for layer %u, expected 0 for "
+                                     "each %uth layer and 1 for others",
+                                     item->valuedouble, i, map->still_period);
+    return status;
+}
+
+enum status model_folder_keys(struct model_folder *f, struct status_why *why)
+{
+    const struct model_folder_map *map = f->arch->folder;
+    gguf_layout_string(f->layout, "general.architecture", f->arch->name);
+    model_write_u32(f, "block_count", f->n_layers);
+    model_write_u32(f, "embedding_length", f->n_embd);
+    model_write_u32(f, "attention.head_count", f->n_heads);
+    model_write_u32(f, "attention.head_count_kv", f->n_kv_heads);
+    enum status status = write_all(f, common, why);
+    if (!status && f->n_experts > 0) {
+        model_write_u32(f, "expert_count", f->n_experts);
+        status = write_all(f, of_experts, why);
+        if (!status)
+            status = check_experts(f, why);
+    }
+    if (!status)
+        status = check_granted(f, why);
+    if (!status)
+        status = write_eps(f, why);
+    if (!status)
+        status = write_windows(f, why);
+    if (!status)
+        status = model_folder_rope(f, why);
+    if (!status)
+        status = write_all(f, map->keys, why);
+    return status || !map->write ? status : map->write(f, why);
+}

@@ -1,0 +1,72 @@
+/**
+ * How the published folders of an architecture name things: data of its description (model/arch/).
+ * Names and members that all have are in names.c and keys.c; an architecture's own come first.
+ */
+#ifndef MODEL_FOLDER_MAP_H
+#define MODEL_FOLDER_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/** What is done to a stored tensor. */
+enum model_change {
+    MODEL_KEEP,
+    MODEL_TURN_Q,       /* rows of each head: halves become neighbours; of the query heads */
+    MODEL_TURN_K,       /* likewise, of the key heads */
+    MODEL_PLUS_ONE,     /* 1 is added */
+    MODEL_NEGATIVE_EXP, /* -exp */
+    MODEL_FIRST_HALF,   /* of the rows of each matrix, the first half */
+    MODEL_SECOND_HALF,
+    MODEL_EVEN_ROWS, /* every second row of each matrix, from the first on */
+    MODEL_ODD_ROWS,
+    MODEL_TURN_OVER /* each matrix is transposed: made in memory */
+};
+
+/**
+ * One name. Names within a layer are without "model.layers.N." and "blk.N."; others have a dot in
+ * front of neither. A name with .weight or .bias after `from` becomes `to` with the same; a name
+ * that is `from` becomes `to`. A * stands for the number of an expert. Several entries with one
+ * `from` each take a part.
+ */
+struct model_folder_name {
+    const char *from, *to; /* to NULL: left out */
+    enum model_change change;
+};
+
+enum model_member {
+    MODEL_MEMBER_U32,
+    MODEL_MEMBER_F32,
+    MODEL_MEMBER_BOOL,
+    MODEL_MEMBER_TRUE, /* no key: it must be there and true, which is what the reader takes */
+    MODEL_MEMBER_FALSE /* no key: it must be false or absent */
+};
+
+/** A member of config.json, and the key after the architecture's prefix. */
+struct model_folder_key {
+    const char *from, *to;
+    enum model_member kind;
+};
+
+struct model_folder;
+
+/** Zero means, of each field: as LLaMA's folders have it, but without turned heads. */
+struct model_folder_map {
+    const char *classes[5];                /* of config.json's architectures; NULL ends */
+    const struct model_folder_name *names; /* beyond the common ones; from NULL ends; may be NULL */
+    const struct model_folder_key *keys;   /* likewise */
+    bool turned;           /* q and k are to be turned: the reader rotates neighbours */
+    bool norms_less_one;   /* norms are stored less 1 */
+    bool tied;             /* lm_head.weight is never used */
+    uint32_t largest;      /* query_pre_attn_scalar is the size of a head, of the model with so many
+                            * layers width / heads; 0: it is not looked at */
+    uint32_t still_period; /* one of so many layers has no positions; 0: it is not looked at */
+    /** Write keys and tensors that no table can. May be NULL. */
+    enum status (*write)(struct model_folder *f, struct status_why *why);
+};
+
+/** Members of models that choose experts as DeepSeek 3 does. */
+extern const struct model_folder_key model_folder_grouped[];
+
+#endif

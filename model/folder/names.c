@@ -1,0 +1,253 @@
+/* Names of a folder as names of GGUF, and which stored tensors each tensor is made of. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text/quote.h"
+#include "model/folder/state.h"
+
+enum { NAME_BYTES = 256, MAX_EXPERTS = 1024 };
+
+/** Names that most architectures have. An architecture's own come first. */
+static const struct model_folder_name common[] = {
+    {"embed_tokens.weight", "token_embd.weight", MODEL_KEEP},
+    {"norm", "output_norm", MODEL_KEEP},
+    {"lm_head", "output", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_name of_layers[] = {
+    {"input_layernorm", "attn_norm", MODEL_KEEP},
+    {"post_attention_layernorm", "ffn_norm", MODEL_KEEP},
+    {"self_attn.q_proj", "attn_q", MODEL_KEEP},
+    {"self_attn.k_proj", "attn_k", MODEL_KEEP},
+    {"self_attn.v_proj", "attn_v", MODEL_KEEP},
+    {"self_attn.o_proj", "attn_output", MODEL_KEEP},
+    {"self_attn.q_norm", "attn_q_norm", MODEL_KEEP},
+    {"self_attn.k_norm", "attn_k_norm", MODEL_KEEP},
+    {"mlp.gate_proj", "ffn_gate", MODEL_KEEP},
+    {"mlp.up_proj", "ffn_up", MODEL_KEEP},
+    {"mlp.down_proj", "ffn_down", MODEL_KEEP},
+    {"mlp.gate", "ffn_gate_inp", MODEL_KEEP},
+    {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"mlp.experts.*.gate_proj", "ffn_gate_exps", MODEL_KEEP},
+    {"mlp.experts.*.up_proj", "ffn_up_exps", MODEL_KEEP},
+    {"mlp.experts.*.down_proj", "ffn_down_exps", MODEL_KEEP},
+    {"mlp.experts.gate_up_proj", "ffn_gate_exps.weight", MODEL_FIRST_HALF},
+    {"mlp.experts.gate_up_proj", "ffn_up_exps.weight", MODEL_SECOND_HALF},
+    {"mlp.experts.down_proj", "ffn_down_exps.weight", MODEL_KEEP},
+    {"mlp.shared_expert.gate_proj", "ffn_gate_shexp", MODEL_KEEP},
+    {"mlp.shared_expert.up_proj", "ffn_up_shexp", MODEL_KEEP},
+    {"mlp.shared_expert.down_proj", "ffn_down_shexp", MODEL_KEEP},
+    {"mlp.shared_experts.gate_proj", "ffn_gate_shexp", MODEL_KEEP},
+    {"mlp.shared_experts.up_proj", "ffn_up_shexp", MODEL_KEEP},
+    {"mlp.shared_experts.down_proj", "ffn_down_shexp", MODEL_KEEP},
+    {"mlp.shared_expert_gate", "ffn_gate_inp_shexp", MODEL_KEEP},
+    {"self_attn.rotary_emb.inv_freq", NULL, MODEL_KEEP},
+    {0},
+};
+
+/** Parts of models that are not about text. */
+static const char *const elsewhere[] = {"vision",      "visual.",     "audio",        "projector.",
+                                        "patch_embed", "multi_modal", "image_newline"};
+
+/** A stored name within its layer, or beyond the layers. */
+struct place {
+    char name[NAME_BYTES];
+    int64_t layer; /* -1: none */
+};
+
+/** Cut a word out wherever it stands. */
+static void cut(char *name, const char *word)
+{
+    char *at = strstr(name, word);
+    if (at)
+        memmove(at, at + strlen(word), strlen(at + strlen(word)) + 1);
+}
+
+/** A number in decimal digits without zeros in front; where it ends, or NULL. */
+static const char *read_number(const char *text, uint32_t *value)
+{
+    const char *at = text;
+    for (*value = 0; isdigit((unsigned char)*at) && at - text < 6; at++)
+        *value = *value * 10 + (uint32_t)(*at - '0');
+    return at == text || isdigit((unsigned char)*at) || (*text == '0' && at > text + 1) ? NULL : at;
+}
+
+static bool find_place(struct place *place, const char *name)
+{
+    if (snprintf(place->name, sizeof place->name, "%s", name) >= NAME_BYTES)
+        return false;
+    cut(place->name, "language_model.");
+    if (strncmp(place->name, "model.", 6) == 0 || strncmp(place->name, "backbone.", 9) == 0)
+        cut(place->name, place->name[0] == 'm' ? "model." : "backbone.");
+    place->layer = -1;
+    uint32_t number;
+    const char *rest =
+        strncmp(place->name, "layers.", 7) ? NULL : read_number(place->name + 7, &number);
+    if (rest && *rest == '.') {
+        place->layer = number;
+        memmove(place->name, rest + 1, strlen(rest + 1) + 1);
+    }
+    return true;
+}
+
+/** Whether a name matches; then *suffix is what follows, and *expert the number at the *. */
+static bool matches(const char *pattern, const char *name, const char **suffix, int64_t *expert)
+{
+    *expert = -1;
+    while (*pattern) {
+        if (*pattern == '*') {
+            uint32_t number;
+            name = read_number(name, &number);
+            if (!name)
+                return false;
+            *expert = number;
+            pattern++;
+        } else if (*pattern++ != *name++) {
+            return false;
+        }
+    }
+    *suffix = name;
+    return *name == '\0' || strcmp(name, ".weight") == 0 || strcmp(name, ".bias") == 0;
+}
+
+static enum status target_of(struct model_folder *f, const char *name, struct model_target **out,
+                             struct status_why *why)
+{
+    size_t n = f->target_names.n;
+    int32_t i = base_strtab_find(&f->target_names, (struct base_string){name, strlen(name)});
+    if (i >= 0) {
+        *out = f->targets[i];
+        return STATUS_OK;
+    }
+    enum status status = base_array_reserve(f->targets, f->target_capacity, n + 1, "tensors", why);
+    struct model_target *target = status ? NULL : calloc(1, sizeof *target);
+    if (!target)
+        return status_fail(why, STATUS_MEMORY, "no memory for a tensor");
+    snprintf(target->name, sizeof target->name, "%s", name);
+    status = base_strtab_add(&f->target_names,
+                             (struct base_string){target->name, strlen(target->name)}, &i, why);
+    if (status) {
+        free(target);
+        return status;
+    }
+    *out = f->targets[n] = target;
+    return STATUS_OK;
+}
+
+/** A stored tensor as source `number` of a target. */
+static enum status add_source(struct model_target *target, size_t number,
+                              const struct safetensors_tensor *source, struct status_why *why)
+{
+    size_t before = target->capacity;
+    enum status status =
+        base_array_reserve(target->sources, target->capacity, number + 1, "experts", why);
+    if (status)
+        return status;
+    for (size_t i = before; i < target->capacity; i++)
+        target->sources[i] = NULL;
+    if (target->sources[number])
+        return status_fail(why, STATUS_FORMAT, "becomes %s, as '%s' does, expected one of them",
+                           target->name, target->sources[number]->name);
+    target->sources[number] = source;
+    if (number + 1 > target->n_sources)
+        target->n_sources = number + 1;
+    return STATUS_OK;
+}
+
+/** What the architecture does to all tensors of a kind, beyond what the table says. */
+static enum model_change change_of(const struct model_folder *f,
+                                   const struct model_folder_name *entry, const char *to)
+{
+    const struct model_folder_map *map = f->arch->folder;
+    size_t n = strlen(to);
+    static const char norm[] = "norm.weight";
+    if (entry->change != MODEL_KEEP)
+        return entry->change;
+    if (map->norms_less_one && n >= sizeof norm && strcmp(to + n - (sizeof norm - 1), norm) == 0)
+        return MODEL_PLUS_ONE;
+    if (map->turned && strcmp(entry->to, "attn_q") == 0)
+        return MODEL_TURN_Q;
+    if (map->turned && strcmp(entry->to, "attn_k") == 0)
+        return MODEL_TURN_K;
+    return MODEL_KEEP;
+}
+
+/** Take the entries of a table that match. *found: how many did. */
+static enum status look_up(struct model_folder *f, const struct model_folder_name *table,
+                           const struct place *place, const struct safetensors_tensor *source,
+                           size_t *found, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (; table && table->from && !status; table++) {
+        const char *suffix;
+        int64_t expert;
+        char to[NAME_BYTES + MODEL_TARGET_BYTES];
+        if (!matches(table->from, place->name, &suffix, &expert))
+            continue;
+        (*found)++;
+        bool tied = f->arch->folder->tied && strncmp(place->name, "lm_head.", 8) == 0;
+        if (!table->to || tied)
+            continue;
+        if (place->layer < 0)
+            snprintf(to, sizeof to, "%s%s", table->to, suffix);
+        else
+            snprintf(to, sizeof to, "blk.%d.%s%s", (int)place->layer, table->to, suffix);
+        if (strlen(to) >= MODEL_TARGET_BYTES || expert >= MAX_EXPERTS)
+            return status_fail(why, STATUS_FORMAT, "has a name or a number that is too long");
+        struct model_target *target = NULL;
+        status = target_of(f, to, &target, why);
+        if (status)
+            return status;
+        target->change = change_of(f, table, to);
+        target->experts = expert >= 0;
+        status = add_source(target, expert < 0 ? 0 : (size_t)expert, source, why);
+    }
+    return status;
+}
+
+static bool is_elsewhere(const char *name)
+{
+    bool is = false;
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        is |= strstr(name, elsewhere[i]) != NULL;
+    return is;
+}
+
+static enum status name_one(struct model_folder *f, const struct safetensors_tensor *tensor,
+                            struct status_why *why)
+{
+    struct place place;
+    size_t found = 0;
+    if (is_elsewhere(tensor->name))
+        return STATUS_OK;
+    enum status status = STATUS_OK;
+    if (find_place(&place, tensor->name)) {
+        if (place.layer >= (int64_t)f->n_layers) /* predicts the tokens after the next */
+            return STATUS_OK;
+        status = look_up(f, f->arch->folder->names, &place, tensor, &found, why);
+        if (!status && !found)
+            status = look_up(f, place.layer < 0 ? common : of_layers, &place, tensor, &found, why);
+    }
+    if (!status && !found)
+        status = status_fail(why, STATUS_FORMAT,
+                             "has no name in GGUF's %s, and results without it may be wrong",
+                             f->arch->name);
+    return status;
+}
+
+enum status model_folder_names(struct model_folder *f, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; !status && i < f->files.names.n; i++) {
+        struct base_quoted shown;
+        status = name_one(f, f->files.tensors[i], why);
+        if (status)
+            status_context(why, "%s: tensor %s", f->path,
+                           base_quote(&shown, f->files.names.strings[i]));
+    }
+    return status;
+}

@@ -1,0 +1,194 @@
+/* RoPE's members: rope_theta and rope_scaling, or the newer rope_parameters. */
+#include <math.h>
+#include <string.h>
+
+#include "base/text/quote.h"
+#include "model/folder/state.h"
+
+/** M_PI is not in C17. */
+static const double pi = 3.14159265358979323846;
+
+/** A number of an object; *value stays where it is absent. */
+static enum status take(const struct model_folder *f, const cJSON *object, const char *name,
+                        double *value, struct status_why *why)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!item || cJSON_IsNull(item))
+        return STATUS_OK;
+    if (!cJSON_IsNumber(item) || !isfinite((float)item->valuedouble))
+        return model_config_fail(f, STATUS_FORMAT, why, "member '%s' of RoPE is no number", name);
+    *value = item->valuedouble;
+    return STATUS_OK;
+}
+
+/** Factors of LLaMA 3.1: steps in float32, as its converter takes them. */
+static enum status write_llama3(struct model_folder *f, const cJSON *scaling, double theta,
+                                uint32_t n_rot, struct status_why *why)
+{
+    double factor = 8, low = 1, high = 4, original = 8192;
+    enum status status = take(f, scaling, "factor", &factor, why);
+    if (!status)
+        status = take(f, scaling, "low_freq_factor", &low, why);
+    if (!status)
+        status = take(f, scaling, "high_freq_factor", &high, why);
+    if (!status)
+        status = take(f, scaling, "original_max_position_embeddings", &original, why);
+    if (status)
+        return status;
+    if (!(factor > 0 && low > 0 && high > low && original > 0))
+        return model_config_fail(f, STATUS_FORMAT, why,
+                                 "RoPE's factors are %g, %g, %g of %g positions, expected numbers "
+                                 "above 0, the second below the third",
+                                 factor, low, high, original);
+    float *values = model_folder_give(f, "rope_freqs.weight", n_rot / 2);
+    if (!values)
+        return status_fail(why, STATUS_MEMORY, "no memory for RoPE's factors");
+    for (uint32_t i = 0; i < n_rot / 2; i++) {
+        float frequency = 1.0f / powf((float)theta, (float)(2 * i) / (float)n_rot);
+        float wave = (float)(2 * pi) / frequency;
+        values[i] = (float)factor;
+        if (wave < (float)(original / high))
+            values[i] = 1;
+        else if (wave <= (float)(original / low)) {
+            float smooth = ((float)original / wave - (float)low) / (float)(high - low);
+            values[i] = 1 / ((1 - smooth) / (float)factor + smooth);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status write_stretched(struct model_folder *f, const cJSON *scaling, const char *type,
+                                   struct status_why *why)
+{
+    static const char *const of_yarn[][2] = {
+        {"beta_fast", "rope.scaling.yarn_beta_fast"},
+        {"beta_slow", "rope.scaling.yarn_beta_slow"},
+        {"attention_factor", "rope.scaling.yarn_attn_factor"},
+    };
+    double factor = 0, original = 0;
+    enum status status = take(f, scaling, "factor", &factor, why);
+    if (!status)
+        status = take(f, scaling, "original_max_position_embeddings", &original, why);
+    if (status)
+        return status;
+    if (!(factor > 0))
+        return model_config_fail(f, STATUS_FORMAT, why, "RoPE of type %s has no factor above 0",
+                                 type);
+    model_write_string(f, "rope.scaling.type", type);
+    model_write_f32(f, "rope.scaling.factor", factor);
+    bool yarn = strcmp(type, "yarn") == 0;
+    if (yarn && original >= 1 && original <= UINT32_MAX)
+        model_write_u32(f, "rope.scaling.original_context_length", (uint32_t)original);
+    for (size_t i = 0; yarn && !status && i < sizeof of_yarn / sizeof *of_yarn; i++) {
+        double value = 0;
+        status = take(f, scaling, of_yarn[i][0], &value, why);
+        if (value != 0)
+            model_write_f32(f, of_yarn[i][1], value);
+    }
+    return status;
+}
+
+/** A list of n_rot / 2 factors as a tensor. */
+static enum status write_list(struct model_folder *f, const cJSON *scaling, const char *from,
+                              const char *to, uint32_t n_rot, struct status_why *why)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(scaling, from);
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)(n_rot / 2))
+        return model_config_fail(f, STATUS_FORMAT, why,
+                                 "member '%s' of RoPE has %d numbers, expected %u", from,
+                                 cJSON_GetArraySize(list), n_rot / 2);
+    float *values = model_folder_give(f, to, n_rot / 2);
+    if (!values)
+        return status_fail(why, STATUS_MEMORY, "no memory for RoPE's factors");
+    for (const cJSON *item = list->child; item; item = item->next) {
+        if (!cJSON_IsNumber(item))
+            return model_config_fail(f, STATUS_FORMAT, why, "member '%s' of RoPE has no number",
+                                     from);
+        *values++ = (float)item->valuedouble;
+    }
+    return STATUS_OK;
+}
+
+/** Two lists, and a magnitude by how far the context was stretched. */
+static enum status write_long(struct model_folder *f, const cJSON *scaling, uint32_t n_rot,
+                              struct status_why *why)
+{
+    double most = 0, original = 0;
+    enum status status = model_config_f32(f, "max_position_embeddings", true, &most, why);
+    if (!status)
+        status = model_config_f32(f, "original_max_position_embeddings", false, &original, why);
+    if (!status)
+        status = take(f, scaling, "original_max_position_embeddings", &original, why);
+    if (!status && !(original > 1 && original <= INT32_MAX && most >= 1))
+        status = model_config_fail(f, STATUS_FORMAT, why,
+                                   "original_max_position_embeddings is %g, expected more than 1",
+                                   original);
+    if (!status)
+        status = write_list(f, scaling, "long_factor", "rope_factors_long.weight", n_rot, why);
+    if (!status)
+        status = write_list(f, scaling, "short_factor", "rope_factors_short.weight", n_rot, why);
+    if (status)
+        return status;
+    double ratio = most / original;
+    model_write_u32(f, "rope.scaling.original_context_length", (uint32_t)original);
+    model_write_f32(f, "rope.scaling.attn_factor",
+                    ratio > 1 ? sqrt(1 + log(ratio) / log(original)) : 1);
+    return STATUS_OK;
+}
+
+static enum status write_scaling(struct model_folder *f, const cJSON *scaling, double theta,
+                                 uint32_t n_rot, struct status_why *why)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(scaling, "rope_type");
+    if (!cJSON_IsString(item))
+        item = cJSON_GetObjectItemCaseSensitive(scaling, "type");
+    const char *type = cJSON_IsString(item) ? item->valuestring : "default";
+    struct base_quoted shown;
+    if (strcmp(type, "default") == 0)
+        return STATUS_OK;
+    if (strcmp(type, "llama3") == 0)
+        return write_llama3(f, scaling, theta, n_rot, why);
+    if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0)
+        return write_long(f, scaling, n_rot, why);
+    if (strcmp(type, "linear") == 0 || strcmp(type, "yarn") == 0)
+        return write_stretched(f, scaling, type, why);
+    return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                             "RoPE has type %s, expected default, linear, yarn, longrope or llama3",
+                             base_quote(&shown, (struct base_string){type, strlen(type)}));
+}
+
+enum status model_folder_rope(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *full = model_config_find(f, "rope_parameters");
+    const cJSON *sliding = cJSON_GetObjectItemCaseSensitive(full, "sliding_attention");
+    const cJSON *scaling = cJSON_GetObjectItemCaseSensitive(full, "full_attention");
+    full = scaling ? scaling : full;
+    scaling = full ? full : model_config_find(f, "rope_scaling");
+    double theta = 10000, local = 0, share = 1;
+    enum status status = model_config_f32(f, "rope_theta", false, &theta, why);
+    if (!status)
+        status = take(f, full, "rope_theta", &theta, why);
+    if (!status)
+        status = model_config_f32(f, "rope_local_base_freq", false, &local, why);
+    if (!status)
+        status = take(f, sliding, "rope_theta", &local, why);
+    if (!status)
+        status = model_config_f32(f, "partial_rotary_factor rotary_pct", false, &share, why);
+    if (!status)
+        status = take(f, full, "partial_rotary_factor", &share, why);
+    if (status)
+        return status;
+    if (!(theta > 0 && share > 0 && share <= 1))
+        return model_config_fail(
+            f, STATUS_FORMAT, why,
+            "RoPE's base is %g, its share of a head %g, expected numbers above "
+            "0, and at most the whole head",
+            theta, share);
+    uint32_t n_rot = (uint32_t)(share * f->head_size);
+    model_write_f32(f, "rope.freq_base", theta);
+    if (local > 0 && f->arch->sliding_rope)
+        model_write_f32(f, "rope.freq_base_swa", local);
+    if (n_rot != f->head_size)
+        model_write_u32(f, "rope.dimension_count", n_rot);
+    return scaling ? write_scaling(f, scaling, theta, n_rot, why) : STATUS_OK;
+}

@@ -1,0 +1,100 @@
+/** What the files of model/folder/ share, and what an architecture's `write` calls. */
+#ifndef MODEL_FOLDER_STATE_H
+#define MODEL_FOLDER_STATE_H
+
+#include <cjson/cJSON.h>
+
+#include "gguf/layout.h"
+#include "model/arch.h"
+#include "safetensors/folder.h"
+
+enum { MODEL_TARGET_BYTES = 64 };
+
+/** A tensor of GGUF and the stored ones that it is made of. */
+struct model_target {
+    char name[MODEL_TARGET_BYTES];
+    enum model_change change;
+    bool experts;                              /* a stack: one source for each of them */
+    const struct safetensors_tensor **sources; /* [capacity]; NULL: not found so far */
+    size_t n_sources, capacity;                /* 1 + the highest number that was found */
+    /* As GGUF has it: */
+    enum gguf_type type;
+    uint32_t n_dims;
+    uint64_t ne[4];
+    bool made; /* values in memory, float32 or (transposed) of the stored type */
+};
+
+/** Values that config.json gives instead of a tensor. */
+struct model_given {
+    const char *name;
+    float *values;
+    uint64_t n;
+};
+
+enum { MODEL_MAX_GIVEN = 4 };
+
+struct model_folder {
+    const char *path;
+    struct safetensors_folder files;
+    cJSON *config;
+    const cJSON *text; /* its text_config, or itself */
+    const struct model_arch *arch;
+    uint32_t n_layers, n_heads, n_kv_heads, head_size, n_embd, n_experts;
+    struct gguf_layout *layout;
+    struct model_target **targets; /* [target_names.n] */
+    struct base_strtab target_names;
+    size_t target_capacity;
+    struct model_given given[MODEL_MAX_GIVEN];
+    size_t n_given;
+};
+
+/* config.c */
+
+/** Parse config.json, find the architecture, and refuse what is not read. */
+enum status model_config_open(struct model_folder *f, struct status_why *why);
+/** A member of the text model's configuration, or of the whole; NULL: absent or null. */
+const cJSON *model_config_find(const struct model_folder *f, const char *name);
+/** The first of these names that is there; names: separated by single blanks. */
+const cJSON *model_config_any(const struct model_folder *f, const char *names);
+/** A whole number below 2^32. *value stays where it is absent; required: that fails. */
+enum status model_config_u32(const struct model_folder *f, const char *names, bool required,
+                             uint32_t *value, struct status_why *why);
+/** A finite number. */
+enum status model_config_f32(const struct model_folder *f, const char *names, bool required,
+                             double *value, struct status_why *why);
+/** STATUS_UNSUPPORTED or STATUS_FORMAT, with the path and config.json in front. */
+enum status model_config_fail(const struct model_folder *f, enum status status,
+                              struct status_why *why, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* keys.c, rope.c */
+
+enum status model_folder_keys(struct model_folder *f, struct status_why *why);
+enum status model_folder_rope(struct model_folder *f, struct status_why *why);
+void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value);
+/** The nearest float32. */
+void model_write_f32(struct model_folder *f, const char *suffix, double value);
+void model_write_bool(struct model_folder *f, const char *suffix, bool value);
+void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
+                       uint64_t n);
+void model_write_string(struct model_folder *f, const char *suffix, const char *value);
+/** A tensor of n float32 values, zero so far; the folder's. NULL: no memory. */
+float *model_folder_give(struct model_folder *f, const char *name, uint64_t n);
+
+/* names.c */
+
+/** Find what each stored tensor becomes.   Fails: STATUS_FORMAT (one without a name in GGUF). */
+enum status model_folder_names(struct model_folder *f, struct status_why *why);
+
+/* tensors.c */
+
+/** Type and shape of every target; which are made in memory. */
+enum status model_targets_shape(struct model_folder *f, struct status_why *why);
+/** Write the values of one that is made. */
+enum status model_target_make(const struct model_folder *f, const struct model_target *t, void *to,
+                              struct status_why *why);
+/** Append one that is not made. */
+enum status model_target_append(const struct model_folder *f, const struct model_target *t,
+                                struct gguf_file *file, struct status_why *why);
+
+#endif

@@ -1,0 +1,257 @@
+/* Stored tensors as those of GGUF: views of rows, and small ones that are made in memory. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "gguf/assembly/assembly.h"
+#include "kernels/quant/registry.h"
+#include "model/folder/state.h"
+
+static bool type_of(enum safetensors_type stored, enum gguf_type *type)
+{
+    switch (stored) {
+    case SAFETENSORS_F32:
+        *type = GGUF_TYPE_F32;
+        return true;
+    case SAFETENSORS_F16:
+        *type = GGUF_TYPE_F16;
+        return true;
+    case SAFETENSORS_BF16:
+        *type = GGUF_TYPE_BF16;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/** Every expert must be there, each of the first one's type and shape. */
+static enum status check_sources(const struct model_folder *f, const struct model_target *t,
+                                 struct status_why *why)
+{
+    size_t n = t->experts ? f->n_experts : 1;
+    if (t->n_sources > n)
+        return status_fail(why, STATUS_FORMAT, "%s: tensor %s has expert %zu, expected %zu of them",
+                           f->path, t->name, t->n_sources - 1, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct safetensors_tensor *s = i < t->n_sources ? t->sources[i] : NULL;
+        if (!s)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: tensor %s lacks expert %zu, expected %zu of them", f->path,
+                               t->name, i, n);
+        if (s->type != t->sources[0]->type ||
+            memcmp(s->shape, t->sources[0]->shape, sizeof s->shape) != 0)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: tensor '%s' has another type or shape than '%s', expected the "
+                               "same of all experts",
+                               f->path, s->name, t->sources[0]->name);
+    }
+    return STATUS_OK;
+}
+
+/** The shape as GGUF has it: what is contiguous first. */
+static enum status read_shape(const struct model_folder *f, struct model_target *t,
+                              struct status_why *why)
+{
+    const struct safetensors_tensor *s = t->sources[0];
+    uint64_t shape[SAFETENSORS_MAX_DIMS];
+    uint32_t n = 0;
+    memcpy(shape, s->shape, sizeof shape);
+    for (uint32_t i = 0; i < s->n_dims; i++) /* a convolution's [C, 1, K] is [C, K] */
+        if (!(s->n_dims == 3 && i == 1 && s->shape[1] == 1 && strstr(t->name, "conv1d")))
+            shape[n++] = s->shape[i];
+    t->n_dims = n + t->experts > 0 ? n + t->experts : 1;
+    if (n > 3 || s->n_elements == 0 || (t->experts && n != 2))
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: tensor '%s' has %" PRIu32 " dimensions and %" PRIu64
+                           " elements, expected 1 to 3 dimensions (2 of an expert's), and elements",
+                           f->path, s->name, s->n_dims, s->n_elements);
+    for (uint32_t i = 0; i < 4; i++)
+        t->ne[i] = i < n ? shape[n - 1 - i] : 1;
+    if (t->experts)
+        t->ne[n] = f->n_experts;
+    return STATUS_OK;
+}
+
+static bool is_half(enum model_change change)
+{
+    return change == MODEL_FIRST_HALF || change == MODEL_SECOND_HALF || change == MODEL_EVEN_ROWS ||
+           change == MODEL_ODD_ROWS;
+}
+
+static uint32_t heads_of(const struct model_folder *f, const struct model_target *t)
+{
+    return t->change == MODEL_TURN_Q ? f->n_heads : t->change == MODEL_TURN_K ? f->n_kv_heads : 0;
+}
+
+/** What the change asks of the shape, and what it makes of it. */
+static enum status change_shape(const struct model_folder *f, struct model_target *t,
+                                struct status_why *why)
+{
+    uint32_t n_heads = heads_of(f, t);
+    uint64_t n_rows = t->n_dims > 1 ? t->ne[1] : t->ne[0];
+    if (n_heads > 0 && (t->n_dims > 2 || n_rows % n_heads != 0 || n_rows / n_heads % 2 != 0))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: tensor '%s' has %" PRIu64 " rows, expected a multiple of twice the "
+                           "%u heads",
+                           f->path, t->sources[0]->name, n_rows, n_heads);
+    if (is_half(t->change)) {
+        if (t->n_dims < 2 || n_rows % 2 != 0)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: tensor '%s' has %" PRIu64 " rows, expected an even number",
+                               f->path, t->sources[0]->name, n_rows);
+        t->ne[1] /= 2;
+    }
+    if (t->change == MODEL_TURN_OVER) {
+        t->ne[1] = t->ne[0];
+        t->ne[0] = n_rows;
+    }
+    return STATUS_OK;
+}
+
+enum status model_targets_shape(struct model_folder *f, struct status_why *why)
+{
+    for (size_t i = 0; i < f->target_names.n; i++) {
+        struct model_target *t = f->targets[i];
+        enum status status = check_sources(f, t, why);
+        if (status)
+            return status;
+        if (!type_of(t->sources[0]->type, &t->type))
+            return status_fail(
+                why, STATUS_UNSUPPORTED,
+                "%s: tensor '%s' has dtype %s, expected F32, F16 or BF16; others are "
+                "not read yet",
+                f->path, t->sources[0]->name, safetensors_type_name(t->sources[0]->type));
+        status = read_shape(f, t, why);
+        if (!status)
+            status = change_shape(f, t, why);
+        if (status)
+            return status;
+        bool values =
+            t->n_dims == 1 || t->change == MODEL_PLUS_ONE || t->change == MODEL_NEGATIVE_EXP;
+        t->made = values || t->change == MODEL_TURN_OVER;
+        if (values)
+            t->type = GGUF_TYPE_F32;
+    }
+    return STATUS_OK;
+}
+
+/** Row i of a head's, as stored: what is at 2j is stored at j, at 2j + 1 at j + d / 2. */
+static uint64_t turned_row(uint64_t i, uint64_t d)
+{
+    uint64_t head = i / d, at = i % d;
+    return head * d + at / 2 + (at % 2 ? d / 2 : 0);
+}
+
+static void make_values(const struct model_folder *f, const struct model_target *t, float *to)
+{
+    const struct safetensors_tensor *s = t->sources[0];
+    enum gguf_type type = GGUF_TYPE_F32;
+    (void)type_of(s->type, &type);
+    kern_decode_fn *decode = kern_quant_find(type)->decode;
+    size_t n = (size_t)s->n_elements;
+    uint32_t n_heads = heads_of(f, t);
+    decode(s->data, to, n);
+    for (size_t i = 0; i < n; i++) {
+        if (t->change == MODEL_PLUS_ONE)
+            to[i] += 1;
+        else if (t->change == MODEL_NEGATIVE_EXP)
+            to[i] = (float)-exp((double)to[i]);
+        else if (n_heads > 0) {
+            size_t from = (size_t)turned_row(i, n / n_heads);
+            decode((const char *)s->data + from * (s->n_bytes / n), &to[i], 1);
+        }
+    }
+}
+
+/** Each matrix [A, B] as [B, A]. */
+static void make_turned_over(const struct model_target *t, char *to)
+{
+    const struct safetensors_tensor *s = t->sources[0];
+    size_t a = (size_t)t->ne[0], b = (size_t)t->ne[1], size = (size_t)(s->n_bytes / s->n_elements);
+    const char *from = s->data;
+    for (size_t m = 0; m < t->ne[2]; m++, from += a * b * size)
+        for (size_t i = 0; i < b; i++)
+            for (size_t k = 0; k < a; k++, to += size)
+                memcpy(to, from + (k * b + i) * size, size);
+}
+
+enum status model_target_make(const struct model_folder *f, const struct model_target *t, void *to,
+                              struct status_why *why)
+{
+    (void)why;
+    if (t->change == MODEL_TURN_OVER)
+        make_turned_over(t, to);
+    else
+        make_values(f, t, to);
+    return STATUS_OK;
+}
+
+/** The stored row of each row of a matrix; NULL (and STATUS_OK): its own. */
+static enum status view_rows(const struct model_folder *f, const struct model_target *t,
+                             struct gguf_file *file, const int32_t **out, struct status_why *why)
+{
+    uint32_t n_heads = heads_of(f, t);
+    uint64_t n = t->ne[1];
+    *out = NULL;
+    if (n_heads == 0 && t->change != MODEL_EVEN_ROWS && t->change != MODEL_ODD_ROWS)
+        return STATUS_OK;
+    int32_t *rows = n > INT32_MAX / 2 ? NULL : gguf_assemble_memory(file, n * sizeof *rows);
+    if (!rows)
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for %" PRIu64 " rows of %s", f->path,
+                           n, t->name);
+    for (uint64_t i = 0; i < n; i++)
+        rows[i] = (int32_t)(n_heads > 0 ? turned_row(i, n / n_heads)
+                                        : 2 * i + (t->change == MODEL_ODD_ROWS));
+    *out = rows;
+    return STATUS_OK;
+}
+
+/** Where each matrix begins; NULL (and STATUS_OK): one after the other. */
+static enum status view_matrices(const struct model_folder *f, const struct model_target *t,
+                                 struct gguf_file *file, const void *const **out,
+                                 struct status_why *why)
+{
+    uint64_t n = t->n_dims > 2 ? t->ne[2] : 1;
+    *out = NULL;
+    if (!t->experts && !(is_half(t->change) && n > 1))
+        return STATUS_OK;
+    const void **matrices = gguf_assemble_memory(file, n * sizeof *matrices);
+    if (!matrices)
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for %" PRIu64 " matrices of %s",
+                           f->path, n, t->name);
+    const struct safetensors_tensor *s = t->sources[0];
+    uint64_t matrix_bytes = s->n_bytes / (t->experts ? 1 : n);
+    for (uint64_t i = 0; i < n; i++) {
+        const char *data =
+            t->experts ? t->sources[i]->data : (const char *)s->data + i * matrix_bytes;
+        matrices[i] = data + (t->change == MODEL_SECOND_HALF ? matrix_bytes / 2 : 0);
+    }
+    *out = matrices;
+    return STATUS_OK;
+}
+
+enum status model_target_append(const struct model_folder *f, const struct model_target *t,
+                                struct gguf_file *file, struct status_why *why)
+{
+    const struct safetensors_tensor *s = t->sources[0];
+    struct gguf_view view = {NULL, NULL};
+    enum status status = view_rows(f, t, file, &view.rows, why);
+    if (!status)
+        status = view_matrices(f, t, file, &view.matrices, why);
+    uint64_t skipped = t->change == MODEL_SECOND_HALF && !view.matrices ? s->n_bytes / 2 : 0;
+    struct gguf_tensor tensor = {.name = t->name,
+                                 .n_dims = t->n_dims,
+                                 .data = (const char *)s->data + skipped,
+                                 .shard = 1 + s->file,
+                                 .offset = s->offset + skipped};
+    memcpy(tensor.ne, t->ne, sizeof tensor.ne);
+    if (!status && (view.rows || view.matrices)) {
+        struct gguf_view *kept = gguf_assemble_memory(file, sizeof *kept);
+        if (!kept)
+            return status_fail(why, STATUS_MEMORY, "%s: no memory for %s", f->path, t->name);
+        *kept = view;
+        tensor.view = kept;
+        tensor.data = view.matrices ? view.matrices[0] : tensor.data;
+    }
+    return status ? status : gguf_assemble_tensor(file, &tensor, (uint32_t)t->type, why);
+}

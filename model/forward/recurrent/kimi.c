@@ -1,0 +1,125 @@
+/* The Kimi delta net: each channel of a state decays in its own way; q, k and v are apart. */
+#include "model/forward/session.h"
+
+/** The parts of the work area. I = H d; all but `low` and beta are [T, I]. */
+struct kimi_work {
+    float *in;            /* before a convolution: each of the three in turn */
+    float *q, *k, *v;     /* convolved */
+    float *low;           /* [T, d]: between the two matrices of dt, or of the gate */
+    float *dt, *z, *beta; /* beta: [T, H] */
+    float *out;
+};
+
+static struct kimi_work divide(struct model_cut *cut, const struct model_hparams *h, size_t n)
+{
+    const struct model_recurrent_hparams *r = &h->recurrent;
+    size_t floats = n * r->n_inner;
+    return (struct kimi_work){.in = model_take(cut, floats),
+                              .q = model_take(cut, floats),
+                              .k = model_take(cut, floats),
+                              .v = model_take(cut, floats),
+                              .low = model_take(cut, n * r->state),
+                              .dt = model_take(cut, floats),
+                              .z = model_take(cut, floats),
+                              .beta = model_take(cut, n * r->n_heads),
+                              .out = model_take(cut, floats)};
+}
+
+size_t model_kimi_delta_net_floats(const struct model *m, size_t i_layer, size_t n_tokens)
+{
+    (void)i_layer;
+    struct model_cut cut = {0};
+    (void)divide(&cut, &m->hparams, n_tokens);
+    return cut.n_floats;
+}
+
+/** q, k and v: products, each convolved. */
+static enum status project(struct model_session *s, const struct model_step *step,
+                           const struct kimi_work *w, const float *in, struct status_why *why)
+{
+    const struct model_recurrent_hparams *h = &s->model->hparams.recurrent;
+    const struct model_layer *l = step->layer;
+    const struct {
+        const struct model_product *product;
+        enum model_place place;
+        float *y;
+    } parts[] = {{&l->q, MODEL_AT_Q_PROJECTED, w->q},
+                 {&l->k, MODEL_AT_K_PROJECTED, w->k},
+                 {&l->v, MODEL_AT_V_PROJECTED, w->v}};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; !status && i < 3; i++) {
+        status = model_multiply(s, parts[i].product, in, step->tile.n_tokens, w->in, why);
+        model_show(s, parts[i].place, w->in, h->n_heads, h->state);
+        if (!status)
+            status = model_convolve(s, step, i, w->in, parts[i].y, why);
+    }
+    return status;
+}
+
+/** beta, dt of each channel, and the gate. */
+static enum status project_gates(struct model_session *s, const struct model_step *step,
+                                 const struct kimi_work *w, const float *in, struct status_why *why)
+{
+    const struct model_recurrent_hparams *h = &s->model->hparams.recurrent;
+    const struct model_recurrent *l = &step->layer->recurrent;
+    size_t n = step->tile.n_tokens;
+    enum status status = model_multiply(s, &l->beta, in, n, w->beta, why);
+    model_show(s, MODEL_AT_BETA, w->beta, 1, h->n_heads);
+    if (!status)
+        status = model_multiply(s, &l->alpha_low, in, n, w->low, why);
+    if (!status)
+        status = model_multiply(s, &l->alpha, w->low, n, w->dt, why);
+    model_show(s, MODEL_AT_ALPHA, w->dt, h->n_heads, h->state);
+    if (!status)
+        status = model_multiply(s, &l->gate_low, in, n, w->low, why);
+    if (!status)
+        status = model_multiply(s, &l->gate, w->low, n, w->z, why);
+    model_show(s, MODEL_AT_MIXER_GATE, w->z, h->n_heads, h->state);
+    return status;
+}
+
+static enum status recur(struct model_session *s, const struct model_step *step,
+                         const struct kimi_work *w, struct status_why *why)
+{
+    struct kern_recur op = model_recur_of(s->model, step->i_layer);
+    op.q = w->q;
+    op.k = w->k;
+    op.v = w->v;
+    op.dt = w->dt;
+    op.beta = w->beta;
+    op.out = w->out;
+    op.states = s->recur_states;
+    op.runs = s->runs;
+    op.n_runs = s->n_runs;
+    enum status status = kern_recur(s->backend, &op, why);
+    model_show(s, MODEL_AT_RECURRED, w->out, op.n_heads, op.v_size);
+    return status;
+}
+
+enum status model_block_kimi_delta_net(struct model_session *s, const struct model_step *step,
+                                       struct status_why *why)
+{
+    const struct model_recurrent_hparams *h = &s->model->hparams.recurrent;
+    const struct model_layer *layer = step->layer;
+    size_t n = step->tile.n_tokens;
+    struct model_cut cut = {.base = s->work};
+    struct kimi_work w = divide(&cut, &s->model->hparams, n);
+    const float *in;
+    enum status status = model_branch_input(s, step, &layer->attn_norm, &in, why);
+    if (!status)
+        status = project(s, step, &w, in, why);
+    if (!status)
+        status = project_gates(s, step, &w, in, why);
+    if (!status)
+        status = recur(s, step, &w, why);
+    if (!status)
+        status =
+            model_normalise_rows(s, &layer->recurrent.norm, w.out, n * h->n_heads, h->state, why);
+    struct kern_activate gate = {
+        .kind = KERN_SIGMOID, .gate = w.z, .up = w.out, .n = n * h->n_inner};
+    if (!status)
+        status = kern_activate(s->backend, &gate, why);
+    model_show(s, MODEL_AT_MIXER_GATED, w.z, h->n_heads, h->state);
+    return status ? status
+                  : model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.z, why);
+}

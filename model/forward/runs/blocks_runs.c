@@ -1,0 +1,322 @@
+/*
+ * Attention with one head of rows that are keys and values at once, within a window of tokens, and
+ * with further keys, each made of a run of tokens, of which an indexer may choose. The result's
+ * rotation is taken back; heads in groups make narrower rows before the last product.
+ */
+#include "kernels/mixing/op.h"
+#include "model/forward/runs/runs.h"
+#include "model/forward/session.h"
+
+struct sizes {
+    size_t n_heads, d, n_rot, n_groups, group; /* group: elements of a group's heads */
+    size_t run, terms;                         /* m; tokens that a further key is made of */
+    size_t index, n_index_heads, words;        /* words of bits of a query's choice */
+    bool chooses;
+};
+
+static struct sizes sizes_of(const struct model *m, size_t i_layer, size_t most_positions)
+{
+    const struct model_hparams *h = &m->hparams;
+    const struct model_layer_shape *l = &h->layers[i_layer];
+    struct sizes z = {.n_heads = l->n_heads,
+                      .d = l->key_size,
+                      .n_rot = h->ropes[MODEL_ROPE_FULL].n_rot,
+                      .n_groups = h->runs.n_groups,
+                      .group = (size_t)l->n_heads * l->key_size / h->runs.n_groups,
+                      .run = l->run,
+                      .terms = l->run * (l->runs_overlap ? 2 : 1)};
+    /* Up to so many runs all are chosen, whatever their scores are. */
+    z.chooses = l->runs_overlap && most_positions / l->run > h->index.n_best;
+    if (z.chooses) {
+        z.index = h->index.key_size;
+        z.n_index_heads = h->index.n_heads;
+        z.words = kern_chosen_words(most_positions / l->run);
+    }
+    return z;
+}
+
+/** Rows of all tokens that a tile looks back at, and of their further keys. */
+struct run_rows {
+    float *u, *z, *keys;                   /* [R, terms / m * d] twice, [R, d] */
+    float *index_u, *index_z, *index_keys; /* likewise, of the indexer */
+};
+
+static struct run_rows divide_rows(struct model_cut *cut, const struct sizes *z, size_t n_rows)
+{
+    if (z->run == 0)
+        return (struct run_rows){0};
+    size_t times = z->terms / z->run;
+    return (struct run_rows){.u = model_take(cut, n_rows * times * z->d),
+                             .z = model_take(cut, n_rows * times * z->d),
+                             .keys = model_take(cut, n_rows * z->d),
+                             .index_u = model_take(cut, n_rows * times * z->index),
+                             .index_z = model_take(cut, n_rows * times * z->index),
+                             .index_keys = model_take(cut, n_rows * z->index)};
+}
+
+size_t model_runs_row_floats(const struct model *m, size_t i_layer, size_t n_rows,
+                             size_t most_positions)
+{
+    struct model_cut cut = {0};
+    struct sizes z = sizes_of(m, i_layer, most_positions);
+    (void)divide_rows(&cut, &z, n_rows);
+    return cut.n_floats;
+}
+
+/** The parts of the work area. */
+struct run_work {
+    float *q_low, *q, *out; /* [T, q rank], [T, H * d] twice */
+    float *head, *low;      /* [T, group], [T, groups * rank] */
+    float *index_q, *index_weights;
+    uint64_t *bits; /* [T, words] */
+};
+
+static struct run_work divide(struct model_cut *cut, const struct model_hparams *h,
+                              const struct sizes *z, size_t n)
+{
+    return (struct run_work){.q_low = model_take(cut, n * h->q_rank),
+                             .q = model_take(cut, n * z->n_heads * z->d),
+                             .out = model_take(cut, n * z->n_heads * z->d),
+                             .head = model_take(cut, n * z->group),
+                             .low = model_take(cut, n * z->n_groups * h->runs.rank),
+                             .index_q = model_take(cut, n * z->n_index_heads * z->index),
+                             .index_weights = model_take(cut, n * z->n_index_heads),
+                             .bits = (uint64_t *)(void *)model_take(cut, 2 * n * z->words)};
+}
+
+size_t model_runs_floats(const struct model *m, size_t i_layer, size_t n_tokens,
+                         size_t most_positions)
+{
+    struct model_cut cut = {0};
+    struct sizes z = sizes_of(m, i_layer, most_positions);
+    (void)divide(&cut, &m->hparams, &z, n_tokens);
+    return cut.n_floats;
+}
+
+/** Rotate the end of heads of `size` elements, n rows at positions of their own. */
+struct turn {
+    float *x;
+    size_t n, n_heads, size;
+    const int32_t *positions;
+    bool back;
+};
+
+static enum status rotate(struct model_session *s, const struct model_step *step,
+                          const struct turn *turn, struct status_why *why)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    int use = step->shape->rope;
+    size_t n_rot = h->ropes[use].n_rot;
+    struct kern_rope op = {.x = turn->x + turn->size - n_rot,
+                           .stride = turn->n_heads * turn->size,
+                           .n_tokens = turn->n,
+                           .n_heads = turn->n_heads,
+                           .head_size = turn->size,
+                           .n_pairs = n_rot / 2,
+                           .split_halves = h->rope_halves,
+                           .angles = turn->back ? s->back_angles[use] : s->angles[use],
+                           .n_positions = s->scratch.n_short + s->options.max_segment,
+                           .positions = turn->positions};
+    return turn->n > 0 ? kern_rope(s->backend, &op, why) : STATUS_OK;
+}
+
+static enum status project_q(struct model_session *s, const struct model_step *step,
+                             const struct run_work *w, const float *in, struct status_why *why)
+{
+    const struct model_layer *layer = step->layer;
+    size_t n = step->tile.n_tokens, n_heads = step->shape->n_heads, d = step->shape->key_size;
+    enum status status = model_multiply(s, &layer->latent.q_down, in, n, w->q_low, why);
+    model_show(s, MODEL_AT_Q_LOW, w->q_low, 1, s->model->hparams.q_rank);
+    if (!status)
+        status = model_normalise_rows(s, &layer->latent.q_norm, w->q_low, n,
+                                      s->model->hparams.q_rank, why);
+    model_show(s, MODEL_AT_Q_LOW_NORM, w->q_low, 1, s->model->hparams.q_rank);
+    if (!status)
+        status = model_multiply(s, &layer->q, w->q_low, n, w->q, why);
+    model_show(s, MODEL_AT_Q_PROJECTED, w->q, n_heads, d);
+    if (!status)
+        status = model_normalise_rows(s, NULL, w->q, n * n_heads, d, why);
+    model_show(s, MODEL_AT_Q_NORM, w->q, n_heads, d);
+    if (!status)
+        status = rotate(s, step, &(struct turn){w->q, n, n_heads, d, s->angle_rows, false}, why);
+    model_show(s, MODEL_AT_Q_ROTATED, w->q, n_heads, d);
+    return status;
+}
+
+/** The tile's rows of s->k. */
+static enum status project_kv(struct model_session *s, const struct model_step *step,
+                              const float *in, struct status_why *why)
+{
+    const struct model_latent *l = &step->layer->latent;
+    size_t n = step->tile.n_tokens, d = step->shape->key_size;
+    float *k = s->k + step->tile.kv_row * d;
+    enum status status = model_multiply(s, &l->kv_down, in, n, k, why);
+    model_show(s, MODEL_AT_K_PROJECTED, k, 1, d);
+    if (!status)
+        status = model_normalise_rows(s, &l->kv_norm, k, n, d, why);
+    model_show(s, MODEL_AT_K_NORM, k, 1, d);
+    if (!status)
+        status = rotate(s, step, &(struct turn){k, n, 1, d, s->angle_rows, false}, why);
+    model_show(s, MODEL_AT_K_ROTATED, k, 1, d);
+    return status ? status : model_round_compressed(s, k, n, d, why);
+}
+
+/** One kind of further keys: of attention or of the indexer. */
+struct compressed {
+    const struct model_compressor *compressor;
+    float *u, *z, *keys;
+    size_t width;
+};
+
+/** The tile's tokens' u and z, and the further keys of the runs that end in it. */
+static enum status compress(struct model_session *s, const struct model_step *step,
+                            const struct model_new_runs *made, const struct compressed *c,
+                            const float *in, struct status_why *why)
+{
+    const struct model_layer_shape *l = step->shape;
+    size_t n = step->tile.n_tokens, stride = c->width * (l->runs_overlap ? 2 : 1);
+    float *u = c->u + step->tile.kv_row * stride, *z = c->z + step->tile.kv_row * stride;
+    float *keys = c->keys + made->first * c->width;
+    enum status status = model_multiply(s, &c->compressor->kv, in, n, u, why);
+    if (!status)
+        status = kern_embed(s->backend, &c->compressor->ape, s->run_tokens, n, z, why);
+    if (!status)
+        status = model_multiply_add(s, &c->compressor->gate, in, n, z, why);
+    struct kern_compress op = {.u = c->u,
+                               .z = c->z,
+                               .stride = stride,
+                               .rows = s->run_terms,
+                               .n_terms = l->run * (l->runs_overlap ? 2 : 1),
+                               .n_early = l->runs_overlap ? l->run : 0,
+                               .late = stride - c->width,
+                               .y = keys,
+                               .n_out = made->n,
+                               .width = c->width};
+    if (!status)
+        status = kern_compress(s->backend, &op, why);
+    if (!status && made->n > 0)
+        status = model_normalise_rows(s, &c->compressor->norm, keys, made->n, c->width, why);
+    struct turn turn = {keys, made->n, 1, c->width, s->run_positions, false};
+    if (!status)
+        status = rotate(s, step, &turn, why);
+    return status || made->n == 0 ? status
+                                  : model_round_compressed(s, keys, made->n, c->width, why);
+}
+
+/** Which further keys each query sees. */
+static enum status choose(struct model_session *s, const struct model_step *step,
+                          const struct sizes *z, const struct run_work *w,
+                          const struct run_rows *rows, const float *in, struct status_why *why)
+{
+    const struct model_indexer *x = &step->layer->indexer;
+    size_t n = step->tile.n_tokens;
+    enum status status = model_multiply(s, &x->q, w->q_low, n, w->index_q, why);
+    struct turn turn = {w->index_q, n, z->n_index_heads, z->index, s->angle_rows, false};
+    if (!status)
+        status = rotate(s, step, &turn, why);
+    model_show(s, MODEL_AT_INDEX_Q, w->index_q, z->n_index_heads, z->index);
+    if (!status)
+        status = model_multiply(s, &x->weights, in, n, w->index_weights, why);
+    model_show(s, MODEL_AT_INDEX_WEIGHTS, w->index_weights, 1, z->n_index_heads);
+    for (size_t i = 0; i < n; i++)
+        s->run_seen[i] = (uint32_t)((size_t)(s->positions[i] + 1) / z->run);
+    struct kern_choose op = {.q = w->index_q,
+                             .k = rows->index_keys,
+                             .weights = w->index_weights,
+                             .bits = w->bits,
+                             .n_heads = z->n_index_heads,
+                             .head_size = z->index,
+                             .k_stride = z->index,
+                             .n_best = s->model->hparams.index.n_best,
+                             .together = 1,
+                             .most_keys = s->options.max_segment / z->run,
+                             .n_seen = s->run_seen,
+                             .ranges = s->run_ranges,
+                             .n_ranges = step->n_ranges};
+    return status ? status : kern_choose(s->backend, &op, why);
+}
+
+/** Further keys, and which of them are seen. */
+static enum status make_further(struct model_session *s, const struct model_step *step,
+                                const struct sizes *z, const struct run_work *w,
+                                const struct run_rows *rows, const float *in,
+                                struct status_why *why)
+{
+    const struct model_layer *layer = step->layer;
+    struct model_new_runs made =
+        model_runs_ranges(s->ranges, step->n_ranges, z->run, s->run_ranges);
+    model_runs_terms(s->ranges, step->n_ranges, z->run, step->shape->runs_overlap, s->run_terms,
+                     s->run_positions);
+    for (size_t i = 0; i < step->tile.n_tokens; i++)
+        s->run_tokens[i] = s->positions[i] % (int32_t)z->run;
+    struct compressed keys = {&layer->compressor, rows->u, rows->z, rows->keys, z->d};
+    enum status status = compress(s, step, &made, &keys, in, why);
+    struct compressed index = {&layer->index_compressor, rows->index_u, rows->index_z,
+                               rows->index_keys, z->index};
+    if (!status && z->chooses)
+        status = compress(s, step, &made, &index, in, why);
+    return status || !z->chooses ? status : choose(s, step, z, w, rows, in, why);
+}
+
+static enum status attend(struct model_session *s, const struct model_step *step,
+                          const struct sizes *z, const struct run_work *w,
+                          const struct run_rows *rows, struct status_why *why)
+{
+    const struct model_layer_shape *l = step->shape;
+    struct kern_attention op = {
+        .q = w->q,
+        .k = s->k,
+        .v = s->k,
+        .out = w->out,
+        .n_heads = l->n_heads,
+        .n_kv_heads = 1,
+        .head_size = l->key_size,
+        .value_size = l->key_size,
+        .scale = l->scale,
+        .sinks = model_present(&step->layer->sinks),
+        .sliding_window = l->window,
+        .ranges = s->ranges,
+        .n_ranges = step->n_ranges,
+    };
+    if (z->run > 0)
+        op.further = (struct kern_further){rows->keys, rows->keys, s->run_ranges, z->run};
+    if (z->chooses)
+        op.chosen = (struct kern_chosen){w->bits, 1, s->options.max_segment / z->run};
+    return kern_attention(s->backend, &op, why);
+}
+
+enum status model_block_runs(struct model_session *s, const struct model_step *step,
+                             struct status_why *why)
+{
+    const struct model_layer *layer = step->layer;
+    struct sizes z = sizes_of(s->model, step->i_layer, s->options.max_segment);
+    struct model_cut cut = {.base = s->work}, rows_cut = {.base = s->run_rows};
+    size_t n = step->tile.n_tokens;
+    struct run_work w = divide(&cut, &s->model->hparams, &z, n);
+    struct run_rows rows = divide_rows(&rows_cut, &z, s->scratch.n_kv_rows);
+    const float *in;
+    enum status status = model_branch_input(s, step, &layer->attn_norm, &in, why);
+    if (!status)
+        status = project_q(s, step, &w, in, why);
+    if (!status)
+        status = project_kv(s, step, in, why);
+    if (!status && z.run > 0)
+        status = make_further(s, step, &z, &w, &rows, in, why);
+    if (!status)
+        status = attend(s, step, &z, &w, &rows, why);
+    struct turn back = {w.out, n, z.n_heads, z.d, s->angle_rows, true};
+    if (!status)
+        status = rotate(s, step, &back, why);
+    model_show(s, MODEL_AT_ATTENTION, w.out, z.n_heads, z.d);
+    struct model_per_head groups = {.stack = &layer->output_groups,
+                                    .x = w.out,
+                                    .x_head = z.group,
+                                    .x_stride = z.n_heads * z.d,
+                                    .y = w.low,
+                                    .y_head = s->model->hparams.runs.rank,
+                                    .y_stride = z.n_groups * s->model->hparams.runs.rank};
+    if (!status)
+        status = model_multiply_heads(s, n, z.n_groups, &groups, w.head, why);
+    return status ? status
+                  : model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.low, why);
+}

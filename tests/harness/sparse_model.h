@@ -1,0 +1,20 @@
+/**
+ * Small random models in memory whose queries see the keys that an indexer chooses, and deepseek2,
+ * which is deepseek32 without one. Tensors of one name have the same numbers in all of them.
+ */
+#ifndef TESTS_HARNESS_SPARSE_MODEL_H
+#define TESTS_HARNESS_SPARSE_MODEL_H
+
+#include "tests/harness/tiny_model.h"
+
+struct sparse_model_options {
+    const char *arch; /* "deepseek2", "deepseek32", "glm-dsa" or "minimax-m3" */
+    uint32_t n_best;  /* keys; of minimax-m3 blocks of 8 keys */
+};
+
+enum { SPARSE_MODEL_LAYERS = 3, SPARSE_MODEL_BLOCK = 8 };
+
+/** Of three layers; in glm-dsa the second one uses the choice of the first. free(data). */
+struct tiny_model sparse_model_make(const struct sparse_model_options *options);
+
+#endif

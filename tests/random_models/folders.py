@@ -1,0 +1,278 @@
+"""Random published folders: safetensors files with config.json, and the same models as GGUF."""
+import json
+import math
+import struct
+
+from formats import TYPES, Tensor, f32
+from generate import Generated
+from gguf_make import ARRAY, BOOL, F32, STRING, U32
+
+WIDTH, HEADS, KV, SIZE, FF, LAYERS, EXPERTS = 32, 4, 2, 8, 48, 2, 3
+
+
+class Vocabulary(Generated):
+    """Keys of the tokens alone."""
+
+    def make(self):
+        self.pairs = self.pairs[1:]
+
+
+def rows_of(data, n):
+    size = len(data) // n
+    return [data[i * size:(i + 1) * size] for i in range(n)]
+
+
+def turned(data, n_rows, heads):
+    """Halves of each head's rows become neighbours."""
+    rows, d = rows_of(data, n_rows), n_rows // heads
+    return b"".join(rows[h * d + i // 2 + i % 2 * (d // 2)] for h in range(heads) for i in range(d))
+
+
+def half(data, second):
+    n = len(data) // 2
+    return data[n:] if second else data[:n]
+
+
+class Folder:
+    """One model. stored: {name: (dtype, shape, bytes)}; tensors and pairs are GGUF's."""
+
+    def __init__(self, rng, describe, kind="BF16"):
+        self.rng, self.kind, self.stored, self.tensors = rng, kind, {}, []
+        self.vocabulary = Vocabulary(rng)
+        self.config, self.keys = {}, {}
+        describe(self)
+
+    def random(self, name, shape):
+        """A stored tensor."""
+        size = 1 / math.sqrt(shape[-1]) if len(shape) > 1 else 0.3
+        tensor = Tensor.random(self.rng, name, self.kind, [math.prod(shape)], size)
+        self.stored[name] = (self.kind, shape, tensor.data)
+        return tensor.data
+
+    def matrix(self, name, to, n_rows, n_cols, heads=0, bias=False):
+        data = self.random(f"{name}.weight", [n_rows, n_cols])
+        if heads:
+            data = turned(data, n_rows, heads)
+        self.tensors.append(Tensor(f"{to}.weight", self.kind, [n_cols, n_rows], data))
+        if bias:
+            data = self.random(f"{name}.bias", [n_rows])
+            if heads:
+                data = turned(data, n_rows, heads)
+            self.tensors.append(Tensor(f"{to}.bias", self.kind, [n_rows], data).decoded())
+
+    def vector(self, name, to, n, plus=0):
+        data = self.random(name, [n])
+        values = Tensor("", self.kind, [n], data).values()
+        self.tensors.append(Tensor.of(to, [f32(v + plus) for v in values]))
+
+    def experts(self, names, to, n_rows, n_cols):
+        """One stored tensor each, names with {} for the number, as one stack."""
+        data = b"".join(self.random(names.format(e), [n_rows, n_cols]) for e in range(EXPERTS))
+        self.tensors.append(Tensor(to, self.kind, [n_cols, n_rows, EXPERTS], data))
+
+    def fused(self, name, first, second, n, n_cols, n_rows):
+        """Matrices of 2 n_rows rows, the first half of which is one tensor's."""
+        shape = ([n] if n > 1 else []) + [2 * n_rows, n_cols]
+        parts = rows_of(self.random(name, shape), n)
+        ne = [n_cols, n_rows] + ([n] if n > 1 else [])
+        for to, which in ((first, False), (second, True)):
+            data = b"".join(half(part, which) for part in parts)
+            self.tensors.append(Tensor(to, self.kind, ne, data))
+
+    def ends(self, head=True, plus=0):
+        n = self.vocabulary.n_vocab
+        self.matrix("model.embed_tokens", "token_embd", n, WIDTH)
+        self.vector("model.norm.weight", "output_norm.weight", WIDTH, plus)
+        if head:
+            self.matrix("lm_head", "output", n, WIDTH)
+
+    def common(self, name, arch, **more):
+        """Members and keys that most have."""
+        self.arch = arch
+        self.config |= {"architectures": [name], "num_hidden_layers": LAYERS, "hidden_size": WIDTH,
+                        "num_attention_heads": HEADS, "num_key_value_heads": KV, "head_dim": SIZE,
+                        "intermediate_size": FF, "max_position_embeddings": 64,
+                        "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 1000} | more
+        self.keys |= {"block_count": LAYERS, "embedding_length": WIDTH, "context_length": 64,
+                      "attention.head_count": HEADS, "attention.head_count_kv": KV,
+                      "attention.key_length": SIZE, "attention.value_length": SIZE,
+                      "feed_forward_length": FF, "rope.freq_base": 1000.0,
+                      "attention.layer_norm_rms_epsilon": f32(1e-5)}
+
+    def attention(self, i, turn=False, bias=False, plus=0, qk_norm=False):
+        at, to = f"model.layers.{i}.self_attn.", f"blk.{i}.attn_"
+        self.matrix(at + "q_proj", to + "q", HEADS * SIZE, WIDTH, HEADS * turn, bias)
+        self.matrix(at + "k_proj", to + "k", KV * SIZE, WIDTH, KV * turn, bias)
+        self.matrix(at + "v_proj", to + "v", KV * SIZE, WIDTH, bias=bias)
+        self.matrix(at + "o_proj", to + "output", WIDTH, HEADS * SIZE)
+        for c in "qk" * qk_norm:
+            self.vector(f"{at}{c}_norm.weight", f"{to}{c}_norm.weight", SIZE, plus)
+
+    def norms(self, i, names, plus=0):
+        for name, to in names.items():
+            self.vector(f"model.layers.{i}.{name}.weight", f"blk.{i}.{to}.weight", WIDTH, plus)
+
+    def dense(self, i):
+        at, to = f"model.layers.{i}.mlp.", f"blk.{i}.ffn_"
+        for name, n_rows, n_cols in (("gate", FF, WIDTH), ("up", FF, WIDTH), ("down", WIDTH, FF)):
+            self.matrix(f"{at}{name}_proj", to + name, n_rows, n_cols)
+
+    def gguf_pairs(self):
+        kinds = {bool: BOOL, float: F32, str: STRING, int: U32}
+        out = [("general.architecture", STRING, self.arch, None), *self.vocabulary.pairs]
+        for name, value in self.keys.items():
+            kind = ARRAY if isinstance(value, list) else kinds[type(value)]
+            out.append((f"{self.arch}.{name}", kind, value, BOOL if kind == ARRAY else None))
+        return out
+
+    def write(self, path, n_files):
+        """n_files 1: model.safetensors; more: with an index."""
+        path.mkdir()
+        (path / "config.json").write_text(json.dumps(self.config))
+        names = sorted(self.stored)
+        self.rng.shuffle(names)
+        weight_map = {}
+        for i in range(n_files):
+            mine = names[i::n_files]
+            name = f"model-{i + 1:05}-of-{n_files:05}.safetensors" if n_files > 1 else "model.safetensors"
+            weight_map |= dict.fromkeys(mine, name)
+            (path / name).write_bytes(safetensors({n: self.stored[n] for n in mine}))
+        if n_files > 1:
+            index = {"metadata": {}, "weight_map": weight_map}
+            (path / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def safetensors(tensors):
+    header, at = {"__metadata__": {"format": "pt"}}, 0
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + b"".join(t[2] for t in tensors.values())
+
+
+TWO = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
+FOUR = {"input_layernorm": "attn_norm", "post_attention_layernorm": "post_attention_norm",
+        "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm"}
+
+
+def llama(m):
+    m.common("LlamaForCausalLM", "llama", rope_scaling={
+        "rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4,
+        "original_max_position_embeddings": 64})
+    m.ends(head=False)
+    factors = []
+    for i in range(SIZE // 2):
+        wave = f32(f32(2 * math.pi) / f32(1 / f32(f32(1000) ** (2 * i / SIZE))))
+        smooth = (64 / wave - 1) / 3
+        factors.append(1.0 if wave < 16 else 8.0 if wave > 64 else f32(1 / ((1 - smooth) / 8 + smooth)))
+    m.tensors.append(Tensor.of("rope_freqs.weight", factors))
+    for i in range(LAYERS):
+        m.norms(i, TWO)
+        m.attention(i, turn=True, bias=True)
+        m.dense(i)
+
+
+def mixtral(m):
+    m.common("MixtralForCausalLM", "llama", num_local_experts=EXPERTS, num_experts_per_tok=2,
+             sliding_window=None)
+    m.keys |= {"expert_count": EXPERTS, "expert_used_count": 2}
+    m.ends()
+    for i in range(LAYERS):
+        m.norms(i, TWO)
+        m.attention(i, turn=True)
+        at = f"model.layers.{i}.block_sparse_moe."
+        m.matrix(at + "gate", f"blk.{i}.ffn_gate_inp", EXPERTS, WIDTH)
+        for name, to, n_rows, n_cols in (("w1", "gate", FF, WIDTH), ("w2", "down", WIDTH, FF),
+                                         ("w3", "up", FF, WIDTH)):
+            m.experts(f"{at}experts.{{}}.{name}.weight", f"blk.{i}.ffn_{to}_exps.weight", n_rows, n_cols)
+
+
+def qwen3(m):
+    m.common("Qwen3ForCausalLM", "qwen3")
+    m.ends()
+    for i in range(LAYERS):
+        m.norms(i, TWO)
+        m.attention(i, qk_norm=True)
+        m.dense(i)
+
+
+def qwen2moe(m):
+    """The experts as transformers 5 keeps them in memory."""
+    m.common("Qwen2MoeForCausalLM", "qwen2moe", num_experts=EXPERTS, num_experts_per_tok=2,
+             moe_intermediate_size=16, shared_expert_intermediate_size=24, norm_topk_prob=False)
+    m.keys |= {"expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": 16,
+               "expert_shared_feed_forward_length": 24}
+    m.ends()
+    for i in range(LAYERS):
+        m.norms(i, TWO)
+        m.attention(i, bias=True)
+        at, to = f"model.layers.{i}.mlp.", f"blk.{i}.ffn_"
+        m.matrix(at + "gate", to + "gate_inp", EXPERTS, WIDTH)
+        m.fused(at + "experts.gate_up_proj", to + "gate_exps.weight", to + "up_exps.weight", EXPERTS, WIDTH, 16)
+        data = m.random(at + "experts.down_proj", [EXPERTS, WIDTH, 16])
+        m.tensors.append(Tensor(to + "down_exps.weight", m.kind, [16, WIDTH, EXPERTS], data))
+        for name, n_rows, n_cols in (("gate", 24, WIDTH), ("up", 24, WIDTH), ("down", WIDTH, 24)):
+            m.matrix(f"{at}shared_expert.{name}_proj", f"{to}{name}_shexp", n_rows, n_cols)
+        data = m.random(at + "shared_expert_gate.weight", [1, WIDTH])
+        m.tensors.append(Tensor(to + "gate_inp_shexp.weight", m.kind, [WIDTH], data).decoded())
+
+
+def gemma3(m):
+    m.common("Gemma3ForConditionalGeneration", "gemma3", rope_local_base_freq=10.0,
+             sliding_window=3, layer_types=["full_attention", "sliding_attention"])
+    del m.config["hidden_act"]
+    m.config = {"architectures": m.config.pop("architectures"), "vision_config": {},
+                "text_config": m.config | {"hidden_activation": "gelu_pytorch_tanh"}}
+    m.keys |= {"rope.freq_base_swa": 10.0, "attention.sliding_window": 3,
+               "attention.sliding_window_pattern": [False, True]}
+    m.ends(head=False, plus=1)
+    for i in range(LAYERS):
+        m.norms(i, FOUR, plus=1)
+        m.attention(i, plus=1, qk_norm=True)
+        m.dense(i)
+    m.stored = {"language_model." + name: t for name, t in m.stored.items()}
+    m.stored["vision_tower.patch_embedding.weight"] = ("F32", [1, 1, 1, 1, 2], bytes(8))
+
+
+def phi3(m):
+    lists = {"short_factor": [1.5, 2.0, 1.25, 1.0], "long_factor": [4.0, 2.5, 3.0, 1.0]}
+    m.common("Phi3ForCausalLM", "phi3", original_max_position_embeddings=16, sliding_window=None,
+             rope_scaling={"type": "longrope"} | lists)
+    m.keys |= {"rope.scaling.original_context_length": 16,
+               "rope.scaling.attn_factor": f32(math.sqrt(1 + math.log(4) / math.log(16)))}
+    m.ends()
+    for name, values in lists.items():
+        m.tensors.append(Tensor.of(f"rope_factors_{name.split('_')[0]}.weight", values))
+    for i in range(LAYERS):
+        m.norms(i, TWO)
+        m.matrix(f"model.layers.{i}.self_attn.qkv_proj", f"blk.{i}.attn_qkv", (HEADS + 2 * KV) * SIZE, WIDTH)
+        m.matrix(f"model.layers.{i}.self_attn.o_proj", f"blk.{i}.attn_output", WIDTH, HEADS * SIZE)
+        m.matrix(f"model.layers.{i}.mlp.gate_up_proj", f"blk.{i}.ffn_up", 2 * FF, WIDTH)
+        m.matrix(f"model.layers.{i}.mlp.down_proj", f"blk.{i}.ffn_down", WIDTH, FF)
+
+
+def granitemoe(m):
+    m.common("GraniteMoeSharedForCausalLM", "granitemoe", num_local_experts=EXPERTS,
+             num_experts_per_tok=2, shared_intermediate_size=16, attention_multiplier=0.2,
+             embedding_multiplier=3, residual_multiplier=0.5, logits_scaling=2)
+    m.keys |= {"expert_count": EXPERTS, "expert_used_count": 2, "expert_shared_feed_forward_length": 16,
+               "attention.scale": f32(0.2), "embedding_scale": 3.0, "residual_scale": 0.5, "logit_scale": 2.0}
+    m.ends(head=False)
+    for i in range(LAYERS):
+        m.norms(i, TWO)
+        m.attention(i, turn=True)
+        at, to = f"model.layers.{i}.", f"blk.{i}.ffn_"
+        m.matrix(at + "block_sparse_moe.router.layer", to + "gate_inp", EXPERTS, WIDTH)
+        m.fused(at + "block_sparse_moe.input_linear.weight", to + "gate_exps.weight", to + "up_exps.weight",
+                EXPERTS, WIDTH, FF)
+        data = m.random(at + "block_sparse_moe.output_linear.weight", [EXPERTS, WIDTH, FF])
+        m.tensors.append(Tensor(to + "down_exps.weight", m.kind, [FF, WIDTH, EXPERTS], data))
+        m.fused(at + "shared_mlp.input_linear.weight", to + "gate_shexp.weight", to + "up_shexp.weight",
+                1, WIDTH, 16)
+        m.matrix(at + "shared_mlp.output_linear", to + "down_shexp", WIDTH, 16)
+
+
+ALL = (llama, mixtral, qwen3, qwen2moe, gemma3, phi3, granitemoe)
+assert set(TYPES) >= {"F32", "F16", "BF16"}

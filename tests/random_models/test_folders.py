@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Random published folders, and the same models as GGUF: the same table of scores, to the byte.
+Then folders with one thing wrong: each is refused with a sentence.
+
+usage: test_folders.py ASSAY SOURCE_DIR [SEED]
+"""
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
+import folders  # noqa: E402
+import rewrite  # noqa: E402
+
+SEED = int((sys.argv[3:4] or ["1"])[0])
+
+
+def assay(*words, text=True):
+    return subprocess.run([ASSAY, *map(str, words)], capture_output=True, text=text)
+
+
+class Folders(unittest.TestCase):
+    def setUp(self):
+        self.kept = tempfile.TemporaryDirectory()
+        self.at = pathlib.Path(self.kept.name)
+        self.addCleanup(self.kept.cleanup)
+
+    def make(self, describe, n_files=1, kind="BF16"):
+        """The folder, the GGUF file, and a text."""
+        self.model = folders.Folder(random.Random(f"{describe.__name__} {SEED}"), describe, kind)
+        where = self.at / f"{describe.__name__}-{kind}"
+        self.model.write(where, n_files)
+        file = rewrite.write(self.at, self.model.gguf_pairs(), self.model.tensors, name=where.name + ".gguf")
+        self.text = self.at / "text"
+        self.text.write_text(self.model.vocabulary.text(60)[0])
+        return where, file
+
+    def table(self, model, *more):
+        out = self.at / "table"
+        done = assay("perplexity", "-q", "-m", model, "-f", self.text, "-c", 20, "--per-token", out,
+                     "--precision", "exact", "-t", 1, *more)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return out.read_bytes()
+
+    def test_same_bytes(self):
+        for i, describe in enumerate(folders.ALL):
+            with self.subTest(describe.__name__):
+                where, file = self.make(describe, 1 + i % 3, ("BF16", "F16", "F32")[i % 3])
+                self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
+
+    def test_other_commands(self):
+        where, file = self.make(folders.mixtral, 2)
+        for name in ("blk.1.attn_q.weight", "blk.0.ffn_up_exps.weight", "output_norm.weight"):
+            found = [assay("dump", model, "--tensor", name, "-o", "-", text=False).stdout for model in (where, file)]
+            self.assertEqual(*found)
+            self.assertTrue(found[0])
+        told = assay("info", where)
+        self.assertRegex(told.stdout, r"format +published folder, \d+ bytes in 2 files\n")
+        done = assay("kld", "--base", where, "-m", file, "-f", self.text, "-c", 20)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"note: {where} has the tokens of {file}; --tokenizer FILE takes others", done.stderr)
+        self.assertRegex(done.stdout, r"Mean +KLD: +0\.0000")
+
+    def refused(self, where, sentence, code=2):
+        done = assay("perplexity", "-m", where, "-p", "x", "--tokenizer", self.file)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertRegex(done.stderr, sentence)
+
+    def changed(self, change):
+        """A folder of Mixtral's after a change of the model's members and tensors."""
+        def describe(model):
+            folders.mixtral(model)
+            change(model)
+        where, self.file = self.make(describe)
+        describe.__name__ = "again"
+        return where
+
+    def test_refusals(self):
+        first = "model.layers.0.block_sparse_moe.experts."
+        changes = [
+            (lambda m: m.stored.pop(first + "1.w1.weight"), "blk.0.ffn_gate_exps.weight lacks expert 1"),
+            (lambda m: m.stored.update({first + "7.w1.weight": m.stored[first + "1.w1.weight"]}),
+             "has expert 7, expected 3 of them"),
+            (lambda m: m.stored.update({first + "1.w1.weight": m.stored[first + "1.w2.weight"]}),
+             "has another type or shape than"),
+            (lambda m: m.stored.update({"model.layers.0.more": m.stored["model.norm.weight"]}),
+             "tensor 'model.layers.0.more': has no name in GGUF's llama"),
+            (lambda m: m.stored.update({"norm.weight": m.stored["model.norm.weight"]}), "expected one of them"),
+            (lambda m: m.stored.update({"lm_head.weight": ("F8_E4M3", [8], bytes(8))}), "has dtype F8_E4M3"),
+            (lambda m: m.config.update(architectures=["NoSuchModel"]), "the architecture is 'NoSuchModel'"),
+            (lambda m: m.config.update(quantization_config={"quant_method": "awq"}), "quant_method 'awq'"),
+            (lambda m: m.config.update(hidden_act="relu"), "'hidden_act' is 'relu', expected silu"),
+            (lambda m: m.config.update(hidden_size=1.5), "'hidden_size' is no whole number"),
+            (lambda m: m.config.pop("rms_norm_eps"), "member 'rms_norm_eps' is missing"),
+            (lambda m: m.config.update(rope_scaling={"rope_type": "dynamic"}), "RoPE has type 'dynamic'"),
+        ]
+        for i, (change, sentence) in enumerate(changes):
+            with self.subTest(sentence):
+                self.at = pathlib.Path(self.kept.name) / str(i)
+                self.at.mkdir()
+                self.refused(self.changed(change), sentence)
+
+    def test_tokens(self):
+        where, file = self.make(folders.qwen3)
+        done = assay("perplexity", "-m", where, "-p", "x")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("give --tokenizer FILE.gguf", done.stderr)
+        done = assay("perplexity", "-m", file, "-f", self.text, "-c", 20, "--tokenizer", file)
+        self.assertIn(f"note: {file} has its own tokens; --tokenizer has no effect on it", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
