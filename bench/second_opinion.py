@@ -73,8 +73,11 @@ def build(torch, family, seed):
     import transformers
     config = getattr(transformers, family.model + "Config")(**family.config())
     name = family.model.removesuffix("Text") + "ForCausalLM"
-    model = getattr(transformers, name)._from_config(
-        config, attn_implementation="eager", experts_implementation="eager").eval()
+    has_head = hasattr(transformers, name)
+    cls = getattr(transformers, name if has_head else family.model + "Model")
+    model = cls._from_config(config, attn_implementation="eager",
+                             experts_implementation="eager").eval()
+    name = name if has_head else family.model
     rng = torch.Generator().manual_seed(seed)
     values = dict(model.named_parameters()) | dict(model.named_buffers())
     with torch.no_grad():
@@ -145,7 +148,9 @@ def ours(assay, path, written, n, n_windows):
 
 def theirs(torch, model, windows):
     with torch.no_grad():
-        logits = model(torch.tensor(windows), use_cache=False).logits
+        out = model(torch.tensor(windows), use_cache=False)
+        logits = out.logits if hasattr(out, "logits") else \
+            out.last_hidden_state @ model.embed_tokens.weight.T  # the text's part of a model of more
     assert logits.dtype == torch.float64
     rows = torch.log_softmax(logits, -1)
     return {(w, p): (ids[p + 1], rows[w, p, ids[p + 1]].item(),
@@ -249,7 +254,7 @@ def main():
         return 2
     torch = torch_in_double()
     import transformers
-    from second_opinion_families import FAMILIES
+    from second_opinion_recent import FAMILIES
     transformers.logging.set_verbosity(transformers.logging.CRITICAL)
     unknown = set(args.names) - {f.name for f in FAMILIES}
     if unknown:

@@ -262,27 +262,6 @@ enum status kern_activate(struct kern_backend *b, const struct kern_activate *op
     return counted(b, KERN_PHASE_GATE, begun, b->ops->activate(b, op, why));
 }
 
-enum status kern_sparsify(struct kern_backend *b, const struct kern_sparsify *op,
-                          struct status_why *why)
-{
-    assert(op->width > 0 && (op->x || op->n_rows == 0));
-    if (op->n_rows == 0)
-        return STATUS_OK;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_GATE, begun, b->ops->sparsify(b, op, why));
-}
-
-enum status kern_stretch(struct kern_backend *b, const struct kern_stretch *op,
-                         struct status_why *why)
-{
-    assert(op->width > 0 && !(op->accumulate && op->x == op->y));
-    assert((op->x && op->to && op->y) || op->n_rows == 0);
-    if (op->n_rows == 0)
-        return STATUS_OK;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_NORM, begun, b->ops->stretch(b, op, why));
-}
-
 /** Whether so many experts can be chosen, from groups of one size. */
 static enum status experts_check(const struct kern_route *op, struct status_why *why)
 {

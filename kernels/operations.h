@@ -180,30 +180,6 @@ struct kern_activate {
 };
 
 /**
- * Keep of each row what lies above a threshold: x = max(0, x - (m + scale * s)), m being the mean
- * of the row and s its standard deviation, the root of the mean of (x - m)^2 or, with `sample`, of
- * their sum divided by width - 1. m, s and the threshold are in double.
- */
-struct kern_sparsify {
-    float *x; /* [n_rows, width], in place */
-    size_t n_rows, width;
-    float scale;
-    bool sample;
-};
-
-/**
- * y = x of the length of `to`, row by row: x * sqrt(sum of to^2 / sum of x^2), where the latter sum
- * counts as at least least * width. The sums and the root are in double.
- */
-struct kern_stretch {
-    const float *x, *to; /* [n_rows, width] */
-    float *y;            /* likewise; may be x, but not with `accumulate` */
-    size_t n_rows, width;
-    float least;
-    bool accumulate; /* add to y instead of overwriting it */
-};
-
-/**
  * The experts of each token and their shares. Experts are chosen by p + selection_bias (without
  * bias and groups: by g, which is the same order); equals: the lower index. With groups of E /
  * n_groups consecutive experts each, only those of the n_groups_used best groups can be chosen; a
@@ -271,10 +247,6 @@ typedef enum status kern_choose_fn(struct kern_backend *b, const struct kern_cho
                                    struct status_why *why);
 typedef enum status kern_activate_fn(struct kern_backend *b, const struct kern_activate *op,
                                      struct status_why *why);
-typedef enum status kern_sparsify_fn(struct kern_backend *b, const struct kern_sparsify *op,
-                                     struct status_why *why);
-typedef enum status kern_stretch_fn(struct kern_backend *b, const struct kern_stretch *op,
-                                    struct status_why *why);
 typedef enum status kern_route_fn(struct kern_backend *b, const struct kern_route *op,
                                   struct status_why *why);
 /** x[r] *= factors[r] for rows of `width`; factors: host. */
@@ -311,8 +283,6 @@ typedef size_t kern_choose_bytes_fn(struct kern_backend *b, const struct kern_ch
     X(attention)                                                                                   \
     X(choose)                                                                                      \
     X(activate)                                                                                    \
-    X(sparsify)                                                                                    \
-    X(stretch)                                                                                     \
     X(route)                                                                                       \
     X(scale_rows)                                                                                  \
     X(copy_rows)                                                                                   \

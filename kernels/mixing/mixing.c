@@ -37,3 +37,24 @@ enum status kern_compress(struct kern_backend *b, const struct kern_compress *op
     uint64_t begun = kern_operation_begin(b);
     return kern_operation_end(b, KERN_PHASE_OTHER, begun, b->ops->compress(b, op, why));
 }
+
+enum status kern_sparsify(struct kern_backend *b, const struct kern_sparsify *op,
+                          struct status_why *why)
+{
+    assert(op->width > 0 && (op->x || op->n_rows == 0));
+    if (op->n_rows == 0)
+        return STATUS_OK;
+    uint64_t begun = kern_operation_begin(b);
+    return kern_operation_end(b, KERN_PHASE_GATE, begun, b->ops->sparsify(b, op, why));
+}
+
+enum status kern_stretch(struct kern_backend *b, const struct kern_stretch *op,
+                         struct status_why *why)
+{
+    assert(op->width > 0 && !(op->accumulate && op->x == op->y));
+    assert((op->x && op->to && op->y) || op->n_rows == 0);
+    if (op->n_rows == 0)
+        return STATUS_OK;
+    uint64_t begun = kern_operation_begin(b);
+    return kern_operation_end(b, KERN_PHASE_NORM, begun, b->ops->stretch(b, op, why));
+}

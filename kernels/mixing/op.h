@@ -1,6 +1,7 @@
 /**
  * The operations that mix rows: the streams of a residual that has several rows for each token, and
- * the tokens of a run, of which one key is made. The conventions are those of kernels/operations.h.
+ * the tokens of a run, of which one key is made; and those that measure a row and then change it.
+ * The conventions are those of kernels/operations.h.
  */
 #ifndef KERNELS_MIXING_OP_H
 #define KERNELS_MIXING_OP_H
@@ -64,6 +65,30 @@ struct kern_compress {
     size_t n_out, width;
 };
 
+/**
+ * Keep of each row what lies above a threshold: x = max(0, x - (m + scale * s)), m being the mean
+ * of the row and s its standard deviation, the root of the mean of (x - m)^2 or, with `sample`, of
+ * their sum divided by width - 1. m, s and the threshold are in double.
+ */
+struct kern_sparsify {
+    float *x; /* [n_rows, width], in place */
+    size_t n_rows, width;
+    float scale;
+    bool sample;
+};
+
+/**
+ * y = x of the length of `to`, row by row: x * sqrt(sum of to^2 / sum of x^2), where the latter sum
+ * counts as at least least * width. The sums and the root are in double.
+ */
+struct kern_stretch {
+    const float *x, *to; /* [n_rows, width] */
+    float *y;            /* likewise; may be x, but not with `accumulate` */
+    size_t n_rows, width;
+    float least;
+    bool accumulate; /* add to y instead of overwriting it */
+};
+
 typedef enum status kern_mix_fn(struct kern_backend *b, const struct kern_mix *op,
                                 struct status_why *why);
 typedef enum status kern_stream_weights_fn(struct kern_backend *b,
@@ -72,8 +97,13 @@ typedef enum status kern_stream_weights_fn(struct kern_backend *b,
 typedef enum status kern_compress_fn(struct kern_backend *b, const struct kern_compress *op,
                                      struct status_why *why);
 
+typedef enum status kern_sparsify_fn(struct kern_backend *b, const struct kern_sparsify *op,
+                                     struct status_why *why);
+typedef enum status kern_stretch_fn(struct kern_backend *b, const struct kern_stretch *op,
+                                    struct status_why *why);
+
 /** X(name) for each, as KERN_OPERATIONS has it. */
-#define KERN_MIXING_OPERATIONS(X) X(mix) X(stream_weights) X(compress)
+#define KERN_MIXING_OPERATIONS(X) X(mix) X(stream_weights) X(compress) X(sparsify) X(stretch)
 
 #define KERN_MIXING_DECLARE(name) kern_##name##_fn kern_##name;
 KERN_MIXING_OPERATIONS(KERN_MIXING_DECLARE)

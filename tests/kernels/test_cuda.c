@@ -100,35 +100,6 @@ static void check_norms(struct rows *o, struct rng *r, size_t n_groups)
     cuda_data_weight_free(&bias);
 }
 
-/** Thresholds, also where a NaN makes the row one, and lengths. */
-static void check_measured(struct rows *o)
-{
-    struct kern_stretch stretch = {.n_rows = o->n, .width = o->width, .least = 1e-5f};
-    for (int i = 0; i < 2; i++) {
-        stretch.to = o->expected;
-        stretch.x = o->x;
-        stretch.y = o->expected;
-        assert_int_equal(kern_stretch(o->p->cpu, &stretch, NULL), STATUS_OK);
-        stretch.to = o->device_y;
-        stretch.x = o->device_x;
-        stretch.y = o->device_y;
-        assert_int_equal(kern_stretch(o->p->cuda, &stretch, NULL), STATUS_OK);
-        rows_compare(o, "stretch");
-        stretch.accumulate = true;
-    }
-    for (int i = 0; i < 2; i++) {
-        struct kern_sparsify op = {o->expected, o->n, o->width, 0.4f, i == 0};
-        assert_int_equal(kern_sparsify(o->p->cpu, &op, NULL), STATUS_OK);
-        op.x = o->device_y;
-        assert_int_equal(kern_sparsify(o->p->cuda, &op, NULL), STATUS_OK);
-        rows_compare(o, "sparsify");
-        o->expected[0] = NAN;
-        assert_int_equal(kern_upload(o->p->cuda, o->device_y, o->expected,
-                                     o->n * o->width * sizeof *o->expected, NULL),
-                         STATUS_OK);
-    }
-}
-
 /** Of gates of which some are special: comparisons must keep a NaN on a device too. */
 static void check_activations(struct rows *o)
 {
@@ -223,7 +194,6 @@ static void check_rows(struct cuda_pair *p, struct rng *r, size_t n, size_t widt
     struct rows o;
     rows_open(&o, p, r, n, width);
     check_norms(&o, r, 1 + rng_below(r, 3));
-    check_measured(&o);
     check_activations(&o);
     check_moves(&o, r);
     rows_close(&o);

@@ -76,6 +76,52 @@ static void case_mix_by_output(struct kern_backend *b, float *out)
     run_mix(b, out, true);
 }
 
+enum { ROWS_T = 131, ROWS_D = 211 };
+
+/* Each row by itself: nothing of it reaches another one. */
+static void case_sparsify(struct kern_backend *b, float *y)
+{
+    float expected[ROWS_D];
+    fill(19, y, ROWS_T * ROWS_D);
+    memcpy(expected, y + 77 * ROWS_D, sizeof expected);
+    kern_ops_scalar.sparsify(expected, ROWS_D, 1.1f, true);
+    struct kern_sparsify op = {y, ROWS_T, ROWS_D, 1.1f, true};
+    assert_int_equal(kern_sparsify(b, &op, NULL), STATUS_OK);
+    assert_memory_equal(y + 77 * ROWS_D, expected, sizeof expected);
+}
+
+static double length_of(const float *x)
+{
+    double squares = 0;
+    for (size_t i = 0; i < ROWS_D; i++)
+        squares += (double)x[i] * (double)x[i];
+    return sqrt(squares);
+}
+
+/* Of the length of another row; one that is shorter than the least counts as that long. */
+static void case_stretch(struct kern_backend *b, float *y)
+{
+    static float x[ROWS_T * ROWS_D], to[ROWS_T * ROWS_D], before[ROWS_D];
+    fill(20, x, ROWS_T * ROWS_D);
+    fill(21, to, ROWS_T * ROWS_D);
+    fill(22, y, ROWS_T * ROWS_D);
+    memset(x + 5 * ROWS_D, 0, ROWS_D * sizeof *x);
+    x[5 * ROWS_D + 2] = 1e-3f;
+    memcpy(before, y + 9 * ROWS_D, sizeof before);
+    struct kern_stretch op = {
+        .x = x, .to = to, .y = y, .n_rows = ROWS_T, .width = ROWS_D, .least = 1e-4f};
+    assert_int_equal(kern_stretch(b, &op, NULL), STATUS_OK);
+    for (size_t t = 0; t < ROWS_T; t++) {
+        double share = t == 5 ? 1e-3 / sqrt(1e-4 * ROWS_D) : 1;
+        assert_true(fabs(length_of(y + t * ROWS_D) / length_of(to + t * ROWS_D) - share) < 1e-6);
+    }
+    float alone = y[9 * ROWS_D + 4];
+    memcpy(y + 9 * ROWS_D, before, sizeof before);
+    op.accumulate = true;
+    assert_int_equal(kern_stretch(b, &op, NULL), STATUS_OK);
+    assert_true(fabsf(y[9 * ROWS_D + 4] - before[4] - alone) < 1e-5f);
+}
+
 /* To one row, which no y is added to. */
 static void case_mix_to_one(struct kern_backend *b, float *out)
 {
@@ -194,6 +240,8 @@ static const struct {
 } cases[] = {
     {"mix", case_mix, (size_t)MIX_T *MIX_S *MIX_D},
     {"mix by output", case_mix_by_output, (size_t)MIX_T *MIX_S *MIX_D},
+    {"sparsify", case_sparsify, ROWS_T *ROWS_D},
+    {"stretch", case_stretch, ROWS_T *ROWS_D},
     {"mix to one row", case_mix_to_one, MIX_T *MIX_D},
     {"stream_weights", case_stream_weights, (size_t)MIX_T *MIX_W},
     {"compress", case_compress, RUN_N *RUN_W},
@@ -340,6 +388,30 @@ static void check_compress(struct cuda_pair *p, struct rng *r, size_t width)
     both_close(&z, "what compress reads");
 }
 
+/** Thresholds, also of a row with a NaN, and lengths. */
+static void check_measured(struct cuda_pair *p, struct rng *r, size_t n, size_t width)
+{
+    struct both x = both_open(p, r, n * width), y = both_open(p, r, n * width);
+    struct both z = both_open(p, r, n * width);
+    for (int on_device = 0; on_device < 2; on_device++) {
+        struct kern_backend *b = on_device ? p->cuda : p->cpu;
+        struct kern_stretch stretch = {
+            .x = OF(x), .to = OF(z), .y = OF(y), .n_rows = n, .width = width, .least = 1e-5f};
+        assert_int_equal(kern_stretch(b, &stretch, NULL), STATUS_OK);
+        stretch.accumulate = true;
+        assert_int_equal(kern_stretch(b, &stretch, NULL), STATUS_OK);
+        struct kern_sparsify cut = {OF(x), n, width, 0.4f, true};
+        assert_int_equal(kern_sparsify(b, &cut, NULL), STATUS_OK);
+        cut = (struct kern_sparsify){OF(z), n, width, -0.7f, false};
+        const float nan = NAN;
+        assert_int_equal(kern_upload(b, cut.x, &nan, sizeof nan, NULL), STATUS_OK);
+        assert_int_equal(kern_sparsify(b, &cut, NULL), STATUS_OK);
+    }
+    both_close(&x, "sparsify");
+    both_close(&y, "stretch");
+    both_close(&z, "sparsify, NaN");
+}
+
 /** Attention of two queries' sequences, a child and its parent, with further keys. */
 enum {
     ROOT = 70,
@@ -444,6 +516,9 @@ static void test_on_a_device(void **state)
         check_streams(&p, &r, 40, 4, 70);
         check_streams(&p, &r, 3, 2, 1);
         check_streams(&p, &r, 2, KERN_STREAMS_MAX, 600);
+        check_measured(&p, &r, 5, 1);
+        check_measured(&p, &r, 3, 100);
+        check_measured(&p, &r, 2, 4100);
         check_pre(&p, &r);
         check_compress(&p, &r, 5);
         check_compress(&p, &r, 200);

@@ -141,50 +141,6 @@ static void case_gate(struct kern_backend *b, float *y)
     assert_int_equal(silu_mul(b, y, up, GATE_N), STATUS_OK);
 }
 
-/* Each row by itself: nothing of it reaches another one. */
-static void case_sparsify(struct kern_backend *b, float *y)
-{
-    float expected[NORM_D];
-    fill(19, y, NORM_T * NORM_D);
-    memcpy(expected, y + 77 * NORM_D, sizeof expected);
-    kern_ops_scalar.sparsify(expected, NORM_D, 1.1f, true);
-    struct kern_sparsify op = {y, NORM_T, NORM_D, 1.1f, true};
-    assert_int_equal(kern_sparsify(b, &op, NULL), STATUS_OK);
-    assert_memory_equal(y + 77 * NORM_D, expected, sizeof expected);
-}
-
-static double length_of(const float *x)
-{
-    double squares = 0;
-    for (size_t i = 0; i < NORM_D; i++)
-        squares += (double)x[i] * (double)x[i];
-    return sqrt(squares);
-}
-
-/* Of the length of another row; one that is shorter than the least counts as that long. */
-static void case_stretch(struct kern_backend *b, float *y)
-{
-    static float x[NORM_T * NORM_D], to[NORM_T * NORM_D], before[NORM_D];
-    fill(20, x, NORM_T * NORM_D);
-    fill(21, to, NORM_T * NORM_D);
-    fill(22, y, NORM_T * NORM_D);
-    memset(x + 5 * NORM_D, 0, NORM_D * sizeof *x);
-    x[5 * NORM_D + 2] = 1e-3f;
-    memcpy(before, y + 9 * NORM_D, sizeof before);
-    struct kern_stretch op = {
-        .x = x, .to = to, .y = y, .n_rows = NORM_T, .width = NORM_D, .least = 1e-4f};
-    assert_int_equal(kern_stretch(b, &op, NULL), STATUS_OK);
-    for (size_t t = 0; t < NORM_T; t++) {
-        double share = t == 5 ? 1e-3 / sqrt(1e-4 * NORM_D) : 1;
-        assert_true(fabs(length_of(y + t * NORM_D) / length_of(to + t * NORM_D) - share) < 1e-6);
-    }
-    float alone = y[9 * NORM_D + 4];
-    memcpy(y + 9 * NORM_D, before, sizeof before);
-    op.accumulate = true;
-    assert_int_equal(kern_stretch(b, &op, NULL), STATUS_OK);
-    assert_true(fabsf(y[9 * NORM_D + 4] - before[4] - alone) < 1e-5f);
-}
-
 enum { ROUTE_T = 101, ROUTE_E = 8, ROUTE_USED = 3 };
 
 /* Experts as floats behind the shares. */
@@ -317,8 +273,6 @@ static const struct {
     {"rope adjacent", case_rope_adjacent, ROPE_T *ROPE_STRIDE},
     {"rope halves", case_rope_halves, ROPE_T *ROPE_STRIDE},
     {"gate", case_gate, GATE_N},
-    {"sparsify", case_sparsify, NORM_T *NORM_D},
-    {"stretch", case_stretch, NORM_T *NORM_D},
     {"route", case_route, 2 * ROUTE_T *ROUTE_USED},
     {"gather", case_gather, MOE_N *MOE_W},
     {"scatter_add", case_scatter_add, MOE_N *MOE_W},

@@ -30,10 +30,11 @@ import coverage
 
 # The test that has a kernel's results compared.
 TESTS = {
-    "cuda": ["NORM", "SPARSIFY", "STRETCH", "ROPE", "GATE", "SCALE", "COPY_ROWS", "ROUND", "GATHER",
+    "cuda": ["NORM", "ROPE", "GATE", "SCALE", "COPY_ROWS", "ROUND", "GATHER",
              "ATTENTION"],
     "cuda_attention": ["FLASH2_64", "FLASH2_128", "FLASH2_256",
                        "FLASH3_64", "FLASH3_128", "FLASH3_256"],
+    "mixing": ["MIX", "STREAM_WEIGHTS", "COMPRESS", "SPARSIFY", "STRETCH"],
     "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR", "RECUR_STEPS"],
     "cuda_alone": ["FILL", "DIGEST", "CAP", "TARGET", "TAKE", "LOWEST"],
     "cuda_linear": ["SPLIT", "FINISH", "EXACT"],

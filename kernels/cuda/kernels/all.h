@@ -7,7 +7,7 @@
 #include "kernels/cuda/kernels/codes.h"
 #include "kernels/cuda/kernels/decode.h"
 #include "kernels/cuda/kernels/flash.h"
-#include "kernels/cuda/kernels/measured.h"
+#include "kernels/cuda/kernels/mixing/measured.h"
 #include "kernels/cuda/kernels/mixing/mixing.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/recurrent.h"

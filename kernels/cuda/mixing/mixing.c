@@ -1,5 +1,6 @@
-/* Streams of a residual, and keys made of runs of tokens: the host's part of kernels/mixing.h. */
+/* Operations that mix and measure rows: the host's part of mixing/ in kernels/. */
 #include "kernels/cuda/kernels/mixing/mixing.h"
+#include "kernels/cuda/kernels/mixing/measured.h"
 
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/operations.h"
@@ -61,4 +62,24 @@ enum status kern_cuda_compress(struct kern_backend *b, const struct kern_compres
                                       .n_early = (uint32_t)op->n_early};
     size_t n_blocks = op->n_out * base_div_up(op->width, KERN_ROWS_THREADS);
     return kern_cuda_run(cuda, KERN_CUDA_COMPRESS, n_blocks, &args, why);
+}
+
+enum status kern_cuda_sparsify(struct kern_backend *b, const struct kern_sparsify *op,
+                               struct status_why *why)
+{
+    struct kern_sparsify_args args = {
+        .x = op->x, .width = op->width, .scale = op->scale, .sample = op->sample};
+    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_SPARSIFY, op->n_rows, &args, why);
+}
+
+enum status kern_cuda_stretch(struct kern_backend *b, const struct kern_stretch *op,
+                              struct status_why *why)
+{
+    struct kern_stretch_args args = {.x = op->x,
+                                     .to = op->to,
+                                     .y = op->y,
+                                     .width = op->width,
+                                     .least = op->least,
+                                     .accumulate = op->accumulate};
+    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_STRETCH, op->n_rows, &args, why);
 }

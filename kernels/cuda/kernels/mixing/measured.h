@@ -2,8 +2,8 @@
  * Kernels that measure a row and then change it, beside norms: a threshold, a length. For T tokens
  * of width D each moves 8 T D bytes (12 T D where it adds); further readings come from L2.
  */
-#ifndef KERNELS_CUDA_KERNELS_MEASURED_H
-#define KERNELS_CUDA_KERNELS_MEASURED_H
+#ifndef KERNELS_CUDA_KERNELS_MIXING_MEASURED_H
+#define KERNELS_CUDA_KERNELS_MIXING_MEASURED_H
 
 #include "kernels/cuda/kernels/rows.h"
 
