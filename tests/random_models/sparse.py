@@ -21,7 +21,7 @@ class Sparse:
         return set(order[:n])
 
     def attention(self, i, h):
-        self.choices[i] = self.choose(i, h)
+        self.choices[i] = self.chosen_keys(i, h)
         return super().attention(i, h)
 
     mix = attention
@@ -52,7 +52,7 @@ class Deepseek32(Sparse, Deepseek2):
     def own_choice(self, i):
         return True
 
-    def choose(self, i, h):
+    def chosen_keys(self, i, h):
         if not self.own_choice(i):
             return self.choices[i - 1]
         blk, n = f"blk.{i}.", self.k["attention.indexer.key_length"]
@@ -85,7 +85,7 @@ class GlmDsa(Deepseek32):
 class MinimaxM3(Sparse, MinimaxM2):
     qk_norm, renormalise, scales_weights, gated = "head", False, True, GptOss.gated
 
-    def choose(self, i, h):
+    def chosen_keys(self, i, h):
         blk, n = f"blk.{i}.", self.k["attention.indexer.key_length"]
         if blk + "ffn_gate_inp.weight" not in self.values:
             return None
