@@ -292,11 +292,11 @@ static void attend(struct attention_task *task, struct query_block *blocks, size
         memset(blocks[i].out, 0, dv * KERN_PANEL * sizeof(float));
     }
     size_t run = op->further.run;
-    const struct kern_query_range *further = op->further.ranges + (task->range - op->ranges);
-    if (run > 0)
-        walk_keys(task,
-                  (struct key_set){op->further.k, op->further.v, further, run, op->chosen.bits},
+    if (run > 0) {
+        const struct kern_query_range *range = op->further.ranges + (task->range - op->ranges);
+        walk_keys(task, (struct key_set){op->further.k, op->further.v, range, run, op->chosen.bits},
                   blocks, n_blocks);
+    }
     walk_keys(task, (struct key_set){op->k, op->v, task->range, 0, op->chosen.bits && !run}, blocks,
               n_blocks);
     for (size_t i = 0; i < n_blocks; i++) {

@@ -87,8 +87,10 @@ static struct constants divide_constants(float *base, const struct model *m)
 size_t model_altup_constants(const struct model *m, float *to)
 {
     size_t n = m->hparams.n_streams;
+    if (!to)
+        return 2 * n_weights(m);
     struct constants c = divide_constants(to, m);
-    for (size_t i = 0; to && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         c.correction[i] = 1;
         c.correction[n + i] = i == 0 ? 0 : -1;
         if (i > 0)
