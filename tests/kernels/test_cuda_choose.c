@@ -346,12 +346,55 @@ static void test_further(void **state)
     }
 }
 
+/** Values of more elements than are added up at a time, one of which is not finite in each part. */
+static void test_wide_further(void **state)
+{
+    (void)state;
+    enum { N = 9, WIDTH = 200, N_ROWS = N / RUN };
+    struct rng r = rng_open(rng_seed(), 301);
+    struct cuda_pair p;
+    struct host_device_options way = cuda_pair_way(0);
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+    uint64_t chosen[N] = {0, 0, 1, 1, 0, 3, 2, 1, 5}, *bits = put_words(&p, chosen, N);
+    float *x = cuda_data_floats(&r, N * WIDTH, 2.0f), found[N * WIDTH], out[N * WIDTH] = {0};
+    for (size_t e = 0; e < WIDTH; e += 50)
+        x[2 * WIDTH + e] = INFINITY;
+    float *copy = cuda_pair_put(&p, x, N * WIDTH), *y = cuda_pair_put(&p, out, N * WIDTH);
+    const struct kern_query_range tokens = {.n_q = N};
+    struct kern_attention op = {.q = x,
+                                .k = x,
+                                .v = x,
+                                .out = out,
+                                .n_heads = 1,
+                                .n_kv_heads = 1,
+                                .head_size = 1,
+                                .value_size = WIDTH,
+                                .scale = 0.3f,
+                                .sliding_window = 2,
+                                .further = {x, x, &tokens, RUN},
+                                .chosen = {chosen, 1, N_ROWS},
+                                .ranges = &tokens,
+                                .n_ranges = 1};
+    assert_int_equal(kern_attention(p.cpu, &op, NULL), STATUS_OK);
+    op.q = op.k = op.v = op.further.k = op.further.v = copy;
+    op.out = y;
+    op.chosen.bits = bits;
+    assert_int_equal(kern_attention(p.cuda, &op, NULL), STATUS_OK);
+    cuda_pair_take(&p, copy, NULL, 0);
+    cuda_pair_take(&p, y, found, N * WIDTH);
+    take_words(&p, bits, NULL, 0);
+    cuda_data_assert_same(found, out, N * WIDTH, "further keys of wide values");
+    assert_true(isfinite(out[7 * WIDTH]) && !isfinite(out[8 * WIDTH + 150]));
+    free(x);
+    cuda_pair_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),    cmocka_unit_test(test_many_keys),
         cmocka_unit_test(test_attention), cmocka_unit_test(test_bad_rows),
-        cmocka_unit_test(test_further),
+        cmocka_unit_test(test_further),   cmocka_unit_test(test_wide_further),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())
