@@ -274,11 +274,15 @@ struct both {
     size_t n;
 };
 
+/** Takes x. */
+static struct both both_of(struct cuda_pair *p, float *x, size_t n)
+{
+    return (struct both){p, x, cuda_pair_put(p, x, n), n};
+}
+
 static struct both both_open(struct cuda_pair *p, struct rng *r, size_t n)
 {
-    struct both a = {p, cuda_data_floats(r, n, 2.0f), NULL, n};
-    a.device = cuda_pair_put(p, a.host, n);
-    return a;
+    return both_of(p, cuda_data_floats(r, n, 2.0f), n);
 }
 
 /** What the device has must be what the host has. */
@@ -292,14 +296,16 @@ static void both_close(struct both *a, const char *what)
     free(a->host);
 }
 
+/** spread: of the products that weights come from; their exponentials end at some 700. */
 static void check_streams(struct cuda_pair *p, struct rng *r, size_t n, size_t n_streams,
-                          size_t width)
+                          size_t width, float spread)
 {
     size_t n_weights = (2 + n_streams) * n_streams;
     struct kern_weight scale = cuda_data_float_weight(r, 1, 3);
     struct kern_weight base = cuda_data_float_weight(r, 1, n_weights);
     struct both x = both_open(p, r, n * n_streams * width), y = both_open(p, r, n * width);
-    struct both weights = both_open(p, r, n * n_weights), row = both_open(p, r, n * width);
+    struct both row = both_open(p, r, n * width);
+    struct both weights = both_of(p, cuda_data_floats(r, n * n_weights, spread), n * n_weights);
     for (int on_device = 0; on_device < 2; on_device++) {
         struct kern_backend *b = on_device ? p->cuda : p->cpu;
 #define OF(a) (on_device ? (a).device : (a).host)
@@ -327,6 +333,8 @@ static void check_streams(struct cuda_pair *p, struct rng *r, size_t n, size_t n
         mix.n_out = n_streams;
         assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
         mix.by_output = true;
+        assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
+        mix.y = NULL;
         assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
     }
     both_close(&weights, "stream_weights");
@@ -360,20 +368,20 @@ static void check_pre(struct cuda_pair *p, struct rng *r)
     cuda_data_weight_free(&base);
 }
 
-static void check_compress(struct cuda_pair *p, struct rng *r, size_t width)
+static void check_compress(struct cuda_pair *p, struct rng *r, size_t width, uint32_t n_terms)
 {
-    enum { N = 6, ROWS = 20, TERMS = 4 };
-    uint32_t rows[N * TERMS];
-    for (uint32_t i = 0; i < N * TERMS; i++)
-        rows[i] = i < 2 ? UINT32_MAX : i * 7 % ROWS;
+    enum { N = 6, ROWS = 20, MOST_TERMS = 8 };
+    uint32_t rows[N * MOST_TERMS];
+    for (uint32_t i = 0; i < N * n_terms; i++)
+        rows[i] = i + 1 < n_terms && i < 2 ? UINT32_MAX : i * 7 % ROWS;
     struct both u = both_open(p, r, ROWS * 2 * width), z = both_open(p, r, ROWS * 2 * width);
     struct both y = both_open(p, r, N * width);
     struct kern_compress op = {.u = u.host,
                                .z = z.host,
                                .stride = 2 * width,
                                .rows = rows,
-                               .n_terms = TERMS,
-                               .n_early = TERMS / 2,
+                               .n_terms = n_terms,
+                               .n_early = n_terms / 2,
                                .late = width,
                                .y = y.host,
                                .n_out = N,
@@ -420,15 +428,19 @@ static void test_on_a_device(void **state)
         struct cuda_pair p;
         struct host_device_options way = cuda_pair_way(i);
         cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
-        check_streams(&p, &r, 40, 4, 70);
-        check_streams(&p, &r, 3, 2, 1);
-        check_streams(&p, &r, 2, KERN_STREAMS_MAX, 600);
+        check_streams(&p, &r, 40, 4, 70, 2.0f);
+        check_streams(&p, &r, 3, 2, 1, 2.0f);
+        check_streams(&p, &r, 2, KERN_STREAMS_MAX, 600, 2.0f);
+        check_streams(&p, &r, 20, KERN_STREAMS_MAX - 1, 3, 1000.0f);
+        check_streams(&p, &r, 9, 3, 5, 1000.0f);
+        check_streams(&p, &r, 9, 1, 5, 1000.0f);
         check_measured(&p, &r, 5, 1);
         check_measured(&p, &r, 3, 100);
         check_measured(&p, &r, 2, 4100);
         check_pre(&p, &r);
-        check_compress(&p, &r, 5);
-        check_compress(&p, &r, 200);
+        check_compress(&p, &r, 200, 4);
+        for (uint32_t n_terms = 1; n_terms <= 7; n_terms += 2)
+            check_compress(&p, &r, 5, n_terms);
         cuda_pair_close(&p);
     }
 }
