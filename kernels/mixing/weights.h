@@ -15,7 +15,7 @@ KERN_INLINE void kern_stream_softmax(double *c, unsigned n, double eps)
 {
     for (unsigned r = 0; r < n; r++, c += n) {
         double most = c[0], sum = 0.0;
-        for (unsigned i = 1; i < n; i++)
+        for (unsigned i = 0; i < n; i++) /* from 1, rows of one would be compiled apart */
             most = c[i] > most ? c[i] : most;
         for (unsigned i = 0; i < n; i++) {
             c[i] = fmath_exp_f64(c[i] - most);

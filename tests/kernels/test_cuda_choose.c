@@ -1,7 +1,7 @@
 /*
- * The CUDA backend's choice of keys, and its attention to chosen keys, on a device made of the
- * host's memory and, where there is one, on a real device: the CPU backend's bits, or in `high` and
- * `fast` what float64 makes of it.
+ * The CUDA backend's choice of keys, and its attention to chosen keys and to keys of runs of
+ * tokens, on a device made of the host's memory and, where there is one, on a real device: the CPU
+ * backend's bits, or in `high` and `fast` what float64 makes of it.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -229,13 +229,172 @@ static void test_bad_rows(void **state)
         check_bad_row(i % 2 ? KERN_PRECISION_FAST : KERN_PRECISION_HIGH, (size_t)64 << i / 2, i);
 }
 
+/** Attention of two queries' sequences, a child and its parent, with further keys. */
+enum {
+    ROOT = 70,
+    CHILD = 50,
+    ALL = ROOT + CHILD,
+    RUN = 3,
+    HEADS = 2,
+    SIZE = 5,
+    FURTHER = ALL / RUN
+};
+
+struct further_scene {
+    float *q, *k, *further, *out; /* [ALL, HEADS * SIZE], [ALL, SIZE], [FURTHER, SIZE], as q */
+    uint64_t *chosen;             /* [ALL] */
+};
+
+static void attend_further(struct kern_backend *b, const struct further_scene *s)
+{
+    struct kern_query_range tokens[2] = {
+        {.n_q = ROOT}, {.q_row = ROOT, .n_q = CHILD, .kv_row = ROOT, .n_parent = ROOT}};
+    struct kern_query_range rows[2] = {tokens[0], tokens[1]};
+    rows[1].kv_row = rows[1].n_parent = ROOT / RUN;
+    struct kern_attention op = {.q = s->q,
+                                .k = s->k,
+                                .v = s->k,
+                                .out = s->out,
+                                .n_heads = HEADS,
+                                .n_kv_heads = 1,
+                                .head_size = SIZE,
+                                .value_size = SIZE,
+                                .scale = 0.3f,
+                                .sliding_window = 7,
+                                .further = {s->further, s->further, rows, RUN},
+                                .chosen = {s->chosen, 1, FURTHER},
+                                .ranges = tokens,
+                                .n_ranges = 2};
+    assert_int_equal(kern_attention(b, &op, NULL), STATUS_OK);
+}
+
+/** The product of a query and a key. */
+static double product(const float *q, const float *k)
+{
+    double sum = 0;
+    for (size_t i = 0; i < SIZE; i++)
+        sum += (double)q[i] * (double)k[i];
+    return 0.3 * sum;
+}
+
+/** out of the query at p, from its keys in double. */
+static void check_query(const struct further_scene *s, size_t p, size_t head)
+{
+    const float *q = s->q + (p * HEADS + head) * SIZE;
+    double total = 0, mean[SIZE] = {0};
+    for (size_t j = 0; j < (p + 1) / RUN + p + 1; j++) {
+        size_t token = j - (p + 1) / RUN;
+        bool of_run = j < (p + 1) / RUN;
+        if (of_run ? !(s->chosen[p] >> j & 1) : token + 7 <= p)
+            continue;
+        const float *key = (of_run ? s->further + j * SIZE : s->k + token * SIZE);
+        double e = exp(product(q, key));
+        total += e;
+        for (size_t i = 0; i < SIZE; i++)
+            mean[i] += e * (double)key[i];
+    }
+    for (size_t i = 0; i < SIZE; i++)
+        assert_true(fabs((double)s->out[(p * HEADS + head) * SIZE + i] - mean[i] / total) < 1e-5);
+}
+
+/** The scene on the device must have the bits that it has on the host. */
+static void check_further(struct cuda_pair *p, const struct further_scene *s)
+{
+    enum { N_OUT = ALL * HEADS * SIZE };
+    float found[N_OUT];
+    struct further_scene on = {cuda_pair_put(p, s->q, N_OUT),
+                               cuda_pair_put(p, s->k, (size_t)ALL * SIZE),
+                               cuda_pair_put(p, s->further, (size_t)FURTHER * SIZE),
+                               cuda_pair_put(p, s->out, N_OUT), put_words(p, s->chosen, ALL)};
+    attend_further(p->cuda, &on);
+    cuda_pair_take(p, on.q, NULL, 0);
+    cuda_pair_take(p, on.k, NULL, 0);
+    cuda_pair_take(p, on.further, NULL, 0);
+    cuda_pair_take(p, on.out, found, N_OUT);
+    take_words(p, on.chosen, NULL, 0);
+    attend_further(p->cpu, s);
+    cuda_data_assert_same(found, s->out, N_OUT, "further keys");
+}
+
+static void test_further(void **state)
+{
+    (void)state;
+    for (size_t way = 0; way < CUDA_PAIR_N_WAYS; way += cuda_pair_step()) {
+        struct rng r = rng_open(rng_seed(), 300);
+        struct cuda_pair p;
+        struct host_device_options options = cuda_pair_way(way);
+        cuda_pair_open(&p, KERN_PRECISION_EXACT, &options);
+        uint64_t chosen[ALL]; /* of the first all, then every fifth, and for some none */
+        for (size_t i = 0; i < ALL; i++)
+            chosen[i] = i < 20 ? UINT64_MAX : i < 100 ? UINT64_C(0x1084210842108421) : 0;
+        struct further_scene s = {cuda_data_floats(&r, (size_t)ALL * HEADS * SIZE, 2.0f),
+                                  cuda_data_floats(&r, (size_t)ALL * SIZE, 2.0f),
+                                  cuda_data_floats(&r, (size_t)FURTHER * SIZE, 2.0f),
+                                  cuda_data_floats(&r, (size_t)ALL * HEADS * SIZE, 2.0f), chosen};
+        check_further(&p, &s);
+        for (size_t i = 0; i < (size_t)ALL * HEADS; i++)
+            check_query(&s, i / HEADS, i % HEADS);
+        s.further[3 * SIZE + 1] = INFINITY; /* a key that few have chosen */
+        check_further(&p, &s);
+        assert_false(isfinite(s.out[15 * HEADS * SIZE + 1]));
+        assert_true(isfinite(s.out[30 * HEADS * SIZE + 1]));
+        free(s.q);
+        free(s.k);
+        free(s.further);
+        free(s.out);
+        cuda_pair_close(&p);
+    }
+}
+
+/** Values of more elements than are added up at a time, one of which is not finite in each part. */
+static void test_wide_further(void **state)
+{
+    (void)state;
+    enum { N = 9, WIDTH = 200, N_ROWS = N / RUN };
+    struct rng r = rng_open(rng_seed(), 301);
+    struct cuda_pair p;
+    struct host_device_options way = cuda_pair_way(0);
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+    uint64_t chosen[N] = {0, 0, 1, 1, 0, 3, 2, 1, 5}, *bits = put_words(&p, chosen, N);
+    float *x = cuda_data_floats(&r, N * WIDTH, 2.0f), found[N * WIDTH], out[N * WIDTH] = {0};
+    for (size_t e = 0; e < WIDTH; e += 50)
+        x[2 * WIDTH + e] = INFINITY;
+    float *copy = cuda_pair_put(&p, x, N * WIDTH), *y = cuda_pair_put(&p, out, N * WIDTH);
+    const struct kern_query_range tokens = {.n_q = N};
+    struct kern_attention op = {.q = x,
+                                .k = x,
+                                .v = x,
+                                .out = out,
+                                .n_heads = 1,
+                                .n_kv_heads = 1,
+                                .head_size = 1,
+                                .value_size = WIDTH,
+                                .scale = 0.3f,
+                                .sliding_window = 2,
+                                .further = {x, x, &tokens, RUN},
+                                .chosen = {chosen, 1, N_ROWS},
+                                .ranges = &tokens,
+                                .n_ranges = 1};
+    assert_int_equal(kern_attention(p.cpu, &op, NULL), STATUS_OK);
+    op.q = op.k = op.v = op.further.k = op.further.v = copy;
+    op.out = y;
+    op.chosen.bits = bits;
+    assert_int_equal(kern_attention(p.cuda, &op, NULL), STATUS_OK);
+    cuda_pair_take(&p, copy, NULL, 0);
+    cuda_pair_take(&p, y, found, N * WIDTH);
+    take_words(&p, bits, NULL, 0);
+    cuda_data_assert_same(found, out, N * WIDTH, "further keys of wide values");
+    assert_true(isfinite(out[7 * WIDTH]) && !isfinite(out[8 * WIDTH + 150]));
+    free(x);
+    cuda_pair_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_many_keys),
-        cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_bad_rows),
+        cmocka_unit_test(test_choice),    cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_attention), cmocka_unit_test(test_bad_rows),
+        cmocka_unit_test(test_further),   cmocka_unit_test(test_wide_further),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

@@ -1,6 +1,6 @@
 /*
  * The operations that mix rows: by their definitions, the same bits for every ISA and number of
- * threads, and on a device; attention with keys that are made of runs of tokens.
+ * threads, and on a device.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -274,11 +274,15 @@ struct both {
     size_t n;
 };
 
+/** Takes x. */
+static struct both both_of(struct cuda_pair *p, float *x, size_t n)
+{
+    return (struct both){p, x, cuda_pair_put(p, x, n), n};
+}
+
 static struct both both_open(struct cuda_pair *p, struct rng *r, size_t n)
 {
-    struct both a = {p, cuda_data_floats(r, n, 2.0f), NULL, n};
-    a.device = cuda_pair_put(p, a.host, n);
-    return a;
+    return both_of(p, cuda_data_floats(r, n, 2.0f), n);
 }
 
 /** What the device has must be what the host has. */
@@ -292,14 +296,16 @@ static void both_close(struct both *a, const char *what)
     free(a->host);
 }
 
+/** spread: of the products that weights come from; their exponentials end at some 700. */
 static void check_streams(struct cuda_pair *p, struct rng *r, size_t n, size_t n_streams,
-                          size_t width)
+                          size_t width, float spread)
 {
     size_t n_weights = (2 + n_streams) * n_streams;
     struct kern_weight scale = cuda_data_float_weight(r, 1, 3);
     struct kern_weight base = cuda_data_float_weight(r, 1, n_weights);
     struct both x = both_open(p, r, n * n_streams * width), y = both_open(p, r, n * width);
-    struct both weights = both_open(p, r, n * n_weights), row = both_open(p, r, n * width);
+    struct both row = both_open(p, r, n * width);
+    struct both weights = both_of(p, cuda_data_floats(r, n * n_weights, spread), n * n_weights);
     for (int on_device = 0; on_device < 2; on_device++) {
         struct kern_backend *b = on_device ? p->cuda : p->cpu;
 #define OF(a) (on_device ? (a).device : (a).host)
@@ -327,6 +333,8 @@ static void check_streams(struct cuda_pair *p, struct rng *r, size_t n, size_t n
         mix.n_out = n_streams;
         assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
         mix.by_output = true;
+        assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
+        mix.y = NULL;
         assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
     }
     both_close(&weights, "stream_weights");
@@ -360,20 +368,20 @@ static void check_pre(struct cuda_pair *p, struct rng *r)
     cuda_data_weight_free(&base);
 }
 
-static void check_compress(struct cuda_pair *p, struct rng *r, size_t width)
+static void check_compress(struct cuda_pair *p, struct rng *r, size_t width, uint32_t n_terms)
 {
-    enum { N = 6, ROWS = 20, TERMS = 4 };
-    uint32_t rows[N * TERMS];
-    for (uint32_t i = 0; i < N * TERMS; i++)
-        rows[i] = i < 2 ? UINT32_MAX : i * 7 % ROWS;
+    enum { N = 6, ROWS = 20, MOST_TERMS = 8 };
+    uint32_t rows[N * MOST_TERMS];
+    for (uint32_t i = 0; i < N * n_terms; i++)
+        rows[i] = i + 1 < n_terms && i < 2 ? UINT32_MAX : i * 7 % ROWS;
     struct both u = both_open(p, r, ROWS * 2 * width), z = both_open(p, r, ROWS * 2 * width);
     struct both y = both_open(p, r, N * width);
     struct kern_compress op = {.u = u.host,
                                .z = z.host,
                                .stride = 2 * width,
                                .rows = rows,
-                               .n_terms = TERMS,
-                               .n_early = TERMS / 2,
+                               .n_terms = n_terms,
+                               .n_early = n_terms / 2,
                                .late = width,
                                .y = y.host,
                                .n_out = N,
@@ -412,99 +420,6 @@ static void check_measured(struct cuda_pair *p, struct rng *r, size_t n, size_t 
     both_close(&z, "sparsify, NaN");
 }
 
-/** Attention of two queries' sequences, a child and its parent, with further keys. */
-enum {
-    ROOT = 70,
-    CHILD = 50,
-    RUN = 3,
-    HEADS = 2,
-    SIZE = 5,
-    WORDS = 1,
-    FURTHER = (ROOT + CHILD) / RUN
-};
-
-struct further_scene {
-    float *q, *k, *further, *out; /* [ROOT + CHILD, HEADS * SIZE], [.., SIZE], [FURTHER, SIZE] */
-    uint64_t *chosen;             /* [ROOT + CHILD] */
-};
-
-static void attend(struct kern_backend *b, const struct further_scene *s)
-{
-    struct kern_query_range ranges[2] = {
-        {.n_q = ROOT}, {.q_row = ROOT, .n_q = CHILD, .kv_row = ROOT, .n_parent = ROOT}};
-    struct kern_query_range rows[2] = {ranges[0], ranges[1]};
-    rows[1].kv_row = rows[1].n_parent = ROOT / RUN;
-    struct kern_attention op = {.q = s->q,
-                                .k = s->k,
-                                .v = s->k,
-                                .out = s->out,
-                                .n_heads = HEADS,
-                                .n_kv_heads = 1,
-                                .head_size = SIZE,
-                                .value_size = SIZE,
-                                .scale = 0.3f,
-                                .sliding_window = 7,
-                                .further = {s->further, s->further, rows, RUN},
-                                .chosen = {s->chosen, 1, FURTHER},
-                                .ranges = ranges,
-                                .n_ranges = 2};
-    assert_int_equal(kern_attention(b, &op, NULL), STATUS_OK);
-}
-
-/** The product of a query and a key. */
-static double product(const float *q, const float *k)
-{
-    double sum = 0;
-    for (size_t i = 0; i < SIZE; i++)
-        sum += (double)q[i] * (double)k[i];
-    return 0.3 * (double)sum;
-}
-
-/** out of the query at p, from its keys in double. */
-static void check_query(const struct further_scene *s, size_t p, size_t head)
-{
-    const float *q = s->q + (p * HEADS + head) * SIZE;
-    double total = 0, mean[SIZE] = {0};
-    for (size_t j = 0; j < (p + 1) / RUN + p + 1; j++) {
-        size_t token = j - (p + 1) / RUN;
-        bool of_run = j < (p + 1) / RUN;
-        if (of_run ? !(s->chosen[p] >> j & 1) : token + 7 <= p)
-            continue;
-        const float *key = (of_run ? s->further + j * SIZE : s->k + token * SIZE);
-        double e = exp(product(q, key));
-        total += e;
-        for (size_t i = 0; i < SIZE; i++)
-            mean[i] += e * (double)key[i];
-    }
-    for (size_t i = 0; i < SIZE; i++)
-        assert_true(fabs((double)s->out[(p * HEADS + head) * SIZE + i] - mean[i] / total) < 1e-5);
-}
-
-static void check_further(struct cuda_pair *p, struct rng *r)
-{
-    enum { N = ROOT + CHILD };
-    struct both q = both_open(p, r, (size_t)N * HEADS * SIZE),
-                k = both_open(p, r, (size_t)N * SIZE);
-    struct both further = both_open(p, r, (size_t)FURTHER * SIZE);
-    struct both out = both_open(p, r, (size_t)N * HEADS * SIZE), bits = both_open(p, r, 2 * N);
-    uint64_t *chosen = (uint64_t *)(void *)bits.host;
-    for (size_t i = 0; i < N; i++) /* of the first all, then every fifth, and for some none */
-        chosen[i] = i < 20 ? UINT64_MAX : i < 100 ? UINT64_C(0x1084210842108421) : 0;
-    assert_int_equal(kern_upload(p->cuda, bits.device, chosen, N * sizeof *chosen, NULL), 0);
-    struct further_scene host = {q.host, k.host, further.host, out.host, chosen};
-    attend(p->cpu, &host);
-    for (size_t i = 0; i < (size_t)N * HEADS; i++)
-        check_query(&host, i / HEADS, i % HEADS);
-    attend(p->cuda, &(struct further_scene){q.device, k.device, further.device, out.device,
-                                            (uint64_t *)(void *)bits.device});
-    both_close(&out, "attention with further keys");
-    both_close(&q, "queries");
-    both_close(&k, "keys");
-    both_close(&further, "further keys");
-    cuda_pair_take(p, bits.device, NULL, 0);
-    free(bits.host);
-}
-
 static void test_on_a_device(void **state)
 {
     (void)state;
@@ -513,16 +428,19 @@ static void test_on_a_device(void **state)
         struct cuda_pair p;
         struct host_device_options way = cuda_pair_way(i);
         cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
-        check_streams(&p, &r, 40, 4, 70);
-        check_streams(&p, &r, 3, 2, 1);
-        check_streams(&p, &r, 2, KERN_STREAMS_MAX, 600);
+        check_streams(&p, &r, 40, 4, 70, 2.0f);
+        check_streams(&p, &r, 3, 2, 1, 2.0f);
+        check_streams(&p, &r, 2, KERN_STREAMS_MAX, 600, 2.0f);
+        check_streams(&p, &r, 20, KERN_STREAMS_MAX - 1, 3, 1000.0f);
+        check_streams(&p, &r, 9, 3, 5, 1000.0f);
+        check_streams(&p, &r, 9, 1, 5, 1000.0f);
         check_measured(&p, &r, 5, 1);
         check_measured(&p, &r, 3, 100);
         check_measured(&p, &r, 2, 4100);
         check_pre(&p, &r);
-        check_compress(&p, &r, 5);
-        check_compress(&p, &r, 200);
-        check_further(&p, &r);
+        check_compress(&p, &r, 200, 4);
+        for (uint32_t n_terms = 1; n_terms <= 7; n_terms += 2)
+            check_compress(&p, &r, 5, n_terms);
         cuda_pair_close(&p);
     }
 }

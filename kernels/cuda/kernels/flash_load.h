@@ -54,6 +54,7 @@ KERN_INLINE struct kern_attention_view kern_flash_view(const struct kern_flash_b
 {
     struct kern_attention_view view = b->s->view;
     view.a = b->a;
+    view.run = 0; /* further keys are for attention.h */
     return view;
 }
 
