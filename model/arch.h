@@ -70,7 +70,7 @@ struct model_arch {
     bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
     bool parallel;   /* attention and feed-forward of the same normalised rows */
     enum model_mixer without_keys; /* of layers of 0 key/value heads; MODEL_ATTENTION: no such */
-    bool altup;      /* streams that each layer predicts and corrects by what the first became */
+    bool altup; /* streams that each layer predicts and corrects by what the first became */
 
     bool rope_halves;  /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
     bool sliding_rope; /* layers that slide have angles of their own */
@@ -80,7 +80,7 @@ struct model_arch {
     bool qk_norm_last;   /* after the rotation */
     bool no_output_bias; /* llama.cpp does not add attn_output.bias */
     bool bare_v_norm;
-    bool keys_as_values; /* without attn_v values are the product of attn_k */
+    bool keys_as_values;  /* without attn_v values are the product of attn_k */
     bool gated_attention; /* attn_q holds each head's q and gate */
     enum model_presence sinks;
     enum model_presence attn_gate;  /* a gate of each head's result, or of each of its elements */

@@ -11,7 +11,8 @@
 static enum status check_text_of_model(const struct cli_kld_settings *s, struct status_why *why)
 {
     struct gguf_file *base = NULL;
-    enum status status = cli_text_given(&s->text) ? STATUS_OK : model_file_open(&base, s->base, NULL, why);
+    enum status status =
+        cli_text_given(&s->text) ? STATUS_OK : model_file_open(&base, s->base, NULL, why);
     gguf_close(base);
     return status ? status : cli_text_check(&s->text, why);
 }
@@ -54,8 +55,8 @@ static enum status run_contexts(struct cli_kld_settings *s, struct status_why *w
     return cli_contexts_run(&contexts, why);
 }
 
-/** A base that is a published folder has the tokens of the first GGUF file that it is compared with,
- * unless a person says otherwise. */
+/** A base that is a published folder has the tokens of the first GGUF file that it is compared
+ * with, unless a person says otherwise. */
 static void take_tokens(struct cli_kld_settings *s)
 {
     struct cli_model_settings *load = &s->evaluate.load;

@@ -93,8 +93,7 @@ static enum status check_text(const struct cli_kld *k, const struct eval_stream_
 {
     const struct cli_text_settings *s = &k->settings->text;
     const struct eval_stream *recorded = &k->windows.stream;
-    const char *option = text_option(s),
-               *what = "a comparison with rows of one text";
+    const char *option = text_option(s), *what = "a comparison with rows of one text";
     struct cli_windows given = {0};
     enum status status = cli_text_check_single(s, what, why);
     if (!status)

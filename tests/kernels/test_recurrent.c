@@ -311,7 +311,8 @@ static void test_gates_are_accurate(void **state)
     for (double x = -800; x < 800; x += 0.01237) {
         long double truth =
             x > 30 ? (long double)x + expl(-(long double)x) : log1pl(expl((long double)x));
-        assert_true(fabsl((long double)fmath_softplus_f64(x) - truth) <= 3 * 0x1p-52L * truth + 1e-307L);
+        assert_true(fabsl((long double)fmath_softplus_f64(x) - truth) <=
+                    3 * 0x1p-52L * truth + 1e-307L);
         long double sigmoid = 1 / (1 + expl(-(long double)(float)x));
         assert_true(fabsl((long double)kern_sigmoid_f32((float)x) - sigmoid) <=
                     0x1.001p-24L * sigmoid + 0x1p-149L);

@@ -1,4 +1,5 @@
-/** Exponentials, convolution, compression, triangles and steps of kernels/numerics/ops.h. A body. */
+/** Exponentials, convolution, compression, triangles and steps of kernels/numerics/ops.h. A body.
+ */
 #ifndef KERNELS_CPU_SIMD_RECURRENT_OPS_H
 #define KERNELS_CPU_SIMD_RECURRENT_OPS_H
 
