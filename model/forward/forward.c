@@ -6,7 +6,7 @@
 #include "kernels/backend.h"
 #include "model/forward/read_ahead.h"
 #include "model/forward/session.h"
-#include "model/forward/streams/altup.h"
+#include "model/forward/streams/residual.h"
 #include "model/forward/streams/streams.h"
 
 /** What the session's memory was made for. */
@@ -104,17 +104,8 @@ enum status model_embed(struct model_session *s, const struct model_batch *batch
                         struct status_why *why)
 {
     enum status status = model_check_ids(s, batch->tokens, batch->n_tokens, why);
-    if (status)
-        return status;
-    if (s->model->arch->altup)
-        return model_altup_begin(s, batch->tokens, batch->n_tokens, x, why);
-    const struct kern_weight *matrix = &s->model->embedding;
-    status = s->model->hparams.n_streams > 1
-                 ? model_streams_begin(s, batch->tokens, batch->n_tokens, x, why)
-                 : kern_embed(s->backend, matrix, batch->tokens, batch->n_tokens, x, why);
-    s->shown = (struct model_shown){.layer = -1, .n_rows = batch->n_tokens};
-    model_show(s, MODEL_AT_EMBEDDING, x, s->model->hparams.n_streams, s->model->hparams.n_embd);
-    return status;
+    const struct model_residual_form *residual = model_residual_of(s->model);
+    return status ? status : residual->begin(s, batch->tokens, batch->n_tokens, x, why);
 }
 
 /** Counting steps for the caller. */
@@ -177,9 +168,10 @@ static enum status forward_tile(struct model_session *s, const struct model_step
                                 struct status_why *why)
 {
     const struct model_layer_shape *shape = step->shape;
-    enum status status = s->model->arch->altup ? model_altup_layer(s, step, mixers[shape->mixer],
-                                                                   feed_forward(shape), why)
-                                               : forward_branches(s, step, why);
+    const struct model_residual_form *residual = model_residual_of(s->model);
+    enum status status =
+        residual->layer ? residual->layer(s, step, mixers[shape->mixer], feed_forward(shape), why)
+                        : forward_branches(s, step, why);
     model_show(s, MODEL_AT_LAYER_OUT, step->x, s->model->hparams.n_streams,
                s->model->hparams.n_embd);
     return status;
@@ -327,11 +319,9 @@ enum status model_forward(struct model_session *s, const struct model_batch *bat
 enum status model_hidden(struct model_session *s, const float *x, const uint32_t *rows,
                          size_t n_rows, float *hidden, struct status_why *why)
 {
-    const struct model_hparams *h = &s->model->hparams;
-    enum status status = s->model->arch->altup ? model_altup_end(s, x, rows, n_rows, hidden, why)
-                         : h->n_streams > 1
-                             ? model_streams_end(s, x, rows, n_rows, hidden, why)
-                             : kern_gather(s->backend, x, h->n_embd, rows, n_rows, hidden, why);
-    return status ? status
-                  : model_normalise_rows(s, &s->model->output_norm, hidden, n_rows, h->n_embd, why);
+    const struct model *m = s->model;
+    enum status status = model_residual_of(m)->end(s, x, rows, n_rows, hidden, why);
+    return status
+               ? status
+               : model_normalise_rows(s, &m->output_norm, hidden, n_rows, m->hparams.n_embd, why);
 }

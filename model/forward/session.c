@@ -5,8 +5,7 @@
 
 #include "kernels/backend.h"
 #include "model/forward/index/index.h"
-#include "model/forward/streams/altup.h"
-#include "model/forward/streams/streams.h"
+#include "model/forward/streams/residual.h"
 
 enum { MAX_SEGMENT = INT32_MAX / 2 /* of two tables of angles a row is an int32_t */ };
 
@@ -29,8 +28,9 @@ static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens, siz
         ffn = base_max(ffn, model_runs_floats(m, i, n_tokens, most_positions));
     else if (shape->mixer != MODEL_NO_MIXER)
         ffn = base_max(ffn, mixers[shape->mixer](m, i, n_tokens));
-    ffn = base_max(ffn, m->arch->altup ? model_altup_work_floats(m, i, n_tokens)
-                                       : model_streams_work_floats(m, n_tokens));
+    const struct model_residual_form *residual = model_residual_of(m);
+    if (residual->work_floats)
+        ffn = base_max(ffn, residual->work_floats(m, i, n_tokens));
     return m->hparams.per_layer_width ? base_max(ffn, model_input_floats(m, i, n_tokens)) : ffn;
 }
 
@@ -109,10 +109,11 @@ struct model_scratch model_scratch_of(const struct model *model,
         scratch.wanted = scratch.n_tokens * model_residual_width(h);
     bool sums = h->experts.width || (h->experts.n > 0 && model->arch->norms.ffn_post);
     scratch.zeros = sums || h->n_streams > 1 ? h->n_embd : 0;
-    scratch.streams = model->arch->altup ? model_altup_floats(model, scratch.n_tokens)
-                                         : model_streams_floats(model, scratch.n_tokens);
-    if (model->arch->altup)
-        scratch.zeros += model_altup_constants(model, NULL);
+    const struct model_residual_form *residual = model_residual_of(model);
+    if (residual->floats)
+        scratch.streams = residual->floats(model, scratch.n_tokens);
+    if (residual->constants)
+        scratch.zeros += residual->constants(model, NULL);
     return scratch;
 }
 
@@ -178,8 +179,9 @@ static enum status alloc_backend(struct model_session *s, struct status_why *why
     if (s->scratch.zeros == 0)
         return STATUS_OK;
     float *zeros = calloc(s->scratch.zeros, sizeof *zeros);
-    if (zeros && s->model->arch->altup)
-        (void)model_altup_constants(s->model, zeros + s->model->hparams.n_embd);
+    const struct model_residual_form *residual = model_residual_of(s->model);
+    if (zeros && residual->constants)
+        (void)residual->constants(s->model, zeros + s->model->hparams.n_embd);
     enum status status =
         zeros ? kern_upload(s->backend, s->zeros, zeros, s->scratch.zeros * sizeof *zeros, why)
               : status_fail(why, STATUS_MEMORY, "no memory for a row of zeros");

@@ -7,24 +7,15 @@
 
 #include "model/forward/session.h"
 
-/** Floats of what lasts through a layer, and of the work area between branches. */
+/** As struct model_residual_form has them. */
 size_t model_altup_floats(const struct model *m, size_t n_tokens);
 size_t model_altup_work_floats(const struct model *m, size_t i_layer, size_t n_tokens);
-
-/** Numbers that do not depend on the model's weights, after the session's zeros; returns how many.
- * to NULL: only counts them. */
 size_t model_altup_constants(const struct model *m, float *to);
-
-/** x [n_tokens, S * D] = what enters the first layer. */
 enum status model_altup_begin(struct model_session *s, const int32_t *tokens, size_t n_tokens,
                               float *x, struct status_why *why);
-
-/** Advance the tile's streams through a layer. mixer, feed_forward: its blocks, or NULL. */
 enum status model_altup_layer(struct model_session *s, const struct model_step *tile,
                               model_block_fn *mixer, model_block_fn *feed_forward,
                               struct status_why *why);
-
-/** hidden [n_rows, D] = what the output norm reads of x[rows[i]]. */
 enum status model_altup_end(struct model_session *s, const float *x, const uint32_t *rows,
                             size_t n_rows, float *hidden, struct status_why *why);
 

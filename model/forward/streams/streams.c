@@ -42,16 +42,15 @@ static struct mix_work divide_work(struct model_cut *cut, const struct model_hpa
 size_t model_streams_floats(const struct model *m, size_t n_tokens)
 {
     struct model_cut cut = {0};
-    if (m->hparams.n_streams > 1)
-        (void)divide(&cut, &m->hparams, n_tokens);
+    (void)divide(&cut, &m->hparams, n_tokens);
     return cut.n_floats;
 }
 
-size_t model_streams_work_floats(const struct model *m, size_t n_tokens)
+size_t model_streams_work_floats(const struct model *m, size_t i_layer, size_t n_tokens)
 {
+    (void)i_layer;
     struct model_cut cut = {0};
-    if (m->hparams.n_streams > 1)
-        (void)divide_work(&cut, &m->hparams, n_tokens);
+    (void)divide_work(&cut, &m->hparams, n_tokens);
     return cut.n_floats;
 }
 
@@ -159,6 +158,8 @@ enum status model_streams_begin(struct model_session *s, const int32_t *tokens, 
         if (!status)
             status = spread(s, s->h, n, x + t * model_residual_width(&s->model->hparams), why);
     }
+    s->shown = (struct model_shown){.layer = -1, .n_rows = n_tokens};
+    model_show(s, MODEL_AT_EMBEDDING, x, s->model->hparams.n_streams, s->model->hparams.n_embd);
     return status;
 }
 

@@ -1,16 +1,16 @@
-/** Residuals of several streams. For model/ only. */
+/** Hyper-connections: residuals of several streams. For model/ only. */
 #ifndef MODEL_FORWARD_STREAMS_H
 #define MODEL_FORWARD_STREAMS_H
 
 #include "model/forward/session.h"
 
-/** Floats of what lasts through a branch, and of the work area between branches; 0: one stream. */
+/** As struct model_residual_form has them. */
 size_t model_streams_floats(const struct model *m, size_t n_tokens);
-size_t model_streams_work_floats(const struct model *m, size_t n_tokens);
-
-/** x [n_tokens, S * D] = what enters the first layer. */
+size_t model_streams_work_floats(const struct model *m, size_t i_layer, size_t n_tokens);
 enum status model_streams_begin(struct model_session *s, const int32_t *tokens, size_t n_tokens,
                                 float *x, struct status_why *why);
+enum status model_streams_end(struct model_session *s, const float *x, const uint32_t *rows,
+                              size_t n_rows, float *hidden, struct status_why *why);
 
 /** *step = the tile with a row of D for each token that a branch reads, and zeros to add it to. */
 enum status model_streams_open(struct model_session *s, const struct model_step *tile,
@@ -19,9 +19,5 @@ enum status model_streams_open(struct model_session *s, const struct model_step 
 /** What the branch made goes to the tile's streams, which are mixed with each other. */
 enum status model_streams_close(struct model_session *s, const struct model_step *tile,
                                 struct status_why *why);
-
-/** hidden [n_rows, D] = what the output norm reads of x[rows[i]]. */
-enum status model_streams_end(struct model_session *s, const float *x, const uint32_t *rows,
-                              size_t n_rows, float *hidden, struct status_why *why);
 
 #endif

@@ -1,0 +1,44 @@
+#include "model/forward/streams/residual.h"
+
+#include "model/forward/streams/altup.h"
+#include "model/forward/streams/streams.h"
+
+static enum status embed(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x,
+                         struct status_why *why)
+{
+    enum status status = kern_embed(s->backend, &s->model->embedding, tokens, n_tokens, x, why);
+    s->shown = (struct model_shown){.layer = -1, .n_rows = n_tokens};
+    model_show(s, MODEL_AT_EMBEDDING, x, 1, s->model->hparams.n_embd);
+    return status;
+}
+
+static enum status gather(struct model_session *s, const float *x, const uint32_t *rows,
+                          size_t n_rows, float *hidden, struct status_why *why)
+{
+    return kern_gather(s->backend, x, s->model->hparams.n_embd, rows, n_rows, hidden, why);
+}
+
+static const struct model_residual_form one_row = {.begin = embed, .end = gather};
+
+static const struct model_residual_form hyper_connections = {
+    .floats = model_streams_floats,
+    .work_floats = model_streams_work_floats,
+    .begin = model_streams_begin,
+    .end = model_streams_end,
+};
+
+static const struct model_residual_form altup = {
+    .floats = model_altup_floats,
+    .work_floats = model_altup_work_floats,
+    .constants = model_altup_constants,
+    .begin = model_altup_begin,
+    .layer = model_altup_layer,
+    .end = model_altup_end,
+};
+
+const struct model_residual_form *model_residual_of(const struct model *m)
+{
+    if (m->arch->altup)
+        return &altup;
+    return m->hparams.n_streams > 1 ? &hyper_connections : &one_row;
+}

@@ -1,0 +1,30 @@
+/** The residual of a token: one row, or streams in one of two forms. For model/ only. */
+#ifndef MODEL_FORWARD_STREAMS_RESIDUAL_H
+#define MODEL_FORWARD_STREAMS_RESIDUAL_H
+
+#include "model/forward/session.h"
+
+/** What is NULL a form does not need. */
+struct model_residual_form {
+    /** Floats of what lasts through a branch or a layer, and of the work area between branches. */
+    size_t (*floats)(const struct model *m, size_t n_tokens);
+    model_block_floats_fn *work_floats;
+    /** Numbers that do not depend on the model's weights, after the session's zeros; returns how
+     * many. to NULL: only counts them. */
+    size_t (*constants)(const struct model *m, float *to);
+
+    /** x [n_tokens, S * D] = what enters the first layer. */
+    enum status (*begin)(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x,
+                         struct status_why *why);
+    /** Advance the tile's streams through a layer. mixer, feed_forward: its blocks, or NULL. */
+    enum status (*layer)(struct model_session *s, const struct model_step *tile,
+                         model_block_fn *mixer, model_block_fn *feed_forward,
+                         struct status_why *why);
+    /** hidden [n_rows, D] = what the output norm reads of x[rows[i]]. */
+    enum status (*end)(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
+                       float *hidden, struct status_why *why);
+};
+
+const struct model_residual_form *model_residual_of(const struct model *m);
+
+#endif
