@@ -6,6 +6,7 @@
 #include "base/content/kind.h"
 #include "base/text/words.h"
 #include "eval/reference.h"
+#include "model/model.h"
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -16,7 +17,7 @@ static bool ends_with(const char *text, const char *end)
 bool cli_bare_is_model(const char *argument)
 {
     return ends_with(argument, ".gguf") || base_file_begins(argument, "GGUF\2\0\0") ||
-           base_file_begins(argument, "GGUF\3\0\0");
+           base_file_begins(argument, "GGUF\3\0\0") || model_is_folder(argument);
 }
 
 /* Whether the command has an option that takes a value. */

@@ -6,7 +6,8 @@
 
 #include "cli/options/args.h"
 
-/** Whether an argument is meant as a model: it names a GGUF file, or ends as their names do. */
+/** Whether an argument is meant as a model: it names a GGUF file or a published folder, or ends as
+ * names of GGUF files do. */
 bool cli_bare_is_model(const char *argument);
 
 /**

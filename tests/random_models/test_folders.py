@@ -41,7 +41,7 @@ class Folders(unittest.TestCase):
 
     def table(self, model, *more):
         out = self.at / "table"
-        done = assay("perplexity", "-q", "-m", model, "-f", self.text, "-c", 20, "--per-token", out,
+        done = assay("perplexity", "-q", model, "-f", self.text, "-c", 20, "--per-token", out,
                      "--precision", "exact", "-t", 1, *more)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return out.read_bytes()
