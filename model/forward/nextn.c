@@ -3,27 +3,26 @@
 #include "model/forward/forward.h"
 #include "model/forward/session.h"
 
-/** Normalise rows of x and put them into one half of the joined rows. */
-static enum status put_half(struct model_session *s, const struct model_norm *norm, float *x,
-                            size_t n, float *half, struct status_why *why)
+static enum status normalise(struct model_session *s, const struct model_norm *norm, const float *x,
+                             size_t n, float *y, struct status_why *why)
+{
+    return model_normalise(
+        s, &(struct model_norm_step){norm, x, y, n, s->model->hparams.n_embd, false}, why);
+}
+
+/** Normalised rows as one half of the joined rows; spare: of as many floats as x. */
+static enum status put_half(struct model_session *s, const struct model_norm *norm, const float *x,
+                            size_t n, float *spare, float *half, struct status_why *why)
 {
     size_t n_embd = s->model->hparams.n_embd;
-    enum status status = model_normalise_rows(s, norm, x, n, n_embd, why);
-    struct kern_copy op = {.x = x,
+    enum status status = normalise(s, norm, x, n, spare, why);
+    struct kern_copy op = {.x = spare,
                            .x_stride = n_embd,
                            .y = half,
                            .y_stride = 2 * n_embd,
                            .width = n_embd,
                            .n_rows = n};
     return status ? status : model_copy(s, op, why);
-}
-
-static enum status copy_rows(struct model_session *s, const float *from, size_t n, float *to,
-                             struct status_why *why)
-{
-    size_t n_embd = s->model->hparams.n_embd;
-    struct kern_copy op = {.x = from, .x_stride = n_embd, .y = to, .width = n_embd, .n_rows = n};
-    return model_copy(s, op, why);
 }
 
 enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, size_t n,
@@ -39,11 +38,9 @@ enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, si
     if (!status)
         status = kern_embed(s->backend, &block->embedding, tokens, n, x, why);
     if (!status)
-        status = put_half(s, &block->token_norm, x, n, joined, why);
+        status = put_half(s, &block->token_norm, x, n, x, joined, why);
     if (!status)
-        status = copy_rows(s, rows, n, x, why);
-    if (!status)
-        status = put_half(s, &block->hidden_norm, x, n, joined + n_embd, why);
+        status = put_half(s, &block->hidden_norm, rows, n, x, joined + n_embd, why);
     if (!status)
         status = model_multiply(s, &block->join, joined, n, x, why);
     kern_free(s->backend, memory);
@@ -53,8 +50,5 @@ enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, si
 enum status model_nextn_hidden(struct model_session *s, const float *x, size_t n, float *hidden,
                                struct status_why *why)
 {
-    enum status status = copy_rows(s, x, n, hidden, why);
-    return status ? status
-                  : model_normalise_rows(s, &s->model->nextn.norm, hidden, n,
-                                         s->model->hparams.n_embd, why);
+    return normalise(s, &s->model->nextn.norm, x, n, hidden, why);
 }
