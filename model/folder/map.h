@@ -13,15 +13,11 @@
 /** What is done to a stored tensor. */
 enum model_change {
     MODEL_KEEP,
-    MODEL_TURN_Q,       /* rows of each head: halves become neighbours; of the query heads */
-    MODEL_TURN_K,       /* likewise, of the key heads */
-    MODEL_PLUS_ONE,     /* 1 is added */
-    MODEL_NEGATIVE_EXP, /* -exp */
-    MODEL_FIRST_HALF,   /* of the rows of each matrix, the first half */
-    MODEL_SECOND_HALF,
-    MODEL_EVEN_ROWS, /* every second row of each matrix, from the first on */
-    MODEL_ODD_ROWS,
-    MODEL_TURN_OVER /* each matrix is transposed: made in memory */
+    MODEL_TURN_Q,     /* rows of each head: halves become neighbours; of the query heads */
+    MODEL_TURN_K,     /* likewise, of the key heads */
+    MODEL_PLUS_ONE,   /* 1 is added */
+    MODEL_FIRST_HALF, /* of the rows of each matrix, the first half */
+    MODEL_SECOND_HALF
 };
 
 /**

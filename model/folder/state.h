@@ -21,7 +21,7 @@ struct model_target {
     enum gguf_type type;
     uint32_t n_dims;
     uint64_t ne[4];
-    bool made; /* values in memory, float32 or (transposed) of the stored type */
+    bool made; /* float32 values in memory */
 };
 
 /** Values that config.json gives instead of a tensor. */
@@ -92,8 +92,7 @@ enum status model_folder_names(struct model_folder *f, struct status_why *why);
 /** Type and shape of every target; which are made in memory. */
 enum status model_targets_shape(struct model_folder *f, struct status_why *why);
 /** Write the values of one that is made. */
-enum status model_target_make(const struct model_folder *f, const struct model_target *t, void *to,
-                              struct status_why *why);
+void model_target_make(const struct model_folder *f, const struct model_target *t, float *to);
 /** Append one that is not made. */
 enum status model_target_append(const struct model_folder *f, const struct model_target *t,
                                 struct gguf_file *file, struct status_why *why);

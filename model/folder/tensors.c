@@ -1,6 +1,5 @@
 /* Stored tensors as those of GGUF: views of rows, and small ones that are made in memory. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "gguf/assembly/assembly.h"
@@ -53,12 +52,7 @@ static enum status read_shape(const struct model_folder *f, struct model_target 
                               struct status_why *why)
 {
     const struct safetensors_tensor *s = t->sources[0];
-    uint64_t shape[SAFETENSORS_MAX_DIMS];
-    uint32_t n = 0;
-    memcpy(shape, s->shape, sizeof shape);
-    for (uint32_t i = 0; i < s->n_dims; i++) /* a convolution's [C, 1, K] is [C, K] */
-        if (!(s->n_dims == 3 && i == 1 && s->shape[1] == 1 && strstr(t->name, "conv1d")))
-            shape[n++] = s->shape[i];
+    uint32_t n = s->n_dims;
     t->n_dims = n + t->experts > 0 ? n + t->experts : 1;
     if (n > 3 || s->n_elements == 0 || (t->experts && n != 2))
         return status_fail(why, STATUS_UNSUPPORTED,
@@ -66,7 +60,7 @@ static enum status read_shape(const struct model_folder *f, struct model_target 
                            " elements, expected 1 to 3 dimensions (2 of an expert's), and elements",
                            f->path, s->name, s->n_dims, s->n_elements);
     for (uint32_t i = 0; i < 4; i++)
-        t->ne[i] = i < n ? shape[n - 1 - i] : 1;
+        t->ne[i] = i < n ? s->shape[n - 1 - i] : 1;
     if (t->experts)
         t->ne[n] = f->n_experts;
     return STATUS_OK;
@@ -74,8 +68,7 @@ static enum status read_shape(const struct model_folder *f, struct model_target 
 
 static bool is_half(enum model_change change)
 {
-    return change == MODEL_FIRST_HALF || change == MODEL_SECOND_HALF || change == MODEL_EVEN_ROWS ||
-           change == MODEL_ODD_ROWS;
+    return change == MODEL_FIRST_HALF || change == MODEL_SECOND_HALF;
 }
 
 static uint32_t heads_of(const struct model_folder *f, const struct model_target *t)
@@ -101,10 +94,6 @@ static enum status change_shape(const struct model_folder *f, struct model_targe
                                f->path, t->sources[0]->name, n_rows);
         t->ne[1] /= 2;
     }
-    if (t->change == MODEL_TURN_OVER) {
-        t->ne[1] = t->ne[0];
-        t->ne[0] = n_rows;
-    }
     return STATUS_OK;
 }
 
@@ -126,10 +115,8 @@ enum status model_targets_shape(struct model_folder *f, struct status_why *why)
             status = change_shape(f, t, why);
         if (status)
             return status;
-        bool values =
-            t->n_dims == 1 || t->change == MODEL_PLUS_ONE || t->change == MODEL_NEGATIVE_EXP;
-        t->made = values || t->change == MODEL_TURN_OVER;
-        if (values)
+        t->made = t->n_dims == 1 || t->change == MODEL_PLUS_ONE;
+        if (t->made)
             t->type = GGUF_TYPE_F32;
     }
     return STATUS_OK;
@@ -142,7 +129,7 @@ static uint64_t turned_row(uint64_t i, uint64_t d)
     return head * d + at / 2 + (at % 2 ? d / 2 : 0);
 }
 
-static void make_values(const struct model_folder *f, const struct model_target *t, float *to)
+void model_target_make(const struct model_folder *f, const struct model_target *t, float *to)
 {
     const struct safetensors_tensor *s = t->sources[0];
     enum gguf_type type = GGUF_TYPE_F32;
@@ -154,36 +141,11 @@ static void make_values(const struct model_folder *f, const struct model_target 
     for (size_t i = 0; i < n; i++) {
         if (t->change == MODEL_PLUS_ONE)
             to[i] += 1;
-        else if (t->change == MODEL_NEGATIVE_EXP)
-            to[i] = (float)-exp((double)to[i]);
         else if (n_heads > 0) {
             size_t from = (size_t)turned_row(i, n / n_heads);
             decode((const char *)s->data + from * (s->n_bytes / n), &to[i], 1);
         }
     }
-}
-
-/** Each matrix [A, B] as [B, A]. */
-static void make_turned_over(const struct model_target *t, char *to)
-{
-    const struct safetensors_tensor *s = t->sources[0];
-    size_t a = (size_t)t->ne[0], b = (size_t)t->ne[1], size = (size_t)(s->n_bytes / s->n_elements);
-    const char *from = s->data;
-    for (size_t m = 0; m < t->ne[2]; m++, from += a * b * size)
-        for (size_t i = 0; i < b; i++)
-            for (size_t k = 0; k < a; k++, to += size)
-                memcpy(to, from + (k * b + i) * size, size);
-}
-
-enum status model_target_make(const struct model_folder *f, const struct model_target *t, void *to,
-                              struct status_why *why)
-{
-    (void)why;
-    if (t->change == MODEL_TURN_OVER)
-        make_turned_over(t, to);
-    else
-        make_values(f, t, to);
-    return STATUS_OK;
 }
 
 /** The stored row of each row of a matrix; NULL (and STATUS_OK): its own. */
@@ -193,15 +155,14 @@ static enum status view_rows(const struct model_folder *f, const struct model_ta
     uint32_t n_heads = heads_of(f, t);
     uint64_t n = t->ne[1];
     *out = NULL;
-    if (n_heads == 0 && t->change != MODEL_EVEN_ROWS && t->change != MODEL_ODD_ROWS)
+    if (n_heads == 0)
         return STATUS_OK;
     int32_t *rows = n > INT32_MAX / 2 ? NULL : gguf_assemble_memory(file, n * sizeof *rows);
     if (!rows)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for %" PRIu64 " rows of %s", f->path,
                            n, t->name);
     for (uint64_t i = 0; i < n; i++)
-        rows[i] = (int32_t)(n_heads > 0 ? turned_row(i, n / n_heads)
-                                        : 2 * i + (t->change == MODEL_ODD_ROWS));
+        rows[i] = (int32_t)turned_row(i, n / n_heads);
     *out = rows;
     return STATUS_OK;
 }
