@@ -49,7 +49,7 @@ enum status draft_window(struct draft_session *s, const int32_t *tokens, size_t 
                          const int32_t *targets, struct draft_position *out,
                          struct status_why *why);
 
-/** Compare the logits of one position; false: some are not finite. soft_cap: 0 is none. */
+/** Compare the logits of one position; false: some are not finite. soft_cap 0: there is no cap. */
 bool draft_compare(const float *p, const float *q, size_t n_vocab, float soft_cap, int32_t target,
                    struct draft_position *out);
 

@@ -110,8 +110,8 @@ const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i);
 /** Whether two tensors of one type and shape have the same bytes. */
 bool gguf_tensor_same(const struct gguf_tensor *a, const struct gguf_tensor *b);
 
-/** Whether it is a folder with a checkpoint (gguf/assembly/): then its first shard is none of its
- * files, but bytes in memory. */
+/** Whether it is a folder with a checkpoint (gguf/assembly/): then its first shard is not one of
+ * its files, but bytes in memory. */
 bool gguf_is_folder(const struct gguf_file *file);
 
 /**

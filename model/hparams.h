@@ -133,7 +133,7 @@ struct model_temperature {
     uint32_t length, offset;
 };
 
-/** Layers with a state instead of keys. Of a short convolution only the first two are not 0. */
+/** Layers with a state instead of keys. A short convolution has only the first two. */
 struct model_recurrent_hparams {
     uint32_t n_taps;     /* of the convolution */
     uint32_t n_inner;    /* I: all heads' values */

@@ -12,7 +12,8 @@
 
 enum { LENGTH_BYTES = 8 };
 
-/** A number of JSON as a count; false where it is none, or beyond what a double holds exactly. */
+/** A number of JSON as a count; false where it is no number, or beyond what a double holds exactly.
+ */
 static bool is_count(const cJSON *item, uint64_t *value)
 {
     if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble <= 0x1p53))

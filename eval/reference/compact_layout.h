@@ -39,7 +39,8 @@ struct eval_compact_layout {
     int32_t bos;            /* BOS of each window, -1: none */
     uint32_t bos_in_stream; /* 1: the first token was put in front of the text */
     float soft_cap;         /* of the logits; 0: none, and always in version 1 */
-    /* Of the default protocol. Of documents: first_scored is 0, n_scored that of all windows. */
+    /* As the default protocol has them. With documents first_scored is 0, and n_scored counts all
+     * windows. */
     uint64_t n_ctx, first_scored, n_scored, n_windows;
     uint64_t n_tokens;                 /* of the whole text, of all documents */
     uint64_t n_description, n_path;    /* bytes */

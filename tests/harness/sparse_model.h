@@ -14,7 +14,7 @@ struct sparse_model_options {
 
 enum { SPARSE_MODEL_LAYERS = 3, SPARSE_MODEL_BLOCK = 8 };
 
-/** Of three layers; in glm-dsa the second one uses the choice of the first. free(data). */
+/** A model of three layers; in glm-dsa the second one uses the choice of the first. free(data). */
 struct tiny_model sparse_model_make(const struct sparse_model_options *options);
 
 #endif

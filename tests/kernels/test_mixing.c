@@ -98,7 +98,7 @@ static double length_of(const float *x)
     return sqrt(squares);
 }
 
-/* Of the length of another row; one that is shorter than the least counts as that long. */
+/* Rows get the length of another row; one that is shorter than the least counts as that long. */
 static void case_stretch(struct kern_backend *b, float *y)
 {
     static float x[ROWS_T * ROWS_D], to[ROWS_T * ROWS_D], before[ROWS_D];

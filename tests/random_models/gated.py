@@ -50,7 +50,7 @@ class Afmoe(HeadGate, FullLayersStill, HyV3):
 
 
 class FirstFull:
-    """Of a period's layers the first sees all; llama.cpp takes a period of 4 for a list."""
+    """The first of a period's layers sees all; llama.cpp takes a period of 4 for a list."""
     differs = True
 
     def slides(self, i):
