@@ -231,6 +231,24 @@ static void test_rmsnorm_is_accurate(void **state)
     }
 }
 
+struct moments {
+    long double mean, squares; /* squares: the sum of those of the distances from the mean */
+};
+
+/** Move a row far from 0, and measure it. */
+static struct moments move_away(float *x, size_t n)
+{
+    struct moments is = {0, 0};
+    for (size_t i = 0; i < n; i++) {
+        x[i] += 100.0f;
+        is.mean += (long double)x[i];
+    }
+    is.mean /= (long double)n;
+    for (size_t i = 0; i < n; i++)
+        is.squares += ((long double)x[i] - is.mean) * ((long double)x[i] - is.mean);
+    return is;
+}
+
 /*
  * x - m is rounded to float, then come the roundings of RMSNorm and of the sum with the bias. m is
  * far from 0, so that a mean taken in float would show.
@@ -246,19 +264,12 @@ static void test_layernorm_is_accurate(void **state)
         fill_normal(&r, gain, n, 1.0f);
         fill_normal(&r, bias, n, 1.0f);
         fill_normal(&r, before, n, 1.0f);
-        long double sum = 0, squares = 0;
-        for (size_t i = 0; i < n; i++) {
-            x[i] += 100.0f;
-            sum += (long double)x[i];
-        }
-        long double mean = sum / (long double)n;
-        for (size_t i = 0; i < n; i++)
-            squares += ((long double)x[i] - mean) * ((long double)x[i] - mean);
-        long double root = sqrtl(squares / (long double)n + (long double)1e-6f);
+        struct moments is = move_away(x, n);
+        long double root = sqrtl(is.squares / (long double)n + (long double)1e-6f);
         struct kern_norm_row row = {y, x, gain, bias, n, 1e-6f, true, false};
         kern_ops_scalar.norm(&row);
         for (size_t i = 0; i < n; i++) {
-            long double d = ((long double)x[i] - mean) / root * (long double)gain[i];
+            long double d = ((long double)x[i] - is.mean) / root * (long double)gain[i];
             long double truth = d + (long double)bias[i];
             long double bound = 4.1L * 0x1p-24L * fabsl(d) + 0x1.1p-24L * fabsl(truth) + 1e-10L;
             assert_true(fabsl((long double)y[i] - truth) <= bound);
@@ -335,19 +346,12 @@ static void test_sparsify_is_accurate(void **state)
     for (size_t n = 1; n <= N; n = n * 3 + 1) {
         struct rng r = rng_open(rng_seed(), n);
         fill_normal(&r, x, n, 0.1f);
-        long double sum = 0, squares = 0;
-        for (size_t i = 0; i < n; i++) {
-            x[i] += 100.0f;
-            sum += (long double)x[i];
-        }
-        long double mean = sum / (long double)n;
-        for (size_t i = 0; i < n; i++)
-            squares += ((long double)x[i] - mean) * ((long double)x[i] - mean);
+        struct moments is = move_away(x, n);
         for (int sample = 0; sample < 2; sample++) {
             memcpy(y, x, sizeof y);
             kern_ops_scalar.sparsify(y, n, 0.7f, sample != 0);
             long double by = (long double)(sample && n > 1 ? n - 1 : n);
-            long double threshold = mean + (long double)0.7f * sqrtl(squares / by);
+            long double threshold = is.mean + (long double)0.7f * sqrtl(is.squares / by);
             for (size_t i = 0; i < n; i++) {
                 long double truth = fmaxl(0.0L, (long double)x[i] - threshold);
                 assert_true(fabsl((long double)y[i] - truth) <= 0x1.01p-24L * truth + 1e-12L);
