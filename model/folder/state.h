@@ -39,6 +39,7 @@ struct model_folder {
     struct safetensors_folder files;
     cJSON *config;
     const cJSON *text; /* its text_config, or itself */
+    cJSON *defaults;   /* what counts where both lack a member */
     const struct model_arch *arch;
     uint32_t n_layers, n_heads, n_kv_heads, head_size, n_embd, n_experts;
     uint32_t n_rot; /* of a head of latent attention, which are rotated; 0: by the share of RoPE */
@@ -64,6 +65,12 @@ enum status model_config_u32(const struct model_folder *f, const char *names, bo
 /** A finite number. */
 enum status model_config_f32(const struct model_folder *f, const char *names, bool required,
                              double *value, struct status_why *why);
+/**
+ * A list of names, one for each layer. kinds[MODEL_MAX_BLOCKS]: which word of `expected` each is.
+ * *n: n_layers, or 0 where it is absent.
+ */
+enum status model_config_kinds(const struct model_folder *f, const char *name, const char *expected,
+                               uint8_t *kinds, uint32_t *n, struct status_why *why);
 /** STATUS_UNSUPPORTED or STATUS_FORMAT, with the path and config.json in front. */
 enum status model_config_fail(const struct model_folder *f, enum status status,
                               struct status_why *why, const char *format, ...)
@@ -76,6 +83,8 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why);
 void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value);
 /** The nearest float32. */
 void model_write_f32(struct model_folder *f, const char *suffix, double value);
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n);
 void model_write_bool(struct model_folder *f, const char *suffix, bool value);
 void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
                        uint64_t n);
