@@ -210,7 +210,8 @@ static enum status write_folder(struct model_folder *f, struct status_why *why)
 
 /** As older GGUF files: kv_b_proj whole, so nothing is turned over. */
 static const struct model_folder_map folder = {
-    .classes = {"DeepseekV3ForCausalLM", "DeepseekV2ForCausalLM"},
+    .classes = {"DeepseekV3ForCausalLM", "DeepseekV2ForCausalLM", "Glm4MoeLiteForCausalLM",
+                "KimiVLForConditionalGeneration", "KimiK25ForConditionalGeneration"},
     .names = folder_names,
     .keys = model_folder_grouped,
     .write = write_folder,

@@ -67,13 +67,6 @@ float *model_folder_give(struct model_folder *f, const char *name, uint64_t n)
 /** What all architectures have; experts' are written where there are experts. */
 static const struct model_folder_key common[] = {
     {"max_position_embeddings model_max_length", "context_length", MODEL_MEMBER_U32},
-    {"intermediate_size", "feed_forward_length", MODEL_MEMBER_U32},
-    {0},
-};
-
-static const struct model_folder_key of_heads[] = {
-    {"head_dim", "attention.key_length", MODEL_MEMBER_U32},
-    {"head_dim", "attention.value_length", MODEL_MEMBER_U32},
     {0},
 };
 
@@ -85,8 +78,9 @@ static const struct model_folder_key of_latent[] = {
 };
 
 static const struct model_folder_key of_experts[] = {
-    {"num_experts_per_tok", "expert_used_count", MODEL_MEMBER_U32},
-    {"moe_intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32},
+    {"num_experts_per_tok top_k_experts moe_topk", "expert_used_count", MODEL_MEMBER_U32},
+    {"moe_intermediate_size expert_intermediate_size", "expert_feed_forward_length",
+     MODEL_MEMBER_U32},
     {0},
 };
 
@@ -246,6 +240,26 @@ static enum status check_granted(struct model_folder *f, struct status_why *why)
     return status;
 }
 
+/** Heads and widths of layers: one number, or one for each. */
+static enum status write_heads(struct model_folder *f, struct status_why *why)
+{
+    static const struct model_folder_key width = {"intermediate_size_mlp intermediate_size",
+                                                  "feed_forward_length", MODEL_MEMBER_U32};
+    if (f->kv_by_layer)
+        model_write_u32s(f, "attention.head_count_kv", f->kv_heads_of, f->n_layers);
+    else
+        model_write_u32(f, "attention.head_count_kv", f->n_kv_heads);
+    bool usual = f->head_size == f->n_embd / f->n_heads && !model_config_find(f, "head_dim");
+    if (f->n_rot > 0 || !usual)
+        model_write_u32(f, "attention.key_length", f->head_size);
+    if (f->n_rot == 0 && !usual)
+        model_write_u32(f, "attention.value_length", f->head_size);
+    enum status status = f->n_rot > 0 ? write_all(f, of_latent, why) : STATUS_OK;
+    if (f->ff_by_layer)
+        model_write_u32s(f, "feed_forward_length", f->n_ff_of, f->n_layers);
+    return status || f->ff_by_layer ? status : write_one(f, &width, why);
+}
+
 enum status model_folder_keys(struct model_folder *f, struct status_why *why)
 {
     const struct model_folder_map *map = f->arch->folder;
@@ -253,12 +267,9 @@ enum status model_folder_keys(struct model_folder *f, struct status_why *why)
     model_write_u32(f, "block_count", f->n_layers);
     model_write_u32(f, "embedding_length", f->n_embd);
     model_write_u32(f, "attention.head_count", f->n_heads);
-    model_write_u32(f, "attention.head_count_kv", f->n_kv_heads);
     enum status status = write_all(f, common, why);
-    if (f->n_rot > 0)
-        model_write_u32(f, "attention.key_length", f->head_size);
     if (!status)
-        status = write_all(f, f->n_rot > 0 ? of_latent : of_heads, why);
+        status = write_heads(f, why);
     if (!status && f->n_experts > 0) {
         model_write_u32(f, "expert_count", f->n_experts);
         status = write_all(f, of_experts, why);

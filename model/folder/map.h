@@ -58,7 +58,7 @@ struct model_folder;
 
 /** Zero means, of each field: as LLaMA's folders have it, but without turned heads. */
 struct model_folder_map {
-    const char *classes[5];                /* of config.json's architectures; NULL ends */
+    const char *classes[8];                /* of config.json's architectures; NULL ends */
     const struct model_folder_name *names; /* beyond the common ones; from NULL ends; may be NULL */
     const struct model_folder_key *keys;   /* likewise */
     const char *defaults;  /* a JSON object: members that transformers gives a value where a folder
@@ -69,6 +69,10 @@ struct model_folder_map {
     uint32_t largest;      /* query_pre_attn_scalar is the size of a head, of the model with so many
                             * layers width / heads; 0: it is not looked at */
     uint32_t still_period; /* one of so many layers has no positions; 0: it is not looked at */
+    /** Whether it is this one, where several have a class. NULL: yes. */
+    bool (*is)(const struct model_folder *f);
+    /** Change sizes that config.json says otherwise, before keys are written. May be NULL. */
+    enum status (*sizes)(struct model_folder *f, struct status_why *why);
     /** Write keys and tensors that no table can. May be NULL. */
     enum status (*write)(struct model_folder *f, struct status_why *why);
 };
