@@ -106,13 +106,12 @@ struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t f
     if (view && view->matrices)
         data = view->matrices[matrix];
     first_row %= n;
-    assert(!view || first_row + n_rows <= n);
-    if (view && view->rows)
-        weight.rows = view->rows + first_row;
-    else
-        data += first_row * tensor->row_bytes;
+    assert((!view && !tensor->scales) || first_row + n_rows <= n);
     weight.data = data;
-    return weight;
+    weight.rows = view ? view->rows : NULL;
+    if (tensor->scales)
+        weight.scales = tensor->scales[matrix];
+    return kern_weight_rows(&weight, first_row, n_rows);
 }
 
 enum status model_bind_vector(struct model *m, struct kern_weight *out, const char *name,
