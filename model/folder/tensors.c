@@ -49,9 +49,8 @@ static enum status check_sources(const struct model_folder *f, const struct mode
 
 /** The shape as GGUF has it: what is contiguous first. */
 static enum status read_shape(const struct model_folder *f, struct model_target *t,
-                              struct status_why *why)
+                              const struct safetensors_tensor *s, struct status_why *why)
 {
-    const struct safetensors_tensor *s = t->sources[0];
     uint32_t n = s->n_dims;
     t->n_dims = n + t->experts > 0 ? n + t->experts : 1;
     if (n > 3 || s->n_elements == 0 || (t->experts && n != 2))
@@ -104,18 +103,24 @@ enum status model_targets_shape(struct model_folder *f, struct status_why *why)
         enum status status = check_sources(f, t, why);
         if (status)
             return status;
-        if (!type_of(t->sources[0]->type, &t->type))
-            return status_fail(
-                why, STATUS_UNSUPPORTED,
-                "%s: tensor '%s' has dtype %s, expected F32, F16 or BF16; others are "
-                "not read yet",
-                f->path, t->sources[0]->name, safetensors_type_name(t->sources[0]->type));
-        status = read_shape(f, t, why);
+        struct safetensors_tensor meant;
+        status = model_quantised_shape(f, t, &meant, why);
+        if (!status && !t->quantised && !type_of(meant.type, &t->type))
+            status = status_fail(why, STATUS_UNSUPPORTED,
+                                 "%s: tensor '%s' has dtype %s, expected F32, F16, BF16, or codes "
+                                 "with scales beside them",
+                                 f->path, meant.name, safetensors_type_name(meant.type));
+        if (!status)
+            status = read_shape(f, t, &meant, why);
         if (!status)
             status = change_shape(f, t, why);
         if (status)
             return status;
         t->made = t->n_dims == 1 || t->change == MODEL_PLUS_ONE;
+        if (t->made && t->quantised)
+            return status_fail(why, STATUS_UNSUPPORTED,
+                               "%s: tensor '%s' is quantised, expected F32, F16 or BF16", f->path,
+                               t->sources[0]->name);
         if (t->made)
             t->type = GGUF_TYPE_F32;
     }
@@ -206,6 +211,8 @@ enum status model_target_append(const struct model_folder *f, const struct model
                                  .shard = 1 + s->file,
                                  .offset = s->offset + skipped};
     memcpy(tensor.ne, t->ne, sizeof tensor.ne);
+    if (!status && t->quantised)
+        status = model_quantised_scales(f, t, file, &tensor.scales, why);
     if (!status && (view.rows || view.matrices)) {
         struct gguf_view *kept = gguf_assemble_memory(file, sizeof *kept);
         if (!kept)

@@ -322,11 +322,18 @@ static void test_invalid_scales(void **state)
 {
     (void)state;
     const uint8_t scales[] = {0, 0x7e, 0x7f, 0x80, 0xfe, 0xff};
-    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, scales, 6), 2);
-    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, scales, 2), 2);
-    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, scales + 3, 3), 0);
-    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_MXFP4_APART, scales, 6), 5);
-    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_F8_E4M3, scales, 6), 6);
+    const float floats[] = {1, -0.0f, -2, INFINITY, 1, NAN};
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, GGUF_SCALE_E4M3, scales, 6),
+                     2);
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, GGUF_SCALE_E4M3, scales, 2),
+                     2);
+    assert_int_equal(
+        kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, GGUF_SCALE_E4M3, scales + 3, 3), 0);
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_MXFP4_APART, GGUF_SCALE_E8M0, scales, 6),
+                     5);
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_F8_E4M3, GGUF_SCALE_F32, floats, 6), 3);
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_F8_E4M3, GGUF_SCALE_F32, floats + 4, 2), 1);
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_F8_E5M2, GGUF_SCALE_F32, floats, 3), 3);
 }
 
 /** Part of a bundle is no matrix. */
