@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All tests, as a fresh machine can run them: install what is missing, build with warnings as
 # errors, run everything through ctest, run the unit tests and the tiny model again under
-# AddressSanitizer and UndefinedBehaviorSanitizer, and each fuzzer for a second.
+# AddressSanitizer and UndefinedBehaviorSanitizer, and each fuzzer for 1 second.
 # usage: bash scripts/test.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
