@@ -41,6 +41,12 @@ void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t
     put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_BOOL, values, n);
 }
 
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n)
+{
+    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U32, values, n);
+}
+
 void model_write_string(struct model_folder *f, const char *suffix, const char *value)
 {
     char key[MODEL_KEY_BYTES];
@@ -79,7 +85,8 @@ static const struct model_folder_key of_latent[] = {
 };
 
 static const struct model_folder_key of_experts[] = {
-    {"num_experts_per_tok", "expert_used_count", MODEL_MEMBER_U32},
+    {"num_experts_per_tok num_experts_per_token moe_k moe_top_k", "expert_used_count",
+     MODEL_MEMBER_U32},
     {"moe_intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32},
     {0},
 };
@@ -250,15 +257,40 @@ static enum status check_granted(struct model_folder *f, struct status_why *why)
     return status;
 }
 
+/** Of all layers alike, or a list where the architecture has one. */
+static enum status write_heads(struct model_folder *f, struct status_why *why)
+{
+    static const char heads[] = "attention.head_count";
+    static const char kv_heads[] = "attention.head_count_kv";
+    const struct model_folder_map *map = f->arch->folder;
+    struct model_folder_heads of = {.n = f->n_layers};
+    if (!map->heads) {
+        model_write_u32(f, heads, f->n_heads);
+        model_write_u32(f, kv_heads, f->n_kv_heads);
+        return STATUS_OK;
+    }
+    if (f->n_layers > MODEL_MAX_BLOCKS)
+        return model_config_fail(f, STATUS_FORMAT, why, "%u layers, expected at most %d",
+                                 f->n_layers, MODEL_MAX_BLOCKS);
+    for (uint32_t i = 0; i < of.n; i++) {
+        of.n_heads[i] = f->n_heads;
+        of.n_kv_heads[i] = f->n_kv_heads;
+    }
+    enum status status = map->heads(f, &of, why);
+    model_write_u32s(f, heads, of.n_heads, of.n);
+    model_write_u32s(f, kv_heads, of.n_kv_heads, of.n);
+    return status;
+}
+
 enum status model_folder_keys(struct model_folder *f, struct status_why *why)
 {
     const struct model_folder_map *map = f->arch->folder;
     gguf_layout_string(f->layout, "general.architecture", f->arch->name);
     model_write_u32(f, "block_count", f->n_layers);
     model_write_u32(f, "embedding_length", f->n_embd);
-    model_write_u32(f, "attention.head_count", f->n_heads);
-    model_write_u32(f, "attention.head_count_kv", f->n_kv_heads);
-    enum status status = write_all(f, common, why);
+    enum status status = write_heads(f, why);
+    if (!status)
+        status = write_all(f, common, why);
     if (f->n_rot > 0)
         model_write_u32(f, "attention.key_length", f->head_size);
     if (!status)

@@ -46,6 +46,7 @@ struct model_folder_key {
 };
 
 struct model_folder;
+struct model_folder_heads;
 
 /** Zero means, of each field: as LLaMA's folders have it, but without turned heads. */
 struct model_folder_map {
@@ -58,6 +59,9 @@ struct model_folder_map {
     uint32_t largest;      /* query_pre_attn_scalar is the size of a head, of the model with so many
                             * layers width / heads; 0: it is not looked at */
     uint32_t still_period; /* one of so many layers has no positions; 0: it is not looked at */
+    /** Say how many heads each layer has, where they differ. May be NULL. */
+    enum status (*heads)(const struct model_folder *f, struct model_folder_heads *of,
+                         struct status_why *why);
     /** Write keys and tensors that no table can. May be NULL. */
     enum status (*write)(struct model_folder *f, struct status_why *why);
 };

@@ -144,7 +144,7 @@ static enum status write_scaling(struct model_folder *f, const cJSON *scaling, d
         item = cJSON_GetObjectItemCaseSensitive(scaling, "type");
     const char *type = cJSON_IsString(item) ? item->valuestring : "default";
     struct base_quoted shown;
-    if (strcmp(type, "default") == 0)
+    if (strcmp(type, "default") == 0 || strcmp(type, "mrope") == 0) /* in text all axes are equal */
         return STATUS_OK;
     if (strcmp(type, "llama3") == 0)
         return write_llama3(f, scaling, theta, n_rot, why);

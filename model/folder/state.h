@@ -49,6 +49,12 @@ struct model_folder {
     size_t n_given;
 };
 
+/** The heads of each layer, at first config.json's for all. */
+struct model_folder_heads {
+    uint32_t n; /* layers */
+    uint32_t n_heads[MODEL_MAX_BLOCKS], n_kv_heads[MODEL_MAX_BLOCKS];
+};
+
 /* config.c */
 
 /** Parse config.json, find the architecture, and refuse what is not read. */
@@ -60,6 +66,11 @@ const cJSON *model_config_any(const struct model_folder *f, const char *names);
 /** A whole number below 2^32. *value stays where it is absent; required: that fails. */
 enum status model_config_u32(const struct model_folder *f, const char *names, bool required,
                              uint32_t *value, struct status_why *why);
+/** A list of n whole numbers; name: of the list, for the sentence. */
+enum status model_config_u32s(const struct model_folder *f, const cJSON *list, const char *name,
+                              uint32_t *values, uint32_t n, struct status_why *why);
+/** Whether element i of a member that is a list is this word. */
+bool model_config_is(const struct model_folder *f, const char *name, uint32_t i, const char *kind);
 /** A finite number. */
 enum status model_config_f32(const struct model_folder *f, const char *names, bool required,
                              double *value, struct status_why *why);
@@ -78,6 +89,8 @@ void model_write_f32(struct model_folder *f, const char *suffix, double value);
 void model_write_bool(struct model_folder *f, const char *suffix, bool value);
 void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
                        uint64_t n);
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n);
 void model_write_string(struct model_folder *f, const char *suffix, const char *value);
 /** A tensor of n float32 values, zero so far; the folder's. NULL: no memory. */
 float *model_folder_give(struct model_folder *f, const char *name, uint64_t n);
