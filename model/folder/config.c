@@ -211,7 +211,8 @@ static enum status read_sizes(struct model_folder *f, struct status_why *why)
         status = model_config_u32(f, "num_attention_heads", true, &f->n_heads, why);
     f->n_kv_heads = f->n_heads;
     if (!status)
-        status = model_config_u32(f, "num_key_value_heads", false, &f->n_kv_heads, why);
+        status = model_config_u32(f, "num_key_value_heads num_attention_groups", false,
+                                  &f->n_kv_heads, why);
     if (!status && (f->n_heads == 0 || f->n_kv_heads == 0 || f->n_layers == 0))
         status = model_config_fail(f, STATUS_FORMAT, why,
                                    "%u layers, %u heads, %u key/value heads, expected 1 or more",
@@ -224,7 +225,8 @@ static enum status read_sizes(struct model_folder *f, struct status_why *why)
     if (!status && f->head_size > UINT16_MAX)
         status = model_config_fail(f, STATUS_FORMAT, why,
                                    "heads of %u numbers, expected at most 65535", f->head_size);
-    static const char experts[] = "num_local_experts num_experts n_routed_experts moe_num_experts";
+    static const char experts[] = "num_local_experts num_experts n_routed_experts moe_num_experts "
+                                  "moe_num_primary_experts";
     return status ? status : model_config_u32(f, experts, false, &f->n_experts, why);
 }
 

@@ -35,14 +35,21 @@ enum model_member {
     MODEL_MEMBER_U32,
     MODEL_MEMBER_F32,
     MODEL_MEMBER_BOOL,
-    MODEL_MEMBER_TRUE, /* no key: it must be there and true, which is what the reader takes */
-    MODEL_MEMBER_FALSE /* no key: it must be false or absent */
+    MODEL_MEMBER_TRUE,  /* no key: it must be there and true, which is what the reader takes */
+    MODEL_MEMBER_FALSE, /* no key: it must be false or absent */
+    MODEL_MEMBER_FIXED, /* no key: a number or a truth value, which must be `absent`, or be absent
+                         */
+    MODEL_MEMBER_GATING /* the name of a function: 1 softmax, 2 sigmoid, 4 the root of softplus */
 };
 
-/** A member of config.json, and the key after the architecture's prefix. */
+/**
+ * A member of config.json, and the key after the architecture's prefix. from may have several
+ * names, of which the first that is there counts.
+ */
 struct model_folder_key {
     const char *from, *to;
     enum model_member kind;
+    double absent; /* what it then is; 0: there is no key, and the reader's default counts */
 };
 
 struct model_folder;
@@ -52,12 +59,15 @@ struct model_folder_heads;
 struct model_folder_map {
     const char *classes[5];                /* of config.json's architectures; NULL ends */
     const struct model_folder_name *names; /* beyond the common ones; from NULL ends; may be NULL */
-    const struct model_folder_key *keys;   /* likewise */
+    const struct model_folder_key *keys;   /* likewise; other tables do not write their keys */
+    bool grouped;                          /* model_folder_grouped, too */
     bool turned;           /* q and k are to be turned: the reader rotates neighbours */
     bool norms_less_one;   /* norms are stored less 1 */
     bool tied;             /* lm_head.weight is never used */
     uint32_t largest;      /* query_pre_attn_scalar is the size of a head, of the model with so many
                             * layers width / heads; 0: it is not looked at */
+    double theta;          /* RoPE's base where config.json has none; 0: 10000 */
+    double full_share;     /* layers that see all rotate so much of what GGUF says; 0: all of it */
     uint32_t still_period; /* one of so many layers has no positions; 0: it is not looked at */
     /** Say how many heads each layer has, where they differ. May be NULL. */
     enum status (*heads)(const struct model_folder *f, struct model_folder_heads *of,

@@ -18,6 +18,9 @@ static const struct model_folder_name common[] = {
     {0},
 };
 
+/** Blocks that predict further tokens lie beyond the layers, mostly. */
+static const char draft[] = "mtp";
+
 static const struct model_folder_name of_layers[] = {
     {"input_layernorm", "attn_norm", MODEL_KEEP},
     {"post_attention_layernorm", "ffn_norm", MODEL_KEEP},
@@ -50,8 +53,9 @@ static const struct model_folder_name of_layers[] = {
 };
 
 /** Parts of models that are not about text. */
-static const char *const elsewhere[] = {"vision",      "visual.",     "audio",        "projector.",
-                                        "patch_embed", "multi_modal", "image_newline"};
+static const char *const elsewhere[] = {"vision",        "visual.",     "audio",
+                                        "projector.",    "patch_embed", "multi_modal",
+                                        "image_newline", "patch_merge"};
 
 /** A stored name within its layer, or beyond the layers. */
 struct place {
@@ -226,7 +230,8 @@ static enum status name_one(struct model_folder *f, const struct safetensors_ten
         return STATUS_OK;
     enum status status = STATUS_OK;
     if (find_place(&place, tensor->name)) {
-        if (place.layer >= (int64_t)f->n_layers) /* predicts the tokens after the next */
+        if (place.layer >= (int64_t)f->n_layers ||
+            strncmp(place.name, draft, sizeof draft - 1) == 0) /* predicts tokens after the next */
             return STATUS_OK;
         status = look_up(f, f->arch->folder->names, &place, tensor, &found, why);
         if (!status && !found)

@@ -86,11 +86,17 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why);
 void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value);
 /** The nearest float32. */
 void model_write_f32(struct model_folder *f, const char *suffix, double value);
+/** prefix: the architecture's name; NULL: of none. */
+void model_write_f32s(struct model_folder *f, const char *prefix, const char *suffix,
+                      const float *values, uint64_t n);
 void model_write_bool(struct model_folder *f, const char *suffix, bool value);
 void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
                        uint64_t n);
 void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
                       uint64_t n);
+/** The function that makes shares of experts; absent: where no member says it. */
+enum status model_write_gating(struct model_folder *f, const char *names, uint32_t absent,
+                               struct status_why *why);
 void model_write_string(struct model_folder *f, const char *suffix, const char *value);
 /** A tensor of n float32 values, zero so far; the folder's. NULL: no memory. */
 float *model_folder_give(struct model_folder *f, const char *name, uint64_t n);
@@ -101,6 +107,9 @@ float *model_folder_give(struct model_folder *f, const char *name, uint64_t n);
 enum status model_folder_names(struct model_folder *f, struct status_why *why);
 
 /* tensors.c */
+
+/** The value of a stored tensor of one element; false: there is no such tensor. */
+bool model_folder_number(const struct model_folder *f, const char *name, float *value);
 
 /** Type and shape of every target; which are made in memory. */
 enum status model_targets_shape(struct model_folder *f, struct status_why *why);

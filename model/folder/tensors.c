@@ -23,6 +23,16 @@ static bool type_of(enum safetensors_type stored, enum gguf_type *type)
     }
 }
 
+bool model_folder_number(const struct model_folder *f, const char *name, float *value)
+{
+    int32_t i = base_strtab_find(&f->files.names, (struct base_string){name, strlen(name)});
+    enum gguf_type type;
+    if (i < 0 || f->files.tensors[i]->n_elements != 1 || !type_of(f->files.tensors[i]->type, &type))
+        return false;
+    kern_quant_find(type)->decode(f->files.tensors[i]->data, value, 1);
+    return true;
+}
+
 /** Every expert must be there, each of the first one's type and shape. */
 static enum status check_sources(const struct model_folder *f, const struct model_target *t,
                                  struct status_why *why)
