@@ -10,14 +10,26 @@
 
 #include "base/status.h"
 
-/** What is done to a stored tensor. */
+/** What is done to a stored tensor: flags. */
 enum model_change {
     MODEL_KEEP,
-    MODEL_TURN_Q,     /* rows of each head: halves become neighbours; of the query heads */
-    MODEL_TURN_K,     /* likewise, of the key heads */
-    MODEL_PLUS_ONE,   /* 1 is added */
-    MODEL_FIRST_HALF, /* of the rows of each matrix, the first half */
-    MODEL_SECOND_HALF
+    MODEL_AS_IS = 1 << 0,  /* also where the architecture changes all of a kind */
+    MODEL_TURN_Q = 1 << 1, /* rows of each head: halves become neighbours; of the query heads */
+    MODEL_TURN_K = 1 << 2, /* likewise, of the key heads */
+    /* Values, made as float32 in memory: */
+    MODEL_PLUS_ONE = 1 << 3,     /* 1 is added */
+    MODEL_NEGATIVE_EXP = 1 << 4, /* -exp */
+    /* A part of the rows of each matrix as stored: */
+    MODEL_FIRST_HALF = 1 << 5,
+    MODEL_SECOND_HALF = 1 << 6,
+    MODEL_EVEN = 1 << 7, /* every second one, from the first on */
+    MODEL_ODD = 1 << 8,
+    MODEL_OF_COLUMNS = 1 << 9, /* of its columns instead */
+    MODEL_TURN_OVER = 1 << 10, /* each matrix is transposed, after that */
+    MODEL_SQUEEZE = 1 << 11,   /* axes of length 1 are left out */
+    /* Of latent attention: rows of each head that make its keys, or its values; a matrix each. */
+    MODEL_OF_KEYS = 1 << 12,
+    MODEL_OF_VALUES = 1 << 13
 };
 
 /**
@@ -28,7 +40,7 @@ enum model_change {
  */
 struct model_folder_name {
     const char *from, *to; /* to NULL: left out */
-    enum model_change change;
+    unsigned change;       /* of enum model_change */
 };
 
 enum model_member {

@@ -18,9 +18,6 @@ static const struct model_folder_name common[] = {
     {0},
 };
 
-/** Blocks that predict further tokens lie beyond the layers, mostly. */
-static const char draft[] = "mtp";
-
 static const struct model_folder_name of_layers[] = {
     {"input_layernorm", "attn_norm", MODEL_KEEP},
     {"post_attention_layernorm", "ffn_norm", MODEL_KEEP},
@@ -163,8 +160,8 @@ static enum status add_source(struct model_target *target, size_t number,
 }
 
 /** What the architecture does to all tensors of a kind, beyond what the table says. */
-static enum model_change change_of(const struct model_folder *f,
-                                   const struct model_folder_name *entry, const char *to)
+static unsigned change_of(const struct model_folder *f, const struct model_folder_name *entry,
+                          const char *to)
 {
     const struct model_folder_map *map = f->arch->folder;
     size_t n = strlen(to);
@@ -230,9 +227,8 @@ static enum status name_one(struct model_folder *f, const struct safetensors_ten
         return STATUS_OK;
     enum status status = STATUS_OK;
     if (find_place(&place, tensor->name)) {
-        if (place.layer >= (int64_t)f->n_layers ||
-            strncmp(place.name, draft, sizeof draft - 1) == 0) /* predicts tokens after the next */
-            return STATUS_OK;
+        if (place.layer >= (int64_t)f->n_layers || strncmp(place.name, "mtp", 3) == 0)
+            return STATUS_OK; /* predicts the tokens after the next */
         status = look_up(f, f->arch->folder->names, &place, tensor, &found, why);
         if (!status && !found)
             status = look_up(f, place.layer < 0 ? common : of_layers, &place, tensor, &found, why);

@@ -13,7 +13,7 @@ enum { MODEL_TARGET_BYTES = 64 };
 /** A tensor of GGUF and the stored ones that it is made of. */
 struct model_target {
     char name[MODEL_TARGET_BYTES];
-    enum model_change change;
+    unsigned change;                           /* of enum model_change */
     bool experts;                              /* a stack: one source for each of them */
     const struct safetensors_tensor **sources; /* [capacity]; NULL: not found so far */
     size_t n_sources, capacity;                /* 1 + the highest number that was found */
@@ -21,7 +21,8 @@ struct model_target {
     enum gguf_type type;
     uint32_t n_dims;
     uint64_t ne[4];
-    bool made; /* float32 values in memory */
+    bool made;                        /* float32 values in memory; else, in bytes: */
+    uint64_t offset, row_step, apart; /* of the first element; as of struct gguf_view */
 };
 
 /** Values that config.json gives instead of a tensor. */
