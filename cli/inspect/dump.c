@@ -38,7 +38,8 @@ static enum status write_values(struct base_file *out, const struct gguf_tensor 
     float *values = malloc(SLAB_ELEMENTS * sizeof *values);
     if (!values)
         return status_fail(why, STATUS_MEMORY, "out of memory");
-    struct kern_rows rows = {tensor->type->type, tensor->data, (size_t)tensor->row_bytes, NULL};
+    struct kern_rows rows = {tensor->type->type, tensor->data, (size_t)tensor->row_bytes, NULL,
+                             tensor->view ? (size_t)tensor->view->apart : 0};
     size_t n_cols = (size_t)tensor->ne[0];
     for (size_t row = 0; row < tensor->n_rows; row++)
         for (size_t col = 0; col < n_cols; col += SLAB_ELEMENTS) {

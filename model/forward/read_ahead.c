@@ -5,8 +5,10 @@
 static void read_weight(void *user, const struct kern_weight *weight, double share)
 {
     (void)user;
+    size_t n_bytes =
+        weight->apart ? weight->n_cols * weight->apart : weight->n_rows * weight->row_bytes;
     if (weight->data && share == 1)
-        gguf_map_read_ahead(weight->data, weight->n_rows * weight->row_bytes);
+        gguf_map_read_ahead(weight->data, n_bytes);
 }
 
 void model_read_ahead(const struct model *m, size_t i)

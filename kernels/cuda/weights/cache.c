@@ -118,7 +118,7 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
         struct kern_cuda_panel *panel = &cache->panels[i - 1];
         if (panel->data != data || panel->n_rows != n_rows || panel->n_cols != weight->n_cols ||
             panel->type != weight->type || panel->row_bytes != weight->row_bytes ||
-            panel->rows != rows)
+            panel->rows != rows || panel->apart != weight->apart)
             continue;
         if (panel->generation != weight->generation) {
             drop_packed(cuda, panel);
@@ -139,6 +139,7 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
         .data = data,
         .rows = rows,
         .row_bytes = weight->row_bytes,
+        .apart = weight->apart,
         .in_bundle = row % gguf_type_info((uint32_t)weight->type)->bundle_rows,
         .n_rows = n_rows,
         .n_cols = weight->n_cols,
@@ -155,14 +156,16 @@ static enum status upload(struct kern_cuda *cuda, const struct kern_cuda_panel *
                           unsigned event, struct status_why *why)
 {
     const struct kern_cuda_device_ops *ops = cuda->device->ops;
-    const struct kern_cuda_rows rows = {.first = panel->data - panel->in_bundle * panel->row_bytes,
-                                        .n_rows = panel->n_rows,
-                                        .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
-                                        .stride = panel->row_bytes,
-                                        .which = panel->rows,
-                                        .n_cols = kern_cuda_copied_cols(panel->type, panel->n_cols),
-                                        .type = panel->type,
-                                        .first_row = panel->in_bundle};
+    const struct kern_cuda_rows rows = {
+        .first = panel->data - panel->in_bundle * panel->row_bytes,
+        .n_rows = panel->n_rows,
+        .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
+        .stride = panel->row_bytes,
+        .which = panel->rows,
+        .n_cols = kern_cuda_copied_cols(panel->type, panel->apart, panel->n_cols),
+        .apart = panel->apart,
+        .type = panel->type,
+        .first_row = panel->in_bundle};
     enum status status = ops->copy_in(cuda->device, KERN_CUDA_COPY, to, &rows, why);
     if (!status)
         status = ops->signal(cuda->device, KERN_CUDA_COPY, event, why);
