@@ -109,6 +109,9 @@ struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t f
         data = view->matrices[matrix];
     first_row %= n;
     assert((!view && !tensor->scales) || first_row + n_rows <= n);
+    if (view && view->row_step)
+        weight.row_bytes = (size_t)view->row_step;
+    weight.apart = view ? (size_t)view->apart : 0;
     weight.data = data;
     weight.rows = view ? view->rows : NULL;
     if (tensor->scales)
@@ -155,7 +158,9 @@ enum status model_bind_gains(struct model *m, size_t layer, const char *name, si
     char whole[NAME_BYTES];
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
     struct model_shape shape = {.n_rows = n_groups, .n_cols = width};
-    struct model_tensor *tensor;
+    struct model_tensor *tensor = find(m, whole);
+    if (tensor && tensor->source->n_dims == 1) /* as one vector */
+        shape = (struct model_shape){.n_rows = 1, .n_cols = n_groups * width};
     enum status status = model_bind_tensor(m, &tensor, whole, shape, false, why);
     if (status)
         return status;
@@ -164,8 +169,8 @@ enum status model_bind_gains(struct model *m, size_t layer, const char *name, si
                            "%s: tensor '%s' has type %s, expected F32, F16 or BF16",
                            gguf_path(tensor->file), whole, tensor->type->name);
     *out = model_tensor_rows(tensor, 0, 1);
-    out->row_bytes *= n_groups;
-    out->n_cols *= n_groups;
+    out->row_bytes *= shape.n_rows;
+    out->n_cols *= shape.n_rows;
     return STATUS_OK;
 }
 

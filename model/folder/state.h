@@ -13,7 +13,7 @@ enum { MODEL_TARGET_BYTES = 64, MODEL_STORED_BYTES = 256 /* of names */ };
 /** A tensor of GGUF and the stored ones that it is made of. */
 struct model_target {
     char name[MODEL_TARGET_BYTES];
-    enum model_change change;
+    unsigned change;                           /* of enum model_change */
     bool experts;                              /* a stack: one source for each of them */
     const struct safetensors_tensor **sources; /* [capacity]; NULL: not found so far */
     size_t n_sources, capacity;                /* 1 + the highest number that was found */
@@ -21,8 +21,9 @@ struct model_target {
     enum gguf_type type;
     uint32_t n_dims;
     uint64_t ne[4];
-    bool made;      /* float32 values in memory */
-    bool quantised; /* codes, whose scales lie in tensors beside them */
+    bool made;                        /* float32 values in memory; else, in bytes: */
+    uint64_t offset, row_step, apart; /* of the first element; as of struct gguf_view */
+    bool quantised;                   /* codes, whose scales lie in tensors beside them */
 };
 
 /** Values that no tensor has as GGUF does. */
@@ -57,6 +58,12 @@ struct model_folder {
     size_t n_blocks;
 };
 
+/** The heads of each layer, at first config.json's for all. */
+struct model_folder_heads {
+    uint32_t n; /* layers */
+    uint32_t n_heads[MODEL_MAX_BLOCKS], n_kv_heads[MODEL_MAX_BLOCKS];
+};
+
 /* config.c */
 
 /** Parse config.json, find the architecture, and refuse what is not read. */
@@ -68,6 +75,11 @@ const cJSON *model_config_any(const struct model_folder *f, const char *names);
 /** A whole number below 2^32. *value stays where it is absent; required: that fails. */
 enum status model_config_u32(const struct model_folder *f, const char *names, bool required,
                              uint32_t *value, struct status_why *why);
+/** A list of n whole numbers; name: of the list, for the sentence. */
+enum status model_config_u32s(const struct model_folder *f, const cJSON *list, const char *name,
+                              uint32_t *values, uint32_t n, struct status_why *why);
+/** Whether element i of a member that is a list is this word. */
+bool model_config_is(const struct model_folder *f, const char *name, uint32_t i, const char *kind);
 /** A finite number. */
 enum status model_config_f32(const struct model_folder *f, const char *names, bool required,
                              double *value, struct status_why *why);
@@ -88,9 +100,17 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why);
 void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value);
 /** The nearest float32. */
 void model_write_f32(struct model_folder *f, const char *suffix, double value);
+/** prefix: the architecture's name; NULL: of none. */
+void model_write_f32s(struct model_folder *f, const char *prefix, const char *suffix,
+                      const float *values, uint64_t n);
 void model_write_bool(struct model_folder *f, const char *suffix, bool value);
 void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
                        uint64_t n);
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n);
+/** The function that makes shares of experts; absent: where no member says it. */
+enum status model_write_gating(struct model_folder *f, const char *names, uint32_t absent,
+                               struct status_why *why);
 void model_write_string(struct model_folder *f, const char *suffix, const char *value);
 /** A tensor of n float32 values, zero so far; the folder's. NULL: no memory. */
 float *model_folder_give(struct model_folder *f, const char *name, uint64_t n);
@@ -124,6 +144,9 @@ enum status model_quantised_scales(const struct model_folder *f, const struct mo
                                    struct status_why *why);
 
 /* tensors.c */
+
+/** The value of a stored tensor of one element; false: there is no such tensor. */
+bool model_folder_number(const struct model_folder *f, const char *name, float *value);
 
 /** Type and shape of every target; which are made in memory. */
 enum status model_targets_shape(struct model_folder *f, struct status_why *why);
