@@ -150,22 +150,6 @@ static enum status find_architecture(struct model_folder *f, struct status_why *
                              base_quote(&shown, string_of(first->valuestring)), supported);
 }
 
-/** Quantised folders are refused by the name of the method. */
-static enum status check_quantisation(const struct model_folder *f, struct status_why *why)
-{
-    const cJSON *quantised = model_config_any(f, "quantization_config compression_config");
-    if (!quantised)
-        return STATUS_OK;
-    const cJSON *method = find_in(quantised, "quant_method");
-    struct base_quoted shown;
-    return model_config_fail(
-        f, STATUS_UNSUPPORTED, why,
-        "the weights are quantised (quant_method %s), and no such folder is read yet; expected one "
-        "of F32, F16 or BF16, or a GGUF file that llama.cpp's convert_hf_to_gguf.py makes of it "
-        "with --outtype f32",
-        cJSON_IsString(method) ? base_quote(&shown, string_of(method->valuestring)) : "unknown");
-}
-
 /** The activation must be the architecture's. */
 static enum status check_activation(const struct model_folder *f, struct status_why *why)
 {
@@ -252,7 +236,7 @@ enum status model_config_open(struct model_folder *f, struct status_why *why)
     f->text = cJSON_IsObject(text) ? text : f->config;
     status = find_architecture(f, why);
     if (!status)
-        status = check_quantisation(f, why);
+        status = model_config_quantisation(f, why);
     if (!status)
         status = check_activation(f, why);
     return status ? status : read_sizes(f, why);

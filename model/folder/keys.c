@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "model/folder/state.h"
 
 static void put(struct model_folder *f, const char *suffix, enum gguf_value_type type,
@@ -70,11 +71,14 @@ void model_write_string(struct model_folder *f, const char *suffix, const char *
 
 float *model_folder_give(struct model_folder *f, const char *name, uint64_t n)
 {
-    if (f->n_given == MODEL_MAX_GIVEN)
+    if (base_array_reserve(f->given, f->given_capacity, f->n_given + 1, "values", NULL))
         return NULL;
     float *values = calloc(n ? n : 1, sizeof *values);
-    if (values)
-        f->given[f->n_given++] = (struct model_given){name, values, n};
+    if (!values)
+        return NULL;
+    struct model_given *given = &f->given[f->n_given++];
+    *given = (struct model_given){.values = values, .n = n};
+    snprintf(given->name, sizeof given->name, "%s", name);
     return values;
 }
 

@@ -8,7 +8,7 @@
 #include "model/arch.h"
 #include "safetensors/folder.h"
 
-enum { MODEL_TARGET_BYTES = 64 };
+enum { MODEL_TARGET_BYTES = 64, MODEL_STORED_BYTES = 256 /* of names */ };
 
 /** A tensor of GGUF and the stored ones that it is made of. */
 struct model_target {
@@ -23,16 +23,22 @@ struct model_target {
     uint64_t ne[4];
     bool made;                        /* float32 values in memory; else, in bytes: */
     uint64_t offset, row_step, apart; /* of the first element; as of struct gguf_view */
+    bool quantised;                   /* codes, whose scales lie in tensors beside them */
 };
 
-/** Values that config.json gives instead of a tensor. */
+/** Values that no tensor has as GGUF does. */
 struct model_given {
-    const char *name;
+    char name[MODEL_TARGET_BYTES];
     float *values;
     uint64_t n;
 };
 
-enum { MODEL_MAX_GIVEN = 4 };
+/** A shape that blocks of one scale have in some tensors. */
+struct model_blocks {
+    uint64_t rows, columns;
+};
+
+enum { MODEL_BLOCK_SHAPES = 8 };
 
 struct model_folder {
     const char *path;
@@ -46,8 +52,10 @@ struct model_folder {
     struct model_target **targets; /* [target_names.n] */
     struct base_strtab target_names;
     size_t target_capacity;
-    struct model_given given[MODEL_MAX_GIVEN];
-    size_t n_given;
+    struct model_given *given; /* [n_given] */
+    size_t n_given, given_capacity;
+    struct model_blocks blocks[MODEL_BLOCK_SHAPES];
+    size_t n_blocks;
 };
 
 /** The heads of each layer, at first config.json's for all. */
@@ -80,6 +88,11 @@ enum status model_config_fail(const struct model_folder *f, enum status status,
                               struct status_why *why, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* methods.c */
+
+/** Refuse folders whose weights are quantised in a way that is not read; note shapes of blocks. */
+enum status model_config_quantisation(struct model_folder *f, struct status_why *why);
+
 /* keys.c, rope.c */
 
 enum status model_folder_keys(struct model_folder *f, struct status_why *why);
@@ -106,6 +119,29 @@ float *model_folder_give(struct model_folder *f, const char *name, uint64_t n);
 
 /** Find what each stored tensor becomes.   Fails: STATUS_FORMAT (one without a name in GGUF). */
 enum status model_folder_names(struct model_folder *f, struct status_why *why);
+
+/* quantised.c */
+
+/** What a stored tensor is to the weights of a quantised folder. */
+struct model_role {
+    char name[MODEL_STORED_BYTES]; /* as a folder that is not quantised has it */
+    bool aside;                    /* a scale of another tensor, or about activations */
+};
+/** Tell a tensor's role.   Fails: STATUS_FORMAT (a scale without a weight, a long name). */
+enum status model_quantised_role(const struct model_folder *f,
+                                 const struct safetensors_tensor *tensor, struct model_role *role,
+                                 struct status_why *why);
+/**
+ * Codes of a quantised tensor: the target's type, and the shape of what they stand for. Factors of
+ * whole matrices become a tensor X.scale. Whether it is quantised: t->quantised.
+ * Fails: STATUS_FORMAT, STATUS_UNSUPPORTED (scales that are missing, of another type or shape).
+ */
+enum status model_quantised_shape(struct model_folder *f, struct model_target *t,
+                                  struct safetensors_tensor *meant, struct status_why *why);
+/** The scales of each matrix of a quantised target, in the file's memory. */
+enum status model_quantised_scales(const struct model_folder *f, const struct model_target *t,
+                                   struct gguf_file *file, const struct gguf_scales **out,
+                                   struct status_why *why);
 
 /* tensors.c */
 
