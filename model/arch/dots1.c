@@ -12,4 +12,5 @@ static const struct model_folder_map folder = {
 
 const struct model_arch model_arch_dots1 = {.name = "dots1", .folder = &folder, SIGMOID_EXPERTS};
 
-const struct model_arch model_arch_bailingmoe2 = {.name = "bailingmoe2", SIGMOID_EXPERTS};
+const struct model_arch model_arch_bailingmoe2 = {
+    .name = "bailingmoe2", SIGMOID_EXPERTS, .nextn = MODEL_NEXTN_NORMED};
