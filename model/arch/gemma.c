@@ -44,8 +44,8 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"attn_logit_softcapping", "attn_logit_softcapping", MODEL_MEMBER_F32},
-    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_F32},
+    {"attn_logit_softcapping", "attn_logit_softcapping", MODEL_MEMBER_F32, 0},
+    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_F32, 0},
     {0},
 };
 
@@ -199,11 +199,11 @@ static const struct model_folder_name folder4_names[] = {
 };
 
 static const struct model_folder_key folder4_keys[] = {
-    {"num_kv_shared_layers", "attention.shared_kv_layers", MODEL_MEMBER_U32},
-    {"hidden_size_per_layer_input", "embedding_length_per_layer_input", MODEL_MEMBER_U32},
-    {"head_dim", "attention.key_length_swa", MODEL_MEMBER_U32},
-    {"head_dim", "attention.value_length_swa", MODEL_MEMBER_U32},
-    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_F32},
+    {"num_kv_shared_layers", "attention.shared_kv_layers", MODEL_MEMBER_U32, 0},
+    {"hidden_size_per_layer_input", "embedding_length_per_layer_input", MODEL_MEMBER_U32, 0},
+    {"head_dim", "attention.key_length_swa", MODEL_MEMBER_U32, 0},
+    {"head_dim", "attention.value_length_swa", MODEL_MEMBER_U32, 0},
+    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_F32, 0},
     {0},
 };
 

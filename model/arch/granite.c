@@ -116,9 +116,9 @@ static enum status write_folder(struct model_folder *f, struct status_why *why)
 }
 
 #define GRANITE_KEYS                                                                               \
-    {"attention_multiplier", "attention.scale", MODEL_MEMBER_F32},                                 \
-        {"embedding_multiplier", "embedding_scale", MODEL_MEMBER_F32},                             \
-        {"residual_multiplier", "residual_scale", MODEL_MEMBER_F32},                               \
+    {"attention_multiplier", "attention.scale", MODEL_MEMBER_F32, 0},                              \
+        {"embedding_multiplier", "embedding_scale", MODEL_MEMBER_F32, 0},                          \
+        {"residual_multiplier", "residual_scale", MODEL_MEMBER_F32, 0},                            \
     {                                                                                              \
         "logits_scaling", "logit_scale", MODEL_MEMBER_F32                                          \
     }
@@ -159,7 +159,7 @@ static const struct model_folder_name moe_names[] = {GRANITE_EXPERTS, {0}};
 
 static const struct model_folder_key moe_keys[] = {
     GRANITE_KEYS,
-    {"shared_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32},
+    {"shared_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32, 0},
     {0},
 };
 
@@ -215,10 +215,10 @@ static const struct model_folder_name dense_hybrid_names[] = {
 
 static const struct model_folder_key hybrid_keys[] = {
     GRANITE_KEYS,
-    {"mamba_d_conv", "ssm.conv_kernel", MODEL_MEMBER_U32},
-    {"mamba_d_state", "ssm.state_size", MODEL_MEMBER_U32},
-    {"mamba_n_groups", "ssm.group_count", MODEL_MEMBER_U32},
-    {"mamba_n_heads", "ssm.time_step_rank", MODEL_MEMBER_U32},
+    {"mamba_d_conv", "ssm.conv_kernel", MODEL_MEMBER_U32, 0},
+    {"mamba_d_state", "ssm.state_size", MODEL_MEMBER_U32, 0},
+    {"mamba_n_groups", "ssm.group_count", MODEL_MEMBER_U32, 0},
+    {"mamba_n_heads", "ssm.time_step_rank", MODEL_MEMBER_U32, 0},
     {0},
 };
 

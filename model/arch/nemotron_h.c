@@ -82,9 +82,9 @@ static const struct model_folder_name folder_names[] = {
 };
 
 #define NEMOTRON_KEYS                                                                              \
-    {"conv_kernel", "ssm.conv_kernel", MODEL_MEMBER_U32},                                          \
-        {"ssm_state_size", "ssm.state_size", MODEL_MEMBER_U32},                                    \
-        {"n_groups", "ssm.group_count", MODEL_MEMBER_U32},                                         \
+    {"conv_kernel", "ssm.conv_kernel", MODEL_MEMBER_U32, 0},                                       \
+        {"ssm_state_size", "ssm.state_size", MODEL_MEMBER_U32, 0},                                 \
+        {"n_groups", "ssm.group_count", MODEL_MEMBER_U32, 0},                                      \
     {                                                                                              \
         "mamba_num_heads", "ssm.time_step_rank", MODEL_MEMBER_U32                                  \
     }
@@ -93,12 +93,13 @@ static const struct model_folder_key folder_keys[] = {NEMOTRON_KEYS, {0}};
 
 static const struct model_folder_key moe_keys[] = {
     NEMOTRON_KEYS,
-    {"moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32},
-    {"n_group", "expert_group_count", MODEL_MEMBER_U32},
-    {"topk_group", "expert_group_used_count", MODEL_MEMBER_U32},
-    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32},
-    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL},
-    {"n_shared_experts", "expert_shared_count", MODEL_MEMBER_U32},
+    {"moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32,
+     0},
+    {"n_group", "expert_group_count", MODEL_MEMBER_U32, 0},
+    {"topk_group", "expert_group_used_count", MODEL_MEMBER_U32, 0},
+    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
+    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 0},
+    {"n_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
     {0},
 };
 
