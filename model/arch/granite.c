@@ -174,7 +174,12 @@ static const struct model_folder_map moe_folder = {
     .write = write_folder,
 };
 
-const struct model_arch model_arch_granite = {.name = "granite", .folder = &folder, .read = read};
+const struct model_arch model_arch_granite = {
+    .name = "granite",
+    .key_blind = {"expert_shared_feed_forward_length"}, /* of Granite 4, where the class has it */
+    .folder = &folder,
+    .read = read,
+};
 
 const struct model_arch model_arch_granitemoe = {
     .name = "granitemoe",
@@ -250,6 +255,7 @@ static const struct model_folder_map hybrid_folder = {
 
 const struct model_arch model_arch_granitehybrid = {
     .name = "granitehybrid",
+    .key_blind = {"expert_shared_feed_forward_length"}, /* of models without experts */
     .folder = &hybrid_folder,
     .without_keys = MODEL_MAMBA2,
     .shared = MODEL_SHARED_PLAIN,

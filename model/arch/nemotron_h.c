@@ -205,7 +205,8 @@ static const struct model_folder_map moe_folder = {
 };
 
 #define NEMOTRON                                                                                   \
-    .mixed = true, .ffn = MODEL_FFN_UNGATED, .activation = KERN_RELU_SQUARED, .read = read
+    .mixed = true, .key_blind = {"attention.layer_norm_epsilon"}, .ffn = MODEL_FFN_UNGATED,        \
+    .activation = KERN_RELU_SQUARED, .read = read
 
 const struct model_arch model_arch_nemotron_h = {
     .name = "nemotron_h",

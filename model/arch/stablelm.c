@@ -23,6 +23,7 @@ static const struct model_folder_map folder = {
 
 const struct model_arch model_arch_stablelm = {
     .name = "stablelm",
+    .key_blind = {"use_parallel_residual"}, /* the tensors say it */
     .folder = &folder,
     .layer_norm = true,
     .rope_halves = true,

@@ -270,6 +270,8 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why)
         status = model_config_u32(f, "rotary_dim", false, &n_rotary, why);
     if (n_rotary > 0 && f->head_size > 0)
         share = (double)n_rotary / f->head_size;
+    if (f->n_rot > 0 && fabs(share * f->head_size - f->n_rot) < 0.5)
+        share = 1; /* that of the whole head, of which the part that rotates is known */
     if (status)
         return status;
     if (!(theta > 0 && share > 0 && share <= part))
