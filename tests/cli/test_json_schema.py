@@ -146,7 +146,7 @@ def of_drafts(folder):
 def of_conversions(folder):
     """What check writes of a file and the folder that it was converted from."""
     model = folders.Folder(random.Random("conversions"), folders.qwen3)
-    model.write(folder / "published", 1)
+    model.write(folder / "converted", 1)
     (folder / "words").write_text(model.vocabulary.text(40)[0])
     named = {t.name: t for t in model.tensors}
     named["output_norm.weight"], named["blk.0.attn_norm.weight"] = (
@@ -155,10 +155,10 @@ def of_conversions(folder):
     del named["blk.1.ffn_up.weight"]
     model.keys["rope.freq_base"] = 10.0
     file = rewrite.write(folder, model.gguf_pairs(), named.values(), name="converted.gguf")
-    yield made("check", "-m", file, "--base", folder / "published", codes=(1,))
+    yield made("check", "-m", file, "--base", folder / "converted", codes=(1,))
     model.keys["rope.freq_base"] = 1000.0
     file = rewrite.write(folder, model.gguf_pairs(), model.tensors, name="converted.gguf")
-    yield made("check", "-m", file, "--base", folder / "published", "-f", folder / "words", "-c", "8")
+    yield made("check", "-m", file, "--base", folder / "converted", "-f", folder / "words", "-c", "8")
 
 
 def of_choices(folder):
@@ -253,8 +253,8 @@ class Schema(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-schema-"))
         cls.addClassCleanup(shutil.rmtree, folder)
-        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_conversions, of_choices, of_sweeps, of_files,
-                                           of_swaps, of_server) for document in make(folder)]
+        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_conversions, of_choices,
+                                           of_sweeps, of_files, of_swaps, of_server) for document in make(folder)]
         cls.documents = documents + list(of_comparisons(folder, documents))
 
     def test_the_schema_is_one(self):

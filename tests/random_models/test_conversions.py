@@ -100,7 +100,8 @@ class Conversions(unittest.TestCase):
         block = bytearray(self.tensors[Q].data)
         block[40] ^= 64  # a code of the second block
         self.tensors[Q] = Tensor(Q, "Q8_0", self.tensors[Q].ne, bytes(block))
-        self.wrong("1 of 25 tensors differs (no known mistake: 1)", rf"^{Q}\tQ8_0\t1 of 1024 values\t.*\tfrom row 1 on$")
+        self.wrong("1 of 25 tensors differs (no known mistake: 1)",
+                   rf"^{Q}\tQ8_0\t1 of 1024 values\t.*\tfrom row 1 on$")
         self.make(folders.qwen3, "F32")
         for name, t in self.tensors.items():
             halves = struct.pack(f"<{len(t.values())}e", *t.values())
@@ -220,7 +221,8 @@ class Conversions(unittest.TestCase):
         self.right(pairs=pairs.values())
 
         def wrong(key, value, line):
-            self.wrong("of the tokenizer differ", line, pairs=(pairs | {key: (*pairs[key][:2], value, pairs[key][3])}).values())
+            other = (*pairs[key][:2], value, pairs[key][3])
+            self.wrong("of the tokenizer differ", line, pairs=(pairs | {key: other}).values())
         other = (bos + 1) % len(tokens)
         wrong("tokenizer.ggml.bos_token_id", other, rf"^tokenizer\.ggml\.bos_token_id\t{tokens[bos]}\t")
         wrong(key, "{{ b }}", r"^tokenizer\.chat_template from byte 3 on\ta }}\tb }}$")
