@@ -26,6 +26,9 @@ enum status conv_differ(struct conv_result *out, enum conv_kind kind, const char
                         struct base_string expected, struct base_string found,
                         struct status_why *why)
 {
+    for (size_t i = 0; i < out->n_keys; i++)
+        if (strcmp(out->keys[i].key, key) == 0) /* told by another file, too */
+            return STATUS_OK;
     enum status status =
         base_array_reserve(out->keys, out->key_capacity, out->n_keys + 1, "differences", why);
     if (status)

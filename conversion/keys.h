@@ -7,7 +7,7 @@
 
 /* fields.c */
 
-/** Note a difference. Texts of any bytes, cut where they are long.   Fails: STATUS_MEMORY. */
+/** Note a difference, once for a key. Texts of any bytes, cut where they are long.   Fails: STATUS_MEMORY. */
 enum status conv_differ(struct conv_result *out, enum conv_kind kind, const char *key,
                         struct base_string expected, struct base_string found,
                         struct status_why *why);

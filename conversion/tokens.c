@@ -25,10 +25,26 @@ static void write_entry(char text[CONV_VALUE_BYTES], const struct gguf_kv *kv, u
 struct list {
     const struct gguf_kv *kv;
     struct base_string *strings; /* NULL: it has none */
+    bool are_types;
 };
+
+/** Types of tokens: unknown, control and user-defined ones stand for themselves in a text. */
+static bool is_special(int64_t type)
+{
+    return type >= 2 && type <= 4;
+}
+
+/** Programs differ in how they call tokens that stand for themselves, and those that are unused. */
+static bool same_type(int64_t a, int64_t b)
+{
+    const int64_t unused = 5;
+    return a == b || a == unused || b == unused || (is_special(a) && is_special(b));
+}
 
 static bool same_entry(const struct list *a, const struct list *b, uint64_t i)
 {
+    if (a->are_types)
+        return same_type(gguf_kv_int(a->kv, i), gguf_kv_int(b->kv, i));
     if (a->strings)
         return a->strings[i].n_bytes == b->strings[i].n_bytes &&
                memcmp(a->strings[i].data, b->strings[i].data, a->strings[i].n_bytes) == 0;
@@ -91,7 +107,9 @@ static enum status compare_pair(struct conv_result *out, const char *key,
                                 const struct gguf_kv *folder, const struct gguf_kv *file,
                                 struct status_why *why)
 {
-    struct list a = {folder, NULL}, b = {file, NULL};
+    bool are_types =
+        strcmp(key, "tokenizer.ggml.token_type") == 0 && gguf_value_is_int(folder->element_type);
+    struct list a = {folder, NULL, are_types}, b = {file, NULL, are_types};
     enum status status = STATUS_OK;
     if (!are_alike(folder, file))
         return conv_differ_text(out, CONV_TOKEN, key, gguf_value_type_name(folder->element_type),
@@ -107,37 +125,47 @@ static enum status compare_pair(struct conv_result *out, const char *key,
     return status;
 }
 
-/** Keys without which tokens are others. What else is absent has the reader's default. */
-static bool is_required(const char *key)
+/** Whether a file's key is this text. */
+static bool is_text(const struct gguf_file *file, const char *key, const char *text)
 {
-    static const char *const keys[] = {"tokenizer.ggml.model",        "tokenizer.ggml.pre",
-                                       "tokenizer.ggml.tokens",       "tokenizer.ggml.token_type",
-                                       "tokenizer.ggml.scores",       "tokenizer.ggml.merges",
-                                       "tokenizer.ggml.bos_token_id", "tokenizer.chat_template"};
-    bool is = false;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        is |= strcmp(keys[i], key) == 0;
-    return is;
+    struct base_string value = {NULL, 0};
+    bool found = false;
+    return !gguf_get_string(file, key, &value, &found, NULL) && found &&
+           value.n_bytes == strlen(text) && memcmp(value.data, text, value.n_bytes) == 0;
 }
+
+enum need { WHERE_BOTH_HAVE_IT, ALWAYS, OF_MERGES };
+
+static const struct {
+    const char *key;
+    enum need need;
+} keys[] = {
+    {"tokenizer.ggml.tokens", ALWAYS},
+    {"tokenizer.ggml.token_type", ALWAYS},
+    {"tokenizer.ggml.merges", OF_MERGES},
+    {"tokenizer.ggml.scores", WHERE_BOTH_HAVE_IT},
+    {"tokenizer.ggml.pre", WHERE_BOTH_HAVE_IT},
+    {"tokenizer.ggml.bos_token_id", WHERE_BOTH_HAVE_IT},
+    {"tokenizer.ggml.eos_token_id", WHERE_BOTH_HAVE_IT},
+    {"tokenizer.ggml.add_bos_token", WHERE_BOTH_HAVE_IT},
+    {"tokenizer.ggml.add_eos_token", WHERE_BOTH_HAVE_IT},
+    {"tokenizer.ggml.add_space_prefix", WHERE_BOTH_HAVE_IT},
+};
 
 enum status conv_compare_tokens(struct conv_result *out, const struct conv_options *options,
                                 struct status_why *why)
 {
-    static const char prefix[] = "tokenizer.";
+    bool merges = is_text(options->file, "tokenizer.ggml.model", "gpt2");
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < gguf_n_kv(options->folder) && !status; i++) {
-        const struct gguf_kv *kv = gguf_kv_at(options->folder, i);
-        char key[CONV_KEY_BYTES];
-        if (kv->key.n_bytes >= sizeof key || kv->key.n_bytes < sizeof prefix ||
-            memcmp(kv->key.data, prefix, sizeof prefix - 1) != 0)
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !status; i++) {
+        const struct gguf_kv *kv = gguf_kv_find(options->folder, keys[i].key);
+        const struct gguf_kv *found = gguf_kv_find(options->file, keys[i].key);
+        bool needed = keys[i].need == ALWAYS || (keys[i].need == OF_MERGES && merges);
+        if (!kv || (!found && !needed))
             continue;
-        snprintf(key, sizeof key, "%.*s", (int)kv->key.n_bytes, kv->key.data);
-        const struct gguf_kv *found = gguf_kv_find(options->file, key);
         out->n_tokens++;
-        if (found)
-            status = compare_pair(out, key, kv, found, why);
-        else if (is_required(key))
-            status = conv_differ_text(out, CONV_TOKEN, key, "present", "absent", why);
+        status = found ? compare_pair(out, keys[i].key, kv, found, why)
+                       : conv_differ_text(out, CONV_TOKEN, keys[i].key, "present", "absent", why);
     }
     return status;
 }

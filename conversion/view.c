@@ -34,10 +34,16 @@ const struct gguf_tensor *conv_scales(const struct gguf_file *file, const struct
 /** Columns of a stored row, of which the first is a multiple of the type's block. */
 static void decode(const struct gguf_tensor *t, uint64_t row, uint64_t col, size_t n, float *y)
 {
-    struct kern_rows rows = {t->type->type, t->data, (size_t)t->row_bytes, NULL};
-    if (t->view)
+    struct kern_rows rows = {.type = t->type->type,
+                             .data = t->data,
+                             .row_bytes = (size_t)t->row_bytes,
+                             .apart = t->view ? (size_t)t->view->apart : 0};
+    bool lies_apart = t->view || t->scales; /* rows, or what belongs to them */
+    if (lies_apart) {
         rows.data = gguf_tensor_row(t, row);
-    kern_rows_decode(&rows, kern_quant_find(t->type->type)->decode, t->view ? 0 : (size_t)row,
+        rows.scales = gguf_tensor_scales(t, row);
+    }
+    kern_rows_decode(&rows, kern_quant_find(t->type->type)->decode, lies_apart ? 0 : (size_t)row,
                      (size_t)col, n, y);
 }
 

@@ -5,6 +5,7 @@ assay check finds and names.
 usage: test_conversions.py ASSAY SOURCE_DIR [SEED]
 """
 import json
+import math
 import pathlib
 import random
 import struct
@@ -59,15 +60,15 @@ class Conversions(unittest.TestCase):
         return subprocess.run([ASSAY, "check", "-q", "-m", file, "--base", self.where, *map(str, more)],
                               capture_output=True, text=True)
 
-    def right(self, **more):
-        done = self.check(**more)
+    def right(self, *words, **more):
+        done = self.check(*words, **more)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         self.assertRegex(done.stdout, r"\Amodel\.gguf is what .* gives: \d+ tensors, .* types; \d+ hyper-"
                                       r"parameters, \d+ entries of the tokenizer\n\Z")
 
-    def wrong(self, said, *lines, **more):
+    def wrong(self, said, *lines, words=(), **more):
         """The sentence, and further lines; the tensors are as they should be afterwards."""
-        done = self.check(**more)
+        done = self.check(*words, **more)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn(said, done.stdout.splitlines()[0])
         for line in lines:
@@ -98,10 +99,11 @@ class Conversions(unittest.TestCase):
             self.tensors[name] = q8_0(t) if len(t.ne) > 1 and t.ne[0] % 32 == 0 else t.decoded()
         self.right()
         block = bytearray(self.tensors[Q].data)
-        block[40] ^= 64  # a code of the second block
+        block[-9] ^= 64  # a code of the last row
+        n, i = math.prod(self.tensors[Q].ne), self.tensors[Q].ne[1] - 1
         self.tensors[Q] = Tensor(Q, "Q8_0", self.tensors[Q].ne, bytes(block))
         self.wrong("1 of 25 tensors differs (no known mistake: 1)",
-                   rf"^{Q}\tQ8_0\t1 of 1024 values\t.*\tfrom row 1 on$")
+                   rf"^{Q}\tQ8_0\t1 of {n} values\t.*\tfrom row {i} on$")
         self.make(folders.qwen3, "F32")
         for name, t in self.tensors.items():
             halves = struct.pack(f"<{len(t.values())}e", *t.values())
@@ -151,7 +153,7 @@ class Conversions(unittest.TestCase):
         self.make(folders.gemma3)
         self.change("blk.1.attn_norm.weight", lambda x: x - 1)
         self.change("output_norm.weight", lambda x: x - 1)
-        self.wrong("(1 was not added: 2)", "^output_norm.weight\tF32\t32 of 32 values\t.*\t1 was not added$")
+        self.wrong("(1 was not added: 2)", "^output_norm.weight\tF32\t64 of 64 values\t.*\t1 was not added$")
         self.change("blk.0.ffn_norm.weight", lambda x: x + 1)
         self.wrong("(1 was added once too often: 1)")
 
@@ -170,24 +172,23 @@ class Conversions(unittest.TestCase):
         self.change(Q, lambda x: 0)
         self.wrong("(all its values are 0: 1)")
         t = self.tensors["blk.0.attn_output.weight"]
-        self.assertEqual(t.ne, [32, 32])
-        values = t.values()
-        over = [values[32 * j + i] for i in range(32) for j in range(32)]
+        values, n = t.values(), folders.WIDTH
+        over = [values[n * j + i] for i in range(n) for j in range(n)]
         self.tensors[t.name] = Tensor.of(t.name, over, t.ne)
         self.wrong("(it is transposed: 1)")
         t = self.tensors["blk.0.ffn_up.weight"]
         self.tensors[t.name] = Tensor(t.name, t.kind, t.ne[::-1], t.data)
-        self.wrong("(of another shape: 1)", "^blk.0.ffn_up.weight\tF32\t48 x 32, expected 32 x 48\t")
+        self.wrong("(of another shape: 1)", "^blk.0.ffn_up.weight\tF32\t{1} x {0}, expected {0} x {1}\t".format(*t.ne))
         t = self.tensors["token_embd.weight"]
         values = t.values()
-        swapped = values[:64] + values[96:128] + values[64:96] + values[128:]
+        swapped = values[:2 * n] + values[3 * n:4 * n] + values[2 * n:3 * n] + values[4 * n:]
         self.tensors[t.name] = Tensor.of(t.name, swapped, t.ne)
-        self.wrong("(no known mistake: 1)", "^token_embd.weight\tF32\t64 of .*\tfrom row 2 on$")
+        self.wrong("(no known mistake: 1)", f"^token_embd.weight\tF32\t{2 * n} of .*\tfrom row 2 on$")
 
     def test_names(self):
         self.make(folders.qwen3)
         del self.tensors["blk.1.attn_q_norm.weight"]
-        self.tensors["blk.0.attn_q.bias"] = Tensor.of("blk.0.attn_q.bias", [0.0] * 32)
+        self.tensors["blk.0.attn_q.bias"] = Tensor.of("blk.0.attn_q.bias", [0.0] * 64)
         self.wrong("2 of 26 tensors differ (superfluous: 1; missing: 1)")
         self.make(folders.llama)
         t = self.tensors["token_embd.weight"]
@@ -232,6 +233,13 @@ class Conversions(unittest.TestCase):
         lost = list(tokens)
         lost[bos] = "lost"
         wrong("tokenizer.ggml.tokens", lost, rf"tokens\[{bos}\]\t{tokens[bos]}\tlost$")
+        file = rewrite.write(self.at, pairs.values(), [], name="tokens.gguf")
+        self.right("--tokenizer", file, pairs=pairs.values())
+        swapped, name = list(tokens), "tokenizer.ggml.tokens"
+        swapped[20], swapped[21] = swapped[21], swapped[20]
+        self.wrong("1 entry of the tokenizer differs", r"^tokenizer\.ggml\.tokens\[20\] and 1 more\t'.+'\t'",
+                   words=["--tokenizer", file],
+                   pairs=(pairs | {name: (*pairs[name][:2], swapped, folders.STRING)}).values())
         del pairs[key]
         self.wrong("of the tokenizer differs", r"^tokenizer\.chat_template\tpresent\tabsent$", pairs=pairs.values())
 

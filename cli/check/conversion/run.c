@@ -22,7 +22,7 @@ static enum status open_files(struct cli_conversion *c, struct status_why *why)
     if (!status)
         status = cli_outputs_check_model(outputs, 2, "-m", c->file, why);
     if (!status)
-        status = model_file_open(&c->folder, s->folder, NULL, why);
+        status = model_file_open(&c->folder, s->folder, s->evaluate.load.tokenizer, why);
     return status ? status : cli_outputs_check_model(outputs, 2, "--base", c->folder, why);
 }
 
