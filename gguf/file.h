@@ -26,6 +26,9 @@ struct gguf_file;
 struct gguf_view {
     const void *const *matrices; /* [ne[2] * ne[3]] of ne[1] rows; NULL: one after the other */
     const int32_t *rows; /* [ne[1]]: which row of its matrix as stored each is; NULL: its own */
+    uint64_t row_step;   /* bytes from one stored row to the next; 0: row_bytes */
+    uint64_t apart; /* bytes from one element of a row to the next, of types without blocks; 0: they
+                     * touch. So columns are rows (a matrix that is transposed). */
 };
 
 /** One tensor of the directory. */
@@ -107,7 +110,7 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i)
 /** By name in O(1); NULL where there is none. */
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name);
 
-/** Where row i of n_rows lies, of a type without bundles. */
+/** Where row i of n_rows begins, of a type without bundles; of a view, with its step and gaps. */
 const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i);
 /** The scales of row i that lie apart, as those of a matrix of this one row. */
 struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t i);

@@ -1,5 +1,6 @@
 #include "kernels/quant/apart.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "kernels/quant/bf16.h"
@@ -91,14 +92,13 @@ void kern_scale_next(struct kern_scale_walk *w, uint8_t *to)
     }
 }
 
-size_t kern_scales_find_invalid(enum gguf_type type, const void *scales, size_t n)
+size_t kern_scales_find_invalid(enum gguf_type type, enum gguf_scale_type stored,
+                                const void *scales, size_t n)
 {
-    const uint8_t *code = scales;
-    unsigned least = type == GGUF_TYPE_NVFP4_APART   ? 0x7f
-                     : type == GGUF_TYPE_MXFP4_APART ? 0xff
-                                                     : 0x100;
-    size_t i = least > 0xff ? n : 0;
-    while (i < n && code[i] < least)
+    const uint8_t *at = scales;
+    size_t size = gguf_scale_bytes(stored), i = 0;
+    bool is_signed = type != GGUF_TYPE_NVFP4_APART;
+    while (i < n && (is_signed || at[i] < 0x80) && isfinite(scale_value(stored, at + i * size)))
         i++;
     return i;
 }

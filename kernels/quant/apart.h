@@ -24,10 +24,10 @@ struct kern_scale_walk kern_scale_walk(const struct kern_quant *quant,
 void kern_scale_next(struct kern_scale_walk *walk, uint8_t *to);
 
 /**
- * The index of the first of n scales that a block of the type cannot hold, or n: one of NVFP4_APART
- * that is NaN or has a sign, one of MXFP4_APART that is NaN. Other types hold any.
- * scales: as stored.
+ * The index of the first of n scales that no block of the type may have, or n: one that is not
+ * finite, one of NVFP4_APART that has a sign.   scales: as stored, at any address.
  */
-size_t kern_scales_find_invalid(enum gguf_type type, const void *scales, size_t n);
+size_t kern_scales_find_invalid(enum gguf_type type, enum gguf_scale_type stored,
+                                const void *scales, size_t n);
 
 #endif

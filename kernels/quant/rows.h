@@ -19,12 +19,14 @@ struct kern_rows {
     size_t row_bytes;     /* from one row to the next; rows of a bundle lie in so many times that */
     const int32_t *which; /* the number of the stored row of each; NULL: its own */
     struct gguf_scales scales; /* by numbers of stored rows; of types with scale_elems */
+    size_t apart; /* bytes from one element of a row to the next, of types without blocks; 0: none
+                   * between them */
 };
 
-/** No type's blocks have more bytes than this per element, but for what is never copied. */
-enum { KERN_ROWS_WORK_BYTES = 2 };
+/** No type's blocks have more bytes than this per element. */
+enum { KERN_ROWS_WORK_BYTES = 4 };
 
-/** Whether rows have to be copied, or the file's bytes serve. */
+/** Whether rows have to be copied, or the file's bytes serve; with `apart` they are copied, too. */
 bool kern_rows_are_copied(enum gguf_type type);
 
 /**

@@ -5,9 +5,11 @@
 static void read_weight(void *user, const struct kern_weight *weight, double share)
 {
     (void)user;
+    size_t n_bytes =
+        weight->apart ? weight->n_cols * weight->apart : weight->n_rows * weight->row_bytes;
     if (!weight->data || share != 1)
         return;
-    gguf_map_read_ahead(weight->data, weight->n_rows * weight->row_bytes);
+    gguf_map_read_ahead(weight->data, n_bytes);
     if (!weight->scales.data)
         return;
     const uint8_t *first = gguf_scales_row(&weight->scales, 0);

@@ -136,6 +136,39 @@ static void check_products(struct kern_backend *b, const struct matrix *m, const
                     "an embedding");
 }
 
+/** Columns as rows: the even ones of a matrix that has them twice. */
+static void check_columns(struct kern_backend *b, const struct matrix *m, const float *x)
+{
+    struct kern_weight rows = {.type = m->rows.type,
+                               .n_rows = N_ROWS,
+                               .n_cols = N_COLS,
+                               .row_bytes = m->rows.row_bytes,
+                               .data = m->rows.data,
+                               .scale = 1};
+    struct kern_weight columns = rows;
+    size_t size = gguf_type_info(m->rows.type)->block_bytes;
+    char *turned = malloc(2 * N_ROWS * N_COLS * size);
+    float found[N_TOKENS * N_ROWS], expected[N_TOKENS * N_ROWS];
+    assert_non_null(turned);
+    memset(turned, 0x7f, 2 * N_ROWS * N_COLS * size);
+    for (size_t r = 0; r < N_ROWS; r++)
+        for (size_t c = 0; c < N_COLS; c++)
+            memcpy(turned + 2 * (c * N_ROWS + r) * size,
+                   (const char *)m->rows.data + r * m->rows.row_bytes + c * size, size);
+    columns.data = turned;
+    columns.row_bytes = 2 * size;
+    columns.apart = 2 * size * N_ROWS;
+    struct kern_linear op = {.x = x, .y_stride = N_ROWS, .n_tokens = N_TOKENS};
+    op.weight = &rows;
+    op.y = expected;
+    assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
+    op.weight = &columns;
+    op.y = found;
+    assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
+    assert_same(m, found, expected, N_TOKENS * N_ROWS, "a product with columns");
+    free(turned);
+}
+
 static void test_products(void **state)
 {
     (void)state;
@@ -151,6 +184,9 @@ static void test_products(void **state)
     for (size_t i = 0; (format = kern_quant_at(i)); i++) {
         struct matrix m = matrix_open(format, i % 2);
         check_products(b, &m, x);
+        if (gguf_type_info(format->type)->block_elems == 1 &&
+            gguf_type_info(format->type)->row_prefix == 0)
+            check_columns(b, &m, x);
         matrix_close(&m);
     }
     kern_close(b);
@@ -322,11 +358,18 @@ static void test_invalid_scales(void **state)
 {
     (void)state;
     const uint8_t scales[] = {0, 0x7e, 0x7f, 0x80, 0xfe, 0xff};
-    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, scales, 6), 2);
-    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, scales, 2), 2);
-    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, scales + 3, 3), 0);
-    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_MXFP4_APART, scales, 6), 5);
-    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_F8_E4M3, scales, 6), 6);
+    const float floats[] = {1, -0.0f, -2, INFINITY, 1, NAN};
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, GGUF_SCALE_E4M3, scales, 6),
+                     2);
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, GGUF_SCALE_E4M3, scales, 2),
+                     2);
+    assert_int_equal(
+        kern_scales_find_invalid(GGUF_TYPE_NVFP4_APART, GGUF_SCALE_E4M3, scales + 3, 3), 0);
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_MXFP4_APART, GGUF_SCALE_E8M0, scales, 6),
+                     5);
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_F8_E4M3, GGUF_SCALE_F32, floats, 6), 3);
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_F8_E4M3, GGUF_SCALE_F32, floats + 4, 2), 1);
+    assert_int_equal(kern_scales_find_invalid(GGUF_TYPE_F8_E5M2, GGUF_SCALE_F32, floats, 3), 3);
 }
 
 /** Part of a bundle is no matrix. */

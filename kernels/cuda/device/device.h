@@ -66,7 +66,8 @@ struct kern_cuda_rows {
     size_t n_cols;             /* of rows that are copied as blocks, else 0; */
     enum gguf_type type;       /* their type, */
     size_t first_row;          /* the number of the first of them in the bundle at `first`, */
-    struct gguf_scales scales; /* and theirs that lie apart */
+    struct gguf_scales scales; /* theirs that lie apart, */
+    size_t apart;              /* and what is from one element to the next (struct kern_rows) */
 };
 
 struct kern_cuda_device;

@@ -117,7 +117,8 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
         struct kern_cuda_panel *panel = &cache->panels[i - 1];
         if (panel->data != part.data || panel->n_rows != n_rows || panel->n_cols != part.n_cols ||
             panel->type != part.type || panel->row_bytes != part.row_bytes ||
-            panel->rows != part.rows || !gguf_scales_equal(&panel->scales, &part.scales))
+            panel->rows != part.rows || panel->apart != part.apart ||
+            !gguf_scales_equal(&panel->scales, &part.scales))
             continue;
         if (panel->generation != weight->generation) {
             drop_packed(cuda, panel);
@@ -139,6 +140,7 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
         .rows = part.rows,
         .scales = part.scales,
         .row_bytes = weight->row_bytes,
+        .apart = weight->apart,
         .in_bundle = row % gguf_type_info((uint32_t)weight->type)->bundle_rows,
         .n_rows = n_rows,
         .n_cols = weight->n_cols,
@@ -160,7 +162,8 @@ static enum status upload(struct kern_cuda *cuda, const struct kern_cuda_panel *
                                         .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
                                         .stride = panel->row_bytes,
                                         .which = panel->rows,
-                                        .n_cols = kern_cuda_copied_cols(panel->type, panel->n_cols),
+                                        .n_cols = kern_cuda_copied_cols(panel->type, panel->apart, panel->n_cols),
+                                        .apart = panel->apart,
                                         .type = panel->type,
                                         .first_row = panel->in_bundle,
                                         .scales = panel->scales};
