@@ -20,6 +20,7 @@ static void close_folder(struct model_folder *f)
     free(f->given);
     gguf_layout_free(f->layout);
     cJSON_Delete(f->config);
+    cJSON_Delete(f->defaults);
     safetensors_folder_close(&f->files);
 }
 
