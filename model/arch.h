@@ -100,6 +100,7 @@ struct model_arch {
     bool experts_beside_dense;
     bool experts_by_tensors; /* tensors say which layers have them, and how wide they are */
     enum model_nextn_form nextn;
+    bool nextn_slides;        /* that block does, where no array says it of each block */
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
 
     const struct model_folder_map *folder; /* how its published folders name things; NULL: unread */
