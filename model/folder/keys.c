@@ -25,6 +25,12 @@ void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value)
     put(f, suffix, GGUF_VALUE_U32, GGUF_VALUE_U32, (const void *)&value, 1);
 }
 
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n)
+{
+    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U32, values, n);
+}
+
 void model_write_f32(struct model_folder *f, const char *suffix, double value)
 {
     float rounded = (float)value;
@@ -54,12 +60,6 @@ void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t
                        uint64_t n)
 {
     put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_BOOL, values, n);
-}
-
-void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
-                      uint64_t n)
-{
-    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U32, values, n);
 }
 
 void model_write_string(struct model_folder *f, const char *suffix, const char *value)

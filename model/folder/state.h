@@ -110,11 +110,11 @@ void model_write_f32(struct model_folder *f, const char *suffix, double value);
 /** prefix: the architecture's name; NULL: of none. */
 void model_write_f32s(struct model_folder *f, const char *prefix, const char *suffix,
                       const float *values, uint64_t n);
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n);
 void model_write_bool(struct model_folder *f, const char *suffix, bool value);
 void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
                        uint64_t n);
-void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
-                      uint64_t n);
 /** The function that makes shares of experts; absent: where no member says it. */
 enum status model_write_gating(struct model_folder *f, const char *names, uint32_t absent,
                                struct status_why *why);
