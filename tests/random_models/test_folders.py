@@ -64,6 +64,10 @@ class Folders(unittest.TestCase):
                 where, file = self.make(describe, 1 + i % 2, form)
                 self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
 
+    def test_bits_of_quantised(self):
+        where = self.make(quantised.ALL[8][0], kind=quantised.ALL[8][1])[0]
+        self.assertRegex(assay("info", where).stdout, r"\n  NVFP4_APART +\d+ +\d+ +\d+ +4\.5000\n")
+
     def test_quantised_in_float64(self):
         rng = random.Random(SEED)
         for describe, form in quantised.ALL[::4] + quantised.ALL[-1:]:
