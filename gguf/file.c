@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
@@ -68,6 +69,17 @@ static enum status finish(struct gguf_file **file, enum status status)
         *file = NULL;
     }
     return status;
+}
+
+void *gguf_file_memory(struct gguf_file *file, size_t n_bytes)
+{
+    struct gguf_arena *arena = &file->arena;
+    if (base_array_reserve(arena->pieces, arena->capacity, arena->n + 1, "pieces", NULL))
+        return NULL;
+    void *piece = malloc(n_bytes ? n_bytes : 1);
+    if (piece)
+        arena->pieces[arena->n++] = piece;
+    return piece;
 }
 
 enum status gguf_check_types(const struct gguf_file *file, struct status_why *why)

@@ -36,7 +36,9 @@ static const cJSON *find_in(const cJSON *object, const char *name)
 const cJSON *model_config_find(const struct model_folder *f, const char *name)
 {
     const cJSON *found = find_in(f->text, name);
-    return found ? found : find_in(f->config, name);
+    if (!found)
+        found = find_in(f->config, name);
+    return found || cJSON_HasObjectItem(f->text, name) ? found : find_in(f->defaults, name);
 }
 
 const cJSON *model_config_any(const struct model_folder *f, const char *names)
@@ -117,6 +119,25 @@ bool model_config_is(const struct model_folder *f, const char *name, uint32_t i,
     return cJSON_IsString(item) && strcmp(item->valuestring, kind) == 0;
 }
 
+enum status model_config_kinds(const struct model_folder *f, const char *name, const char *expected,
+                               uint8_t *kinds, uint32_t *n, struct status_why *why)
+{
+    const cJSON *list = model_config_find(f, name);
+    *n = 0;
+    for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
+        int kind = cJSON_IsString(item) ? base_words_index(expected, item->valuestring) : -1;
+        if (*n == MODEL_MAX_BLOCKS || kind < 0)
+            return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                     "member '%s' has something else for layer %u than: %s", name,
+                                     *n, expected);
+        kinds[(*n)++] = (uint8_t)kind;
+    }
+    if (list && *n != f->n_layers)
+        return model_config_fail(f, STATUS_FORMAT, why, "member '%s' has %u layers, expected %u",
+                                 name, *n, f->n_layers);
+    return STATUS_OK;
+}
+
 static bool has_class(const struct model_arch *arch, const char *name)
 {
     const char *const *class = arch->folder ? arch->folder->classes : NULL;
@@ -140,6 +161,10 @@ static enum status find_architecture(struct model_folder *f, struct status_why *
             f->arch = arch;
         else if (arch->folder)
             base_list_name(supported, sizeof supported, arch->folder->classes[0]);
+    }
+    if (f->arch && f->arch->folder->defaults) {
+        f->defaults = cJSON_Parse(f->arch->folder->defaults);
+        return f->defaults ? STATUS_OK : status_fail(why, STATUS_MEMORY, "out of memory");
     }
     if (f->arch)
         return STATUS_OK;

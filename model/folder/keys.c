@@ -25,6 +25,12 @@ void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value)
     put(f, suffix, GGUF_VALUE_U32, GGUF_VALUE_U32, (const void *)&value, 1);
 }
 
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n)
+{
+    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U32, values, n);
+}
+
 void model_write_f32(struct model_folder *f, const char *suffix, double value)
 {
     float rounded = (float)value;
@@ -54,12 +60,6 @@ void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t
                        uint64_t n)
 {
     put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_BOOL, values, n);
-}
-
-void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
-                      uint64_t n)
-{
-    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U32, values, n);
 }
 
 void model_write_string(struct model_folder *f, const char *suffix, const char *value)
@@ -252,22 +252,12 @@ static enum status write_pattern(struct model_folder *f, struct status_why *why)
     if (!types)
         return STATUS_OK;
     uint8_t slides[MODEL_MAX_BLOCKS];
-    uint32_t n = 0;
-    for (const cJSON *item = types->child; item && n < f->n_layers; item = item->next) {
-        const char *name = cJSON_IsString(item) ? item->valuestring : "";
-        bool is = strcmp(name, "sliding_attention") == 0;
-        if (n == MODEL_MAX_BLOCKS || (!is && strcmp(name, "full_attention") != 0))
-            return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                     "member 'layer_types' has something else than "
-                                     "sliding_attention and full_attention for layer %u",
-                                     n);
-        slides[n++] = is;
-    }
-    if (n != f->n_layers)
-        return model_config_fail(f, STATUS_FORMAT, why,
-                                 "member 'layer_types' has %u layers, expected %u", n, f->n_layers);
-    model_write_bools(f, suffix, slides, n);
-    return STATUS_OK;
+    uint32_t n;
+    enum status status =
+        model_config_kinds(f, "layer_types", "full_attention sliding_attention", slides, &n, why);
+    if (!status)
+        model_write_bools(f, suffix, slides, n);
+    return status;
 }
 
 static enum status write_windows(struct model_folder *f, struct status_why *why)

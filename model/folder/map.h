@@ -73,6 +73,8 @@ struct model_folder_map {
     const struct model_folder_name *names; /* beyond the common ones; from NULL ends; may be NULL */
     const struct model_folder_key *keys;   /* likewise; other tables do not write their keys */
     bool grouped;                          /* model_folder_grouped, too */
+    const char *defaults;  /* a JSON object: members that transformers gives a value where a folder
+                            * has none (null is a value); NULL: {} */
     bool turned;           /* q and k are to be turned: the reader rotates neighbours */
     bool norms_less_one;   /* norms are stored less 1 */
     bool tied;             /* lm_head.weight is never used */

@@ -232,6 +232,11 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why)
                               &share, why);
     if (!status)
         status = take(f, full, "partial_rotary_factor", &share, why);
+    uint32_t n_rotary = 0;
+    if (!status && !cJSON_GetObjectItemCaseSensitive(full, "partial_rotary_factor"))
+        status = model_config_u32(f, "rotary_dim", false, &n_rotary, why);
+    if (n_rotary > 0 && f->head_size > 0)
+        share = (double)n_rotary / f->head_size;
     if (status)
         return status;
     if (!(theta > 0 && share > 0 && share <= part))

@@ -129,7 +129,7 @@ class Folders(unittest.TestCase):
         where, file = self.make(folders.qwen3)
         done = assay("perplexity", "-m", where, "-p", "x")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("give --tokenizer FILE.gguf", done.stderr)
+        self.assertIn("has no tokenizer.json, the one form of tokens that is read; expected one, or --tokenizer FILE.gguf", done.stderr)
         done = assay("perplexity", "-m", file, "-f", self.text, "-c", 20, "--tokenizer", file)
         self.assertIn(f"note: {file} has its own tokens; --tokenizer has no effect on it", done.stderr)
 
