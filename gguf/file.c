@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
@@ -68,6 +69,17 @@ static enum status finish(struct gguf_file **file, enum status status)
         *file = NULL;
     }
     return status;
+}
+
+void *gguf_file_memory(struct gguf_file *file, size_t n_bytes)
+{
+    struct gguf_arena *arena = &file->arena;
+    if (base_array_reserve(arena->pieces, arena->capacity, arena->n + 1, "pieces", NULL))
+        return NULL;
+    void *piece = malloc(n_bytes ? n_bytes : 1);
+    if (piece)
+        arena->pieces[arena->n++] = piece;
+    return piece;
 }
 
 enum status gguf_check_types(const struct gguf_file *file, struct status_why *why)
@@ -247,16 +259,52 @@ const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i)
     uint64_t matrix = i / tensor->ne[1], row = i % tensor->ne[1];
     data =
         view->matrices ? view->matrices[matrix] : data + matrix * tensor->ne[1] * tensor->row_bytes;
-    return data + (view->rows ? (uint64_t)view->rows[row] : row) * tensor->row_bytes;
+    return data + (view->rows ? (uint64_t)view->rows[row] : row) *
+                      (view->row_step ? view->row_step : tensor->row_bytes);
+}
+
+/** From one unit of bytes of a row to the next, where all of `unit` bytes lie together. */
+static uint64_t gap_of(const struct gguf_tensor *tensor, uint64_t unit)
+{
+    return tensor->view && tensor->view->apart ? tensor->view->apart : unit;
+}
+
+static bool row_same(const struct gguf_tensor *a, const struct gguf_tensor *b, uint64_t i)
+{
+    bool apart = gap_of(a, 0) > 0 || gap_of(b, 0) > 0;
+    uint64_t unit = apart ? a->type->block_bytes : a->row_bytes, n = a->row_bytes / unit, k = 0;
+    const char *x = gguf_tensor_row(a, i), *y = gguf_tensor_row(b, i);
+    while (k < n && memcmp(x + k * gap_of(a, unit), y + k * gap_of(b, unit), (size_t)unit) == 0)
+        k++;
+    return k == n;
+}
+
+struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t i)
+{
+    if (!tensor->scales)
+        return (struct gguf_scales){0};
+    uint64_t row = i % tensor->ne[1];
+    if (tensor->view && tensor->view->rows)
+        row = (uint64_t)tensor->view->rows[row];
+    return gguf_scales_from(tensor->scales[i / tensor->ne[1]], row);
+}
+
+/* Whether row i of both has the same scales, in the same blocks. */
+static bool same_scales(const struct gguf_tensor *a, const struct gguf_tensor *b, uint64_t i)
+{
+    struct gguf_scales s = gguf_tensor_scales(a, i), t = gguf_tensor_scales(b, i);
+    if (!s.data || !t.data)
+        return !s.data && !t.data;
+    return s.type == t.type && s.block_cols == t.block_cols &&
+           memcmp(gguf_scales_row(&s, 0), gguf_scales_row(&t, 0), gguf_scales_row_bytes(&s)) == 0;
 }
 
 bool gguf_tensor_same(const struct gguf_tensor *a, const struct gguf_tensor *b)
 {
-    if (!a->view && !b->view)
+    if (!a->view && !b->view && !a->scales && !b->scales)
         return memcmp(a->data, b->data, (size_t)a->n_bytes) == 0;
     uint64_t i = 0;
-    while (i < a->n_rows &&
-           memcmp(gguf_tensor_row(a, i), gguf_tensor_row(b, i), (size_t)a->row_bytes) == 0)
+    while (i < a->n_rows && same_scales(a, b, i) && row_same(a, b, i))
         i++;
     return i == a->n_rows;
 }

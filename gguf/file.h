@@ -26,6 +26,9 @@ struct gguf_file;
 struct gguf_view {
     const void *const *matrices; /* [ne[2] * ne[3]] of ne[1] rows; NULL: one after the other */
     const int32_t *rows; /* [ne[1]]: which row of its matrix as stored each is; NULL: its own */
+    uint64_t row_step;   /* bytes from one stored row to the next; 0: row_bytes */
+    uint64_t apart; /* bytes from one element of a row to the next, of types without blocks; 0: they
+                     * touch. So columns are rows (a matrix that is transposed). */
 };
 
 /** One tensor of the directory. */
@@ -37,11 +40,13 @@ struct gguf_tensor {
     uint64_t ne[4];     /* elements along each dimension, ne[0] fastest; 1 past n_dims */
     uint64_t n_rows;    /* ne[1] * ne[2] * ne[3] */
     uint64_t row_bytes; /* 0 where the type's size is not known */
-    uint64_t n_bytes;   /* n_rows * row_bytes */
+    uint64_t n_bytes;   /* n_rows * row_bytes, of I2_S and what follows them */
     const void *data;   /* in the read-only mapping; with a view, n_bytes do not begin here */
     const struct gguf_view *view; /* NULL: the rows lie at data, one after the other */
-    size_t shard;                 /* which part of a split file holds it */
-    uint64_t offset;              /* of the data, from the start of its shard's file */
+    /* [ne[2] * ne[3]]: those of each matrix that lie apart; NULL: none do, or all are 1 */
+    const struct gguf_scales *scales;
+    size_t shard;    /* which part of a split file holds it */
+    uint64_t offset; /* of the data, from the start of its shard's file */
 };
 
 /**
@@ -105,9 +110,12 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i)
 /** By name in O(1); NULL where there is none. */
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name);
 
-/** Where row i of n_rows lies, of a type without bundles. */
+/** Where row i of n_rows begins, of a type without bundles; of a view, with its step and gaps. */
 const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i);
-/** Whether two tensors of one type and shape have the same bytes. */
+/** The scales of row i that lie apart, as those of a matrix of this one row. */
+struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t i);
+/** Whether two tensors of one type and shape have the same bytes, those of their scales included.
+ */
 bool gguf_tensor_same(const struct gguf_tensor *a, const struct gguf_tensor *b);
 
 /** Whether it is a folder with a checkpoint (gguf/assembly/): then its first shard is not one of

@@ -114,11 +114,17 @@ static enum status weight_check(const struct kern_weight *w, const char *role,
                            "%s: %zu rows; %s stores %" PRIu32 " together and needs a multiple",
                            role, w->n_rows, info->name, info->bundle_rows);
     uint64_t row_bytes;
-    if (!gguf_row_bytes(info, w->n_cols, &row_bytes) || w->row_bytes < row_bytes)
+    assert(!w->apart || (info->block_elems == 1 && w->apart >= info->block_bytes));
+    if (!gguf_row_bytes(info, w->n_cols, &row_bytes) || (!w->apart && w->row_bytes < row_bytes))
         return status_fail(why, STATUS_USAGE,
                            "%s: rows %zu bytes apart; %zu elements of %s take %" PRIu64, role,
                            w->row_bytes, w->n_cols, info->name, row_bytes);
-    assert(w->data && !(w->rows && info->bundle_rows > 1));
+    const struct gguf_scales *s = &w->scales;
+    (void)s;
+    assert(w->data && !(w->rows && info->bundle_rows > 1) && (info->scale_elems || !s->data));
+    assert(!s->data || (s->block_rows > 0 && s->block_cols > 0));
+    assert(!s->data || s->block_cols >= w->n_cols || s->block_cols % info->scale_elems == 0);
+    assert(!s->data || s->n_cols == (w->n_cols - 1) / s->block_cols + 1);
     return STATUS_OK;
 }
 

@@ -7,7 +7,10 @@
 
 static double bytes_of(const struct kern_weight *weight)
 {
-    return weight->data ? (double)weight->n_rows * (double)weight->row_bytes : 0;
+    uint64_t row_bytes = weight->row_bytes; /* or less, where rows of others lie between them */
+    if (weight->data)
+        (void)gguf_row_bytes(gguf_type_info((uint32_t)weight->type), weight->n_cols, &row_bytes);
+    return weight->data ? (double)weight->n_rows * (double)row_bytes : 0;
 }
 
 /** below[i] = bytes of the tensors of layers 0 .. i - 1, for i <= L. */

@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "kernels/quant/apart.h"
+
 enum { PIECE = 256 /* elements: a multiple of every block */ };
 
-/** Bytes of a block in the file; what is before them in a copy is from the prefix. */
+/** Bytes of a block in the file; what is before them in a copy is from the prefix, or scales. */
 static size_t stored_bytes(const struct kern_quant *quant)
 {
     return gguf_type_info((uint32_t)quant->type)->block_bytes;
@@ -20,12 +22,26 @@ bool kern_rows_are_copied(enum gguf_type type)
     return is_copied(kern_quant_find(type));
 }
 
+/** Elements that lie apart. */
+static const void *gather(const struct kern_rows *rows, size_t row, size_t first_col, size_t n,
+                          uint8_t *to)
+{
+    size_t size = gguf_type_info((uint32_t)rows->type)->block_bytes;
+    const uint8_t *from =
+        (const uint8_t *)rows->data + row * rows->row_bytes + first_col * rows->apart;
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * size, from + i * rows->apart, size);
+    return to;
+}
+
 const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t first_col, size_t n,
                              void *work)
 {
     const struct gguf_type_info *info = gguf_type_info((uint32_t)rows->type);
     const struct kern_quant *quant = kern_quant_find(rows->type);
     row = rows->which ? (size_t)rows->which[row] : row;
+    if (rows->apart)
+        return gather(rows, row, first_col, n, work);
     size_t in_bundle = row % info->bundle_rows,
            step = (size_t)info->bundle_rows * info->block_bytes;
     const uint8_t *bundle = (const uint8_t *)rows->data + (row - in_bundle) * rows->row_bytes;
@@ -34,10 +50,17 @@ const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t fi
     if (!is_copied(quant))
         return from;
     const uint8_t *prefix = bundle + in_bundle * info->row_prefix;
-    size_t n_prefix = info->row_prefix ? quant->block_bytes - info->block_bytes : 0;
+    bool apart = info->scale_elems > 0;
+    size_t n_prefix = info->row_prefix || apart ? quant->block_bytes - info->block_bytes : 0;
+    struct kern_scale_walk walk = {0};
+    if (apart)
+        walk = kern_scale_walk(quant, &rows->scales, row, first_col);
     uint8_t *to = work;
     for (size_t i = 0; i < n; i += info->block_elems, from += step) {
-        memcpy(to, prefix, n_prefix);
+        if (apart)
+            kern_scale_next(&walk, to);
+        else
+            memcpy(to, prefix, n_prefix);
         if (quant->unweave)
             quant->unweave(from, (unsigned)in_bundle, to + n_prefix);
         else
@@ -51,7 +74,7 @@ void kern_rows_decode(const struct kern_rows *rows, kern_decode_fn *decode, size
                       size_t first_col, size_t n, float *y)
 {
     uint8_t work[KERN_ROWS_WORK_BYTES * PIECE];
-    size_t piece = kern_rows_are_copied(rows->type) ? PIECE : n;
+    size_t piece = rows->apart || kern_rows_are_copied(rows->type) ? PIECE : n;
     for (size_t i = 0; i < n; i += piece) {
         size_t n_piece = n - i < piece ? n - i : piece;
         decode(kern_rows_blocks(rows, row, first_col + i, n_piece, work), y + i, n_piece);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "model/arch.h"
+#include "model/folder/state.h"
 
 /** Layers that see all keys have no positions. */
 static enum status read_afmoe(struct model_hparams *h, const struct model_reading *r,
@@ -16,8 +17,35 @@ static enum status read_afmoe(struct model_hparams *h, const struct model_readin
     return STATUS_OK;
 }
 
+static const struct model_folder_name afmoe_names[] = {
+    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
+    {"pre_mlp_layernorm", "ffn_norm", MODEL_KEEP},
+    {"post_mlp_layernorm", "post_ffw_norm", MODEL_KEEP},
+    {"self_attn.gate_proj", "attn_gate", MODEL_KEEP},
+    {"mlp.router.gate", "ffn_gate_inp", MODEL_KEEP},
+    {"mlp.expert_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key afmoe_keys[] = {
+    {"num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
+    {"num_dense_layers", "leading_dense_block_count", MODEL_MEMBER_U32, 0},
+    {"route_norm", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
+    {"route_scale", "expert_weights_scale", MODEL_MEMBER_F32, 0},
+    {"score_func", "expert_gating_func", MODEL_MEMBER_GATING, 0},
+    {"mup_enabled", NULL, MODEL_MEMBER_TRUE, 0},
+    {0},
+};
+
+static const struct model_folder_map afmoe_folder = {
+    .classes = {"AfmoeForCausalLM"},
+    .names = afmoe_names,
+    .keys = afmoe_keys,
+};
+
 const struct model_arch model_arch_afmoe = {
     .name = "afmoe",
+    .folder = &afmoe_folder,
     .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
@@ -38,8 +66,39 @@ static enum status read_laguna(struct model_hparams *h, const struct model_readi
     return model_sliding_rope_read(h, r, 0, why);
 }
 
+static enum status laguna_heads(const struct model_folder *f, struct model_folder_heads *of,
+                                struct status_why *why)
+{
+    static const char name[] = "num_attention_heads_per_layer";
+    const cJSON *list = model_config_find(f, name);
+    return list ? model_config_u32s(f, list, name, of->n_heads, of->n, why) : STATUS_OK;
+}
+
+static const struct model_folder_name laguna_names[] = {
+    {"self_attn.g_proj", "attn_gate", MODEL_KEEP},
+    {"mlp.experts.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key laguna_keys[] = {
+    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
+    {"moe_routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
+    {"moe_router_logit_softcapping", NULL, MODEL_MEMBER_FIXED, 0},
+    {"moe_apply_router_weight_on_input", NULL, MODEL_MEMBER_FIXED, 0},
+    {0},
+};
+
+static const struct model_folder_map laguna_folder = {
+    .classes = {"LagunaForCausalLM"},
+    .names = laguna_names,
+    .keys = laguna_keys,
+    .theta = 500000,
+    .heads = laguna_heads,
+};
+
 const struct model_arch model_arch_laguna = {
     .name = "laguna",
+    .folder = &laguna_folder,
     .rope_halves = true,
     .sliding_rope = true,
     .yarn_factor = true,

@@ -1,8 +1,10 @@
 /** Apertus: a feed-forward without gate whose activation, xIELU, has its numbers in each layer. */
 #include <math.h>
+#include <stdio.h>
 
 #include "kernels/numerics/fmath.h"
 #include "model/arch.h"
+#include "model/folder/state.h"
 
 /** A number of each layer's curve, by its place there. The keys are of no architecture. */
 static enum status read_numbers(struct model_hparams *h, const struct model_reading *r,
@@ -38,8 +40,53 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return status;
 }
 
+/** The curves' numbers, which are tensors of one element in each layer. */
+static enum status write_numbers(struct model_folder *f, struct status_why *why)
+{
+    static const struct {
+        const char *name;
+        float absent;
+    } numbers[] = {{"alpha_p", NAN}, {"alpha_n", NAN}, {"beta", 0.5f}, {"eps", -1e-6f}};
+    float values[MODEL_MAX_BLOCKS];
+    if (f->n_layers > MODEL_MAX_BLOCKS)
+        return model_config_fail(f, STATUS_FORMAT, why, "%u layers, expected at most %d",
+                                 f->n_layers, MODEL_MAX_BLOCKS);
+    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++) {
+        char name[64];
+        for (uint32_t i = 0; i < f->n_layers; i++) {
+            snprintf(name, sizeof name, "model.layers.%u.mlp.act_fn.%s", i, numbers[n].name);
+            values[i] = numbers[n].absent;
+            if (!model_folder_number(f, name, &values[i]) && isnan(values[i]))
+                return status_fail(why, STATUS_FORMAT,
+                                   "%s: has no tensor '%s' of one number, which xIELU needs",
+                                   f->path, name);
+        }
+        snprintf(name, sizeof name, "xielu.%s", numbers[n].name);
+        model_write_f32s(f, NULL, name, values, f->n_layers);
+    }
+    return STATUS_OK;
+}
+
+static const struct model_folder_name folder_names[] = {
+    {"attention_layernorm", "attn_norm", MODEL_KEEP},
+    {"feedforward_layernorm", "ffn_norm", MODEL_KEEP},
+    {"mlp.act_fn.alpha_p", NULL, MODEL_KEEP},
+    {"mlp.act_fn.alpha_n", NULL, MODEL_KEEP},
+    {"mlp.act_fn.beta", NULL, MODEL_KEEP},
+    {"mlp.act_fn.eps", NULL, MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"ApertusForCausalLM"},
+    .names = folder_names,
+    .theta = 12000000,
+    .write = write_numbers,
+};
+
 const struct model_arch model_arch_apertus = {
     .name = "apertus",
+    .folder = &folder,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .ffn = MODEL_FFN_UNGATED,

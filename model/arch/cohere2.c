@@ -1,5 +1,8 @@
 /** Command R: LayerNorm without bias, both branches of the same rows, scaled logits. */
+#include <string.h>
+
 #include "model/arch.h"
+#include "model/folder/state.h"
 #include "model/state.h"
 
 static enum status read_logit_scale(struct model_hparams *h, const struct model_reading *r,
@@ -53,13 +56,18 @@ const struct model_arch model_arch_command_r = {
     .read = read_logit_scale,
 };
 
-/** With experts: dense blocks rotate, too; with a shared expert the two results are averaged. */
+/**
+ * With experts: dense blocks rotate, too, and the one for the token after the next; with a shared
+ * expert the two results are averaged.
+ */
 static enum status read_moe(struct model_hparams *h, const struct model_reading *r,
                             struct status_why *why)
 {
     model_still_full_layers(h);
     for (uint32_t i = 0; i < h->n_layers && h->layers[i].n_experts == 0; i++)
         h->layers[i].rope = MODEL_ROPE_FULL;
+    if (h->n_bound > 0)
+        h->layers[h->n_layers - 1].rope = MODEL_ROPE_FULL;
     if (h->experts.n_ff_shared > 0)
         h->experts.scale /= 2;
     return read_logit_scale(h, r, why);
@@ -73,8 +81,39 @@ static enum status bind_moe(struct model *m, size_t i, struct status_why *why)
     return STATUS_OK;
 }
 
+static const struct model_folder_key moe_keys[] = {
+    {"logit_scale", "logit_scale", MODEL_MEMBER_F32, 0.0625},
+    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
+    {"num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
+    {"expert_selection_fn", "expert_gating_func", MODEL_MEMBER_GATING, 1},
+    {0},
+};
+
+/** A softmax of the chosen is one of all that is divided by their sum. */
+static enum status write_moe(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *gating = model_config_find(f, "expert_selection_fn");
+    const cJSON *together = model_config_find(f, "shared_expert_combination_strategy");
+    const cJSON *divides = model_config_find(f, "norm_topk_prob");
+    bool softmax = !cJSON_IsString(gating) || strcmp(gating->valuestring, "softmax") == 0;
+    model_write_bool(f, "expert_weights_norm", softmax || !divides || cJSON_IsTrue(divides));
+    if (cJSON_IsString(together) && strcmp(together->valuestring, "average") != 0)
+        return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                 "member 'shared_expert_combination_strategy' is not 'average'");
+    if (model_config_find(f, "layer_types"))
+        return STATUS_OK;
+    return model_config_fail(f, STATUS_FORMAT, why, "member 'layer_types' is missing");
+}
+
+static const struct model_folder_map folder_moe = {
+    .classes = {"Cohere2MoeForCausalLM"},
+    .keys = moe_keys,
+    .write = write_moe,
+};
+
 const struct model_arch model_arch_cohere2moe = {
     .name = "cohere2moe",
+    .folder = &folder_moe,
     .norms = {.ffn = ""},
     .layer_norm = true,
     .rms_by_key = true,
@@ -84,6 +123,7 @@ const struct model_arch model_arch_cohere2moe = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
+    .nextn = MODEL_NEXTN_NORMED,
     .read = read_moe,
     .bind = bind_moe,
 };

@@ -106,7 +106,11 @@ static enum status read_sparse(struct model_hparams *h, const struct model_readi
     if (!status)
         status = read_magnitude(h, r, why);
     h->index.eps = 1e-6f; /* no key has it */
-    return status ? status : model_indexer_read(h, r, why);
+    if (!status)
+        status = model_indexer_read(h, r, why);
+    if (h->n_bound > 0 && r->options->llama_compat) /* all keys of the token after the next */
+        h->layers[h->n_layers - 1].sparse = false;
+    return status;
 }
 
 static enum status read_deepseek32(struct model_hparams *h, const struct model_reading *r,
@@ -130,13 +134,14 @@ static enum status read_shared_choices(struct model_hparams *h, const struct mod
     bool own[MODEL_MAX_BLOCKS];
     for (uint32_t i = 0; i < h->n_layers; i++)
         own[i] = h->n_ctx_train < LONG_CONTEXT || i < 2 || i % PERIOD == 2;
-    enum status status = model_key_bools(&r->keys, suffix, own, h->n_layers, why);
+    uint32_t n_own = h->n_layers - h->n_bound; /* the block after them chooses for itself */
+    enum status status = model_key_bools(&r->keys, suffix, own, n_own, why);
     if (!status && !own[0])
         status = status_fail(why, STATUS_FORMAT,
                              "%s: key '%s.%s' says that block 0 has no indexer, expected one that "
                              "later blocks can use",
                              gguf_path(r->keys.file), r->keys.prefix, suffix);
-    for (uint32_t i = 1; !status && i < h->n_layers; i++)
+    for (uint32_t i = 1; !status && i < n_own; i++)
         h->layers[i].index_layer = own[i] ? i : h->layers[i - 1].index_layer;
     return status;
 }
@@ -154,21 +159,6 @@ static enum status read_glm_dsa(struct model_hparams *h, const struct model_read
                         "the norm of the indexer's keys has an epsilon of 0, as in llama.cpp");
 }
 
-const struct model_arch model_arch_deepseek32 = {
-    .name = "deepseek32",
-    .normalise = MODEL_NORMALISE_BY_KEY,
-    .shared = MODEL_SHARED_PLAIN,
-    .read = read_deepseek32,
-};
-
-const struct model_arch model_arch_glm_dsa = {
-    .name = "glm-dsa",
-    .gating = KERN_GATE_SIGMOID,
-    .normalise = MODEL_NORMALISE_BY_KEY,
-    .shared = MODEL_SHARED_PLAIN,
-    .read = read_glm_dsa,
-};
-
 static const struct model_folder_name folder_names[] = {
     {"self_attn.q_a_proj", "attn_q_a", MODEL_KEEP},
     {"self_attn.q_a_layernorm", "attn_q_a_norm", MODEL_KEEP},
@@ -176,6 +166,10 @@ static const struct model_folder_name folder_names[] = {
     {"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa", MODEL_KEEP},
     {"self_attn.kv_a_layernorm", "attn_kv_a_norm", MODEL_KEEP},
     {"self_attn.kv_b_proj", "attn_kv_b", MODEL_KEEP},
+    {"self_attn.indexer.wq_b", "indexer.attn_q_b", MODEL_KEEP},
+    {"self_attn.indexer.wk", "indexer.attn_k", MODEL_KEEP},
+    {"self_attn.indexer.k_norm", "indexer.k_norm", MODEL_KEEP},
+    {"self_attn.indexer.weights_proj", "indexer.proj", MODEL_KEEP},
     {0},
 };
 
@@ -185,20 +179,14 @@ static const struct model_folder_name folder_names[] = {
  */
 static enum status write_folder(struct model_folder *f, struct status_why *why)
 {
-    const cJSON *gating = model_config_find(f, "scoring_func");
     const cJSON *class = cJSON_GetObjectItemCaseSensitive(f->config, "architectures")->child;
-    const char *name = cJSON_IsString(gating)             ? gating->valuestring
-                       : strstr(class->valuestring, "V2") ? "softmax"
-                                                          : "sigmoid";
     const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
     const cJSON *all = cJSON_GetObjectItemCaseSensitive(rope, "mscale_all_dim");
     const cJSON *one = cJSON_GetObjectItemCaseSensitive(rope, "mscale");
-    if (strcmp(name, "softmax") != 0 && strcmp(name, "sigmoid") != 0)
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "member 'scoring_func' is neither softmax nor sigmoid");
-    model_write_u32(f, "expert_gating_func", *name == 's' && name[1] == 'i' ? 2 : 1);
-    if (!all && !one)
-        return STATUS_OK;
+    enum status status =
+        model_write_gating(f, "scoring_func", strstr(class->valuestring, "V2") ? 1 : 2, why);
+    if (status || (!all && !one))
+        return status;
     if (!cJSON_IsNumber(all) || !cJSON_IsNumber(one) || all->valuedouble != one->valuedouble)
         return model_config_fail(f, STATUS_UNSUPPORTED, why,
                                  "members 'mscale' and 'mscale_all_dim' of RoPE differ, expected "
@@ -207,6 +195,78 @@ static enum status write_folder(struct model_folder *f, struct status_why *why)
     model_write_f32(f, "rope.scaling.yarn_log_multiplier", 0.1 * all->valuedouble);
     return STATUS_OK;
 }
+
+static const struct model_folder_key sparse_keys[] = {
+    {"index_n_heads", "attention.indexer.head_count", MODEL_MEMBER_U32, 0},
+    {"index_head_dim", "attention.indexer.key_length", MODEL_MEMBER_U32, 0},
+    {"index_topk", "attention.indexer.top_k", MODEL_MEMBER_U32, 0},
+    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 2.5},
+    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
+    {0},
+};
+
+static const struct model_folder_map folder32 = {
+    .classes = {"DeepseekV32ForCausalLM"},
+    .names = folder_names,
+    .keys = sparse_keys,
+    .grouped = true,
+    .write = write_folder,
+};
+
+/** Which layers choose for themselves: a list, a text of F and S, or a period after a beginning. */
+static enum status write_choices(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *list = model_config_find(f, "indexer_types");
+    const cJSON *text = model_config_find(f, "index_topk_pattern");
+    const char *pattern = cJSON_IsString(text) ? text->valuestring : NULL;
+    uint8_t own[MODEL_MAX_BLOCKS];
+    uint32_t period = 1, offset = 2;
+    enum status status = model_config_u32(f, "index_topk_freq", false, &period, why);
+    if (!status)
+        status = model_config_u32(f, "index_skip_topk_offset", false, &offset, why);
+    if (!status && (f->n_layers > MODEL_MAX_BLOCKS || (pattern && strlen(pattern) < f->n_layers) ||
+                    (list && cJSON_GetArraySize(list) < (int)f->n_layers)))
+        status = model_config_fail(f, STATUS_FORMAT, why,
+                                   "member '%s' does not say of each of %u layers whether it has "
+                                   "an indexer, expected layers below %d",
+                                   list ? list->string : "index_topk_pattern", f->n_layers,
+                                   MODEL_MAX_BLOCKS);
+    period = period > 0 ? period : 1;
+    for (uint32_t i = 0; !status && i < f->n_layers; i++)
+        own[i] = list      ? model_config_is(f, "indexer_types", i, "full")
+                 : pattern ? pattern[i] == 'F'
+                           : i + 1 <= offset || (i + 1 - offset) % period == 0;
+    if (!status)
+        model_write_bools(f, "attention.indexer.types", own, f->n_layers);
+    return status ? status : write_folder(f, why);
+}
+
+static const struct model_folder_map folder_glm = {
+    .classes = {"GlmMoeDsaForCausalLM"},
+    .names = folder_names,
+    .keys = sparse_keys,
+    .grouped = true,
+    .write = write_choices,
+};
+
+const struct model_arch model_arch_deepseek32 = {
+    .name = "deepseek32",
+    .folder = &folder32,
+    .normalise = MODEL_NORMALISE_BY_KEY,
+    .shared = MODEL_SHARED_PLAIN,
+    .nextn = MODEL_NEXTN_NORMED,
+    .read = read_deepseek32,
+};
+
+const struct model_arch model_arch_glm_dsa = {
+    .name = "glm-dsa",
+    .folder = &folder_glm,
+    .gating = KERN_GATE_SIGMOID,
+    .normalise = MODEL_NORMALISE_BY_KEY,
+    .shared = MODEL_SHARED_PLAIN,
+    .nextn = MODEL_NEXTN_NORMED,
+    .read = read_glm_dsa,
+};
 
 /** As older GGUF files: kv_b_proj whole, so nothing is turned over. */
 static const struct model_folder_map folder = {

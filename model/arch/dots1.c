@@ -12,4 +12,32 @@ static const struct model_folder_map folder = {
 
 const struct model_arch model_arch_dots1 = {.name = "dots1", .folder = &folder, SIGMOID_EXPERTS};
 
-const struct model_arch model_arch_bailingmoe2 = {.name = "bailingmoe2", SIGMOID_EXPERTS};
+static const struct model_folder_name ling_names[] = {
+    {"word_embeddings.weight", "token_embd.weight", MODEL_KEEP},
+    {"attention.query_key_value", "attn_qkv", MODEL_KEEP},
+    {"attention.dense", "attn_output", MODEL_KEEP},
+    {"attention.query_layernorm", "attn_q_norm", MODEL_KEEP},
+    {"attention.key_layernorm", "attn_k_norm", MODEL_KEEP},
+    {"mlp.gate.expert_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key ling_keys[] = {
+    {"score_function", "expert_gating_func", MODEL_MEMBER_GATING, 0},
+    {"norm_head", NULL, MODEL_MEMBER_FIXED, 0},
+    {0},
+};
+
+static const struct model_folder_map ling_folder = {
+    .classes = {"BailingMoeV2ForCausalLM"},
+    .names = ling_names,
+    .keys = ling_keys,
+    .grouped = true,
+};
+
+const struct model_arch model_arch_bailingmoe2 = {
+    .name = "bailingmoe2",
+    .folder = &ling_folder,
+    SIGMOID_EXPERTS,
+    .nextn = MODEL_NEXTN_NORMED,
+};

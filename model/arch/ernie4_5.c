@@ -8,8 +8,26 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_ernie4_5 = {
     .name = "ernie4_5", .folder = &folder, .no_output_bias = true};
 
+static const struct model_folder_name moe_names[] = {
+    {"mlp.moe_statics.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key moe_keys[] = {
+    {"moe_layer_start_index", "leading_dense_block_count", MODEL_MEMBER_U32},
+    {"moe_num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32},
+    {0},
+};
+
+static const struct model_folder_map moe_folder = {
+    .classes = {"Ernie4_5_MoeForCausalLM"},
+    .names = moe_names,
+    .keys = moe_keys,
+};
+
 const struct model_arch model_arch_ernie4_5_moe = {
     .name = "ernie4_5-moe",
+    .folder = &moe_folder,
     .no_output_bias = true,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,

@@ -56,8 +56,28 @@ static enum status read_moe(struct model_hparams *h, const struct model_reading 
     return STATUS_OK;
 }
 
+static const struct model_folder_name moe_names[] = {
+    {"mlp.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key moe_keys[] = {
+    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 2.5},
+    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
+    {"scoring_func", "expert_gating_func", MODEL_MEMBER_GATING, 0},
+    {0},
+};
+
+static const struct model_folder_map moe_folder = {
+    .classes = {"ExaoneMoeForCausalLM", "ExaoneMoEForCausalLM"},
+    .names = moe_names,
+    .keys = moe_keys,
+    .grouped = true,
+};
+
 const struct model_arch model_arch_exaone_moe = {
     .name = "exaone-moe",
+    .folder = &moe_folder,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .windows = {.period = 4, .llama_cpp_period = 4},
@@ -65,5 +85,6 @@ const struct model_arch model_arch_exaone_moe = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
+    .nextn = MODEL_NEXTN_NORMED,
     .read = read_moe,
 };

@@ -1,6 +1,7 @@
 /* What Gemma 3n and 4 share: keys of earlier layers, and a further input of each layer. */
 #include <math.h>
 
+#include "kernels/quant/rows.h"
 #include "model/arch/gemma.h"
 #include "model/bind/bind.h"
 #include "model/state.h"
@@ -55,8 +56,8 @@ enum status model_gemma_bind_input_ends(struct model *m, struct status_why *why)
     if (status)
         return status;
     m->per_layer_embedding = model_tensor_rows(tensor, 0, h->n_vocab);
-    if (h->per_layer_width % tensor->type->block_elems != 0 || tensor->type->row_prefix > 0 ||
-        tensor->type->bundle_rows > 1)
+    if (h->per_layer_width % tensor->type->block_elems != 0 ||
+        kern_rows_are_copied(tensor->type->type))
         return status_fail(why, STATUS_FORMAT,
                            "%s: tensor 'per_layer_token_embd.weight' has type %s, whose blocks of "
                            "%u cannot be cut where the %u columns of a layer end",
@@ -79,10 +80,7 @@ enum status model_gemma_bind_input(struct model *m, size_t i, struct status_why 
     struct model_per_layer_input *input = &m->layers[i].input;
     input->embedding = model_weight_columns(&m->per_layer_embedding, i * n, n);
     input->embedding.scale = (float)sqrt((double)n);
-    input->project.weight = m->per_layer_project;
-    input->project.weight.data =
-        (const uint8_t *)m->per_layer_project.data + i * n * m->per_layer_project.row_bytes;
-    input->project.weight.n_rows = n;
+    input->project.weight = kern_weight_rows(&m->per_layer_project, i * n, n);
     input->project.weight.scale = (float)(1 / sqrt((double)h->n_embd));
     enum status status = model_bind_product(m, i, "inp_gate", n, h->n_embd, &input->gate, why);
     if (!status)

@@ -23,8 +23,20 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return status;
 }
 
+static const struct model_folder_key folder_keys[] = {
+    {"norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"MellumForCausalLM"},
+    .keys = folder_keys,
+    .theta = 500000,
+};
+
 const struct model_arch model_arch_mellum = {
     .name = "mellum",
+    .folder = &folder,
     .rope_halves = true,
     .sliding_rope = true,
     .yarn_factor = true,

@@ -19,8 +19,13 @@ static enum status read_vl(struct model_hparams *h, const struct model_reading *
     return STATUS_OK;
 }
 
+static const struct model_folder_map vl_folder = {
+    .classes = {"Qwen2VLForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration"},
+};
+
 const struct model_arch model_arch_qwen2vl = {
     .name = "qwen2vl",
+    .folder = &vl_folder,
     .rope_halves = true,
     .key_blind = {"rope.dimension_sections"},
     .read = read_vl,

@@ -3,6 +3,7 @@
  * pictures read of text.
  */
 #include "model/arch.h"
+#include "model/folder/state.h"
 
 /** In text all axes of a position are equal; llama.cpp leaves pairs of a short section unturned. */
 static enum status read_vl(struct model_hparams *h, const struct model_reading *r,
@@ -18,11 +19,28 @@ static enum status read_vl(struct model_hparams *h, const struct model_reading *
     return status;
 }
 
+/** Elements of a head for each axis of a position, and 0 for the fourth. */
+static enum status write_sections(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
+    uint32_t sections[4] = {0};
+    enum status status =
+        model_config_u32s(f, cJSON_GetObjectItemCaseSensitive(rope, "mrope_section"),
+                          "mrope_section", sections, 3, why);
+    model_write_u32s(f, "rope.dimension_sections", sections, 4);
+    return status;
+}
+
+static const struct model_folder_map vl_folder = {
+    .classes = {"Qwen3VLForConditionalGeneration"},
+    .write = write_sections,
+};
+
 #define VL                                                                                         \
     .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS, .key_blind = {"n_deepstack_layers"},      \
     .read = read_vl
 
-const struct model_arch model_arch_qwen3vl = {.name = "qwen3vl", VL};
+const struct model_arch model_arch_qwen3vl = {.name = "qwen3vl", .folder = &vl_folder, VL};
 
 const struct model_arch model_arch_qwen3vlmoe = {
     .name = "qwen3vlmoe",

@@ -36,7 +36,9 @@ static const cJSON *find_in(const cJSON *object, const char *name)
 const cJSON *model_config_find(const struct model_folder *f, const char *name)
 {
     const cJSON *found = find_in(f->text, name);
-    return found ? found : find_in(f->config, name);
+    if (!found)
+        found = find_in(f->config, name);
+    return found || cJSON_HasObjectItem(f->text, name) ? found : find_in(f->defaults, name);
 }
 
 const cJSON *model_config_any(const struct model_folder *f, const char *names)
@@ -91,6 +93,51 @@ enum status model_config_f32(const struct model_folder *f, const char *names, bo
     return STATUS_OK;
 }
 
+enum status model_config_u32s(const struct model_folder *f, const cJSON *list, const char *name,
+                              uint32_t *values, uint32_t n, struct status_why *why)
+{
+    uint32_t i = 0;
+    const cJSON *item = cJSON_IsArray(list) ? list->child : NULL;
+    for (; item && i < n; item = item->next, i++) {
+        double number = cJSON_IsNumber(item) ? item->valuedouble : -1;
+        if (!(number >= 0 && number <= UINT32_MAX) || number != floor(number))
+            return model_config_fail(f, STATUS_FORMAT, why,
+                                     "member '%s' has something else than a whole number from 0 to "
+                                     "2^32 - 1 at place %u",
+                                     name, i);
+        values[i] = (uint32_t)number;
+    }
+    if (i == n && !item)
+        return STATUS_OK;
+    return model_config_fail(f, STATUS_FORMAT, why, "member '%s' has %d numbers, expected %u", name,
+                             cJSON_GetArraySize(list), n);
+}
+
+bool model_config_is(const struct model_folder *f, const char *name, uint32_t i, const char *kind)
+{
+    const cJSON *item = cJSON_GetArrayItem(model_config_find(f, name), (int)i);
+    return cJSON_IsString(item) && strcmp(item->valuestring, kind) == 0;
+}
+
+enum status model_config_kinds(const struct model_folder *f, const char *name, const char *expected,
+                               uint8_t *kinds, uint32_t *n, struct status_why *why)
+{
+    const cJSON *list = model_config_find(f, name);
+    *n = 0;
+    for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
+        int kind = cJSON_IsString(item) ? base_words_index(expected, item->valuestring) : -1;
+        if (*n == MODEL_MAX_BLOCKS || kind < 0)
+            return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                     "member '%s' has something else for layer %u than: %s", name,
+                                     *n, expected);
+        kinds[(*n)++] = (uint8_t)kind;
+    }
+    if (list && *n != f->n_layers)
+        return model_config_fail(f, STATUS_FORMAT, why, "member '%s' has %u layers, expected %u",
+                                 name, *n, f->n_layers);
+    return STATUS_OK;
+}
+
 static bool has_class(const struct model_arch *arch, const char *name)
 {
     const char *const *class = arch->folder ? arch->folder->classes : NULL;
@@ -115,6 +162,10 @@ static enum status find_architecture(struct model_folder *f, struct status_why *
         else if (arch->folder)
             base_list_name(supported, sizeof supported, arch->folder->classes[0]);
     }
+    if (f->arch && f->arch->folder->defaults) {
+        f->defaults = cJSON_Parse(f->arch->folder->defaults);
+        return f->defaults ? STATUS_OK : status_fail(why, STATUS_MEMORY, "out of memory");
+    }
     if (f->arch)
         return STATUS_OK;
     struct base_quoted shown;
@@ -122,22 +173,6 @@ static enum status find_architecture(struct model_folder *f, struct status_why *
                              "the architecture is %s; folders are read of: %s; of others a GGUF "
                              "file that llama.cpp's convert_hf_to_gguf.py makes",
                              base_quote(&shown, string_of(first->valuestring)), supported);
-}
-
-/** Quantised folders are refused by the name of the method. */
-static enum status check_quantisation(const struct model_folder *f, struct status_why *why)
-{
-    const cJSON *quantised = model_config_any(f, "quantization_config compression_config");
-    if (!quantised)
-        return STATUS_OK;
-    const cJSON *method = find_in(quantised, "quant_method");
-    struct base_quoted shown;
-    return model_config_fail(
-        f, STATUS_UNSUPPORTED, why,
-        "the weights are quantised (quant_method %s), and no such folder is read yet; expected one "
-        "of F32, F16 or BF16, or a GGUF file that llama.cpp's convert_hf_to_gguf.py makes of it "
-        "with --outtype f32",
-        cJSON_IsString(method) ? base_quote(&shown, string_of(method->valuestring)) : "unknown");
 }
 
 /** The activation must be the architecture's. */
@@ -185,7 +220,8 @@ static enum status read_sizes(struct model_folder *f, struct status_why *why)
         status = model_config_u32(f, "num_attention_heads", true, &f->n_heads, why);
     f->n_kv_heads = f->n_heads;
     if (!status)
-        status = model_config_u32(f, "num_key_value_heads", false, &f->n_kv_heads, why);
+        status = model_config_u32(f, "num_key_value_heads num_attention_groups", false,
+                                  &f->n_kv_heads, why);
     if (!status && (f->n_heads == 0 || f->n_kv_heads == 0 || f->n_layers == 0))
         status = model_config_fail(f, STATUS_FORMAT, why,
                                    "%u layers, %u heads, %u key/value heads, expected 1 or more",
@@ -198,9 +234,9 @@ static enum status read_sizes(struct model_folder *f, struct status_why *why)
     if (!status && f->head_size > UINT16_MAX)
         status = model_config_fail(f, STATUS_FORMAT, why,
                                    "heads of %u numbers, expected at most 65535", f->head_size);
-    return status ? status
-                  : model_config_u32(f, "num_local_experts num_experts n_routed_experts", false,
-                                     &f->n_experts, why);
+    static const char experts[] = "num_local_experts num_experts n_routed_experts moe_num_experts "
+                                  "moe_num_primary_experts";
+    return status ? status : model_config_u32(f, experts, false, &f->n_experts, why);
 }
 
 enum status model_config_open(struct model_folder *f, struct status_why *why)
@@ -225,7 +261,7 @@ enum status model_config_open(struct model_folder *f, struct status_why *why)
     f->text = cJSON_IsObject(text) ? text : f->config;
     status = find_architecture(f, why);
     if (!status)
-        status = check_quantisation(f, why);
+        status = model_config_quantisation(f, why);
     if (!status)
         status = check_activation(f, why);
     return status ? status : read_sizes(f, why);

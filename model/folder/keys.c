@@ -1,8 +1,10 @@
 /* Members of config.json as keys of GGUF. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "model/folder/state.h"
 
 static void put(struct model_folder *f, const char *suffix, enum gguf_value_type type,
@@ -23,10 +25,29 @@ void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value)
     put(f, suffix, GGUF_VALUE_U32, GGUF_VALUE_U32, (const void *)&value, 1);
 }
 
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n)
+{
+    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U32, values, n);
+}
+
 void model_write_f32(struct model_folder *f, const char *suffix, double value)
 {
     float rounded = (float)value;
     put(f, suffix, GGUF_VALUE_F32, GGUF_VALUE_F32, (const void *)&rounded, 1);
+}
+
+void model_write_f32s(struct model_folder *f, const char *prefix, const char *suffix,
+                      const float *values, uint64_t n)
+{
+    char key[MODEL_KEY_BYTES];
+    snprintf(key, sizeof key, "%s%s%s", prefix ? prefix : "", prefix ? "." : "", suffix);
+    struct gguf_kv pair = {.key = {key, strlen(key)},
+                           .type = GGUF_VALUE_ARRAY,
+                           .element_type = GGUF_VALUE_F32,
+                           .count = n,
+                           .data = (const void *)values};
+    gguf_layout_pair(f->layout, &pair);
 }
 
 void model_write_bool(struct model_folder *f, const char *suffix, bool value)
@@ -50,47 +71,53 @@ void model_write_string(struct model_folder *f, const char *suffix, const char *
 
 float *model_folder_give(struct model_folder *f, const char *name, uint64_t n)
 {
-    if (f->n_given == MODEL_MAX_GIVEN)
+    if (base_array_reserve(f->given, f->given_capacity, f->n_given + 1, "values", NULL))
         return NULL;
     float *values = calloc(n ? n : 1, sizeof *values);
-    if (values)
-        f->given[f->n_given++] = (struct model_given){name, values, n};
+    if (!values)
+        return NULL;
+    struct model_given *given = &f->given[f->n_given++];
+    *given = (struct model_given){.values = values, .n = n};
+    snprintf(given->name, sizeof given->name, "%s", name);
     return values;
 }
 
 /** What all architectures have; experts' are written where there are experts. */
 static const struct model_folder_key common[] = {
-    {"max_position_embeddings model_max_length", "context_length", MODEL_MEMBER_U32},
-    {"intermediate_size", "feed_forward_length", MODEL_MEMBER_U32},
+    {"max_position_embeddings model_max_length", "context_length", MODEL_MEMBER_U32, 0},
+    {"prefix_dense_intermediate_size dense_intermediate_size intermediate_size moe_ffn_hidden_size",
+     "feed_forward_length", MODEL_MEMBER_U32, 0},
     {0},
 };
 
 static const struct model_folder_key of_heads[] = {
-    {"head_dim", "attention.key_length", MODEL_MEMBER_U32},
-    {"head_dim", "attention.value_length", MODEL_MEMBER_U32},
+    {"head_dim", "attention.key_length", MODEL_MEMBER_U32, 0},
+    {"head_dim", "attention.value_length", MODEL_MEMBER_U32, 0},
     {0},
 };
 
 static const struct model_folder_key of_latent[] = {
-    {"v_head_dim", "attention.value_length", MODEL_MEMBER_U32},
-    {"kv_lora_rank", "attention.kv_lora_rank", MODEL_MEMBER_U32},
-    {"q_lora_rank", "attention.q_lora_rank", MODEL_MEMBER_U32},
+    {"v_head_dim", "attention.value_length", MODEL_MEMBER_U32, 0},
+    {"kv_lora_rank", "attention.kv_lora_rank", MODEL_MEMBER_U32, 0},
+    {"q_lora_rank", "attention.q_lora_rank", MODEL_MEMBER_U32, 0},
     {0},
 };
 
 static const struct model_folder_key of_experts[] = {
-    {"num_experts_per_tok", "expert_used_count", MODEL_MEMBER_U32},
-    {"moe_intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32},
+    {"num_experts_per_tok num_experts_per_token moe_k moe_top_k moe_num_active_primary_experts",
+     "expert_used_count", MODEL_MEMBER_U32, 0},
+    {"moe_intermediate_size moe_ffn_hidden_size", "expert_feed_forward_length", MODEL_MEMBER_U32,
+     0},
     {0},
 };
 
 const struct model_folder_key model_folder_grouped[] = {
-    {"n_group", "expert_group_count", MODEL_MEMBER_U32},
-    {"topk_group", "expert_group_used_count", MODEL_MEMBER_U32},
-    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32},
-    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL},
-    {"first_k_dense_replace", "leading_dense_block_count", MODEL_MEMBER_U32},
-    {"n_shared_experts", "expert_shared_count", MODEL_MEMBER_U32},
+    {"n_group", "expert_group_count", MODEL_MEMBER_U32, 0},
+    {"topk_group", "expert_group_used_count", MODEL_MEMBER_U32, 0},
+    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
+    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 0},
+    {"first_k_dense_replace", "leading_dense_block_count", MODEL_MEMBER_U32, 0},
+    {"n_shared_experts num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
     {0},
 };
 
@@ -110,51 +137,106 @@ static enum status check_flag(struct model_folder *f, const struct model_folder_
         wanted ? "true" : "false", f->arch->name);
 }
 
+static enum status check_fixed(struct model_folder *f, const struct model_folder_key *key,
+                               struct status_why *why)
+{
+    const cJSON *item = model_config_any(f, key->from);
+    double value = !item ? key->absent : cJSON_IsBool(item) ? cJSON_IsTrue(item) : (double)NAN;
+    if (cJSON_IsNumber(item))
+        value = item->valuedouble;
+    if (value == key->absent)
+        return STATUS_OK;
+    return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                             "member '%s' is %g, expected %g, which is what architecture %s "
+                             "computes",
+                             item->string, value, key->absent, f->arch->name);
+}
+
+enum status model_write_gating(struct model_folder *f, const char *names, uint32_t absent,
+                               struct status_why *why)
+{
+    static const struct {
+        const char *name;
+        uint32_t value;
+    } known[] = {{"softmax", 1}, {"sigmoid", 2}, {"sqrtsoftplus", 4}};
+    const cJSON *item = model_config_any(f, names);
+    const char *name = cJSON_IsString(item) ? item->valuestring : "";
+    uint32_t value = item ? 0 : absent;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        value = strcmp(name, known[i].name) == 0 ? known[i].value : value;
+    if (value == 0)
+        return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                 "member '%s' is neither softmax nor sigmoid nor sqrtsoftplus",
+                                 item->string);
+    model_write_u32(f, "expert_gating_func", value);
+    return STATUS_OK;
+}
+
+static enum status write_number(struct model_folder *f, const struct model_folder_key *key,
+                                struct status_why *why)
+{
+    double number = key->absent;
+    uint32_t whole = (uint32_t)number;
+    enum status status = key->kind == MODEL_MEMBER_U32
+                             ? model_config_u32(f, key->from, false, &whole, why)
+                             : model_config_f32(f, key->from, false, &number, why);
+    if (!status && key->kind == MODEL_MEMBER_U32)
+        model_write_u32(f, key->to, whole);
+    else if (!status)
+        model_write_f32(f, key->to, number);
+    return status;
+}
+
 static enum status write_one(struct model_folder *f, const struct model_folder_key *key,
                              struct status_why *why)
 {
     const cJSON *item = model_config_any(f, key->from);
-    uint32_t whole = 0;
-    double number = 0;
-    enum status status = STATUS_OK;
     if (key->kind == MODEL_MEMBER_TRUE || key->kind == MODEL_MEMBER_FALSE)
         return check_flag(f, key, why);
-    if (!item)
+    if (key->kind == MODEL_MEMBER_FIXED)
+        return check_fixed(f, key, why);
+    if (!item && key->absent == 0)
         return STATUS_OK;
-    if (key->kind == MODEL_MEMBER_U32) {
-        status = model_config_u32(f, key->from, true, &whole, why);
-        if (!status)
-            model_write_u32(f, key->to, whole);
-    } else if (key->kind == MODEL_MEMBER_F32) {
-        status = model_config_f32(f, key->from, true, &number, why);
-        if (!status)
-            model_write_f32(f, key->to, number);
-    } else {
-        if (!cJSON_IsBool(item))
-            return model_config_fail(f, STATUS_FORMAT, why, "member '%s' is no truth value",
-                                     item->string);
-        model_write_bool(f, key->to, cJSON_IsTrue(item));
-    }
-    return status;
+    if (key->kind == MODEL_MEMBER_GATING)
+        return model_write_gating(f, key->from, (uint32_t)key->absent, why);
+    if (key->kind != MODEL_MEMBER_BOOL)
+        return write_number(f, key, why);
+    if (item && !cJSON_IsBool(item))
+        return model_config_fail(f, STATUS_FORMAT, why, "member '%s' is no truth value",
+                                 item->string);
+    model_write_bool(f, key->to, item ? cJSON_IsTrue(item) : key->absent != 0);
+    return STATUS_OK;
 }
 
+static bool has_key(const struct model_folder_key *keys, const char *to)
+{
+    while (keys && keys->from && !(keys->to && strcmp(keys->to, to) == 0))
+        keys++;
+    return keys && keys->from;
+}
+
+/** Write those of a table that the architecture's own does not have. */
 static enum status write_all(struct model_folder *f, const struct model_folder_key *keys,
                              struct status_why *why)
 {
+    const struct model_folder_key *own = f->arch->folder->keys;
+    bool is_own = keys == own;
     enum status status = STATUS_OK;
     for (; keys && keys->from && !status; keys++)
-        status = write_one(f, keys, why);
+        if (is_own || !has_key(own, keys->to))
+            status = write_one(f, keys, why);
     return status;
 }
 
 static enum status write_eps(struct model_folder *f, struct status_why *why)
 {
     double eps = 0;
-    enum status status = model_config_f32(
-        f, "rms_norm_eps layer_norm_eps norm_epsilon layer_norm_epsilon norm_eps", true, &eps, why);
-    model_write_f32(f,
-                    f->arch->layer_norm ? "attention.layer_norm_epsilon"
-                                        : "attention.layer_norm_rms_epsilon",
+    const char *names = "rms_norm_eps layer_norm_eps norm_epsilon layer_norm_epsilon norm_eps "
+                        "layernorm_epsilon";
+    bool rms = !f->arch->layer_norm ||
+               (f->arch->rms_by_key && model_config_find(f, "rms_norm_eps") != NULL);
+    enum status status = model_config_f32(f, names, true, &eps, why);
+    model_write_f32(f, rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
                     eps);
     return status;
 }
@@ -164,28 +246,18 @@ static enum status write_pattern(struct model_folder *f, struct status_why *why)
 {
     static const char suffix[] = "attention.sliding_window_pattern";
     const cJSON *types = model_config_find(f, "layer_types");
-    const cJSON *period = model_config_find(f, "sliding_window_pattern");
+    const cJSON *period = model_config_any(f, "sliding_window_pattern global_attn_every_n_layers");
     if (!types && cJSON_IsNumber(period) && period->valuedouble >= 1 && period->valuedouble <= 1024)
         model_write_u32(f, suffix, (uint32_t)period->valuedouble);
     if (!types)
         return STATUS_OK;
     uint8_t slides[MODEL_MAX_BLOCKS];
-    uint32_t n = 0;
-    for (const cJSON *item = types->child; item; item = item->next) {
-        const char *name = cJSON_IsString(item) ? item->valuestring : "";
-        bool is = strcmp(name, "sliding_attention") == 0;
-        if (n == MODEL_MAX_BLOCKS || (!is && strcmp(name, "full_attention") != 0))
-            return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                     "member 'layer_types' has something else than "
-                                     "sliding_attention and full_attention for layer %u",
-                                     n);
-        slides[n++] = is;
-    }
-    if (n != f->n_layers)
-        return model_config_fail(f, STATUS_FORMAT, why,
-                                 "member 'layer_types' has %u layers, expected %u", n, f->n_layers);
-    model_write_bools(f, suffix, slides, n);
-    return STATUS_OK;
+    uint32_t n;
+    enum status status =
+        model_config_kinds(f, "layer_types", "full_attention sliding_attention", slides, &n, why);
+    if (!status)
+        model_write_bools(f, suffix, slides, n);
+    return status;
 }
 
 static enum status write_windows(struct model_folder *f, struct status_why *why)
@@ -193,7 +265,8 @@ static enum status write_windows(struct model_folder *f, struct status_why *why)
     const cJSON *use = model_config_find(f, "use_sliding_window");
     const cJSON *types = model_config_find(f, "layer_types");
     uint32_t length = 0;
-    enum status status = model_config_u32(f, "sliding_window", false, &length, why);
+    enum status status =
+        model_config_u32(f, "sliding_window sliding_window_size", false, &length, why);
     bool slides = cJSON_IsTrue(use) && length > 0;
     for (const cJSON *item = types ? types->child : NULL; item && length > 0; item = item->next)
         slides |= cJSON_IsString(item) && strcmp(item->valuestring, "sliding_attention") == 0;
@@ -250,15 +323,40 @@ static enum status check_granted(struct model_folder *f, struct status_why *why)
     return status;
 }
 
+/** Of all layers alike, or a list where the architecture has one. */
+static enum status write_heads(struct model_folder *f, struct status_why *why)
+{
+    static const char heads[] = "attention.head_count";
+    static const char kv_heads[] = "attention.head_count_kv";
+    const struct model_folder_map *map = f->arch->folder;
+    struct model_folder_heads of = {.n = f->n_layers};
+    if (!map->heads) {
+        model_write_u32(f, heads, f->n_heads);
+        model_write_u32(f, kv_heads, f->n_kv_heads);
+        return STATUS_OK;
+    }
+    if (f->n_layers > MODEL_MAX_BLOCKS)
+        return model_config_fail(f, STATUS_FORMAT, why, "%u layers, expected at most %d",
+                                 f->n_layers, MODEL_MAX_BLOCKS);
+    for (uint32_t i = 0; i < of.n; i++) {
+        of.n_heads[i] = f->n_heads;
+        of.n_kv_heads[i] = f->n_kv_heads;
+    }
+    enum status status = map->heads(f, &of, why);
+    model_write_u32s(f, heads, of.n_heads, of.n);
+    model_write_u32s(f, kv_heads, of.n_kv_heads, of.n);
+    return status;
+}
+
 enum status model_folder_keys(struct model_folder *f, struct status_why *why)
 {
     const struct model_folder_map *map = f->arch->folder;
     gguf_layout_string(f->layout, "general.architecture", f->arch->name);
     model_write_u32(f, "block_count", f->n_layers);
     model_write_u32(f, "embedding_length", f->n_embd);
-    model_write_u32(f, "attention.head_count", f->n_heads);
-    model_write_u32(f, "attention.head_count_kv", f->n_kv_heads);
-    enum status status = write_all(f, common, why);
+    enum status status = write_heads(f, why);
+    if (!status)
+        status = write_all(f, common, why);
     if (f->n_rot > 0)
         model_write_u32(f, "attention.key_length", f->head_size);
     if (!status)
@@ -279,5 +377,7 @@ enum status model_folder_keys(struct model_folder *f, struct status_why *why)
         status = model_folder_rope(f, why);
     if (!status)
         status = write_all(f, map->keys, why);
+    if (!status && map->grouped)
+        status = write_all(f, model_folder_grouped, why);
     return status || !map->write ? status : map->write(f, why);
 }

@@ -10,14 +10,26 @@
 
 #include "base/status.h"
 
-/** What is done to a stored tensor. */
+/** What is done to a stored tensor: flags. */
 enum model_change {
     MODEL_KEEP,
-    MODEL_TURN_Q,     /* rows of each head: halves become neighbours; of the query heads */
-    MODEL_TURN_K,     /* likewise, of the key heads */
-    MODEL_PLUS_ONE,   /* 1 is added */
-    MODEL_FIRST_HALF, /* of the rows of each matrix, the first half */
-    MODEL_SECOND_HALF
+    MODEL_AS_IS = 1 << 0,  /* also where the architecture changes all of a kind */
+    MODEL_TURN_Q = 1 << 1, /* rows of each head: halves become neighbours; of the query heads */
+    MODEL_TURN_K = 1 << 2, /* likewise, of the key heads */
+    /* Values, made as float32 in memory: */
+    MODEL_PLUS_ONE = 1 << 3,     /* 1 is added */
+    MODEL_NEGATIVE_EXP = 1 << 4, /* -exp */
+    /* A part of the rows of each matrix as stored: */
+    MODEL_FIRST_HALF = 1 << 5,
+    MODEL_SECOND_HALF = 1 << 6,
+    MODEL_EVEN = 1 << 7, /* every second one, from the first on */
+    MODEL_ODD = 1 << 8,
+    MODEL_OF_COLUMNS = 1 << 9, /* of its columns instead */
+    MODEL_TURN_OVER = 1 << 10, /* each matrix is transposed, after that */
+    MODEL_SQUEEZE = 1 << 11,   /* axes of length 1 are left out */
+    /* Of latent attention: rows of each head that make its keys, or its values; a matrix each. */
+    MODEL_OF_KEYS = 1 << 12,
+    MODEL_OF_VALUES = 1 << 13
 };
 
 /**
@@ -28,36 +40,52 @@ enum model_change {
  */
 struct model_folder_name {
     const char *from, *to; /* to NULL: left out */
-    enum model_change change;
+    unsigned change;       /* of enum model_change */
 };
 
 enum model_member {
     MODEL_MEMBER_U32,
     MODEL_MEMBER_F32,
     MODEL_MEMBER_BOOL,
-    MODEL_MEMBER_TRUE, /* no key: it must be there and true, which is what the reader takes */
-    MODEL_MEMBER_FALSE /* no key: it must be false or absent */
+    MODEL_MEMBER_TRUE,  /* no key: it must be there and true, which is what the reader takes */
+    MODEL_MEMBER_FALSE, /* no key: it must be false or absent */
+    MODEL_MEMBER_FIXED, /* no key: a number or a truth value, which must be `absent`, or be absent
+                         */
+    MODEL_MEMBER_GATING /* the name of a function: 1 softmax, 2 sigmoid, 4 the root of softplus */
 };
 
-/** A member of config.json, and the key after the architecture's prefix. */
+/**
+ * A member of config.json, and the key after the architecture's prefix. from may have several
+ * names, of which the first that is there counts.
+ */
 struct model_folder_key {
     const char *from, *to;
     enum model_member kind;
+    double absent; /* what it then is; 0: there is no key, and the reader's default counts */
 };
 
 struct model_folder;
+struct model_folder_heads;
 
 /** Zero means, of each field: as LLaMA's folders have it, but without turned heads. */
 struct model_folder_map {
     const char *classes[5];                /* of config.json's architectures; NULL ends */
     const struct model_folder_name *names; /* beyond the common ones; from NULL ends; may be NULL */
-    const struct model_folder_key *keys;   /* likewise */
+    const struct model_folder_key *keys;   /* likewise; other tables do not write their keys */
+    bool grouped;                          /* model_folder_grouped, too */
+    const char *defaults;  /* a JSON object: members that transformers gives a value where a folder
+                            * has none (null is a value); NULL: {} */
     bool turned;           /* q and k are to be turned: the reader rotates neighbours */
     bool norms_less_one;   /* norms are stored less 1 */
     bool tied;             /* lm_head.weight is never used */
     uint32_t largest;      /* query_pre_attn_scalar is the size of a head, of the model with so many
                             * layers width / heads; 0: it is not looked at */
+    double theta;          /* RoPE's base where config.json has none; 0: 10000 */
+    double full_share;     /* layers that see all rotate so much of what GGUF says; 0: all of it */
     uint32_t still_period; /* one of so many layers has no positions; 0: it is not looked at */
+    /** Say how many heads each layer has, where they differ. May be NULL. */
+    enum status (*heads)(const struct model_folder *f, struct model_folder_heads *of,
+                         struct status_why *why);
     /** Write keys and tensors that no table can. May be NULL. */
     enum status (*write)(struct model_folder *f, struct status_why *why);
 };

@@ -8,7 +8,7 @@
 #include "base/text/quote.h"
 #include "model/folder/state.h"
 
-enum { NAME_BYTES = 256, MAX_EXPERTS = 1024 };
+enum { NAME_BYTES = MODEL_STORED_BYTES, MAX_EXPERTS = 1024 };
 
 /** Names that most architectures have. An architecture's own come first. */
 static const struct model_folder_name common[] = {
@@ -50,8 +50,9 @@ static const struct model_folder_name of_layers[] = {
 };
 
 /** Parts of models that are not about text. */
-static const char *const elsewhere[] = {"vision",      "visual.",     "audio",        "projector.",
-                                        "patch_embed", "multi_modal", "image_newline"};
+static const char *const elsewhere[] = {"vision",        "visual.",     "audio",
+                                        "projector.",    "patch_embed", "multi_modal",
+                                        "image_newline", "patch_merge"};
 
 /** A stored name within its layer, or beyond the layers. */
 struct place {
@@ -159,8 +160,8 @@ static enum status add_source(struct model_target *target, size_t number,
 }
 
 /** What the architecture does to all tensors of a kind, beyond what the table says. */
-static enum model_change change_of(const struct model_folder *f,
-                                   const struct model_folder_name *entry, const char *to)
+static unsigned change_of(const struct model_folder *f, const struct model_folder_name *entry,
+                          const char *to)
 {
     const struct model_folder_map *map = f->arch->folder;
     size_t n = strlen(to);
@@ -221,13 +222,16 @@ static enum status name_one(struct model_folder *f, const struct safetensors_ten
                             struct status_why *why)
 {
     struct place place;
+    struct model_role role;
     size_t found = 0;
     if (is_elsewhere(tensor->name))
         return STATUS_OK;
-    enum status status = STATUS_OK;
-    if (find_place(&place, tensor->name)) {
-        if (place.layer >= (int64_t)f->n_layers) /* predicts the tokens after the next */
-            return STATUS_OK;
+    enum status status = model_quantised_role(f, tensor, &role, why);
+    if (status || role.aside)
+        return status;
+    if (find_place(&place, role.name)) {
+        if (place.layer >= (int64_t)f->n_layers || strncmp(place.name, "mtp", 3) == 0)
+            return STATUS_OK; /* predicts the tokens after the next */
         status = look_up(f, f->arch->folder->names, &place, tensor, &found, why);
         if (!status && !found)
             status = look_up(f, place.layer < 0 ? common : of_layers, &place, tensor, &found, why);

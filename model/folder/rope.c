@@ -43,8 +43,12 @@ static enum status write_llama3(struct model_folder *f, const cJSON *scaling, do
     float *values = model_folder_give(f, "rope_freqs.weight", n_rot / 2);
     if (!values)
         return status_fail(why, STATUS_MEMORY, "no memory for RoPE's factors");
-    for (uint32_t i = 0; i < n_rot / 2; i++) {
-        float frequency = 1.0f / powf((float)theta, (float)(2 * i) / (float)n_rot);
+    double part = f->arch->folder->full_share;
+    uint32_t n_turned = part > 0 ? (uint32_t)(part * n_rot) : n_rot;
+    for (uint32_t i = 0; i < n_rot / 2; i++)
+        values[i] = 1;
+    for (uint32_t i = 0; i < n_turned / 2; i++) {
+        float frequency = 1.0f / powf((float)theta, (float)(2 * i) / (float)n_turned);
         float wave = (float)(2 * pi) / frequency;
         values[i] = (float)factor;
         if (wave < (float)(original / high))
@@ -144,7 +148,7 @@ static enum status write_scaling(struct model_folder *f, const cJSON *scaling, d
         item = cJSON_GetObjectItemCaseSensitive(scaling, "type");
     const char *type = cJSON_IsString(item) ? item->valuestring : "default";
     struct base_quoted shown;
-    if (strcmp(type, "default") == 0)
+    if (strcmp(type, "default") == 0 || strcmp(type, "mrope") == 0) /* in text all axes are equal */
         return STATUS_OK;
     if (strcmp(type, "llama3") == 0)
         return write_llama3(f, scaling, theta, n_rot, why);
@@ -157,6 +161,59 @@ static enum status write_scaling(struct model_folder *f, const cJSON *scaling, d
                              base_quote(&shown, (struct base_string){type, strlen(type)}));
 }
 
+/** A number that may be a list, one for each layer: that of the first layer of a kind. */
+static enum status take_of_kind(const struct model_folder *f, const char *names, const char *kind,
+                                double *value, struct status_why *why)
+{
+    const cJSON *item = model_config_any(f, names);
+    if (!cJSON_IsArray(item))
+        return model_config_f32(f, names, false, value, why);
+    uint32_t i = 0, n = (uint32_t)cJSON_GetArraySize(item);
+    while (i < n && !model_config_is(f, "layer_types", i, kind))
+        i++;
+    const cJSON *number = cJSON_GetArrayItem(item, (int)i);
+    if (number && (!cJSON_IsNumber(number) || !isfinite((float)number->valuedouble)))
+        return model_config_fail(f, STATUS_FORMAT, why, "member '%s' has no number for layer %u",
+                                 item->string, i);
+    *value = number ? number->valuedouble : *value;
+    return STATUS_OK;
+}
+
+/** Angles of layers that slide: a base and a share of their own, and never stretched. */
+static enum status write_sliding(struct model_folder *f, const cJSON *sliding, double n_all,
+                                 struct status_why *why)
+{
+    static const char kind[] = "sliding_attention";
+    double local = 0, share = 0, factor = 1;
+    enum status status = take_of_kind(f, "rope_local_base_freq swa_rope_theta", kind, &local, why);
+    const cJSON *list = model_config_find(f, "rope_theta");
+    if (!status && cJSON_IsArray(list))
+        status = take_of_kind(f, "rope_theta", kind, &local, why);
+    if (!status && cJSON_IsArray(model_config_find(f, "partial_rotary_factors")))
+        status = take_of_kind(f, "partial_rotary_factors", kind, &share, why);
+    if (!status)
+        status = take(f, sliding, "rope_theta", &local, why);
+    if (!status)
+        status = take(f, sliding, "partial_rotary_factor", &share, why);
+    if (!status)
+        status = take(f, sliding, "factor", &factor, why);
+    if (!status && f->arch->sliding_rope && factor != 1)
+        return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                 "RoPE of layers that slide is stretched by %g, which GGUF's %s "
+                                 "cannot say",
+                                 factor, f->arch->name);
+    if (!status && !(local >= 0 && share >= 0 && share <= 1))
+        return model_config_fail(f, STATUS_FORMAT, why,
+                                 "RoPE of layers that slide has the base %g and %g of a head, "
+                                 "expected numbers above 0, and at most the whole head",
+                                 local, share);
+    if (local > 0 && f->arch->sliding_rope)
+        model_write_f32(f, "rope.freq_base_swa", local);
+    if (share > 0 && f->arch->sliding_rope && trunc(share * f->head_size) != n_all)
+        model_write_u32(f, "rope.dimension_count_swa", (uint32_t)(share * f->head_size));
+    return status;
+}
+
 enum status model_folder_rope(struct model_folder *f, struct status_why *why)
 {
     const cJSON *full = model_config_find(f, "rope_parameters");
@@ -164,31 +221,34 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why)
     const cJSON *scaling = cJSON_GetObjectItemCaseSensitive(full, "full_attention");
     full = scaling ? scaling : full;
     scaling = full ? full : model_config_find(f, "rope_scaling");
-    double theta = 10000, local = 0, share = 1;
-    enum status status = model_config_f32(f, "rope_theta", false, &theta, why);
+    double theta = f->arch->folder->theta > 0 ? f->arch->folder->theta : 10000, share = 1;
+    double part = f->arch->folder->full_share > 0 ? f->arch->folder->full_share : 1;
+    static const char kind[] = "full_attention";
+    enum status status = take_of_kind(f, "rope_theta", kind, &theta, why);
     if (!status)
         status = take(f, full, "rope_theta", &theta, why);
     if (!status)
-        status = model_config_f32(f, "rope_local_base_freq", false, &local, why);
-    if (!status)
-        status = take(f, sliding, "rope_theta", &local, why);
-    if (!status)
-        status = model_config_f32(f, "partial_rotary_factor rotary_pct", false, &share, why);
+        status = take_of_kind(f, "partial_rotary_factor rotary_pct partial_rotary_factors", kind,
+                              &share, why);
     if (!status)
         status = take(f, full, "partial_rotary_factor", &share, why);
+    uint32_t n_rotary = 0;
+    if (!status && !cJSON_GetObjectItemCaseSensitive(full, "partial_rotary_factor"))
+        status = model_config_u32(f, "rotary_dim", false, &n_rotary, why);
+    if (n_rotary > 0 && f->head_size > 0)
+        share = (double)n_rotary / f->head_size;
     if (status)
         return status;
-    if (!(theta > 0 && share > 0 && share <= 1))
+    if (!(theta > 0 && share > 0 && share <= part))
         return model_config_fail(
             f, STATUS_FORMAT, why,
             "RoPE's base is %g, its share of a head %g, expected numbers above "
-            "0, and at most the whole head",
-            theta, share);
-    uint32_t n_rot = f->n_rot > 0 ? f->n_rot : (uint32_t)(share * f->head_size);
+            "0, and at most %g of the head",
+            theta, share, part);
+    uint32_t n_rot = (uint32_t)(share * (f->n_rot > 0 ? f->n_rot : f->head_size) / part);
     model_write_f32(f, "rope.freq_base", theta);
-    if (local > 0 && f->arch->sliding_rope)
-        model_write_f32(f, "rope.freq_base_swa", local);
+    status = write_sliding(f, sliding, n_rot, why);
     if (n_rot != f->head_size)
         model_write_u32(f, "rope.dimension_count", n_rot);
-    return scaling ? write_scaling(f, scaling, theta, n_rot, why) : STATUS_OK;
+    return status || !scaling ? status : write_scaling(f, scaling, theta, n_rot, why);
 }

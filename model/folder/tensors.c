@@ -1,5 +1,6 @@
 /* Stored tensors as those of GGUF: views of rows, and small ones that are made in memory. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "gguf/assembly/assembly.h"
@@ -21,6 +22,16 @@ static bool type_of(enum safetensors_type stored, enum gguf_type *type)
     default:
         return false;
     }
+}
+
+bool model_folder_number(const struct model_folder *f, const char *name, float *value)
+{
+    int32_t i = base_strtab_find(&f->files.names, (struct base_string){name, strlen(name)});
+    enum gguf_type type;
+    if (i < 0 || f->files.tensors[i]->n_elements != 1 || !type_of(f->files.tensors[i]->type, &type))
+        return false;
+    kern_quant_find(type)->decode(f->files.tensors[i]->data, value, 1);
+    return true;
 }
 
 /** Every expert must be there, each of the first one's type and shape. */
@@ -49,10 +60,13 @@ static enum status check_sources(const struct model_folder *f, const struct mode
 
 /** The shape as GGUF has it: what is contiguous first. */
 static enum status read_shape(const struct model_folder *f, struct model_target *t,
-                              struct status_why *why)
+                              const struct safetensors_tensor *s, struct status_why *why)
 {
-    const struct safetensors_tensor *s = t->sources[0];
-    uint32_t n = s->n_dims;
+    uint64_t shape[SAFETENSORS_MAX_DIMS];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_dims; i++)
+        if (!(t->change & MODEL_SQUEEZE) || s->shape[i] != 1)
+            shape[n++] = s->shape[i];
     t->n_dims = n + t->experts > 0 ? n + t->experts : 1;
     if (n > 3 || s->n_elements == 0 || (t->experts && n != 2))
         return status_fail(why, STATUS_UNSUPPORTED,
@@ -60,20 +74,66 @@ static enum status read_shape(const struct model_folder *f, struct model_target 
                            " elements, expected 1 to 3 dimensions (2 of an expert's), and elements",
                            f->path, s->name, s->n_dims, s->n_elements);
     for (uint32_t i = 0; i < 4; i++)
-        t->ne[i] = i < n ? s->shape[n - 1 - i] : 1;
+        t->ne[i] = i < n ? shape[n - 1 - i] : 1;
     if (t->experts)
         t->ne[n] = f->n_experts;
     return STATUS_OK;
 }
 
-static bool is_half(enum model_change change)
-{
-    return change == MODEL_FIRST_HALF || change == MODEL_SECOND_HALF;
-}
-
 static uint32_t heads_of(const struct model_folder *f, const struct model_target *t)
 {
-    return t->change == MODEL_TURN_Q ? f->n_heads : t->change == MODEL_TURN_K ? f->n_kv_heads : 0;
+    return t->change & MODEL_TURN_Q ? f->n_heads : t->change & MODEL_TURN_K ? f->n_kv_heads : 0;
+}
+
+/** Rows or columns of a matrix: how many, and how many bytes from one to the next. */
+struct axis {
+    uint64_t n, step;
+};
+
+/** A part of the matrix, or its columns as rows: where they begin and how far apart they lie. */
+static enum status place(const struct model_folder *f, struct model_target *t,
+                         struct status_why *why)
+{
+    enum { HALVES = MODEL_FIRST_HALF | MODEL_SECOND_HALF, TURNS = MODEL_EVEN | MODEL_ODD };
+    const struct safetensors_tensor *s = t->sources[0];
+    uint64_t size = s->n_bytes / s->n_elements;
+    uint64_t row_bytes = s->n_bytes / (t->ne[1] * (t->experts ? 1 : t->ne[2]));
+    struct axis columns = {t->ne[0], size}, rows = {t->ne[1], row_bytes};
+    struct axis *parted = t->change & MODEL_OF_COLUMNS ? &columns : &rows;
+    if (!(t->change & (HALVES | TURNS | MODEL_TURN_OVER)))
+        return STATUS_OK;
+    if (t->n_dims < 2 || (t->change & (HALVES | TURNS) && parted->n % 2 != 0))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: tensor '%s' has %" PRIu64 " %s, expected an even number", f->path,
+                           s->name, parted->n, parted == &rows ? "rows" : "columns");
+    if (t->quantised && t->change & (MODEL_OF_COLUMNS | MODEL_TURN_OVER))
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: tensor '%s' is quantised and stored transposed, which is not read; "
+                           "expected F32, F16 or BF16",
+                           f->path, s->name);
+    if (t->change & (HALVES | TURNS))
+        parted->n /= 2;
+    if (t->quantised) { /* scales go by numbers of stored rows: turns are listed in view_rows */
+        t->ne[1] = rows.n;
+        t->offset = t->change & MODEL_SECOND_HALF ? rows.n * row_bytes : 0;
+        return STATUS_OK;
+    }
+    if (t->change & MODEL_SECOND_HALF)
+        t->offset = parted->n * parted->step;
+    if (t->change & MODEL_ODD)
+        t->offset = parted->step;
+    if (t->change & TURNS)
+        parted->step *= 2;
+    if (t->change & MODEL_TURN_OVER) {
+        struct axis before = rows;
+        rows = columns;
+        columns = before;
+    }
+    t->ne[0] = columns.n;
+    t->ne[1] = rows.n;
+    t->row_step = rows.step == columns.n * size ? 0 : rows.step;
+    t->apart = columns.step == size ? 0 : columns.step;
+    return STATUS_OK;
 }
 
 /** What the change asks of the shape, and what it makes of it. */
@@ -87,14 +147,7 @@ static enum status change_shape(const struct model_folder *f, struct model_targe
                            "%s: tensor '%s' has %" PRIu64 " rows, expected a multiple of twice the "
                            "%u heads",
                            f->path, t->sources[0]->name, n_rows, n_heads);
-    if (is_half(t->change)) {
-        if (t->n_dims < 2 || n_rows % 2 != 0)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: tensor '%s' has %" PRIu64 " rows, expected an even number",
-                               f->path, t->sources[0]->name, n_rows);
-        t->ne[1] /= 2;
-    }
-    return STATUS_OK;
+    return place(f, t, why);
 }
 
 enum status model_targets_shape(struct model_folder *f, struct status_why *why)
@@ -104,18 +157,24 @@ enum status model_targets_shape(struct model_folder *f, struct status_why *why)
         enum status status = check_sources(f, t, why);
         if (status)
             return status;
-        if (!type_of(t->sources[0]->type, &t->type))
-            return status_fail(
-                why, STATUS_UNSUPPORTED,
-                "%s: tensor '%s' has dtype %s, expected F32, F16 or BF16; others are "
-                "not read yet",
-                f->path, t->sources[0]->name, safetensors_type_name(t->sources[0]->type));
-        status = read_shape(f, t, why);
+        struct safetensors_tensor meant;
+        status = model_quantised_shape(f, t, &meant, why);
+        if (!status && !t->quantised && !type_of(meant.type, &t->type))
+            status = status_fail(why, STATUS_UNSUPPORTED,
+                                 "%s: tensor '%s' has dtype %s, expected F32, F16, BF16, or codes "
+                                 "with scales beside them",
+                                 f->path, meant.name, safetensors_type_name(meant.type));
+        if (!status)
+            status = read_shape(f, t, &meant, why);
         if (!status)
             status = change_shape(f, t, why);
         if (status)
             return status;
-        t->made = t->n_dims == 1 || t->change == MODEL_PLUS_ONE;
+        t->made = t->n_dims == 1 || t->change & (MODEL_PLUS_ONE | MODEL_NEGATIVE_EXP);
+        if (t->made && t->quantised)
+            return status_fail(why, STATUS_UNSUPPORTED,
+                               "%s: tensor '%s' is quantised, expected F32, F16 or BF16", f->path,
+                               t->sources[0]->name);
         if (t->made)
             t->type = GGUF_TYPE_F32;
     }
@@ -139,8 +198,10 @@ void model_target_make(const struct model_folder *f, const struct model_target *
     uint32_t n_heads = heads_of(f, t);
     decode(s->data, to, n);
     for (size_t i = 0; i < n; i++) {
-        if (t->change == MODEL_PLUS_ONE)
+        if (t->change & MODEL_PLUS_ONE)
             to[i] += 1;
+        else if (t->change & MODEL_NEGATIVE_EXP)
+            to[i] = (float)-exp((double)to[i]);
         else if (n_heads > 0) {
             size_t from = (size_t)turned_row(i, n / n_heads);
             decode((const char *)s->data + from * (s->n_bytes / n), &to[i], 1);
@@ -174,18 +235,18 @@ static enum status view_matrices(const struct model_folder *f, const struct mode
 {
     uint64_t n = t->n_dims > 2 ? t->ne[2] : 1;
     *out = NULL;
-    if (!t->experts && !(is_half(t->change) && n > 1))
+    const struct safetensors_tensor *s = t->sources[0];
+    uint64_t matrix_bytes = s->n_bytes / (t->experts ? 1 : n);
+    if (!t->experts && (n == 1 || matrix_bytes == s->n_bytes / s->n_elements * t->ne[0] * t->ne[1]))
         return STATUS_OK;
     const void **matrices = gguf_assemble_memory(file, n * sizeof *matrices);
     if (!matrices)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for %" PRIu64 " matrices of %s",
                            f->path, n, t->name);
-    const struct safetensors_tensor *s = t->sources[0];
-    uint64_t matrix_bytes = s->n_bytes / (t->experts ? 1 : n);
     for (uint64_t i = 0; i < n; i++) {
         const char *data =
             t->experts ? t->sources[i]->data : (const char *)s->data + i * matrix_bytes;
-        matrices[i] = data + (t->change == MODEL_SECOND_HALF ? matrix_bytes / 2 : 0);
+        matrices[i] = data + t->offset;
     }
     *out = matrices;
     return STATUS_OK;
@@ -195,18 +256,19 @@ enum status model_target_append(const struct model_folder *f, const struct model
                                 struct gguf_file *file, struct status_why *why)
 {
     const struct safetensors_tensor *s = t->sources[0];
-    struct gguf_view view = {NULL, NULL};
+    struct gguf_view view = {.row_step = t->row_step, .apart = t->apart};
     enum status status = view_rows(f, t, file, &view.rows, why);
     if (!status)
         status = view_matrices(f, t, file, &view.matrices, why);
-    uint64_t skipped = t->change == MODEL_SECOND_HALF && !view.matrices ? s->n_bytes / 2 : 0;
     struct gguf_tensor tensor = {.name = t->name,
                                  .n_dims = t->n_dims,
-                                 .data = (const char *)s->data + skipped,
+                                 .data = (const char *)s->data + t->offset,
                                  .shard = 1 + s->file,
-                                 .offset = s->offset + skipped};
+                                 .offset = s->offset + t->offset};
     memcpy(tensor.ne, t->ne, sizeof tensor.ne);
-    if (!status && (view.rows || view.matrices)) {
+    if (!status && t->quantised)
+        status = model_quantised_scales(f, t, file, &tensor.scales, why);
+    if (!status && (view.rows || view.matrices || view.row_step || view.apart)) {
         struct gguf_view *kept = gguf_assemble_memory(file, sizeof *kept);
         if (!kept)
             return status_fail(why, STATUS_MEMORY, "%s: no memory for %s", f->path, t->name);

@@ -193,10 +193,10 @@ enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_
                                  const struct model_per_head *op, float *head,
                                  struct status_why *why)
 {
-    struct kern_weight matrix = *op->stack;
-    matrix.n_rows /= n_heads;
+    const size_t n_rows = op->stack->n_rows / n_heads;
     enum status status = STATUS_OK;
     for (size_t i = 0; !status && i < n_heads; i++) {
+        const struct kern_weight matrix = kern_weight_rows(op->stack, i * n_rows, n_rows);
         status = model_copy(s,
                             (struct kern_copy){.x = op->x + i * op->x_head,
                                                .x_stride = op->x_stride,
@@ -211,7 +211,6 @@ enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_
                                       .n_tokens = n_tokens};
         if (!status)
             status = kern_linear(s->backend, &product, why);
-        matrix.data = (const uint8_t *)matrix.data + matrix.n_rows * matrix.row_bytes;
     }
     return status;
 }

@@ -45,6 +45,7 @@ static const struct {
     {"IQ1_M", 29, 256, 1.75},
     {"TQ1_0", 34, 256, 1.6875},
     {"TQ2_0", 35, 256, 2.0625},
+    {"I2_S", 36, 128, 2},
     {"MXFP4", 39, 32, 4.25},
     {"NVFP4", 40, 64, 4.5},
     {"Q1_0", 41, 128, 1.125},
@@ -68,6 +69,10 @@ static const struct {
     {"IQ3_KS", 156, 256, 3.1875},
     {"IQ2_KL", 157, 256, 2.6875},
     {"IQ1_KT", 158, 256, 1.75},
+    {"F8_E4M3", 400, 32, 8},
+    {"F8_E5M2", 401, 32, 8},
+    {"MXFP4_APART", 402, 32, 4},
+    {"NVFP4_APART", 403, 64, 4},
 };
 
 /* Those whose rows are stored together: as the type that they are named after, but for these. */

@@ -174,6 +174,30 @@ static void check_view(struct cuda_pair *p, struct rng *r, enum gguf_type type)
     cuda_data_weight_free(&copy);
 }
 
+/** Columns of one matrix as rows of another. */
+static void check_columns(struct cuda_pair *p, struct rng *r)
+{
+    enum { SIZE = 2 };
+    struct kern_weight rows = cuda_data_random_weight(r, GGUF_TYPE_BF16, ROWS, COLS);
+    struct kern_weight columns = cuda_data_random_weight(r, GGUF_TYPE_BF16, COLS, ROWS);
+    float *x = cuda_data_floats(r, TOKENS * COLS, 1.0f), expected[TOKENS * ROWS],
+          found[TOKENS * ROWS];
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t c = 0; c < COLS; c++)
+            memcpy((char *)(uintptr_t)columns.data + c * columns.row_bytes + i * SIZE,
+                   (const char *)rows.data + i * rows.row_bytes + c * SIZE, SIZE);
+    columns.apart = columns.row_bytes;
+    columns.row_bytes = SIZE;
+    columns.n_rows = ROWS;
+    columns.n_cols = COLS;
+    multiply(p, &rows, x, expected);
+    multiply(p, &columns, x, found);
+    cuda_data_assert_same(found, expected, TOKENS * ROWS, "columns");
+    free(x);
+    cuda_data_weight_free(&rows);
+    cuda_data_weight_free(&columns);
+}
+
 static void test_views(void **state)
 {
     (void)state;
@@ -183,6 +207,7 @@ static void test_views(void **state)
     cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
     check_view(&p, &r, GGUF_TYPE_BF16);
     check_view(&p, &r, GGUF_TYPE_Q4_0);
+    check_columns(&p, &r);
     cuda_pair_close(&p);
 }
 

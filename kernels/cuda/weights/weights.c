@@ -211,14 +211,16 @@ enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda
                                   struct status_why *why)
 {
     const struct kern_weight *weight = rows->weight;
-    const struct kern_cuda_rows packed = {.first = weight->data,
-                                          .n_rows = rows->n_rows,
-                                          .row_bytes = packed_row(weight),
-                                          .stride = weight->row_bytes,
-                                          .which = rows->rows,
-                                          .n_cols =
-                                              kern_cuda_copied_cols(weight->type, weight->n_cols),
-                                          .type = weight->type};
+    const struct kern_cuda_rows packed = {
+        .first = weight->data,
+        .n_rows = rows->n_rows,
+        .row_bytes = packed_row(weight),
+        .stride = weight->row_bytes,
+        .which = rows->rows,
+        .n_cols = kern_cuda_copied_cols(weight->type, weight->apart, weight->n_cols),
+        .apart = weight->apart,
+        .type = weight->type,
+        .scales = weight->scales};
     struct kern_decode_args args =
         decode_args(weight->type, rows->packed, rows->n_rows, weight->n_cols);
     args.y = rows->y;
