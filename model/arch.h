@@ -85,7 +85,8 @@ struct model_arch {
     enum model_presence sinks;
     enum model_presence attn_gate;  /* a gate of each head's result, or of each of its elements */
     enum kern_activation gate_kind; /* what is made of it */
-    bool grouped_values;            /* of a delta net: value heads of one key head lie together */
+    bool grouped_values; /* of a delta net: value heads of one key head lie together, whatever the
+                          * keys say */
     struct model_windows windows;
 
     enum model_ffn_form ffn;

@@ -25,6 +25,12 @@ void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value)
     put(f, suffix, GGUF_VALUE_U32, GGUF_VALUE_U32, (const void *)&value, 1);
 }
 
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n)
+{
+    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U32, values, n);
+}
+
 void model_write_f32(struct model_folder *f, const char *suffix, double value)
 {
     float rounded = (float)value;
@@ -56,12 +62,6 @@ void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t
     put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_BOOL, values, n);
 }
 
-void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
-                      uint64_t n)
-{
-    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U32, values, n);
-}
-
 void model_write_string(struct model_folder *f, const char *suffix, const char *value)
 {
     char key[MODEL_KEY_BYTES];
@@ -85,14 +85,6 @@ float *model_folder_give(struct model_folder *f, const char *name, uint64_t n)
 /** What all architectures have; experts' are written where there are experts. */
 static const struct model_folder_key common[] = {
     {"max_position_embeddings model_max_length", "context_length", MODEL_MEMBER_U32, 0},
-    {"prefix_dense_intermediate_size dense_intermediate_size intermediate_size moe_ffn_hidden_size",
-     "feed_forward_length", MODEL_MEMBER_U32, 0},
-    {0},
-};
-
-static const struct model_folder_key of_heads[] = {
-    {"head_dim", "attention.key_length", MODEL_MEMBER_U32, 0},
-    {"head_dim", "attention.value_length", MODEL_MEMBER_U32, 0},
     {0},
 };
 
@@ -104,10 +96,11 @@ static const struct model_folder_key of_latent[] = {
 };
 
 static const struct model_folder_key of_experts[] = {
-    {"num_experts_per_tok num_experts_per_token moe_k moe_top_k moe_num_active_primary_experts",
+    {"num_experts_per_tok num_experts_per_token top_k_experts moe_topk moe_k moe_top_k "
+     "moe_num_active_primary_experts",
      "expert_used_count", MODEL_MEMBER_U32, 0},
-    {"moe_intermediate_size moe_ffn_hidden_size", "expert_feed_forward_length", MODEL_MEMBER_U32,
-     0},
+    {"moe_intermediate_size expert_intermediate_size moe_ffn_hidden_size",
+     "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
     {0},
 };
 
@@ -252,22 +245,12 @@ static enum status write_pattern(struct model_folder *f, struct status_why *why)
     if (!types)
         return STATUS_OK;
     uint8_t slides[MODEL_MAX_BLOCKS];
-    uint32_t n = 0;
-    for (const cJSON *item = types->child; item && n < f->n_layers; item = item->next) {
-        const char *name = cJSON_IsString(item) ? item->valuestring : "";
-        bool is = strcmp(name, "sliding_attention") == 0;
-        if (n == MODEL_MAX_BLOCKS || (!is && strcmp(name, "full_attention") != 0))
-            return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                     "member 'layer_types' has something else than "
-                                     "sliding_attention and full_attention for layer %u",
-                                     n);
-        slides[n++] = is;
-    }
-    if (n != f->n_layers)
-        return model_config_fail(f, STATUS_FORMAT, why,
-                                 "member 'layer_types' has %u layers, expected %u", n, f->n_layers);
-    model_write_bools(f, suffix, slides, n);
-    return STATUS_OK;
+    uint32_t n;
+    enum status status =
+        model_config_kinds(f, "layer_types", "full_attention sliding_attention", slides, &n, why);
+    if (!status)
+        model_write_bools(f, suffix, slides, n);
+    return status;
 }
 
 static enum status write_windows(struct model_folder *f, struct status_why *why)
@@ -342,7 +325,10 @@ static enum status write_heads(struct model_folder *f, struct status_why *why)
     struct model_folder_heads of = {.n = f->n_layers};
     if (!map->heads) {
         model_write_u32(f, heads, f->n_heads);
-        model_write_u32(f, kv_heads, f->n_kv_heads);
+        if (f->kv_by_layer)
+            model_write_u32s(f, kv_heads, f->kv_heads_of, f->n_layers);
+        else
+            model_write_u32(f, kv_heads, f->n_kv_heads);
         return STATUS_OK;
     }
     if (f->n_layers > MODEL_MAX_BLOCKS)
@@ -358,6 +344,27 @@ static enum status write_heads(struct model_folder *f, struct status_why *why)
     return status;
 }
 
+/** Sizes of heads, where they are not the usual ones, and widths: one, or one for each layer. */
+static enum status write_sizes(struct model_folder *f, struct status_why *why)
+{
+    static const struct model_folder_key width[] = {
+        {"intermediate_size_mlp prefix_dense_intermediate_size dense_intermediate_size "
+         "intermediate_size moe_ffn_hidden_size",
+         "feed_forward_length", MODEL_MEMBER_U32, 0},
+        {0},
+    };
+    const struct model_folder_key *own = f->arch->folder->keys;
+    bool usual = f->head_size == f->n_embd / f->n_heads && !model_config_find(f, "head_dim");
+    if (f->n_rot > 0 || (!usual && !has_key(own, "attention.key_length")))
+        model_write_u32(f, "attention.key_length", f->head_size);
+    if (f->n_rot == 0 && !usual && !has_key(own, "attention.value_length"))
+        model_write_u32(f, "attention.value_length", f->head_size);
+    enum status status = f->n_rot > 0 ? write_all(f, of_latent, why) : STATUS_OK;
+    if (f->ff_by_layer)
+        model_write_u32s(f, "feed_forward_length", f->n_ff_of, f->n_layers);
+    return status || f->ff_by_layer ? status : write_all(f, width, why);
+}
+
 enum status model_folder_keys(struct model_folder *f, struct status_why *why)
 {
     const struct model_folder_map *map = f->arch->folder;
@@ -367,10 +374,8 @@ enum status model_folder_keys(struct model_folder *f, struct status_why *why)
     enum status status = write_heads(f, why);
     if (!status)
         status = write_all(f, common, why);
-    if (f->n_rot > 0)
-        model_write_u32(f, "attention.key_length", f->head_size);
     if (!status)
-        status = write_all(f, f->n_rot > 0 ? of_latent : of_heads, why);
+        status = write_sizes(f, why);
     if (!status && f->n_experts > 0) {
         model_write_u32(f, "expert_count", f->n_experts);
         status = write_all(f, of_experts, why);

@@ -45,9 +45,13 @@ struct model_folder {
     struct safetensors_folder files;
     cJSON *config;
     const cJSON *text; /* its text_config, or itself */
+    cJSON *defaults;   /* what counts where both lack a member */
     const struct model_arch *arch;
     uint32_t n_layers, n_heads, n_kv_heads, head_size, n_embd, n_experts;
     uint32_t n_rot; /* of a head of latent attention, which are rotated; 0: by the share of RoPE */
+    bool kv_by_layer, ff_by_layer; /* keys have a value for each layer: */
+    uint32_t kv_heads_of[MODEL_MAX_BLOCKS], n_ff_of[MODEL_MAX_BLOCKS];
+    const struct model_folder_name *names; /* the architecture's, or what `sizes` chose */
     struct gguf_layout *layout;
     struct model_target **targets; /* [target_names.n] */
     struct base_strtab target_names;
@@ -83,6 +87,12 @@ bool model_config_is(const struct model_folder *f, const char *name, uint32_t i,
 /** A finite number. */
 enum status model_config_f32(const struct model_folder *f, const char *names, bool required,
                              double *value, struct status_why *why);
+/**
+ * A list of names, one for each layer. kinds[MODEL_MAX_BLOCKS]: which word of `expected` each is.
+ * *n: n_layers, or 0 where it is absent.
+ */
+enum status model_config_kinds(const struct model_folder *f, const char *name, const char *expected,
+                               uint8_t *kinds, uint32_t *n, struct status_why *why);
 /** STATUS_UNSUPPORTED or STATUS_FORMAT, with the path and config.json in front. */
 enum status model_config_fail(const struct model_folder *f, enum status status,
                               struct status_why *why, const char *format, ...)
@@ -103,11 +113,11 @@ void model_write_f32(struct model_folder *f, const char *suffix, double value);
 /** prefix: the architecture's name; NULL: of none. */
 void model_write_f32s(struct model_folder *f, const char *prefix, const char *suffix,
                       const float *values, uint64_t n);
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n);
 void model_write_bool(struct model_folder *f, const char *suffix, bool value);
 void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
                        uint64_t n);
-void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
-                      uint64_t n);
 /** The function that makes shares of experts; absent: where no member says it. */
 enum status model_write_gating(struct model_folder *f, const char *names, uint32_t absent,
                                struct status_why *why);
