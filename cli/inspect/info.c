@@ -51,7 +51,7 @@ static void count_tensor(struct cli_type_total *total, const struct gguf_tensor 
     if (!total->n_tensors++)
         total->type_id = tensor->type_id;
     total->n_elements += tensor->n_rows * tensor->ne[0];
-    total->n_bytes += tensor->n_bytes;
+    total->n_bytes += gguf_tensor_stored_bytes(tensor);
     total->n_unsized += tensor->n_bytes == 0;
 }
 

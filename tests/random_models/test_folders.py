@@ -4,9 +4,11 @@ Then folders with one thing wrong: each is refused with a sentence.
 
 usage: test_folders.py ASSAY SOURCE_DIR [SEED]
 """
+import copy
 import json
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,9 +65,13 @@ class Folders(unittest.TestCase):
                 where, file = self.make(describe, 1 + i % 2, form)
                 self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
 
+    def test_bits_of_quantised(self):
+        where = self.make(quantised.ALL[8][0], kind=quantised.ALL[8][1])[0]
+        self.assertRegex(assay("info", where).stdout, r"\n  NVFP4_APART +\d+ +\d+ +\d+ +4\.5000\n")
+
     def test_quantised_in_float64(self):
         rng = random.Random(SEED)
-        for describe, form in quantised.ALL[::4]:
+        for describe, form in quantised.ALL[::4] + quantised.ALL[-1:]:
             with self.subTest(describe.__name__):
                 where, file = self.make(describe, 1, form)
                 keys = {key: value for key, _, value, _ in self.model.gguf_pairs()}
@@ -100,6 +106,18 @@ class Folders(unittest.TestCase):
         where, self.file = self.make(describe)
         describe.__name__ = "again"
         return where
+
+    def test_wrong_scales(self):
+        for i in sorted({wrong[0] for wrong in quantised.WRONG}):
+            where, self.file = self.make(quantised.ALL[i][0], kind=quantised.ALL[i][1])
+            stored, config = self.model.stored, self.model.config
+            for change, sentence in (wrong[1:] for wrong in quantised.WRONG if wrong[0] == i):
+                with self.subTest(sentence):
+                    self.model.stored, self.model.config = dict(stored), copy.deepcopy(config)
+                    change(self.model)
+                    shutil.rmtree(where)
+                    self.model.write(where, 1)
+                    self.refused(where, sentence)
 
     def test_refusals(self):
         first = "model.layers.0.block_sparse_moe.experts."
