@@ -156,8 +156,6 @@ static const struct {
     {"tokenizer.ggml.merges", OF_MERGES},
     {"tokenizer.ggml.scores", WHERE_BOTH_HAVE_IT},
     {"tokenizer.ggml.pre", WHERE_BOTH_HAVE_IT},
-    {"tokenizer.ggml.bos_token_id", WHERE_BOTH_HAVE_IT},
-    {"tokenizer.ggml.eos_token_id", WHERE_BOTH_HAVE_IT},
     {"tokenizer.ggml.add_bos_token", WHERE_BOTH_HAVE_IT},
     {"tokenizer.ggml.add_eos_token", WHERE_BOTH_HAVE_IT},
     {"tokenizer.ggml.add_space_prefix", WHERE_BOTH_HAVE_IT},
