@@ -114,6 +114,8 @@ const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const c
 const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i);
 /** The scales of row i that lie apart, as those of a matrix of this one row. */
 struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t i);
+/** n_bytes, and those of its scales that lie apart. */
+uint64_t gguf_tensor_stored_bytes(const struct gguf_tensor *tensor);
 /** Whether two tensors of one type and shape have the same bytes, those of their scales included.
  */
 bool gguf_tensor_same(const struct gguf_tensor *a, const struct gguf_tensor *b);

@@ -45,8 +45,11 @@ class Trial:
         self.windows = ["-f", self.text, "-c", evaluation.n - evaluation.n % 2]
 
     def run(self, *words, launch=(), fails=False):
-        done = subprocess.run([*launch, self.assay, *map(str, words)], capture_output=True, text=True,
-                              cwd=self.folder)
+        for _ in range(3):
+            done = subprocess.run([*launch, self.assay, *map(str, words)], capture_output=True,
+                                  text=True, cwd=self.folder)
+            if not (done.returncode and "with PID 0 " in done.stderr):  # mpirun lost track of a rank
+                break
         if done.returncode and not fails:
             raise ValueError(f"{' '.join(map(str, done.args))}: exit code {done.returncode}\n{done.stderr}")
         return done
