@@ -35,6 +35,12 @@ enum status conv_compare(struct conv_result *out, const struct conv_options *opt
     struct base_pool *pool = NULL;
     struct conv_work work = {.cancel = options->cancel};
     enum status status = model_hparams_look(&hparams, options->folder, why);
+    if (!status && gguf_is_folder(options->folder) && hparams.recurrent.grouped)
+        status = status_fail(why, STATUS_UNSUPPORTED,
+                             "%s: delta nets are stored in another order than GGUF has them, and "
+                             "no such conversion is compared yet; expected another architecture, "
+                             "or as many value heads as key heads",
+                             gguf_path(options->folder));
     if (!status)
         status = base_pool_open(&pool, options->n_threads, why);
     work.pool = pool;

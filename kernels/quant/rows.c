@@ -1,5 +1,6 @@
 #include "kernels/quant/rows.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "kernels/quant/apart.h"
@@ -26,7 +27,9 @@ bool kern_rows_are_copied(enum gguf_type type)
 static const void *gather(const struct kern_rows *rows, size_t row, size_t first_col, size_t n,
                           uint8_t *to)
 {
-    size_t size = gguf_type_info((uint32_t)rows->type)->block_bytes;
+    const struct gguf_type_info *info = gguf_type_info((uint32_t)rows->type);
+    size_t size = info->block_bytes;
+    assert(info->block_elems == 1 && rows->apart >= size);
     const uint8_t *from =
         (const uint8_t *)rows->data + row * rows->row_bytes + first_col * rows->apart;
     for (size_t i = 0; i < n; i++)
