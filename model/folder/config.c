@@ -134,20 +134,18 @@ static enum status find_architecture(struct model_folder *f, struct status_why *
                                  "member 'architectures' is no list of names, expected one like "
                                  "LlamaForCausalLM");
     const struct model_arch *arch;
-    char supported[400] = "";
     for (size_t i = 0; !f->arch && (arch = model_arch_at(i)) != NULL; i++) {
         if (has_class(arch, first->valuestring))
             f->arch = arch;
-        else if (arch->folder)
-            base_list_name(supported, sizeof supported, arch->folder->classes[0]);
     }
     if (f->arch)
         return STATUS_OK;
     struct base_quoted shown;
     return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                             "the architecture is %s; folders are read of: %s; of others a GGUF "
-                             "file that llama.cpp's convert_hf_to_gguf.py makes",
-                             base_quote(&shown, string_of(first->valuestring)), supported);
+                             "the architecture is %s, of which no folder is read (docs/folders.md "
+                             "lists the others); expected a GGUF file that llama.cpp's "
+                             "convert_hf_to_gguf.py makes",
+                             base_quote(&shown, string_of(first->valuestring)));
 }
 
 /** Quantised folders are refused by the name of the method. */
@@ -198,7 +196,7 @@ static enum status read_latent(struct model_folder *f, struct status_why *why)
     if (!status && (plain > UINT16_MAX || f->n_rot > UINT16_MAX))
         plain = f->n_rot = UINT16_MAX; /* refused with the size of heads */
     f->head_size = plain + f->n_rot;
-    f->n_kv_heads = f->n_heads;
+    f->n_kv_heads = f->arch->folder->compressed ? 1 : f->n_heads;
     return status;
 }
 

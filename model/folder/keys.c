@@ -117,6 +117,14 @@ const struct model_folder_key model_folder_grouped[] = {
     {0},
 };
 
+static const struct model_folder_key of_compressed[] = {
+    {"v_head_dim", "attention.value_length_mla", MODEL_MEMBER_U32, 0},
+    {"kv_lora_rank", "attention.value_length", MODEL_MEMBER_U32, 0},
+    {"kv_lora_rank", "attention.kv_lora_rank", MODEL_MEMBER_U32, 0},
+    {"q_lora_rank", "attention.q_lora_rank", MODEL_MEMBER_U32, 0},
+    {0},
+};
+
 static enum status check_flag(struct model_folder *f, const struct model_folder_key *key,
                               struct status_why *why)
 {
@@ -282,7 +290,8 @@ static enum status write_windows(struct model_folder *f, struct status_why *why)
             "layers see a sliding window of %u, which architecture %s does not "
             "have",
             length, f->arch->name);
-    if (status || f->arch->windows.period == 0)
+    if (status || f->arch->windows.period == 0 ||
+        has_key(f->arch->folder->keys, "attention.sliding_window"))
         return status;
     if (cJSON_IsFalse(use))
         length = 0;
@@ -354,6 +363,21 @@ static enum status write_heads(struct model_folder *f, struct status_why *why)
     return status;
 }
 
+/** Sizes of heads; with compressed keys the model's own are others. */
+static enum status write_sizes(struct model_folder *f, struct status_why *why)
+{
+    bool compressed = f->arch->folder->compressed;
+    uint32_t rank = 0;
+    if (f->n_rot == 0)
+        return write_all(f, of_heads, why);
+    enum status status =
+        compressed ? model_config_u32(f, "kv_lora_rank", true, &rank, why) : STATUS_OK;
+    if (compressed)
+        model_write_u32(f, "attention.key_length_mla", f->head_size);
+    model_write_u32(f, "attention.key_length", compressed ? rank + f->n_rot : f->head_size);
+    return status ? status : write_all(f, compressed ? of_compressed : of_latent, why);
+}
+
 enum status model_folder_keys(struct model_folder *f, struct status_why *why)
 {
     const struct model_folder_map *map = f->arch->folder;
@@ -363,10 +387,8 @@ enum status model_folder_keys(struct model_folder *f, struct status_why *why)
     enum status status = write_heads(f, why);
     if (!status)
         status = write_all(f, common, why);
-    if (f->n_rot > 0)
-        model_write_u32(f, "attention.key_length", f->head_size);
     if (!status)
-        status = write_all(f, f->n_rot > 0 ? of_latent : of_heads, why);
+        status = write_sizes(f, why);
     if (!status && f->n_experts > 0) {
         model_write_u32(f, "expert_count", f->n_experts);
         status = write_all(f, of_experts, why);

@@ -43,6 +43,20 @@ struct model_folder_name {
     unsigned change;       /* of enum model_change */
 };
 
+/** Names of experts as Mixtral has them, and of shared ones beside them. */
+#define MODEL_MIXTRAL_NAMES                                                                        \
+    {"block_sparse_moe.gate", "ffn_gate_inp", MODEL_KEEP},                                         \
+        {"block_sparse_moe.gate.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},         \
+        {"block_sparse_moe.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},              \
+        {"block_sparse_moe.experts.*.w1", "ffn_gate_exps", MODEL_KEEP},                            \
+        {"block_sparse_moe.experts.*.w3", "ffn_up_exps", MODEL_KEEP},                              \
+        {"block_sparse_moe.experts.*.w2", "ffn_down_exps", MODEL_KEEP},                            \
+        {"block_sparse_moe.shared_experts.gate_proj", "ffn_gate_shexp", MODEL_KEEP},               \
+        {"block_sparse_moe.shared_experts.up_proj", "ffn_up_shexp", MODEL_KEEP},                   \
+    {                                                                                              \
+        "block_sparse_moe.shared_experts.down_proj", "ffn_down_shexp", MODEL_KEEP                  \
+    }
+
 enum model_member {
     MODEL_MEMBER_U32,
     MODEL_MEMBER_F32,
@@ -73,6 +87,7 @@ struct model_folder_map {
     const struct model_folder_name *names; /* beyond the common ones; from NULL ends; may be NULL */
     const struct model_folder_key *keys;   /* likewise; other tables do not write their keys */
     bool grouped;                          /* model_folder_grouped, too */
+    bool compressed;       /* latent attention whose keys are compressed rows: attn_k_b, attn_v_b */
     bool turned;           /* q and k are to be turned: the reader rotates neighbours */
     bool norms_less_one;   /* norms are stored less 1 */
     bool tied;             /* lm_head.weight is never used */

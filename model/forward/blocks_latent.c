@@ -195,6 +195,7 @@ enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_
 {
     struct kern_weight matrix = *op->stack;
     matrix.n_rows /= n_heads;
+    size_t step = op->step > 0 ? op->step : matrix.n_rows * matrix.row_bytes;
     enum status status = STATUS_OK;
     for (size_t i = 0; !status && i < n_heads; i++) {
         status = model_copy(s,
@@ -211,7 +212,7 @@ enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_
                                       .n_tokens = n_tokens};
         if (!status)
             status = kern_linear(s->backend, &product, why);
-        matrix.data = (const uint8_t *)matrix.data + matrix.n_rows * matrix.row_bytes;
+        matrix.data = (const uint8_t *)matrix.data + step;
     }
     return status;
 }
@@ -223,6 +224,7 @@ static enum status widen_q(struct model_session *s, const struct model_step *ste
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
     struct model_per_head op = {.stack = &step->layer->latent.k_up,
+                                .step = step->layer->latent.step,
                                 .x = w->q,
                                 .x_head = z.key,
                                 .x_stride = z.n_heads * z.key,
@@ -264,6 +266,7 @@ static enum status attend(struct model_session *s, const struct model_step *step
     if (status || !z.compressed)
         return status;
     struct model_per_head up = {.stack = &step->layer->latent.v_up,
+                                .step = step->layer->latent.step,
                                 .x = w->out_wide,
                                 .x_head = z.rank,
                                 .x_stride = z.n_heads * z.rank,
