@@ -36,13 +36,13 @@ static const struct model_folder_map vl_folder = {
     .write = write_sections,
 };
 
-/** Experts lie transposed. */
+/** Published experts lie transposed, those that transformers saves do not. */
 static const struct model_folder_name vlmoe_names[] = {
     {"mlp.experts.gate_up_proj", "ffn_gate_exps.weight",
-     MODEL_OF_COLUMNS | MODEL_FIRST_HALF | MODEL_TURN_OVER},
+     MODEL_OF_COLUMNS | MODEL_FIRST_HALF | MODEL_TURN_OVER | MODEL_IF_WIDTH_BEFORE},
     {"mlp.experts.gate_up_proj", "ffn_up_exps.weight",
-     MODEL_OF_COLUMNS | MODEL_SECOND_HALF | MODEL_TURN_OVER},
-    {"mlp.experts.down_proj", "ffn_down_exps.weight", MODEL_TURN_OVER},
+     MODEL_OF_COLUMNS | MODEL_SECOND_HALF | MODEL_TURN_OVER | MODEL_IF_WIDTH_BEFORE},
+    {"mlp.experts.down_proj", "ffn_down_exps.weight", MODEL_TURN_OVER | MODEL_IF_WIDTH_LAST},
     {0},
 };
 

@@ -122,6 +122,7 @@ static const struct model_folder_map folder = {
 
 const struct model_arch model_arch_step35 = {
     .name = "step35",
+    .key_blind = {"moe_every_n_layers"}, /* tensors say which layers have experts */
     .folder = &folder,
     .rope_halves = true,
     .sliding_rope = true,

@@ -219,16 +219,19 @@ static bool has_key(const struct model_folder_key *keys, const char *to)
     return keys && keys->from;
 }
 
-/** Write those of a table that the architecture's own does not have. */
+/** Write those of a table that the architecture's own does not have; of experts where it has some.
+ */
 static enum status write_all(struct model_folder *f, const struct model_folder_key *keys,
                              struct status_why *why)
 {
     const struct model_folder_key *own = f->arch->folder->keys;
     bool is_own = keys == own;
     enum status status = STATUS_OK;
-    for (; keys && keys->from && !status; keys++)
-        if (is_own || !has_key(own, keys->to))
+    for (; keys && keys->from && !status; keys++) {
+        bool idle = f->n_experts == 0 && keys->to && strncmp(keys->to, "expert_", 7) == 0;
+        if (!idle && (is_own || !has_key(own, keys->to)))
             status = write_one(f, keys, why);
+    }
     return status;
 }
 

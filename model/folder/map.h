@@ -29,7 +29,10 @@ enum model_change {
     MODEL_SQUEEZE = 1 << 11,   /* axes of length 1 are left out */
     /* Of latent attention: rows of each head that make its keys, or its values; a matrix each. */
     MODEL_OF_KEYS = 1 << 12,
-    MODEL_OF_VALUES = 1 << 13
+    MODEL_OF_VALUES = 1 << 13,
+    /* Columns are rows only where the model's width is the last axis but one, or the last: */
+    MODEL_IF_WIDTH_BEFORE = 1 << 14,
+    MODEL_IF_WIDTH_LAST = 1 << 15
 };
 
 /**

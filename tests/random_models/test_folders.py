@@ -14,6 +14,7 @@ import unittest
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
 import folders  # noqa: E402
+import folders_by_table  # noqa: E402
 import rewrite  # noqa: E402
 
 SEED = int((sys.argv[3:4] or ["1"])[0])
@@ -47,7 +48,7 @@ class Folders(unittest.TestCase):
         return out.read_bytes()
 
     def test_same_bytes(self):
-        for i, describe in enumerate(folders.ALL):
+        for i, describe in enumerate(folders.ALL + folders_by_table.ALL):
             with self.subTest(describe.__name__):
                 where, file = self.make(describe, 1 + i % 3, ("BF16", "F16", "F32")[i % 3])
                 self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
