@@ -3,7 +3,7 @@
 
 usage: second_opinion.py ASSAY [NAME...] [--tokens N] [--seed S] [--keep FOLDER] [--sensitivity]
 
-For each model of second_opinion_models.py (or those named) a small random model is built from the
+For each model of second_opinion_*.py (or those named) a small random model is built from the
 transformers package, written as a GGUF file as converters write it, and evaluated by both over the
 same ids: here with --precision exact, there in double precision. Where the code of transformers
 asks for float32 (norms, softmax, angles) it gets double, so that what remains is this program's
@@ -33,7 +33,9 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tests" / "cli")]
 import gguf_make as g  # noqa: E402
+from second_opinion_models import EXPERTS  # noqa: E402
 
+I32 = 26  # the type of GGUF
 LIMIT = 2e-4
 SHOWS = 1e-3
 
@@ -47,11 +49,21 @@ def torch_in_double():
     torch.set_default_dtype(torch.float64)
     torch.float32 = torch.float = torch.float64
     torch.Tensor.float = torch.Tensor.double
+    torch.topk = torch.Tensor.topk = first_of_equals
     return torch
+
+
+def first_of_equals(x, k, dim=-1, largest=True, sorted=True):
+    """topk that prefers the lower index among equal scores; torch promises no order."""
+    import torch
+    values, indices = x.sort(dim=dim, descending=largest, stable=True)
+    return torch.return_types.topk((values.narrow(dim, 0, k), indices.narrow(dim, 0, k)))
 
 
 def random_values(torch, family, name, p, rng):
     """Values of which none is what a mistake would put in its place."""
+    if not p.is_floating_point():  # a table of experts by the token's id
+        return torch.rand(p.shape[0], EXPERTS["num_experts"], generator=rng).argsort()[:, :p.shape[1]]
     noise, last = torch.randn(p.shape, generator=rng), name.split(".")[-1]
     if last == "A_log":
         return torch.log(0.05 + 4 * torch.rand(p.shape, generator=rng))
@@ -59,14 +71,20 @@ def random_values(torch, family, name, p, rng):
         return 2 * noise - 2
     if last == "e_score_correction_bias":
         return 0.1 * noise
+    if last == "eps":
+        return -0.01 * (1 + noise.abs())
     if last in ("D", "scale", "per_expert_scale", "layer_scalar"):
         return 1 + 0.3 * noise
     if last == "weight" and (p.dim() == 1 or "_norm" in name):
         return 0.4 * noise + (not family.gain_is_offset(name))
-    if p.dim() == 1 or last.endswith("bias") or "embed" in name or "conv1d" in name:
+    if p.dim() < 2 or last.endswith("bias") or "embed" in name or "conv1d" in name:
         return 0.5 * noise
     n_inputs = p.shape[-2 if family.experts_transposed and "experts." in name else -1]
     return family.spread * noise / math.sqrt(n_inputs)
+
+
+def as_stored(torch, t):
+    return t.to(torch.single if t.is_floating_point() else torch.int32)
 
 
 def build(torch, family, seed):
@@ -76,14 +94,14 @@ def build(torch, family, seed):
     has_head = hasattr(transformers, name)
     cls = getattr(transformers, name if has_head else family.model + "Model")
     model = cls._from_config(config, attn_implementation="eager",
-                             experts_implementation="eager").eval()
+                             experts_implementation="eager").eval().double()
     name = name if has_head else family.model
     rng = torch.Generator().manual_seed(seed)
     values = dict(model.named_parameters()) | dict(model.named_buffers())
     with torch.no_grad():
         for key, p in values.items():
             if key in model.state_dict():
-                p.copy_(random_values(torch, family, key, p, rng).to(torch.single))
+                p.copy_(as_stored(torch, random_values(torch, family, key, p, rng)))
     return name, model
 
 
@@ -108,7 +126,8 @@ def vocabulary():
 
 def write_gguf(path, keys, tensors):
     pairs = [pair(k, v) for k, v in keys.items()]
-    path.write_bytes(g.gguf(pairs, [(name, 0, list(reversed(t.shape)), t.numpy().tobytes())
+    path.write_bytes(g.gguf(pairs, [(name, 0 if t.is_floating_point() else I32,
+                                     list(reversed(t.shape)), t.numpy().tobytes())
                                     for name, t in tensors.items()]))
 
 
@@ -178,13 +197,15 @@ def other(v):
 
 
 def uneven(t):
-    """Every second value is larger, so that no norm undoes it."""
+    """Every second value is larger, so that no norm undoes it; a table's rows are exchanged."""
+    if not t.is_floating_point():
+        return t.roll(1, 0)
     t = t.clone()
     t.view(-1)[::2] *= 1.1
     return t
 
 
-def changed(architecture, keys, tensors):
+def changed(keys, tensors):
     """(what, keys, tensors) with one kind of tensor, or one key, a little off."""
     kinds = {}
     for name in tensors:
@@ -192,14 +213,14 @@ def changed(architecture, keys, tensors):
     for kind, names in kinds.items():
         yield kind, keys, tensors | {n: uneven(tensors[n]) for n in names}
     for key, v in keys.items():
-        if key.startswith(architecture + "."):
+        if not key.startswith(("general.", "tokenizer.")):
             yield key, keys | {key: other(v)}, tensors
 
 
-def insensitive(architecture, run, path, before, keys, tensors):
+def insensitive(run, path, before, keys, tensors):
     """What may be changed without a score or a refusal that shows it."""
     quiet = []
-    for what, k, t in changed(architecture, keys, tensors):
+    for what, k, t in changed(keys, tensors):
         write_gguf(path, k, t)
         try:
             after = run()
@@ -216,7 +237,7 @@ def insensitive(architecture, run, path, before, keys, tensors):
 def compare(torch, family, args, folder):
     name, model = build(torch, family, args.seed)
     path = folder / f"{family.name}.gguf"
-    single = {k: v.to(torch.single) for k, v in model.state_dict().items()}
+    single = {k: as_stored(torch, v) for k, v in model.state_dict().items()}
     keys, tensors = family.file(torch, model, single)
     keys |= vocabulary()
     tensors = {k: t.contiguous() for k, t in tensors.items()}
@@ -234,7 +255,7 @@ def compare(torch, family, args, folder):
     print(f"| `{family.architecture}` | {family.note} | {name} | {max(score):.1e} | "
           f"{sum(score) / len(score):.1e} | {max(entropy):.1e} | {beyond} |", flush=True)
     if args.sensitivity and not family.tokens:
-        quiet = insensitive(family.architecture, run, path, a, keys, tensors)
+        quiet = insensitive(run, path, a, keys, tensors)
         print(f"  not shown by any score: {', '.join(quiet) or 'nothing'}", flush=True)
     return beyond
 
@@ -254,7 +275,7 @@ def main():
         return 2
     torch = torch_in_double()
     import transformers
-    from second_opinion_recent import FAMILIES
+    from second_opinion_operations import FAMILIES
     transformers.logging.set_verbosity(transformers.logging.CRITICAL)
     unknown = set(args.names) - {f.name for f in FAMILIES}
     if unknown:

@@ -322,6 +322,18 @@ class Llama4Long(Llama4):
                                  "max_position_embeddings": 16384}
 
 
+def mamba2(name, t, n_groups):
+    """What is more than another name in a Mamba-2 layer."""
+    mixer, _, part = name.partition(".")
+    made = {"conv1d.weight": ("ssm_conv1d.weight", lambda: t[:, 0]),
+            "A_log": ("ssm_a", lambda: -t.exp()[:, None]), "D": ("ssm_d", lambda: t[:, None]),
+            "norm.weight": ("ssm_norm.weight", lambda: t.reshape(n_groups, -1))}
+    if mixer not in ("mixer", "mamba") or part not in made:
+        return None
+    name, value = made[part]
+    return {name: value()}
+
+
 class NemotronH(Family):
     name = architecture = "nemotron_h"
     model, note, eps = "NemotronH", "Mamba-2, attention, squared relu", "layer_norm_epsilon"
@@ -349,18 +361,9 @@ class NemotronH(Family):
         return shape
 
     def split(self, c, name, t):
-        part = name.removeprefix("mixer.")
         if name == "norm.weight":
             return {"attn_norm.weight": t}
-        if part == "conv1d.weight":
-            return {"ssm_conv1d.weight": t[:, 0]}
-        if part == "A_log":
-            return {"ssm_a": -t.exp()[:, None]}
-        if part == "D":
-            return {"ssm_d": t[:, None]}
-        if part == "norm.weight":
-            return {"ssm_norm.weight": t.reshape(c.n_groups, -1)}
-        return super().split(c, name, t)
+        return mamba2(name, t, c.n_groups) or super().split(c, name, t)
 
     def keys(self, c):
         width = {"mlp": c.intermediate_size, "moe": c.moe_intermediate_size}

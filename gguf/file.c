@@ -267,12 +267,32 @@ static bool row_same(const struct gguf_tensor *a, const struct gguf_tensor *b, u
     return k == n;
 }
 
+struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t i)
+{
+    if (!tensor->scales)
+        return (struct gguf_scales){0};
+    uint64_t row = i % tensor->ne[1];
+    if (tensor->view && tensor->view->rows)
+        row = (uint64_t)tensor->view->rows[row];
+    return gguf_scales_from(tensor->scales[i / tensor->ne[1]], row);
+}
+
+/* Whether row i of both has the same scales, in the same blocks. */
+static bool same_scales(const struct gguf_tensor *a, const struct gguf_tensor *b, uint64_t i)
+{
+    struct gguf_scales s = gguf_tensor_scales(a, i), t = gguf_tensor_scales(b, i);
+    if (!s.data || !t.data)
+        return !s.data && !t.data;
+    return s.type == t.type && s.block_cols == t.block_cols &&
+           memcmp(gguf_scales_row(&s, 0), gguf_scales_row(&t, 0), gguf_scales_row_bytes(&s)) == 0;
+}
+
 bool gguf_tensor_same(const struct gguf_tensor *a, const struct gguf_tensor *b)
 {
-    if (!a->view && !b->view)
+    if (!a->view && !b->view && !a->scales && !b->scales)
         return memcmp(a->data, b->data, (size_t)a->n_bytes) == 0;
     uint64_t i = 0;
-    while (i < a->n_rows && row_same(a, b, i))
+    while (i < a->n_rows && same_scales(a, b, i) && row_same(a, b, i))
         i++;
     return i == a->n_rows;
 }

@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "base/text/string.h"
+#include "gguf/scales.h"
 #include "gguf/type.h"
 
 struct gguf_file;
@@ -43,8 +44,10 @@ struct gguf_tensor {
     uint64_t n_bytes;   /* n_rows * row_bytes */
     const void *data;   /* in the read-only mapping; with a view, n_bytes do not begin here */
     const struct gguf_view *view; /* NULL: the rows lie at data, one after the other */
-    size_t shard;                 /* which part of a split file holds it */
-    uint64_t offset;              /* of the data, from the start of its shard's file */
+    /* [ne[2] * ne[3]]: those of each matrix that lie apart; NULL: none do, or all are 1 */
+    const struct gguf_scales *scales;
+    size_t shard;    /* which part of a split file holds it */
+    uint64_t offset; /* of the data, from the start of its shard's file */
 };
 
 /**
@@ -110,7 +113,10 @@ const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const c
 
 /** Where row i of n_rows begins, of a type without bundles; of a view, with its step and gaps. */
 const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i);
-/** Whether two tensors of one type and shape have the same bytes. */
+/** The scales of row i that lie apart, as those of a matrix of this one row. */
+struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t i);
+/** Whether two tensors of one type and shape have the same bytes, those of their scales included.
+ */
 bool gguf_tensor_same(const struct gguf_tensor *a, const struct gguf_tensor *b);
 
 /** Whether it is a folder with a checkpoint (gguf/assembly/): then its first shard is not one of

@@ -97,6 +97,9 @@ static enum status read_entry(struct gguf_cursor *cursor, struct gguf_tensor *te
         status = gguf_cursor_u32(cursor, &type, "the type", why);
     if (!status)
         status = gguf_cursor_u64(cursor, &tensor->offset, "the offset", why);
+    if (!status && type >= GGUF_FIRST_FOLDER && type < GGUF_TYPE_LIMIT)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "has type %" PRIu32 ", expected one that GGUF files may have", type);
     return status ? status : gguf_tensor_measure(tensor, type, why);
 }
 

@@ -3,7 +3,15 @@
 #define ROW(TYPE, name, id, elems, bytes, prefix, rows, ...)                                       \
     [id] = {GGUF_TYPE_##TYPE, #TYPE, elems, bytes, prefix, rows},
 /* By id; those without a name are no types. */
-static const struct gguf_type_info types[GGUF_TYPE_LIMIT] = {GGUF_EACH_TYPE(ROW)};
+/* clang-format off */
+static const struct gguf_type_info types[GGUF_TYPE_LIMIT] = {
+    GGUF_EACH_TYPE(ROW)
+    [GGUF_TYPE_F8_E4M3].scale_elems = 32,
+    [GGUF_TYPE_F8_E5M2].scale_elems = 32,
+    [GGUF_TYPE_MXFP4_APART].scale_elems = 32,
+    [GGUF_TYPE_NVFP4_APART].scale_elems = 16,
+};
+/* clang-format on */
 
 /*
  * Types that exist but are not decoded: activation formats that no stored weight uses, formats
@@ -59,7 +67,7 @@ bool gguf_row_bytes(const struct gguf_type_info *type, uint64_t n_cols, uint64_t
 
 const char *gguf_type_program(uint32_t id)
 {
-    if (id >= GGUF_FIRST_IK)
+    if (id >= GGUF_FIRST_IK && id < GGUF_FIRST_FOLDER)
         return "ik_llama.cpp";
     bool llama = id == GGUF_TYPE_TQ1_0 || id == GGUF_TYPE_TQ2_0 || id == GGUF_TYPE_NVFP4 ||
                  id == GGUF_TYPE_Q2_0;

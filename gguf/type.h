@@ -14,12 +14,13 @@ enum gguf_type {
     GGUF_EACH_TYPE(GGUF_TYPE_ID)
 #undef GGUF_TYPE_ID
     /* Ids at or above this are unknown; arrays indexed by id have this size. */
-    GGUF_TYPE_LIMIT = 400
+    GGUF_TYPE_LIMIT = 404
 };
 
 enum {
     GGUF_WHOLE_NUMBERS = 26, /* I32: tables, which are not decoded */
     GGUF_FIRST_IK = 97,      /* ids from here on are ik_llama.cpp's; llama.cpp has none of them */
+    GGUF_FIRST_FOLDER = 400, /* ids from here on are of tensors of folders; files have none */
     GGUF_MAX_LISTED = 128,   /* rows that gguf_type_listed() may return, all different */
     GGUF_MAX_BUNDLE = 16     /* of bundle_rows */
 };
@@ -30,6 +31,8 @@ enum {
  * A row is its prefix and then its blocks. In a type with bundles, so many neighbouring rows of a
  * matrix are stored together: the prefixes of the rows one after the other, then, for each block of
  * columns, the rows' blocks woven into one. A bundle has the bytes of its rows.
+ *
+ * In a type with scale_elems, blocks have no scales: these lie apart (gguf/scales.h).
  */
 struct gguf_type_info {
     enum gguf_type type;
@@ -38,6 +41,7 @@ struct gguf_type_info {
     uint32_t block_bytes; /* bytes of one such block; 0: not known */
     uint32_t row_prefix;  /* bytes that each row begins with */
     uint32_t bundle_rows; /* rows that are stored together; 1: each on its own */
+    uint32_t scale_elems; /* elements of a block that share a scale that lies apart; 0: none */
 };
 
 /**

@@ -13,17 +13,20 @@
  *     rows          of a matrix that are stored together: a bundle; 1: each on its own
  * and then says what a block holds:
  *     FLOATS        numbers as they are: 0, 0
- *     SCALED        integers: how many share a scale, the largest magnitude of one
+ *     CODES         numbers of few bits times a scale, no integers: 0, 0
+    SCALED        integers: how many share a scale, the largest magnitude of one
  *     WITH_MIN      the same; those that share a scale share a minimum, too
  *     WOVEN         blocks of the rows of a bundle: the type whose blocks are taken out of it, the
  *                   name of their decoder
  *     WOVEN_SCALED  the same; what is taken out are blocks of its own, described as those of SCALED
+ *
+ * Blocks of some have no scale: gguf/type.c says how many elements share one, which lies apart.
  */
 #ifndef GGUF_TYPE_LIST_H
 #define GGUF_TYPE_LIST_H
 
 /* clang-format off */
-#define GGUF_TYPES(FLOATS, SCALED, WITH_MIN, WOVEN, WOVEN_SCALED)                   \
+#define GGUF_TYPES(FLOATS, CODES, SCALED, WITH_MIN, WOVEN, WOVEN_SCALED)            \
     FLOATS(      F32,         f32,           0,   1,   4, 0,  1,       0,        0) \
     FLOATS(      F16,         f16,           1,   1,   2, 0,  1,       0,        0) \
     SCALED(      Q4_0,        q4_0,          2,  32,  18, 0,  1,      32,        8) \
@@ -101,12 +104,17 @@
     WOVEN(       MXFP4_R8,    mxfp4_r8,    353,  32,  17, 0,  8, MXFP4,   mxfp4)    \
     WOVEN(       Q8_K_R16,    q8_k_r16,    397, 256, 258, 0, 16, Q8_K_R8, q8_k_r16) \
     WOVEN(       Q8_KV_R8,    q8_kv_r8,    398,  32,  32, 4,  8, Q8_KV,   q8_kv)    \
-    WOVEN_SCALED(Q8_K_R8,     q8_k_r8,     399, 256, 258, 0,  8,      32,      128)
+    WOVEN_SCALED(Q8_K_R8,     q8_k_r8,     399, 256, 258, 0,  8,      32,      128) \
+    /* of published folders; no GGUF file has them */                               \
+    CODES(       F8_E4M3,     f8_e4m3,     400,  32,  32, 0,  1,       0,        0) \
+    CODES(       F8_E5M2,     f8_e5m2,     401,  32,  32, 0,  1,       0,        0) \
+    WOVEN(       MXFP4_APART, mxfp4_apart, 402,  32,  16, 0,  1, MXFP4,   mxfp4)    \
+    WOVEN(       NVFP4_APART, nvfp4_apart, 403,  64,  32, 0,  1, NVFP4,   nvfp4)
 
 /* clang-format on */
 
 /** The table for a macro that takes a row of any kind. */
-#define GGUF_EACH_TYPE(ROW) GGUF_TYPES(ROW, ROW, ROW, ROW, ROW)
+#define GGUF_EACH_TYPE(ROW) GGUF_TYPES(ROW, ROW, ROW, ROW, ROW, ROW)
 /** For the kinds that a list leaves out. */
 #define GGUF_NO_TYPE(...)
 

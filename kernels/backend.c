@@ -119,7 +119,12 @@ static enum status weight_check(const struct kern_weight *w, const char *role,
         return status_fail(why, STATUS_USAGE,
                            "%s: rows %zu bytes apart; %zu elements of %s take %" PRIu64, role,
                            w->row_bytes, w->n_cols, info->name, row_bytes);
-    assert(w->data && !(w->rows && info->bundle_rows > 1));
+    const struct gguf_scales *s = &w->scales;
+    (void)s;
+    assert(w->data && !(w->rows && info->bundle_rows > 1) && (info->scale_elems || !s->data));
+    assert(!s->data || (s->block_rows > 0 && s->block_cols > 0));
+    assert(!s->data || s->block_cols >= w->n_cols || s->block_cols % info->scale_elems == 0);
+    assert(!s->data || s->n_cols == (w->n_cols - 1) / s->block_cols + 1);
     return STATUS_OK;
 }
 

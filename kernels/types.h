@@ -16,23 +16,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gguf/scales.h"
 #include "gguf/type.h"
 
 /** A weight matrix [R, K] as stored: a handle that can be pointed at other bytes. */
 struct kern_weight {
     enum gguf_type type;
-    size_t n_rows;       /* R: outputs */
-    size_t n_cols;       /* K: inputs; a multiple of the type's block */
-    size_t row_bytes;    /* from one row to the next; a bundle has so many times its rows */
-    const void *data;    /* host, n_rows * row_bytes, or with `apart` n_cols times that */
-    const int32_t *rows; /* [n_rows]: which row from `data` on each one is; NULL: all in their
-                          * order. Not of vectors, embeddings, heads, or types with bundles */
-    size_t apart; /* bytes from one element of a row to the next, of types without blocks; 0: they
-                   * touch. Of products alone, and of biases. */
-    float scale;  /* of every output of the product, of every value of a vector or of an
-                   * embedded row: a last multiplication; 1 where there is none */
+    size_t n_rows;             /* R: outputs */
+    size_t n_cols;             /* K: inputs; a multiple of the type's block */
+    size_t row_bytes;          /* from one row to the next; a bundle has so many times its rows */
+    const void *data;          /* host, n_rows * row_bytes, or with `apart` n_cols times that */
+    const int32_t *rows;       /* [n_rows]: which row from `data` on each one is; NULL: all in their
+                                * order. Not of vectors, embeddings, heads, or types with bundles */
+    struct gguf_scales scales; /* of types with scale_elems, by numbers of rows from `data` on */
+    size_t apart;        /* bytes from one element of a row to the next, of types without blocks; 0:
+                          * they touch. Of products alone, and of biases. */
+    float scale;         /* of every output of the product, of every value of a vector or of an
+                          * embedded row: a last multiplication; 1 where there is none */
     uint64_t generation; /* changes whenever the bytes do: what a device keys its copy by */
 };
+
+/** Rows first .. first + n - 1 of a weight; of a type with bundles, whole ones. */
+static inline struct kern_weight kern_weight_rows(const struct kern_weight *w, size_t first,
+                                                  size_t n)
+{
+    struct kern_weight part = *w;
+    part.n_rows = n;
+    if (w->rows) {
+        part.rows = w->rows + first;
+        return part;
+    }
+    part.data = (const uint8_t *)w->data + first * w->row_bytes;
+    part.scales = gguf_scales_from(w->scales, first);
+    return part;
+}
 
 /**
  * A generation that no weight of this process had before. New bytes at an old address need one: a

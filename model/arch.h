@@ -85,7 +85,8 @@ struct model_arch {
     enum model_presence sinks;
     enum model_presence attn_gate;  /* a gate of each head's result, or of each of its elements */
     enum kern_activation gate_kind; /* what is made of it */
-    bool grouped_values;            /* of a delta net: value heads of one key head lie together */
+    bool grouped_values; /* of a delta net: value heads of one key head lie together, whatever the
+                          * keys say */
     struct model_windows windows;
 
     enum model_ffn_form ffn;
@@ -99,6 +100,7 @@ struct model_arch {
     bool experts_beside_dense;
     bool experts_by_tensors; /* tensors say which layers have them, and how wide they are */
     enum model_nextn_form nextn;
+    bool nextn_slides;        /* that block does, where no array says it of each block */
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
 
     const struct model_folder_map *folder; /* how its published folders name things; NULL: unread */

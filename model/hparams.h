@@ -140,6 +140,7 @@ struct model_recurrent_hparams {
     uint32_t state;      /* d, or N */
     uint32_t n_heads;    /* of values */
     uint32_t n_groups;   /* heads of keys */
+    bool grouped;        /* value heads of one key head lie together */
     float dt_min;        /* steps are at least this; 0: any */
     enum kern_unit unit; /* what queries and keys are divided by */
     float unit_eps;

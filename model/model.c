@@ -47,6 +47,7 @@ void model_tensor_use(struct model_tensor *tensor, const struct gguf_file *file,
     tensor->file = file;
     tensor->data = from->data;
     tensor->view = from->view;
+    tensor->scales = from->scales;
     tensor->row_bytes = (size_t)from->row_bytes;
     tensor->generation = generation;
 }

@@ -12,7 +12,8 @@ struct model_tensor {
     const struct gguf_type_info *type;
     const struct gguf_file *file; /* that the bytes lie in */
     const uint8_t *data;
-    const struct gguf_view *view; /* NULL: the rows lie at data, one after the other */
+    const struct gguf_view *view;     /* NULL: the rows lie at data, one after the other */
+    const struct gguf_scales *scales; /* [matrices]: that lie apart; may be NULL */
     size_t row_bytes;
     uint64_t generation; /* of the bytes; other bytes get another one */
     bool unused;         /* it takes no part in the evaluation */

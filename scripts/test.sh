@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All tests, as a fresh machine can run them: install what is missing, build with warnings as
 # errors, run everything through ctest, run the unit tests and the tiny model again under
-# AddressSanitizer and UndefinedBehaviorSanitizer, and each fuzzer for 2 seconds.
+# AddressSanitizer and UndefinedBehaviorSanitizer, and each fuzzer for 1 second.
 # usage: bash scripts/test.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -45,6 +45,6 @@ build asan-ubsan
 run_tests asan-ubsan -LE 'slow|long|lint|ptx' -E reference
 
 step "fuzzers"
-bash scripts/fuzz.sh 2
+bash scripts/fuzz.sh 1
 
 step "done"

@@ -10,9 +10,23 @@ static size_t prefix_of(const struct gguf_tensor *t)
     return (size_t)base_min(t->n_bytes, GGUF_MODEL_ID_PREFIX);
 }
 
+/** Of each matrix the scales that lie apart, up to so many bytes of all together. */
+static void add_scales(struct base_digest *digest, const struct gguf_tensor *t)
+{
+    size_t left = GGUF_MODEL_ID_PREFIX;
+    for (uint64_t row = 0; t->scales && left > 0 && row < t->n_rows; row++) {
+        struct gguf_scales scales = gguf_tensor_scales(t, row);
+        size_t n = scales.data ? base_min(gguf_scales_row_bytes(&scales), left) : 0;
+        if (n > 0)
+            base_digest_add(digest, gguf_scales_row(&scales, 0), n);
+        left -= n;
+    }
+}
+
 static void add_prefix(struct base_digest *digest, const struct gguf_tensor *t)
 {
     size_t left = prefix_of(t);
+    add_scales(digest, t);
     if (!t->view || t->view->apart) { /* columns: the stored rows will do */
         base_digest_add(digest, t->data, left);
         return;

@@ -31,7 +31,8 @@ enum status gguf_assemble_file(struct gguf_file *file, size_t i, const struct gg
                                struct status_why *why);
 
 /**
- * Append a tensor: name (copied), n_dims, ne, data, view, offset and shard (i + 1) of file i.
+ * Append a tensor: name (copied), n_dims, ne, data, view, scales, offset and shard (i + 1) of file
+ * i. Types of folders are taken, too; scales only of a type with scale_elems.
  * Fails: STATUS_FORMAT (shape; a name that is there already), STATUS_MEMORY.
  */
 enum status gguf_assemble_tensor(struct gguf_file *file, const struct gguf_tensor *tensor,

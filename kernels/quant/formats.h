@@ -5,6 +5,7 @@
 #include "kernels/quant/bf16.h"
 #include "kernels/quant/f16.h"
 #include "kernels/quant/f32.h"
+#include "kernels/quant/f8.h"
 #include "kernels/quant/iq1_m.h"
 #include "kernels/quant/iq1_s.h"
 #include "kernels/quant/iq2_s.h"

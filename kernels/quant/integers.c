@@ -6,7 +6,8 @@
 #include "kernels/quant/ik/formats.h"
 
 /** Those that are integers, of the table of types: SCALED and WITH_MIN take its columns. */
-#define FORMATS(SCALED, WITH_MIN) GGUF_TYPES(GGUF_NO_TYPE, SCALED, WITH_MIN, GGUF_NO_TYPE, SCALED)
+#define FORMATS(SCALED, WITH_MIN)                                                                  \
+    GGUF_TYPES(GGUF_NO_TYPE, GGUF_NO_TYPE, SCALED, WITH_MIN, GGUF_NO_TYPE, SCALED)
 
 #define NEUTRALISE(name)                                                                           \
     static void name##_neutralise(void *blocks, size_t n_blocks)                                   \

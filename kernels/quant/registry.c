@@ -22,7 +22,7 @@ enum { GGUF_EACH_TYPE(ELEMS) };
 /* By id; those without a decoder are no formats. */
 /* clang-format off */
 static const struct kern_quant formats[GGUF_TYPE_LIMIT] = {
-    GGUF_TYPES(PLAIN, PLAIN, PLAIN, WOVEN, WOVEN_SCALED)
+    GGUF_TYPES(PLAIN, PLAIN, PLAIN, PLAIN, WOVEN, WOVEN_SCALED)
     [GGUF_TYPE_NVFP4].find_invalid = kern_nvfp4_find_invalid,
 };
 /* clang-format on */

@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "kernels/quant/apart.h"
+
 enum { PIECE = 256 /* elements: a multiple of every block */ };
 
-/** Bytes of a block in the file; what is before them in a copy is from the prefix. */
+/** Bytes of a block in the file; what is before them in a copy is from the prefix, or scales. */
 static size_t stored_bytes(const struct kern_quant *quant)
 {
     return gguf_type_info((uint32_t)quant->type)->block_bytes;
@@ -48,10 +50,17 @@ const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t fi
     if (!is_copied(quant))
         return from;
     const uint8_t *prefix = bundle + in_bundle * info->row_prefix;
-    size_t n_prefix = info->row_prefix ? quant->block_bytes - info->block_bytes : 0;
+    bool apart = info->scale_elems > 0;
+    size_t n_prefix = info->row_prefix || apart ? quant->block_bytes - info->block_bytes : 0;
+    struct kern_scale_walk walk = {0};
+    if (apart)
+        walk = kern_scale_walk(quant, &rows->scales, row, first_col);
     uint8_t *to = work;
     for (size_t i = 0; i < n; i += info->block_elems, from += step) {
-        memcpy(to, prefix, n_prefix);
+        if (apart)
+            kern_scale_next(&walk, to);
+        else
+            memcpy(to, prefix, n_prefix);
         if (quant->unweave)
             quant->unweave(from, (unsigned)in_bundle, to + n_prefix);
         else

@@ -1,14 +1,16 @@
 /**
  * The one place that knows how rows are stored: a prefix and blocks, each row on its own or several
- * in a bundle (gguf/type.h). Decoders, integers and devices take blocks that lie one after the
- * other and say everything themselves: the file's bytes where rows are nothing but such blocks.
- * Else a copy, in which each block begins with what the prefix says.
+ * in a bundle (gguf/type.h), scales within or apart (gguf/scales.h). Decoders, integers and devices
+ * take blocks that lie one after the other and say everything themselves: the file's bytes where
+ * rows are nothing but such blocks. Else a copy, in which each block begins with what the prefix
+ * says, or with its scales.
  */
 #ifndef KERNELS_QUANT_ROWS_H
 #define KERNELS_QUANT_ROWS_H
 
 #include <stdbool.h>
 
+#include "gguf/scales.h"
 #include "kernels/quant/registry.h"
 
 /** Rows of a matrix in a file's bytes. */
@@ -17,6 +19,7 @@ struct kern_rows {
     const void *data;     /* of row 0, any alignment */
     size_t row_bytes;     /* from one row to the next; rows of a bundle lie in so many times that */
     const int32_t *which; /* the number of the stored row of each; NULL: its own */
+    struct gguf_scales scales; /* by numbers of stored rows; of types with scale_elems */
     size_t apart; /* bytes from one element of a row to the next, of types without blocks; 0: none
                    * between them */
 };

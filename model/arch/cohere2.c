@@ -56,13 +56,18 @@ const struct model_arch model_arch_command_r = {
     .read = read_logit_scale,
 };
 
-/** With experts: dense blocks rotate, too; with a shared expert the two results are averaged. */
+/**
+ * With experts: dense blocks rotate, too, and the one for the token after the next; with a shared
+ * expert the two results are averaged.
+ */
 static enum status read_moe(struct model_hparams *h, const struct model_reading *r,
                             struct status_why *why)
 {
     model_still_full_layers(h);
     for (uint32_t i = 0; i < h->n_layers && h->layers[i].n_experts == 0; i++)
         h->layers[i].rope = MODEL_ROPE_FULL;
+    if (h->n_bound > 0)
+        h->layers[h->n_layers - 1].rope = MODEL_ROPE_FULL;
     if (h->experts.n_ff_shared > 0)
         h->experts.scale /= 2;
     return read_logit_scale(h, r, why);
@@ -118,6 +123,7 @@ const struct model_arch model_arch_cohere2moe = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
+    .nextn = MODEL_NEXTN_NORMED,
     .read = read_moe,
     .bind = bind_moe,
 };

@@ -96,17 +96,18 @@ static enum status read_mistral4(struct model_hparams *h, const struct model_rea
 static enum status read_sparse(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why)
 {
-    enum status status =
-        model_key_require(&r->keys, "attention.key_length_mla", "a whole number", why);
-    if (!status)
-        status = read_heads(h, r, why);
+    enum status status = read_heads(h, r, why);
     if (!status)
         status = model_key_u32_required(&r->keys, "attention.q_lora_rank", model_width_range,
                                         &h->q_rank, why);
     if (!status)
         status = read_magnitude(h, r, why);
     h->index.eps = 1e-6f; /* no key has it */
-    return status ? status : model_indexer_read(h, r, why);
+    if (!status)
+        status = model_indexer_read(h, r, why);
+    if (h->n_bound > 0 && r->options->llama_compat) /* all keys of the token after the next */
+        h->layers[h->n_layers - 1].sparse = false;
+    return status;
 }
 
 static enum status read_deepseek32(struct model_hparams *h, const struct model_reading *r,
@@ -130,13 +131,14 @@ static enum status read_shared_choices(struct model_hparams *h, const struct mod
     bool own[MODEL_MAX_BLOCKS];
     for (uint32_t i = 0; i < h->n_layers; i++)
         own[i] = h->n_ctx_train < LONG_CONTEXT || i < 2 || i % PERIOD == 2;
-    enum status status = model_key_bools(&r->keys, suffix, own, h->n_layers, why);
+    uint32_t n_own = h->n_layers - h->n_bound; /* the block after them chooses for itself */
+    enum status status = model_key_bools(&r->keys, suffix, own, n_own, why);
     if (!status && !own[0])
         status = status_fail(why, STATUS_FORMAT,
                              "%s: key '%s.%s' says that block 0 has no indexer, expected one that "
                              "later blocks can use",
                              gguf_path(r->keys.file), r->keys.prefix, suffix);
-    for (uint32_t i = 1; !status && i < h->n_layers; i++)
+    for (uint32_t i = 1; !status && i < n_own; i++)
         h->layers[i].index_layer = own[i] ? i : h->layers[i - 1].index_layer;
     return status;
 }
@@ -163,9 +165,9 @@ static enum status read_glm_dsa(struct model_hparams *h, const struct model_read
         "self_attn.kv_a_layernorm", "attn_kv_a_norm", MODEL_KEEP                                   \
     }
 
-/** The matrix that makes keys and values, cut into those of newer GGUF files. */
+/** The matrix that makes keys and values, cut into those of newer GGUF files where it can be. */
 #define COMPRESSED_NAMES                                                                           \
-    LATENT_NAMES,                                                                                  \
+    LATENT_NAMES, {"self_attn.kv_b_proj", "attn_kv_b", MODEL_IF_WHOLE},                            \
         {"self_attn.kv_b_proj.weight", "attn_k_b.weight", MODEL_OF_KEYS | MODEL_TURN_OVER},        \
     {                                                                                              \
         "self_attn.kv_b_proj.weight", "attn_v_b.weight", MODEL_OF_VALUES                           \
@@ -269,6 +271,7 @@ const struct model_arch model_arch_deepseek32 = {
     .folder = &folder32,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
+    .nextn = MODEL_NEXTN_NORMED,
     .read = read_deepseek32,
 };
 
@@ -278,6 +281,7 @@ const struct model_arch model_arch_glm_dsa = {
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
+    .nextn = MODEL_NEXTN_NORMED,
     .read = read_glm_dsa,
 };
 

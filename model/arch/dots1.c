@@ -39,4 +39,5 @@ const struct model_arch model_arch_bailingmoe2 = {
     .name = "bailingmoe2",
     .folder = &ling_folder,
     SIGMOID_EXPERTS,
+    .nextn = MODEL_NEXTN_NORMED,
 };

@@ -85,5 +85,6 @@ const struct model_arch model_arch_exaone_moe = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
+    .nextn = MODEL_NEXTN_NORMED,
     .read = read_moe,
 };

@@ -79,10 +79,7 @@ enum status model_gemma_bind_input(struct model *m, size_t i, struct status_why 
     struct model_per_layer_input *input = &m->layers[i].input;
     input->embedding = model_weight_columns(&m->per_layer_embedding, i * n, n);
     input->embedding.scale = (float)sqrt((double)n);
-    input->project.weight = m->per_layer_project;
-    input->project.weight.data =
-        (const uint8_t *)m->per_layer_project.data + i * n * m->per_layer_project.row_bytes;
-    input->project.weight.n_rows = n;
+    input->project.weight = kern_weight_rows(&m->per_layer_project, i * n, n);
     input->project.weight.scale = (float)(1 / sqrt((double)h->n_embd));
     enum status status = model_bind_product(m, i, "inp_gate", n, h->n_embd, &input->gate, why);
     if (!status)

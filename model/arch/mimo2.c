@@ -110,5 +110,7 @@ const struct model_arch model_arch_mimo2 = {
     .windows = {.period = 4},
     .gating = KERN_GATE_SIGMOID,
     .experts_by_tensors = true,
+    .nextn = MODEL_NEXTN_STREAM,
+    .nextn_slides = true,
     .read = read,
 };

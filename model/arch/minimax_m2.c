@@ -2,6 +2,8 @@
  * MiniMax M2: norms of all heads as one vector, experts with a bias in their selection. M3: norms
  * of each head, and after a dense beginning blocks of keys that each key head chooses.
  */
+#include <string.h>
+
 #include "model/arch.h"
 #include "model/folder/state.h"
 
@@ -136,8 +138,44 @@ const struct model_arch model_arch_minimax_m3 = {
     .read = read_m3,
 };
 
+static const struct model_folder_name folder_names[] = {
+    {"block_sparse_moe.gate", "ffn_gate_inp", MODEL_KEEP},
+    {"block_sparse_moe.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"mlp.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"block_sparse_moe.experts.*.w1", "ffn_gate_exps", MODEL_KEEP},
+    {"block_sparse_moe.experts.*.w3", "ffn_up_exps", MODEL_KEEP},
+    {"block_sparse_moe.experts.*.w2", "ffn_down_exps", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key folder_keys[] = {
+    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32},
+    {0},
+};
+
+/** Shares are sigmoids in the authors' code; a folder that was saved again does not say so. */
+static enum status write_folder(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *gating = model_config_find(f, "scoring_func");
+    if (gating && (!cJSON_IsString(gating) || strcmp(gating->valuestring, "sigmoid") != 0))
+        return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                 "member 'scoring_func' is not sigmoid, which architecture %s has",
+                                 f->arch->name);
+    model_write_u32(f, "expert_gating_func", 2);
+    return STATUS_OK;
+}
+
+static const struct model_folder_map folder = {
+    .classes = {"MiniMaxM2ForCausalLM"},
+    .names = folder_names,
+    .keys = folder_keys,
+    .write = write_folder,
+    .defaults = "{\"rope_theta\": 5000000, \"head_dim\": 128}",
+};
+
 const struct model_arch model_arch_minimax_m2 = {
     .name = "minimax-m2",
+    .folder = &folder,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_WHOLE,
 };

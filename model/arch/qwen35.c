@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "model/arch.h"
+#include "model/folder/state.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
@@ -14,6 +15,9 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
                                           (struct model_range){1, 1024}, 4, &interval, why);
     if (!status)
         status = model_recurrent_read(h, r, why);
+    h->recurrent.grouped = r->arch->grouped_values;
+    if (!status && !h->recurrent.grouped) /* of published folders: no converter writes it */
+        status = model_key_bool(&r->keys, "ssm.value_heads_grouped", &h->recurrent.grouped, why);
     uint32_t n_heads = h->recurrent.n_heads;
     if (!status && h->recurrent.n_inner != h->recurrent.state * n_heads)
         status = status_fail(why, STATUS_FORMAT,
@@ -40,10 +44,102 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     .gated_attention = true, .gate_kind = KERN_SIGMOID, .nextn = MODEL_NEXTN_NORMED, .read = read, \
     .key_blind = {"rope.dimension_sections"}
 
-const struct model_arch model_arch_qwen35 = {.name = "qwen35", QWEN35_ATTENTION};
+/** Names that all have; the delta nets' products are apart, or joined by key head. */
+#define QWEN35_NAMES                                                                               \
+    {"linear_attn.conv1d", "ssm_conv1d", MODEL_SQUEEZE},                                           \
+        {"linear_attn.A_log", "ssm_a", MODEL_NEGATIVE_EXP},                                        \
+        {"linear_attn.dt_bias", "ssm_dt.bias", MODEL_KEEP},                                        \
+        {"linear_attn.norm", "ssm_norm", MODEL_AS_IS},                                             \
+        {"linear_attn.out_proj", "ssm_out", MODEL_KEEP},                                           \
+    {                                                                                              \
+        "post_attention_layernorm", "post_attention_norm", MODEL_KEEP                              \
+    }
+
+static const struct model_folder_name folder_names[] = {
+    QWEN35_NAMES,
+    {"linear_attn.in_proj_qkv", "attn_qkv", MODEL_KEEP},
+    {"linear_attn.in_proj_z", "attn_gate", MODEL_KEEP},
+    {"linear_attn.in_proj_b", "ssm_beta", MODEL_KEEP},
+    {"linear_attn.in_proj_a", "ssm_alpha", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_name next_names[] = {
+    QWEN35_NAMES,
+    {"linear_attn.in_proj_qkvz", "ssm_in", MODEL_KEEP},
+    {"linear_attn.in_proj_ba", "ssm_ba", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key folder_keys[] = {
+    {"linear_conv_kernel_dim", "ssm.conv_kernel", MODEL_MEMBER_U32},
+    {"linear_key_head_dim", "ssm.state_size", MODEL_MEMBER_U32},
+    {"linear_num_key_heads", "ssm.group_count", MODEL_MEMBER_U32},
+    {"linear_num_value_heads", "ssm.time_step_rank", MODEL_MEMBER_U32},
+    {"full_attention_interval", "full_attention_interval", MODEL_MEMBER_U32},
+    {"shared_expert_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32},
+    {"attn_output_gate", NULL, MODEL_MEMBER_TRUE},
+    {"norm_topk_prob", NULL, MODEL_MEMBER_TRUE},
+    {0},
+};
+
+/** Which layers are delta nets. Their value heads stay in the order in which they are stored. */
+static enum status write_folder(struct model_folder *f, struct status_why *why)
+{
+    static const char expected[] = "linear_attention full_attention";
+    uint32_t n_heads = 0, size = 0, n = 0;
+    uint8_t recurrent[MODEL_MAX_BLOCKS];
+    enum status status = model_config_u32(f, "linear_num_value_heads", true, &n_heads, why);
+    if (!status)
+        status = model_config_u32(f, "linear_value_head_dim", true, &size, why);
+    if (status)
+        return status;
+    model_write_u32(f, "ssm.inner_size", n_heads * size);
+    if (!f->arch->grouped_values)
+        model_write_bool(f, "ssm.value_heads_grouped", true);
+    status = model_config_kinds(f, "layer_types", expected, recurrent, &n, why);
+    for (uint32_t i = 0; i < n; i++)
+        recurrent[i] = recurrent[i] == 0;
+    if (!status && n > 0)
+        model_write_bools(f, "attention.recurrent_layers", recurrent, n);
+    return status;
+}
+
+#define QWEN35_FOLDER                                                                              \
+    .keys = folder_keys, .norms_less_one = true, .write = write_folder,                            \
+    .defaults = "{\"linear_conv_kernel_dim\": 4, \"linear_key_head_dim\": 128, "                   \
+                "\"linear_value_head_dim\": 128, \"linear_num_key_heads\": 16, "                   \
+                "\"linear_num_value_heads\": 32, \"head_dim\": 256, \"rms_norm_eps\": 1e-6, "      \
+                "\"full_attention_interval\": 4, \"partial_rotary_factor\": 0.25, "                \
+                "\"attn_output_gate\": true, \"norm_topk_prob\": true}"
+
+static const struct model_folder_map folder = {
+    .classes = {"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM"},
+    .names = folder_names,
+    QWEN35_FOLDER,
+};
+
+static const struct model_folder_map moe_folder = {
+    .classes = {"Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM"},
+    .names = folder_names,
+    QWEN35_FOLDER,
+};
+
+static const struct model_folder_map next_folder = {
+    .classes = {"Qwen3NextForCausalLM"},
+    .names = next_names,
+    QWEN35_FOLDER,
+};
+
+const struct model_arch model_arch_qwen35 = {
+    .name = "qwen35",
+    .folder = &folder,
+    QWEN35_ATTENTION,
+};
 
 const struct model_arch model_arch_qwen35moe = {
     .name = "qwen35moe",
+    .folder = &moe_folder,
     .shared = MODEL_SHARED_GATED,
     .split_ff = true,
     QWEN35_ATTENTION,
@@ -51,6 +147,7 @@ const struct model_arch model_arch_qwen35moe = {
 
 const struct model_arch model_arch_qwen3next = {
     .name = "qwen3next",
+    .folder = &next_folder,
     .shared = MODEL_SHARED_GATED,
     .split_ff = true,
     .grouped_values = true,

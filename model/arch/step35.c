@@ -135,5 +135,6 @@ const struct model_arch model_arch_step35 = {
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
     .nextn = MODEL_NEXTN_STREAM,
+    .nextn_slides = true,
     .read = read,
 };

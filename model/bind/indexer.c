@@ -1,4 +1,6 @@
 /* What chooses the keys of a sparse layer. */
+#include <stdio.h>
+
 #include "model/bind/bind.h"
 #include "model/state.h"
 
@@ -37,10 +39,25 @@ static enum status bind_each(struct model *m, size_t i, struct status_why *why)
     return status ? status : model_bind_norm(m, i, "indexer.k_norm", h->key_size, &x->k_norm, why);
 }
 
+/** A layer that uses another's choice, or none, may have an indexer in the file all the same. */
+static void leave_out(struct model *m, size_t i)
+{
+    static const char *const names[] = {"attn_q_b", "attn_k", "k_norm", "proj"};
+    char name[32];
+    if (!m->hparams.index.weighed || m->hparams.layers[i].mixer != MODEL_LATENT_ATTENTION)
+        return;
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        snprintf(name, sizeof name, "indexer.%s", names[n]);
+        model_bind_unused(m, i, name);
+    }
+}
+
 enum status model_bind_indexer(struct model *m, size_t i, struct status_why *why)
 {
     const struct model_layer_shape *shape = &m->hparams.layers[i];
-    if (!shape->sparse || shape->index_layer != i)
+    if (!shape->sparse || shape->index_layer != i) {
+        leave_out(m, i);
         return STATUS_OK;
+    }
     return m->hparams.index.weighed ? bind_weighed(m, i, why) : bind_each(m, i, why);
 }

@@ -31,6 +31,8 @@ enum status model_bind_nextn(struct model *m, size_t i, struct status_why *why)
         status = model_bind_norm(m, i, "nextn.hnorm", n, &x->hidden_norm, why);
     if (!status && model_has_projection(m, i, "nextn.shared_head_norm"))
         status = model_bind_norm(m, i, "nextn.shared_head_norm", n, &x->norm, why);
+    else if (!status && model_has_projection(m, i, "layer_output_norm"))
+        status = model_bind_norm(m, i, "layer_output_norm", n, &x->norm, why);
     if (!status)
         status = bind_table(m, i, "nextn.embed_tokens", &embedding, why);
     if (!status)

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/text/quote.h"
+#include "kernels/quant/apart.h"
 #include "kernels/quant/rows.h"
 #include "model/state.h"
 
@@ -106,17 +108,15 @@ struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t f
     if (view && view->matrices)
         data = view->matrices[matrix];
     first_row %= n;
-    assert(!view || first_row + n_rows <= n);
+    assert((!view && !tensor->scales) || first_row + n_rows <= n);
     if (view && view->row_step)
         weight.row_bytes = (size_t)view->row_step;
-    if (view)
-        weight.apart = (size_t)view->apart;
-    if (view && view->rows)
-        weight.rows = view->rows + first_row;
-    else
-        data += first_row * weight.row_bytes;
+    weight.apart = view ? (size_t)view->apart : 0;
     weight.data = data;
-    return weight;
+    weight.rows = view ? view->rows : NULL;
+    if (tensor->scales)
+        weight.scales = tensor->scales[matrix];
+    return kern_weight_rows(&weight, first_row, n_rows);
 }
 
 enum status model_bind_vector(struct model *m, struct kern_weight *out, const char *name,
@@ -189,8 +189,38 @@ static void tensor_name(char name[NAME_BYTES], size_t layer, const char *base, c
     snprintf(name, NAME_BYTES, "blk.%zu.%s.%s", layer, base, what);
 }
 
+/** The scales of a matrix that lie apart. */
+static enum status check_scales(const struct model_tensor *tensor, size_t matrix,
+                                struct status_why *why)
+{
+    const struct gguf_scales *scales = &tensor->scales[matrix];
+    size_t last = (size_t)tensor->source->ne[1] - 1;
+    for (size_t i = 0; tensor->view && tensor->view->rows && i < tensor->source->ne[1]; i++)
+        last = base_max(last, (size_t)tensor->view->rows[i]);
+    size_t first = scales->first_row / scales->block_rows;
+    size_t n = ((scales->first_row + last) / scales->block_rows + 1 - first) * scales->n_cols;
+    if (!scales->data)
+        return STATUS_OK;
+    size_t i =
+        kern_scales_find_invalid(tensor->type->type, scales->type, gguf_scales_row(scales, 0), n);
+    if (i == n)
+        return STATUS_OK;
+    return status_fail(
+        why, STATUS_FORMAT,
+        "%s: scale %zu of matrix %zu of tensor '%s' is not finite, or negative where "
+        "type %s has no sign; expected a finite number",
+        gguf_path(tensor->file), first * scales->n_cols + i, matrix, tensor->source->name,
+        tensor->type->name);
+}
+
 enum status model_tensor_check(const struct model_tensor *tensor, struct status_why *why)
 {
+    enum status status = STATUS_OK;
+    size_t n_matrices = (size_t)(tensor->source->ne[2] * tensor->source->ne[3]);
+    for (size_t i = 0; tensor->scales && i < n_matrices && !status; i++)
+        status = check_scales(tensor, i, why);
+    if (status)
+        return status;
     const struct kern_quant *quant = kern_quant_find(tensor->type->type);
     if (!quant || !quant->find_invalid)
         return STATUS_OK;

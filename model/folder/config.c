@@ -36,7 +36,9 @@ static const cJSON *find_in(const cJSON *object, const char *name)
 const cJSON *model_config_find(const struct model_folder *f, const char *name)
 {
     const cJSON *found = find_in(f->text, name);
-    return found ? found : find_in(f->config, name);
+    if (!found)
+        found = find_in(f->config, name);
+    return found || cJSON_HasObjectItem(f->text, name) ? found : find_in(f->defaults, name);
 }
 
 const cJSON *model_config_any(const struct model_folder *f, const char *names)
@@ -117,6 +119,27 @@ bool model_config_is(const struct model_folder *f, const char *name, uint32_t i,
     return cJSON_IsString(item) && strcmp(item->valuestring, kind) == 0;
 }
 
+enum status model_config_kinds(const struct model_folder *f, const char *name, const char *expected,
+                               uint8_t *kinds, uint32_t *n, struct status_why *why)
+{
+    const cJSON *list = model_config_find(f, name);
+    *n = 0;
+    /* Lists may go on with blocks that predict further tokens. */
+    for (const cJSON *item = list ? list->child : NULL; item && *n < f->n_layers;
+         item = item->next) {
+        int kind = cJSON_IsString(item) ? base_words_index(expected, item->valuestring) : -1;
+        if (*n == MODEL_MAX_BLOCKS || kind < 0)
+            return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                     "member '%s' has something else for layer %u than: %s", name,
+                                     *n, expected);
+        kinds[(*n)++] = (uint8_t)kind;
+    }
+    if (list && *n != f->n_layers)
+        return model_config_fail(f, STATUS_FORMAT, why, "member '%s' has %u layers, expected %u",
+                                 name, *n, f->n_layers);
+    return STATUS_OK;
+}
+
 static bool has_class(const struct model_arch *arch, const char *name)
 {
     const char *const *class = arch->folder ? arch->folder->classes : NULL;
@@ -138,6 +161,10 @@ static enum status find_architecture(struct model_folder *f, struct status_why *
         if (has_class(arch, first->valuestring))
             f->arch = arch;
     }
+    if (f->arch && f->arch->folder->defaults) {
+        f->defaults = cJSON_Parse(f->arch->folder->defaults);
+        return f->defaults ? STATUS_OK : status_fail(why, STATUS_MEMORY, "out of memory");
+    }
     if (f->arch)
         return STATUS_OK;
     struct base_quoted shown;
@@ -146,22 +173,6 @@ static enum status find_architecture(struct model_folder *f, struct status_why *
                              "lists the others); expected a GGUF file that llama.cpp's "
                              "convert_hf_to_gguf.py makes",
                              base_quote(&shown, string_of(first->valuestring)));
-}
-
-/** Quantised folders are refused by the name of the method. */
-static enum status check_quantisation(const struct model_folder *f, struct status_why *why)
-{
-    const cJSON *quantised = model_config_any(f, "quantization_config compression_config");
-    if (!quantised)
-        return STATUS_OK;
-    const cJSON *method = find_in(quantised, "quant_method");
-    struct base_quoted shown;
-    return model_config_fail(
-        f, STATUS_UNSUPPORTED, why,
-        "the weights are quantised (quant_method %s), and no such folder is read yet; expected one "
-        "of F32, F16 or BF16, or a GGUF file that llama.cpp's convert_hf_to_gguf.py makes of it "
-        "with --outtype f32",
-        cJSON_IsString(method) ? base_quote(&shown, string_of(method->valuestring)) : "unknown");
 }
 
 /** The activation must be the architecture's. */
@@ -196,7 +207,7 @@ static enum status read_latent(struct model_folder *f, struct status_why *why)
     if (!status && (plain > UINT16_MAX || f->n_rot > UINT16_MAX))
         plain = f->n_rot = UINT16_MAX; /* refused with the size of heads */
     f->head_size = plain + f->n_rot;
-    f->n_kv_heads = f->arch->folder->compressed ? 1 : f->n_heads;
+    f->n_kv_heads = f->n_heads;
     return status;
 }
 
@@ -250,7 +261,7 @@ enum status model_config_open(struct model_folder *f, struct status_why *why)
     f->text = cJSON_IsObject(text) ? text : f->config;
     status = find_architecture(f, why);
     if (!status)
-        status = check_quantisation(f, why);
+        status = model_config_quantisation(f, why);
     if (!status)
         status = check_activation(f, why);
     return status ? status : read_sizes(f, why);

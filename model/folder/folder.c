@@ -17,8 +17,10 @@ static void close_folder(struct model_folder *f)
     base_strtab_free(&f->target_names);
     for (size_t i = 0; i < f->n_given; i++)
         free(f->given[i].values);
+    free(f->given);
     gguf_layout_free(f->layout);
     cJSON_Delete(f->config);
+    cJSON_Delete(f->defaults);
     safetensors_folder_close(&f->files);
 }
 

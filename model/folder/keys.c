@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "model/folder/state.h"
 
 static void put(struct model_folder *f, const char *suffix, enum gguf_value_type type,
@@ -22,6 +23,12 @@ static void put(struct model_folder *f, const char *suffix, enum gguf_value_type
 void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value)
 {
     put(f, suffix, GGUF_VALUE_U32, GGUF_VALUE_U32, (const void *)&value, 1);
+}
+
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n)
+{
+    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U32, values, n);
 }
 
 void model_write_f32(struct model_folder *f, const char *suffix, double value)
@@ -55,12 +62,6 @@ void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t
     put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_BOOL, values, n);
 }
 
-void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
-                      uint64_t n)
-{
-    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U32, values, n);
-}
-
 void model_write_string(struct model_folder *f, const char *suffix, const char *value)
 {
     char key[MODEL_KEY_BYTES];
@@ -70,11 +71,14 @@ void model_write_string(struct model_folder *f, const char *suffix, const char *
 
 float *model_folder_give(struct model_folder *f, const char *name, uint64_t n)
 {
-    if (f->n_given == MODEL_MAX_GIVEN)
+    if (base_array_reserve(f->given, f->given_capacity, f->n_given + 1, "values", NULL))
         return NULL;
     float *values = calloc(n ? n : 1, sizeof *values);
-    if (values)
-        f->given[f->n_given++] = (struct model_given){name, values, n};
+    if (!values)
+        return NULL;
+    struct model_given *given = &f->given[f->n_given++];
+    *given = (struct model_given){.values = values, .n = n};
+    snprintf(given->name, sizeof given->name, "%s", name);
     return values;
 }
 
@@ -259,22 +263,12 @@ static enum status write_pattern(struct model_folder *f, struct status_why *why)
     if (!types)
         return STATUS_OK;
     uint8_t slides[MODEL_MAX_BLOCKS];
-    uint32_t n = 0;
-    for (const cJSON *item = types->child; item && n < f->n_layers; item = item->next) {
-        const char *name = cJSON_IsString(item) ? item->valuestring : "";
-        bool is = strcmp(name, "sliding_attention") == 0;
-        if (n == MODEL_MAX_BLOCKS || (!is && strcmp(name, "full_attention") != 0))
-            return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                     "member 'layer_types' has something else than "
-                                     "sliding_attention and full_attention for layer %u",
-                                     n);
-        slides[n++] = is;
-    }
-    if (n != f->n_layers)
-        return model_config_fail(f, STATUS_FORMAT, why,
-                                 "member 'layer_types' has %u layers, expected %u", n, f->n_layers);
-    model_write_bools(f, suffix, slides, n);
-    return STATUS_OK;
+    uint32_t n;
+    enum status status =
+        model_config_kinds(f, "layer_types", "full_attention sliding_attention", slides, &n, why);
+    if (!status)
+        model_write_bools(f, suffix, slides, n);
+    return status;
 }
 
 static enum status write_windows(struct model_folder *f, struct status_why *why)
@@ -369,7 +363,7 @@ static enum status write_heads(struct model_folder *f, struct status_why *why)
 /** Sizes of heads; with compressed keys the model's own are others. */
 static enum status write_sizes(struct model_folder *f, struct status_why *why)
 {
-    bool compressed = f->arch->folder->compressed;
+    bool compressed = f->compressed;
     uint32_t rank = 0;
     if (f->n_rot == 0)
         return write_all(f, of_heads, why);
@@ -381,9 +375,28 @@ static enum status write_sizes(struct model_folder *f, struct status_why *why)
     return status ? status : write_all(f, compressed ? of_compressed : of_latent, why);
 }
 
+/** Whether kv_b can be cut: codes with scales cannot be turned over. */
+static bool can_be_cut(const struct model_folder *f)
+{
+    static const char name[] = "kv_b_proj.weight";
+    bool found = false, plain = true;
+    for (size_t i = 0; i < f->files.names.n; i++) {
+        struct base_string s = f->files.names.strings[i];
+        enum safetensors_type type = f->files.tensors[i]->type;
+        if (s.n_bytes < sizeof name - 1 ||
+            memcmp(s.data + s.n_bytes - (sizeof name - 1), name, sizeof name - 1) != 0)
+            continue;
+        found = true;
+        plain &= type == SAFETENSORS_F32 || type == SAFETENSORS_F16 || type == SAFETENSORS_BF16;
+    }
+    return found && plain;
+}
+
 enum status model_folder_keys(struct model_folder *f, struct status_why *why)
 {
     const struct model_folder_map *map = f->arch->folder;
+    f->compressed = map->compressed && can_be_cut(f);
+    f->n_kv_heads = f->compressed ? 1 : f->n_kv_heads;
     gguf_layout_string(f->layout, "general.architecture", f->arch->name);
     model_write_u32(f, "block_count", f->n_layers);
     model_write_u32(f, "embedding_length", f->n_embd);

@@ -30,6 +30,7 @@ enum model_change {
     /* Of latent attention: rows of each head that make its keys, or its values; a matrix each. */
     MODEL_OF_KEYS = 1 << 12,
     MODEL_OF_VALUES = 1 << 13,
+    MODEL_IF_WHOLE = 1 << 16, /* only where such a tensor is not cut */
     /* Columns are rows only where the model's width is the last axis but one, or the last: */
     MODEL_IF_WIDTH_BEFORE = 1 << 14,
     MODEL_IF_WIDTH_LAST = 1 << 15
@@ -90,7 +91,9 @@ struct model_folder_map {
     const struct model_folder_name *names; /* beyond the common ones; from NULL ends; may be NULL */
     const struct model_folder_key *keys;   /* likewise; other tables do not write their keys */
     bool grouped;                          /* model_folder_grouped, too */
-    bool compressed;       /* latent attention whose keys are compressed rows: attn_k_b, attn_v_b */
+    bool compressed;       /* latent attention's kv_b is cut, so that keys are compressed rows */
+    const char *defaults;  /* a JSON object: members that transformers gives a value where a folder
+                            * has none (null is a value); NULL: {} */
     bool turned;           /* q and k are to be turned: the reader rotates neighbours */
     bool norms_less_one;   /* norms are stored less 1 */
     bool tied;             /* lm_head.weight is never used */

@@ -8,7 +8,7 @@
 #include "base/text/quote.h"
 #include "model/folder/state.h"
 
-enum { NAME_BYTES = 256, MAX_EXPERTS = 1024 };
+enum { NAME_BYTES = MODEL_STORED_BYTES, MAX_EXPERTS = 1024 };
 
 /** Names that most architectures have. An architecture's own come first. */
 static const struct model_folder_name common[] = {
@@ -201,6 +201,8 @@ static enum status look_up(struct model_folder *f, const struct model_folder_nam
         if (!matches(table->from, place->name, &suffix, &expert))
             continue;
         (*found)++;
+        if (table->change & (f->compressed ? MODEL_IF_WHOLE : MODEL_OF_KEYS | MODEL_OF_VALUES))
+            continue;
         bool tied = f->arch->folder->tied && strncmp(place->name, "lm_head.", 8) == 0;
         if (!table->to || tied)
             continue;
@@ -233,11 +235,14 @@ static enum status name_one(struct model_folder *f, const struct safetensors_ten
                             struct status_why *why)
 {
     struct place place;
+    struct model_role role;
     size_t found = 0;
     if (is_elsewhere(tensor->name))
         return STATUS_OK;
-    enum status status = STATUS_OK;
-    if (find_place(&place, tensor->name)) {
+    enum status status = model_quantised_role(f, tensor, &role, why);
+    if (status || role.aside)
+        return status;
+    if (find_place(&place, role.name)) {
         if (place.layer >= (int64_t)f->n_layers || strncmp(place.name, "mtp", 3) == 0)
             return STATUS_OK; /* predicts the tokens after the next */
         status = look_up(f, f->arch->folder->names, &place, tensor, &found, why);

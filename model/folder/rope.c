@@ -168,6 +168,10 @@ static enum status take_of_kind(const struct model_folder *f, const char *names,
     const cJSON *item = model_config_any(f, names);
     if (!cJSON_IsArray(item))
         return model_config_f32(f, names, false, value, why);
+    if (!model_config_find(f, "layer_types"))
+        return model_config_fail(f, STATUS_FORMAT, why,
+                                 "member '%s' is a list, and 'layer_types' is missing",
+                                 item->string);
     uint32_t i = 0;
     while (i < MODEL_MAX_BLOCKS && !model_config_is(f, "layer_types", i, kind))
         i++;
@@ -232,6 +236,11 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why)
                               &share, why);
     if (!status)
         status = take(f, full, "partial_rotary_factor", &share, why);
+    uint32_t n_rotary = 0;
+    if (!status && !cJSON_GetObjectItemCaseSensitive(full, "partial_rotary_factor"))
+        status = model_config_u32(f, "rotary_dim", false, &n_rotary, why);
+    if (n_rotary > 0 && f->head_size > 0)
+        share = (double)n_rotary / f->head_size;
     if (status)
         return status;
     if (!(theta > 0 && share > 0 && share <= part))

@@ -8,7 +8,7 @@
 #include "model/arch.h"
 #include "safetensors/folder.h"
 
-enum { MODEL_TARGET_BYTES = 64 };
+enum { MODEL_TARGET_BYTES = 64, MODEL_STORED_BYTES = 256 /* of names */ };
 
 /** A tensor of GGUF and the stored ones that it is made of. */
 struct model_target {
@@ -23,31 +23,41 @@ struct model_target {
     uint64_t ne[4];
     bool made;                        /* float32 values in memory; else, in bytes: */
     uint64_t offset, row_step, apart; /* of the first element; as of struct gguf_view */
+    bool quantised;                   /* codes, whose scales lie in tensors beside them */
 };
 
-/** Values that config.json gives instead of a tensor. */
+/** Values that no tensor has as GGUF does. */
 struct model_given {
-    const char *name;
+    char name[MODEL_TARGET_BYTES];
     float *values;
     uint64_t n;
 };
 
-enum { MODEL_MAX_GIVEN = 4 };
+/** A shape that blocks of one scale have in some tensors. */
+struct model_blocks {
+    uint64_t rows, columns;
+};
+
+enum { MODEL_BLOCK_SHAPES = 8 };
 
 struct model_folder {
     const char *path;
     struct safetensors_folder files;
     cJSON *config;
     const cJSON *text; /* its text_config, or itself */
+    cJSON *defaults;   /* what counts where both lack a member */
     const struct model_arch *arch;
+    bool compressed; /* latent attention is written with compressed keys */
     uint32_t n_layers, n_heads, n_kv_heads, head_size, n_embd, n_experts;
     uint32_t n_rot; /* of a head of latent attention, which are rotated; 0: by the share of RoPE */
     struct gguf_layout *layout;
     struct model_target **targets; /* [target_names.n] */
     struct base_strtab target_names;
     size_t target_capacity;
-    struct model_given given[MODEL_MAX_GIVEN];
-    size_t n_given;
+    struct model_given *given; /* [n_given] */
+    size_t n_given, given_capacity;
+    struct model_blocks blocks[MODEL_BLOCK_SHAPES];
+    size_t n_blocks;
 };
 
 /** The heads of each layer, at first config.json's for all. */
@@ -75,10 +85,21 @@ bool model_config_is(const struct model_folder *f, const char *name, uint32_t i,
 /** A finite number. */
 enum status model_config_f32(const struct model_folder *f, const char *names, bool required,
                              double *value, struct status_why *why);
+/**
+ * A list of names, one for each layer. kinds[MODEL_MAX_BLOCKS]: which word of `expected` each is.
+ * *n: n_layers, or 0 where it is absent.
+ */
+enum status model_config_kinds(const struct model_folder *f, const char *name, const char *expected,
+                               uint8_t *kinds, uint32_t *n, struct status_why *why);
 /** STATUS_UNSUPPORTED or STATUS_FORMAT, with the path and config.json in front. */
 enum status model_config_fail(const struct model_folder *f, enum status status,
                               struct status_why *why, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* methods.c */
+
+/** Refuse folders whose weights are quantised in a way that is not read; note shapes of blocks. */
+enum status model_config_quantisation(struct model_folder *f, struct status_why *why);
 
 /* keys.c, rope.c */
 
@@ -90,11 +111,11 @@ void model_write_f32(struct model_folder *f, const char *suffix, double value);
 /** prefix: the architecture's name; NULL: of none. */
 void model_write_f32s(struct model_folder *f, const char *prefix, const char *suffix,
                       const float *values, uint64_t n);
+void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
+                      uint64_t n);
 void model_write_bool(struct model_folder *f, const char *suffix, bool value);
 void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
                        uint64_t n);
-void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
-                      uint64_t n);
 /** The function that makes shares of experts; absent: where no member says it. */
 enum status model_write_gating(struct model_folder *f, const char *names, uint32_t absent,
                                struct status_why *why);
@@ -106,6 +127,29 @@ float *model_folder_give(struct model_folder *f, const char *name, uint64_t n);
 
 /** Find what each stored tensor becomes.   Fails: STATUS_FORMAT (one without a name in GGUF). */
 enum status model_folder_names(struct model_folder *f, struct status_why *why);
+
+/* quantised.c */
+
+/** What a stored tensor is to the weights of a quantised folder. */
+struct model_role {
+    char name[MODEL_STORED_BYTES]; /* as a folder that is not quantised has it */
+    bool aside;                    /* a scale of another tensor, or about activations */
+};
+/** Tell a tensor's role.   Fails: STATUS_FORMAT (a scale without a weight, a long name). */
+enum status model_quantised_role(const struct model_folder *f,
+                                 const struct safetensors_tensor *tensor, struct model_role *role,
+                                 struct status_why *why);
+/**
+ * Codes of a quantised tensor: the target's type, and the shape of what they stand for. Factors of
+ * whole matrices become a tensor X.scale. Whether it is quantised: t->quantised.
+ * Fails: STATUS_FORMAT, STATUS_UNSUPPORTED (scales that are missing, of another type or shape).
+ */
+enum status model_quantised_shape(struct model_folder *f, struct model_target *t,
+                                  struct safetensors_tensor *meant, struct status_why *why);
+/** The scales of each matrix of a quantised target, in the file's memory. */
+enum status model_quantised_scales(const struct model_folder *f, const struct model_target *t,
+                                   struct gguf_file *file, const struct gguf_scales **out,
+                                   struct status_why *why);
 
 /* tensors.c */
 

@@ -60,9 +60,8 @@ static enum status check_sources(const struct model_folder *f, const struct mode
 
 /** The shape as GGUF has it: what is contiguous first. */
 static enum status read_shape(const struct model_folder *f, struct model_target *t,
-                              struct status_why *why)
+                              const struct safetensors_tensor *s, struct status_why *why)
 {
-    const struct safetensors_tensor *s = t->sources[0];
     uint64_t shape[SAFETENSORS_MAX_DIMS];
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_dims; i++)
@@ -98,7 +97,10 @@ static enum status place(const struct model_folder *f, struct model_target *t,
     enum { HALVES = MODEL_FIRST_HALF | MODEL_SECOND_HALF, TURNS = MODEL_EVEN | MODEL_ODD };
     const struct safetensors_tensor *s = t->sources[0];
     uint64_t size = s->n_bytes / s->n_elements;
-    struct axis columns = {t->ne[0], size}, rows = {t->ne[1], t->ne[0] * size};
+    uint64_t row_bytes = s->n_bytes / (t->ne[1] * (t->experts ? 1 : t->ne[2]));
+    if (t->change & (MODEL_OF_KEYS | MODEL_OF_VALUES)) /* ne[1] is a part of each head's */
+        row_bytes = t->ne[0] * size;
+    struct axis columns = {t->ne[0], size}, rows = {t->ne[1], row_bytes};
     struct axis *parted = t->change & MODEL_OF_COLUMNS ? &columns : &rows;
     if (!(t->change & (HALVES | TURNS | MODEL_TURN_OVER)))
         return STATUS_OK;
@@ -106,8 +108,18 @@ static enum status place(const struct model_folder *f, struct model_target *t,
         return status_fail(why, STATUS_FORMAT,
                            "%s: tensor '%s' has %" PRIu64 " %s, expected an even number", f->path,
                            s->name, parted->n, parted == &rows ? "rows" : "columns");
+    if (t->quantised && t->change & (MODEL_OF_COLUMNS | MODEL_TURN_OVER))
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: tensor '%s' is quantised and stored transposed, which is not read; "
+                           "expected F32, F16 or BF16",
+                           f->path, s->name);
     if (t->change & (HALVES | TURNS))
         parted->n /= 2;
+    if (t->quantised) { /* scales go by numbers of stored rows: turns are listed in view_rows */
+        t->ne[1] = rows.n;
+        t->offset = t->change & MODEL_SECOND_HALF ? rows.n * row_bytes : 0;
+        return STATUS_OK;
+    }
     if (t->change & MODEL_SECOND_HALF)
         t->offset = parted->n * parted->step;
     if (t->change & MODEL_ODD)
@@ -167,18 +179,24 @@ enum status model_targets_shape(struct model_folder *f, struct status_why *why)
         enum status status = check_sources(f, t, why);
         if (status)
             return status;
-        if (!type_of(t->sources[0]->type, &t->type))
-            return status_fail(
-                why, STATUS_UNSUPPORTED,
-                "%s: tensor '%s' has dtype %s, expected F32, F16 or BF16; others are "
-                "not read yet",
-                f->path, t->sources[0]->name, safetensors_type_name(t->sources[0]->type));
-        status = read_shape(f, t, why);
+        struct safetensors_tensor meant;
+        status = model_quantised_shape(f, t, &meant, why);
+        if (!status && !t->quantised && !type_of(meant.type, &t->type))
+            status = status_fail(why, STATUS_UNSUPPORTED,
+                                 "%s: tensor '%s' has dtype %s, expected F32, F16, BF16, or codes "
+                                 "with scales beside them",
+                                 f->path, meant.name, safetensors_type_name(meant.type));
+        if (!status)
+            status = read_shape(f, t, &meant, why);
         if (!status)
             status = change_shape(f, t, why);
         if (status)
             return status;
         t->made = t->n_dims == 1 || t->change & (MODEL_PLUS_ONE | MODEL_NEGATIVE_EXP);
+        if (t->made && t->quantised)
+            return status_fail(why, STATUS_UNSUPPORTED,
+                               "%s: tensor '%s' is quantised, expected F32, F16 or BF16", f->path,
+                               t->sources[0]->name);
         if (t->made)
             t->type = GGUF_TYPE_F32;
     }
@@ -270,6 +288,8 @@ enum status model_target_append(const struct model_folder *f, const struct model
                                  .shard = 1 + s->file,
                                  .offset = s->offset + t->offset};
     memcpy(tensor.ne, t->ne, sizeof tensor.ne);
+    if (!status && t->quantised)
+        status = model_quantised_scales(f, t, file, &tensor.scales, why);
     if (!status && (view.rows || view.matrices || view.row_step || view.apart)) {
         struct gguf_view *kept = gguf_assemble_memory(file, sizeof *kept);
         if (!kept)

@@ -47,14 +47,13 @@ static struct latent_work divide(struct model_cut *cut, const struct model_hpara
         .head = model_take(cut, n * base_max(z.plain, z.rank)),
         .out = model_take(cut, n * z.n_heads * z.value),
     };
-    if (z.compressed) {
+    size_t n_wide = z.compressed ? n * z.n_heads * z.rank : 0;
+    /* An indexer's queries lie there before. */
+    w.out_wide = model_take(cut, base_max(n_wide, model_index_floats(h, i_layer, n)));
+    if (z.compressed)
         w.q_wide = model_take(cut, n * z.n_heads * z.wide);
-        /* An indexer's queries lie there before. */
-        w.out_wide =
-            model_take(cut, base_max(n * z.n_heads * z.rank, model_index_floats(h, i_layer, n)));
-    } else {
+    else
         w.kv = model_take(cut, n * z.n_heads * (z.plain + z.value));
-    }
     return w;
 }
 
@@ -193,11 +192,12 @@ enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_
                                  const struct model_per_head *op, float *head,
                                  struct status_why *why)
 {
-    struct kern_weight matrix = *op->stack;
-    matrix.n_rows /= n_heads;
-    size_t step = op->step > 0 ? op->step : matrix.n_rows * matrix.row_bytes;
+    const size_t n_rows = op->stack->n_rows / n_heads;
     enum status status = STATUS_OK;
     for (size_t i = 0; !status && i < n_heads; i++) {
+        struct kern_weight matrix =
+            kern_weight_rows(op->stack, op->step > 0 ? 0 : i * n_rows, n_rows);
+        matrix.data = (const char *)matrix.data + i * op->step;
         status = model_copy(s,
                             (struct kern_copy){.x = op->x + i * op->x_head,
                                                .x_stride = op->x_stride,
@@ -212,7 +212,6 @@ enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_
                                       .n_tokens = n_tokens};
         if (!status)
             status = kern_linear(s->backend, &product, why);
-        matrix.data = (const uint8_t *)matrix.data + step;
     }
     return status;
 }

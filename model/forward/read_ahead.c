@@ -7,8 +7,14 @@ static void read_weight(void *user, const struct kern_weight *weight, double sha
     (void)user;
     size_t n_bytes =
         weight->apart ? weight->n_cols * weight->apart : weight->n_rows * weight->row_bytes;
-    if (weight->data && share == 1)
-        gguf_map_read_ahead(weight->data, n_bytes);
+    if (!weight->data || share != 1)
+        return;
+    gguf_map_read_ahead(weight->data, n_bytes);
+    if (!weight->scales.data)
+        return;
+    const uint8_t *first = gguf_scales_row(&weight->scales, 0);
+    const uint8_t *last = gguf_scales_row(&weight->scales, weight->n_rows - 1);
+    gguf_map_read_ahead(first, (size_t)(last - first) + gguf_scales_row_bytes(&weight->scales));
 }
 
 void model_read_ahead(const struct model *m, size_t i)

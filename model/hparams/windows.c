@@ -9,6 +9,13 @@ static void slide_by_period(struct model_hparams *h, const struct model_reading 
         h->layers[i].slides = i % period != full;
 }
 
+/** Periods are those of a model's layers; the block after them has a kind of its own. */
+static void slide_nextn(struct model_hparams *h, const struct model_reading *r)
+{
+    for (uint32_t i = h->n_layers - h->n_bound; i < h->n_layers; i++)
+        h->layers[i].slides = r->arch->nextn_slides;
+}
+
 /** Whether each layer slides: an array of truth values, or a period. */
 static enum status read_pattern(struct model_hparams *h, const struct model_reading *r,
                                 struct status_why *why)
@@ -17,13 +24,16 @@ static enum status read_pattern(struct model_hparams *h, const struct model_read
     const struct gguf_kv *kv = model_key_find(&r->keys, suffix);
     if (kv && kv->type == GGUF_VALUE_ARRAY) {
         bool slides[MODEL_MAX_BLOCKS] = {false};
-        uint32_t n = kv->count == h->n_layers ? h->n_layers : r->n_blocks;
+        uint32_t n_own = h->n_layers - h->n_bound;
+        uint32_t n = kv->count == n_own ? n_own : r->n_blocks;
         enum status status = model_key_bools(&r->keys, suffix, slides, n, why);
         for (uint32_t i = 0; !status && i < h->n_layers; i++)
             h->layers[i].slides = slides[i];
         uint32_t theirs = r->options->llama_compat ? r->arch->windows.llama_cpp_period : 0;
         if (theirs > 0)
             slide_by_period(h, r, theirs);
+        if (theirs > 0 || n == n_own)
+            slide_nextn(h, r);
         return status;
     }
     uint32_t period;
@@ -36,6 +46,7 @@ static enum status read_pattern(struct model_hparams *h, const struct model_read
     else
         for (uint32_t i = 0; i < h->n_layers; i++)
             h->layers[i].slides = true;
+    slide_nextn(h, r);
     return status;
 }
 

@@ -68,6 +68,10 @@ static const struct {
     {"IQ3_KS", 156, 256, 3.1875},
     {"IQ2_KL", 157, 256, 2.6875},
     {"IQ1_KT", 158, 256, 1.75},
+    {"F8_E4M3", 400, 32, 8},
+    {"F8_E5M2", 401, 32, 8},
+    {"MXFP4_APART", 402, 32, 4},
+    {"NVFP4_APART", 403, 64, 4},
 };
 
 /* Those whose rows are stored together: as the type that they are named after, but for these. */

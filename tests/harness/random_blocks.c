@@ -30,11 +30,35 @@ struct bundle {
     size_t n_prefix, n_bytes;
     uint8_t *bytes;
     uint8_t *owner; /* of each byte the row that it is part of */
+    struct gguf_scales scales;
 };
+
+struct gguf_scales random_blocks_scales(enum gguf_type type, double rms)
+{
+    static float scales[GGUF_TYPE_LIMIT];
+    static uint8_t codes[GGUF_TYPE_LIMIT];
+    /* of random codes, about */
+    double natural = type == GGUF_TYPE_F8_E4M3 ? 100 : type == GGUF_TYPE_F8_E5M2 ? 9000 : 3;
+    struct gguf_scales out = {&codes[type], GGUF_SCALE_F32, GGUF_SCALES_ALL, GGUF_SCALES_ALL, 1, 0};
+    if (gguf_type_info(type)->scale_elems == 0)
+        return (struct gguf_scales){0};
+    scales[type] = (float)(rms / natural);
+    int power = (int)lround(log2(rms / natural));
+    if (type == GGUF_TYPE_MXFP4_APART) {
+        codes[type] = (uint8_t)(127 + power);
+        out.type = GGUF_SCALE_E8M0;
+    } else if (type == GGUF_TYPE_NVFP4_APART) {
+        codes[type] = (uint8_t)(power < -6 ? 1 << (power + 9) : (power + 7) << 3);
+        out.type = GGUF_SCALE_E4M3;
+    } else {
+        out.data = &scales[type];
+    }
+    return out;
+}
 
 static const void *row_of(const struct bundle *b, size_t row, void *work)
 {
-    const struct kern_rows rows = {b->type->type, b->bytes, 0};
+    const struct kern_rows rows = {b->type->type, b->bytes, 0, NULL, b->scales};
     return kern_rows_blocks(&rows, row, 0, b->type->block_elems, work);
 }
 
@@ -86,7 +110,8 @@ bool random_blocks_open(struct random_blocks *pool, enum gguf_type type, double 
     struct bundle b = {.format = kern_quant_find(type),
                        .type = info,
                        .n_prefix = rows * info->row_prefix,
-                       .n_bytes = rows * (info->row_prefix + info->block_bytes)};
+                       .n_bytes = rows * (info->row_prefix + info->block_bytes),
+                       .scales = random_blocks_scales(type, rms)};
     b.bytes = calloc(b.n_bytes, 1);
     b.owner = malloc(b.n_bytes);
     pool->prefix = malloc(b.n_prefix + 1);

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "gguf/scales.h"
 #include "gguf/type.h"
 #include "tests/harness/rng.h"
 
@@ -28,6 +29,13 @@ struct random_blocks {
 bool random_blocks_open(struct random_blocks *pool, enum gguf_type type, double rms,
                         size_t n_elems);
 void random_blocks_close(struct random_blocks *pool);
+
+/**
+ * The one scale of a pool's values where scales lie apart, else none. It is the same for all pools
+ * of a type that were opened with this root mean square, and lies in static memory until another
+ * is asked for.
+ */
+struct gguf_scales random_blocks_scales(enum gguf_type type, double rms);
 
 /** Bytes of a row of so many columns. */
 size_t random_blocks_row_bytes(enum gguf_type type, size_t n_cols);

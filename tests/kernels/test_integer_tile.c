@@ -207,7 +207,7 @@ static void test_tile(void **state)
 {
     (void)state;
     struct rng r = rng_open(rng_seed(), 3);
-    for (size_t n_rows = 1; n_rows <= MAX_ROWS; n_rows++) {
+    for (size_t n_rows = 1; n_rows <= MAX_ROWS; n_rows += ASSAY_SANITIZED ? 3 : 1) {
         check_tile(&r, n_rows, COLUMNS);
         check_tile(&r, n_rows, COLUMNS * (1 + rng_below(&r, 15)));
     }

@@ -111,7 +111,7 @@ TABLE = [
      r"GGUF_MODEL_ID_PREFIX = (\d+)"),
     ("docs/json.md", r"of the first (\d+) bytes of each chunk's rows",
      "eval/reference/logits_file.h", r"EVAL_LOGITS_ID_PREFIX = (\d+)"),
-    ("scripts/test.sh", r"each fuzzer for (\d+) seconds", "scripts/test.sh", r"fuzz\.sh (\d+)"),
+    ("scripts/test.sh", r"each fuzzer for (\d+) second", "scripts/test.sh", r"fuzz\.sh (\d+)"),
     ("scripts/check-all.sh", r"each fuzzer for (\d+) seconds", "scripts/check-all.sh",
      r"fuzz\.sh (\d+)"),
     (STATE, r"Without `-b` that is about (\w+) seconds", CHOICE, r"batch_seconds = (\d+)"),

@@ -3,11 +3,11 @@ import json
 import math
 import struct
 
-from formats import TYPES, Tensor, f32
+from formats import TYPES, Tensor, f32, random_block
 from generate import Generated
 from gguf_make import ARRAY, BOOL, F32, STRING, U32
 
-WIDTH, HEADS, KV, SIZE, FF, LAYERS, EXPERTS = 32, 4, 2, 8, 48, 2, 3
+WIDTH, HEADS, KV, SIZE, FF, LAYERS, EXPERTS = 64, 8, 2, 8, 128, 2, 3
 
 
 class Vocabulary(Generated):
@@ -45,9 +45,10 @@ class Folder:
     def random(self, name, shape):
         """A stored tensor."""
         size = 1 / math.sqrt(shape[-1]) if len(shape) > 1 else 0.3
-        tensor = Tensor.random(self.rng, name, self.kind, [math.prod(shape)], size)
-        self.stored[name] = (self.kind, shape, tensor.data)
-        return tensor.data
+        some = [random_block(self.rng, self.kind, size) for _ in range(200)]
+        data = b"".join(self.rng.choices(some, k=math.prod(shape)))
+        self.stored[name] = (self.kind, shape, data)
+        return data
 
     def matrix(self, name, to, n_rows, n_cols, heads=0, bias=False):
         data = self.random(f"{name}.weight", [n_rows, n_cols])
@@ -68,6 +69,11 @@ class Folder:
     def experts(self, names, to, n_rows, n_cols):
         """One stored tensor each, names with {} for the number, as one stack."""
         data = b"".join(self.random(names.format(e), [n_rows, n_cols]) for e in range(EXPERTS))
+        self.tensors.append(Tensor(to, self.kind, [n_cols, n_rows, EXPERTS], data))
+
+    def stack(self, name, to, n_rows, n_cols):
+        """The same in one stored tensor."""
+        data = self.random(name, [EXPERTS, n_rows, n_cols])
         self.tensors.append(Tensor(to, self.kind, [n_cols, n_rows, EXPERTS], data))
 
     def fused(self, name, first, second, n, n_cols, n_rows):
@@ -202,8 +208,8 @@ def qwen3(m):
 def qwen2moe(m):
     """The experts as transformers 5 keeps them in memory."""
     m.common("Qwen2MoeForCausalLM", "qwen2moe", num_experts=EXPERTS, num_experts_per_tok=2,
-             moe_intermediate_size=16, shared_expert_intermediate_size=24, norm_topk_prob=False)
-    m.keys |= {"expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": 16,
+             moe_intermediate_size=64, shared_expert_intermediate_size=24, norm_topk_prob=False)
+    m.keys |= {"expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": 64,
                "expert_shared_feed_forward_length": 24}
     m.ends()
     for i in range(LAYERS):
@@ -211,9 +217,8 @@ def qwen2moe(m):
         m.attention(i, bias=True)
         at, to = f"model.layers.{i}.mlp.", f"blk.{i}.ffn_"
         m.matrix(at + "gate", to + "gate_inp", EXPERTS, WIDTH)
-        m.fused(at + "experts.gate_up_proj", to + "gate_exps.weight", to + "up_exps.weight", EXPERTS, WIDTH, 16)
-        data = m.random(at + "experts.down_proj", [EXPERTS, WIDTH, 16])
-        m.tensors.append(Tensor(to + "down_exps.weight", m.kind, [16, WIDTH, EXPERTS], data))
+        m.fused(at + "experts.gate_up_proj", to + "gate_exps.weight", to + "up_exps.weight", EXPERTS, WIDTH, 64)
+        m.stack(at + "experts.down_proj", to + "down_exps.weight", WIDTH, 64)
         for name, n_rows, n_cols in (("gate", 24, WIDTH), ("up", 24, WIDTH), ("down", WIDTH, 24)):
             m.matrix(f"{at}shared_expert.{name}_proj", f"{to}{name}_shexp", n_rows, n_cols)
         data = m.random(at + "shared_expert_gate.weight", [1, WIDTH])
@@ -268,8 +273,7 @@ def granitemoe(m):
         m.matrix(at + "block_sparse_moe.router.layer", to + "gate_inp", EXPERTS, WIDTH)
         m.fused(at + "block_sparse_moe.input_linear.weight", to + "gate_exps.weight", to + "up_exps.weight",
                 EXPERTS, WIDTH, FF)
-        data = m.random(at + "block_sparse_moe.output_linear.weight", [EXPERTS, WIDTH, FF])
-        m.tensors.append(Tensor(to + "down_exps.weight", m.kind, [FF, WIDTH, EXPERTS], data))
+        m.stack(at + "block_sparse_moe.output_linear.weight", to + "down_exps.weight", WIDTH, FF)
         m.fused(at + "shared_mlp.input_linear.weight", to + "gate_shexp.weight", to + "up_shexp.weight",
                 1, WIDTH, 16)
         m.matrix(at + "shared_mlp.output_linear", to + "down_shexp", WIDTH, 16)
@@ -277,16 +281,16 @@ def granitemoe(m):
 
 def deepseek3(m):
     """Saved again by transformers: head_dim is that of what rotates, scoring_func is gone."""
-    plain, rot, value, rank = 8, 4, 6, 16
+    plain, rot, value, rank = 8, 4, 8, 32
     m.common("DeepseekV3ForCausalLM", "deepseek2", head_dim=rot, qk_nope_head_dim=plain, qk_rope_head_dim=rot,
              v_head_dim=value, kv_lora_rank=rank, q_lora_rank=None, n_routed_experts=EXPERTS, n_group=1,
-             num_experts_per_tok=2, moe_intermediate_size=16, n_shared_experts=1, norm_topk_prob=True,
+             num_experts_per_tok=2, moe_intermediate_size=32, n_shared_experts=1, norm_topk_prob=True,
              first_k_dense_replace=1, routed_scaling_factor=1.5, rope_parameters={
                  "rope_type": "yarn", "rope_theta": 1000, "factor": 4, "beta_fast": 8, "mscale": 1,
                  "mscale_all_dim": 1, "original_max_position_embeddings": 16})
     m.keys |= {"attention.key_length": plain + rot, "attention.value_length": value, "expert_gating_func": 2,
                "attention.head_count_kv": HEADS, "attention.kv_lora_rank": rank, "rope.dimension_count": rot,
-               "expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": 16,
+               "expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": 32,
                "expert_shared_count": 1, "expert_weights_norm": True, "expert_weights_scale": 1.5,
                "leading_dense_block_count": 1, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
                "rope.scaling.original_context_length": 16, "rope.scaling.yarn_beta_fast": 8.0,
@@ -306,7 +310,7 @@ def deepseek3(m):
         at, to = f"model.layers.{i}.mlp.", f"blk.{i}.ffn_"
         m.matrix(at + "gate", to + "gate_inp", EXPERTS, WIDTH)
         m.vector(at + "gate.e_score_correction_bias", f"blk.{i}.exp_probs_b.bias", EXPERTS)
-        for name, n_rows, n_cols in (("gate", 16, WIDTH), ("up", 16, WIDTH), ("down", WIDTH, 16)):
+        for name, n_rows, n_cols in (("gate", 32, WIDTH), ("up", 32, WIDTH), ("down", WIDTH, 32)):
             m.experts(f"{at}experts.{{}}.{name}_proj.weight", f"{to}{name}_exps.weight", n_rows, n_cols)
             m.matrix(f"{at}shared_experts.{name}_proj", f"{to}{name}_shexp", n_rows, n_cols)
     m.random(f"model.layers.{LAYERS}.eh_proj.weight", [WIDTH, 2 * WIDTH])  # predicts another token

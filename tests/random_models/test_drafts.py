@@ -19,21 +19,41 @@ import architectures  # noqa: E402
 from evaluate import TOLERANCE, Evaluation  # noqa: E402
 import rewrite  # noqa: E402
 
-STREAM = "step35",  # its block takes rows before the output norm
-KNOWN = ("deepseek2", "glm4moe", "hy_v3", "qwen35", "qwen35moe", "qwen3next", *STREAM)
-UNKNOWN = "exaone-moe", "mimo2"
+STREAM = "step35", "mimo2"  # their blocks take rows before the output norm
+SLIDING = STREAM  # and slide where no array says it of each block; others' then see all keys
+KNOWN = ("deepseek2", "glm4moe", "hy_v3", "qwen35", "qwen35moe", "qwen3next", "step35", "bailingmoe2",
+         "mimo2", "deepseek32", "glm-dsa", "exaone-moe", "cohere2moe")
+UNKNOWN = "exaone4", "glm4"
+PATTERN = "attention.sliding_window_pattern"
 
 
 def logits(model, x, head, norm):
-    return model.product(head, model.norm(norm, x))
+    by = model.head_scale()
+    return [[by * v for v in row] for row in model.product(head, model.norm(norm, x))]
+
+
+def of_block(model, name, value):
+    """What a method says of the block, which the others of its architecture do not tell."""
+    method = getattr(model, name, None)
+    if method:
+        setattr(model, name, lambda i, *more: value if i == model.n_layers else method(i, *more))
+
+
+def read_block(model):
+    of_block(model, "recurrent", False)  # it has attention, whatever its number
+    of_block(model, "own_choice", True)  # it has an indexer, whatever others share
+    listed = model.k.get(PATTERN)
+    ignored = model.compat and model.arch == "exaone-moe"  # llama.cpp takes its own period
+    if not isinstance(listed, list) or len(listed) == model.n_layers or ignored:
+        of_block(model, "slides", model.arch in SLIDING)
+    if model.compat:  # llama.cpp does not evaluate that indexer: all keys are seen
+        of_block(model, "chosen_keys", None)
+    if model.arch == "cohere2moe":  # it has positions, though it sees all keys
+        of_block(model, "rope", model.make_rope())
 
 
 def predictions(model, tokens):
     """Logits of the model and of its block, row i of which belongs to row i + 1 of the model."""
-    def trunk_layer(i, of_file=getattr(model, "recurrent", None)):
-        return i < model.n_layers and of_file(i)  # the block has attention, whatever its number
-    if hasattr(model, "recurrent"):
-        model.recurrent = trunk_layer
     model.sure, model.length, model.ropes = len(tokens), len(tokens), {}
     block = f"blk.{model.n_layers}.nextn."
     table = block + "embed_tokens.weight"
@@ -43,6 +63,8 @@ def predictions(model, tokens):
     sure = model.sure
     model.sure, model.length, model.ropes = len(tokens), len(tokens) - 1, {}
     own_head, own_norm = block + "shared_head_head", block + "shared_head_norm"
+    if own_norm + ".weight" not in model.values:
+        own_norm = f"blk.{model.n_layers}.layer_output_norm"
     head = "output" if "output.weight" in model.values else "token_embd"
     hidden = model.norm("output_norm", x)
     follow = tokens[1:]
@@ -50,7 +72,7 @@ def predictions(model, tokens):
     before = x if model.arch in STREAM else hidden
     pairs = zip(model.norm(block + "enorm", follow), model.norm(block + "hnorm", before))
     y = model.layer(model.n_layers, model.product(block + "eh_proj", [e + h for e, h in pairs]))
-    return (model.product(head, hidden),
+    return (logits(model, x, head, "output_norm"),
             logits(model, y, own_head if own_head + ".weight" in model.values else head,
                    own_norm if own_norm + ".weight" in model.values else "output_norm"),
             min(sure, model.sure))
@@ -87,14 +109,22 @@ def expected(model, evaluation):
     return {key: value / n for key, value in sums.items()}, n
 
 
-def with_tables(generated, rng):
-    """Optional tensors of the block, there or not."""
+def with_options(generated, rng):
+    """Optional tensors of the block, there or not; an array of windows that leaves it out."""
     block = f"blk.{generated.n_layers}.nextn."
     for name in ("embed_tokens", "shared_head_head"):
         if rng.random() < 0.3:
             generated.tensor(block + name, generated.width, generated.n_vocab, 0.5)
-    if rng.random() < 0.2:
+    which = rng.random()
+    if which < 0.2:
         generated.tensors = [t for t in generated.tensors if "shared_head_norm" not in t.name]
+    for t in generated.tensors:
+        if which > 0.6:
+            t.name = t.name.replace("nextn.shared_head_norm", "layer_output_norm")
+    if rng.random() < 0.5:
+        generated.pairs = [(key, kind, value[:generated.n_layers] if key.endswith(PATTERN) and
+                            isinstance(value, list) else value, of) for key, kind, value, of in
+                           generated.pairs]
 
 
 def draft(assay, file, text, n, more=()):
@@ -111,13 +141,15 @@ def check(assay, arch, seed, folder):
     generated = type(arch, (architectures.FAMILIES[arch],), {"arch": arch, "nextn": True})(rng)
     if not generated.n_next:
         return None
-    with_tables(generated, rng)
+    with_options(generated, rng)
     evaluation = Evaluation(generated, rng)
     while evaluation.fixed:
         evaluation = Evaluation(generated, rng)
     file, text = rewrite.write(folder, generated.pairs, generated.tensors), folder / "text"
     text.write_text(evaluation.text)
-    done, result = draft(assay, file, text, evaluation.n)
+    compat = rng.random() < 0.3
+    more = ["--llama-compat"] if compat else []
+    done, result = draft(assay, file, text, evaluation.n, more)
     if arch in UNKNOWN:
         if done.returncode != 2 or "further tokens" not in done.stderr:
             raise ValueError(f"exit code {done.returncode}: {done.stderr}")
@@ -128,7 +160,8 @@ def check(assay, arch, seed, folder):
     if not result:
         raise ValueError(f"exit code {done.returncode}: {done.stderr}")
     model = architectures.model({key: value for key, _, value, _ in generated.pairs},
-                                {t.name: t for t in generated.tensors})
+                                {t.name: t for t in generated.tensors}, compat)
+    read_block(model)
     right = expected(model, evaluation)
     if not right:
         return None
@@ -138,6 +171,8 @@ def check(assay, arch, seed, folder):
                 + [abs(result[key] - value) for key, value in means.items()]
                 + [abs(result["tokens_per_pass_greedy"] - 1 - means["agrees"]),
                    abs(result["tokens_per_pass_sampled"] - 1 - means["accepted"])])
+    if draft(assay, file, text, evaluation.n, [*more, "-t", "3", "--isa", "scalar"])[1] != result:
+        raise ValueError("another result with other threads and another instruction set")
     if n != result["n_positions"] or not worst <= TOLERANCE:
         raise ValueError(f"off by {worst:.3g}, {n} positions: {result}, expected {means}")
     return worst

@@ -13,9 +13,12 @@ import unittest
 
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
+import architectures  # noqa: E402
 import folders  # noqa: E402
 import folders_by_table  # noqa: E402
+import quantised  # noqa: E402
 import rewrite  # noqa: E402
+from evaluate import Evaluation, compare  # noqa: E402
 
 SEED = int((sys.argv[3:4] or ["1"])[0])
 
@@ -32,10 +35,11 @@ class Folders(unittest.TestCase):
 
     def make(self, describe, n_files=1, kind="BF16"):
         """The folder, the GGUF file, and a text."""
-        self.model = folders.Folder(random.Random(f"{describe.__name__} {SEED}"), describe, kind)
-        where = self.at / f"{describe.__name__}-{kind}"
+        made = quantised.Quantised if isinstance(kind, quantised.Form) else folders.Folder
+        self.model = made(random.Random(f"{describe.__name__} {SEED}"), describe, kind)
+        where = pathlib.Path(tempfile.mkdtemp(dir=self.at)) / describe.__name__
         self.model.write(where, n_files)
-        file = rewrite.write(self.at, self.model.gguf_pairs(), self.model.tensors, name=where.name + ".gguf")
+        file = rewrite.write(where.parent, self.model.gguf_pairs(), self.model.tensors)
         self.text = self.at / "text"
         self.text.write_text(self.model.vocabulary.text(60)[0])
         return where, file
@@ -52,6 +56,23 @@ class Folders(unittest.TestCase):
             with self.subTest(describe.__name__):
                 where, file = self.make(describe, 1 + i % 3, ("BF16", "F16", "F32")[i % 3])
                 self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
+
+    def test_quantised(self):
+        for i, (describe, form) in enumerate(quantised.ALL):
+            with self.subTest(f"{describe.__name__} {i}"):
+                where, file = self.make(describe, 1 + i % 2, form)
+                self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
+
+    def test_quantised_in_float64(self):
+        rng = random.Random(SEED)
+        for describe, form in quantised.ALL[::4]:
+            with self.subTest(describe.__name__):
+                where, file = self.make(describe, 1, form)
+                keys = {key: value for key, _, value, _ in self.model.gguf_pairs()}
+                model = architectures.model(keys, {t.name: t for t in self.model.tensors})
+                evaluation = Evaluation(self.model.vocabulary, rng)
+                table = evaluation.run(ASSAY, where, rng, more=["--tokenizer", file])
+                self.assertGreater(compare(model, evaluation, table, 2e-5)[1], 3)
 
     def test_other_commands(self):
         where, file = self.make(folders.mixtral, 2)

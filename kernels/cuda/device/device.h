@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "gguf/scales.h"
 #include "gguf/type.h"
 #include "kernels/cuda/kernels/list.h"
 
@@ -61,12 +62,13 @@ struct kern_cuda_gemm {
 struct kern_cuda_rows {
     const void *first;
     size_t n_rows, row_bytes;
-    size_t stride;        /* bytes from row to row */
-    const int32_t *which; /* [n_rows], numbers of rows; or NULL: all in their order */
-    size_t n_cols;        /* of rows that are copied as blocks, else 0; */
-    enum gguf_type type;  /* their type, */
-    size_t first_row;     /* the number of the first of them in the bundle at `first`, */
-    size_t apart;         /* and what is from one element to the next (struct kern_rows) */
+    size_t stride;             /* bytes from row to row */
+    const int32_t *which;      /* [n_rows], numbers of rows; or NULL: all in their order */
+    size_t n_cols;             /* of rows that are copied as blocks, else 0; */
+    enum gguf_type type;       /* their type, */
+    size_t first_row;          /* the number of the first of them in the bundle at `first`, */
+    struct gguf_scales scales; /* theirs that lie apart, */
+    size_t apart;              /* and what is from one element to the next (struct kern_rows) */
 };
 
 struct kern_cuda_device;

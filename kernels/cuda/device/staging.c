@@ -22,7 +22,8 @@ enum { UNIT = 256 /* columns that are copied together: a multiple of every block
 static void gather_blocks(const struct kern_cuda_rows *rows, size_t row, size_t at, size_t n,
                           char *to)
 {
-    const struct kern_rows stored = {rows->type, rows->first, rows->stride, NULL, rows->apart};
+    const struct kern_rows stored = {rows->type, rows->first,  rows->stride,
+                                     NULL,       rows->scales, rows->apart};
     char work[KERN_ROWS_WORK_BYTES * UNIT];
     size_t unit_bytes = kern_quant_bytes(kern_quant_find(rows->type), UNIT);
     while (n > 0) {

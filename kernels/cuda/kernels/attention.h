@@ -42,6 +42,7 @@ struct kern_attention_shared {
     float max[KERN_ATTENTION_QUERIES], sum[KERN_ATTENTION_QUERIES];
     float part[4][KERN_ATTENTION_QUERIES]; /* maxima of quarters of the keys */
     float rescale[KERN_ATTENTION_QUERIES], reference[KERN_ATTENTION_QUERIES];
+    uint64_t seen[KERN_ATTENTION_QUERIES]; /* of the keys that are here, a bit each */
     uint32_t not_finite, any_chosen;
 } __attribute__((aligned(16)));
 
@@ -144,17 +145,17 @@ KERN_INLINE void kern_attention_scores(const struct kern_attention_block *b, siz
 }
 
 /** The softmax of a block of keys; see struct kern_softmax_block. Four threads share a query. */
-KERN_INLINE void kern_attention_softmax(const struct kern_attention_block *b, size_t key,
-                                        size_t n_keys)
+KERN_INLINE void kern_attention_softmax(const struct kern_attention_block *b, size_t n_keys)
 {
     struct kern_attention_shared *s = b->s;
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
         unsigned query = t % KERN_ATTENTION_QUERIES, part = t / KERN_ATTENTION_QUERIES;
+        unsigned seen = (unsigned)(s->seen[query] >> 16 * part);
         float max = -INFINITY;
-        for (unsigned j = 16 * part; j < 16 * part + 16 && j < n_keys; j++) {
-            float x = s->s[j * KERN_ATTENTION_Q_PITCH + query];
-            if (kern_attention_sees(&b->view, query, key + j) && x > max)
+        for (unsigned j = 0; j < 16; j++) {
+            float x = s->s[(16 * part + j) * KERN_ATTENTION_Q_PITCH + query];
+            if ((seen >> j & 1) && x > max)
                 max = x;
         }
         s->part[part][query] = max;
@@ -173,10 +174,11 @@ KERN_INLINE void kern_attention_softmax(const struct kern_attention_block *b, si
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
         unsigned query = t % KERN_ATTENTION_QUERIES, part = t / KERN_ATTENTION_QUERIES;
-        for (unsigned j = 16 * part; j < 16 * part + 16 && j < n_keys; j++) {
-            float *x = &s->s[j * KERN_ATTENTION_Q_PITCH + query];
+        unsigned seen = (unsigned)(s->seen[query] >> 16 * part);
+        for (unsigned j = 0; j < 16; j++) {
+            float *x = &s->s[(16 * part + j) * KERN_ATTENTION_Q_PITCH + query];
             float p = fmath_exp_f32(*x - s->reference[query]);
-            *x = kern_attention_sees(&b->view, query, key + j) ? p : 0.0f;
+            *x = seen >> j & 1 ? p : 0.0f;
         }
     }
     kern_barrier();
@@ -190,15 +192,15 @@ KERN_INLINE void kern_attention_softmax(const struct kern_attention_block *b, si
 }
 
 /** One thread's part of adding p times v of a chunk of elements. */
-KERN_INLINE void kern_attention_add(const struct kern_attention_block *b, size_t key, size_t n_keys,
-                                    unsigned t, float (*out)[4])
+KERN_INLINE void kern_attention_add(const struct kern_attention_block *b, size_t n_keys, unsigned t,
+                                    float (*out)[4])
 {
     const float *p = b->s->s + t / 16 * 4, *v = b->s->kv + t % 16 * 4;
     for (unsigned i = 0; i < 16; i++)
         out[i / 4][i % 4] *= b->s->rescale[t / 16 * 4 + i / 4];
     for (unsigned j = 0; j < n_keys; j++) {
         for (unsigned i = 0; i < 16; i++) {
-            if (b->careful && !kern_attention_sees(&b->view, t / 16 * 4 + i / 4, key + j))
+            if (b->careful && !(b->s->seen[t / 16 * 4 + i / 4] >> j & 1))
                 continue;
             out[i / 4][i % 4] = fmaf(v[j * KERN_ATTENTION_PITCH + i % 4],
                                      p[j * KERN_ATTENTION_Q_PITCH + i / 4], out[i / 4][i % 4]);
@@ -218,7 +220,7 @@ KERN_INLINE void kern_attention_values(const struct kern_attention_block *b, siz
         kern_barrier();
         for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
              t += kern_thread_step(KERN_ATTENTION_THREADS))
-            kern_attention_add(b, key, n_keys, t, sums[kern_slot(t)].out[chunk]);
+            kern_attention_add(b, n_keys, t, sums[kern_slot(t)].out[chunk]);
         kern_barrier();
     }
 }
@@ -262,8 +264,11 @@ KERN_INLINE void kern_attention_walk_keys(const struct kern_attention_block *b,
         size_t left = b->view.key_end - key, n_keys = left < KERN_KEY_BLOCK ? left : KERN_KEY_BLOCK;
         if (kern_attention_skips(&b->view, &b->s->any_chosen, KERN_ATTENTION_THREADS, key, n_keys))
             continue;
-        kern_attention_scores(b, key, n_keys);
-        kern_attention_softmax(b, key, n_keys);
+        for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_QUERIES;
+             t += kern_thread_step(KERN_ATTENTION_THREADS))
+            b->s->seen[t] = kern_attention_seen(&b->view, t, key, n_keys);
+        kern_attention_scores(b, key, n_keys); /* its barriers come before the first use */
+        kern_attention_softmax(b, n_keys);
         kern_attention_values(b, key, n_keys, sums);
     }
 }

@@ -95,6 +95,20 @@ KERN_INLINE bool kern_attention_sees(const struct kern_attention_view *b, size_t
            (!kern_attention_chooses(b) || (kern_attention_chosen(b, i, key) & 1));
 }
 
+/** Bit j: whether the i-th query sees key + j; of n keys from a multiple of 64 on, n at most 64. */
+KERN_INLINE uint64_t kern_attention_seen(const struct kern_attention_view *b, size_t i, size_t key,
+                                         size_t n)
+{
+    size_t query = kern_attention_key(b, i);
+    size_t begin = kern_attention_seen_begin(b, query), end = kern_attention_seen_end(b, query);
+    begin = begin > key ? begin : key;
+    end = end < key + n ? end : key + n;
+    if (i >= b->n_queries || begin >= end)
+        return 0;
+    uint64_t seen = UINT64_MAX >> (64 - (end - begin)) << (begin - key);
+    return kern_attention_chooses(b) ? seen & kern_attention_chosen(b, i, key) : seen;
+}
+
 /** Whether none of the block's queries has chosen one of the n keys. All threads ask. */
 KERN_INLINE bool kern_attention_skips(const struct kern_attention_view *b, uint32_t *any,
                                       unsigned n_threads, size_t key, size_t n)

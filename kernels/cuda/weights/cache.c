@@ -111,14 +111,14 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
                                  size_t row, size_t n_rows, size_t *index, struct status_why *why)
 {
     struct kern_cuda_cache *cache = &cuda->cache;
-    const int32_t *rows = weight->rows ? weight->rows + row : NULL;
-    const uint8_t *data = (const uint8_t *)weight->data + (rows ? 0 : row * weight->row_bytes);
-    size_t *bucket = &cache->buckets[bucket_of(data, n_rows)];
+    const struct kern_weight part = kern_weight_rows(weight, row, n_rows);
+    size_t *bucket = &cache->buckets[bucket_of(part.data, n_rows)];
     for (size_t i = *bucket; i > 0; i = cache->panels[i - 1].next) {
         struct kern_cuda_panel *panel = &cache->panels[i - 1];
-        if (panel->data != data || panel->n_rows != n_rows || panel->n_cols != weight->n_cols ||
-            panel->type != weight->type || panel->row_bytes != weight->row_bytes ||
-            panel->rows != rows || panel->apart != weight->apart)
+        if (panel->data != part.data || panel->n_rows != n_rows || panel->n_cols != part.n_cols ||
+            panel->type != part.type || panel->row_bytes != part.row_bytes ||
+            panel->rows != part.rows || panel->apart != part.apart ||
+            !gguf_scales_equal(&panel->scales, &part.scales))
             continue;
         if (panel->generation != weight->generation) {
             drop_packed(cuda, panel);
@@ -136,8 +136,9 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
         return status;
     *index = cache->n_panels++;
     cache->panels[*index] = (struct kern_cuda_panel){
-        .data = data,
-        .rows = rows,
+        .data = part.data,
+        .rows = part.rows,
+        .scales = part.scales,
         .row_bytes = weight->row_bytes,
         .apart = weight->apart,
         .in_bundle = row % gguf_type_info((uint32_t)weight->type)->bundle_rows,
@@ -156,16 +157,16 @@ static enum status upload(struct kern_cuda *cuda, const struct kern_cuda_panel *
                           unsigned event, struct status_why *why)
 {
     const struct kern_cuda_device_ops *ops = cuda->device->ops;
-    const struct kern_cuda_rows rows = {
-        .first = panel->data - panel->in_bundle * panel->row_bytes,
-        .n_rows = panel->n_rows,
-        .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
-        .stride = panel->row_bytes,
-        .which = panel->rows,
-        .n_cols = kern_cuda_copied_cols(panel->type, panel->apart, panel->n_cols),
-        .apart = panel->apart,
-        .type = panel->type,
-        .first_row = panel->in_bundle};
+    const struct kern_cuda_rows rows = {.first = panel->data - panel->in_bundle * panel->row_bytes,
+                                        .n_rows = panel->n_rows,
+                                        .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
+                                        .stride = panel->row_bytes,
+                                        .which = panel->rows,
+                                        .n_cols = kern_cuda_copied_cols(panel->type, panel->apart, panel->n_cols),
+                                        .apart = panel->apart,
+                                        .type = panel->type,
+                                        .first_row = panel->in_bundle,
+                                        .scales = panel->scales};
     enum status status = ops->copy_in(cuda->device, KERN_CUDA_COPY, to, &rows, why);
     if (!status)
         status = ops->signal(cuda->device, KERN_CUDA_COPY, event, why);

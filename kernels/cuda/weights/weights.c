@@ -219,7 +219,8 @@ enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda
         .which = rows->rows,
         .n_cols = kern_cuda_copied_cols(weight->type, weight->apart, weight->n_cols),
         .apart = weight->apart,
-        .type = weight->type};
+        .type = weight->type,
+        .scales = weight->scales};
     struct kern_decode_args args =
         decode_args(weight->type, rows->packed, rows->n_rows, weight->n_cols);
     args.y = rows->y;

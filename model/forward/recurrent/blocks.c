@@ -109,7 +109,7 @@ struct kern_recur model_recur_of(const struct model *m, size_t i_layer)
                                .n_heads = n->n_heads,
                                .k_size = n->state,
                                .v_size = n->n_inner / n->n_heads,
-                               .alternate = delta && !m->arch->grouped_values,
+                               .alternate = delta && !n->grouped,
                                .unit = n->unit,
                                .eps = n->unit_eps,
                                .scale = n->scale};

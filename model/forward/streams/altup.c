@@ -316,8 +316,7 @@ static enum status stretch(struct model_session *s, const struct model_product *
 {
     size_t n_embd = s->model->hparams.n_embd;
     struct model_product one = *stack;
-    one.weight.n_rows = n_embd;
-    one.weight.data = (const uint8_t *)one.weight.data + i * n_embd * one.weight.row_bytes;
+    one.weight = kern_weight_rows(&stack->weight, i * n_embd, n_embd);
     enum status status = model_multiply(s, &one, op.x, op.n_rows, product, why);
     op.x = product;
     op.width = n_embd;

@@ -1,0 +1,198 @@
+"""Random folders with quantised weights, and the same models as GGUF with float32 tensors: what the
+stored numbers mean, computed here in double precision and rounded once."""
+import math
+from array import array
+
+import folders
+from folders import EXPERTS, HEADS, KV, LAYERS, SIZE, TWO, WIDTH
+from formats import FP4, Tensor, f32
+
+
+def e4m3(code):
+    exponent, mantissa = code >> 3 & 15, code & 7
+    value = (mantissa + 8 * (exponent > 0)) * 2.0 ** (max(exponent, 1) - 10)
+    return -value if code & 0x80 else value
+
+
+def e5m2(code):
+    exponent, mantissa = code >> 2 & 31, code & 3
+    value = (mantissa + 4 * (exponent > 0)) * 2.0 ** (max(exponent, 1) - 17)
+    return -value if code & 0x80 else value
+
+
+CODES = {"F8_E4M3": ([e4m3(c) for c in range(256)], 0x7e, 100),
+         "F8_E5M2": ([e5m2(c) for c in range(256)], 0x7b, 9000)}
+
+
+def a_scale(rng, kind, size):
+    """(bytes, value) of about this size."""
+    if kind in ("U8", "F8_E8M0"):
+        code = 127 + round(math.log2(size)) + rng.randrange(2)
+        return bytes([code]), 2.0 ** (code - 127)
+    if kind == "F8_E4M3":
+        code = rng.randrange(0x60, 0x78)  # 32 to 240
+        return bytes([code]), e4m3(code)
+    data = Tensor.random(rng, "", kind, [1], size).data
+    value = Tensor("", kind, [1], data).values()[0] or size
+    return (data, value) if value != size else (Tensor.of("", [size]).data, f32(size))
+
+
+class Form:
+    """How weights are stored: codes and scales of one matrix after the other."""
+
+    def __init__(self, config, scale="F32", codes="F8_E4M3", block=None, shape="", ending="_scale",
+                 file=None):
+        self.config, self.scale, self.codes, self.block = config, scale, codes, block
+        self.shape, self.ending, self.file = shape, ending, file
+        self.unit = 64 if codes == "NVFP4" else 32
+
+    def takes(self, name, shape):
+        return len(shape) > 1 and "layers." in name and shape[-1] % self.unit == 0 and \
+            any(word in name for word in ("proj", ".w1.", ".w2.", ".w3.", "linear"))
+
+    def axes(self, n_rows, n_cols):
+        """(block of rows, of columns, shape of a matrix's scales)"""
+        if self.codes in ("NVFP4", "MXFP4"):
+            size = 16 if self.codes == "NVFP4" else 32
+            return 1, size, [n_rows, n_cols // size]
+        if self.block:
+            r, c = self.block
+            return r, c, [-(-n_rows // r), -(-n_cols // c)]
+        if "row" in self.shape:
+            return 1, n_cols, [n_rows, 1] if self.shape == "rows" else [n_rows]
+        return n_rows, n_cols, [1] if self.shape == "one" else []
+
+    def matrix(self, rng, n_rows, n_cols):
+        """Bytes of codes, bytes of scales, and values."""
+        rows, columns, shape = self.axes(n_rows, n_cols)
+        size, n = 1 / math.sqrt(n_cols), math.prod(shape)
+        four = self.codes in ("NVFP4", "MXFP4")
+        if four:
+            data, unit = rng.randbytes(n_rows * n_cols // 2), 3
+            numbers = [FP4[c] / 2 for b in data for c in (b & 15, b >> 4)]
+        else:
+            table, largest, unit = CODES[self.codes]
+            data = bytes(b if b & 0x7f <= largest else b & 0x80 | largest
+                         for b in rng.randbytes(n_rows * n_cols))
+            numbers = [table[b] for b in data]
+        scales = [a_scale(rng, self.scale, size / unit) for _ in range(n)]
+        across = -(-n_cols // columns)
+        values = array("f", (x * scales[i // n_cols // rows * across + i % n_cols // columns][1]
+                             for i, x in enumerate(numbers)))
+        return data, b"".join(s[0] for s in scales), values.tobytes()
+
+    def store(self, m, name, shape):
+        """Bytes of the values, and the factor of the whole."""
+        n = shape[0] if len(shape) > 2 else 1
+        parts = [self.matrix(m.rng, *shape[-2:]) for _ in range(n)]
+        codes, scales, values = (b"".join(part) for part in zip(*parts))
+        of_scales = shape[:-2] + self.axes(*shape[-2:])[2]
+        kind, packed = self.codes, shape
+        if kind == "NVFP4":
+            kind, packed = "U8", shape[:-1] + [shape[-1] // 2]
+        if kind == "MXFP4":
+            stored, names = shape[:-1] + [shape[-1] // 32, 16], (name + "_blocks", name + "_scales")
+            m.stored |= {names[0]: ("U8", stored, codes), names[1]: (self.scale, of_scales, scales)}
+            return values, []
+        factors = []
+        if self.codes == "NVFP4":
+            factors = [f32(m.rng.uniform(0.5, 2) / math.sqrt(shape[-1]) / 300) for _ in range(n)]
+            divides = self.ending == "global"
+            numbers = Tensor.of("", [f32(1 / x) if divides else x for x in factors])
+            factors = [f32(1 / x) if divides else x for x in numbers.values()]
+            other = name + ("_global_scale" if divides else "_scale_2")
+            m.stored[other] = ("F32", [n] if n > 1 or divides else [], numbers.data)
+            m.stored[name + "_scale"] = (self.scale, of_scales, scales)
+            m.stored[name + "_packed" * divides] = (kind, packed, codes)
+            return values, factors
+        m.stored[name] = (kind, packed, codes)
+        m.stored[name + self.ending] = (self.scale, of_scales, scales)
+        if ".q_proj" in name:  # activations and caches
+            m.stored[name.replace("weight", "input_scale")] = ("F32", [], bytes(4))
+            m.stored[name.replace("q_proj.weight", "k_proj.k_scale")] = ("F32", [1], bytes(4))
+        return values, []
+
+
+class Quantised(folders.Folder):
+    """tensors: float32, and the factors of NVFP4's as X.scale."""
+
+    def __init__(self, rng, describe, form):
+        self.form, self.factors = form, []
+        super().__init__(rng, describe, "F32")
+        if form.config:
+            self.config["quantization_config"] = form.config
+
+    def random(self, name, shape):
+        if not self.form.takes(name, shape):
+            return super().random(name, shape)
+        values, factors = self.form.store(self, name, shape)
+        self.factors += factors
+        return values
+
+    def scaled(self, *names):
+        if self.factors:
+            self.tensors += [Tensor.of(f"{name.removesuffix('.weight')}.scale", self.factors)
+                             for name in names]
+        self.factors = []
+
+    def matrix(self, name, to, *more, **options):
+        super().matrix(name, to, *more, **options)
+        self.scaled(to)
+
+    def experts(self, names, to, *more):
+        super().experts(names, to, *more)
+        self.scaled(to)
+
+    def stack(self, name, to, *more):
+        super().stack(name, to, *more)
+        self.scaled(to)
+
+    def fused(self, name, first, second, *more):
+        super().fused(name, first, second, *more)
+        self.scaled(first, second)
+
+    def write(self, path, n_files):
+        super().write(path, n_files)
+        if self.form.file:
+            (path / "hf_quant_config.json").write_text(self.form.file)
+
+
+def qwen3moe(m):
+    m.common("Qwen3MoeForCausalLM", "qwen3moe", num_experts=EXPERTS, num_experts_per_tok=2,
+             moe_intermediate_size=64, norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[])
+    m.keys |= {"expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": 64}
+    m.ends()
+    for i in range(LAYERS):
+        m.norms(i, TWO)
+        m.attention(i, qk_norm=True)
+        at, to = f"model.layers.{i}.mlp.", f"blk.{i}.ffn_"
+        m.matrix(at + "gate", to + "gate_inp", EXPERTS, WIDTH)
+        for name, n_rows, n_cols in (("gate", 64, WIDTH), ("up", 64, WIDTH), ("down", WIDTH, 64)):
+            m.experts(f"{at}experts.{{}}.{name}_proj.weight", f"{to}{name}_exps.weight", n_rows, n_cols)
+
+
+def compressed(kind, **weights):
+    return {"quant_method": "compressed-tensors", "format": kind, "quantization_status": "compressed",
+            "ignore": ["nothing.that.is.there"], "kv_cache_scheme": None, "config_groups": {"group_0": {
+                "targets": ["Linear"], "weights": {"num_bits": 8, "type": "float"} | weights}}}
+
+
+MODELOPT = '{"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4", "group_size": 16}}'
+BLOCKS = {"quant_method": "fp8", "weight_block_size": [24, 32], "modules_to_not_convert": ["lm_head"]}
+ALL = (
+    (folders.llama, Form(BLOCKS, block=(24, 32), ending="_scale_inv")),
+    (folders.deepseek3, Form(BLOCKS, block=(24, 32), scale="BF16", ending="_scale_inv")),
+    (folders.qwen2moe, Form(BLOCKS, block=(24, 32), scale="F8_E8M0", ending="_scale_inv")),
+    (qwen3moe, Form({"quant_method": "fp8"}, shape="number", ending="_scale_inv")),
+    (folders.llama, Form(compressed("float-quantized", strategy="channel"), scale="BF16", shape="rows")),
+    (folders.phi3, Form(compressed("float-quantized", strategy="tensor"), shape="one")),
+    (qwen3moe, Form(compressed("float-quantized", strategy="block", block_structure=[40, 64]),
+                    block=(40, 64), codes="F8_E5M2")),
+    (folders.mixtral, Form({"quant_method": "modelopt", "quant_algo": "FP8"}, shape="row", scale="F16")),
+    (folders.llama, Form({"quant_method": "modelopt", "quant_algo": "NVFP4"}, codes="NVFP4",
+                         scale="F8_E4M3")),
+    (qwen3moe, Form(compressed("nvfp4-pack-quantized", strategy="tensor_group", group_size=16),
+                    codes="NVFP4", scale="F8_E4M3", ending="global")),
+    (folders.qwen2moe, Form(None, codes="NVFP4", scale="F8_E4M3", file=MODELOPT)),
+)
+assert HEADS * SIZE % 64 == 0 and KV
