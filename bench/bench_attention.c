@@ -5,7 +5,8 @@
  * what is missing to the ceiling, a loop of multiply-adds. Then indexers, which choose keys: their
  * work is 2 d operations for a key and a head, for queries that leave out a key.
  *
- * usage: bench_attention [-s SECONDS_PER_LINE]
+ * usage: bench_attention [-s SECONDS_PER_LINE] [-i]
+ * -i: indexers alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,16 +173,19 @@ static void measure_choice(const struct choice *line, enum kern_isa isa, double 
 int main(int argc, char **argv)
 {
     double seconds = 0.5;
-    for (int option; (option = getopt(argc, argv, "s:")) != -1;) {
-        if (option != 's' || (seconds = strtod(optarg, NULL)) <= 0) {
-            fprintf(stderr, "usage: bench_attention [-s SECONDS_PER_LINE]\n");
+    bool indexers = false;
+    for (int option; (option = getopt(argc, argv, "s:i")) != -1;) {
+        if (option == 'i')
+            indexers = true;
+        else if (option != 's' || (seconds = strtod(optarg, NULL)) <= 0) {
+            fprintf(stderr, "usage: bench_attention [-s SECONDS_PER_LINE] [-i]\n");
             return 2;
         }
     }
     bench_print_machine();
     printf("%-14s %6s %-7s %9s %9s %8s %7s %8s\n", "heads", "tokens", "isa", "ms", "GFLOP/s",
            "of FMA", "spread", "MB");
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    for (size_t i = 0; !indexers && i < sizeof lines / sizeof *lines; i++) {
         for (enum kern_isa isa = KERN_ISA_AVX2; isa <= kern_isa_detect(); isa++)
             measure(&lines[i], isa, seconds);
     }

@@ -162,6 +162,7 @@ static struct kern_weight random_weight(enum gguf_type type, size_t n_rows, size
                                 .n_cols = n_cols,
                                 .row_bytes = row_bytes,
                                 .data = data,
+                                .scales = random_blocks_scales(type, 0.02),
                                 .scale = 1,
                                 .generation = ++generation};
 }

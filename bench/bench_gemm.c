@@ -85,6 +85,7 @@ static void work_open(struct work *w, const struct settings *s, const struct sha
                                      .n_cols = shape->n_cols,
                                      .row_bytes = row_bytes,
                                      .data = w->blocks,
+                                     .scales = random_blocks_scales(s->type->type, 0.02),
                                      .scale = 1.0f};
     w->op = (struct kern_linear){.weight = &w->weight,
                                  .x = w->x,

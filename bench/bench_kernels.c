@@ -136,8 +136,10 @@ static bool bench_type(const struct gguf_type_info *type, double seconds)
     size_t row_bytes = random_blocks_row_bytes(type->type, N_COLS);
     uint8_t *blocks = random_rows(type->type, row_bytes);
     struct lines lines = {.n = 0};
-    bool right = blocks && collect(&lines, type,
-                                   (struct decode_work){.rows = {type->type, blocks, row_bytes}});
+    bool right =
+        blocks && collect(&lines, type,
+                          (struct decode_work){.rows = {type->type, blocks, row_bytes, NULL,
+                                                        random_blocks_scales(type->type, 0.02)}});
     if (right)
         fill_with_normal(blocks, type->type);
     if (right)

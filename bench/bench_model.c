@@ -5,8 +5,9 @@
  *                    [--vocabs 32000,128256] [--experts N]
  *                    [--ctx 512] [--tokens 2048] [--runs 3] [-t THREADS] [--isa NAME] [--batch N]
  *                    [--precision exact|high|fast] [--tile N] [--layers N] [--kld] [--cold]
- *                    [--folder DIR]
+ *                    [--folder DIR] [--files A.gguf,B.gguf]
  *
+ * --files times these instead of models that it makes (wide_models.py writes such).
  * Configurations take turns, --runs times; the fastest run of each is printed. Its columns from
  * `load` to `rest` add up to `total`; `cpu` is the processor time of all threads. `load` opens
  * model and backend; `decode`, `pack` and `multiply` are what products of layers and head consist
@@ -36,11 +37,12 @@
 #include "kernels/cpu/cpu.h"
 #include "tests/harness/rng.h"
 
-enum { MAX_CASES = 32, PATH_BYTES = 512, NAME_BYTES = 16 };
+enum { MAX_CASES = 32, PATH_BYTES = 512, NAME_BYTES = 24 };
 
 struct settings {
     struct synthetic model;
     char *archs, *types, *vocabs; /* lists with commas; cut up when they are read */
+    char *files;                  /* likewise; NULL: models are made */
     const char *folder;
     size_t n_ctx, n_tokens, n_runs, n_batch, n_tile;
     struct kern_cpu_options cpu;
@@ -61,6 +63,7 @@ struct bench {
     struct times best;
     double least_cpu;          /* of any run */
     const struct bench *first; /* architecture */
+    bool made;                 /* the file is removed at the end */
     double nll;
     double product_flops, pair_flops; /* of a run, one model */
     size_t n_inputs, n_models;
@@ -70,8 +73,9 @@ static struct bench cases[MAX_CASES];
 
 static void remove_files(void)
 {
-    for (size_t i = 0; i < MAX_CASES && cases[i].path[0]; i++)
-        unlink(cases[i].path);
+    for (size_t i = 0; i < MAX_CASES; i++)
+        if (cases[i].made)
+            unlink(cases[i].path);
 }
 
 static void must(enum status status, const struct status_why *why)
@@ -177,6 +181,7 @@ static void run_once(const struct settings *s, struct bench *b, bool first)
     struct model_options model_options = {0};
     must(model_open(&model, file, &model_options, &why), &why);
     struct times times = {.load = base_clock_seconds() - started};
+    b->model.n_vocab = (uint32_t)model_hparams(model)->n_vocab;
     double nll = evaluate(s, b, backend, model);
     times.total = base_clock_seconds() - started;
     times.cpu = cpu_seconds() - cpu_started;
@@ -208,7 +213,7 @@ static void print_case(const struct bench *b)
     double rest = total - b->best.load - products - p[KERN_PHASE_ATTENTION] - p[KERN_PHASE_FOLD];
     double relative = (p[KERN_PHASE_ATTENTION] / b->pair_flops) / (products / b->product_flops);
     printf(
-        "%-8s %-8s %7u %7.2f %7.2f %6.2f %8.2f %7.2f %6.2f %6.2f %8.2f %8.2f | %7.2f %9.1f %8.1f "
+        "%-19s %-8s %7u %7.2f %7.2f %6.2f %8.2f %7.2f %6.2f %6.2f %8.2f %8.2f | %7.2f %9.1f %8.1f "
         "%8.2f %8.2f %6.3f\n",
         b->arch, b->model.type, b->model.n_vocab, b->best.load, p[KERN_PHASE_DECODE],
         p[KERN_PHASE_PACK], multiply, p[KERN_PHASE_ATTENTION], p[KERN_PHASE_FOLD], rest, total,
@@ -227,7 +232,7 @@ static size_t make_archs(const struct settings *s, const char *vocab, const char
     for (char *next = archs, *arch; (arch = strsep(&next, ",")) != NULL; n++) {
         check(n < MAX_CASES, "too many architectures, types and vocabularies");
         struct bench *b = &cases[n];
-        *b = (struct bench){.model = s->model, .first = &cases[first]};
+        *b = (struct bench){.model = s->model, .first = &cases[first], .made = true};
         snprintf(b->arch, sizeof b->arch, "%s", arch);
         snprintf(b->type, sizeof b->type, "%s", type);
         b->model.arch = b->arch;
@@ -238,6 +243,21 @@ static size_t make_archs(const struct settings *s, const char *vocab, const char
         must(synthetic_write(&b->model, b->path, &why), &why);
     }
     free(archs);
+    return n;
+}
+
+/** A case for each of the files that were given, by its name. */
+static size_t take_files(const struct settings *s)
+{
+    size_t n = 0;
+    for (char *rest = s->files, *path; (path = strsep(&rest, ",")) != NULL; n++) {
+        check(n < MAX_CASES, "too many files");
+        struct bench *b = &cases[n];
+        *b = (struct bench){.model = {.type = "-"}, .first = &cases[0]};
+        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+        snprintf(b->arch, sizeof b->arch, "%.*s", (int)strcspn(name, "."), name);
+        snprintf(b->path, sizeof b->path, "%s", path);
+    }
     return n;
 }
 
@@ -320,6 +340,8 @@ static bool read_settings(struct settings *s, char **argv)
             s->vocabs = value;
         else if (strcmp(name, "--folder") == 0)
             s->folder = value;
+        else if (strcmp(name, "--files") == 0)
+            s->files = value;
         else if (strcmp(name, "--precision") == 0) {
             if (!read_precision(&s->cpu.precision, value))
                 return false;
@@ -353,14 +375,14 @@ int main(int argc, char **argv)
     }
     bench_print_machine();
     atexit(remove_files);
-    size_t n = make_cases(&s);
+    size_t n = s.files ? take_files(&s) : make_cases(&s);
     for (size_t run = 0; run < s.n_runs; run++)
         for (size_t i = 0; i < n; i++)
             run_once(&s, &cases[i], run == 0);
     printf("# %s; shape %s, n_ctx %zu, %zu tokens, fastest of %zu runs%s%s; seconds\n",
-           cases[0].products, s.model.shape, s.n_ctx, s.n_tokens, s.n_runs, s.kld ? ", kld" : "",
-           s.cold ? ", cold" : "");
-    printf("%-8s %-8s %7s %7s %7s %6s %8s %7s %6s %6s %8s %8s | %7s %9s %8s %8s %8s %6s\n", "arch",
+           cases[0].products, s.files ? "of the files" : s.model.shape, s.n_ctx, s.n_tokens,
+           s.n_runs, s.kld ? ", kld" : "", s.cold ? ", cold" : "");
+    printf("%-19s %-8s %7s %7s %7s %6s %8s %7s %6s %6s %8s %8s | %7s %9s %8s %8s %8s %6s\n", "arch",
            "type", "vocab", "load", "decode", "pack", "multiply", "attent.", "fold", "rest",
            "total", "cpu", "head", "tokens/s", "GFLOP/s", "att/prod", "ps/madd", "of 1st");
     for (size_t i = 0; i < n; i++) {

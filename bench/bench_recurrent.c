@@ -265,6 +265,7 @@ static void choose_layer(struct work *w, const struct layer *layer)
                                  .n_cols = p->n_cols,
                                  .row_bytes = random_blocks_row_bytes(type->type, p->n_cols),
                                  .data = w->blocks,
+                                 .scales = random_blocks_scales(type->type, 0.02),
                                  .scale = 1};
     }
 }

@@ -94,7 +94,7 @@ def build(torch, family, seed):
     has_head = hasattr(transformers, name)
     cls = getattr(transformers, name if has_head else family.model + "Model")
     model = cls._from_config(config, attn_implementation="eager",
-                             experts_implementation="eager").eval().double()
+                             experts_implementation="eager").eval().to(torch.get_default_dtype())
     name = name if has_head else family.model
     rng = torch.Generator().manual_seed(seed)
     values = dict(model.named_parameters()) | dict(model.named_buffers())

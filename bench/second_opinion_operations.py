@@ -100,7 +100,9 @@ class Step35(Family):
 
     def keys(self, c):
         return expert_keys(c) | SIGMOID | {
-            "attention.head_count": [6 if slide else 4 for slide in slides(c)],
+            "attention.head_count": [
+                c.num_sliding_attention_heads if slide else c.num_attention_heads
+                for slide in slides(c)],
             "attention.head_count_kv": [c.num_key_value_heads] * c.num_hidden_layers,
             "attention.sliding_window": c.sliding_window,
             "attention.sliding_window_pattern": slides(c), "rope.dimension_count": c.head_dim,
@@ -135,7 +137,7 @@ class Mimo2(Family):
     def keys(self, c):
         return expert_keys(c) | {
             "attention.value_length": c.v_head_dim, "rope.dimension_count": c.head_dim // 2,
-            "attention.head_count_kv": [1 + slide for slide in slides(c)],
+            "attention.head_count_kv": [c.num_key_value_heads * (1 + slide) for slide in slides(c)],
             "attention.sliding_window": c.sliding_window,
             "attention.sliding_window_pattern": slides(c),
             "attention.value_scale": c.attention_value_scale, "expert_gating_func": 2,

@@ -333,7 +333,7 @@ static enum status find_mix(struct mix *out, const char *name, struct status_why
     }
     const struct gguf_type_info *info;
     for (size_t i = 0; (info = type_at(i)) != NULL; i++) {
-        if (strcasecmp(info->name, name) == 0) {
+        if (info->scale_elems == 0 && strcasecmp(info->name, name) == 0) {
             *out = (struct mix){info->name, info->type, info->type};
             return STATUS_OK;
         }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
@@ -68,6 +69,17 @@ static enum status finish(struct gguf_file **file, enum status status)
         *file = NULL;
     }
     return status;
+}
+
+void *gguf_file_memory(struct gguf_file *file, size_t n_bytes)
+{
+    struct gguf_arena *arena = &file->arena;
+    if (base_array_reserve(arena->pieces, arena->capacity, arena->n + 1, "pieces", NULL))
+        return NULL;
+    void *piece = malloc(n_bytes ? n_bytes : 1);
+    if (piece)
+        arena->pieces[arena->n++] = piece;
+    return piece;
 }
 
 enum status gguf_check_types(const struct gguf_file *file, struct status_why *why)
@@ -275,6 +287,19 @@ struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t
     if (tensor->view && tensor->view->rows)
         row = (uint64_t)tensor->view->rows[row];
     return gguf_scales_from(tensor->scales[i / tensor->ne[1]], row);
+}
+
+uint64_t gguf_tensor_stored_bytes(const struct gguf_tensor *tensor)
+{
+    uint64_t n_bytes = tensor->n_bytes;
+    for (uint64_t i = 0; tensor->scales && i < tensor->ne[2] * tensor->ne[3]; i++) {
+        const struct gguf_scales *s = &tensor->scales[i];
+        uint64_t first = s->first_row / s->block_rows;
+        uint64_t last = (s->first_row + tensor->ne[1] - 1) / s->block_rows;
+        if (s->data)
+            n_bytes += (last - first + 1) * gguf_scales_row_bytes(s);
+    }
+    return n_bytes;
 }
 
 /* Whether row i of both has the same scales, in the same blocks. */

@@ -15,7 +15,6 @@
 
 #include "base/status.h"
 #include "base/text/string.h"
-#include "gguf/scales.h"
 #include "gguf/type.h"
 
 struct gguf_file;
@@ -41,7 +40,7 @@ struct gguf_tensor {
     uint64_t ne[4];     /* elements along each dimension, ne[0] fastest; 1 past n_dims */
     uint64_t n_rows;    /* ne[1] * ne[2] * ne[3] */
     uint64_t row_bytes; /* 0 where the type's size is not known */
-    uint64_t n_bytes;   /* n_rows * row_bytes */
+    uint64_t n_bytes;   /* n_rows * row_bytes, of I2_S and what follows them */
     const void *data;   /* in the read-only mapping; with a view, n_bytes do not begin here */
     const struct gguf_view *view; /* NULL: the rows lie at data, one after the other */
     /* [ne[2] * ne[3]]: those of each matrix that lie apart; NULL: none do, or all are 1 */
@@ -115,6 +114,8 @@ const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const c
 const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i);
 /** The scales of row i that lie apart, as those of a matrix of this one row. */
 struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t i);
+/** n_bytes, and those of its scales that lie apart. */
+uint64_t gguf_tensor_stored_bytes(const struct gguf_tensor *tensor);
 /** Whether two tensors of one type and shape have the same bytes, those of their scales included.
  */
 bool gguf_tensor_same(const struct gguf_tensor *a, const struct gguf_tensor *b);

@@ -52,13 +52,16 @@ struct gguf_file {
     char *name_bytes; /* the NUL-terminated copies of the names */
     struct gguf_override *overrides;
     void *directory;          /* of a folder: the bytes of its first shard, owned */
-    struct gguf_arena arena;  /* of a folder: what views and kept texts are made of */
+    struct gguf_arena arena;  /* what scales, and a folder's views and kept texts are made of */
     struct gguf_file *tokens; /* of a folder: whose tokens it has; owned; may be NULL */
 };
 
 /** Start an object of n_shards empty shards. */
 enum status gguf_file_new(struct gguf_file **out, const char *path, size_t n_shards,
                           struct status_why *why);
+
+/** Memory that is freed with the file; NULL: there is none. */
+void *gguf_file_memory(struct gguf_file *file, size_t n_bytes);
 
 /** Map one part of a file and read it.   path: copied. */
 enum status gguf_file_map_shard(struct gguf_file *file, size_t shard, const char *path,

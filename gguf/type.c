@@ -6,6 +6,7 @@
 /* clang-format off */
 static const struct gguf_type_info types[GGUF_TYPE_LIMIT] = {
     GGUF_EACH_TYPE(ROW)
+    [GGUF_TYPE_I2_S].scale_elems = 128,
     [GGUF_TYPE_F8_E4M3].scale_elems = 32,
     [GGUF_TYPE_F8_E5M2].scale_elems = 32,
     [GGUF_TYPE_MXFP4_APART].scale_elems = 32,
@@ -15,7 +16,7 @@ static const struct gguf_type_info types[GGUF_TYPE_LIMIT] = {
 
 /*
  * Types that exist but are not decoded: activation formats that no stored weight uses, formats
- * withdrawn from GGUF, plain integers and doubles; 64 to 66 are of a fork of llama.cpp, I2_S and
+ * withdrawn from GGUF, plain integers and doubles; 64 to 66 are of a fork of llama.cpp,
  * those from 97 on of ik_llama.cpp.
  */
 static const struct gguf_type_info listed[] = {
@@ -26,14 +27,14 @@ static const struct gguf_type_info listed[] = {
     {26, "I32", 1, 4, 0, 1},          {27, "I64", 1, 8, 0, 1},
     {28, "F64", 1, 8, 0, 1},          {31, "Q4_0_4_4", 32, 18, 0, 1},
     {32, "Q4_0_4_8", 32, 18, 0, 1},   {33, "Q4_0_8_8", 32, 18, 0, 1},
-    {36, "I2_S", 1, 0, 0, 1},         {37, "IQ4_NL_4_8", 32, 18, 0, 1},
-    {38, "IQ4_NL_8_8", 32, 18, 0, 1}, {64, "IQ1_XS", 1, 0, 0, 1},
-    {65, "IQ1_XXS", 1, 0, 0, 1},      {66, "IQ1_XXXS", 1, 0, 0, 1},
-    {97, "Q8_0_X4", 1, 0, 0, 1},      {98, "Q8_1_X4", 1, 0, 0, 1},
-    {99, "Q8_2_X4", 1, 0, 0, 1},      {136, "Q8_K64", 1, 0, 0, 1},
-    {142, "IQ2_TN", 1, 0, 0, 1},      {143, "IQ1_TN", 1, 0, 0, 1},
-    {147, "Q8_K16", 1, 0, 0, 1},      {148, "Q8_K32", 1, 0, 0, 1},
-    {149, "Q8_KR8", 1, 0, 0, 1},      {150, "Q8_K128", 1, 0, 0, 1},
+    {37, "IQ4_NL_4_8", 32, 18, 0, 1}, {38, "IQ4_NL_8_8", 32, 18, 0, 1},
+    {64, "IQ1_XS", 1, 0, 0, 1},       {65, "IQ1_XXS", 1, 0, 0, 1},
+    {66, "IQ1_XXXS", 1, 0, 0, 1},     {97, "Q8_0_X4", 1, 0, 0, 1},
+    {98, "Q8_1_X4", 1, 0, 0, 1},      {99, "Q8_2_X4", 1, 0, 0, 1},
+    {136, "Q8_K64", 1, 0, 0, 1},      {142, "IQ2_TN", 1, 0, 0, 1},
+    {143, "IQ1_TN", 1, 0, 0, 1},      {147, "Q8_K16", 1, 0, 0, 1},
+    {148, "Q8_K32", 1, 0, 0, 1},      {149, "Q8_KR8", 1, 0, 0, 1},
+    {150, "Q8_K128", 1, 0, 0, 1},
 };
 
 static const struct gguf_type_info unknown = {GGUF_TYPE_LIMIT, "unknown", 1, 0, 0, 1};
@@ -67,7 +68,7 @@ bool gguf_row_bytes(const struct gguf_type_info *type, uint64_t n_cols, uint64_t
 
 const char *gguf_type_program(uint32_t id)
 {
-    if (id >= GGUF_FIRST_IK && id < GGUF_FIRST_FOLDER)
+    if (id == GGUF_TYPE_I2_S || (id >= GGUF_FIRST_IK && id < GGUF_FIRST_FOLDER))
         return "ik_llama.cpp";
     bool llama = id == GGUF_TYPE_TQ1_0 || id == GGUF_TYPE_TQ2_0 || id == GGUF_TYPE_NVFP4 ||
                  id == GGUF_TYPE_Q2_0;

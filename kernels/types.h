@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gguf/scales.h"
 #include "gguf/type.h"
 
 /** A weight matrix [R, K] as stored: a handle that can be pointed at other bytes. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/array.h"
 #include "base/buffer.h"
 #include "base/text/quote.h"
@@ -125,6 +126,13 @@ static enum status open_vocabulary(struct model *m, const struct model_options *
     if (status)
         return status;
     m->hparams.n_vocab = (uint32_t)model_n_vocab(m->tokenizer);
+    struct base_string lines = {0};
+    status = gguf_get_string(m->file, "tokenizer.declared.remarks", &lines, &(bool){false}, why);
+    if (!status && lines.n_bytes > 0)
+        status = model_remark(&m->remarks, why, "%.*s", (int)base_min(lines.n_bytes - 1, 4096),
+                              lines.data);
+    if (status)
+        return status;
     char key[MODEL_KEY_BYTES];
     model_key_name(&(struct model_keys){.prefix = m->arch->name}, "vocab_size", key);
     uint32_t said = m->hparams.n_vocab;
@@ -184,8 +192,11 @@ enum status model_file_open(struct gguf_file **out, const char *path, const char
 
 enum status model_file_list(struct gguf_file **out, const char *path, struct status_why *why)
 {
-    return safetensors_is_folder(path) ? model_folder_open(out, path, NULL, why)
-                                       : gguf_list(out, path, why);
+    struct status_why unread;
+    if (!safetensors_is_folder(path))
+        return gguf_list(out, path, why);
+    return model_folder_open(out, path, path, &unread) ? model_folder_open(out, path, NULL, why)
+                                                       : STATUS_OK;
 }
 
 bool model_is_folder(const char *path)

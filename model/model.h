@@ -30,17 +30,26 @@ struct model;
 
 /**
  * Open a file that is to be evaluated: a GGUF file, or a published folder as one.
- * tokens: a GGUF file of the same model, whose tokens a folder gets; NULL: it has none.
+ * tokens: a GGUF file of the same model, or a folder, also the same one, whose tokens a folder gets;
+ *         NULL: it has none.
  * Fails: as gguf_open; model_folder_open (model/folder/folder.h); STATUS_USAGE (tokens for a GGUF
  *        file).
  */
 enum status model_file_open(struct gguf_file **out, const char *path, const char *tokens,
                             struct status_why *why);
 
-/** The same to list what it holds: as gguf_list; a folder gets no tokens. */
+/** The same to list what it holds: as gguf_list; a folder has its tokens if they can be read. */
 enum status model_file_list(struct gguf_file **out, const char *path, struct status_why *why);
 /** Whether a path is a published folder. */
 bool model_is_folder(const char *path);
+/**
+ * Open a GGUF file or a folder for its tokens alone, the keys tokenizer.*: of a folder,
+ * tokenizer.json and the small files beside it are read. n_ids: how many tokens a folder is to have;
+ * 0: as many as it names.
+ * Fails: as gguf_list; STATUS_UNSUPPORTED, STATUS_FORMAT (of what tokenizer.json has).
+ */
+enum status model_tokens_open(struct gguf_file **out, const char *path, uint64_t n_ids,
+                              struct status_why *why);
 
 /**
  * Read hyper-parameters, bind and check all tensors, open the tokenizer.

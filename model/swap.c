@@ -14,7 +14,8 @@ static enum status check(const struct gguf_tensor *own, const struct gguf_tensor
         return status_fail(why, STATUS_FORMAT, "it has shape %s, expected %s",
                            model_shape_text(&found, from->ne, from->n_dims),
                            model_shape_text(&expected, own->ne, own->n_dims));
-    if (!gguf_type_info(from->type_id) || from->row_bytes == 0)
+    bool both_tables = own->type_id == GGUF_WHOLE_NUMBERS && from->type_id == own->type_id;
+    if ((!gguf_type_info(from->type_id) && !both_tables) || from->row_bytes == 0)
         return status_fail(why, STATUS_FORMAT, "it has type %s, which cannot be evaluated",
                            gguf_type_name(from->type_id));
     return STATUS_OK;

@@ -148,6 +148,9 @@ valgrind_program() {
 random_models() {
     [ -x build/dev/assay ] || { skip "build/dev was not built"; return; }
     local first=$(($(date +%s) / 86400 * 1000)) i pids=() failed=0
+    if command -v mpirun >/dev/null; then
+        python3 -B tests/random_models/test_promises.py build/dev/assay . "$first" || failed=1
+    fi
     for ((i = 0; i < jobs; i++)); do
         {
             python3 -B tests/random_models/test_random_models.py build/dev/assay . $((40 / jobs)) \

@@ -180,8 +180,9 @@ static const struct cli_evaluator evaluator = {
     .outlook = outlook,
 };
 
-/** Options of what is recorded by a program, which would do nothing here. */
-static enum status check_unused(const struct cli_check_settings *s, struct status_why *why)
+/** Options of what is recorded by a program, which would do nothing with `instead`. */
+static enum status check_unused(const struct cli_check_settings *s, const char *instead,
+                                bool has_windows, struct status_why *why)
 {
     const struct {
         bool given;
@@ -195,16 +196,48 @@ static enum status check_unused(const struct cli_check_settings *s, struct statu
         {s->divergence.n_worst, "--worst"},
         {s->divergence.curve.wanted, "--context-curve"},
         {s->n_trace, "--trace-worst"},
-        {s->windows.n_ctx.value >= 0, "-c"},
-        {s->windows.n_chunks >= 0, "--chunks"},
-        {s->windows.chunk_from > 0, "--chunk-from"},
+        {s->windows.n_ctx.value >= 0 && !has_windows, "-c"},
+        {s->windows.n_chunks >= 0 && !has_windows, "--chunks"},
+        {s->windows.chunk_from > 0 && !has_windows, "--chunk-from"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].given)
             return status_fail(why, STATUS_USAGE,
                                "%s is for --kl-divergence-base; with %s it would do nothing",
-                               refused[i].option, s->server.url ? "--url" : "--logprobs");
+                               refused[i].option, instead);
     return STATUS_OK;
+}
+
+/** A folder in place of what is recorded. */
+static enum status check_conversion(const struct cli_check_settings *s, struct status_why *why)
+{
+    const struct cli_conversion_settings conversion = {.model = s->model,
+                                                       .folder = s->recorded,
+                                                       .text_file = s->server.text_file,
+                                                       .max_kld = s->max_kld,
+                                                       .windows = s->windows,
+                                                       .evaluate = s->evaluate};
+    bool has_text = s->server.text_file != NULL;
+    enum status status = check_unused(s, "a folder", has_text, why);
+    if (!status && s->others.n)
+        status = status_fail(why, STATUS_USAGE, "--or: one file is compared with a folder");
+    if (!status && !has_text && (!isnan(s->max_kld) || s->evaluate.state_file))
+        status =
+            status_fail(why, STATUS_USAGE, "%s is of the divergence on a text; -f FILE gives one",
+                        isnan(s->max_kld) ? "--state" : "--max-kld");
+    if (!status && s->max_kld < 0)
+        status = status_fail(why, STATUS_USAGE, "--max-kld: a limit below 0");
+    if (!status && (s->evaluate.host || s->evaluate.dry_run))
+        status = status_fail(why, STATUS_USAGE,
+                             "a comparison with a folder is not planned; a plan is of a "
+                             "comparison with --kl-divergence-base");
+    if (!status)
+        status = cli_connection_alone(&s->evaluate.machine, why);
+    if (!status)
+        status = cli_model_check(&s->evaluate.load, why);
+    if (!status)
+        status = cli_window_check(&s->windows, false, why);
+    return status ? status : cli_conversion_check(&conversion, why);
 }
 
 static enum status run_check(const void *settings, const struct cli_args *args,
@@ -216,11 +249,14 @@ static enum status run_check(const void *settings, const struct cli_args *args,
     struct cli_server_settings server = s->server;
     server.others = s->others;
     server.max_kld = s->max_kld;
+    if (s->recorded && model_is_folder(s->recorded) && !asks)
+        return check_conversion(s, why);
     if (!s->recorded && !asks)
         return status_fail(
             why, STATUS_USAGE,
-            "--kl-divergence-base (what another program recorded), --url or --logprobs (what a "
-            "server says) is missing; see assay help check");
+            "--kl-divergence-base (what another program recorded, or the folder that the file was "
+            "converted from), --url or --logprobs (what a server says) is missing; see assay help "
+            "check");
     if (s->recorded && asks)
         return status_fail(why, STATUS_USAGE,
                            "--kl-divergence-base is what a program recorded, %s is a server; "
@@ -232,7 +268,7 @@ static enum status run_check(const void *settings, const struct cli_args *args,
                            "with --kl-divergence-base",
                            s->server.url ? "--url" : "--logprobs");
     if (asks) {
-        enum status unused = check_unused(s, why);
+        enum status unused = check_unused(s, s->server.url ? "--url" : "--logprobs", false, why);
         return unused ? unused : cli_server_check(s->model, &server, &s->evaluate, why);
     }
     if (s->max_kld < 0 || s->max_beyond < 0)
@@ -281,7 +317,9 @@ static const struct cli_option options[] = {
      .help = "; the one that the rows were recorded from"},
     {"--kl-divergence-base --base", CLI_TEXT, "FILE",
      "what the other program recorded, for example llama-perplexity --kl-divergence-base FILE; "
-     "it has the tokens, no text is needed",
+     "it has the tokens, no text is needed. Or the folder that -m was converted from: whether each "
+     "tensor and key is what the folder gives, and with -f TEXT how far the predictions are "
+     "(docs/conversions.md)",
      AT(recorded), .usual = true},
     {"--against", CLI_TEXT, "FILE",
      "a second recording of the same windows, from before a change: whether the first one is "
@@ -334,19 +372,25 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_check = {
     .name = "check",
-    .usage = "[-m] MODEL (--kl-divergence-base FILE | --url URL | --logprobs FILE) [options]",
-    .summary = "Validate another program: its recorded predictions against the exact ones.",
+    .usage = "[-m] MODEL (--kl-divergence-base FILE | --base FOLDER | --url URL | --logprobs FILE) "
+             "[options]",
+    .summary = "Validate another program: what it recorded, serves or converted.",
     .description =
         "FILE is what llama-perplexity (or any other program) recorded of this very model.\n"
         "Prints how far its probabilities are from the exact ones, and how much of that comes "
         "from\n"
-        "the file's 16 bits. With --against it says which of two recordings is further from exact.",
+        "the file's 16 bits. With --against it says which of two recordings is further from "
+        "exact.\n"
+        "FOLDER is a published checkpoint: whether MODEL is what its conversion should be.",
     .examples = "assay check f16.gguf --kl-divergence-base recorded.kld --max-beyond 1e-6\n"
                 "Whether what another program recorded of this model is right; exit code 1 where "
                 "it is not.\n"
                 "assay check q8.gguf --kl-divergence-base new.kld --against old.kld --markdown\n"
                 "Whether a change made it worse, and the table for its pull request; exit code 1 "
                 "where it did.\n"
+                "assay check model.gguf --base Qwen3-4B/\n"
+                "Whether the file is what the published folder gives, tensor by tensor; exit code "
+                "1 where it is not.\n"
                 "assay check model.gguf --url http://127.0.0.1:8080 --or other.gguf\n"
                 "Whether a running server computes what the file says, or the other file; exit "
                 "code 1 where it does not.",

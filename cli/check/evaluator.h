@@ -2,6 +2,7 @@
 #ifndef CLI_CHECK_EVALUATOR_H
 #define CLI_CHECK_EVALUATOR_H
 
+#include "cli/check/conversion/conversion.h"
 #include "cli/check/server/server.h"
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"

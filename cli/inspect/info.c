@@ -51,7 +51,7 @@ static void count_tensor(struct cli_type_total *total, const struct gguf_tensor 
     if (!total->n_tensors++)
         total->type_id = tensor->type_id;
     total->n_elements += tensor->n_rows * tensor->ne[0];
-    total->n_bytes += tensor->n_bytes;
+    total->n_bytes += gguf_tensor_stored_bytes(tensor);
     total->n_unsized += tensor->n_bytes == 0;
 }
 
@@ -195,6 +195,18 @@ struct settings {
     bool json, tensors;
 };
 
+/* A folder is listed although its tokens cannot be read. */
+static void tell_of_tokens(const struct gguf_file *listed, const char *path)
+{
+    struct gguf_file *tokens = NULL;
+    struct status_why why = {""};
+    const struct gguf_tensor *embedding = gguf_tensor_find(listed, "token_embd.weight");
+    if (gguf_is_folder(listed) && !gguf_kv_find(listed, "tokenizer.ggml.tokens") &&
+        model_tokens_open(&tokens, path, embedding ? embedding->ne[1] : 0, &why))
+        cli_say("assay: note: %s\n", why.text);
+    gguf_close(tokens);
+}
+
 static enum status tell(const char *path, const struct settings *settings, bool again,
                         struct status_why *why)
 {
@@ -203,6 +215,8 @@ static enum status tell(const char *path, const struct settings *settings, bool 
     struct cli_info info = {.n_context = (size_t)settings->context};
     if (!status && again && !settings->json)
         putchar('\n');
+    if (!status)
+        tell_of_tokens(file, path);
     if (!status)
         status = gather(&info, file, why);
     if (!status && settings->json)

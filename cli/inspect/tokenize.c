@@ -143,7 +143,7 @@ static enum status run_tokenize(const void *opaque, const struct cli_args *args,
     struct model_tokenizer *tokenizer = NULL;
     enum status status = check_settings(settings, why);
     if (!status)
-        status = gguf_list(&file, settings->model, why);
+        status = model_tokens_open(&file, settings->model, 0, why);
     if (!status)
         status = model_tokenizer_open(&tokenizer, file, settings->tokenizer_pre,
                                       settings->llama_compat, why);

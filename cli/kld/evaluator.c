@@ -1,4 +1,5 @@
 #include "cli/kld/evaluator.h"
+#include "cli/input/tokens.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -217,8 +218,15 @@ static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan
             return status ? status : check_chat(k, why);
         return w->documents.n ? take_documents(k, &options, why) : check_text(k, &options, why);
     }
-    return cli_windows_read(w, &k->settings->text, &options, NULL,
-                            model_tokenizer(cli_kld_reader(k)), why);
+    const struct cli_tokens_given given = {w, &options, model_tokenizer(cli_kld_reader(k)),
+                                           k->settings->evaluate.load.tokenizer};
+    enum status status =
+        cli_windows_read(w, &k->settings->text, &options, NULL, given.tokenizer, why);
+    if (!status && given.from)
+        status = cli_tokens_compare(&given, k->settings->base, why);
+    for (size_t i = 0; i < k->settings->models.n && given.from && !status; i++)
+        status = cli_tokens_compare(&given, k->settings->models.items[i], why);
+    return status;
 }
 
 static enum status make_tables(struct cli_kld *k, struct status_why *why)

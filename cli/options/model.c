@@ -99,7 +99,8 @@ const struct cli_option cli_weight_options[] = {
     {.type = CLI_HEADING, .help = "Model"},
     {.type = CLI_GROUP, .group = cli_pretokenizer_options, .offset = MODEL(tokenizer_pre)},
     {"--tokenizer", CLI_TEXT, "FILE",
-     "a published folder has the tokens of this GGUF file of the same model", MODEL(tokenizer)},
+     "a published folder has the tokens of this GGUF file of the same model, not those of its "
+     "tokenizer.json", MODEL(tokenizer)},
     {"--allow-unknown", CLI_ON, NULL,
      "go on although the file has tensors or keys that are not understood", MODEL(allow_unknown)},
     {"-okv --override-kv", CLI_LIST, "KEY=TYPE:VALUE,...",

@@ -1,4 +1,5 @@
 #include "cli/perplexity/evaluator.h"
+#include "cli/input/tokens.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -48,6 +49,10 @@ static enum status open(void *self, struct status_why *why)
     struct eval_plan_options plan = plan_options(p);
     status = cli_windows_read(&p->windows, &s->text, &stream, cli_perplexity_single(s),
                               model_tokenizer(p->model.model), why);
+    const struct cli_tokens_given given = {&p->windows, &stream, model_tokenizer(p->model.model),
+                                           s->evaluate.load.tokenizer};
+    if (!status && given.from)
+        status = cli_tokens_compare(&given, s->model, why);
     if (!status)
         status = cli_windows_lay(&p->windows, &plan, why);
     if (!status)

@@ -58,7 +58,7 @@ enum status cli_connection_alone(const struct cli_machine_settings *machine, str
     if (!status && cli_cluster()->n_ranks > 1)
         status =
             status_fail(why, STATUS_USAGE,
-                        "what servers say is compared by one process; start it without mpirun");
+                        "one process compares this; start it without mpirun");
     return status;
 }
 

@@ -72,7 +72,7 @@ enum status cli_model_share(struct cli_model *out, const struct cli_model *m,
     return model_share(&out->model, m->model, why);
 }
 
-/** A GGUF file has its own tokens; a folder gets those of --tokenizer. */
+/** A GGUF file has its own tokens; so has a folder, unless --tokenizer gives it others. */
 static enum status open_file(struct gguf_file **out, const char *path,
                              const struct cli_evaluate_settings *settings, struct status_why *why)
 {
@@ -85,14 +85,10 @@ static enum status open_file(struct gguf_file **out, const char *path,
             "%s: is a published folder, whose tensors cannot be replaced while it is "
             "open, expected a GGUF file with --watch",
             path);
-    if (folder && !load->tokenizer)
-        return status_fail(why, STATUS_USAGE,
-                           "%s: is a published folder, whose tokenizer.json is not read yet; give "
-                           "--tokenizer FILE.gguf, any GGUF file of the same model",
-                           path);
     if (!folder && load->tokenizer && !load->tokenizer_chosen)
         cli_say("assay: note: %s has its own tokens; --tokenizer has no effect on it\n", path);
-    return model_file_open(out, path, folder ? load->tokenizer : NULL, why);
+    const char *tokens = load->tokenizer ? load->tokenizer : path;
+    return model_file_open(out, path, folder ? tokens : NULL, why);
 }
 
 enum status cli_model_open(struct cli_model *out, const char *path,

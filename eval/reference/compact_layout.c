@@ -50,7 +50,7 @@ static enum status find_bias_bytes(uint64_t *n_bytes, const struct eval_compact_
     const struct gguf_type_info *type = gguf_type_info(l->bias_type);
     if (!type)
         return fail_type("bias", l->bias_type, why);
-    if (l->n_vocab % type->block_elems || type->bundle_rows > 1 ||
+    if (l->n_vocab % type->block_elems || type->bundle_rows > 1 || type->scale_elems > 0 ||
         !gguf_row_bytes(type, l->n_vocab, n_bytes))
         return status_fail(why, STATUS_FORMAT,
                            "the bias has type %s, of which there is no row of %" PRIu64
@@ -66,6 +66,12 @@ enum status eval_compact_find_offsets(struct eval_compact_offsets *out,
     const struct gguf_type_info *type = gguf_type_info(l->head_type);
     if (!type)
         return fail_type("head", l->head_type, why);
+    if (!l->by_path && type->scale_elems > 0)
+        return status_fail(
+            why, STATUS_UNSUPPORTED,
+            "the head has type %s, whose scales lie apart from its codes; and a base "
+            "file has room for the codes only; record with --head-by-path",
+            type->name);
     if (l->width % type->block_elems)
         return status_fail(why, STATUS_FORMAT,
                            "the width is %" PRIu64 "; expected a multiple of %" PRIu32

@@ -141,7 +141,7 @@ static void name_mixture(char out[GGUF_QUANTISATION_BYTES], const struct gguf_fi
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(file, i);
         n_weights += (double)t->n_rows * (double)t->ne[0];
-        n_bytes += (double)t->n_bytes;
+        n_bytes += (double)gguf_tensor_stored_bytes(t);
     }
     snprintf(out, GGUF_QUANTISATION_BYTES, n_weights > 0 ? "mixture, %.2f bpw" : "mixture",
              8 * n_bytes / n_weights);

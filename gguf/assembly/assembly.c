@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "gguf/file_impl.h"
 
 enum status gguf_assemble(struct gguf_file **out, const char *path, void *directory,
@@ -45,13 +44,7 @@ enum status gguf_assemble_file(struct gguf_file *file, size_t i, const struct gg
 
 void *gguf_assemble_memory(struct gguf_file *file, size_t n_bytes)
 {
-    struct gguf_arena *arena = &file->arena;
-    if (base_array_reserve(arena->pieces, arena->capacity, arena->n + 1, "pieces", NULL))
-        return NULL;
-    void *piece = malloc(n_bytes ? n_bytes : 1);
-    if (piece)
-        arena->pieces[arena->n++] = piece;
-    return piece;
+    return gguf_file_memory(file, n_bytes);
 }
 
 enum status gguf_assemble_tensor(struct gguf_file *file, const struct gguf_tensor *tensor,

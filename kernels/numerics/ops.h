@@ -50,6 +50,12 @@ typedef void kern_op_soft_cap_fn(float *x, size_t n, float scale, float cap);
 typedef void kern_op_sparsify_fn(float *x, size_t n, float scale, bool sample);
 /** y[i] = fma(share, x[i], y[i]) */
 typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t n);
+/**
+ * Of each of n_rows rows of n elements: y[i] += weights[i] * (x[i] > 0 ? x[i] : 0), the product and
+ * the sum each rounded.
+ */
+typedef void kern_op_add_rectified_fn(float *y, const float *x, const float *weights, size_t n,
+                                      size_t n_rows);
 
 /** x[i] = e^x[i] */
 typedef void kern_op_exp_fn(float *x, size_t n);
@@ -163,7 +169,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
     X(norm) X(rope_adjacent) X(rope_halves) X(activate) X(add_scaled) X(softmax_block)             \
     X(exp) X(scale) X(squares) X(convolve) X(triangle) X(decays) X(steps) X(compress)              \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
-    X(encode_codes) X(soft_cap) X(sparsify)
+    X(encode_codes) X(soft_cap) X(sparsify) X(add_rectified)
 /* clang-format on */
 
 #define KERN_OPS_MEMBER(name) kern_op_##name##_fn *(name);

@@ -98,5 +98,12 @@ void kern_scalar_add_scaled(float *y, const float *x, float share, size_t n)
         y[i] = fmaf(share, x[i], y[i]);
 }
 
+void kern_scalar_add_rectified(float *y, const float *x, const float *weights, size_t n,
+                               size_t n_rows)
+{
+    for (size_t i = 0; i < n * n_rows; i++)
+        y[i] += weights[i % n] * (x[i] > 0.0f ? x[i] : 0.0f);
+}
+
 #define ENTRY(name) .name = kern_scalar_##name,
 const struct kern_ops kern_ops_scalar = {KERN_OPS(ENTRY)};

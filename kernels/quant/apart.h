@@ -1,9 +1,8 @@
-/** Types whose scales lie apart from their codes (gguf/scales.h): the scales as blocks have them.
+/** Types whose scales lie apart from their codes (struct gguf_scales): the scales as blocks have them.
  */
 #ifndef KERNELS_QUANT_APART_H
 #define KERNELS_QUANT_APART_H
 
-#include "gguf/scales.h"
 #include "kernels/quant/registry.h"
 
 /** The scales of a row, from a column on. */

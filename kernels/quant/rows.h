@@ -1,6 +1,6 @@
 /**
  * The one place that knows how rows are stored: a prefix and blocks, each row on its own or several
- * in a bundle (gguf/type.h), scales within or apart (gguf/scales.h). Decoders, integers and devices
+ * in a bundle (gguf/type.h), scales within or apart (struct gguf_scales). Decoders, integers and devices
  * take blocks that lie one after the other and say everything themselves: the file's bytes where
  * rows are nothing but such blocks. Else a copy, in which each block begins with what the prefix
  * says, or with its scales.
@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 
-#include "gguf/scales.h"
 #include "kernels/quant/registry.h"
 
 /** Rows of a matrix in a file's bytes. */

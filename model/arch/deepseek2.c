@@ -188,20 +188,14 @@ static const struct model_folder_name sparse_names[] = {
     {0},
 };
 
-/**
- * The gating, which V3 leaves to its code where a folder was saved again; and YaRN's magnitude,
- * which GGUF can say where both of its members are equal.
- */
-static enum status write_folder(struct model_folder *f, struct status_why *why)
+/** YaRN's magnitude, which GGUF can say where both of its members are equal. */
+static enum status write_magnitude(struct model_folder *f, struct status_why *why)
 {
-    const cJSON *class = cJSON_GetObjectItemCaseSensitive(f->config, "architectures")->child;
     const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
     const cJSON *all = cJSON_GetObjectItemCaseSensitive(rope, "mscale_all_dim");
     const cJSON *one = cJSON_GetObjectItemCaseSensitive(rope, "mscale");
-    enum status status =
-        model_write_gating(f, "scoring_func", strstr(class->valuestring, "V2") ? 1 : 2, why);
-    if (status || (!all && !one))
-        return status;
+    if (!all && !one)
+        return STATUS_OK;
     if (!cJSON_IsNumber(all) || !cJSON_IsNumber(one) || all->valuedouble != one->valuedouble)
         return model_config_fail(f, STATUS_UNSUPPORTED, why,
                                  "members 'mscale' and 'mscale_all_dim' of RoPE differ, expected "
@@ -209,6 +203,15 @@ static enum status write_folder(struct model_folder *f, struct status_why *why)
                                  f->arch->name);
     model_write_f32(f, "rope.scaling.yarn_log_multiplier", 0.1 * all->valuedouble);
     return STATUS_OK;
+}
+
+/** Also the gating, which V3 leaves to its code where a folder was saved again. */
+static enum status write_folder(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *class = cJSON_GetObjectItemCaseSensitive(f->config, "architectures")->child;
+    enum status status =
+        model_write_gating(f, "scoring_func", strstr(class->valuestring, "V2") ? 1 : 2, why);
+    return status ? status : write_magnitude(f, why);
 }
 
 static const struct model_folder_key sparse_keys[] = {
@@ -287,13 +290,40 @@ const struct model_arch model_arch_glm_dsa = {
 
 /** As older GGUF files: kv_b_proj whole, so nothing is turned over. */
 static const struct model_folder_map folder = {
-    .classes = {"DeepseekV3ForCausalLM", "DeepseekV2ForCausalLM"},
+    .classes = {"DeepseekV3ForCausalLM", "DeepseekV2ForCausalLM", "Glm4MoeLiteForCausalLM",
+                "KimiVLForConditionalGeneration", "KimiK25ForConditionalGeneration"},
     .names = folder_names,
     .keys = model_folder_grouped,
     .write = write_folder,
 };
 
+/** Mistral 4: a softmax over experts, and queries that grow with their position. */
+static enum status write_mistral4(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
+    const cJSON *beta = cJSON_GetObjectItemCaseSensitive(rope, "llama_4_scaling_beta");
+    if (cJSON_IsNumber(beta))
+        model_write_f32(f, "attention.temperature_scale", beta->valuedouble);
+    model_write_u32(f, "expert_gating_func", 1);
+    return write_magnitude(f, why);
+}
+
+static bool is_mistral4(const struct model_folder *f)
+{
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(f->text, "model_type");
+    return cJSON_IsString(type) && strcmp(type->valuestring, "mistral4") == 0;
+}
+
+static const struct model_folder_map folder_mistral4 = {
+    .classes = {"Mistral4ForCausalLM", "Mistral3ForConditionalGeneration"},
+    .names = folder_names,
+    .keys = model_folder_grouped,
+    .is = is_mistral4,
+    .write = write_mistral4,
+};
+
 const struct model_arch model_arch_mistral4 = {
+    .folder = &folder_mistral4,
     .name = "mistral4",
     .yarn_factor = true,
     .normalise = MODEL_NORMALISE_BY_KEY,

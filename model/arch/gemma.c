@@ -2,8 +2,11 @@
 #include "model/arch/gemma.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "model/bind/bind.h"
+#include "model/folder/state.h"
 #include "model/state.h"
 
 enum status model_gemma_read_ends(struct model_hparams *h, const struct model_reading *r, float cap,
@@ -41,8 +44,8 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"attn_logit_softcapping", "attn_logit_softcapping", MODEL_MEMBER_F32},
-    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_F32},
+    {"attn_logit_softcapping", "attn_logit_softcapping", MODEL_MEMBER_F32, 0},
+    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_F32, 0},
     {0},
 };
 
@@ -173,8 +176,114 @@ static enum status bind_gemma4(struct model *m, size_t i, struct status_why *why
     return status;
 }
 
+static const struct model_folder_name folder4_names[] = {
+    {"embed_tokens_per_layer", "per_layer_token_embd", MODEL_KEEP},
+    {"per_layer_model_projection", "per_layer_model_proj", MODEL_KEEP},
+    {"per_layer_projection_norm", "per_layer_proj_norm", MODEL_KEEP},
+    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
+    {"pre_feedforward_layernorm", "ffn_norm", MODEL_KEEP},
+    {"post_feedforward_layernorm", "post_ffw_norm", MODEL_KEEP},
+    {"pre_feedforward_layernorm_2", "pre_ffw_norm_2", MODEL_KEEP},
+    {"post_feedforward_layernorm_1", "post_ffw_norm_1", MODEL_KEEP},
+    {"post_feedforward_layernorm_2", "post_ffw_norm_2", MODEL_KEEP},
+    {"per_layer_input_gate", "inp_gate", MODEL_KEEP},
+    {"per_layer_projection", "proj", MODEL_KEEP},
+    {"post_per_layer_input_norm", "post_norm", MODEL_KEEP},
+    {"layer_scalar", "layer_output_scale.weight", MODEL_KEEP},
+    {"router.proj", "ffn_gate_inp", MODEL_KEEP},
+    {"router.scale", "ffn_gate_inp.scale", MODEL_KEEP},
+    {"router.per_expert_scale", "ffn_down_exps.scale", MODEL_KEEP},
+    {"experts.gate_up_proj", "ffn_gate_up_exps.weight", MODEL_KEEP},
+    {"experts.down_proj", "ffn_down_exps.weight", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key folder4_keys[] = {
+    {"num_kv_shared_layers", "attention.shared_kv_layers", MODEL_MEMBER_U32, 0},
+    {"hidden_size_per_layer_input", "embedding_length_per_layer_input", MODEL_MEMBER_U32, 0},
+    {"head_dim", "attention.key_length_swa", MODEL_MEMBER_U32, 0},
+    {"head_dim", "attention.value_length_swa", MODEL_MEMBER_U32, 0},
+    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_F32, 0},
+    {0},
+};
+
+/** A number of a layer that sees all keys; the newer form has an object for each such layer. */
+static enum status of_full_layer(const struct model_folder *f, uint32_t layer, const char *name,
+                                 const char *older, uint32_t *value, struct status_why *why)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%u", layer);
+    const cJSON *own =
+        cJSON_GetObjectItemCaseSensitive(model_config_find(f, "per_layer_config"), number);
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(own, name);
+    if (!item)
+        return own ? STATUS_OK : model_config_u32(f, older, false, value, why);
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 1 && item->valuedouble <= UINT16_MAX))
+        return model_config_fail(f, STATUS_FORMAT, why,
+                                 "member '%s' of layer %u is no number from 1 to 65535", name,
+                                 layer);
+    *value = (uint32_t)item->valuedouble;
+    return STATUS_OK;
+}
+
+/** Layers that see all keys have heads of their own; later layers may be twice as wide. */
+static enum status sizes_of_folder4(struct model_folder *f, struct status_why *why)
+{
+    uint8_t slides[MODEL_MAX_BLOCKS];
+    uint32_t n, n_ff = 0, n_shared = 0, size = 0, none = 0;
+    enum status status =
+        model_config_kinds(f, "layer_types", "full_attention sliding_attention", slides, &n, why);
+    if (!status && n == 0)
+        status = model_config_fail(f, STATUS_UNSUPPORTED, why, "has no member 'layer_types'");
+    if (!status)
+        status = model_config_u32(f, "intermediate_size", true, &n_ff, why);
+    if (!status)
+        status = model_config_u32(f, "num_kv_shared_layers", false, &n_shared, why);
+    bool doubled = cJSON_IsTrue(model_config_find(f, "use_double_wide_mlp"));
+    bool shares = cJSON_IsTrue(model_config_find(f, "attention_k_eq_v"));
+    for (uint32_t i = 0; !status && i < n; i++) {
+        f->n_ff_of[i] = doubled && i + n_shared >= n ? 2 * n_ff : n_ff;
+        f->kv_heads_of[i] = f->n_kv_heads;
+        if (slides[i])
+            continue;
+        uint32_t own = f->head_size;
+        status = of_full_layer(f, i, "head_dim", "global_head_dim", &own, why);
+        if (!status)
+            status = of_full_layer(f, i, "num_key_value_heads", "num_global_key_value_heads",
+                                   shares ? &f->kv_heads_of[i] : &none, why);
+        if (!status && size > 0 && own != size)
+            status = model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                       "heads of layer %u have %u numbers, expected %u, as before",
+                                       i, own, size);
+        size = own;
+    }
+    f->kv_by_layer = f->ff_by_layer = true;
+    f->head_size = size > 0 ? size : f->head_size;
+    const cJSON *two_way = model_config_find(f, "use_bidirectional_attention");
+    if (!status && cJSON_IsString(two_way) && strcmp(two_way->valuestring, "all") == 0)
+        status = model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                   "member 'use_bidirectional_attention' is 'all': tokens see "
+                                   "later ones");
+    return status;
+}
+
+static const struct model_folder_map folder4 = {
+    .classes = {"Gemma4ForConditionalGeneration", "Gemma4ForCausalLM",
+                "Gemma4UnifiedForConditionalGeneration"},
+    .names = folder4_names,
+    .keys = folder4_keys,
+    .tied = true,
+    .sizes = sizes_of_folder4,
+    .defaults = "{\"head_dim\": 256, \"global_head_dim\": 512, \"sliding_window\": 512, "
+                "\"hidden_size_per_layer_input\": 256, \"num_key_value_heads\": 4, "
+                "\"rms_norm_eps\": 1e-6, \"rope_parameters\": {\"full_attention\": "
+                "{\"rope_type\": \"proportional\", \"partial_rotary_factor\": 0.25, "
+                "\"rope_theta\": 1000000}, \"sliding_attention\": {\"rope_theta\": 10000}}}",
+};
+
 const struct model_arch model_arch_gemma4 = {
     .name = "gemma4",
+    .folder = &folder4,
     .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
     .sliding_rope = true,

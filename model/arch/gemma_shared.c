@@ -1,6 +1,7 @@
 /* What Gemma 3n and 4 share: keys of earlier layers, and a further input of each layer. */
 #include <math.h>
 
+#include "kernels/quant/rows.h"
 #include "model/arch/gemma.h"
 #include "model/bind/bind.h"
 #include "model/state.h"
@@ -55,8 +56,8 @@ enum status model_gemma_bind_input_ends(struct model *m, struct status_why *why)
     if (status)
         return status;
     m->per_layer_embedding = model_tensor_rows(tensor, 0, h->n_vocab);
-    if (h->per_layer_width % tensor->type->block_elems != 0 || tensor->type->row_prefix > 0 ||
-        tensor->type->bundle_rows > 1)
+    if (h->per_layer_width % tensor->type->block_elems != 0 ||
+        kern_rows_are_copied(tensor->type->type))
         return status_fail(why, STATUS_FORMAT,
                            "%s: tensor 'per_layer_token_embd.weight' has type %s, whose blocks of "
                            "%u cannot be cut where the %u columns of a layer end",

@@ -15,7 +15,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 
 enum { GATE = MODEL_OF_COLUMNS | MODEL_EVEN, UP = MODEL_OF_COLUMNS | MODEL_ODD };
 
-/** Gate and up take turns; matrices of experts are stored transposed. */
+/** Gate and up take turns; matrices of experts are stored transposed, but for those in MXFP4. */
 static const struct model_folder_name folder_names[] = {
     {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
     {"self_attn.sinks", "attn_sinks.weight", MODEL_KEEP},
@@ -25,12 +25,15 @@ static const struct model_folder_name folder_names[] = {
     {"mlp.experts.gate_up_proj_bias", "ffn_gate_exps.bias", GATE},
     {"mlp.experts.gate_up_proj_bias", "ffn_up_exps.bias", UP},
     {"mlp.experts.down_proj", "ffn_down_exps.weight", MODEL_TURN_OVER},
+    {"mlp.experts.gate_up_proj_blocks", "ffn_gate_exps.weight", MODEL_EVEN},
+    {"mlp.experts.gate_up_proj_blocks", "ffn_up_exps.weight", MODEL_ODD},
+    {"mlp.experts.down_proj_blocks", "ffn_down_exps.weight", MODEL_KEEP},
     {"mlp.experts.down_proj_bias", "ffn_down_exps.bias", MODEL_KEEP},
     {0},
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32},
+    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
     {0},
 };
 

@@ -1,5 +1,8 @@
 /** Granite 3: four scales; granitemoe the same with experts; Granite 4 mostly Mamba-2. */
+#include <string.h>
+
 #include "model/arch.h"
+#include "model/folder/state.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
@@ -31,48 +34,152 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return status;
 }
 
-static const struct model_folder_key folder_keys[] = {
-    {"attention_multiplier", "attention.scale", MODEL_MEMBER_F32},
-    {"embedding_multiplier", "embedding_scale", MODEL_MEMBER_F32},
-    {"residual_multiplier", "residual_scale", MODEL_MEMBER_F32},
-    {"logits_scaling", "logit_scale", MODEL_MEMBER_F32},
-    {0},
-};
+/** Layers of the hybrid: whether each is attention. *n: 0 where nothing says it. */
+static enum status read_kinds(const struct model_folder *f, uint8_t *attends, uint32_t *n,
+                              struct status_why *why)
+{
+    static const char kinds[] = "mamba linear_attention attention full_attention";
+    enum status status = model_config_kinds(f, "layer_types", kinds, attends, n, why);
+    for (uint32_t i = 0; !status && i < *n; i++)
+        attends[i] = attends[i] >= 2;
+    return status;
+}
+
+static bool is_hybrid_class(const struct model_folder *f)
+{
+    const cJSON *class = cJSON_GetObjectItemCaseSensitive(f->config, "architectures")->child;
+    return strcmp(class->valuestring, "GraniteMoeHybridForCausalLM") == 0;
+}
+
+static bool has_mamba(const struct model_folder *f)
+{
+    const cJSON *types = model_config_find(f, "layer_types");
+    const cJSON *item = types ? types->child : NULL;
+    while (item && !(cJSON_IsString(item) && (strcmp(item->valuestring, "mamba") == 0 ||
+                                              strcmp(item->valuestring, "linear_attention") == 0)))
+        item = item->next;
+    return item || !types;
+}
+
+static bool has_experts(const struct model_folder *f)
+{
+    const cJSON *n = model_config_find(f, "num_local_experts");
+    return cJSON_IsNumber(n) && n->valuedouble > 0;
+}
+
+static bool is_dense(const struct model_folder *f)
+{
+    return !is_hybrid_class(f) || (!has_mamba(f) && !has_experts(f));
+}
+
+static bool is_moe(const struct model_folder *f)
+{
+    return !is_hybrid_class(f) || (!has_mamba(f) && has_experts(f));
+}
+
+/** Without experts what is shared is all; the hybrid's layers say which attend. */
+static enum status sizes_of_folder(struct model_folder *f, struct status_why *why)
+{
+    uint8_t attends[MODEL_MAX_BLOCKS];
+    uint32_t n = 0, n_ff = 0;
+    enum status status = STATUS_OK;
+    if (!is_hybrid_class(f))
+        return STATUS_OK;
+    status = read_kinds(f, attends, &n, why);
+    if (!status)
+        status =
+            model_config_u32(f, f->n_experts > 0 ? "intermediate_size" : "shared_intermediate_size",
+                             true, &n_ff, why);
+    if (!status && n == 0)
+        status = model_config_fail(f, STATUS_UNSUPPORTED, why, "has no member 'layer_types'");
+    for (uint32_t i = 0; !status && i < n; i++) {
+        f->kv_heads_of[i] = attends[i] ? f->n_kv_heads : 0;
+        f->n_ff_of[i] = n_ff;
+    }
+    f->kv_by_layer = f->ff_by_layer = true;
+    return status;
+}
+
+static enum status write_folder(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *positions = model_config_find(f, "position_embedding_type");
+    uint32_t expand = 0;
+    if (!is_hybrid_class(f))
+        return STATUS_OK;
+    model_write_bool(f, "rope.scaling.finetuned",
+                     cJSON_IsString(positions) && strcmp(positions->valuestring, "rope") == 0);
+    enum status status =
+        has_mamba(f) ? model_config_u32(f, "mamba_expand", true, &expand, why) : STATUS_OK;
+    if (!status && expand > 0)
+        model_write_u32(f, "ssm.inner_size", expand * f->n_embd);
+    return status;
+}
+
+#define GRANITE_KEYS                                                                               \
+    {"attention_multiplier", "attention.scale", MODEL_MEMBER_F32, 0},                              \
+        {"embedding_multiplier", "embedding_scale", MODEL_MEMBER_F32, 0},                          \
+        {"residual_multiplier", "residual_scale", MODEL_MEMBER_F32, 0},                            \
+    {                                                                                              \
+        "logits_scaling", "logit_scale", MODEL_MEMBER_F32                                          \
+    }
+
+static const struct model_folder_key folder_keys[] = {GRANITE_KEYS, {0}};
+
+#define GRANITE_DENSE                                                                              \
+    {"shared_mlp.input_linear", "ffn_gate", MODEL_FIRST_HALF},                                     \
+        {"shared_mlp.input_linear", "ffn_up", MODEL_SECOND_HALF},                                  \
+    {                                                                                              \
+        "shared_mlp.output_linear", "ffn_down", MODEL_KEEP                                         \
+    }
+
+static const struct model_folder_name dense_names[] = {GRANITE_DENSE, {0}};
 
 static const struct model_folder_map folder = {
-    .classes = {"GraniteForCausalLM"},
+    .classes = {"GraniteForCausalLM", "GraniteMoeHybridForCausalLM"},
+    .names = dense_names,
     .keys = folder_keys,
     .turned = true,
+    .is = is_dense,
+    .sizes = sizes_of_folder,
+    .write = write_folder,
 };
 
-static const struct model_folder_name moe_names[] = {
-    {"block_sparse_moe.router.layer", "ffn_gate_inp", MODEL_KEEP},
-    {"block_sparse_moe.input_linear", "ffn_gate_exps", MODEL_FIRST_HALF},
-    {"block_sparse_moe.input_linear", "ffn_up_exps", MODEL_SECOND_HALF},
-    {"block_sparse_moe.output_linear", "ffn_down_exps", MODEL_KEEP},
-    {"shared_mlp.input_linear", "ffn_gate_shexp", MODEL_FIRST_HALF},
-    {"shared_mlp.input_linear", "ffn_up_shexp", MODEL_SECOND_HALF},
-    {"shared_mlp.output_linear", "ffn_down_shexp", MODEL_KEEP},
-    {0},
-};
+#define GRANITE_EXPERTS                                                                            \
+    {"block_sparse_moe.router.layer", "ffn_gate_inp", MODEL_KEEP},                                 \
+        {"block_sparse_moe.input_linear", "ffn_gate_exps", MODEL_FIRST_HALF},                      \
+        {"block_sparse_moe.input_linear", "ffn_up_exps", MODEL_SECOND_HALF},                       \
+        {"block_sparse_moe.output_linear", "ffn_down_exps", MODEL_KEEP},                           \
+        {"shared_mlp.input_linear", "ffn_gate_shexp", MODEL_FIRST_HALF},                           \
+        {"shared_mlp.input_linear", "ffn_up_shexp", MODEL_SECOND_HALF},                            \
+    {                                                                                              \
+        "shared_mlp.output_linear", "ffn_down_shexp", MODEL_KEEP                                   \
+    }
+
+static const struct model_folder_name moe_names[] = {GRANITE_EXPERTS, {0}};
 
 static const struct model_folder_key moe_keys[] = {
-    {"attention_multiplier", "attention.scale", MODEL_MEMBER_F32},
-    {"embedding_multiplier", "embedding_scale", MODEL_MEMBER_F32},
-    {"residual_multiplier", "residual_scale", MODEL_MEMBER_F32},
-    {"logits_scaling", "logit_scale", MODEL_MEMBER_F32},
-    {"shared_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32},
+    GRANITE_KEYS,
+    {"shared_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32, 0},
     {0},
 };
 
 static const struct model_folder_map moe_folder = {
-    .classes = {"GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM"},
+    .classes = {"GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM",
+                "GraniteMoeHybridForCausalLM"},
     .names = moe_names,
     .keys = moe_keys,
     .turned = true,
+    .is = is_moe,
+    .sizes = sizes_of_folder,
+    .write = write_folder,
 };
 
-const struct model_arch model_arch_granite = {.name = "granite", .folder = &folder, .read = read};
+const struct model_arch model_arch_granite = {
+    .name = "granite",
+    .key_blind = {"expert_shared_feed_forward_length"}, /* of Granite 4, where the class has it */
+    .folder = &folder,
+    .read = read,
+};
 
 const struct model_arch model_arch_granitemoe = {
     .name = "granitemoe",
@@ -90,8 +197,66 @@ static enum status read_hybrid(struct model_hparams *h, const struct model_readi
     return status ? status : model_recurrent_read(h, r, why);
 }
 
+#define MAMBA_NAMES                                                                                \
+    {"mamba.in_proj", "ssm_in", MODEL_KEEP}, {"mamba.conv1d", "ssm_conv1d", MODEL_SQUEEZE},        \
+        {"mamba.dt_bias", "ssm_dt.bias", MODEL_KEEP},                                              \
+        {"mamba.A_log", "ssm_a", MODEL_NEGATIVE_EXP}, {"mamba.D", "ssm_d", MODEL_KEEP},            \
+        {"mamba.norm", "ssm_norm", MODEL_KEEP},                                                    \
+    {                                                                                              \
+        "mamba.out_proj", "ssm_out", MODEL_KEEP                                                    \
+    }
+
+static const struct model_folder_name hybrid_names[] = {
+    MAMBA_NAMES,
+    GRANITE_EXPERTS,
+    {0},
+};
+
+static const struct model_folder_name dense_hybrid_names[] = {
+    MAMBA_NAMES,
+    GRANITE_DENSE,
+    {0},
+};
+
+static const struct model_folder_key hybrid_keys[] = {
+    GRANITE_KEYS,
+    {"mamba_d_conv", "ssm.conv_kernel", MODEL_MEMBER_U32, 0},
+    {"mamba_d_state", "ssm.state_size", MODEL_MEMBER_U32, 0},
+    {"mamba_n_groups", "ssm.group_count", MODEL_MEMBER_U32, 0},
+    {"mamba_n_heads", "ssm.time_step_rank", MODEL_MEMBER_U32, 0},
+    {0},
+};
+
+static enum status sizes_of_hybrid(struct model_folder *f, struct status_why *why)
+{
+    f->names = f->n_experts > 0 ? hybrid_names : dense_hybrid_names;
+    return sizes_of_folder(f, why);
+}
+
+static enum status write_hybrid(struct model_folder *f, struct status_why *why)
+{
+    uint32_t width = 0;
+    enum status status = model_config_u32(f, "shared_intermediate_size", true, &width, why);
+    if (!status && f->n_experts > 0)
+        model_write_u32(f, "expert_shared_feed_forward_length", width);
+    return status ? status : write_folder(f, why);
+}
+
+static const struct model_folder_map hybrid_folder = {
+    .classes = {"GraniteMoeHybridForCausalLM"},
+    .keys = hybrid_keys,
+    .turned = true,
+    .is = has_mamba,
+    .sizes = sizes_of_hybrid,
+    .write = write_hybrid,
+    .defaults = "{\"mamba_d_conv\": 4, \"mamba_d_state\": 256, \"mamba_n_groups\": 1, "
+                "\"mamba_n_heads\": 128, \"mamba_expand\": 2}",
+};
+
 const struct model_arch model_arch_granitehybrid = {
     .name = "granitehybrid",
+    .key_blind = {"expert_shared_feed_forward_length"}, /* of models without experts */
+    .folder = &hybrid_folder,
     .without_keys = MODEL_MAMBA2,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,

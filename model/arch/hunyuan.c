@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "model/arch.h"
+#include "model/folder/state.h"
 
 /** A stretch of the base that depends on the size of heads; files mostly have it in the base. */
 static enum status read(struct model_hparams *h, const struct model_reading *r,
@@ -15,8 +16,65 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return status;
 }
 
+static const struct model_folder_name folder_names[] = {
+    {"self_attn.query_layernorm", "attn_q_norm", MODEL_KEEP},
+    {"self_attn.key_layernorm", "attn_k_norm", MODEL_KEEP},
+    {"mlp.gate.wg", "ffn_gate_inp", MODEL_KEEP},
+    {"mlp.router.gate", "ffn_gate_inp", MODEL_KEEP},
+    {"mlp.expert_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"mlp.shared_mlp.gate_proj", "ffn_gate_shexp", MODEL_KEEP},
+    {"mlp.shared_mlp.up_proj", "ffn_up_shexp", MODEL_KEEP},
+    {"mlp.shared_mlp.down_proj", "ffn_down_shexp", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"HunYuanDenseV1ForCausalLM"},
+    .names = folder_names,
+};
+
+static const struct model_folder_key moe_keys[] = {
+    {"intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32, 0},
+    {0},
+};
+
+/** Each token of these has the experts' width of `moe_intermediate_size`, or else of all. */
+static const struct model_folder_map moe_folder = {
+    .classes = {"HunYuanMoEV1ForCausalLM"},
+    .names = folder_names,
+    .keys = moe_keys,
+};
+
+static const struct model_folder_key v3_keys[] = {
+    {"router_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
+    {"route_norm", "expert_weights_norm", MODEL_MEMBER_BOOL, 0},
+    {"first_k_dense_replace", "leading_dense_block_count", MODEL_MEMBER_U32, 0},
+    {"num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
+    {0},
+};
+
+static enum status write_v3(struct model_folder *f, struct status_why *why)
+{
+    uint32_t n = 0, width = 0;
+    enum status status = model_config_u32(f, "num_shared_experts", true, &n, why);
+    if (!status)
+        status = model_config_u32(f, "moe_intermediate_size", true, &width, why);
+    if (!status)
+        model_write_u32(f, "expert_shared_feed_forward_length", n * width);
+    return status;
+}
+
+static const struct model_folder_map v3_folder = {
+    .classes = {"HYV3ForCausalLM"},
+    .names = folder_names,
+    .keys = v3_keys,
+    .write = write_v3,
+    .defaults = "{\"num_shared_experts\": 1, \"route_norm\": true, \"rope_theta\": 11158840}",
+};
+
 const struct model_arch model_arch_hunyuan_dense = {
     .name = "hunyuan-dense",
+    .folder = &folder,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .qk_norm_last = true,
@@ -25,6 +83,7 @@ const struct model_arch model_arch_hunyuan_dense = {
 
 const struct model_arch model_arch_hunyuan_moe = {
     .name = "hunyuan-moe",
+    .folder = &moe_folder,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .qk_norm_last = true,
@@ -34,6 +93,7 @@ const struct model_arch model_arch_hunyuan_moe = {
 
 const struct model_arch model_arch_hy_v3 = {
     .name = "hy_v3",
+    .folder = &v3_folder,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .gating = KERN_GATE_SIGMOID,

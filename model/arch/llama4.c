@@ -1,11 +1,14 @@
 /** Llama 4: three layers of four see their own run of 8192 positions, the fourth has no positions.
  */
 #include "model/arch.h"
+#include "model/folder/state.h"
+
+enum { MAVERICK_EXPERTS = 128 };
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
 {
-    enum { RUN = 8192, PERIOD = 4, MAVERICK_EXPERTS = 128 };
+    enum { RUN = 8192, PERIOD = 4 };
     struct model_range any = {0, INT32_MAX};
     uint32_t window;
     uint32_t step = 0;
@@ -30,8 +33,76 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return status;
 }
 
+/** Matrices of experts are stored transposed, the columns of the gate before those of the other. */
+static const struct model_folder_name folder_names[] = {
+    {"feed_forward.gate_proj", "ffn_gate", MODEL_KEEP},
+    {"feed_forward.up_proj", "ffn_up", MODEL_KEEP},
+    {"feed_forward.down_proj", "ffn_down", MODEL_KEEP},
+    {"feed_forward.router", "ffn_gate_inp", MODEL_KEEP},
+    {"feed_forward.experts.gate_up_proj", "ffn_gate_exps.weight",
+     MODEL_OF_COLUMNS | MODEL_FIRST_HALF | MODEL_TURN_OVER},
+    {"feed_forward.experts.gate_up_proj", "ffn_up_exps.weight",
+     MODEL_OF_COLUMNS | MODEL_SECOND_HALF | MODEL_TURN_OVER},
+    {"feed_forward.experts.down_proj", "ffn_down_exps.weight", MODEL_TURN_OVER},
+    {"feed_forward.shared_expert.gate_proj", "ffn_gate_shexp", MODEL_KEEP},
+    {"feed_forward.shared_expert.up_proj", "ffn_up_shexp", MODEL_KEEP},
+    {"feed_forward.shared_expert.down_proj", "ffn_down_shexp", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key folder_keys[] = {
+    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
+    {"interleave_moe_layer_step", "interleave_moe_layer_step", MODEL_MEMBER_U32, 0},
+    {0},
+};
+
+/** What the reader takes for granted. */
+static enum status write_folder(struct model_folder *f, struct status_why *why)
+{
+    static const struct {
+        const char *name;
+        double expected;
+    } numbers[] = {{"attention_chunk_size", 8192},
+                   {"floor_scale", 8192},
+                   {"attn_scale", 0.1},
+                   {"no_rope_layer_interval", 4}};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; !status && i < sizeof numbers / sizeof *numbers; i++) {
+        double found = numbers[i].expected;
+        status = model_config_f32(f, numbers[i].name, false, &found, why);
+        if (!status && found != numbers[i].expected)
+            status = model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                       "member '%s' is %g, expected %g, which architecture %s has",
+                                       numbers[i].name, found, numbers[i].expected, f->arch->name);
+    }
+    const cJSON *norm = model_config_find(f, "use_qk_norm");
+    const cJSON *tuned = model_config_find(f, "attn_temperature_tuning");
+    bool expected = f->n_experts != MAVERICK_EXPERTS;
+    bool still = cJSON_IsFalse(tuned) || (cJSON_IsNumber(tuned) && tuned->valuedouble == 0);
+    if (!status && (still || cJSON_IsFalse(norm) == expected))
+        status = model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                   "use_qk_norm is %s and attn_temperature_tuning %s, expected %s "
+                                   "and on, which architecture %s takes for granted of %u experts",
+                                   cJSON_IsFalse(norm) ? "off" : "on", still ? "off" : "on",
+                                   expected ? "on" : "off", f->arch->name, f->n_experts);
+    return status;
+}
+
+static const struct model_folder_map folder = {
+    .classes = {"Llama4ForConditionalGeneration", "Llama4ForCausalLM"},
+    .names = folder_names,
+    .keys = folder_keys,
+    .still_period = 4,
+    .write = write_folder,
+    .defaults = "{\"head_dim\": 128, \"num_key_value_heads\": 8, \"num_local_experts\": 16, "
+                "\"num_experts_per_tok\": 1, \"intermediate_size\": 8192, "
+                "\"intermediate_size_mlp\": 16384, \"rope_theta\": 500000, "
+                "\"rms_norm_eps\": 1e-5, \"interleave_moe_layer_step\": 1}",
+};
+
 const struct model_arch model_arch_llama4 = {
     .name = "llama4",
+    .folder = &folder,
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_NO,
     .shared = MODEL_SHARED_PLAIN,

@@ -149,7 +149,7 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32},
+    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
     {0},
 };
 

@@ -1,7 +1,9 @@
 /** Mistral 3 (Ministral and later): YaRN, and queries that grow with their position. */
 #include <math.h>
+#include <string.h>
 
 #include "model/arch.h"
+#include "model/folder/state.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
@@ -16,8 +18,42 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return status;
 }
 
+/** YaRN's magnitude, which GGUF can say where `mscale` is 1; and how queries grow. */
+static enum status write_folder(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(rope, "mscale_all_dim");
+    const cJSON *one = cJSON_GetObjectItemCaseSensitive(rope, "mscale");
+    const cJSON *beta = cJSON_GetObjectItemCaseSensitive(rope, "llama_4_scaling_beta");
+    if ((cJSON_IsNumber(one) && one->valuedouble != 1) || (cJSON_IsNumber(all) && !one))
+        return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                 "member 'mscale' of RoPE is not 1, which GGUF's %s takes for "
+                                 "granted",
+                                 f->arch->name);
+    if (cJSON_IsNumber(all))
+        model_write_f32(f, "rope.scaling.yarn_log_multiplier", all->valuedouble);
+    if (cJSON_IsNumber(beta))
+        model_write_f32(f, "attention.temperature_scale", beta->valuedouble);
+    return STATUS_OK;
+}
+
+/** The class with pictures is that of Mistral 4, too. */
+static bool is_mistral3(const struct model_folder *f)
+{
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(f->text, "model_type");
+    return !cJSON_IsString(type) || strcmp(type->valuestring, "mistral4") != 0;
+}
+
+static const struct model_folder_map folder = {
+    .classes = {"Mistral3ForConditionalGeneration", "Ministral3ForCausalLM"},
+    .turned = true,
+    .is = is_mistral3,
+    .write = write_folder,
+};
+
 const struct model_arch model_arch_mistral3 = {
     .name = "mistral3",
+    .folder = &folder,
     .yarn_betas = true,
     .read = read,
 };

@@ -1,8 +1,11 @@
 /** Nemotron H: each block is Mamba-2, or attention without positions, or a feed-forward. */
 #include <stdio.h>
+#include <string.h>
 
+#include "base/text/words.h"
 #include "model/arch.h"
 #include "model/bind/bind.h"
+#include "model/folder/state.h"
 #include "model/state.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
@@ -49,13 +52,171 @@ static enum status bind(struct model *m, size_t i, struct status_why *why)
     return status ? status : model_bind_product(m, i, "ffn_latent_up", n_embd, n, &x->widen, why);
 }
 
-#define NEMOTRON                                                                                   \
-    .mixed = true, .ffn = MODEL_FFN_UNGATED, .activation = KERN_RELU_SQUARED, .read = read
+/** q and k as GGUF has them, turned, although nothing rotates: products are sums in that order. */
+static const struct model_folder_name folder_names[] = {
+    {"embeddings", "token_embd", MODEL_KEEP},
+    {"norm_f", "output_norm", MODEL_KEEP},
+    {"norm", "attn_norm", MODEL_KEEP},
+    {"mixer.in_proj", "ssm_in", MODEL_KEEP},
+    {"mixer.conv1d", "ssm_conv1d", MODEL_SQUEEZE},
+    {"mixer.dt_bias", "ssm_dt.bias", MODEL_KEEP},
+    {"mixer.A_log", "ssm_a", MODEL_NEGATIVE_EXP},
+    {"mixer.D", "ssm_d", MODEL_KEEP},
+    {"mixer.norm", "ssm_norm", MODEL_KEEP},
+    {"mixer.out_proj", "ssm_out", MODEL_KEEP},
+    {"mixer.q_proj", "attn_q", MODEL_KEEP},
+    {"mixer.k_proj", "attn_k", MODEL_KEEP},
+    {"mixer.v_proj", "attn_v", MODEL_KEEP},
+    {"mixer.o_proj", "attn_output", MODEL_KEEP},
+    {"mixer.up_proj", "ffn_up", MODEL_KEEP},
+    {"mixer.down_proj", "ffn_down", MODEL_KEEP},
+    {"mixer.gate", "ffn_gate_inp", MODEL_KEEP},
+    {"mixer.gate.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"mixer.experts.*.up_proj", "ffn_up_exps", MODEL_KEEP},
+    {"mixer.experts.*.down_proj", "ffn_down_exps", MODEL_KEEP},
+    {"mixer.shared_experts.up_proj", "ffn_up_shexp", MODEL_KEEP},
+    {"mixer.shared_experts.down_proj", "ffn_down_shexp", MODEL_KEEP},
+    {"mixer.fc1_latent_proj", "ffn_latent_down", MODEL_KEEP},
+    {"mixer.fc2_latent_proj", "ffn_latent_up", MODEL_KEEP},
+    {0},
+};
 
-const struct model_arch model_arch_nemotron_h = {.name = "nemotron_h", NEMOTRON};
+#define NEMOTRON_KEYS                                                                              \
+    {"conv_kernel", "ssm.conv_kernel", MODEL_MEMBER_U32, 0},                                       \
+        {"ssm_state_size", "ssm.state_size", MODEL_MEMBER_U32, 0},                                 \
+        {"n_groups", "ssm.group_count", MODEL_MEMBER_U32, 0},                                      \
+    {                                                                                              \
+        "mamba_num_heads", "ssm.time_step_rank", MODEL_MEMBER_U32                                  \
+    }
+
+static const struct model_folder_key folder_keys[] = {NEMOTRON_KEYS, {0}};
+
+static const struct model_folder_key moe_keys[] = {
+    NEMOTRON_KEYS,
+    {"moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32,
+     0},
+    {"n_group", "expert_group_count", MODEL_MEMBER_U32, 0},
+    {"topk_group", "expert_group_used_count", MODEL_MEMBER_U32, 0},
+    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
+    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 0},
+    {"n_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
+    {0},
+};
+
+/** What a layer is, by a letter of the older form or the names of the newer ones. */
+enum { IS_MAMBA, IS_ATTENTION, IS_DENSE, IS_EXPERTS };
+
+static int kind_of(const cJSON *pattern, const cJSON *item, uint32_t i)
+{
+    static const char letters[] = "M*-E";
+    static const char *const names[] = {"mamba linear_attention", "attention full_attention", "mlp",
+                                        "moe"};
+    if (cJSON_IsString(pattern)) {
+        const char *at = strchr(letters, pattern->valuestring[i]);
+        return at && *at ? (int)(at - letters) : -1;
+    }
+    for (int k = 0; cJSON_IsString(item) && k < 4; k++)
+        if (base_words_index(names[k], item->valuestring) >= 0)
+            return k;
+    return -1;
+}
+
+/** Kinds of at most MODEL_MAX_BLOCKS layers; returns how many there are. */
+static uint32_t read_kinds(const struct model_folder *f, int *kinds)
+{
+    const cJSON *pattern = model_config_any(f, "hybrid_override_pattern layers_block_type");
+    const cJSON *item = pattern ? pattern->child : NULL;
+    bool text = cJSON_IsString(pattern);
+    uint32_t n = 0;
+    while (n < MODEL_MAX_BLOCKS && (text ? pattern->valuestring[n] != '\0' : item != NULL)) {
+        kinds[n] = kind_of(pattern, item, n);
+        item = item ? item->next : NULL;
+        n++;
+    }
+    return n;
+}
+
+static bool has_experts(const struct model_folder *f)
+{
+    int kinds[MODEL_MAX_BLOCKS];
+    bool found = false;
+    for (uint32_t i = 0, n = read_kinds(f, kinds); i < n; i++)
+        found |= kinds[i] == IS_EXPERTS;
+    return found;
+}
+
+static bool has_none(const struct model_folder *f)
+{
+    return !has_experts(f);
+}
+
+static enum status sizes_of_folder(struct model_folder *f, struct status_why *why)
+{
+    int kinds[MODEL_MAX_BLOCKS];
+    uint32_t dense = 0, expert = 0, n = read_kinds(f, kinds);
+    enum status status = model_config_u32(f, "intermediate_size", true, &dense, why);
+    if (!status)
+        status = model_config_u32(f, "moe_intermediate_size", has_experts(f), &expert, why);
+    if (!status && n != f->n_layers)
+        status = model_config_fail(f, STATUS_FORMAT, why,
+                                   "member 'hybrid_override_pattern' or 'layers_block_type' has %u "
+                                   "layers, expected %u",
+                                   n, f->n_layers);
+    for (uint32_t i = 0; !status && i < n; i++) {
+        if (kinds[i] < 0)
+            return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                     "layer %u is neither Mamba, attention, mlp nor moe", i);
+        f->kv_heads_of[i] = kinds[i] == IS_ATTENTION ? f->n_kv_heads : 0;
+        f->n_ff_of[i] = kinds[i] == IS_DENSE ? dense : kinds[i] == IS_EXPERTS ? expert : 0;
+    }
+    f->kv_by_layer = f->ff_by_layer = true;
+    f->n_experts = has_experts(f) ? f->n_experts : 0;
+    return status;
+}
+
+static enum status write_folder(struct model_folder *f, struct status_why *why)
+{
+    uint32_t n_heads = 0, size = 0;
+    enum status status = model_config_u32(f, "mamba_num_heads", true, &n_heads, why);
+    if (!status)
+        status = model_config_u32(f, "mamba_head_dim", true, &size, why);
+    if (!status)
+        model_write_u32(f, "ssm.inner_size", n_heads * size);
+    return status;
+}
+
+#define NEMOTRON_FOLDER                                                                            \
+    .classes = {"NemotronHForCausalLM"}, .names = folder_names, .turned = true,                    \
+    .sizes = sizes_of_folder, .write = write_folder,                                               \
+    .defaults = "{\"head_dim\": 128, \"num_key_value_heads\": 8, \"conv_kernel\": 4, "             \
+                "\"ssm_state_size\": 128, \"mamba_num_heads\": 128, \"n_groups\": 8, "             \
+                "\"mamba_head_dim\": 64, \"layer_norm_epsilon\": 1e-5, \"norm_topk_prob\": true}"
+
+static const struct model_folder_map folder = {
+    .keys = folder_keys,
+    .is = has_none,
+    NEMOTRON_FOLDER,
+};
+
+static const struct model_folder_map moe_folder = {
+    .keys = moe_keys,
+    .is = has_experts,
+    NEMOTRON_FOLDER,
+};
+
+#define NEMOTRON                                                                                   \
+    .mixed = true, .key_blind = {"attention.layer_norm_epsilon"}, .ffn = MODEL_FFN_UNGATED,        \
+    .activation = KERN_RELU_SQUARED, .read = read
+
+const struct model_arch model_arch_nemotron_h = {
+    .name = "nemotron_h",
+    .folder = &folder,
+    NEMOTRON,
+};
 
 const struct model_arch model_arch_nemotron_h_moe = {
     .name = "nemotron_h_moe",
+    .folder = &moe_folder,
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,

@@ -1,8 +1,29 @@
 /** Phi 2: LayerNorm, biases, both branches of the same rows, a feed-forward without gate. */
 #include "model/arch.h"
 
+static const struct model_folder_name folder_names[] = {
+    {"final_layernorm", "output_norm", MODEL_KEEP},
+    {"self_attn.dense", "attn_output", MODEL_KEEP},
+    {"mlp.fc1", "ffn_up", MODEL_KEEP},
+    {"mlp.fc2", "ffn_down", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key folder_keys[] = {
+    {"qk_layernorm", NULL, MODEL_MEMBER_FALSE, 0},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"PhiForCausalLM"},
+    .names = folder_names,
+    .keys = folder_keys,
+    .defaults = "{\"partial_rotary_factor\": 0.5, \"layer_norm_eps\": 1e-5}",
+};
+
 const struct model_arch model_arch_phi2 = {
     .name = "phi2",
+    .folder = &folder,
     .layer_norm = true,
     .parallel = true,
     .rope_halves = true,

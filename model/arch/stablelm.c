@@ -9,8 +9,22 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return STATUS_OK;
 }
 
+/** The largest model's norms of heads are a tensor for each head: not read. */
+static const struct model_folder_key folder_keys[] = {
+    {"qk_layernorm", NULL, MODEL_MEMBER_FALSE, 0},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"StableLmForCausalLM"},
+    .keys = folder_keys,
+    .defaults = "{\"partial_rotary_factor\": 0.25, \"layer_norm_eps\": 1e-5}",
+};
+
 const struct model_arch model_arch_stablelm = {
     .name = "stablelm",
+    .key_blind = {"use_parallel_residual"}, /* the tensors say it */
+    .folder = &folder,
     .layer_norm = true,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_EACH,

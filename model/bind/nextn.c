@@ -17,22 +17,37 @@ static enum status bind_table(struct model *m, size_t i, const char *name,
     return status;
 }
 
+/** The norm before the head, by either of its names; else the model's. */
+static enum status bind_last_norm(struct model *m, size_t i, struct status_why *why)
+{
+    static const char first[] = "nextn.shared_head_norm", second[] = "layer_output_norm";
+    bool has_first = model_has_projection(m, i, first);
+    m->nextn.norm = m->output_norm;
+    if (!has_first && !model_has_projection(m, i, second))
+        return STATUS_OK;
+    const char *name = has_first ? first : second;
+    enum status status = model_bind_norm(m, i, name, m->hparams.n_embd, &m->nextn.norm, why);
+    if (status || !has_first || !model_has_projection(m, i, second))
+        return status;
+    model_bind_unused(m, i, second);
+    return model_remark(&m->remarks, why,
+                        "block %zu has two norms before the head: %s is used, %s is not", i, first,
+                        second);
+}
+
 enum status model_bind_nextn(struct model *m, size_t i, struct status_why *why)
 {
     struct model_nextn *x = &m->nextn;
     size_t n = m->hparams.n_embd;
     struct model_product embedding = {.weight = m->embedding};
     x->head = m->head;
-    x->norm = m->output_norm;
     enum status status = model_bind_product(m, i, "nextn.eh_proj", n, 2 * n, &x->join, why);
     if (!status)
         status = model_bind_norm(m, i, "nextn.enorm", n, &x->token_norm, why);
     if (!status)
         status = model_bind_norm(m, i, "nextn.hnorm", n, &x->hidden_norm, why);
-    if (!status && model_has_projection(m, i, "nextn.shared_head_norm"))
-        status = model_bind_norm(m, i, "nextn.shared_head_norm", n, &x->norm, why);
-    else if (!status && model_has_projection(m, i, "layer_output_norm"))
-        status = model_bind_norm(m, i, "layer_output_norm", n, &x->norm, why);
+    if (!status)
+        status = bind_last_norm(m, i, why);
     if (!status)
         status = bind_table(m, i, "nextn.embed_tokens", &embedding, why);
     if (!status)

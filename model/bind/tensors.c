@@ -298,8 +298,8 @@ static enum status bind_bias(struct model *m, const struct model_projection *p,
     if (status || !tensor)
         return status;
     uint32_t block = tensor->type->block_elems;
-    if (part.first_row % block != 0 || part.n_rows % block != 0 || tensor->type->row_prefix > 0 ||
-        tensor->type->bundle_rows > 1)
+    if (part.first_row % block != 0 || part.n_rows % block != 0 ||
+        kern_rows_are_copied(tensor->type->type))
         return status_fail(
             why, STATUS_FORMAT,
             "%s: tensor '%s' has type %s, whose blocks of %u cannot be cut where its "

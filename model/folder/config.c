@@ -65,6 +65,15 @@ static enum status take(const struct model_folder *f, const char *names, bool re
                              (int)strcspn(names, " "), names);
 }
 
+static bool all_equal(const cJSON *list)
+{
+    const cJSON *item = list->child;
+    while (item && item->next && cJSON_IsNumber(item) && cJSON_IsNumber(item->next) &&
+           item->valuedouble == item->next->valuedouble)
+        item = item->next;
+    return item && !item->next;
+}
+
 enum status model_config_u32(const struct model_folder *f, const char *names, bool required,
                              uint32_t *value, struct status_why *why)
 {
@@ -72,10 +81,13 @@ enum status model_config_u32(const struct model_folder *f, const char *names, bo
     enum status status = take(f, names, required, &item, why);
     if (status || !item)
         return status;
+    const char *name = item->string;
+    if (cJSON_IsArray(item) && all_equal(item)) /* one for each layer */
+        item = item->child;
     double number = cJSON_IsNumber(item) ? item->valuedouble : -1;
     if (!(number >= 0 && number <= UINT32_MAX) || number != floor(number))
         return model_config_fail(f, STATUS_FORMAT, why,
-                                 "member '%s' is no whole number from 0 to 2^32 - 1", item->string);
+                                 "member '%s' is no whole number from 0 to 2^32 - 1", name);
     *value = (uint32_t)number;
     return STATUS_OK;
 }
@@ -140,12 +152,12 @@ enum status model_config_kinds(const struct model_folder *f, const char *name, c
     return STATUS_OK;
 }
 
-static bool has_class(const struct model_arch *arch, const char *name)
+static bool has_class(const struct model_folder *f, const struct model_arch *arch, const char *name)
 {
     const char *const *class = arch->folder ? arch->folder->classes : NULL;
     while (class && *class && strcmp(*class, name) != 0)
         class ++;
-    return class && *class;
+    return class && *class && (!arch->folder->is || arch->folder->is(f));
 }
 
 static enum status find_architecture(struct model_folder *f, struct status_why *why)
@@ -158,7 +170,7 @@ static enum status find_architecture(struct model_folder *f, struct status_why *
                                  "LlamaForCausalLM");
     const struct model_arch *arch;
     for (size_t i = 0; !f->arch && (arch = model_arch_at(i)) != NULL; i++) {
-        if (has_class(arch, first->valuestring))
+        if (has_class(f, arch, first->valuestring))
             f->arch = arch;
     }
     if (f->arch && f->arch->folder->defaults) {
@@ -213,7 +225,10 @@ static enum status read_latent(struct model_folder *f, struct status_why *why)
 
 static enum status read_sizes(struct model_folder *f, struct status_why *why)
 {
-    enum status status = model_config_u32(f, "num_hidden_layers", true, &f->n_layers, why);
+    const cJSON *kinds = model_config_find(f, "layers_block_type"); /* where nothing else says it */
+    f->n_layers = kinds ? (uint32_t)cJSON_GetArraySize(kinds) : 0;
+    enum status status =
+        model_config_u32(f, "num_hidden_layers", f->n_layers == 0, &f->n_layers, why);
     if (!status)
         status = model_config_u32(f, "hidden_size", true, &f->n_embd, why);
     if (!status)
@@ -236,7 +251,13 @@ static enum status read_sizes(struct model_folder *f, struct status_why *why)
                                    "heads of %u numbers, expected at most 65535", f->head_size);
     static const char experts[] = "num_local_experts num_experts n_routed_experts moe_num_experts "
                                   "moe_num_primary_experts";
-    return status ? status : model_config_u32(f, experts, false, &f->n_experts, why);
+    if (!status)
+        status = model_config_u32(f, experts, false, &f->n_experts, why);
+    f->names = f->arch->folder->names;
+    if (!status && f->arch->folder->sizes && f->n_layers > MODEL_MAX_BLOCKS)
+        status = model_config_fail(f, STATUS_UNSUPPORTED, why, "%u layers, expected at most %u",
+                                   f->n_layers, (unsigned)MODEL_MAX_BLOCKS);
+    return status || !f->arch->folder->sizes ? status : f->arch->folder->sizes(f, why);
 }
 
 enum status model_config_open(struct model_folder *f, struct status_why *why)

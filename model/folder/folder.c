@@ -3,9 +3,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "gguf/assembly/assembly.h"
 #include "model/folder/state.h"
+#include "model/folder/tokens/tokens.h"
+#include "model/model.h"
 
 static void close_folder(struct model_folder *f)
 {
@@ -39,13 +42,12 @@ static enum status describe(struct model_folder *f, struct status_why *why)
     return status ? status : model_targets_shape(f, why);
 }
 
-/** The size of the vocabulary is that of the embedding, whatever config.json says. */
-static void write_vocabulary(struct model_folder *f)
+/** The size of the vocabulary is that of the embedding, whatever config.json says. 0: unknown. */
+static uint32_t n_rows(const struct model_folder *f)
 {
     static const char name[] = "token_embd.weight";
     int32_t i = base_strtab_find(&f->target_names, (struct base_string){name, sizeof name - 1});
-    if (i >= 0 && f->targets[i]->ne[1] <= UINT32_MAX)
-        model_write_u32(f, "vocab_size", (uint32_t)f->targets[i]->ne[1]);
+    return i >= 0 && f->targets[i]->ne[1] <= UINT32_MAX ? (uint32_t)f->targets[i]->ne[1] : 0;
 }
 
 /** The bytes of a GGUF file with the keys and the tensors that are made. */
@@ -53,7 +55,8 @@ static enum status make_directory(struct model_folder *f, void **out, uint64_t *
                                   struct status_why *why)
 {
     struct gguf_directory directory;
-    write_vocabulary(f);
+    if (n_rows(f))
+        model_write_u32(f, "vocab_size", n_rows(f));
     for (size_t i = 0; i < f->n_given; i++)
         gguf_layout_tensor(f->layout, f->given[i].name, GGUF_TYPE_F32, &f->given[i].n, 1);
     for (size_t i = 0; i < f->target_names.n; i++) {
@@ -105,11 +108,12 @@ static enum status assemble(struct model_folder *f, struct gguf_file **out, stru
     return status;
 }
 
-/** The pairs tokenizer.* of a GGUF file, and its chat templates among them. */
-static enum status take_tokens(struct gguf_file *file, const char *path, struct status_why *why)
+/** The pairs tokenizer.* of a GGUF file or of a folder, and its chat templates among them. */
+static enum status take_tokens(struct gguf_file *file, const struct model_folder *f,
+                               const char *path, struct status_why *why)
 {
     struct gguf_file *from;
-    enum status status = gguf_open(&from, path, why);
+    enum status status = model_tokens_open(&from, path, n_rows(f), why);
     if (!status && !gguf_kv_find(from, "tokenizer.ggml.tokens")) {
         gguf_close(from);
         return status_fail(
@@ -121,6 +125,14 @@ static enum status take_tokens(struct gguf_file *file, const char *path, struct 
     return status ? status : gguf_assemble_pairs(file, from, "tokenizer.", why);
 }
 
+enum status model_tokens_open(struct gguf_file **out, const char *path, uint64_t n_ids,
+                              struct status_why *why)
+{
+    struct stat about;
+    bool folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+    return folder ? model_folder_tokens(out, path, n_ids, why) : gguf_list(out, path, why);
+}
+
 enum status model_folder_open(struct gguf_file **out, const char *path, const char *tokens,
                               struct status_why *why)
 {
@@ -130,7 +142,7 @@ enum status model_folder_open(struct gguf_file **out, const char *path, const ch
     if (!status)
         status = assemble(&f, out, why);
     if (!status && tokens)
-        status = take_tokens(*out, tokens, why);
+        status = take_tokens(*out, &f, tokens, why);
     if (!status)
         status = gguf_assemble_finish(*out, why);
     if (status) {

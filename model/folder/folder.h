@@ -6,7 +6,8 @@
 
 /**
  * Open a folder as a GGUF file that has its keys and tensors.
- * tokens: a GGUF file of the same model, whose tokens it gets; NULL: it has none.
+ * tokens: a GGUF file of the same model, or a folder, the same one as a rule, whose tokens it gets;
+ *         NULL: it has none.
  * Fails: as safetensors_folder_open and gguf_open; STATUS_UNSUPPORTED (architecture, quantisation,
  *        type), STATUS_FORMAT (config.json; a tensor that has no name in GGUF, an expert that is
  *        missing).

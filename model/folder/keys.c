@@ -85,14 +85,6 @@ float *model_folder_give(struct model_folder *f, const char *name, uint64_t n)
 /** What all architectures have; experts' are written where there are experts. */
 static const struct model_folder_key common[] = {
     {"max_position_embeddings model_max_length", "context_length", MODEL_MEMBER_U32, 0},
-    {"prefix_dense_intermediate_size dense_intermediate_size intermediate_size moe_ffn_hidden_size",
-     "feed_forward_length", MODEL_MEMBER_U32, 0},
-    {0},
-};
-
-static const struct model_folder_key of_heads[] = {
-    {"head_dim", "attention.key_length", MODEL_MEMBER_U32, 0},
-    {"head_dim", "attention.value_length", MODEL_MEMBER_U32, 0},
     {0},
 };
 
@@ -104,10 +96,11 @@ static const struct model_folder_key of_latent[] = {
 };
 
 static const struct model_folder_key of_experts[] = {
-    {"num_experts_per_tok num_experts_per_token moe_k moe_top_k moe_num_active_primary_experts",
+    {"num_experts_per_tok num_experts_per_token top_k_experts moe_topk moe_k moe_top_k "
+     "moe_num_active_primary_experts",
      "expert_used_count", MODEL_MEMBER_U32, 0},
-    {"moe_intermediate_size moe_ffn_hidden_size", "expert_feed_forward_length", MODEL_MEMBER_U32,
-     0},
+    {"moe_intermediate_size expert_intermediate_size moe_ffn_hidden_size",
+     "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
     {0},
 };
 
@@ -344,7 +337,10 @@ static enum status write_heads(struct model_folder *f, struct status_why *why)
     struct model_folder_heads of = {.n = f->n_layers};
     if (!map->heads) {
         model_write_u32(f, heads, f->n_heads);
-        model_write_u32(f, kv_heads, f->n_kv_heads);
+        if (f->kv_by_layer)
+            model_write_u32s(f, kv_heads, f->kv_heads_of, f->n_layers);
+        else
+            model_write_u32(f, kv_heads, f->n_kv_heads);
         return STATUS_OK;
     }
     if (f->n_layers > MODEL_MAX_BLOCKS)
@@ -358,21 +354,6 @@ static enum status write_heads(struct model_folder *f, struct status_why *why)
     model_write_u32s(f, heads, of.n_heads, of.n);
     model_write_u32s(f, kv_heads, of.n_kv_heads, of.n);
     return status;
-}
-
-/** Sizes of heads; with compressed keys the model's own are others. */
-static enum status write_sizes(struct model_folder *f, struct status_why *why)
-{
-    bool compressed = f->compressed;
-    uint32_t rank = 0;
-    if (f->n_rot == 0)
-        return write_all(f, of_heads, why);
-    enum status status =
-        compressed ? model_config_u32(f, "kv_lora_rank", true, &rank, why) : STATUS_OK;
-    if (compressed)
-        model_write_u32(f, "attention.key_length_mla", f->head_size);
-    model_write_u32(f, "attention.key_length", compressed ? rank + f->n_rot : f->head_size);
-    return status ? status : write_all(f, compressed ? of_compressed : of_latent, why);
 }
 
 /** Whether kv_b can be cut: codes with scales cannot be turned over. */
@@ -390,6 +371,39 @@ static bool can_be_cut(const struct model_folder *f)
         plain &= type == SAFETENSORS_F32 || type == SAFETENSORS_F16 || type == SAFETENSORS_BF16;
     }
     return found && plain;
+}
+
+/** Sizes of latent attention's heads; with compressed keys the model's own are others. */
+static enum status write_latent(struct model_folder *f, struct status_why *why)
+{
+    uint32_t rank = 0;
+    enum status status =
+        f->compressed ? model_config_u32(f, "kv_lora_rank", true, &rank, why) : STATUS_OK;
+    if (f->compressed)
+        model_write_u32(f, "attention.key_length_mla", f->head_size);
+    model_write_u32(f, "attention.key_length", f->compressed ? rank + f->n_rot : f->head_size);
+    return status ? status : write_all(f, f->compressed ? of_compressed : of_latent, why);
+}
+
+/** Sizes of heads, where they are not the usual ones, and widths: one, or one for each layer. */
+static enum status write_sizes(struct model_folder *f, struct status_why *why)
+{
+    static const struct model_folder_key width[] = {
+        {"intermediate_size_mlp prefix_dense_intermediate_size dense_intermediate_size "
+         "intermediate_size moe_ffn_hidden_size",
+         "feed_forward_length", MODEL_MEMBER_U32, 0},
+        {0},
+    };
+    const struct model_folder_key *own = f->arch->folder->keys;
+    bool usual = f->head_size == f->n_embd / f->n_heads && !model_config_find(f, "head_dim");
+    if (f->n_rot == 0 && !usual && !has_key(own, "attention.key_length"))
+        model_write_u32(f, "attention.key_length", f->head_size);
+    if (f->n_rot == 0 && !usual && !has_key(own, "attention.value_length"))
+        model_write_u32(f, "attention.value_length", f->head_size);
+    enum status status = f->n_rot > 0 ? write_latent(f, why) : STATUS_OK;
+    if (f->ff_by_layer)
+        model_write_u32s(f, "feed_forward_length", f->n_ff_of, f->n_layers);
+    return status || f->ff_by_layer ? status : write_all(f, width, why);
 }
 
 enum status model_folder_keys(struct model_folder *f, struct status_why *why)

@@ -87,7 +87,7 @@ struct model_folder_heads;
 
 /** Zero means, of each field: as LLaMA's folders have it, but without turned heads. */
 struct model_folder_map {
-    const char *classes[5];                /* of config.json's architectures; NULL ends */
+    const char *classes[8];                /* of config.json's architectures; NULL ends */
     const struct model_folder_name *names; /* beyond the common ones; from NULL ends; may be NULL */
     const struct model_folder_key *keys;   /* likewise; other tables do not write their keys */
     bool grouped;                          /* model_folder_grouped, too */
@@ -102,6 +102,10 @@ struct model_folder_map {
     double theta;          /* RoPE's base where config.json has none; 0: 10000 */
     double full_share;     /* layers that see all rotate so much of what GGUF says; 0: all of it */
     uint32_t still_period; /* one of so many layers has no positions; 0: it is not looked at */
+    /** Whether it is this one, where several have a class. NULL: yes. */
+    bool (*is)(const struct model_folder *f);
+    /** Change sizes that config.json says otherwise, before keys are written. May be NULL. */
+    enum status (*sizes)(struct model_folder *f, struct status_why *why);
     /** Say how many heads each layer has, where they differ. May be NULL. */
     enum status (*heads)(const struct model_folder *f, struct model_folder_heads *of,
                          struct status_why *why);

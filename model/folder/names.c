@@ -245,7 +245,7 @@ static enum status name_one(struct model_folder *f, const struct safetensors_ten
     if (find_place(&place, role.name)) {
         if (place.layer >= (int64_t)f->n_layers || strncmp(place.name, "mtp", 3) == 0)
             return STATUS_OK; /* predicts the tokens after the next */
-        status = look_up(f, f->arch->folder->names, &place, tensor, &found, why);
+        status = look_up(f, f->names, &place, tensor, &found, why);
         if (!status && !found)
             status = look_up(f, place.layer < 0 ? common : of_layers, &place, tensor, &found, why);
     }

@@ -161,6 +161,39 @@ static enum status write_scaling(struct model_folder *f, const cJSON *scaling, d
                              base_quote(&shown, (struct base_string){type, strlen(type)}));
 }
 
+/** Pairs at the end of a head are still: divided by so much that no angle is left. */
+static enum status write_proportional(struct model_folder *f, double share, struct status_why *why)
+{
+    uint32_t n = f->head_size / 2, n_turned = (uint32_t)(share * f->head_size / 2);
+    float *values = model_folder_give(f, "rope_freqs.weight", n);
+    if (!values)
+        return status_fail(why, STATUS_MEMORY, "no memory for RoPE's factors");
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = i < n_turned ? 1.0f : 1e30f;
+    return STATUS_OK;
+}
+
+static bool is_type(const cJSON *scaling, const char *type)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(scaling, "rope_type");
+    if (!cJSON_IsString(item))
+        item = cJSON_GetObjectItemCaseSensitive(scaling, "type");
+    return cJSON_IsString(item) && strcmp(item->valuestring, type) == 0;
+}
+
+/** Hunyuan's: the base is stretched once, whatever the length. */
+static enum status stretch_base(struct model_folder *f, const cJSON **scaling, double *theta,
+                                struct status_why *why)
+{
+    double alpha = 0, size = f->head_size;
+    enum status status = take(f, *scaling, "alpha", &alpha, why);
+    if (status || !is_type(*scaling, "dynamic") || !(alpha > 0) || !(size > 2))
+        return status;
+    *theta *= pow(alpha, size / (size - 2));
+    *scaling = NULL;
+    return STATUS_OK;
+}
+
 /** A number that may be a list, one for each layer: that of the first layer of a kind. */
 static enum status take_of_kind(const struct model_folder *f, const char *names, const char *kind,
                                 double *value, struct status_why *why)
@@ -241,6 +274,8 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why)
         status = model_config_u32(f, "rotary_dim", false, &n_rotary, why);
     if (n_rotary > 0 && f->head_size > 0)
         share = (double)n_rotary / f->head_size;
+    if (f->n_rot > 0 && fabs(share * f->head_size - f->n_rot) < 0.5)
+        share = 1; /* that of the whole head, of which the part that rotates is known */
     if (status)
         return status;
     if (!(theta > 0 && share > 0 && share <= part))
@@ -249,6 +284,14 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why)
             "RoPE's base is %g, its share of a head %g, expected numbers above "
             "0, and at most %g of the head",
             theta, share, part);
+    bool proportional = is_type(scaling, "proportional");
+    status = stretch_base(f, &scaling, &theta, why);
+    if (!status && proportional)
+        status = write_proportional(f, share, why);
+    if (status)
+        return status;
+    share = proportional ? 1 : share;
+    scaling = proportional ? NULL : scaling;
     uint32_t n_rot = (uint32_t)(share * (f->n_rot > 0 ? f->n_rot : f->head_size) / part);
     model_write_f32(f, "rope.freq_base", theta);
     status = write_sliding(f, sliding, n_rot, why);

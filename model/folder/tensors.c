@@ -237,15 +237,17 @@ static enum status view_rows(const struct model_folder *f, const struct model_ta
 {
     uint32_t n_heads = heads_of(f, t);
     uint64_t n = t->ne[1];
+    bool in_turns = t->quantised && t->change & (MODEL_EVEN | MODEL_ODD);
     *out = NULL;
-    if (n_heads == 0)
+    if (n_heads == 0 && !in_turns)
         return STATUS_OK;
     int32_t *rows = n > INT32_MAX / 2 ? NULL : gguf_assemble_memory(file, n * sizeof *rows);
     if (!rows)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for %" PRIu64 " rows of %s", f->path,
                            n, t->name);
     for (uint64_t i = 0; i < n; i++)
-        rows[i] = (int32_t)turned_row(i, n / n_heads);
+        rows[i] = (int32_t)(in_turns ? 2 * i + (t->change & MODEL_ODD ? 1 : 0)
+                                     : turned_row(i, n / n_heads));
     *out = rows;
     return STATUS_OK;
 }
@@ -259,7 +261,8 @@ static enum status view_matrices(const struct model_folder *f, const struct mode
     *out = NULL;
     const struct safetensors_tensor *s = t->sources[0];
     uint64_t matrix_bytes = s->n_bytes / (t->experts ? 1 : n);
-    if (!t->experts && (n == 1 || matrix_bytes == s->n_bytes / s->n_elements * t->ne[0] * t->ne[1]))
+    bool whole = !t->quantised && matrix_bytes == s->n_bytes / s->n_elements * t->ne[0] * t->ne[1];
+    if (!t->experts && (n == 1 || whole))
         return STATUS_OK;
     const void **matrices = gguf_assemble_memory(file, n * sizeof *matrices);
     if (!matrices)

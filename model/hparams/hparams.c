@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,14 @@ static enum status want_nextn(struct model_hparams *h, const struct model_readin
                            "%s: key '%s.nextn_predict_layers' is 0 or missing, expected a model "
                            "with a block that predicts further tokens",
                            gguf_path(r->keys.file), r->keys.prefix);
+    char name[64];
+    snprintf(name, sizeof name, "blk.%u.nextn.eh_proj.weight", h->n_layers);
+    if (!gguf_tensor_find(r->keys.file, name))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: the block that predicts further tokens was left out of this file: "
+                           "tensor '%s' is missing, and key '%s.nextn_predict_layers' is %u; "
+                           "expected a file that was made with it",
+                           gguf_path(r->keys.file), name, r->keys.prefix, h->n_nextn);
     h->n_bound = 1;
     h->nextn_stream = r->arch->nextn == MODEL_NEXTN_STREAM;
     return STATUS_OK;

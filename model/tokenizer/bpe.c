@@ -55,11 +55,13 @@ enum status model_bpe_init(struct model_bpe *bpe, const struct model_vocab *voca
         char utf8[4];
         bpe->byte_id[b] = model_vocab_find(vocab, utf8, base_utf8_encode(bpe->stand_in[b], utf8));
     }
-    enum status status = model_pretokenizer_init(&bpe->pre, pre, as_llama_cpp, why);
+    enum status status =
+        pre.data ? model_pretokenizer_init(&bpe->pre, pre, as_llama_cpp, why) : STATUS_OK;
     if (status) {
         status_context(why, "%s", gguf_path(vocab->file));
         return status;
     }
+    bpe->ignore_merges = bpe->pre.row && bpe->pre.row->ignore_merges;
     return model_merges_init(&bpe->merges, vocab, why);
 }
 
@@ -118,7 +120,7 @@ static enum status merge_piece(const struct model_bpe *bpe, struct model_tok_run
                                const char *piece, size_t n_bytes)
 {
     enum status status;
-    if (bpe->pre.row->ignore_merges) {
+    if (bpe->ignore_merges) {
         int32_t id = whole_piece(bpe, run, piece, n_bytes, &status);
         if (status || id >= 0)
             return status ? status : model_tok_emit(run, id);
@@ -141,21 +143,26 @@ struct bpe_call {
     struct model_tok_run *run;
 };
 
-static enum status encode_piece(void *user, const char *piece, size_t n_bytes)
+enum status model_bpe_encode_piece(const struct model_bpe *bpe, struct model_tok_run *run,
+                                   struct base_string p)
 {
-    const struct bpe_call *call = user;
-    struct model_tok_run *run = call->run;
-    if (n_bytes > MODEL_TOK_CACHE_BYTES)
-        return merge_piece(call->bpe, run, piece, n_bytes);
+    if (p.n_bytes > MODEL_TOK_CACHE_BYTES)
+        return merge_piece(bpe, run, p.data, p.n_bytes);
     int hit;
-    struct model_tok_entry *e = model_tok_cache_find(&run->cache, piece, n_bytes, &hit);
+    struct model_tok_entry *e = model_tok_cache_find(&run->cache, p.data, p.n_bytes, &hit);
     if (hit)
         return model_tok_emit_all(run, e->ids, e->n_ids);
     size_t before = run->out->n;
-    enum status status = merge_piece(call->bpe, run, piece, n_bytes);
+    enum status status = merge_piece(bpe, run, p.data, p.n_bytes);
     if (!status)
-        model_tok_cache_put(e, piece, n_bytes, run->out->ids + before, run->out->n - before);
+        model_tok_cache_put(e, p.data, p.n_bytes, run->out->ids + before, run->out->n - before);
     return status;
+}
+
+static enum status encode_piece(void *user, const char *piece, size_t n_bytes)
+{
+    const struct bpe_call *call = user;
+    return model_bpe_encode_piece(call->bpe, call->run, (struct base_string){piece, n_bytes});
 }
 
 enum status model_bpe_encode(const struct model_bpe *bpe, struct model_tok_run *run,

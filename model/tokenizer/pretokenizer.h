@@ -55,7 +55,4 @@ typedef enum status model_piece_fn(void *user, const char *piece, size_t n_bytes
 enum status model_pretokenizer_split(const struct model_pretokenizer *p, struct model_tok_run *run,
                                      const char *text, size_t n_bytes, model_piece_fn *fn,
                                      void *user);
-/** Release PCRE2's scratch of a run. */
-void model_pretokenizer_run_free(struct model_tok_run *run);
-
 #endif

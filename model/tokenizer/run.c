@@ -42,6 +42,7 @@ void model_tok_run_free(struct model_tok_run *run)
 {
     model_tok_cache_free(&run->cache);
     model_merge_free(&run->merge);
+    model_regex_run_free(&run->regex);
     base_buffer_free(&run->text);
     base_buffer_free(&run->word);
     free(run->slots);

@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "model/tokenizer/cache.h"
 #include "model/tokenizer/merge.h"
+#include "model/tokenizer/regex/regex.h"
 #include "model/tokenizer/tokenizer.h"
 
 struct model_tok_run {
@@ -20,7 +21,7 @@ struct model_tok_run {
     struct base_buffer word; /* bpe: a piece in stand-in characters; gemma4: repaired text */
     uint32_t *slots;         /* spm: where each slot begins, and the end; bpe: ids */
     size_t slots_capacity;
-    void *match_data, *match_context, *jit_stack; /* bpe: PCRE2's */
+    struct model_regex_run regex; /* bpe */
 };
 
 /** Append ids. Fails: STATUS_MEMORY. */

@@ -51,7 +51,8 @@ static void add_token(struct model_special *s, struct base_string text, int32_t 
         }
         node = next;
     }
-    s->nodes[node].token = id;
+    if (s->nodes[node].token < 0)
+        s->nodes[node].token = id;
 }
 
 /** Set `fail` and `ends` of all nodes, parents before children. queue: room for all nodes. */
@@ -70,15 +71,13 @@ static void link_nodes(struct model_special *s, uint32_t *queue)
     }
 }
 
-enum status model_special_init(struct model_special *s, const struct model_vocab *vocab,
-                               bool on_request, struct status_why *why)
+enum status model_special_build(struct model_special *s, const struct model_special_item *items,
+                                size_t n, struct status_why *why)
 {
     *s = (struct model_special){0};
-    enum model_recognition least =
-        on_request ? MODEL_RECOGNISED_ON_REQUEST : MODEL_RECOGNISED_ALWAYS;
     size_t n_bytes = 0;
-    for (size_t i = 0; i < vocab->n; i++)
-        n_bytes += vocab->recognition[i] >= least ? vocab->text[i].n_bytes : 0;
+    for (size_t i = 0; i < n; i++)
+        n_bytes += items[i].text.n_bytes;
     if (n_bytes == 0)
         return STATUS_OK;
     if (n_bytes >= UINT32_MAX)
@@ -93,12 +92,51 @@ enum status model_special_init(struct model_special *s, const struct model_vocab
     }
     s->nodes[0] = (struct model_special_node){.token = -1};
     s->n_nodes = 1;
-    for (size_t i = 0; i < vocab->n; i++)
-        if (vocab->recognition[i] >= least && vocab->text[i].n_bytes > 0)
-            add_token(s, vocab->text[i], (int32_t)i);
+    for (size_t i = 0; i < n; i++)
+        if (items[i].text.n_bytes > 0)
+            add_token(s, items[i].text, items[i].token);
     link_nodes(s, queue);
     free(queue);
     return STATUS_OK;
+}
+
+enum status model_special_init(struct model_special *s, const struct model_vocab *vocab,
+                               bool on_request, struct status_why *why)
+{
+    *s = (struct model_special){0};
+    enum model_recognition least =
+        on_request ? MODEL_RECOGNISED_ON_REQUEST : MODEL_RECOGNISED_ALWAYS;
+    struct model_special_item *items = NULL;
+    size_t n = 0, capacity = 0;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < vocab->n && !status; i++) {
+        if (vocab->recognition[i] < least)
+            continue;
+        status = base_array_reserve(items, capacity, n + 1, "special tokens", why);
+        if (!status)
+            items[n++] = (struct model_special_item){vocab->text[i], (int32_t)i};
+    }
+    if (!status)
+        status = model_special_build(s, items, n, why);
+    free(items);
+    return status;
+}
+
+size_t model_special_longest(const struct model_special *s, const char *text, size_t n_bytes,
+                             int32_t *token)
+{
+    size_t longest = 0;
+    uint32_t node = 0;
+    for (size_t i = 0; s->nodes && i < n_bytes; i++) {
+        node = find_child(s, node, (uint8_t)text[i]);
+        if (node == 0)
+            break;
+        if (s->nodes[node].token >= 0) {
+            longest = i + 1;
+            *token = s->nodes[node].token;
+        }
+    }
+    return longest;
 }
 
 void model_special_free(struct model_special *s)

@@ -321,6 +321,7 @@ static enum status encode_piece(const struct model_spm *spm, struct model_tok_ru
 /** Raw text, read as if its spaces were U+2581. */
 struct spm_source {
     const char *p, *end;
+    bool verbatim;
 };
 
 /** Let run->text have n bytes, if the source has as many. */
@@ -329,7 +330,7 @@ static void fill(struct model_tok_run *run, struct spm_source *src, size_t n)
     struct base_buffer *text = &run->text;
     while (text->n < n && src->p < src->end) {
         char c = *src->p++;
-        if (c == ' ') {
+        if (c == ' ' && !src->verbatim) {
             memcpy(text->data + text->n, meta_space, META_BYTES);
             text->n += META_BYTES;
         } else {
@@ -347,7 +348,10 @@ enum status model_spm_encode(const struct model_spm *spm, struct model_tok_run *
         status = model_tok_repair(run, &run->word, &text, &n_bytes);
     if (status)
         return status;
-    struct spm_source src = {text, text + n_bytes};
+    struct spm_source src = {text, text + n_bytes, spm->verbatim};
+    int32_t whole = spm->ignore_merges ? model_vocab_find(spm->vocab, text, n_bytes) : -1;
+    if (whole >= 0)
+        return model_tok_emit(run, whole);
     run->text.n = 0;
     if (space_prefix) {
         memcpy(run->text.data, meta_space, META_BYTES);

@@ -13,6 +13,8 @@ struct model_spm {
     const struct model_vocab *vocab;
     uint32_t *rank; /* [vocab->n]: 0 = highest score; equal scores share a rank; or NULL: */
     struct model_merges merges;
+    bool verbatim;         /* spaces stay as they are: a declared tokenizer replaces them */
+    bool ignore_merges;    /* a whole piece that is a token is taken as it is */
     int32_t byte_id[256];  /* the token <0xXX>, or the one that is that byte; -1: none */
     bool joins_ascii[128]; /* some token has U+2581 right after this character */
     uint32_t *joins;       /* the same for longer characters: their bytes, sorted */

@@ -7,6 +7,7 @@
 #include "base/arithmetic.h"
 #include "base/text/utf8.h"
 #include "model/tokenizer/bpe.h"
+#include "model/tokenizer/declared/declared.h"
 #include "model/tokenizer/special.h"
 #include "model/tokenizer/spm.h"
 
@@ -15,6 +16,7 @@ struct model_tokenizer {
     struct model_spm spm; /* one of these two is used */
     struct model_bpe bpe;
     struct model_special always, on_request; /* without and with parse_special */
+    struct model_declared declared;          /* does the cutting instead, where there is one */
 };
 
 size_t model_tokens_common(const struct model_tokens *a, const struct model_tokens *b)
@@ -25,15 +27,40 @@ size_t model_tokens_common(const struct model_tokens *a, const struct model_toke
     return i;
 }
 
+/** Only what is declared as added is recognised; no option cuts a declared tokenizer otherwise. */
+static enum status open_declared(struct model_tokenizer *t, const char *pre, bool as_llama_cpp,
+                                 struct status_why *why)
+{
+    enum status status = model_declared_init(&t->declared, &t->vocab, why);
+    if (status || !t->declared.has_declared)
+        return status;
+    if (pre || as_llama_cpp)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: tokenizer.json declares how texts are cut, and %s has no effect on "
+                           "that; expected --tokenizer FILE.gguf with it",
+                           gguf_path(t->vocab.file), pre ? "--tokenizer-pre" : "--llama-compat");
+    for (size_t i = 0; i < t->vocab.n; i++)
+        if (!t->declared.flags[i])
+            t->vocab.recognition[i] = MODEL_RECOGNISED_NEVER;
+    free(t->vocab.eats_space);
+    t->vocab.eats_space = NULL;
+    return STATUS_OK;
+}
+
 static enum status open_spm(struct model_tokenizer *t, const char *pre, struct status_why *why)
 {
+    if (t->declared.has_declared)
+        t->vocab.add_space_prefix = false;
     if (pre)
         return status_fail(why, STATUS_USAGE,
                            "%s: pre-tokeniser %s was asked for, but this vocabulary is %s, which "
                            "has none",
                            gguf_path(t->vocab.file), pre,
                            t->vocab.kind == MODEL_VOCAB_SPM ? "SentencePiece" : "gemma4");
-    return model_spm_init(&t->spm, &t->vocab, why);
+    enum status status = model_spm_init(&t->spm, &t->vocab, why);
+    t->spm.verbatim = t->declared.has_declared;
+    t->spm.ignore_merges = t->declared.ignore_merges;
+    return status;
 }
 
 static enum status open_bpe(struct model_tokenizer *t, const char *pre, bool as_llama_cpp,
@@ -46,8 +73,12 @@ static enum status open_bpe(struct model_tokenizer *t, const char *pre, bool as_
         return status;
     if (pre)
         name = (struct base_string){pre, strlen(pre)};
+    if (t->declared.has_declared)
+        name = (struct base_string){0};
     status = model_bpe_init(&t->bpe, &t->vocab, name, as_llama_cpp, why);
-    if (!status && !t->vocab.add_bos_stated)
+    if (t->declared.has_declared)
+        t->bpe.ignore_merges = t->declared.ignore_merges;
+    else if (!status && !t->vocab.add_bos_stated)
         t->vocab.add_bos = t->bpe.pre.row->add_bos;
     return status;
 }
@@ -77,6 +108,8 @@ enum status model_tokenizer_open(struct model_tokenizer **out, const struct gguf
         return status_fail(why, STATUS_MEMORY, "cannot allocate a tokenizer");
     enum status status = model_vocab_init(&t->vocab, file, why);
     if (!status)
+        status = open_declared(t, pre, as_llama_cpp, why);
+    if (!status)
         status = t->vocab.kind == MODEL_VOCAB_BPE ? open_bpe(t, pre, as_llama_cpp, why)
                                                   : open_spm(t, pre, why);
     if (!status)
@@ -97,6 +130,7 @@ void model_tokenizer_close(struct model_tokenizer *t)
 {
     if (!t)
         return;
+    model_declared_free(&t->declared);
     model_special_free(&t->on_request);
     model_special_free(&t->always);
     model_bpe_free(&t->bpe);
@@ -145,6 +179,34 @@ static enum status encode_stretch(void *user, const char *raw, size_t n_bytes, i
     return status;
 }
 
+static enum status encode_piece(void *user, struct base_string piece)
+{
+    struct call *call = user;
+    return call->t->vocab.kind == MODEL_VOCAB_BPE
+               ? model_bpe_encode_piece(&call->t->bpe, &call->run, piece)
+               : model_spm_encode(&call->t->spm, &call->run, piece.data, piece.n_bytes, false);
+}
+
+static enum status emit_token(void *user, int32_t token)
+{
+    struct call *call = user;
+    return model_tok_emit(&call->run, token);
+}
+
+/** A text that is cut as tokenizer.json declares. */
+static enum status encode_declared(struct call *call, const char *text, size_t n_bytes,
+                                   bool parse_special)
+{
+    const struct model_declared_sink sink = {encode_piece, emit_token, call};
+    struct base_buffer repaired = {0};
+    enum status status = model_tok_repair(&call->run, &repaired, &text, &n_bytes);
+    if (!status)
+        status = model_declared_cut(&call->t->declared, (struct base_string){text, n_bytes},
+                                    parse_special, &sink, call->run.why);
+    base_buffer_free(&repaired);
+    return status;
+}
+
 enum status model_tokenize(const struct model_tokenizer *t, const char *text, size_t n_bytes,
                            bool parse_special, struct model_tokens *out, struct status_why *why)
 {
@@ -153,10 +215,11 @@ enum status model_tokenize(const struct model_tokenizer *t, const char *text, si
     size_t n_before = out->n;
     struct call call = {.t = t, .run = {.out = out, .why = why}, .after_special = true};
     enum status status = model_tok_cache_init(&call.run.cache, n_bytes, why);
-    if (!status)
+    if (!status && t->declared.has_declared)
+        status = encode_declared(&call, text, n_bytes, parse_special);
+    else if (!status)
         status = model_special_split(parse_special ? &t->on_request : &t->always, text, n_bytes,
                                      encode_stretch, &call, why);
-    model_pretokenizer_run_free(&call.run);
     model_tok_run_free(&call.run);
     if (status)
         out->n = n_before;
@@ -175,7 +238,8 @@ const char *model_tokenizer_kind(const struct model_tokenizer *t)
 
 const char *model_tokenizer_pre(const struct model_tokenizer *t)
 {
-    return t->bpe.pre.row                        ? t->bpe.pre.row->name
+    return t->declared.has_declared              ? "tokenizer.json"
+           : t->bpe.pre.row                      ? t->bpe.pre.row->name
            : t->vocab.kind == MODEL_VOCAB_GEMMA4 ? "gemma4"
                                                  : "";
 }
@@ -240,6 +304,10 @@ size_t model_token_span(const struct model_tokenizer *t, int32_t id, const char 
 {
     const struct model_vocab *vocab = &t->vocab;
     struct base_string own = model_token_text(t, id);
+    size_t n_declared =
+        t->declared.has_declared ? model_declared_span(&t->declared, id, text, n_left) : 0;
+    if (n_declared > 0)
+        return n_declared;
     if (vocab->recognition[id] != MODEL_RECOGNISED_NEVER && begins(text, n_left, own)) {
         size_t n = own.n_bytes;
         while (vocab->eats_space && vocab->eats_space[id] && n < n_left && is_space(text[n]))

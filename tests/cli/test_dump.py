@@ -5,6 +5,7 @@ usage: test_dump.py ASSAY SOURCE_DIR
 """
 import ast
 import pathlib
+import random
 import struct
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import unittest
 import gguf_make
 
 ASSAY, VECTORS = sys.argv[1], pathlib.Path(sys.argv[2]) / "tests" / "data" / "vectors"
-F32_ID, F16_ID = 0, 1
+F32_ID, F16_ID, I2_S_ID = 0, 1, 36
 
 
 def read_npy(data):
@@ -69,6 +70,25 @@ class Dump(unittest.TestCase):
                                           "the tensor")
                 self.assertEqual(shape, (ne[1], ne[0]))
                 self.assertTrue(same_floats(values, expected * copies))
+
+    def test_i2_s(self):
+        """Against a decoder written from the format: codes, then the one scale of the tensor."""
+        draw = random.Random(36)
+        columns, rows, n_others = 384, 700, 28
+        codes = draw.randbytes(columns * rows // 4)
+        tail = bytes(draw.randrange(1, 256) for _ in range(n_others))
+        for scale in (0.0123, -2.5, 1e-40, float("inf"), float("nan")):
+            scale, = struct.unpack("<f", struct.pack("<f", scale))
+            expected = []
+            for at in range(0, len(codes), 32):
+                for shift in (6, 4, 2, 0):
+                    expected += [((byte >> shift & 3) - 1) * scale for byte in codes[at:at + 32]]
+            payload = codes + struct.pack("<f", scale) + tail
+            with self.subTest(scale=scale):
+                shape, values = self.dump([("t", I2_S_ID, (columns, rows), payload),
+                                           ("other", F32_ID, (1,), bytes(4))], "t")
+                self.assertEqual(shape, (rows, columns))
+                self.assertTrue(same_floats(values, struct.pack(f"<{len(expected)}f", *expected)))
 
     def test_shapes(self):
         for ne in [(3,), (3, 2), (3, 2, 5), (3, 2, 5, 7), (1,), (1, 1, 1, 1)]:

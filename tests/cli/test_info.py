@@ -165,8 +165,8 @@ class Info(unittest.TestCase):
         self.assertEqual(told(41, 41, 144), ("Q1_0", "tensors", None))
 
     def test_types_without_a_decoder(self):
-        """I2_S and formats of activations are refused by name."""
-        for type_id, name in ((36, "I2_S"), (31, "Q4_0_4_4"), (149, "Q8_KR8")):
+        """Withdrawn formats and those of activations are refused by name."""
+        for type_id, name in ((15, "Q8_K"), (31, "Q4_0_4_4"), (149, "Q8_KR8")):
             document = json.loads(self.made([], [("a", type_id, (32, 8), bytes(256))], "--json"))
             self.assertRegex(document["unsupported"],
                              rf"tensor 'a': has type {type_id} \({name}\), expected a type that can")

@@ -22,6 +22,7 @@ from serving import Server
 sys.path.append(str(SOURCE / "tests" / "random_models"))
 import architectures  # noqa: E402
 import folders  # noqa: E402
+import formats  # noqa: E402
 import rewrite  # noqa: E402
 
 TASKS = SOURCE / "tests" / "data" / "tasks"
@@ -142,6 +143,24 @@ def of_drafts(folder):
     yield made("draft", file, "-f", folder / "draft" / "text", "-c", "8")
 
 
+def of_conversions(folder):
+    """What check writes of a file and the folder that it was converted from."""
+    model = folders.Folder(random.Random("conversions"), folders.qwen3)
+    model.write(folder / "converted", 1)
+    (folder / "words").write_text(model.vocabulary.text(40)[0])
+    named = {t.name: t for t in model.tensors}
+    named["output_norm.weight"], named["blk.0.attn_norm.weight"] = (
+        formats.Tensor.of(a, named[b].values()) for a, b in
+        (("output_norm.weight", "blk.0.attn_norm.weight"), ("blk.0.attn_norm.weight", "output_norm.weight")))
+    del named["blk.1.ffn_up.weight"]
+    model.keys["rope.freq_base"] = 10.0
+    file = rewrite.write(folder, model.gguf_pairs(), named.values(), name="converted.gguf")
+    yield made("check", "-m", file, "--base", folder / "converted", codes=(1,))
+    model.keys["rope.freq_base"] = 1000.0
+    file = rewrite.write(folder, model.gguf_pairs(), model.tensors, name="converted.gguf")
+    yield made("check", "-m", file, "--base", folder / "converted", "-f", folder / "words", "-c", "8")
+
+
 def of_choices(folder):
     """What choice tasks and requests give."""
     for kind, name in (("hellaswag", "hellaswag.txt"), ("winogrande", "winogrande.csv")):
@@ -234,8 +253,8 @@ class Schema(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-schema-"))
         cls.addClassCleanup(shutil.rmtree, folder)
-        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_choices, of_sweeps, of_files,
-                                           of_swaps, of_server) for document in make(folder)]
+        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_conversions, of_choices,
+                                           of_sweeps, of_files, of_swaps, of_server) for document in make(folder)]
         cls.documents = documents + list(of_comparisons(folder, documents))
 
     def test_the_schema_is_one(self):

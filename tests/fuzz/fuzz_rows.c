@@ -55,7 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     require(gguf_row_bytes(type, n_cols, &row_bytes) && row_bytes > 0);
     size_t n_rows = (n_bytes - 2) / row_bytes / type->bundle_rows * type->bundle_rows;
     uint8_t *copy = fuzz_copy(data + 2, n_rows * row_bytes);
-    const struct kern_rows rows = {type->type, copy, row_bytes};
+    struct kern_rows rows = {.type = type->type, .data = copy, .row_bytes = row_bytes};
+    if (type->scale_elems) /* the rows' own bytes, which are more than these */
+        rows.scales = (struct gguf_scales){copy, GGUF_SCALE_F32, 1, 128, (n_cols + 127) / 128, 0};
     for (size_t row = 0; row < n_rows && row < 2 * GGUF_MAX_BUNDLE; row++)
         check_row(&rows, row, n_cols);
     free(copy);

@@ -52,13 +52,16 @@ static void test_every_type(void **state)
 {
     (void)state;
     const struct gguf_type_info *type;
-    for (size_t i = 0; (type = type_at(i)); i++) {
+    for (size_t i = 0; (type = type_at(i)) && (int)type->type < GGUF_FIRST_FOLDER; i++) {
+        size_t tail = type->type == GGUF_TYPE_I2_S ? GGUF_I2_S_TAIL : 0;
         struct sample s = make(type->type, 2 * type->block_elems, 2 * type->bundle_rows);
         struct gguf_file *file = sample_open(&s);
         walk_file(file);
         const struct gguf_tensor *a = gguf_tensor_find(file, "a.weight");
-        assert_int_equal(a->n_bytes, 2 * type->bundle_rows *
-                                         (type->row_prefix + (uint64_t)2 * type->block_bytes));
+        assert_int_equal(
+            a->n_bytes,
+            2 * type->bundle_rows * (type->row_prefix + (uint64_t)2 * type->block_bytes) + tail);
+        assert_true((a->scales != NULL) == (tail > 0));
         gguf_close(file);
         if (type->bundle_rows > 1) { /* not whole bundles */
             put(&s, DIMS_AT + 8, 2 * type->bundle_rows - 1, 8);
@@ -127,13 +130,65 @@ static void test_repacked_q8_kv(void **state)
     free(s.data);
 }
 
+/* The scale of I2_S is that of the tensor, after its codes. */
+static void test_i2_s(void **state)
+{
+    (void)state;
+    struct sample s = make(GGUF_TYPE_I2_S, 256, 3);
+    struct gguf_file *file = sample_open(&s);
+    const struct gguf_tensor *a = gguf_tensor_find(file, "a.weight");
+    assert_int_equal(a->row_bytes, 64);
+    assert_int_equal(a->n_bytes, 3 * 64 + 32);
+    assert_ptr_equal(a->scales->data, (const uint8_t *)a->data + 3 * 64);
+    struct gguf_scales last = gguf_tensor_scales(a, 2);
+    assert_ptr_equal(gguf_scales_row(&last, 0), a->scales->data);
+    gguf_close(file);
+    put(&s, DIMS_AT, 192, 8);
+    check_refused(&s, "has rows of 192 elements of type I2_S, expected a multiple of its block");
+    s = make(GGUF_TYPE_I2_S, 256, 4); /* of 288 bytes with its tail, and those of five rows */
+    put(&s, DIMS_AT + 8, 5, 8);
+    check_refused(&s, "starts at byte");
+    s = make(GGUF_TYPE_I2_S, 128, 4); /* as long as before, but for the tail */
+    put(&s, DIMS_AT + 8, (UINT64_C(1) << 56) - 1, 8);
+    check_refused(&s, "end beyond the file");
+
+    struct gguf_writer *w; /* cut within the tail */
+    struct status_why why;
+    static const uint8_t bytes[128];
+    assert_int_equal(gguf_writer_new(&w, &why), STATUS_OK);
+    gguf_writer_tensor(w, "a.weight", GGUF_TYPE_I2_S, (uint64_t[]){128, 3}, 2, bytes);
+    assert_int_equal(gguf_writer_finish_memory(w, (void **)&s.data, &s.n_bytes, &why), STATUS_OK);
+    s.n_bytes -= 29;
+    check_refused(&s, "end beyond the file");
+
+    assert_int_equal(gguf_writer_new(&w, &why), STATUS_OK); /* refused when it is written, too */
+    gguf_writer_tensor(w, "a.weight", GGUF_TYPE_I2_S, (uint64_t[]){128, 1, 2}, 3, bytes);
+    assert_int_not_equal(gguf_writer_finish_memory(w, (void **)&s.data, &s.n_bytes, &why),
+                         STATUS_OK);
+    assert_non_null(strstr(why.text, "has 2 matrices of type I2_S, expected one"));
+}
+
+/* Types of tensors of folders have ids, which no file may have. */
+static void test_types_of_folders(void **state)
+{
+    (void)state;
+    for (uint32_t id = GGUF_FIRST_FOLDER; id < GGUF_TYPE_LIMIT; id++) {
+        char sentence[96];
+        struct sample s = make(GGUF_TYPE_Q8_0, 256, 2);
+        put(&s, TYPE_AT, id, 4);
+        snprintf(sentence, sizeof sentence,
+                 "tensor 'a.weight': has type %" PRIu32 ", expected one that GGUF files may have",
+                 id);
+        check_refused(&s, sentence);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_type),
-        cmocka_unit_test(test_hostile_sizes),
-        cmocka_unit_test(test_vector),
-        cmocka_unit_test(test_repacked_q8_kv),
+        cmocka_unit_test(test_every_type), cmocka_unit_test(test_hostile_sizes),
+        cmocka_unit_test(test_vector),     cmocka_unit_test(test_repacked_q8_kv),
+        cmocka_unit_test(test_i2_s),       cmocka_unit_test(test_types_of_folders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

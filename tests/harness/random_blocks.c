@@ -38,7 +38,10 @@ struct gguf_scales random_blocks_scales(enum gguf_type type, double rms)
     static float scales[GGUF_TYPE_LIMIT];
     static uint8_t codes[GGUF_TYPE_LIMIT];
     /* of random codes, about */
-    double natural = type == GGUF_TYPE_F8_E4M3 ? 100 : type == GGUF_TYPE_F8_E5M2 ? 9000 : 3;
+    double natural = type == GGUF_TYPE_F8_E4M3   ? 100
+                     : type == GGUF_TYPE_F8_E5M2 ? 9000
+                     : type == GGUF_TYPE_I2_S    ? 1.2
+                                                 : 3;
     struct gguf_scales out = {&codes[type], GGUF_SCALE_F32, GGUF_SCALES_ALL, GGUF_SCALES_ALL, 1, 0};
     if (gguf_type_info(type)->scale_elems == 0)
         return (struct gguf_scales){0};
@@ -116,6 +119,8 @@ bool random_blocks_open(struct random_blocks *pool, enum gguf_type type, double 
     b.owner = malloc(b.n_bytes);
     pool->prefix = malloc(b.n_prefix + 1);
     pool->blocks = malloc(pool->n_blocks * pool->block_bytes);
+    if (b.scales.data)
+        memcpy(pool->scale, b.scales.data, gguf_scale_bytes(b.scales.type));
     bool enough = b.bytes && b.owner && pool->prefix && pool->blocks;
     if (enough)
         find_owners(&b);

@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 
-#include "gguf/scales.h"
 #include "gguf/type.h"
 #include "tests/harness/rng.h"
 
@@ -19,6 +18,7 @@ struct random_blocks {
     uint8_t *prefix; /* of the rows of a bundle */
     uint8_t *blocks; /* n_blocks of block_bytes: the blocks of these rows, woven */
     size_t n_blocks, block_bytes;
+    uint8_t scale[4]; /* of all, where it lies apart */
     struct rng rng;
 };
 

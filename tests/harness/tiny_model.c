@@ -72,10 +72,10 @@ static void add_tensor(struct build *b, const char *name, enum gguf_type type, u
         ne[n_rows ? 1 : 0]++;
     size_t n_all_rows = (size_t)(ne[1] * ne[2]);
     size_t n_bytes = n_all_rows * random_blocks_row_bytes(type, (size_t)ne[0]);
-    void *bytes = b->bytes[b->n_tensors++] = must(malloc(n_bytes));
+    uint8_t *bytes = b->bytes[b->n_tensors++] = must(calloc(n_bytes + GGUF_I2_S_TAIL, 1));
     struct rng r = stream_of(b, name);
     if (n_rows == 0) {
-        fill_vector(&r, name, bytes, (size_t)ne[0]);
+        fill_vector(&r, name, (float *)(void *)bytes, (size_t)ne[0]);
     } else {
         bool is_embedding = strcmp(name, "token_embd.weight") == 0;
         struct random_blocks *pool = is_embedding        ? &b->embeddings
@@ -83,6 +83,8 @@ static void add_tensor(struct build *b, const char *name, enum gguf_type type, u
                                                          : &b->floats;
         pool->rng = r;
         random_blocks_draw(pool, bytes, n_all_rows, (size_t)ne[0]);
+        if (type == GGUF_TYPE_I2_S)
+            memcpy(bytes + n_bytes, pool->scale, sizeof pool->scale);
     }
     gguf_writer_tensor(b->writer, name, type, ne, n_matrices ? 3 : n_rows ? 2 : 1, bytes);
 }

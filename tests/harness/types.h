@@ -4,7 +4,7 @@
 
 #include "gguf/type.h"
 
-/** The i-th type that can be decoded, by id; NULL past the end. */
+/** The i-th type that can be decoded, by id, those of folders last; NULL past the end. */
 static inline const struct gguf_type_info *type_at(size_t i)
 {
     for (uint32_t id = 0; id < GGUF_TYPE_LIMIT; id++)

@@ -1,4 +1,5 @@
-/* Rows gathered for a device, by one thread and by several: every byte, none beside them. */
+/* Rows gathered for a device, by one thread and by several: every byte, none beside them; of a
+ * weight whose scales lie apart also these. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +9,13 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cuda/device/staging.h"
+#include "kernels/operations.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"
+#include "tests/kernels/cuda_data.h"
+#include "tests/kernels/cuda_pair.h"
 
 /** Some ranges of rows of random bytes against a byte by byte definition. */
 static void check_rows(struct base_pool *pool, struct rng *r, size_t n_rows, size_t row_bytes,
@@ -65,8 +70,44 @@ static void test_gather(void **state)
     }
 }
 
+/** What a device holds of codes is not taken for the same codes with other scales, or scales from
+ * another row on. */
+static void test_other_scales(void **state)
+{
+    (void)state;
+    enum { ROWS = 9, COLS = 64, TOKENS = 2 };
+    struct rng r = rng_open(rng_seed(), 13);
+    struct cuda_pair p;
+    struct host_device_options way = cuda_pair_way(1);
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+    struct kern_weight first = cuda_data_random_weight(&r, GGUF_TYPE_MXFP4_APART, ROWS, COLS);
+    static const uint8_t others[] = {127, 120, 130, 127, 125, 129, 121};
+    struct kern_weight w[] = {first, first, first, first};
+    w[1].scales.data = others;
+    w[2].scales.first_row = 2;
+    w[3].scales.block_rows = 4;
+    float *x = cuda_data_floats(&r, TOKENS * COLS, 1), expected[TOKENS * ROWS];
+    float found[TOKENS * ROWS] = {0}, *device_x = cuda_pair_put(&p, x, TOKENS * COLS);
+    for (size_t i = 0; i < 8; i++) {
+        struct kern_linear op = {.weight = &w[i % 4], .y_stride = ROWS, .n_tokens = TOKENS};
+        op.x = x;
+        op.y = expected;
+        assert_int_equal(kern_linear(p.cpu, &op, NULL), STATUS_OK);
+        op.x = device_x;
+        float *device_y = op.y = cuda_pair_put(&p, found, TOKENS * ROWS);
+        assert_int_equal(kern_linear(p.cuda, &op, NULL), STATUS_OK);
+        cuda_pair_take(&p, device_y, found, TOKENS * ROWS);
+        cuda_data_assert_same(found, expected, TOKENS * ROWS, "a product");
+    }
+    cuda_pair_take(&p, device_x, NULL, 0);
+    free(x);
+    cuda_data_weight_free(&first);
+    cuda_pair_close(&p);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gather)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gather),
+                                       cmocka_unit_test(test_other_scales)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

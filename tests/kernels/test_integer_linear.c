@@ -81,6 +81,7 @@ static struct kern_weight weight_open(struct rng *r, enum gguf_type type, size_t
                                 .n_cols = n_cols,
                                 .row_bytes = row_bytes,
                                 .data = bytes,
+                                .scales = random_blocks_scales(type, 0.1),
                                 .scale = 1.0f};
 }
 
@@ -135,7 +136,8 @@ static double check_bound(const struct kern_linear *op)
     float *mins = calloc(n_k / min_run, sizeof *mins);
     void *copy = malloc(KERN_ROWS_WORK_BYTES * n_k);
     for (size_t row = 0; row < weight->n_rows; row++) {
-        const struct kern_rows rows = {weight->type, weight->data, weight->row_bytes};
+        const struct kern_rows rows = {weight->type, weight->data, weight->row_bytes, NULL,
+                                       weight->scales};
         kern_rows_decode(&rows, kern_quant_find(weight->type)->decode, row, 0, n_k, w);
         const void *blocks = kern_rows_blocks(&rows, row, 0, n_k, copy);
         kern_integers_scales(format, blocks, n_k, scales, mins);

@@ -118,6 +118,14 @@ static void run_add_scaled(const struct kern_ops *ops, float *x, const float *p,
     ops->add_scaled(x, p, 0.3f, n);
 }
 
+/** A row, and where that is even two of half its length. */
+static void run_add_rectified(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                              size_t n)
+{
+    size_t n_rows = n % 2 ? 1 : 2;
+    ops->add_rectified(x, p, q, n / n_rows, n_rows);
+}
+
 static void run_sparsify(const struct kern_ops *ops, float *x, const float *p, const float *q,
                          size_t n)
 {
@@ -136,6 +144,7 @@ static const struct {
     {"norm without its root", run_plain},  {"rope adjacent", run_rope_adjacent},
     {"rope halves", run_rope_halves},      {"soft cap", run_soft_cap},
     {"add_scaled", run_add_scaled},        {"sparsify", run_sparsify},
+    {"add_rectified", run_add_rectified},
 };
 enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
 

@@ -35,14 +35,15 @@ LINKS = {
     "cluster": CORE_LAYERS,
     "trace": CORE_LAYERS,
     "draft": CORE_LAYERS,
+    "conversion": CORE_LAYERS,
     "probe": (*CORE_LAYERS, "trace"),
     "documents": ("base", "gguf"),
-    "cli": (*CORE_LAYERS, "cluster", "trace", "draft", "probe", "documents"),
+    "cli": (*CORE_LAYERS, "cluster", "trace", "draft", "conversion", "probe", "documents"),
     "serve": (*CORE_LAYERS, "documents", "cli"),
 }
 LAYERS = list(LINKS)
 # What the core shows to its clients; documents/ stands on its lowest layers, not on the whole.
-CLIENTS = ("cluster", "trace", "draft", "probe", "cli", "serve")
+CLIENTS = ("cluster", "trace", "draft", "conversion", "probe", "cli", "serve")
 PUBLIC = {
     "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "model/chat/chat.h",
     "model/forward/forward.h", "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h",
@@ -61,6 +62,7 @@ PREFIXES = {
     "cluster": ("cluster_",),
     "trace": ("trace_",),
     "draft": ("draft_",),
+    "conversion": ("conv_",),
     "probe": ("probe_",),
     "documents": ("doc_",),
     "cli": ("cli_",),

@@ -81,7 +81,9 @@ static struct matrix load(const struct gguf_file *f, const char *name, size_t i)
     m.n_cols = (size_t)t->ne[0];
     m.n_rows = (size_t)t->ne[1];
     m.values = must(malloc(m.n_rows * m.n_cols * sizeof *m.values));
-    const struct kern_rows rows = {t->type->type, t->data, (size_t)t->row_bytes};
+    struct kern_rows rows = {.type = t->type->type, .data = t->data};
+    rows.row_bytes = (size_t)t->row_bytes;
+    rows.scales = gguf_tensor_scales(t, 0);
     for (size_t r = 0; r < m.n_rows; r++)
         kern_rows_decode(&rows, quant->decode, i * m.n_rows + r, 0, m.n_cols,
                          m.values + r * m.n_cols);

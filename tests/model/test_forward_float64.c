@@ -173,7 +173,7 @@ static void test_types(void **state)
 {
     (void)state;
     const struct gguf_type_info *info;
-    for (size_t i = 0; (info = type_at(i)) != NULL; i++)
+    for (size_t i = 0; (info = type_at(i)) && (int)info->type < GGUF_FIRST_FOLDER; i++)
         compare(info->name,
                 &(struct tiny_model_options){
                     .seed = 100 + i, .type = info->type, .n_embd = 256, .n_ff = 256, .n_heads = 8},

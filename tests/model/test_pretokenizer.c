@@ -123,7 +123,7 @@ static void shown_pieces(void **state)
             struct model_tok_run run = {0};
             struct pieces pieces = {0};
             split(&p, &run, &pieces, text, n_bytes);
-            model_pretokenizer_run_free(&run);
+            model_regex_run_free(&run.regex);
             if (strcmp(pieces.lengths, lengths) != 0)
                 fail_msg("%s, text %s: pieces of %s bytes; expected %s", name, hex, pieces.lengths,
                          lengths);
@@ -201,7 +201,7 @@ static void check_digest(const char *name, const struct units *u, size_t n_piece
     if (pieces.n_pieces != n_pieces || pieces.digest != digest)
         fail_msg("%s: %zu pieces, digest %016llx; expected %zu and %016llx", name, pieces.n_pieces,
                  (unsigned long long)pieces.digest, n_pieces, (unsigned long long)digest);
-    model_pretokenizer_run_free(&run);
+    model_regex_run_free(&run.regex);
     model_pretokenizer_free(&p);
 }
 
@@ -264,7 +264,7 @@ static void callback_may_stop(void **state)
     assert_int_equal(model_pretokenizer_split(&p, &run, "a b c d", 7, give_up, &n_calls),
                      STATUS_CANCELLED);
     assert_int_equal(n_calls, 3);
-    model_pretokenizer_run_free(&run);
+    model_regex_run_free(&run.regex);
     model_pretokenizer_free(&p);
 }
 

@@ -42,7 +42,7 @@ static size_t n_pieces(const struct model_pretokenizer *p, const char *text, siz
     if (model_pretokenizer_split(p, &run, text, n_bytes, count, &total))
         fail_msg("%s: %s", p->row->name, why.text);
     assert_int_equal(total.n_bytes, n_bytes);
-    model_pretokenizer_run_free(&run);
+    model_regex_run_free(&run.regex);
     return total.n_pieces;
 }
 

@@ -72,6 +72,7 @@ static struct kern_weight weight_of(enum gguf_type type, size_t n_rows, size_t n
                                 .n_cols = n_cols,
                                 .row_bytes = row_bytes,
                                 .data = data,
+                                .scales = random_blocks_scales(type, 0.02),
                                 .scale = 1.0f,
                                 .generation = kern_next_generation()};
 }

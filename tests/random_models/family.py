@@ -26,7 +26,7 @@ class Family(Generated):
     weights_norm = False                # the key is read
     router = 2.0                        # how far its logits are apart
     router_bias, expert_biases, gate_up = 0.0, 0.0, False
-    dense_first = nextn = sinks = False
+    dense_first = nextn = sinks = False  # nextn: how many such blocks there are, or none
     window, pattern = (), ()
     scalings, partial, freqs, magnitude = SCALINGS, 0.5, 0.2, 0.3
     separate_sizes = True
@@ -52,7 +52,7 @@ class Family(Generated):
     def shape(self):
         rng = self.rng
         self.n_layers = rng.randint(*self.n_layers_of)
-        self.n_next = rng.choice([0, 1]) if self.nextn else 0
+        self.n_next = rng.choice([0, 1]) * self.nextn if self.nextn else 0
         n = self.n_layers + self.n_next
         self.width = rng.choice(self.widths)
         self.kv = [rng.choice([1, 2])] * n

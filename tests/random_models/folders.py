@@ -279,6 +279,114 @@ def granitemoe(m):
         m.matrix(at + "shared_mlp.output_linear", to + "down_shexp", WIDTH, 16)
 
 
+def columns(data, n_rows, n_cols, turn):
+    """Even (turn 0) or odd columns of each row."""
+    return b"".join(b"".join(rows_of(row, n_cols)[turn::2]) for row in rows_of(data, n_rows))
+
+
+def transposed(data, n, n_rows, n_cols):
+    """n matrices [n_rows, n_cols] as [n_cols, n_rows]."""
+    return b"".join(b"".join(rows_of(m, n_rows * n_cols)[c::n_cols]) for m in rows_of(data, n) for c in range(n_cols))
+
+
+def gpt_oss(m):
+    """Gate and up take turns in columns; each matrix of an expert is stored transposed."""
+    m.common("GptOssForCausalLM", "gpt-oss", num_local_experts=EXPERTS, num_experts_per_tok=2, sliding_window=3,
+             swiglu_limit=7.0, layer_types=["sliding_attention", "full_attention"], rope_scaling={
+                 "rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 16, "truncate": False})
+    m.keys |= {"expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": FF,
+               "attention.sliding_window": 3, "attention.sliding_window_pattern": [True, False],
+               "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 16}
+    m.ends()
+    for i in range(LAYERS):
+        m.norms(i, TWO | {"post_attention_layernorm": "post_attention_norm"})
+        m.attention(i, bias=True)
+        at, to = f"model.layers.{i}.", f"blk.{i}."
+        data = m.random(at + "self_attn.o_proj.bias", [WIDTH])
+        m.tensors.append(Tensor(to + "attn_output.bias", m.kind, [WIDTH], data).decoded())
+        m.vector(at + "self_attn.sinks", to + "attn_sinks.weight", HEADS)
+        m.matrix(at + "mlp.router", to + "ffn_gate_inp", EXPERTS, WIDTH, bias=True)
+        at, to = at + "mlp.experts.", to + "ffn_"
+        both = m.random(at + "gate_up_proj", [EXPERTS, WIDTH, 2 * FF])
+        biases = m.random(at + "gate_up_proj_bias", [EXPERTS, 2 * FF])
+        for turn, name in enumerate(("gate", "up")):
+            mine = columns(both, EXPERTS * WIDTH, 2 * FF, turn)
+            m.tensors.append(Tensor(f"{to}{name}_exps.weight", m.kind, [WIDTH, FF, EXPERTS],
+                                    transposed(mine, EXPERTS, WIDTH, FF)))
+            m.tensors.append(Tensor(f"{to}{name}_exps.bias", m.kind, [FF, EXPERTS],
+                                    columns(biases, EXPERTS, 2 * FF, turn)).decoded())
+        data = m.random(at + "down_proj", [EXPERTS, FF, WIDTH])
+        m.tensors.append(Tensor(to + "down_exps.weight", m.kind, [FF, WIDTH, EXPERTS],
+                                transposed(data, EXPERTS, FF, WIDTH)))
+        data = m.random(at + "down_proj_bias", [EXPERTS, WIDTH])
+        m.tensors.append(Tensor(to + "down_exps.bias", m.kind, [WIDTH, EXPERTS], data).decoded())
+
+
+def qwen35(m):
+    """A delta net and a layer of attention; as many value heads as key heads, so that none moves."""
+    n, d, taps = 2, 8, 4
+    m.common("Qwen3_5ForCausalLM", "qwen35", linear_num_key_heads=n, linear_num_value_heads=n,
+             linear_key_head_dim=d, linear_value_head_dim=d, linear_conv_kernel_dim=taps,
+             layer_types=["linear_attention", "full_attention"], rope_parameters={
+                 "rope_type": "default", "rope_theta": 1000, "partial_rotary_factor": 0.5})
+    m.keys |= {"ssm.conv_kernel": taps, "ssm.state_size": d, "ssm.group_count": n, "ssm.time_step_rank": n,
+               "ssm.inner_size": n * d, "attention.recurrent_layers": [True, False],
+               "rope.dimension_count": SIZE // 2}
+    m.ends(plus=1)
+    for i in range(LAYERS):
+        m.norms(i, TWO | {"post_attention_layernorm": "post_attention_norm"}, plus=1)
+        m.dense(i)
+    at, to = "model.layers.0.linear_attn.", "blk.0."
+    for name, tensor, n_rows in (("in_proj_qkv", "attn_qkv", 3 * n * d), ("in_proj_z", "attn_gate", n * d),
+                                 ("in_proj_b", "ssm_beta", n), ("in_proj_a", "ssm_alpha", n)):
+        m.matrix(at + name, to + tensor, n_rows, WIDTH)
+    data = m.random(at + "conv1d.weight", [3 * n * d, 1, taps])
+    m.tensors.append(Tensor(to + "ssm_conv1d.weight", m.kind, [taps, 3 * n * d], data))
+    data = m.random(at + "A_log", [n])
+    values = Tensor("", m.kind, [n], data).values()
+    m.tensors.append(Tensor.of(to + "ssm_a", [f32(-math.exp(v)) for v in values]))
+    m.vector(at + "dt_bias", to + "ssm_dt.bias", n)
+    m.vector(at + "norm.weight", to + "ssm_norm.weight", d)
+    m.matrix(at + "out_proj", to + "ssm_out", WIDTH, n * d)
+    at, to = "model.layers.1.self_attn.", "blk.1.attn_"
+    for name, tensor, n_rows, n_cols in (("q_proj", "q", 2 * HEADS * SIZE, WIDTH), ("k_proj", "k", KV * SIZE, WIDTH),
+                                         ("v_proj", "v", KV * SIZE, WIDTH), ("o_proj", "output", WIDTH, HEADS * SIZE)):
+        m.matrix(at + name, to + tensor, n_rows, n_cols)
+    for c in "qk":
+        m.vector(f"{at}{c}_norm.weight", f"{to}{c}_norm.weight", SIZE, 1)
+    m.random("mtp.fc.weight", [WIDTH, 2 * WIDTH])  # predicts another token
+
+
+def gemma4(m):
+    """Heads of two sizes, keys of an earlier layer, members that only defaults have."""
+    m.common("Gemma4ForConditionalGeneration", "gemma4", global_head_dim=2 * SIZE, sliding_window=3,
+             hidden_size_per_layer_input=0, num_hidden_layers=3, layer_types=[
+                 "full_attention", "sliding_attention", "full_attention"], num_kv_shared_layers=1,
+             use_double_wide_mlp=True)
+    del m.config["hidden_act"], m.config["rope_theta"]
+    m.config = {"architectures": m.config.pop("architectures"), "text_config": m.config}
+    m.keys |= {"block_count": 3, "attention.key_length": 2 * SIZE, "attention.value_length": 2 * SIZE,
+               "attention.key_length_swa": SIZE, "attention.value_length_swa": SIZE, "rope.freq_base": 1e6,
+               "rope.freq_base_swa": 1e4, "attention.sliding_window": 3, "attention.shared_kv_layers": 1,
+               "attention.sliding_window_pattern": [False, True, False], "feed_forward_length": 2 * FF}
+    m.ends(head=False)
+    m.tensors.append(Tensor.of("rope_freqs.weight", [1.0] * (SIZE // 4) + [f32(1e30)] * (SIZE - SIZE // 4)))
+    for i in range(3):
+        m.norms(i, FOUR)
+        size = SIZE if i == 1 else 2 * SIZE
+        at, to = f"model.layers.{i}.self_attn.", f"blk.{i}.attn_"
+        for c, n in (("q", HEADS), ("k", KV), ("v", KV)):
+            m.matrix(f"{at}{c}_proj", to + c, n * size, WIDTH)
+        m.matrix(at + "o_proj", to + "output", WIDTH, HEADS * size)
+        for c in "qk":
+            m.vector(f"{at}{c}_norm.weight", f"{to}{c}_norm.weight", size)
+        width = 2 * FF if i == 2 else FF
+        for name, n_rows, n_cols in (("gate", width, WIDTH), ("up", width, WIDTH), ("down", WIDTH, width)):
+            m.matrix(f"model.layers.{i}.mlp.{name}_proj", f"blk.{i}.ffn_{name}", n_rows, n_cols)
+        m.vector(f"model.layers.{i}.layer_scalar", f"blk.{i}.layer_output_scale.weight", 1)
+    m.keys["feed_forward_length"] = [FF, FF, 2 * FF]
+
+
 def deepseek3(m):
     """Saved again by transformers: head_dim is that of what rotates, scoring_func is gone."""
     plain, rot, value, rank = 8, 4, 8, 32
@@ -316,5 +424,5 @@ def deepseek3(m):
     m.random(f"model.layers.{LAYERS}.eh_proj.weight", [WIDTH, 2 * WIDTH])  # predicts another token
 
 
-ALL = (llama, mixtral, qwen3, qwen2moe, gemma3, phi3, granitemoe, deepseek3)
+ALL = (llama, mixtral, qwen3, qwen2moe, gemma3, phi3, granitemoe, deepseek3, gpt_oss, qwen35, gemma4)
 assert set(TYPES) >= {"F32", "F16", "BF16"}

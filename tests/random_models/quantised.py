@@ -4,7 +4,7 @@ import math
 from array import array
 
 import folders
-from folders import EXPERTS, HEADS, KV, LAYERS, SIZE, TWO, WIDTH
+from folders import EXPERTS, FF, HEADS, KV, LAYERS, SIZE, TWO, WIDTH
 from formats import FP4, Tensor, f32
 
 
@@ -47,6 +47,8 @@ class Form:
         self.unit = 64 if codes == "NVFP4" else 32
 
     def takes(self, name, shape):
+        if self.codes == "MXFP4":
+            return "experts" in name and not name.endswith("bias")
         return len(shape) > 1 and "layers." in name and shape[-1] % self.unit == 0 and \
             any(word in name for word in ("proj", ".w1.", ".w2.", ".w3.", "linear"))
 
@@ -171,6 +173,31 @@ def qwen3moe(m):
             m.experts(f"{at}experts.{{}}.{name}_proj.weight", f"{to}{name}_exps.weight", n_rows, n_cols)
 
 
+def gptoss(m):
+    m.common("GptOssForCausalLM", "gpt-oss", num_local_experts=EXPERTS, num_experts_per_tok=2, sliding_window=5,
+             layer_types=["sliding_attention", "full_attention"])
+    m.keys |= {"expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": FF,
+               "attention.sliding_window": 5}
+    m.ends()
+    for i in range(LAYERS):
+        m.norms(i, {"input_layernorm": "attn_norm", "post_attention_layernorm": "post_attention_norm"})
+        at, to = f"model.layers.{i}.self_attn.", f"blk.{i}.attn_"
+        for name, n_rows, n_cols in (("q", HEADS * SIZE, WIDTH), ("k", KV * SIZE, WIDTH), ("v", KV * SIZE, WIDTH),
+                                     ("o", WIDTH, HEADS * SIZE)):
+            m.matrix(f"{at}{name}_proj", to + (name if name != "o" else "output"), n_rows, n_cols, bias=True)
+        m.vector(at + "sinks", to + "sinks.weight", HEADS)
+        at, to = f"model.layers.{i}.mlp.", f"blk.{i}.ffn_"
+        m.matrix(at + "router", to + "gate_inp", EXPERTS, WIDTH, bias=True)
+        m.stack(at + "experts.down_proj", to + "down_exps.weight", WIDTH, FF)
+        data = m.random(at + "experts.down_proj_bias", [EXPERTS, WIDTH])
+        m.tensors.append(Tensor(to + "down_exps.bias", m.kind, [WIDTH, EXPERTS], data))
+        both = folders.rows_of(m.random(at + "experts.gate_up_proj", [EXPERTS, 2 * FF, WIDTH]), EXPERTS * 2 * FF)
+        bias = folders.rows_of(m.random(at + "experts.gate_up_proj_bias", [EXPERTS, 2 * FF]), EXPERTS * 2 * FF)
+        for first, name in enumerate(("gate_exps", "up_exps")):  # they take turns
+            m.tensors += [Tensor(f"{to}{name}.weight", m.kind, [WIDTH, FF, EXPERTS], b"".join(both[first::2])),
+                          Tensor(f"{to}{name}.bias", m.kind, [FF, EXPERTS], b"".join(bias[first::2]))]
+
+
 def compressed(kind, **weights):
     return {"quant_method": "compressed-tensors", "format": kind, "quantization_status": "compressed",
             "ignore": ["nothing.that.is.there"], "kv_cache_scheme": None, "config_groups": {"group_0": {
@@ -194,5 +221,57 @@ ALL = (
     (qwen3moe, Form(compressed("nvfp4-pack-quantized", strategy="tensor_group", group_size=16),
                     codes="NVFP4", scale="F8_E4M3", ending="global")),
     (folders.qwen2moe, Form(None, codes="NVFP4", scale="F8_E4M3", file=MODELOPT)),
+    (gptoss, Form({"quant_method": "mxfp4"}, codes="MXFP4", scale="U8")),
 )
 assert HEADS * SIZE % 64 == 0 and KV
+
+
+def without(ending):
+    return lambda m: m.stored.pop(Q + ending)
+
+
+def stored(ending, dtype, shape, data):
+    return lambda m: m.stored.update({Q + ending: (dtype, shape, data)})
+
+
+def said(**members):
+    return lambda m: m.config["quantization_config"].update(members)
+
+
+def changed_byte(ending, value):
+    def change(m):
+        dtype, shape, data = m.stored[Q + ending]
+        m.stored[Q + ending] = (dtype, shape, value + data[len(value):])
+    return change
+
+
+Q = "model.layers.0.self_attn.q_proj.weight"
+NAN = b"\0\0\xc0\x7f"
+# (which of ALL, what is changed, what is said of it)
+WRONG = (
+    (0, without("_scale_inv"), "has dtype F8_E4M3, and no tensor with scales lies beside it"),
+    (0, without(""), "'model.layers.0.self_attn.q_proj.weight_scale_inv': holds scales of a weight that is not there"),
+    (0, stored("_scale_inv", "F32", [3, 3], bytes(36)),
+     r"has shape \[3, 3\], expected a scale for the whole, each row or each block of 24 x 32 of"),
+    (0, stored("_scale_inv", "I32", [3, 2], bytes(24)), "has dtype I32, expected F32, F16, BF16 or F8_E8M0"),
+    (0, stored("_scale", "F32", [3, 2], bytes(24)), "are both scales of"),
+    (0, changed_byte("_scale_inv", NAN), "scale 0 of matrix 0 of tensor 'blk.0.attn_q.weight' is not finite"),
+    (0, stored("", "BF16", [64, 64], bytes(8192)), "holds scales of 'model.layers.0.self_attn.q_proj.weight', which "
+     "has dtype BF16"),
+    (0, stored("_scale_2", "F32", [], bytes(4)), "is a second scale of"),
+    (0, said(weight_block_size=[24]), "'weight_block_size' is no list of two whole numbers"),
+    (0, said(quant_method="gptq"), "quant_method 'gptq'.*convert_hf_to_gguf.py makes"),
+    (0, said(quant_method="bitsandbytes"), "quant_method 'bitsandbytes'.*take the folder that it was made of"),
+    (4, said(format="pack-quantized"), "compressed-tensors' format 'pack-quantized'"),
+    (4, said(transform_config={"config_groups": {"R1": {}}}), "member 'transform_config'"),
+    (4, said(sparsity_config={"format": "sparse-24-bitmask"}), "sparse format 'sparse-24-bitmask'"),
+    (8, said(quant_algo="W4A16_AWQ"), "modelopt's quant_algo 'W4A16_AWQ'"),
+    (8, without("_scale_2"), "has no second scale beside it"),
+    (8, changed_byte("_scale_2", bytes(4)), "is 0, expected a finite number above 0"),
+    (8, changed_byte("_scale_2", NAN), "is nan, expected a finite number above 0"),
+    (8, changed_byte("_scale", b"\xb0"), "or negative where type NVFP4_APART has no sign"),
+    (8, changed_byte("_scale", b"\x7f"), "scale 0 of matrix 0 of tensor 'blk.0.attn_q.weight' is not finite"),
+    (8, stored("_scale", "F8_E4M3", [64, 2], bytes(128)), "expected a scale for 16 codes of each row"),
+    (8, stored("_scale", "F32", [64, 4], bytes(1024)), "has dtype F32, expected F8_E4M3"),
+    (8, stored("_scale_2", "F32", [2], bytes(8)), "has 2 elements, expected 1"),
+)

@@ -4,8 +4,11 @@ Then folders with one thing wrong: each is refused with a sentence.
 
 usage: test_folders.py ASSAY SOURCE_DIR [SEED]
 """
+import copy
+import json
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,9 +66,13 @@ class Folders(unittest.TestCase):
                 where, file = self.make(describe, 1 + i % 2, form)
                 self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
 
+    def test_bits_of_quantised(self):
+        where = self.make(quantised.ALL[8][0], kind=quantised.ALL[8][1])[0]
+        self.assertRegex(assay("info", where).stdout, r"\n  NVFP4_APART +\d+ +\d+ +\d+ +4\.5000\n")
+
     def test_quantised_in_float64(self):
         rng = random.Random(SEED)
-        for describe, form in quantised.ALL[::4]:
+        for describe, form in quantised.ALL[::4] + quantised.ALL[-1:]:
             with self.subTest(describe.__name__):
                 where, file = self.make(describe, 1, form)
                 keys = {key: value for key, _, value, _ in self.model.gguf_pairs()}
@@ -101,6 +108,18 @@ class Folders(unittest.TestCase):
         describe.__name__ = "again"
         return where
 
+    def test_wrong_scales(self):
+        for i in sorted({wrong[0] for wrong in quantised.WRONG}):
+            where, self.file = self.make(quantised.ALL[i][0], kind=quantised.ALL[i][1])
+            stored, config = self.model.stored, self.model.config
+            for change, sentence in (wrong[1:] for wrong in quantised.WRONG if wrong[0] == i):
+                with self.subTest(sentence):
+                    self.model.stored, self.model.config = dict(stored), copy.deepcopy(config)
+                    change(self.model)
+                    shutil.rmtree(where)
+                    self.model.write(where, 1)
+                    self.refused(where, sentence)
+
     def test_refusals(self):
         first = "model.layers.0.block_sparse_moe.experts."
         changes = [
@@ -126,11 +145,63 @@ class Folders(unittest.TestCase):
                 self.at.mkdir()
                 self.refused(self.changed(change), sentence)
 
+    def own_tokens(self):
+        """tokenizer.json and the like, as the GGUF file has the tokens: of characters."""
+        v = self.model.vocabulary
+        keys = {key.removeprefix("tokenizer.ggml."): value for key, _, value, _ in v.pairs}
+        ids = {token: i for i, token in enumerate(keys["tokens"])}
+        steps = [{"type": "Prepend", "prepend": "\u2581"}] * v.has_prefix
+        steps.append({"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"})
+        added = [{"id": ids[t], "content": t, "special": True, "normalized": False}
+                 for t in ("<unk>", "<s>", "</s>")]
+        return {"added_tokens": added, "normalizer": {"type": "Sequence", "normalizers": steps},
+                "model": {"type": "BPE", "vocab": ids, "merges": [], "byte_fallback": True, "unk_token": "<unk>"}}
+
+    def write_tokens(self, where, tokens):
+        (where / "tokenizer.json").write_text(json.dumps(tokens))
+        (where / "tokenizer_config.json").write_text(json.dumps(
+            {"bos_token": "<s>", "eos_token": "</s>", "add_bos_token": self.model.vocabulary.has_bos}))
+
+    def test_own_tokens(self):
+        """The folder's tokens give the table of the file's; other ones are told of."""
+        where, file = next(pair for pair in map(self.make, folders.ALL)
+                           if "\u00e9" in self.model.vocabulary.letters)
+        tokens = self.own_tokens()
+        self.write_tokens(where, tokens)
+        table = self.table(file)
+        self.assertEqual(self.table(where), table)
+        self.assertEqual(self.table(where, "--tokenizer", file), table)
+        words = ("-f", self.text, "-c", 20)
+        done = assay("kld", "--base", where, "-m", file, *words)
+        self.assertEqual((done.returncode, done.stderr.count("tokenizer.json")), (0, 0), done.stderr)
+        vocab = tokens["model"]["vocab"]
+        vocab["z"], vocab["y"] = vocab["y"], vocab["z"]
+        self.write_tokens(where, tokens)
+        n = self.text.read_text().count("z") + self.text.read_text().count("y")
+        for command in (("kld", "--base", where, "-m", file), ("perplexity", where, "--tokenizer", file)):
+            done = assay(*command, *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr, rf"note: {n} of \d+ tokens of the text are others by tokenizer.json of {where} "
+                             rf"than by {file}: the first is token \d+, at byte \d+, '[yz]' there and '[yz]' here; "
+                             rf"those of {file} are used\n")
+        self.assertNotEqual(self.table(where), table)
+        tokens["added_tokens"].append({"id": len(vocab), "content": "<image>", "special": True})
+        self.write_tokens(where, tokens)
+        done = assay("perplexity", where, *words)
+        self.assertRegex(done.stderr, r"tokenizer.json: '<image>' has id \d+, but the embedding has \d+ rows")
+        vocab["new"] = len(vocab) + 9
+        self.write_tokens(where, tokens)
+        done = assay("perplexity", where, *words)
+        self.assertRegex(done.stderr, r"model.vocab: 'new' has id \d+, expected an id below \d+, the embedding's rows")
+        done = assay("info", where)
+        self.assertRegex(done.stderr, r"note: .*'new' has id \d+, expected an id below")
+        self.assertIn("published folder", done.stdout)
+
     def test_tokens(self):
         where, file = self.make(folders.qwen3)
         done = assay("perplexity", "-m", where, "-p", "x")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("give --tokenizer FILE.gguf", done.stderr)
+        self.assertIn("has no tokenizer.json, the one form of tokens that is read; expected one, or --tokenizer FILE.gguf", done.stderr)
         done = assay("perplexity", "-m", file, "-f", self.text, "-c", 20, "--tokenizer", file)
         self.assertIn(f"note: {file} has its own tokens; --tokenizer has no effect on it", done.stderr)
 

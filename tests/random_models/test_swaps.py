@@ -18,7 +18,7 @@ import rewrite  # noqa: E402
 
 
 def main():
-    seed, chosen = int((sys.argv[3:4] or ["1"])[0]), sys.argv[4:] or architectures.of_own_parts()
+    seed, chosen = int((sys.argv[3:4] or ["3"])[0]), sys.argv[4:] or architectures.of_own_parts()
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for arch in chosen:

@@ -69,14 +69,6 @@ static void pack_queries(const struct choose_task *task)
     task->job->cpu->kernels.panel_pack(&pack);
 }
 
-/** sums += weights max(dots, 0), each operation rounded on its own. */
-static void add_rectified(float *sums, const float *dots, const float *weights, size_t n_keys)
-{
-    for (size_t j = 0; j < n_keys; j++, sums += KERN_PANEL, dots += KERN_PANEL)
-        for (size_t lane = 0; lane < KERN_PANEL; lane++)
-            sums[lane] += weights[lane] * (dots[lane] > 0.0f ? dots[lane] : 0.0f);
-}
-
 /** Scores of n_keys keys in consecutive rows. */
 static void score_rows(const struct choose_task *task, size_t row, size_t n_keys)
 {
@@ -94,7 +86,8 @@ static void score_rows(const struct choose_task *task, size_t row, size_t n_keys
             .n_k = op->head_size,
         });
         if (op->weights)
-            add_rectified(task->sums, task->dots, task->weights + head * KERN_PANEL, n_keys);
+            kernels->ops.add_rectified(task->sums, task->dots, task->weights + head * KERN_PANEL,
+                                       KERN_PANEL, n_keys);
     }
 }
 

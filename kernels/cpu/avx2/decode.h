@@ -17,7 +17,8 @@
     X(IQ2_KS, iq2_ks) X(IQ3_KS, iq3_ks) X(IQ4_KS, iq4_ks) X(IQ4_KSS, iq4_kss) X(IQ5_KS, iq5_ks)    \
     X(IQ2_KL, iq2_kl) X(IQ1_KT, iq1_kt) X(IQ2_KT, iq2_kt) X(IQ3_KT, iq3_kt) X(IQ4_KT, iq4_kt)      \
     X(IQ1_S_R4, iq1_s_r4) X(IQ1_M_R4, iq1_m_r4)                                                    \
-    X(Q5_0_R4, q5_0_r4) X(Q6_0_R4, q6_0_r4) X(Q8_K_R16, q8_k_r16)
+    X(Q5_0_R4, q5_0_r4) X(Q6_0_R4, q6_0_r4) X(Q8_K_R16, q8_k_r16) X(I2_S, i2_s)                   \
+    X(F8_E4M3, f8_e4m3) X(F8_E5M2, f8_e5m2)
 /* clang-format on */
 
 #define KERN_AVX2_DECODER(TYPE, name) kern_decode_fn kern_avx2_decode_##name;

@@ -144,6 +144,20 @@ void kern_avx2_decode_iq2_bn(const void *blocks, float *y, size_t n)
     }
 }
 
+void kern_avx2_decode_i2_s(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_i2_s *block = blocks;
+    for (const float *end = y + n; y < end; y += 128, block++) {
+        __m256 products = _mm256_mul_ps(_mm256_set1_ps(kern_load_float(block->d)),
+                                        _mm256_setr_ps(-1, 0, 1, 2, -1, 0, 1, 2));
+        for (int j = 0; j < 32; j += 8) {
+            __m256i q = load_octet(block->qs + j);
+            for (int m = 3; m >= 0; m--, q = _mm256_srli_epi32(q, 2))
+                _mm256_storeu_ps(y + 32 * m + j, _mm256_permutevar_ps(products, q));
+        }
+    }
+}
+
 void kern_avx2_decode_iq1_bn(const void *blocks, float *y, size_t n)
 {
     /* The byte of each element of a run, and the power of 3 that makes its digit the highest. */

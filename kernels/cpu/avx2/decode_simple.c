@@ -1,10 +1,12 @@
 /**
- * F16 and BF16: a conversion per element. Q4_0, Q4_1, Q5_0, Q5_1, Q8_0: blocks of 32, one scale.
+ * F16, BF16 and F8: a conversion per element. Q4_0, Q4_1, Q5_0, Q5_1, Q8_0: blocks of 32, one
+ * scale.
  */
 #include "kernels/cpu/avx2/decode.h"
 #include "kernels/cpu/avx2/expand.h"
 #include "kernels/quant/bf16.h"
 #include "kernels/quant/f16.h"
+#include "kernels/quant/f8.h"
 #include "kernels/quant/q4_0.h"
 #include "kernels/quant/q4_1.h"
 #include "kernels/quant/q5_0.h"
@@ -29,6 +31,49 @@ void kern_avx2_decode_bf16(const void *blocks, float *y, size_t n)
         _mm256_storeu_ps(y + i, _mm256_castsi256_ps(bits));
     }
     kern_bf16_row(x + i, y + i, n - i);
+}
+
+/** Sixteen E4M3 numbers as halves, which are 2^-8 of them. */
+static inline __m256i halves_of_e4m3(__m128i codes)
+{
+    const __m256i most = _mm256_set1_epi16(0x7f);
+    __m256i x = _mm256_cvtepu8_epi16(codes), magnitude = _mm256_and_si256(x, most);
+    __m256i nan = _mm256_cmpeq_epi16(magnitude, most);
+    __m256i sign = _mm256_slli_epi16(_mm256_andnot_si256(most, x), 8);
+    return _mm256_or_si256(_mm256_or_si256(_mm256_slli_epi16(magnitude, 7), sign), nan);
+}
+
+/** y[0..16) = d * (step * halves): the first product is exact. */
+static inline void store_halves(float *y, __m256i halves, __m256 step, __m256 d)
+{
+    __m256 low = _mm256_cvtph_ps(_mm256_castsi256_si128(halves));
+    __m256 high = _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1));
+    _mm256_storeu_ps(y, _mm256_mul_ps(d, _mm256_mul_ps(step, low)));
+    _mm256_storeu_ps(y + 8, _mm256_mul_ps(d, _mm256_mul_ps(step, high)));
+}
+
+void kern_avx2_decode_f8_e4m3(const void *blocks, float *y, size_t n)
+{
+    const __m256 step = _mm256_set1_ps(0x1p8f);
+    const struct kern_block_f8_e4m3 *block = blocks;
+    for (const float *end = y + n; y < end; y += 32, block++) {
+        __m256 d = _mm256_castsi256_ps(_mm256_set1_epi32((int)kern_load_u32(block->d)));
+        for (int j = 0; j < 32; j += 16)
+            store_halves(y + j, halves_of_e4m3(load16(block->qs + j)), step, d);
+    }
+}
+
+void kern_avx2_decode_f8_e5m2(const void *blocks, float *y, size_t n)
+{
+    const __m256 step = _mm256_set1_ps(1.0f);
+    const struct kern_block_f8_e5m2 *block = blocks;
+    for (const float *end = y + n; y < end; y += 32, block++) {
+        __m256 d = _mm256_castsi256_ps(_mm256_set1_epi32((int)kern_load_u32(block->d)));
+        for (int j = 0; j < 32; j += 16) {
+            __m256i codes = _mm256_cvtepu8_epi16(load16(block->qs + j));
+            store_halves(y + j, _mm256_slli_epi16(codes, 8), step, d);
+        }
+    }
 }
 
 /** y[0..8) = d * q. */

@@ -13,7 +13,8 @@
     X(IQ4_XS, iq4_xs) X(TQ1_0, tq1_0) X(TQ2_0, tq2_0) X(MXFP4, mxfp4) X(NVFP4, nvfp4)              \
     X(Q1_0, q1_0) X(Q2_0, q2_0) X(IQ2_K, iq2_k) X(IQ3_K, iq3_k) X(IQ4_K, iq4_k)                    \
     X(IQ5_K, iq5_k) X(IQ6_K, iq6_k) X(IQ2_KS, iq2_ks) X(IQ3_KS, iq3_ks) X(IQ4_KS, iq4_ks)          \
-    X(IQ4_KSS, iq4_kss) X(IQ5_KS, iq5_ks) X(IQ2_KL, iq2_kl)
+    X(IQ4_KSS, iq4_kss) X(IQ5_KS, iq5_ks) X(IQ2_KL, iq2_kl) X(I2_S, i2_s)                          \
+    X(F8_E4M3, f8_e4m3) X(F8_E5M2, f8_e5m2)
 /* clang-format on */
 
 /** Those whose integers have a way of their own (kern_straight_fn). */

@@ -1,6 +1,7 @@
 /** One and two bits or a base-3 digit per weight, one scale per block: Q1_0, Q2_0, TQ1_0, TQ2_0. */
 #include "kernels/cpu/avx512/decode.h"
 #include "kernels/cpu/avx512/expand.h"
+#include "kernels/quant/ik/bn.h"
 #include "kernels/quant/q1_0.h"
 #include "kernels/quant/q2_0.h"
 #include "kernels/quant/tq1_0.h"
@@ -53,6 +54,20 @@ void kern_avx512_decode_tq2_0(const void *blocks, float *y, size_t n)
                 _mm512_storeu_ps(out + 32 * s, _mm512_permutevar_ps(products, q));
                 q = _mm512_srli_epi32(q, 2);
             }
+        }
+    }
+}
+
+void kern_avx512_decode_i2_s(const void *blocks, float *y, size_t n)
+{
+    const __m512 values = _mm512_broadcast_f32x4(_mm_setr_ps(-1, 0, 1, 2));
+    const struct kern_block_i2_s *block = blocks;
+    for (const float *end = y + n; y < end; y += 128, block++) {
+        __m512 products = _mm512_mul_ps(_mm512_castsi512_ps(load_word16(block->d)), values);
+        for (int j = 0; j < 32; j += 16) {
+            __m512i q = load_bytes(block->qs + j);
+            for (int m = 3; m >= 0; m--, q = _mm512_srli_epi32(q, 2))
+                _mm512_storeu_ps(y + 32 * m + j, _mm512_permutevar_ps(products, q));
         }
     }
 }

@@ -61,8 +61,7 @@ static void fetch_row(const struct kern_weight *w, size_t row, size_t k, size_t 
 void kern_gemm_decode(const struct kern_gemm_rows *g, size_t k, size_t n_k)
 {
     const struct kern_weight *w = g->weight;
-    const struct kern_rows rows = {w->type, w->data,   w->row_bytes,
-                                   w->rows, w->scales, w->apart};
+    const struct kern_rows rows = {w->type, w->data, w->row_bytes, w->rows, w->scales, w->apart};
     kern_decode_fn *decode = g->cpu->kernels.decode[w->type];
     uint64_t begun = kern_clock_now();
     bool bf16 = g->plan->product->n_parts > 0;

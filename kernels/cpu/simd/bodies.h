@@ -18,7 +18,7 @@
     .score_update = score_update, .score_rank = score_rank, .score_pair = score_pair,              \
     .score_js = score_js, .score_top = kern_avx2_score_top,                                        \
     .decode_codes = kern_avx2_decode_codes, .encode_codes = kern_avx2_encode_codes,                \
-    .soft_cap = soft_cap, .sparsify = sparsify
+    .soft_cap = soft_cap, .sparsify = sparsify, .add_rectified = add_rectified
 /* clang-format on */
 
 #endif

@@ -143,4 +143,17 @@ static void add_scaled(float *y, const float *x, float share, size_t n)
     }
 }
 
+static void add_rectified(float *y, const float *x, const float *weights, size_t n, size_t n_rows)
+{
+    for (size_t i = 0; i < n; i += VEC_FLOATS) {
+        vec_f weight = load_first(weights + i, n - i);
+        for (size_t row = 0; row < n_rows; row++) {
+            float *to = y + row * n + i;
+            vec_f positive = V(max_ps)(load_first(x + row * n + i, n - i), V(setzero_ps)());
+            vec_f product = V(mul_ps)(weight, positive); /* max() of a NaN is the second, 0 */
+            store_first(to, n - i, V(add_ps)(load_first(to, n - i), product));
+        }
+    }
+}
+
 #endif

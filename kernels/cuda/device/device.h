@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "gguf/scales.h"
 #include "gguf/type.h"
 #include "kernels/cuda/kernels/list.h"
 

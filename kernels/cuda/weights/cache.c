@@ -157,16 +157,17 @@ static enum status upload(struct kern_cuda *cuda, const struct kern_cuda_panel *
                           unsigned event, struct status_why *why)
 {
     const struct kern_cuda_device_ops *ops = cuda->device->ops;
-    const struct kern_cuda_rows rows = {.first = panel->data - panel->in_bundle * panel->row_bytes,
-                                        .n_rows = panel->n_rows,
-                                        .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
-                                        .stride = panel->row_bytes,
-                                        .which = panel->rows,
-                                        .n_cols = kern_cuda_copied_cols(panel->type, panel->apart, panel->n_cols),
-                                        .apart = panel->apart,
-                                        .type = panel->type,
-                                        .first_row = panel->in_bundle,
-                                        .scales = panel->scales};
+    const struct kern_cuda_rows rows = {
+        .first = panel->data - panel->in_bundle * panel->row_bytes,
+        .n_rows = panel->n_rows,
+        .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
+        .stride = panel->row_bytes,
+        .which = panel->rows,
+        .n_cols = kern_cuda_copied_cols(panel->type, panel->apart, panel->n_cols),
+        .apart = panel->apart,
+        .type = panel->type,
+        .first_row = panel->in_bundle,
+        .scales = panel->scales};
     enum status status = ops->copy_in(cuda->device, KERN_CUDA_COPY, to, &rows, why);
     if (!status)
         status = ops->signal(cuda->device, KERN_CUDA_COPY, event, why);

@@ -21,8 +21,8 @@ struct kern_cuda_panel {
     const int32_t *rows; /* which rows from `data` on; NULL: all in their order */
     size_t row_bytes;    /* host: from row to row */
     struct gguf_scales scales;
-    size_t apart;        /* host: from one element of a row to the next; 0: they touch */
-    size_t in_bundle;    /* the number of its first row in a bundle */
+    size_t apart;     /* host: from one element of a row to the next; 0: they touch */
+    size_t in_bundle; /* the number of its first row in a bundle */
     size_t n_rows, n_cols;
     enum gguf_type type;
     uint64_t generation;

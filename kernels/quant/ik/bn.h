@@ -1,4 +1,5 @@
-/** IQ1_BN and IQ2_BN, for BitNet: y = d * q, q -1, 0 or 1; the scale is the row's. */
+/** IQ1_BN, IQ2_BN and I2_S, for BitNet: y = d * q, q -1, 0 or 1; the scale is the row's, that of
+ * I2_S the tensor's. */
 #ifndef KERNELS_QUANT_IK_BN_H
 #define KERNELS_QUANT_IK_BN_H
 
@@ -58,5 +59,30 @@ KERN_INLINE void kern_iq2_bn_neutralise(struct kern_block_iq2_bn *block)
 }
 
 KERN_FORMAT(iq2_bn, 64, 32)
+
+/** I2_S: 128 elements in 32 bytes, 2 bits per weight: element 32 * m + j is bits 6 - 2m, 7 - 2m of
+ * byte j. */
+struct kern_block_i2_s {
+    uint8_t d[4]; /* float32, which lies apart */
+    uint8_t qs[32];
+};
+
+KERN_INLINE float kern_i2_s_scale(const struct kern_block_i2_s *block, unsigned run)
+{
+    (void)run;
+    return kern_load_float(block->d);
+}
+
+KERN_INLINE int kern_i2_s_value(const struct kern_block_i2_s *block, unsigned e)
+{
+    return (int)(block->qs[e % 32] >> (6 - 2 * (e / 32)) & 3u) - 1;
+}
+
+KERN_INLINE void kern_i2_s_neutralise(struct kern_block_i2_s *block)
+{
+    kern_store_float(block->d, 1.0f);
+}
+
+KERN_FORMAT(i2_s, 128, 32)
 
 #endif

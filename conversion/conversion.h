@@ -1,0 +1,135 @@
+/**
+ * Whether a GGUF file is what a conversion of a published folder should be: tensor by tensor, key
+ * by key, and what the entries of the tokenizer say. The folder is open as a GGUF file, too, so any
+ * GGUF file of the same model can take its place.
+ */
+#ifndef CONVERSION_CONVERSION_H
+#define CONVERSION_CONVERSION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/pool.h"
+#include "gguf/gguf.h"
+
+/** How values of a type are compared with those that they were made of. */
+enum conv_rule {
+    CONV_EXACT, /* the nearest number of the type, halves to even */
+    CONV_NEAR,  /* within a few units in the last place: what is computed, not stored */
+    CONV_BLOCK, /* Q8_0: within half a step of the block, and what a half makes of the step */
+    CONV_STEP   /* other blocks: the error of rows and matrices beside the type's step */
+};
+
+/** What the values of a tensor, a matrix or some rows come to. */
+struct conv_sums {
+    uint64_t n, n_wrong;     /* values, and those beyond the rule's bound for one value */
+    uint64_t n_rows_wrong;   /* rows with such values, or beyond the rule's bound for a row */
+    uint64_t first_row;      /* the first of them; UINT64_MAX: there is none */
+    uint64_t n_nonfinite;    /* values that are no finite numbers where the folder's are */
+    double xx, yy, xy, ee;   /* of the folder's x, the file's y, e = y - x: sums of products */
+    double steps;            /* sum over blocks of n step^2 / 12, of x */
+    double floor;            /* the same of what a scale in half precision cannot say */
+    double largest;          /* |e| */
+    double largest_expected; /* |x| */
+};
+/** Relative RMS error: sqrt(ee / xx). */
+double conv_error(const struct conv_sums *s);
+/** xy / sqrt(xx yy); 1 where both are zero. */
+double conv_correlation(const struct conv_sums *s);
+
+enum conv_outcome {
+    CONV_DIFFERS,
+    CONV_MISSING,     /* in the file */
+    CONV_SUPERFLUOUS, /* in the file */
+    CONV_SHAPE
+};
+
+/** A mistake that gives just these values. */
+enum conv_look {
+    CONV_NOTHING_KNOWN,
+    CONV_NOT_TURNED,    /* rows of heads are as published, and should be permuted */
+    CONV_TURNED,        /* they are permuted once more than they should be */
+    CONV_ONE_MISSING,   /* 1 was not added */
+    CONV_ONE_ADDED,     /* 1 was added once more than it should be */
+    CONV_ROUNDED_TWICE, /* through another type before */
+    CONV_SCALED,
+    CONV_TRANSPOSED,
+    CONV_OTHER_TENSOR,
+    CONV_OTHER_EXPERTS, /* matrices of the same tensor */
+    CONV_ZERO,
+    CONV_OVERFLOW, /* right, but beyond the type's range */
+    CONV_N_LOOKS
+};
+
+/** A tensor that is not as it should be. */
+struct conv_tensor {
+    enum conv_outcome outcome;
+    const struct gguf_tensor *found, *expected; /* of the file, of the folder; NULL: missing */
+    const char *name;
+    enum conv_rule rule;
+    struct conv_sums sums; /* of CONV_DIFFERS */
+    enum conv_look look;
+    const struct gguf_tensor *other; /* of the folder: CONV_OTHER_TENSOR */
+    enum gguf_type through;          /* CONV_ROUNDED_TWICE */
+    double factor;                   /* CONV_SCALED */
+    size_t n_matrices_wrong;         /* of a stack; 0: it is none */
+    size_t matrix, other_matrix;     /* CONV_OTHER_EXPERTS: the first of them, and whose it is */
+    bool exchanged;                  /* all of them, in pairs */
+};
+
+enum conv_kind {
+    CONV_HPARAM,
+    CONV_TOKEN, /* what makes and names tokens */
+};
+
+enum { CONV_KEY_BYTES = 96, CONV_VALUE_BYTES = 160 };
+
+/** Something else that differs. Texts are printable. */
+struct conv_key {
+    enum conv_kind kind;
+    char key[CONV_KEY_BYTES];
+    char expected[CONV_VALUE_BYTES], found[CONV_VALUE_BYTES];
+};
+
+struct conv_result {
+    struct conv_tensor *tensors; /* [n_tensors]: those that differ, in the file's order */
+    size_t n_tensors, tensor_capacity;
+    struct conv_key *keys; /* [n_keys]: what else differs */
+    size_t n_keys, key_capacity;
+    size_t n_compared, n_exact; /* pairs of tensors, and those with an exact rule */
+    size_t n_beyond;            /* blocks after the layers, which the folder's view has not */
+    size_t n_hparams, n_tokens; /* that were compared */
+};
+
+struct conv_options {
+    struct gguf_file *file, *folder;
+    unsigned n_threads;                            /* 0: as many as processors */
+    const atomic_bool *cancel;                     /* NULL: nothing cancels */
+    void (*progress)(void *user, double fraction); /* NULL: nobody is told */
+    void *user;
+};
+
+/**
+ * Compare everything. out: zero-initialised; release with conv_result_free, also after a failure.
+ * The same for any number of threads.
+ * Fails: STATUS_CANCELLED, STATUS_MEMORY; what the folder's hyper-parameters fail with.
+ */
+enum status conv_compare(struct conv_result *out, const struct conv_options *options,
+                         struct status_why *why);
+void conv_result_free(struct conv_result *result);
+
+/** Whether anything differs. */
+bool conv_result_differs(const struct conv_result *result);
+
+enum { CONV_SENTENCE_BYTES = 1024 };
+/** The verdict in a sentence; file, folder: what they are called. */
+const char *conv_sentence(char out[CONV_SENTENCE_BYTES], const struct conv_result *result,
+                          const char *file, const char *folder);
+/** What a tensor looks like, in words: "rows of heads are not permuted"; "" where nothing fits. */
+const char *conv_describe(char out[CONV_VALUE_BYTES], const struct conv_tensor *tensor);
+/** One word each, for documents: "differs", "rounded_twice". */
+const char *conv_outcome_name(enum conv_outcome outcome);
+const char *conv_look_name(enum conv_look look);
+const char *conv_rule_name(enum conv_rule rule);
+
+#endif

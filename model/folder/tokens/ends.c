@@ -1,0 +1,149 @@
+/* What texts begin and end with, and the chat templates. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/quote.h"
+#include "model/folder/tokens/state.h"
+
+/** What the post-processor puts around a text. */
+struct around {
+    int n_before, n_after;
+    int32_t before, after; /* the id of the first before it, of the last after it; -1 */
+};
+
+static enum status refuse_type(const struct model_folder_tokens *f, const cJSON *type,
+                               struct status_why *why)
+{
+    const char *name = cJSON_IsString(type) ? type->valuestring : "";
+    struct base_quoted shown;
+    return model_tokens_fail(
+        f, MODEL_JSON_TOKENIZER, STATUS_UNSUPPORTED, why,
+        "post_processor.type %s, expected one of Sequence, TemplateProcessing, ByteLevel",
+        base_quote(&shown, (struct base_string){name, strlen(name)}));
+}
+
+static void read_template(const struct model_folder_tokens *f, const cJSON *processor,
+                          struct around *around)
+{
+    const cJSON *single = model_tokens_find(processor, "single");
+    bool after = false;
+    for (const cJSON *item = single ? single->child : NULL; item; item = item->next) {
+        const cJSON *id = model_tokens_find(model_tokens_find(item, "SpecialToken"), "id");
+        if (!cJSON_IsString(id)) {
+            after = true;
+        } else if (after) {
+            around->n_after++;
+            around->after = model_tokens_id(f, id->valuestring);
+        } else {
+            if (around->n_before++ == 0)
+                around->before = model_tokens_id(f, id->valuestring);
+        }
+    }
+}
+
+static enum status read_processor(const struct model_folder_tokens *f, const cJSON *processor,
+                                  bool in_sequence, struct around *around, struct status_why *why)
+{
+    const cJSON *type = model_tokens_find(processor, "type");
+    const char *name = cJSON_IsString(type) ? type->valuestring : "";
+    enum status status = STATUS_OK;
+    if (!processor || strcmp(name, "ByteLevel") == 0)
+        return STATUS_OK;
+    if (strcmp(name, "TemplateProcessing") == 0) {
+        read_template(f, processor, around);
+        return STATUS_OK;
+    }
+    if (in_sequence || strcmp(name, "Sequence") != 0)
+        return refuse_type(f, type, why);
+    const cJSON *list = model_tokens_find(processor, "processors");
+    for (const cJSON *item = list ? list->child : NULL; item && !status; item = item->next)
+        status = read_processor(f, item, true, around, why);
+    return status;
+}
+
+/** The id that config.json or generation_config.json names; the first of a list. -1: none. */
+static int32_t id_in_config(const struct model_folder_tokens *f, const char *member)
+{
+    const cJSON *objects[] = {f->json[MODEL_JSON_CONFIG],
+                              model_tokens_find(f->json[MODEL_JSON_CONFIG], "text_config"),
+                              f->json[MODEL_JSON_GENERATION]};
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+        const cJSON *item = model_tokens_find(objects[i], member);
+        item = cJSON_IsArray(item) ? item->child : item;
+        double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
+        if (value >= 0 && value < (double)f->n && value == floor(value))
+            return (int32_t)value;
+    }
+    return -1;
+}
+
+/** The id of an end: tokenizer_config.json's, else that of the model's configuration. */
+static int32_t find_end(const struct model_folder_tokens *f, const char *token, const char *id)
+{
+    const cJSON *item = model_tokens_find(f->json[MODEL_JSON_TOKENIZER_CONFIG], token);
+    const cJSON *text = cJSON_IsObject(item) ? model_tokens_find(item, "content") : item;
+    int32_t found = cJSON_IsString(text) ? model_tokens_id(f, text->valuestring) : -1;
+    return found >= 0 ? found : id_in_config(f, id);
+}
+
+static void write_id(struct model_folder_tokens *f, const char *key, int32_t id)
+{
+    if (id >= 0)
+        gguf_layout_u32(f->layout, key, (uint32_t)id);
+}
+
+static enum status write_ends(struct model_folder_tokens *f, struct status_why *why)
+{
+    const cJSON *config = f->json[MODEL_JSON_TOKENIZER_CONFIG];
+    const cJSON *processor = model_tokens_find(f->json[MODEL_JSON_TOKENIZER], "post_processor");
+    struct around around = {.before = -1, .after = -1};
+    enum status status = read_processor(f, processor, false, &around, why);
+    if (status)
+        return status;
+    int32_t bos = find_end(f, "bos_token", "bos_token_id");
+    int32_t eos = find_end(f, "eos_token", "eos_token_id");
+    bool one = around.n_before == 1 && around.before >= 0;
+    bool adds = model_tokens_flag(config, "add_bos_token", one);
+    if (one && adds)
+        bos = around.before;
+    if (around.n_before > 1)
+        base_buffer_format(&f->remarks,
+                           "tokenizer.json: post_processor puts %d special tokens in front of a "
+                           "text; only a single one is put there\n",
+                           around.n_before);
+    write_id(f, "tokenizer.ggml.bos_token_id", bos);
+    write_id(f, "tokenizer.ggml.eos_token_id", eos);
+    model_tokens_bool(f, "tokenizer.ggml.add_bos_token", adds);
+    model_tokens_bool(f, "tokenizer.ggml.add_eos_token",
+                      model_tokens_flag(config, "add_eos_token", around.n_after == 1) && eos >= 0);
+    const cJSON *unknown = model_tokens_find(f->model, "unk_token");
+    write_id(f, "tokenizer.ggml.unknown_token_id",
+             cJSON_IsString(unknown) ? model_tokens_id(f, unknown->valuestring) : -1);
+    return STATUS_OK;
+}
+
+enum status model_tokens_ends(struct model_folder_tokens *f, struct status_why *why)
+{
+    static const char key[] = "tokenizer.chat_template";
+    const cJSON *own = model_tokens_find(f->json[MODEL_JSON_TOKENIZER_CONFIG], "chat_template");
+    const cJSON *chosen = cJSON_IsString(own) ? own : NULL;
+    char *text;
+    enum status status = write_ends(f, why);
+    if (!status)
+        status = model_tokens_text(f, "chat_template.jinja", &text, why);
+    if (status)
+        return status;
+    for (const cJSON *item = cJSON_IsArray(own) ? own->child : NULL; item; item = item->next) {
+        const cJSON *name = model_tokens_find(item, "name");
+        if (cJSON_IsString(name) && strcmp(name->valuestring, "default") == 0)
+            chosen = model_tokens_find(item, "template");
+    }
+    if (text)
+        gguf_layout_string(f->layout, key, text);
+    else if (cJSON_IsString(chosen))
+        gguf_layout_string(f->layout, key, chosen->valuestring);
+    free(text);
+    return STATUS_OK;
+}

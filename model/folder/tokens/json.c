@@ -1,0 +1,124 @@
+/* The files that tell of a folder's tokens. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json/parse.h"
+#include "base/text/utf8.h"
+#include "model/folder/tokens/state.h"
+#include "safetensors/folder.h"
+#include "safetensors/header.h"
+
+static const char *const names[MODEL_N_JSON] = {
+    [MODEL_JSON_TOKENIZER] = "tokenizer.json",
+    [MODEL_JSON_TOKENIZER_CONFIG] = "tokenizer_config.json",
+    [MODEL_JSON_CONFIG] = "config.json",
+    [MODEL_JSON_GENERATION] = "generation_config.json",
+};
+
+enum status model_tokens_fail(const struct model_folder_tokens *f, enum model_folder_json file,
+                              enum status status, struct status_why *why, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return status_fail(why, status, "%s: %s: %s", f->path, names[file], text);
+}
+
+const cJSON *model_tokens_find(const cJSON *object, const char *name)
+{
+    const cJSON *found = cJSON_GetObjectItemCaseSensitive(object, name);
+    return found && !cJSON_IsNull(found) ? found : NULL;
+}
+
+bool model_tokens_flag(const cJSON *object, const char *name, bool fallback)
+{
+    const cJSON *found = model_tokens_find(object, name);
+    return cJSON_IsBool(found) ? cJSON_IsTrue(found) : fallback;
+}
+
+void model_tokens_bool(struct model_folder_tokens *f, const char *key, bool value)
+{
+    uint8_t byte = value;
+    const struct gguf_kv pair = {.key = {key, strlen(key)},
+                                 .type = GGUF_VALUE_BOOL,
+                                 .element_type = GGUF_VALUE_BOOL,
+                                 .count = 1,
+                                 .data = &byte};
+    gguf_layout_pair(f->layout, &pair);
+}
+
+static enum status parse(struct model_folder_tokens *f, enum model_folder_json file,
+                         const struct gguf_map *map, struct status_why *why)
+{
+    size_t n_read = 0, bad = base_utf8_first_bad(map->data, map->n_bytes);
+    if (map->n_bytes > SAFETENSORS_MAX_HEADER)
+        return model_tokens_fail(f, file, STATUS_UNSUPPORTED, why,
+                                 "has %zu bytes, expected at most 100 MB", (size_t)map->n_bytes);
+    if (bad < map->n_bytes)
+        return model_tokens_fail(f, file, STATUS_FORMAT, why, "is no UTF-8 from byte %zu on", bad);
+    if (base_json_has_nul(map->data, map->n_bytes))
+        return model_tokens_fail(f, file, STATUS_UNSUPPORTED, why,
+                                 "has the character U+0000, which is not read");
+    enum status status = base_json_parse(&f->json[file], map->data, map->n_bytes, &n_read, why);
+    if (status == STATUS_FORMAT)
+        return model_tokens_fail(f, file, status, why, "is no JSON from byte %zu on", n_read);
+    if (status)
+        status_context(why, "%s: %s", f->path, names[file]);
+    else if (!cJSON_IsObject(f->json[file]))
+        status = model_tokens_fail(f, file, STATUS_FORMAT, why, "is no JSON object");
+    return status;
+}
+
+/** What the folder has instead of tokenizer.json, and what to do. */
+static enum status refuse_without(const struct model_folder_tokens *f, struct status_why *why)
+{
+    static const char *const others[] = {"tokenizer.model", "tekken.json", "tiktoken.model",
+                                         "vocab.json",      "vocab.txt",   "spiece.model"};
+    const char *found = NULL;
+    for (size_t i = 0; !found && i < sizeof others / sizeof *others; i++) {
+        struct gguf_map map;
+        bool is_there = false;
+        if (!safetensors_map_json(&map, f->path, others[i], &is_there, NULL) && is_there)
+            found = others[i];
+        gguf_map_close(&map);
+    }
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "%s: has %s%sno tokenizer.json, the one form of tokens that is read; "
+                       "expected one, or --tokenizer FILE.gguf, any GGUF file of the same model",
+                       f->path, found ? found : "", found ? " and " : "");
+}
+
+enum status model_tokens_read(struct model_folder_tokens *f, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < MODEL_N_JSON && !status; i++) {
+        struct gguf_map map;
+        bool found = false;
+        status = safetensors_map_json(&map, f->path, names[i], &found, why);
+        if (!status && found)
+            status = parse(f, (enum model_folder_json)i, &map, why);
+        else if (!status && i == MODEL_JSON_TOKENIZER)
+            status = refuse_without(f, why);
+        gguf_map_close(&map);
+    }
+    return status;
+}
+
+enum status model_tokens_text(const struct model_folder_tokens *f, const char *name, char **out,
+                              struct status_why *why)
+{
+    struct gguf_map map;
+    bool found = false;
+    *out = NULL;
+    enum status status = safetensors_map_json(&map, f->path, name, &found, why);
+    if (!status && found && memchr(map.data, '\0', map.n_bytes))
+        status = status_fail(why, STATUS_FORMAT, "%s: %s: has the character U+0000", f->path, name);
+    else if (!status && found && !(*out = strndup(map.data, map.n_bytes)))
+        status = status_fail(why, STATUS_MEMORY, "%s: %s: no memory", f->path, name);
+    gguf_map_close(&map);
+    return status;
+}

@@ -1,0 +1,76 @@
+/** What the files of model/folder/tokens/ share. */
+#ifndef MODEL_FOLDER_TOKENS_STATE_H
+#define MODEL_FOLDER_TOKENS_STATE_H
+
+#include <cjson/cJSON.h>
+
+#include "base/buffer.h"
+#include "base/text/strtab.h"
+#include "gguf/layout.h"
+#include "model/tokenizer/declared/declared.h"
+
+enum model_folder_json {
+    MODEL_JSON_TOKENIZER,
+    MODEL_JSON_TOKENIZER_CONFIG,
+    MODEL_JSON_CONFIG,
+    MODEL_JSON_GENERATION,
+    MODEL_N_JSON
+};
+
+struct model_folder_tokens {
+    const char *path;
+    uint64_t n_rows;
+    cJSON *json[MODEL_N_JSON]; /* NULL: there is no such file */
+    const cJSON *model;        /* of tokenizer.json */
+    struct model_steps steps;  /* they are read here to be refused early */
+
+    /* By id. */
+    size_t n, capacity;
+    struct base_string *text; /* [n]; data NULL: no token has the id */
+    int32_t *type;            /* [n] */
+    uint8_t *flags;           /* [n] sums of enum model_added_flag */
+    size_t type_capacity, flag_capacity;
+    /* By text. */
+    struct base_strtab index;
+    int32_t *id; /* [index.n] by its number */
+    size_t id_capacity;
+
+    struct base_buffer names; /* of ids without a token */
+    struct base_buffer remarks;
+    struct gguf_layout *layout;
+};
+
+/** A failure with the folder's and a file's name in front. */
+enum status model_tokens_fail(const struct model_folder_tokens *f, enum model_folder_json file,
+                              enum status status, struct status_why *why, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+/** A member of an object that is neither absent nor null, or NULL. */
+const cJSON *model_tokens_find(const cJSON *object, const char *name);
+/** A member that is true; absent: fallback. */
+bool model_tokens_flag(const cJSON *object, const char *name, bool fallback);
+/** Write a truth value. */
+void model_tokens_bool(struct model_folder_tokens *f, const char *key, bool value);
+/** The id of a text, or -1. */
+int32_t model_tokens_id(const struct model_folder_tokens *f, const char *text);
+
+/* json.c */
+
+/** Read the files.   Fails: as model_folder_tokens. */
+enum status model_tokens_read(struct model_folder_tokens *f, struct status_why *why);
+/** A text file of the folder, whole, with a zero byte after it; *out NULL: there is none. */
+enum status model_tokens_text(const struct model_folder_tokens *f, const char *name, char **out,
+                              struct status_why *why);
+
+/* vocabulary.c, merges.c */
+
+/** Vocabulary and added tokens by id, checked; then their keys. */
+enum status model_tokens_vocabulary(struct model_folder_tokens *f, struct status_why *why);
+/** The key of the merges. */
+enum status model_tokens_merges(struct model_folder_tokens *f, struct status_why *why);
+
+/* ends.c */
+
+/** BOS and EOS, and the chat templates. */
+enum status model_tokens_ends(struct model_folder_tokens *f, struct status_why *why);
+
+#endif

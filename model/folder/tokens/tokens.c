@@ -1,0 +1,126 @@
+#include "model/folder/tokens/tokens.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/quote.h"
+#include "gguf/assembly/assembly.h"
+#include "model/folder/tokens/state.h"
+
+/** The kind of model, and members that change what its merging does. */
+static enum status check_model(struct model_folder_tokens *f, struct status_why *why)
+{
+    static const char *const absent[] = {"dropout", "continuing_subword_prefix",
+                                         "end_of_word_suffix"};
+    struct base_quoted shown;
+    f->model = model_tokens_find(f->json[MODEL_JSON_TOKENIZER], "model");
+    const cJSON *type = model_tokens_find(f->model, "type");
+    const char *name = cJSON_IsString(type) ? type->valuestring : "";
+    if (strcmp(name, "BPE") != 0 && (type || !model_tokens_find(f->model, "merges")))
+        return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_UNSUPPORTED, why,
+                                 "model.type %s, expected BPE",
+                                 base_quote(&shown, (struct base_string){name, strlen(name)}));
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+        const cJSON *item = model_tokens_find(f->model, absent[i]);
+        bool nothing = !item || (cJSON_IsString(item) && !*item->valuestring) ||
+                       (cJSON_IsNumber(item) && item->valuedouble == 0);
+        if (!nothing)
+            return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_UNSUPPORTED, why,
+                                     "model.%s is not null, expected null", absent[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status read_steps(struct model_folder_tokens *f, struct status_why *why)
+{
+    const cJSON *root = f->json[MODEL_JSON_TOKENIZER];
+    enum status status = model_steps_read(&f->steps, model_tokens_find(root, "normalizer"),
+                                          model_tokens_find(root, "pre_tokenizer"), why);
+    if (status)
+        status_context(why, "%s: tokenizer.json", f->path);
+    return status;
+}
+
+/** A member of tokenizer.json as a text. */
+static enum status write_member(struct model_folder_tokens *f, const char *member, const char *key,
+                                struct status_why *why)
+{
+    const cJSON *item = model_tokens_find(f->json[MODEL_JSON_TOKENIZER], member);
+    char *text = item ? cJSON_PrintUnformatted(item) : NULL;
+    if (item && !text)
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for tokenizer.json", f->path);
+    if (text)
+        gguf_layout_string(f->layout, key, text);
+    free(text);
+    return STATUS_OK;
+}
+
+static enum status write_all(struct model_folder_tokens *f, struct status_why *why)
+{
+    gguf_layout_string(f->layout, "tokenizer.ggml.model", f->steps.of_bytes ? "gpt2" : "gemma4");
+    enum status status = model_tokens_vocabulary(f, why);
+    if (!status)
+        status = model_tokens_merges(f, why);
+    if (!status)
+        status = model_tokens_ends(f, why);
+    if (!status)
+        status = write_member(f, "normalizer", "tokenizer.declared.normalizer", why);
+    if (!status)
+        status = write_member(f, "pre_tokenizer", "tokenizer.declared.pre_tokenizer", why);
+    model_tokens_bool(f, "tokenizer.declared.ignore_merges",
+                      model_tokens_flag(f->model, "ignore_merges", false));
+    if (f->remarks.n > 0 && !f->remarks.failed)
+        gguf_layout_string(f->layout, "tokenizer.declared.remarks", f->remarks.data);
+    return status;
+}
+
+static enum status assemble(struct model_folder_tokens *f, struct gguf_file **out,
+                            struct status_why *why)
+{
+    struct gguf_directory directory;
+    enum status status = gguf_layout_finish(f->layout, &directory, why);
+    void *bytes = status ? NULL : malloc((size_t)directory.n_bytes_whole);
+    if (!status && !bytes)
+        status = status_fail(why, STATUS_MEMORY, "%s: no memory for %" PRIu64 " bytes of tokens",
+                             f->path, directory.n_bytes_whole);
+    if (status)
+        return status;
+    memcpy(bytes, directory.bytes, (size_t)directory.n_bytes);
+    status = gguf_assemble(out, f->path, bytes, directory.n_bytes_whole, 0, why);
+    return status ? status : gguf_assemble_finish(*out, why);
+}
+
+enum status model_folder_tokens(struct gguf_file **out, const char *folder, uint64_t n_rows,
+                                struct status_why *why)
+{
+    struct model_folder_tokens f = {.path = folder, .n_rows = n_rows};
+    *out = NULL;
+    enum status status = model_tokens_read(&f, why);
+    if (!status)
+        status = check_model(&f, why);
+    if (!status)
+        status = read_steps(&f, why);
+    if (!status)
+        status = gguf_layout_new(&f.layout, why);
+    if (!status)
+        status = write_all(&f, why);
+    if (!status)
+        status = assemble(&f, out, why);
+    if (status) {
+        gguf_close(*out);
+        *out = NULL;
+    }
+    for (int i = 0; i < MODEL_N_JSON; i++)
+        cJSON_Delete(f.json[i]);
+    model_steps_free(&f.steps);
+    base_strtab_free(&f.index);
+    base_buffer_free(&f.names);
+    base_buffer_free(&f.remarks);
+    gguf_layout_free(f.layout);
+    free(f.text);
+    free(f.type);
+    free(f.flags);
+    free(f.id);
+    return status;
+}
