@@ -103,8 +103,9 @@ struct conv_result {
 
 struct conv_options {
     struct gguf_file *file, *folder;
-    unsigned n_threads;                            /* 0: as many as processors */
-    const atomic_bool *cancel;                     /* NULL: nothing cancels */
+    const struct gguf_file *tokens; /* with the folder's keys tokenizer.*; NULL: not compared */
+    unsigned n_threads;             /* 0: as many as processors */
+    const atomic_bool *cancel;      /* NULL: nothing cancels */
     void (*progress)(void *user, double fraction); /* NULL: nobody is told */
     void *user;
 };

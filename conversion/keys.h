@@ -7,7 +7,8 @@
 
 /* fields.c */
 
-/** Note a difference, once for a key. Texts of any bytes, cut where they are long.   Fails: STATUS_MEMORY. */
+/** Note a difference, once for a key. Texts of any bytes, cut where they are long.   Fails:
+ * STATUS_MEMORY. */
 enum status conv_differ(struct conv_result *out, enum conv_kind kind, const char *key,
                         struct base_string expected, struct base_string found,
                         struct status_why *why);
@@ -24,7 +25,7 @@ enum status conv_compare_hparams(struct conv_result *out, const struct model_hpa
 
 /* tokens.c, texts.c */
 
-/** Compare tokenizer.* of both, if the folder has it.   Fails: STATUS_MEMORY. */
+/** Compare the lists and ids of options->tokens.   Fails: STATUS_MEMORY. */
 enum status conv_compare_tokens(struct conv_result *out, const struct conv_options *options,
                                 struct status_why *why);
 /** Compare with what the JSON files of a folder say of special tokens and the chat template.

@@ -26,6 +26,7 @@ struct list {
     const struct gguf_kv *kv;
     struct base_string *strings; /* NULL: it has none */
     bool are_types;
+    const struct gguf_kv *types; /* of tokens: theirs; else NULL */
 };
 
 /** Types of tokens: unknown, control and user-defined ones stand for themselves in a text. */
@@ -34,15 +35,25 @@ static bool is_special(int64_t type)
     return type >= 2 && type <= 4;
 }
 
+enum { UNUSED = 5 };
+
 /** Programs differ in how they call tokens that stand for themselves, and those that are unused. */
 static bool same_type(int64_t a, int64_t b)
 {
-    const int64_t unused = 5;
-    return a == b || a == unused || b == unused || (is_special(a) && is_special(b));
+    return a == b || a == UNUSED || b == UNUSED || (is_special(a) && is_special(b));
+}
+
+/** Whether the folder has no token of this id, which programs may then name as they like. */
+static bool is_unused(const struct gguf_kv *types, uint64_t i)
+{
+    return types && i < types->count && gguf_value_is_int(types->element_type) &&
+           gguf_kv_int(types, i) == UNUSED;
 }
 
 static bool same_entry(const struct list *a, const struct list *b, uint64_t i)
 {
+    if (is_unused(a->types, i))
+        return true;
     if (a->are_types)
         return same_type(gguf_kv_int(a->kv, i), gguf_kv_int(b->kv, i));
     if (a->strings)
@@ -104,12 +115,12 @@ static enum status tell(struct conv_result *out, const char *key, const struct l
 }
 
 static enum status compare_pair(struct conv_result *out, const char *key,
-                                const struct gguf_kv *folder, const struct gguf_kv *file,
-                                struct status_why *why)
+                                const struct gguf_kv *folder, const struct gguf_kv *types,
+                                const struct gguf_kv *file, struct status_why *why)
 {
     bool are_types =
         strcmp(key, "tokenizer.ggml.token_type") == 0 && gguf_value_is_int(folder->element_type);
-    struct list a = {folder, NULL, are_types}, b = {file, NULL, are_types};
+    struct list a = {folder, NULL, are_types, types}, b = {file, NULL, are_types, NULL};
     enum status status = STATUS_OK;
     if (!are_alike(folder, file))
         return conv_differ_text(out, CONV_TOKEN, key, gguf_value_type_name(folder->element_type),
@@ -145,8 +156,6 @@ static const struct {
     {"tokenizer.ggml.merges", OF_MERGES},
     {"tokenizer.ggml.scores", WHERE_BOTH_HAVE_IT},
     {"tokenizer.ggml.pre", WHERE_BOTH_HAVE_IT},
-    {"tokenizer.ggml.bos_token_id", WHERE_BOTH_HAVE_IT},
-    {"tokenizer.ggml.eos_token_id", WHERE_BOTH_HAVE_IT},
     {"tokenizer.ggml.add_bos_token", WHERE_BOTH_HAVE_IT},
     {"tokenizer.ggml.add_eos_token", WHERE_BOTH_HAVE_IT},
     {"tokenizer.ggml.add_space_prefix", WHERE_BOTH_HAVE_IT},
@@ -155,16 +164,18 @@ static const struct {
 enum status conv_compare_tokens(struct conv_result *out, const struct conv_options *options,
                                 struct status_why *why)
 {
+    const struct gguf_kv *types =
+        options->tokens ? gguf_kv_find(options->tokens, "tokenizer.ggml.token_type") : NULL;
     bool merges = is_text(options->file, "tokenizer.ggml.model", "gpt2");
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && !status; i++) {
-        const struct gguf_kv *kv = gguf_kv_find(options->folder, keys[i].key);
+    for (size_t i = 0; options->tokens && i < sizeof keys / sizeof *keys && !status; i++) {
+        const struct gguf_kv *kv = gguf_kv_find(options->tokens, keys[i].key);
         const struct gguf_kv *found = gguf_kv_find(options->file, keys[i].key);
         bool needed = keys[i].need == ALWAYS || (keys[i].need == OF_MERGES && merges);
         if (!kv || (!found && !needed))
             continue;
         out->n_tokens++;
-        status = found ? compare_pair(out, keys[i].key, kv, found, why)
+        status = found ? compare_pair(out, keys[i].key, kv, i == 0 ? types : NULL, found, why)
                        : conv_differ_text(out, CONV_TOKEN, keys[i].key, "present", "absent", why);
     }
     return status;

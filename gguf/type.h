@@ -117,6 +117,14 @@ static inline const uint8_t *gguf_scales_row(const struct gguf_scales *scales, s
            (scales->first_row + row) / scales->block_rows * gguf_scales_row_bytes(scales);
 }
 
+/** Whether rows of so many columns can have these scales, so many of them (scale_elems) one. */
+static inline bool gguf_scales_fit(const struct gguf_scales *s, size_t n_cols, size_t scale_elems)
+{
+    return !s->data || (scale_elems > 0 && s->block_rows > 0 && s->block_cols > 0 &&
+                        (s->block_cols >= n_cols || s->block_cols % scale_elems == 0) &&
+                        s->n_cols == (n_cols - 1) / s->block_cols + 1);
+}
+
 /** Whether both are the same scales in the same place, not whether the scales are equal. */
 static inline bool gguf_scales_equal(const struct gguf_scales *a, const struct gguf_scales *b)
 {

@@ -119,12 +119,8 @@ static enum status weight_check(const struct kern_weight *w, const char *role,
         return status_fail(why, STATUS_USAGE,
                            "%s: rows %zu bytes apart; %zu elements of %s take %" PRIu64, role,
                            w->row_bytes, w->n_cols, info->name, row_bytes);
-    const struct gguf_scales *s = &w->scales;
-    (void)s;
-    assert(w->data && !(w->rows && info->bundle_rows > 1) && (info->scale_elems || !s->data));
-    assert(!s->data || (s->block_rows > 0 && s->block_cols > 0));
-    assert(!s->data || s->block_cols >= w->n_cols || s->block_cols % info->scale_elems == 0);
-    assert(!s->data || s->n_cols == (w->n_cols - 1) / s->block_cols + 1);
+    assert(w->data && !(w->rows && info->bundle_rows > 1));
+    assert(gguf_scales_fit(&w->scales, w->n_cols, info->scale_elems));
     return STATUS_OK;
 }
 

@@ -24,7 +24,7 @@ struct cli_conversion_divergence {
 
 struct cli_conversion {
     const struct cli_conversion_settings *settings;
-    struct gguf_file *file, *folder;
+    struct gguf_file *file, *folder, *tokens; /* tokens NULL: the folder's cannot be read */
     struct conv_result result;
     struct cli_conversion_divergence divergence;
     struct cli_phase phase;

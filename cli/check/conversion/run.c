@@ -1,5 +1,6 @@
 #include "cli/check/conversion/conversion.h"
 
+#include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
 #include "model/model.h"
@@ -22,8 +23,24 @@ static enum status open_files(struct cli_conversion *c, struct status_why *why)
     if (!status)
         status = cli_outputs_check_model(outputs, 2, "-m", c->file, why);
     if (!status)
-        status = model_file_open(&c->folder, s->folder, s->evaluate.load.tokenizer, why);
+        status = model_file_open(&c->folder, s->folder, NULL, why);
     return status ? status : cli_outputs_check_model(outputs, 2, "--base", c->folder, why);
+}
+
+/** The folder's tokens, or those of --tokenizer. Without them the rest is compared. */
+static enum status open_tokens(struct cli_conversion *c, struct status_why *why)
+{
+    const char *given = c->settings->evaluate.load.tokenizer;
+    const struct gguf_tensor *embedding = gguf_tensor_find(c->folder, "token_embd.weight");
+    uint64_t n_ids = embedding && !given ? embedding->ne[1] : 0;
+    struct status_why unread = {""};
+    enum status status =
+        model_tokens_open(&c->tokens, given ? given : c->settings->folder, n_ids, &unread);
+    if (status == STATUS_MEMORY || (status && given))
+        return status_fail(why, status, "%s", unread.text);
+    if (status)
+        cli_say("assay: note: the lists of tokens are not compared: %s\n", unread.text);
+    return STATUS_OK;
 }
 
 static enum status compare(struct cli_conversion *c, struct status_why *why)
@@ -32,6 +49,7 @@ static enum status compare(struct cli_conversion *c, struct status_why *why)
     int64_t n_threads = m->n_threads_batch ? m->n_threads_batch : m->n_threads;
     const struct conv_options options = {.file = c->file,
                                          .folder = c->folder,
+                                         .tokens = c->tokens,
                                          .n_threads = n_threads > 0 ? (unsigned)n_threads : 0,
                                          .cancel = cli_interrupt_catch(),
                                          .progress = on_compared,
@@ -64,6 +82,8 @@ static enum status run(struct cli_conversion *c, struct base_file **file, struct
     if (!status)
         status = cli_output_create(file, s->evaluate.output.json_file, why);
     if (!status)
+        status = open_tokens(c, why);
+    if (!status)
         status = compare(c, why);
     if (!status) {
         cli_conversion_print(c);
@@ -85,5 +105,6 @@ enum status cli_conversion_check(const struct cli_conversion_settings *settings,
     conv_result_free(&c.result);
     gguf_close(c.file);
     gguf_close(c.folder);
+    gguf_close(c.tokens);
     return status;
 }
