@@ -14,6 +14,16 @@ static void tell(const struct walk *to, const struct kern_weight *weight, double
         to->tell(to->user, weight, share);
 }
 
+/** Matrices of heads. */
+static void tell_stack(const struct walk *to, struct kern_weight stack, size_t n, size_t step)
+{
+    stack.n_rows /= step > 0 ? n : 1;
+    for (size_t i = 0; i < (step > 0 ? n : 1); i++) {
+        tell(to, &stack, 1);
+        stack.data = stack.data ? (const char *)stack.data + step : NULL;
+    }
+}
+
 static void tell_ffn(const struct walk *to, const struct model_ffn *ffn, double share)
 {
     tell(to, &ffn->gate.weight, share);
@@ -48,8 +58,6 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
         &l->k.weight,
         &l->v.weight,
         &l->latent.kv_down.weight,
-        &l->latent.k_up,
-        &l->latent.v_up,
         &l->latent.kv_up.weight,
         &l->compressor.kv.weight,
         &l->compressor.gate.weight,
@@ -69,6 +77,8 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
     };
     for (size_t k = 0; k < sizeof mixers / sizeof *mixers; k++)
         tell(&to, mixers[k], 1);
+    tell_stack(&to, l->latent.k_up, m->hparams.layers[i].n_heads, l->latent.step);
+    tell_stack(&to, l->latent.v_up, m->hparams.layers[i].n_heads, l->latent.step);
     tell(&to, &l->ffn_mixer.product.weight, 1);
     tell_ffn(&to, &l->ffn, 1);
     tell_experts(&to, &l->experts, &m->hparams.experts);

@@ -38,7 +38,8 @@ struct model_latent {
     struct model_product kv_down; /* [kv rank + n_rot, D] */
     struct model_norm kv_norm;
     struct kern_weight k_up, v_up; /* [H * kv rank, nope], [H * dv, kv rank] */
-    struct model_product kv_up;    /* older: [H * (nope + dv), kv rank] */
+    size_t step; /* bytes from one head's matrices to the next's; 0: they lie one after the other */
+    struct model_product kv_up; /* older: [H * (nope + dv), kv rank] */
 };
 
 /** What chooses a sparse layer's keys. */

@@ -1,5 +1,6 @@
 /** LFM 2, dense and with experts: short convolutions instead of attention in most layers. */
 #include "model/arch.h"
+#include "model/folder/state.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
@@ -11,14 +12,109 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
                                   why);
 }
 
+static const struct model_folder_name folder_names[] = {
+    {"embedding_norm", "token_embd_norm", MODEL_KEEP},
+    {"operator_norm", "attn_norm", MODEL_KEEP},
+    {"ffn_norm", "ffn_norm", MODEL_KEEP},
+    {"conv.conv", "shortconv.conv", MODEL_SQUEEZE},
+    {"conv.in_proj", "shortconv.in_proj", MODEL_KEEP},
+    {"conv.out_proj", "shortconv.out_proj", MODEL_KEEP},
+    {"self_attn.q_layernorm", "attn_q_norm", MODEL_KEEP},
+    {"self_attn.k_layernorm", "attn_k_norm", MODEL_KEEP},
+    {"self_attn.out_proj", "attn_output", MODEL_KEEP},
+    {"feed_forward.w1", "ffn_gate", MODEL_KEEP},
+    {"feed_forward.w3", "ffn_up", MODEL_KEEP},
+    {"feed_forward.w2", "ffn_down", MODEL_KEEP},
+    {"feed_forward.gate", "ffn_gate_inp", MODEL_KEEP},
+    {"feed_forward.expert_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"feed_forward.experts.*.w1", "ffn_gate_exps", MODEL_KEEP},
+    {"feed_forward.experts.*.w3", "ffn_up_exps", MODEL_KEEP},
+    {"feed_forward.experts.*.w2", "ffn_down_exps", MODEL_KEEP},
+    {0},
+};
+
+/** Layers of short convolutions have no keys. */
+static enum status heads(const struct model_folder *f, struct model_folder_heads *of,
+                         struct status_why *why)
+{
+    const cJSON *types = model_config_find(f, "layer_types");
+    const cJSON *full = model_config_find(f, "full_attn_idxs");
+    (void)why;
+    for (uint32_t i = 0; i < of->n && (types || full); i++) {
+        bool is = model_config_is(f, "layer_types", i, "full_attention");
+        for (const cJSON *item = !types ? full->child : NULL; item; item = item->next)
+            is |= item->valuedouble == i;
+        of->n_kv_heads[i] = is ? f->n_kv_heads : 0;
+    }
+    return STATUS_OK;
+}
+
+/** The width is two thirds of what config.json says, or so, as a multiple. */
+static enum status write_width(struct model_folder *f, struct status_why *why)
+{
+    uint32_t n_ff = 0, multiple = 256;
+    double factor = 1;
+    enum status status = model_config_u32(f, "block_ff_dim intermediate_size", true, &n_ff, why);
+    if (!status)
+        status = model_config_u32(f, "block_multiple_of", false, &multiple, why);
+    if (!status)
+        status = model_config_f32(f, "block_ffn_dim_multiplier", false, &factor, why);
+    if (!status && (multiple == 0 || multiple > INT16_MAX ||
+                    !(factor > 0 && factor <= 16 && n_ff <= INT32_MAX / 16)))
+        status =
+            model_config_fail(f, STATUS_FORMAT, why,
+                              "block_multiple_of is %u, block_ffn_dim_multiplier %g, the width "
+                              "%u, expected numbers above 0 and smaller ones",
+                              multiple, factor, n_ff);
+    if (!status && !cJSON_IsFalse(model_config_find(f, "block_auto_adjust_ff_dim"))) {
+        n_ff = (uint32_t)(factor * (2 * n_ff / 3));
+        n_ff = (n_ff + multiple - 1) / multiple * multiple;
+    }
+    model_write_u32(f, "feed_forward_length", n_ff);
+    return status;
+}
+
+static const struct model_folder_key folder_keys[] = {
+    {"conv_L_cache", "shortconv.l_cache", MODEL_MEMBER_U32, 3},
+    {"", "feed_forward_length", MODEL_MEMBER_U32, 0}, /* write_width's */
+    {0},
+};
+
+static const struct model_folder_key moe_keys[] = {
+    {"conv_L_cache", "shortconv.l_cache", MODEL_MEMBER_U32, 3},
+    {"num_dense_layers", "leading_dense_block_count", MODEL_MEMBER_U32, 2},
+    {"norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
+    {"routed_scaling_factor", NULL, MODEL_MEMBER_FIXED, 1},
+    {"scoring_func", "expert_gating_func", MODEL_MEMBER_GATING, 2},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"Lfm2ForCausalLM", "LFM2ForCausalLM"},
+    .names = folder_names,
+    .keys = folder_keys,
+    .theta = 1000000,
+    .heads = heads,
+    .write = write_width,
+};
+
+static const struct model_folder_map moe_folder = {
+    .classes = {"Lfm2MoeForCausalLM"},
+    .names = folder_names,
+    .keys = moe_keys,
+    .theta = 1000000,
+    .heads = heads,
+};
+
 #define LFM2                                                                                       \
     .norms = {.output = "token_embd_norm"}, .without_keys = MODEL_SHORT_CONVOLUTION,               \
     .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS, .windows = {.period = 1}, .read = read
 
-const struct model_arch model_arch_lfm2 = {.name = "lfm2", LFM2};
+const struct model_arch model_arch_lfm2 = {.name = "lfm2", .folder = &folder, LFM2};
 
 const struct model_arch model_arch_lfm2moe = {
     .name = "lfm2moe",
+    .folder = &moe_folder,
     .gating = KERN_GATE_SIGMOID,
     LFM2,
 };

@@ -2,10 +2,7 @@
 #include "model/arch.h"
 
 static const struct model_folder_name names[] = {
-    {"block_sparse_moe.gate", "ffn_gate_inp", MODEL_KEEP},
-    {"block_sparse_moe.experts.*.w1", "ffn_gate_exps", MODEL_KEEP},
-    {"block_sparse_moe.experts.*.w3", "ffn_up_exps", MODEL_KEEP},
-    {"block_sparse_moe.experts.*.w2", "ffn_down_exps", MODEL_KEEP},
+    MODEL_MIXTRAL_NAMES,
     {0},
 };
 

@@ -43,8 +43,93 @@ static enum status read_m3(struct model_hparams *h, const struct model_reading *
     return status;
 }
 
+static const struct model_folder_name m3_names[] = {
+    MODEL_MIXTRAL_NAMES,
+    {"self_attn.index_q_proj", "indexer.q_proj", MODEL_KEEP},
+    {"self_attn.index_k_proj", "indexer.k_proj", MODEL_KEEP},
+    {"self_attn.index_q_norm", "indexer.q_norm", MODEL_KEEP},
+    {"self_attn.index_k_norm", "indexer.k_norm", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key m3_keys[] = {
+    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
+    {"n_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 1},
+    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 2},
+    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
+    {"scoring_func", "expert_gating_func", MODEL_MEMBER_GATING, 2},
+    {"swiglu_alpha", NULL, MODEL_MEMBER_FIXED, 1.702},
+    {"swiglu_limit", NULL, MODEL_MEMBER_FIXED, 7},
+    {0},
+};
+
+/** The sizes of what chooses blocks: a group of members, or members that transformers saves. */
+static enum status write_index(struct model_folder *f, struct status_why *why)
+{
+    static const struct {
+        const char *in_group, *alone, *to;
+    } sizes[] = {
+        {"sparse_num_index_heads", "index_n_heads", "attention.indexer.head_count"},
+        {"sparse_index_dim", "index_head_dim", "attention.indexer.key_length"},
+        {"sparse_topk_blocks", "index_topk_blocks", "attention.indexer.top_k"},
+        {"sparse_block_size", "index_block_size", "attention.indexer.block_size"},
+        {"sparse_local_block", "index_local_blocks", "attention.indexer.local_blocks"},
+    };
+    const cJSON *group = model_config_find(f, "sparse_attention_config");
+    enum status status = STATUS_OK;
+    for (size_t i = 0; !status && i < sizeof sizes / sizeof *sizes; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(group, sizes[i].in_group);
+        uint32_t value = 0;
+        if (cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= INT32_MAX)
+            value = (uint32_t)item->valuedouble;
+        else
+            status = model_config_u32(f, sizes[i].alone, true, &value, why);
+        model_write_u32(f, sizes[i].to, value);
+    }
+    return status;
+}
+
+/** Whether a layer is of a kind: a name in a list, or not 0 in another. */
+static bool is_kind(const struct model_folder *f, uint32_t i, const char *names, const char *kind,
+                    const cJSON *numbers)
+{
+    const cJSON *item = cJSON_GetArrayItem(numbers, (int)i);
+    return item ? item->valuedouble != 0 : model_config_is(f, names, i, kind);
+}
+
+/** A beginning of dense layers that see all, then sparse ones: GGUF can say no other order. */
+static enum status write_m3(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *group = model_config_find(f, "sparse_attention_config");
+    const cJSON *chosen = cJSON_GetObjectItemCaseSensitive(group, "sparse_attention_freq");
+    const cJSON *experts = model_config_find(f, "moe_layer_freq");
+    uint32_t n_dense = 0;
+    for (uint32_t i = 0; i < f->n_layers; i++) {
+        bool sparse = is_kind(f, i, "mlp_layer_types", "sparse", experts);
+        if (sparse != is_kind(f, i, "layer_types", "minimax_m3_sparse", chosen) ||
+            (!sparse && n_dense < i))
+            return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                     "layer %u has experts or a choice of keys without the other, "
+                                     "or neither after layers with both",
+                                     i);
+        n_dense += !sparse;
+    }
+    model_write_u32(f, "leading_dense_block_count", n_dense);
+    return write_index(f, why);
+}
+
+static const struct model_folder_map m3_folder = {
+    .classes = {"MiniMaxM3SparseForConditionalGeneration", "MiniMaxM3SparseForCausalLM"},
+    .names = m3_names,
+    .keys = m3_keys,
+    .norms_less_one = true,
+    .theta = 5000000,
+    .write = write_m3,
+};
+
 const struct model_arch model_arch_minimax_m3 = {
     .name = "minimax-m3",
+    .folder = &m3_folder,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .activation = KERN_SWIGLU_OAI,

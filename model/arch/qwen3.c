@@ -36,6 +36,28 @@ static const struct model_folder_map vl_folder = {
     .write = write_sections,
 };
 
+/** Published experts lie transposed, those that transformers saves do not. */
+static const struct model_folder_name vlmoe_names[] = {
+    {"mlp.experts.gate_up_proj", "ffn_gate_exps.weight",
+     MODEL_OF_COLUMNS | MODEL_FIRST_HALF | MODEL_TURN_OVER | MODEL_IF_WIDTH_BEFORE},
+    {"mlp.experts.gate_up_proj", "ffn_up_exps.weight",
+     MODEL_OF_COLUMNS | MODEL_SECOND_HALF | MODEL_TURN_OVER | MODEL_IF_WIDTH_BEFORE},
+    {"mlp.experts.down_proj", "ffn_down_exps.weight", MODEL_TURN_OVER | MODEL_IF_WIDTH_LAST},
+    {0},
+};
+
+static const struct model_folder_key vlmoe_keys[] = {
+    {"norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
+    {0},
+};
+
+static const struct model_folder_map vlmoe_folder = {
+    .classes = {"Qwen3VLMoeForConditionalGeneration"},
+    .names = vlmoe_names,
+    .keys = vlmoe_keys,
+    .write = write_sections,
+};
+
 #define VL                                                                                         \
     .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS, .key_blind = {"n_deepstack_layers"},      \
     .read = read_vl
@@ -44,6 +66,7 @@ const struct model_arch model_arch_qwen3vl = {.name = "qwen3vl", .folder = &vl_f
 
 const struct model_arch model_arch_qwen3vlmoe = {
     .name = "qwen3vlmoe",
+    .folder = &vlmoe_folder,
     .split_ff = true,
     VL,
 };

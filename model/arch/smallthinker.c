@@ -1,5 +1,6 @@
 /** SmallThinker: experts are chosen by what the layer reads; full layers have no positions. */
 #include "model/arch.h"
+#include "model/folder/state.h"
 
 enum { PERIOD = 4, LLAMA_CPP_WINDOW = 4096 };
 
@@ -40,8 +41,69 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
                         r->keys.prefix, window, LLAMA_CPP_WINDOW);
 }
 
+static const struct model_folder_name folder_names[] = {
+    {"block_sparse_moe.primary_router", "ffn_gate_inp", MODEL_KEEP},
+    {"block_sparse_moe.experts.*.gate", "ffn_gate_exps", MODEL_KEEP},
+    {"block_sparse_moe.experts.*.up", "ffn_up_exps", MODEL_KEEP},
+    {"block_sparse_moe.experts.*.down", "ffn_down_exps", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key folder_keys[] = {
+    {"norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
+    {"moe_enable_early_router", NULL, MODEL_MEMBER_FIXED, 1},
+    {"moe_enable_secondary_experts", NULL, MODEL_MEMBER_FIXED, 0},
+    {"", "attention.sliding_window", MODEL_MEMBER_U32, 0}, /* write's */
+    {0},
+};
+
+/** Layers slide where they rotate; where none slides all rotate. */
+static enum status write(struct model_folder *f, struct status_why *why)
+{
+    const cJSON *layout = model_config_find(f, "sliding_window_layout");
+    const cJSON *rotates = model_config_find(f, "rope_layout");
+    uint32_t slides[MODEL_MAX_BLOCKS] = {0};
+    uint32_t turned[MODEL_MAX_BLOCKS];
+    uint8_t pattern[MODEL_MAX_BLOCKS];
+    uint32_t length = 0, n = f->n_layers < MODEL_MAX_BLOCKS ? f->n_layers : MODEL_MAX_BLOCKS;
+    bool any = false;
+    enum status status =
+        layout ? model_config_u32s(f, layout, layout->string, slides, n, why) : STATUS_OK;
+    for (uint32_t i = 0; i < n; i++) {
+        any |= slides[i] != 0;
+        pattern[i] = slides[i] != 0;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        turned[i] = !any || slides[i];
+    if (!status && rotates)
+        status = model_config_u32s(f, rotates, rotates->string, turned, n, why);
+    for (uint32_t i = 0; !status && i < n; i++)
+        if ((turned[i] != 0) != (!any || slides[i]))
+            status = model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                       "layer %u slides without positions, or the reverse, which "
+                                       "GGUF's %s cannot say",
+                                       i, f->arch->name);
+    if (!status && any)
+        status = model_config_u32(f, "sliding_window_size sliding_window", true, &length, why);
+    if (!status && any) {
+        model_write_u32(f, "attention.sliding_window", length);
+        model_write_bools(f, "attention.sliding_window_pattern", pattern, n);
+    }
+    bool softmax = cJSON_IsTrue(model_config_find(f, "moe_primary_router_apply_softmax"));
+    model_write_u32(f, "expert_gating_func", softmax ? 1 : 2);
+    return status;
+}
+
+static const struct model_folder_map folder = {
+    .classes = {"SmallThinkerForCausalLM"},
+    .names = folder_names,
+    .keys = folder_keys,
+    .write = write,
+};
+
 const struct model_arch model_arch_smallthinker = {
     .name = "smallthinker",
+    .folder = &folder,
     .rope_halves = true,
     .windows = {.period = PERIOD, .llama_cpp_period = PERIOD, .first_full = true},
     .activation = KERN_RELU,

@@ -1,5 +1,6 @@
 /** Step 3.5: a gate for each head's result; limits of SwiGLU that differ from layer to layer. */
 #include "model/arch.h"
+#include "model/folder/state.h"
 
 /** Full layers turn half as many elements; their list of factors has as many as there could be. */
 static enum status read_ropes(struct model_hparams *h, const struct model_reading *r,
@@ -35,8 +36,94 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return status;
 }
 
+/** Layers that slide have heads of their own number. */
+static enum status heads(const struct model_folder *f, struct model_folder_heads *of,
+                         struct status_why *why)
+{
+    const cJSON *other = model_config_find(f, "attention_other_setting");
+    const cJSON *n = cJSON_GetObjectItemCaseSensitive(other, "num_attention_heads");
+    const cJSON *n_kv = cJSON_GetObjectItemCaseSensitive(other, "num_attention_groups");
+    uint32_t n_heads = f->n_heads;
+    enum status status = model_config_u32(f, "num_sliding_attention_heads", false, &n_heads, why);
+    for (uint32_t i = 0; i < of->n; i++) {
+        if (!model_config_is(f, "layer_types", i, "sliding_attention"))
+            continue;
+        of->n_heads[i] = cJSON_IsNumber(n) ? (uint32_t)n->valueint : n_heads;
+        of->n_kv_heads[i] = cJSON_IsNumber(n_kv) ? (uint32_t)n_kv->valueint : f->n_kv_heads;
+    }
+    return status;
+}
+
+/** A list of limits, of which null and 0 are none; those of further blocks are left out. */
+static enum status write_limits(struct model_folder *f, const char *from, const char *to,
+                                struct status_why *why)
+{
+    float values[MODEL_MAX_BLOCKS] = {0}; /* the heads were checked against as many layers */
+    const cJSON *list = model_config_find(f, from);
+    uint32_t i = 0;
+    for (const cJSON *item = list ? list->child : NULL; item && i < f->n_layers;
+         item = item->next, i++) {
+        if (!cJSON_IsNull(item) && !(cJSON_IsNumber(item) && item->valuedouble >= 0))
+            return model_config_fail(f, STATUS_FORMAT, why,
+                                     "member '%s' has no number above 0 for layer %u", from, i);
+        values[i] = cJSON_IsNull(item) ? 0 : (float)item->valuedouble;
+    }
+    if (list)
+        model_write_f32s(f, f->arch->name, to, values, f->n_layers);
+    return STATUS_OK;
+}
+
+static enum status write(struct model_folder *f, struct status_why *why)
+{
+    double scalar = f->head_size;
+    enum status status = write_limits(f, "swiglu_limits", "swiglu_clamp_exp", why);
+    if (!status)
+        status = write_limits(f, "swiglu_limits_shared", "swiglu_clamp_shexp", why);
+    if (!status)
+        status = model_config_f32(f, "query_pre_attn_scalar", false, &scalar, why);
+    if (status || scalar == f->head_size)
+        return status;
+    return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                             "member 'query_pre_attn_scalar' is %g, expected the %u of a head",
+                             scalar, f->head_size);
+}
+
+static const struct model_folder_name folder_names[] = {
+    {"self_attn.g_proj", "attn_gate", MODEL_KEEP},
+    {"moe.gate", "ffn_gate_inp", MODEL_KEEP},
+    {"moe.router_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"moe.gate_proj", "ffn_gate_exps", MODEL_KEEP},
+    {"moe.up_proj", "ffn_up_exps", MODEL_KEEP},
+    {"moe.down_proj", "ffn_down_exps", MODEL_KEEP},
+    {"share_expert.gate_proj", "ffn_gate_shexp", MODEL_KEEP},
+    {"share_expert.up_proj", "ffn_up_shexp", MODEL_KEEP},
+    {"share_expert.down_proj", "ffn_down_shexp", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key folder_keys[] = {
+    {"share_expert_dim share_expert_dims", "expert_shared_feed_forward_length", MODEL_MEMBER_U32,
+     0},
+    {"moe_router_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
+    {"norm_expert_weight", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
+    {"moe_router_activation", "expert_gating_func", MODEL_MEMBER_GATING, 0},
+    {0},
+};
+
+static const struct model_folder_map folder = {
+    .classes = {"Step3p5ForCausalLM", "Step3p7ForConditionalGeneration"},
+    .names = folder_names,
+    .keys = folder_keys,
+    .norms_less_one = true,
+    .full_share = 0.5,
+    .heads = heads,
+    .write = write,
+};
+
 const struct model_arch model_arch_step35 = {
     .name = "step35",
+    .key_blind = {"moe_every_n_layers"}, /* tensors say which layers have experts */
+    .folder = &folder,
     .rope_halves = true,
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,

@@ -99,6 +99,35 @@ enum status model_bind_attention(struct model *m, size_t i, struct status_why *w
     return status ? status : bind_gate(m, i, why);
 }
 
+/** A matrix for each head; those of a folder lie in another tensor, so far apart. */
+static enum status bind_stack(struct model *m, size_t i, const char *name, struct model_shape shape,
+                              struct kern_weight *out, size_t *step, struct status_why *why)
+{
+    char whole[48];
+    snprintf(whole, sizeof whole, "blk.%zu.%s.weight", i, name);
+    struct model_tensor *tensor;
+    enum status status = model_bind_tensor(m, &tensor, whole, shape, false, why);
+    if (status)
+        return status;
+    const void *const *matrices = tensor->view ? tensor->view->matrices : NULL;
+    if (matrices && shape.n_matrices > 1)
+        *step = (size_t)((const char *)matrices[1] - (const char *)matrices[0]);
+    *out = model_tensor_rows(tensor, 0, shape.n_rows * (matrices ? 1 : shape.n_matrices));
+    out->n_rows = shape.n_rows * shape.n_matrices;
+    return STATUS_OK;
+}
+
+static enum status bind_stacks(struct model *m, size_t i, size_t n_plain, struct model_latent *l,
+                               struct status_why *why)
+{
+    const struct model_layer_shape *shape = &m->hparams.layers[i];
+    size_t n = shape->n_heads, rank = m->hparams.kv_rank;
+    struct model_shape k_up = {.n_rows = rank, .n_cols = n_plain, .n_matrices = n};
+    struct model_shape v_up = {.n_rows = shape->value_size, .n_cols = rank, .n_matrices = n};
+    enum status status = bind_stack(m, i, "attn_k_b", k_up, &l->k_up, &l->step, why);
+    return status ? status : bind_stack(m, i, "attn_v_b", v_up, &l->v_up, &l->step, why);
+}
+
 enum status model_bind_latent(struct model *m, size_t i, struct status_why *why)
 {
     const struct model_hparams *h = &m->hparams;
@@ -126,14 +155,8 @@ enum status model_bind_latent(struct model *m, size_t i, struct status_why *why)
     if (!status && !h->compressed_keys)
         status = model_bind_product(m, i, "attn_kv_b", shape->n_heads * n_plain + v_rows,
                                     h->kv_rank, &l->kv_up, why);
-    struct model_shape k_up = {
-        .n_rows = h->kv_rank, .n_cols = n_plain, .n_matrices = shape->n_heads};
-    struct model_shape v_up = {
-        .n_rows = shape->value_size, .n_cols = h->kv_rank, .n_matrices = shape->n_heads};
     if (!status && h->compressed_keys)
-        status = model_bind_layer_matrix(m, i, "attn_k_b.weight", k_up, &l->k_up, why);
-    if (!status && h->compressed_keys)
-        status = model_bind_layer_matrix(m, i, "attn_v_b.weight", v_up, &l->v_up, why);
+        status = bind_stacks(m, i, n_plain, l, why);
     if (!status)
         status =
             model_bind_product(m, i, "attn_output", h->n_embd, v_rows, &m->layers[i].output, why);

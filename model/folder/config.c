@@ -136,7 +136,9 @@ enum status model_config_kinds(const struct model_folder *f, const char *name, c
 {
     const cJSON *list = model_config_find(f, name);
     *n = 0;
-    for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
+    /* Lists may go on with blocks that predict further tokens. */
+    for (const cJSON *item = list ? list->child : NULL; item && *n < f->n_layers;
+         item = item->next) {
         int kind = cJSON_IsString(item) ? base_words_index(expected, item->valuestring) : -1;
         if (*n == MODEL_MAX_BLOCKS || kind < 0)
             return model_config_fail(f, STATUS_UNSUPPORTED, why,
@@ -167,12 +169,9 @@ static enum status find_architecture(struct model_folder *f, struct status_why *
                                  "member 'architectures' is no list of names, expected one like "
                                  "LlamaForCausalLM");
     const struct model_arch *arch;
-    char supported[400] = "";
     for (size_t i = 0; !f->arch && (arch = model_arch_at(i)) != NULL; i++) {
         if (has_class(f, arch, first->valuestring))
             f->arch = arch;
-        else if (arch->folder)
-            base_list_name(supported, sizeof supported, arch->folder->classes[0]);
     }
     if (f->arch && f->arch->folder->defaults) {
         f->defaults = cJSON_Parse(f->arch->folder->defaults);
@@ -182,9 +181,10 @@ static enum status find_architecture(struct model_folder *f, struct status_why *
         return STATUS_OK;
     struct base_quoted shown;
     return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                             "the architecture is %s; folders are read of: %s; of others a GGUF "
-                             "file that llama.cpp's convert_hf_to_gguf.py makes",
-                             base_quote(&shown, string_of(first->valuestring)), supported);
+                             "the architecture is %s, of which no folder is read (docs/folders.md "
+                             "lists the others); expected a GGUF file that llama.cpp's "
+                             "convert_hf_to_gguf.py makes",
+                             base_quote(&shown, string_of(first->valuestring)));
 }
 
 /** The activation must be the architecture's. */

@@ -114,6 +114,14 @@ const struct model_folder_key model_folder_grouped[] = {
     {0},
 };
 
+static const struct model_folder_key of_compressed[] = {
+    {"v_head_dim", "attention.value_length_mla", MODEL_MEMBER_U32, 0},
+    {"kv_lora_rank", "attention.value_length", MODEL_MEMBER_U32, 0},
+    {"kv_lora_rank", "attention.kv_lora_rank", MODEL_MEMBER_U32, 0},
+    {"q_lora_rank", "attention.q_lora_rank", MODEL_MEMBER_U32, 0},
+    {0},
+};
+
 static enum status check_flag(struct model_folder *f, const struct model_folder_key *key,
                               struct status_why *why)
 {
@@ -208,16 +216,19 @@ static bool has_key(const struct model_folder_key *keys, const char *to)
     return keys && keys->from;
 }
 
-/** Write those of a table that the architecture's own does not have. */
+/** Write those of a table that the architecture's own does not have; of experts where it has some.
+ */
 static enum status write_all(struct model_folder *f, const struct model_folder_key *keys,
                              struct status_why *why)
 {
     const struct model_folder_key *own = f->arch->folder->keys;
     bool is_own = keys == own;
     enum status status = STATUS_OK;
-    for (; keys && keys->from && !status; keys++)
-        if (is_own || !has_key(own, keys->to))
+    for (; keys && keys->from && !status; keys++) {
+        bool idle = f->n_experts == 0 && keys->to && strncmp(keys->to, "expert_", 7) == 0;
+        if (!idle && (is_own || !has_key(own, keys->to)))
             status = write_one(f, keys, why);
+    }
     return status;
 }
 
@@ -269,7 +280,8 @@ static enum status write_windows(struct model_folder *f, struct status_why *why)
             "layers see a sliding window of %u, which architecture %s does not "
             "have",
             length, f->arch->name);
-    if (status || f->arch->windows.period == 0)
+    if (status || f->arch->windows.period == 0 ||
+        has_key(f->arch->folder->keys, "attention.sliding_window"))
         return status;
     if (cJSON_IsFalse(use))
         length = 0;
@@ -344,6 +356,35 @@ static enum status write_heads(struct model_folder *f, struct status_why *why)
     return status;
 }
 
+/** Whether kv_b can be cut: codes with scales cannot be turned over. */
+static bool can_be_cut(const struct model_folder *f)
+{
+    static const char name[] = "kv_b_proj.weight";
+    bool found = false, plain = true;
+    for (size_t i = 0; i < f->files.names.n; i++) {
+        struct base_string s = f->files.names.strings[i];
+        enum safetensors_type type = f->files.tensors[i]->type;
+        if (s.n_bytes < sizeof name - 1 ||
+            memcmp(s.data + s.n_bytes - (sizeof name - 1), name, sizeof name - 1) != 0)
+            continue;
+        found = true;
+        plain &= type == SAFETENSORS_F32 || type == SAFETENSORS_F16 || type == SAFETENSORS_BF16;
+    }
+    return found && plain;
+}
+
+/** Sizes of latent attention's heads; with compressed keys the model's own are others. */
+static enum status write_latent(struct model_folder *f, struct status_why *why)
+{
+    uint32_t rank = 0;
+    enum status status =
+        f->compressed ? model_config_u32(f, "kv_lora_rank", true, &rank, why) : STATUS_OK;
+    if (f->compressed)
+        model_write_u32(f, "attention.key_length_mla", f->head_size);
+    model_write_u32(f, "attention.key_length", f->compressed ? rank + f->n_rot : f->head_size);
+    return status ? status : write_all(f, f->compressed ? of_compressed : of_latent, why);
+}
+
 /** Sizes of heads, where they are not the usual ones, and widths: one, or one for each layer. */
 static enum status write_sizes(struct model_folder *f, struct status_why *why)
 {
@@ -355,11 +396,11 @@ static enum status write_sizes(struct model_folder *f, struct status_why *why)
     };
     const struct model_folder_key *own = f->arch->folder->keys;
     bool usual = f->head_size == f->n_embd / f->n_heads && !model_config_find(f, "head_dim");
-    if (f->n_rot > 0 || (!usual && !has_key(own, "attention.key_length")))
+    if (f->n_rot == 0 && !usual && !has_key(own, "attention.key_length"))
         model_write_u32(f, "attention.key_length", f->head_size);
     if (f->n_rot == 0 && !usual && !has_key(own, "attention.value_length"))
         model_write_u32(f, "attention.value_length", f->head_size);
-    enum status status = f->n_rot > 0 ? write_all(f, of_latent, why) : STATUS_OK;
+    enum status status = f->n_rot > 0 ? write_latent(f, why) : STATUS_OK;
     if (f->ff_by_layer)
         model_write_u32s(f, "feed_forward_length", f->n_ff_of, f->n_layers);
     return status || f->ff_by_layer ? status : write_all(f, width, why);
@@ -368,6 +409,8 @@ static enum status write_sizes(struct model_folder *f, struct status_why *why)
 enum status model_folder_keys(struct model_folder *f, struct status_why *why)
 {
     const struct model_folder_map *map = f->arch->folder;
+    f->compressed = map->compressed && can_be_cut(f);
+    f->n_kv_heads = f->compressed ? 1 : f->n_kv_heads;
     gguf_layout_string(f->layout, "general.architecture", f->arch->name);
     model_write_u32(f, "block_count", f->n_layers);
     model_write_u32(f, "embedding_length", f->n_embd);

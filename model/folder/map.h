@@ -29,7 +29,11 @@ enum model_change {
     MODEL_SQUEEZE = 1 << 11,   /* axes of length 1 are left out */
     /* Of latent attention: rows of each head that make its keys, or its values; a matrix each. */
     MODEL_OF_KEYS = 1 << 12,
-    MODEL_OF_VALUES = 1 << 13
+    MODEL_OF_VALUES = 1 << 13,
+    MODEL_IF_WHOLE = 1 << 16, /* only where such a tensor is not cut */
+    /* Columns are rows only where the model's width is the last axis but one, or the last: */
+    MODEL_IF_WIDTH_BEFORE = 1 << 14,
+    MODEL_IF_WIDTH_LAST = 1 << 15
 };
 
 /**
@@ -42,6 +46,20 @@ struct model_folder_name {
     const char *from, *to; /* to NULL: left out */
     unsigned change;       /* of enum model_change */
 };
+
+/** Names of experts as Mixtral has them, and of shared ones beside them. */
+#define MODEL_MIXTRAL_NAMES                                                                        \
+    {"block_sparse_moe.gate", "ffn_gate_inp", MODEL_KEEP},                                         \
+        {"block_sparse_moe.gate.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},         \
+        {"block_sparse_moe.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},              \
+        {"block_sparse_moe.experts.*.w1", "ffn_gate_exps", MODEL_KEEP},                            \
+        {"block_sparse_moe.experts.*.w3", "ffn_up_exps", MODEL_KEEP},                              \
+        {"block_sparse_moe.experts.*.w2", "ffn_down_exps", MODEL_KEEP},                            \
+        {"block_sparse_moe.shared_experts.gate_proj", "ffn_gate_shexp", MODEL_KEEP},               \
+        {"block_sparse_moe.shared_experts.up_proj", "ffn_up_shexp", MODEL_KEEP},                   \
+    {                                                                                              \
+        "block_sparse_moe.shared_experts.down_proj", "ffn_down_shexp", MODEL_KEEP                  \
+    }
 
 enum model_member {
     MODEL_MEMBER_U32,
@@ -73,6 +91,7 @@ struct model_folder_map {
     const struct model_folder_name *names; /* beyond the common ones; from NULL ends; may be NULL */
     const struct model_folder_key *keys;   /* likewise; other tables do not write their keys */
     bool grouped;                          /* model_folder_grouped, too */
+    bool compressed;       /* latent attention's kv_b is cut, so that keys are compressed rows */
     const char *defaults;  /* a JSON object: members that transformers gives a value where a folder
                             * has none (null is a value); NULL: {} */
     bool turned;           /* q and k are to be turned: the reader rotates neighbours */

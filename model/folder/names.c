@@ -177,6 +177,17 @@ static unsigned change_of(const struct model_folder *f, const struct model_folde
     return MODEL_KEEP;
 }
 
+/** Whether columns are rows may depend on how a folder was saved. */
+static unsigned change_by_shape(const struct model_folder *f, unsigned change,
+                                const struct safetensors_tensor *source)
+{
+    uint32_t before = change & MODEL_IF_WIDTH_BEFORE ? 1 : 0;
+    if (!(change & (MODEL_IF_WIDTH_BEFORE | MODEL_IF_WIDTH_LAST)) || source->n_dims < 2 ||
+        source->shape[source->n_dims - 1 - before] == f->n_embd)
+        return change;
+    return change & ~(unsigned)(MODEL_OF_COLUMNS | MODEL_TURN_OVER);
+}
+
 /** Take the entries of a table that match. *found: how many did. */
 static enum status look_up(struct model_folder *f, const struct model_folder_name *table,
                            const struct place *place, const struct safetensors_tensor *source,
@@ -190,6 +201,8 @@ static enum status look_up(struct model_folder *f, const struct model_folder_nam
         if (!matches(table->from, place->name, &suffix, &expert))
             continue;
         (*found)++;
+        if (table->change & (f->compressed ? MODEL_IF_WHOLE : MODEL_OF_KEYS | MODEL_OF_VALUES))
+            continue;
         bool tied = f->arch->folder->tied && strncmp(place->name, "lm_head.", 8) == 0;
         if (!table->to || tied)
             continue;
@@ -203,7 +216,7 @@ static enum status look_up(struct model_folder *f, const struct model_folder_nam
         status = target_of(f, to, &target, why);
         if (status)
             return status;
-        target->change = change_of(f, table, to);
+        target->change = change_by_shape(f, change_of(f, table, to), source);
         target->experts = expert >= 0;
         status = add_source(target, expert < 0 ? 0 : (size_t)expert, source, why);
     }

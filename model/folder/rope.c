@@ -201,8 +201,12 @@ static enum status take_of_kind(const struct model_folder *f, const char *names,
     const cJSON *item = model_config_any(f, names);
     if (!cJSON_IsArray(item))
         return model_config_f32(f, names, false, value, why);
-    uint32_t i = 0, n = (uint32_t)cJSON_GetArraySize(item);
-    while (i < n && !model_config_is(f, "layer_types", i, kind))
+    if (!model_config_find(f, "layer_types"))
+        return model_config_fail(f, STATUS_FORMAT, why,
+                                 "member '%s' is a list, and 'layer_types' is missing",
+                                 item->string);
+    uint32_t i = 0;
+    while (i < MODEL_MAX_BLOCKS && !model_config_is(f, "layer_types", i, kind))
         i++;
     const cJSON *number = cJSON_GetArrayItem(item, (int)i);
     if (number && (!cJSON_IsNumber(number) || !isfinite((float)number->valuedouble)))

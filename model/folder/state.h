@@ -47,6 +47,7 @@ struct model_folder {
     const cJSON *text; /* its text_config, or itself */
     cJSON *defaults;   /* what counts where both lack a member */
     const struct model_arch *arch;
+    bool compressed; /* latent attention is written with compressed keys */
     uint32_t n_layers, n_heads, n_kv_heads, head_size, n_embd, n_experts;
     uint32_t n_rot; /* of a head of latent attention, which are rotated; 0: by the share of RoPE */
     bool kv_by_layer, ff_by_layer; /* keys have a value for each layer: */

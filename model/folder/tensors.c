@@ -98,6 +98,8 @@ static enum status place(const struct model_folder *f, struct model_target *t,
     const struct safetensors_tensor *s = t->sources[0];
     uint64_t size = s->n_bytes / s->n_elements;
     uint64_t row_bytes = s->n_bytes / (t->ne[1] * (t->experts ? 1 : t->ne[2]));
+    if (t->change & (MODEL_OF_KEYS | MODEL_OF_VALUES)) /* ne[1] is a part of each head's */
+        row_bytes = t->ne[0] * size;
     struct axis columns = {t->ne[0], size}, rows = {t->ne[1], row_bytes};
     struct axis *parted = t->change & MODEL_OF_COLUMNS ? &columns : &rows;
     if (!(t->change & (HALVES | TURNS | MODEL_TURN_OVER)))
@@ -136,6 +138,24 @@ static enum status place(const struct model_folder *f, struct model_target *t,
     return STATUS_OK;
 }
 
+/** Rows of each head as a matrix. */
+static enum status cut_heads(const struct model_folder *f, struct model_target *t,
+                             struct status_why *why)
+{
+    const struct safetensors_tensor *s = t->sources[0];
+    uint64_t plain = f->head_size - f->n_rot, size = t->ne[1] / f->n_heads;
+    if (t->n_dims != 2 || t->ne[1] % f->n_heads != 0 || size <= plain)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: tensor '%s' has %" PRIu64 " rows, expected for each of %u heads "
+                           "the same number above %" PRIu64,
+                           f->path, s->name, t->ne[1], f->n_heads, plain);
+    t->n_dims = 3;
+    t->ne[2] = f->n_heads;
+    t->ne[1] = t->change & MODEL_OF_KEYS ? plain : size - plain;
+    t->offset = t->change & MODEL_OF_KEYS ? 0 : plain * t->ne[0] * (s->n_bytes / s->n_elements);
+    return STATUS_OK;
+}
+
 /** What the change asks of the shape, and what it makes of it. */
 static enum status change_shape(const struct model_folder *f, struct model_target *t,
                                 struct status_why *why)
@@ -147,7 +167,9 @@ static enum status change_shape(const struct model_folder *f, struct model_targe
                            "%s: tensor '%s' has %" PRIu64 " rows, expected a multiple of twice the "
                            "%u heads",
                            f->path, t->sources[0]->name, n_rows, n_heads);
-    return place(f, t, why);
+    enum status status =
+        t->change & (MODEL_OF_KEYS | MODEL_OF_VALUES) ? cut_heads(f, t, why) : STATUS_OK;
+    return status ? status : place(f, t, why);
 }
 
 enum status model_targets_shape(struct model_folder *f, struct status_why *why)

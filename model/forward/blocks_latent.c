@@ -47,14 +47,13 @@ static struct latent_work divide(struct model_cut *cut, const struct model_hpara
         .head = model_take(cut, n * base_max(z.plain, z.rank)),
         .out = model_take(cut, n * z.n_heads * z.value),
     };
-    if (z.compressed) {
+    size_t n_wide = z.compressed ? n * z.n_heads * z.rank : 0;
+    /* An indexer's queries lie there before. */
+    w.out_wide = model_take(cut, base_max(n_wide, model_index_floats(h, i_layer, n)));
+    if (z.compressed)
         w.q_wide = model_take(cut, n * z.n_heads * z.wide);
-        /* An indexer's queries lie there before. */
-        w.out_wide =
-            model_take(cut, base_max(n * z.n_heads * z.rank, model_index_floats(h, i_layer, n)));
-    } else {
+    else
         w.kv = model_take(cut, n * z.n_heads * (z.plain + z.value));
-    }
     return w;
 }
 
@@ -196,7 +195,9 @@ enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_
     const size_t n_rows = op->stack->n_rows / n_heads;
     enum status status = STATUS_OK;
     for (size_t i = 0; !status && i < n_heads; i++) {
-        const struct kern_weight matrix = kern_weight_rows(op->stack, i * n_rows, n_rows);
+        struct kern_weight matrix =
+            kern_weight_rows(op->stack, op->step > 0 ? 0 : i * n_rows, n_rows);
+        matrix.data = (const char *)matrix.data + i * op->step;
         status = model_copy(s,
                             (struct kern_copy){.x = op->x + i * op->x_head,
                                                .x_stride = op->x_stride,
@@ -222,6 +223,7 @@ static enum status widen_q(struct model_session *s, const struct model_step *ste
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
     struct model_per_head op = {.stack = &step->layer->latent.k_up,
+                                .step = step->layer->latent.step,
                                 .x = w->q,
                                 .x_head = z.key,
                                 .x_stride = z.n_heads * z.key,
@@ -263,6 +265,7 @@ static enum status attend(struct model_session *s, const struct model_step *step
     if (status || !z.compressed)
         return status;
     struct model_per_head up = {.stack = &step->layer->latent.v_up,
+                                .step = step->layer->latent.step,
                                 .x = w->out_wide,
                                 .x_head = z.rank,
                                 .x_stride = z.n_heads * z.rank,

@@ -214,6 +214,7 @@ enum status model_round_compressed(struct model_session *s, float *k, size_t n, 
 /** For each head i, columns of y = matrix i of a stack times columns of x. */
 struct model_per_head {
     const struct kern_weight *stack;
+    size_t step; /* bytes from matrix to matrix; 0: they lie one after the other */
     const float *x;
     size_t x_head, x_stride; /* floats from head to head, from row to row */
     float *y;

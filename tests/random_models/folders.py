@@ -39,7 +39,7 @@ class Folder:
     def __init__(self, rng, describe, kind="BF16"):
         self.rng, self.kind, self.stored, self.tensors = rng, kind, {}, []
         self.vocabulary = Vocabulary(rng)
-        self.config, self.keys = {}, {}
+        self.config, self.keys, self.others = {}, {}, {}  # others: keys of no architecture
         describe(self)
 
     def random(self, name, shape):
@@ -126,10 +126,10 @@ class Folder:
     def gguf_pairs(self):
         kinds = {bool: BOOL, float: F32, str: STRING, int: U32}
         out = [("general.architecture", STRING, self.arch, None), *self.vocabulary.pairs]
-        for name, value in self.keys.items():
+        keys = {f"{self.arch}.{name}": value for name, value in self.keys.items()} | self.others
+        for name, value in keys.items():
             kind = ARRAY if isinstance(value, list) else kinds[type(value)]
-            element = kinds[type(value[0])] if kind == ARRAY else None
-            out.append((f"{self.arch}.{name}", kind, value, element))
+            out.append((name, kind, value, kinds[type(value[0])] if kind == ARRAY else None))
         return out
 
     def write(self, path, n_files):

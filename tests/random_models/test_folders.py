@@ -18,6 +18,7 @@ ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
 import architectures  # noqa: E402
 import folders  # noqa: E402
+import folders_by_table  # noqa: E402
 import quantised  # noqa: E402
 import rewrite  # noqa: E402
 from evaluate import Evaluation, compare  # noqa: E402
@@ -54,7 +55,7 @@ class Folders(unittest.TestCase):
         return out.read_bytes()
 
     def test_same_bytes(self):
-        for i, describe in enumerate(folders.ALL):
+        for i, describe in enumerate(folders.ALL + folders_by_table.ALL):
             with self.subTest(describe.__name__):
                 where, file = self.make(describe, 1 + i % 3, ("BF16", "F16", "F32")[i % 3])
                 self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))

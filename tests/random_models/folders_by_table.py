@@ -1,0 +1,386 @@
+"""Random published folders whose tensors a table lists: what is stored, and what GGUF has of it.
+
+A line: stored name, GGUF's name, shape as stored, what is done. "" in front of a name is the layer;
+{} is the number of an expert. done: "" nothing, "+1", "exp" (-exp), "turn" (transposed, each matrix),
+"first" and "second" (halves of the rows, after a turn), "keys" and "values" (of kv_b), "squeeze".
+"""
+import math
+
+from folders import EXPERTS, FF, HEADS, KV, SIZE, WIDTH
+from formats import Tensor, f32
+
+W, E, X = WIDTH, EXPERTS, 16
+PLAIN, ROT, VALUE, RANK = 8, 4, 6, 16
+
+
+def matrices(data, n, rows):
+    """n matrices of rows of bytes."""
+    size = len(data) // n // rows
+    return [[data[(m * rows + r) * size:][:size] for r in range(rows)] for m in range(n)]
+
+
+def turned(rows, size):
+    return [b"".join(row[c * size:][:size] for row in rows) for c in range(len(rows[0]) // size)]
+
+
+def change(data, shape, done, size):
+    """Bytes and shape after it."""
+    if done == "squeeze":
+        return data, [n for n in shape if n != 1]
+    if done in ("keys", "values"):
+        per = shape[0] // HEADS
+        stack = [m[:PLAIN] if done == "keys" else m[PLAIN:] for m in matrices(data, HEADS, per)]
+        stack = [turned(m, size) for m in stack] if done == "keys" else stack
+        return b"".join(b"".join(m) for m in stack), [HEADS, len(stack[0]), len(stack[0][0]) // size]
+    n = math.prod(shape[:-2])
+    stack = matrices(data, n, shape[-2])
+    if "turn" in done:
+        stack = [turned(m, size) for m in stack]
+    half = len(stack[0]) // 2
+    if "first" in done:
+        stack = [m[:half] for m in stack]
+    if "second" in done:
+        stack = [m[half:] for m in stack]
+    return b"".join(b"".join(m) for m in stack), [*shape[:-2], len(stack[0]), len(stack[0][0]) // size]
+
+
+def add(m, stored, to, shape, done=""):
+    """One line: the stored tensor, where it is not there yet, and GGUF's."""
+    if "{}" in stored:
+        return m.experts(stored, to, *shape)
+    if stored not in m.stored:
+        m.random(stored, shape)
+    data = m.stored[stored][2]
+    values = Tensor("", m.kind, [math.prod(shape)], data).values()
+    if done in ("+1", "exp") or len(shape) == 1:
+        ne = [n for n in shape if n != 1][::-1]
+        made = [f32(v + 1) if done == "+1" else f32(-math.exp(v)) if done == "exp" else v for v in values]
+        return m.tensors.append(Tensor(to, "F32", ne, Tensor.of(to, made).data))
+    if done:
+        data, shape = change(data, shape, done, 4 if m.kind == "F32" else 2)
+    return m.tensors.append(Tensor(to, m.kind, shape[::-1], data))
+
+
+def layer(m, i, lines):
+    for stored, to, shape, *done in lines:
+        add(m, f"model.layers.{i}.{stored}", f"blk.{i}.{to}", shape, *done)
+
+
+def gated(stored, to, n, n_cols=W, names=("gate_proj", "up_proj", "down_proj")):
+    """The three matrices of a feed-forward."""
+    gate, up, down = names
+    return [(f"{stored}{gate}.weight", to.format("gate"), [n, n_cols]),
+            (f"{stored}{up}.weight", to.format("up"), [n, n_cols]),
+            (f"{stored}{down}.weight", to.format("down"), [n_cols, n])]
+
+
+def attention(heads=HEADS, kv=KV, value=SIZE):
+    at = "self_attn."
+    return [(at + "q_proj.weight", "attn_q.weight", [heads * SIZE, W]),
+            (at + "k_proj.weight", "attn_k.weight", [kv * SIZE, W]),
+            (at + "v_proj.weight", "attn_v.weight", [kv * value, W]),
+            (at + "o_proj.weight", "attn_output.weight", [W, heads * value])]
+
+
+def norms(*names, n=W, plus=""):
+    """Pairs of names."""
+    return [(f"{a}.weight", f"{b}.weight", [n], plus) for a, b in names]
+
+
+TWO = [("input_layernorm", "attn_norm"), ("post_attention_layernorm", "ffn_norm")]
+QK = [("self_attn.q_norm", "attn_q_norm"), ("self_attn.k_norm", "attn_k_norm")]
+DENSE = gated("mlp.", "ffn_{}.weight", FF)
+WS = ("w1", "w3", "w2")
+ROUTER = [("mlp.gate.weight", "ffn_gate_inp.weight", [E, W])]
+BIAS = ("exp_probs_b.bias", [E])
+EACH = gated("mlp.experts.{}.", "ffn_{}_exps.weight", X)
+SHARED = gated("mlp.shared_experts.", "ffn_{}_shexp.weight", X)
+
+
+def experts(m, **more):
+    m.config |= {"num_experts": E, "num_experts_per_tok": 2, "moe_intermediate_size": X} | more
+    m.keys |= {"expert_count": E, "expert_used_count": 2, "expert_feed_forward_length": X}
+
+
+def qwen3vlmoe(m):
+    """Experts as they are published, transposed; and pictures."""
+    m.common("Qwen3VLMoeForConditionalGeneration", "qwen3vlmoe", rope_scaling={
+        "rope_type": "default", "mrope_section": [2, 1, 1], "mrope_interleaved": True})
+    experts(m, norm_topk_prob=True)
+    m.config = {"architectures": m.config.pop("architectures"), "vision_config": {}, "text_config": m.config}
+    m.keys |= {"rope.dimension_sections": [2, 1, 1, 0]}
+    m.ends()
+    at = "mlp.experts."
+    for i in range(2):
+        layer(m, i, attention() + norms(*TWO) + norms(*QK, n=SIZE) + ROUTER + [
+            (at + "gate_up_proj", "ffn_gate_exps.weight", [E, W, 2 * X], "turn first"),
+            (at + "gate_up_proj", "ffn_up_exps.weight", [E, W, 2 * X], "turn second"),
+            (at + "down_proj", "ffn_down_exps.weight", [E, X, W], "turn")])
+    m.stored["model.visual.blocks.0.norm1.weight"] = ("F32", [1], bytes(4))
+
+
+def ernie4_5moe(m):
+    m.common("Ernie4_5_MoeForCausalLM", "ernie4_5-moe", moe_num_experts=E, moe_k=2, moe_intermediate_size=X,
+             moe_layer_start_index=1, moe_num_shared_experts=1)
+    m.keys |= {"expert_count": E, "expert_used_count": 2, "expert_feed_forward_length": X,
+               "leading_dense_block_count": 1, "expert_shared_count": 1}
+    m.ends(head=False)
+    layer(m, 0, attention() + norms(*TWO) + DENSE)
+    layer(m, 1, attention() + norms(*TWO) + ROUTER + EACH + SHARED + [
+        ("mlp.moe_statics.e_score_correction_bias", "exp_probs_b.bias", [E])])
+    m.random("model.mtp_block.0.input_layernorm.weight", [W])
+
+
+def lfm2moe(m):
+    m.common("Lfm2MoeForCausalLM", "lfm2moe", layer_types=["conv", "full_attention"], conv_L_cache=3,
+             num_dense_layers=1, norm_topk_prob=True)
+    experts(m)
+    m.keys |= {"attention.head_count": [HEADS, HEADS], "attention.head_count_kv": [0, KV], "shortconv.l_cache": 3,
+               "leading_dense_block_count": 1, "expert_gating_func": 2}
+    names = norms(("operator_norm", "attn_norm"), ("ffn_norm", "ffn_norm"))
+    add(m, "model.embed_tokens.weight", "token_embd.weight", [m.vocabulary.n_vocab, W])
+    add(m, "model.embedding_norm.weight", "token_embd_norm.weight", [W])
+    layer(m, 0, names + gated("feed_forward.", "ffn_{}.weight", FF, W, WS) + [
+        ("conv.conv.weight", "shortconv.conv.weight", [W, 1, 3], "squeeze"),
+        ("conv.in_proj.weight", "shortconv.in_proj.weight", [3 * W, W]),
+        ("conv.out_proj.weight", "shortconv.out_proj.weight", [W, W])])
+    layer(m, 1, names + [(a.replace("o_proj", "out_proj"), *b) for a, *b in attention()] + norms(
+        ("self_attn.q_layernorm", "attn_q_norm"), ("self_attn.k_layernorm", "attn_k_norm"), n=SIZE) + [
+        ("feed_forward.gate.weight", "ffn_gate_inp.weight", [E, W]), ("feed_forward.expert_bias", *BIAS)] + gated(
+            "feed_forward.experts.{}.", "ffn_{}_exps.weight", X, W, WS))
+
+
+LATENT = [("self_attn.kv_a_proj_with_mqa.weight", "attn_kv_a_mqa.weight", [RANK + ROT, W]),
+          ("self_attn.kv_a_layernorm.weight", "attn_kv_a_norm.weight", [RANK]),
+          ("self_attn.kv_b_proj.weight", "attn_k_b.weight", [HEADS * (PLAIN + VALUE), RANK], "keys"),
+          ("self_attn.kv_b_proj.weight", "attn_v_b.weight", [HEADS * (PLAIN + VALUE), RANK], "values"),
+          ("self_attn.o_proj.weight", "attn_output.weight", [W, HEADS * VALUE])]
+
+
+def latent(m):
+    m.config |= {"head_dim": ROT, "qk_nope_head_dim": PLAIN, "qk_rope_head_dim": ROT, "v_head_dim": VALUE,
+                 "kv_lora_rank": RANK}
+    m.keys |= {"attention.head_count_kv": 1, "attention.kv_lora_rank": RANK, "rope.dimension_count": ROT,
+               "attention.key_length": RANK + ROT, "attention.value_length": RANK,
+               "attention.key_length_mla": PLAIN + ROT, "attention.value_length_mla": VALUE}
+
+
+def glm_dsa(m):
+    """kv_b_proj cut into two, and a layer that uses the choice of the one before."""
+    m.common("GlmMoeDsaForCausalLM", "glm-dsa", n_routed_experts=E, q_lora_rank=X, index_n_heads=2, index_head_dim=8,
+             index_topk=4, index_topk_freq=4, index_skip_topk_offset=1, first_k_dense_replace=1,
+             n_shared_experts=1)
+    latent(m)
+    experts(m, routed_scaling_factor=2.5)
+    m.keys |= {"attention.q_lora_rank": X, "attention.indexer.head_count": 2, "attention.indexer.key_length": 8,
+               "attention.indexer.top_k": 4, "attention.indexer.types": [True, False], "expert_gating_func": 2,
+               "expert_weights_norm": True, "expert_weights_scale": 2.5, "leading_dense_block_count": 1,
+               "expert_shared_count": 1}
+    m.ends()
+    both = LATENT + norms(*TWO) + [
+        ("self_attn.q_a_proj.weight", "attn_q_a.weight", [X, W]),
+        ("self_attn.q_a_layernorm.weight", "attn_q_a_norm.weight", [X]),
+        ("self_attn.q_b_proj.weight", "attn_q_b.weight", [HEADS * (PLAIN + ROT), X])]
+    at = "self_attn.indexer."
+    layer(m, 0, both + DENSE + [
+        (at + "wq_b.weight", "indexer.attn_q_b.weight", [16, X]), (at + "wk.weight", "indexer.attn_k.weight", [8, W]),
+        (at + "k_norm.weight", "indexer.k_norm.weight", [8]), (at + "k_norm.bias", "indexer.k_norm.bias", [8]),
+        (at + "weights_proj.weight", "indexer.proj.weight", [2, W])])
+    layer(m, 1, both + ROUTER + EACH + [("mlp.gate.e_score_correction_bias", *BIAS)] + gated(
+        "mlp.shared_experts.", "ffn_{}_shexp.weight", X))
+
+
+def kimi(m):
+    m.common("KimiLinearForCausalLM", "kimi-linear", linear_attn_config={
+        "head_dim": SIZE, "num_heads": HEADS, "short_conv_kernel_size": 4, "full_attn_layers": [2]})
+    latent(m)
+    n, at = HEADS * SIZE, "self_attn."
+    m.keys |= {"attention.head_count": [HEADS, HEADS], "attention.head_count_kv": [0, 1], "kda.head_dim": SIZE,
+               "ssm.conv_kernel": 4}
+    m.ends()
+    layer(m, 0, norms(*TWO) + DENSE + [(a, b, [n, W]) for a, b, _ in attention()[:3]] + [
+        (f"{at}{c}_conv1d.weight", f"ssm_conv1d_{c}.weight", [n, 1, 4], "squeeze") for c in "qkv"] + [
+        (at + "f_a_proj.weight", "ssm_f_a.weight", [SIZE, W]), (at + "f_b_proj.weight", "ssm_f_b.weight", [n, SIZE]),
+        (at + "g_a_proj.weight", "ssm_g_a.weight", [SIZE, W]), (at + "g_b_proj.weight", "ssm_g_b.weight", [n, SIZE]),
+        (at + "b_proj.weight", "ssm_beta.weight", [HEADS, W]), (at + "dt_bias", "ssm_dt.bias", [n]),
+        (at + "o_norm.weight", "ssm_norm.weight", [SIZE]), (at + "o_proj.weight", "attn_output.weight", [W, n])])
+    data = m.random(f"model.layers.0.{at}A_log", [1, 1, HEADS, 1])
+    values = [f32(-math.exp(v)) for v in Tensor("", m.kind, [HEADS], data).values()]
+    m.tensors.append(Tensor("blk.0.ssm_a", "F32", [1, HEADS], Tensor.of("", values).data))
+    layer(m, 1, norms(*TWO) + DENSE + LATENT + [(at + "q_proj.weight", "attn_q.weight", [HEADS * (PLAIN + ROT), W])])
+
+
+def step35(m):
+    """Lists for each layer, with one value more for a block that predicts."""
+    m.common("Step3p5ForCausalLM", "step35", moe_num_experts=E, moe_top_k=2, moe_intermediate_size=X,
+             share_expert_dim=X, sliding_window=5, layer_types=["full_attention", *["sliding_attention"] * 2],
+             partial_rotary_factors=[0.5, 1.0, 1.0], rope_theta=[1000, 10, 10], swiglu_limits=[None, 0.5, 0.1],
+             swiglu_limits_shared=[0.25, 0, 0], attention_other_setting={"num_attention_heads": 6},
+             moe_router_scaling_factor=1.5, norm_expert_weight=True)
+    m.config["num_attention_groups"] = m.config.pop("num_key_value_heads")
+    m.keys |= {"attention.head_count": [HEADS, 6], "attention.head_count_kv": [KV, KV], "rope.freq_base_swa": 10.0,
+               "attention.sliding_window": 5, "attention.sliding_window_pattern": [False, True],
+               "swiglu_clamp_exp": [0.0, 0.5], "swiglu_clamp_shexp": [0.25, 0.0], "expert_count": E,
+               "expert_used_count": 2, "expert_feed_forward_length": X, "expert_shared_feed_forward_length": X,
+               "expert_weights_scale": 1.5, "expert_weights_norm": True}
+    m.ends(plus=1)
+    both = norms(*TWO, plus="+1") + norms(*QK, n=SIZE, plus="+1")
+    layer(m, 0, both + attention() + DENSE + [("self_attn.g_proj.weight", "attn_gate.weight", [HEADS, W])])
+    layer(m, 1, both + attention(6) + gated("share_expert.", "ffn_{}_shexp.weight", X) + [
+        ("self_attn.g_proj.weight", "attn_gate.weight", [6, W]), ("moe.gate.weight", "ffn_gate_inp.weight", [E, W]),
+        ("moe.router_bias", *BIAS), ("moe.gate_proj.weight", "ffn_gate_exps.weight", [E, X, W]),
+        ("moe.up_proj.weight", "ffn_up_exps.weight", [E, X, W]),
+        ("moe.down_proj.weight", "ffn_down_exps.weight", [E, W, X])])
+
+
+def mimo2(m):
+    m.common("MiMoV2FlashForCausalLM", "mimo2", n_routed_experts=E, v_head_dim=4, hybrid_layer_pattern=[0, 1],
+             swa_num_key_value_heads=HEADS, sliding_window=5, swa_rope_theta=10, partial_rotary_factor=0.51,
+             attention_value_scale=0.75)
+    experts(m)
+    m.keys |= {"attention.head_count": [HEADS] * 2, "attention.head_count_kv": [KV, HEADS],
+               "attention.value_length": 4, "attention.value_scale": 0.75, "rope.dimension_count": 4,
+               "rope.freq_base_swa": 10.0, "attention.sliding_window": 5,
+               "attention.sliding_window_pattern": [False, True]}
+    m.ends()
+    layer(m, 0, attention(value=4) + norms(*TWO) + DENSE)
+    layer(m, 1, attention(kv=HEADS, value=4) + norms(*TWO) + ROUTER + EACH + [
+        ("mlp.gate.e_score_correction_bias", *BIAS), ("self_attn.attention_sink_bias", "attn_sinks.weight", [HEADS])])
+
+
+def minimax_m3(m):
+    m.common("MiniMaxM3SparseForCausalLM", "minimax-m3", num_local_experts=E, num_experts_per_tok=2,
+             intermediate_size=X, dense_intermediate_size=FF, partial_rotary_factor=0.5, moe_layer_freq=[0, 1],
+             sparse_attention_config={
+                 "sparse_num_index_heads": KV, "sparse_index_dim": SIZE, "sparse_topk_blocks": 2,
+                 "sparse_block_size": 3, "sparse_local_block": 1, "sparse_attention_freq": [0, 1]})
+    m.keys |= {"expert_count": E, "expert_used_count": 2, "expert_feed_forward_length": X, "expert_shared_count": 1,
+               "expert_weights_scale": 2.0, "expert_weights_norm": True, "expert_gating_func": 2,
+               "leading_dense_block_count": 1, "rope.dimension_count": 4, "attention.indexer.head_count": KV,
+               "attention.indexer.key_length": SIZE, "attention.indexer.top_k": 2, "attention.indexer.block_size": 3,
+               "attention.indexer.local_blocks": 1}
+    m.ends(plus=1)
+    both = attention() + norms(*TWO, plus="+1") + norms(*QK, n=SIZE, plus="+1")
+    at, to = "self_attn.index_", "indexer."
+    layer(m, 0, both + DENSE)
+    layer(m, 1, both + gated("block_sparse_moe.experts.{}.", "ffn_{}_exps.weight", X, W, WS) + gated(
+        "block_sparse_moe.shared_experts.", "ffn_{}_shexp.weight", X) + norms(
+            (at + "q_norm", to + "q_norm"), (at + "k_norm", to + "k_norm"), n=SIZE, plus="+1") + [
+        ("block_sparse_moe.gate.weight", "ffn_gate_inp.weight", [E, W]),
+        ("block_sparse_moe.e_score_correction_bias", *BIAS),
+        (at + "q_proj.weight", to + "q_proj.weight", [KV * SIZE, W]),
+        (at + "k_proj.weight", to + "k_proj.weight", [SIZE, W])])
+
+
+def laguna(m):
+    m.common("LagunaForCausalLM", "laguna", shared_expert_intermediate_size=X, sliding_window=5,
+             layer_types=["full_attention", "sliding_attention"], num_attention_heads_per_layer=[HEADS, 6],
+             moe_routed_scaling_factor=1.5, rope_parameters={
+                 "full_attention": {"rope_theta": 1000, "partial_rotary_factor": 0.5},
+                 "sliding_attention": {"rope_theta": 10, "partial_rotary_factor": 1.0}})
+    experts(m)
+    m.keys |= {"attention.head_count": [HEADS, 6], "attention.head_count_kv": [KV, KV], "rope.dimension_count": 4,
+               "rope.dimension_count_swa": 8, "rope.freq_base_swa": 10.0, "attention.sliding_window": 5,
+               "attention.sliding_window_pattern": [False, True], "expert_weights_norm": True,
+               "expert_weights_scale": 1.5}
+    m.ends()
+    both = norms(*TWO) + norms(*QK, n=SIZE)
+    layer(m, 0, both + attention() + DENSE + [("self_attn.g_proj.weight", "attn_gate.weight", [HEADS, W])])
+    layer(m, 1, both + attention(6) + ROUTER + EACH + gated("mlp.shared_expert.", "ffn_{}_shexp.weight", X) + [
+        ("self_attn.g_proj.weight", "attn_gate.weight", [6, W]),
+        ("mlp.experts.e_score_correction_bias", *BIAS)])
+
+
+def apertus(m):
+    """Numbers of its curve are tensors of one element."""
+    m.common("ApertusForCausalLM", "apertus")
+    m.ends()
+    numbers = {"alpha_p": [], "alpha_n": [], "beta": [], "eps": []}
+    for i in range(2):
+        layer(m, i, attention() + norms(*QK, n=SIZE) + gated("mlp.", "ffn_{}.weight", FF)[1:] + norms(
+            ("attention_layernorm", "attn_norm"), ("feedforward_layernorm", "ffn_norm")))
+        for name, values in numbers.items():
+            data = m.random(f"model.layers.{i}.mlp.act_fn.{name}", [1])
+            values += Tensor("", m.kind, [1], data).values()
+    m.others = {"xielu." + name: values for name, values in numbers.items()}
+
+
+def bailingmoe2(m):
+    m.common("BailingMoeV2ForCausalLM", "bailingmoe2", partial_rotary_factor=0.5, n_group=1, topk_group=1,
+             num_shared_experts=1, first_k_dense_replace=1, routed_scaling_factor=1.5, norm_topk_prob=True,
+             score_function="sigmoid")
+    experts(m)
+    m.keys |= {"rope.dimension_count": 4, "expert_group_count": 1, "expert_group_used_count": 1,
+               "expert_shared_count": 1, "leading_dense_block_count": 1, "expert_weights_scale": 1.5,
+               "expert_weights_norm": True, "expert_gating_func": 2}
+    m.ends()
+    m.stored["model.word_embeddings.weight"] = m.stored.pop("model.embed_tokens.weight")
+    both = norms(*TWO) + norms(("attention.query_layernorm", "attn_q_norm"), ("attention.key_layernorm", "attn_k_norm"),
+                               n=SIZE) + [
+        ("attention.query_key_value.weight", "attn_qkv.weight", [(HEADS + 2 * KV) * SIZE, W]),
+        ("attention.dense.weight", "attn_output.weight", [W, HEADS * SIZE])]
+    layer(m, 0, both + DENSE)
+    layer(m, 1, both + ROUTER + EACH + SHARED + [("mlp.gate.expert_bias", *BIAS)])
+
+
+def smallthinker(m):
+    m.common("SmallThinkerForCausalLM", "smallthinker", moe_num_primary_experts=E, moe_num_active_primary_experts=2,
+             moe_ffn_hidden_size=X, moe_primary_router_apply_softmax=True, sliding_window_layout=[0, 1],
+             rope_layout=[0, 1], sliding_window_size=5)
+    del m.config["intermediate_size"]
+    m.keys |= {"expert_count": E, "expert_used_count": 2, "expert_feed_forward_length": X, "feed_forward_length": X,
+               "expert_gating_func": 1, "attention.sliding_window": 5,
+               "attention.sliding_window_pattern": [False, True]}
+    m.ends()
+    at = "block_sparse_moe."
+    for i in range(2):
+        layer(m, i, attention() + norms(*TWO) + [(at + "primary_router.weight", "ffn_gate_inp.weight", [E, W])] + gated(
+            at + "experts.{}.", "ffn_{}_exps.weight", X, W, ("gate", "up", "down")))
+
+
+def cohere2moe(m):
+    m.common("Cohere2MoeForCausalLM", "cohere2moe", prefix_dense_intermediate_size=FF, intermediate_size=X,
+             num_shared_experts=1, logit_scale=0.5, sliding_window=5, expert_selection_fn="sigmoid",
+             layer_types=["full_attention", "sliding_attention"], norm_topk_prob=False)
+    experts(m)
+    m.config["layer_norm_eps"] = m.config.pop("rms_norm_eps")
+    m.keys["attention.layer_norm_epsilon"] = m.keys.pop("attention.layer_norm_rms_epsilon")
+    m.keys |= {"expert_shared_count": 1, "logit_scale": 0.5, "expert_gating_func": 2, "expert_weights_norm": False,
+               "attention.sliding_window": 5, "attention.sliding_window_pattern": [False, True]}
+    m.ends(head=False)
+    layer(m, 0, attention() + norms(TWO[0]) + DENSE)
+    layer(m, 1, attention() + norms(TWO[0]) + ROUTER + EACH + SHARED)
+
+
+def afmoe(m):
+    m.common("AfmoeForCausalLM", "afmoe", num_dense_layers=1, num_shared_experts=1, route_scale=1.5, sliding_window=5,
+             global_attn_every_n_layers=2, mup_enabled=True)
+    experts(m)
+    m.keys |= {"expert_shared_count": 1, "leading_dense_block_count": 1, "expert_weights_norm": True,
+               "expert_weights_scale": 1.5, "attention.sliding_window": 5, "attention.sliding_window_pattern": 2}
+    m.ends()
+    both = attention() + norms(*QK, n=SIZE) + norms(
+        TWO[0], ("post_attention_layernorm", "post_attention_norm"), ("pre_mlp_layernorm", "ffn_norm"),
+        ("post_mlp_layernorm", "post_ffw_norm")) + [
+        ("self_attn.gate_proj.weight", "attn_gate.weight", [HEADS * SIZE, W])]
+    layer(m, 0, both + DENSE)
+    layer(m, 1, both + EACH + SHARED + [("mlp.router.gate.weight", "ffn_gate_inp.weight", [E, W]),
+                                        ("mlp.expert_bias", *BIAS)])
+
+
+def exaone_moe(m):
+    m.common("ExaoneMoeForCausalLM", "exaone-moe", first_k_dense_replace=1, num_shared_experts=1, sliding_window=5,
+             routed_scaling_factor=1.5, layer_types=["sliding_attention", "full_attention"])
+    experts(m)
+    m.keys |= {"expert_shared_count": 1, "leading_dense_block_count": 1, "expert_weights_norm": True,
+               "expert_weights_scale": 1.5, "attention.sliding_window": 5,
+               "attention.sliding_window_pattern": [True, False]}
+    m.ends()
+    both = attention() + norms(*TWO) + norms(*QK, n=SIZE)
+    layer(m, 0, both + DENSE)
+    layer(m, 1, both + ROUTER + EACH + SHARED + [("mlp.e_score_correction_bias", *BIAS)])
+    m.random("mtp.fc.weight", [W, 2 * W])
+
+
+ALL = (qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
+       smallthinker, cohere2moe, afmoe, exaone_moe)
