@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "base/text/number.h"
+#include "base/text/words.h"
 #include "kernels/mixing/op.h"
 #include "model/arch.h"
 #include "model/bind/bind.h"
+#include "model/folder/state.h"
 #include "model/state.h"
 
 enum { SHORT_RUN = 4, LONG_RUN = 128 };
@@ -219,8 +221,163 @@ static enum status bind(struct model *m, size_t i, struct status_why *why)
                : model_bind_experts_by_token(m, i, "ffn_gate_tid2eid.weight", why);
 }
 
+static const struct model_folder_name folder_names[] = {
+    {"embed", "token_embd", MODEL_KEEP},
+    {"head", "output", MODEL_KEEP},
+    {"hc_head_fn", "output_hc_fn.weight", MODEL_KEEP},
+    {"hc_head_base", "output_hc_base.weight", MODEL_KEEP},
+    {"hc_head_scale", "output_hc_scale.weight", MODEL_KEEP},
+    {"hc_head.hc_fn", "output_hc_fn.weight", MODEL_KEEP}, /* transformers saves them so */
+    {"hc_head.hc_base", "output_hc_base.weight", MODEL_KEEP},
+    {"hc_head.hc_scale", "output_hc_scale.weight", MODEL_KEEP},
+    {"hc_attn_fn", "hc_attn_fn.weight", MODEL_KEEP},
+    {"hc_attn_base", "hc_attn_base.weight", MODEL_KEEP},
+    {"hc_attn_scale", "hc_attn_scale.weight", MODEL_KEEP},
+    {"hc_ffn_fn", "hc_ffn_fn.weight", MODEL_KEEP},
+    {"hc_ffn_base", "hc_ffn_base.weight", MODEL_KEEP},
+    {"hc_ffn_scale", "hc_ffn_scale.weight", MODEL_KEEP},
+    {"attn_norm", "attn_norm", MODEL_KEEP},
+    {"ffn_norm", "ffn_norm", MODEL_KEEP},
+    {"attn.attn_sink", "attn_sinks.weight", MODEL_KEEP},
+    {"attn.wq_a", "attn_q_a", MODEL_KEEP},
+    {"attn.q_norm", "attn_q_a_norm", MODEL_KEEP},
+    {"attn.wq_b", "attn_q_b", MODEL_KEEP},
+    {"attn.wkv", "attn_kv", MODEL_KEEP},
+    {"attn.kv_norm", "attn_kv_a_norm", MODEL_KEEP},
+    {"attn.norm", "attn_kv_a_norm", MODEL_KEEP}, /* transformers' name of it */
+    {"attn.wo_a", "attn_output_a", MODEL_KEEP},
+    {"attn.wo_b", "attn_output_b", MODEL_KEEP},
+    {"attn.compressor.wkv", "attn_compressor_kv", MODEL_KEEP},
+    {"attn.compressor.wgate", "attn_compressor_gate", MODEL_KEEP},
+    {"attn.compressor.ape", "attn_compressor_ape.weight", MODEL_KEEP},
+    {"attn.compressor.norm", "attn_compressor_norm", MODEL_KEEP},
+    {"attn.indexer.wq_b", "indexer.attn_q_b", MODEL_KEEP},
+    {"attn.indexer.weights_proj", "indexer.proj", MODEL_KEEP},
+    {"attn.indexer.compressor.wkv", "indexer_compressor_kv", MODEL_KEEP},
+    {"attn.indexer.compressor.wgate", "indexer_compressor_gate", MODEL_KEEP},
+    {"attn.indexer.compressor.ape", "indexer_compressor_ape.weight", MODEL_KEEP},
+    {"attn.indexer.compressor.norm", "indexer_compressor_norm", MODEL_KEEP},
+    {"ffn.gate.weight", "ffn_gate_inp.weight", MODEL_KEEP},
+    {"ffn.gate.bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"ffn.gate.tid2eid", "ffn_gate_tid2eid.weight", MODEL_WHOLE_NUMBERS},
+    {"ffn.experts.*.w1", "ffn_gate_exps", MODEL_KEEP},
+    {"ffn.experts.*.w2", "ffn_down_exps", MODEL_KEEP},
+    {"ffn.experts.*.w3", "ffn_up_exps", MODEL_KEEP},
+    {"ffn.shared_experts.w1", "ffn_gate_shexp", MODEL_KEEP},
+    {"ffn.shared_experts.w2", "ffn_down_shexp", MODEL_KEEP},
+    {"ffn.shared_experts.w3", "ffn_up_shexp", MODEL_KEEP},
+    {0},
+};
+
+static const struct model_folder_key folder_keys[] = {
+    {"q_lora_rank", "attention.q_lora_rank", MODEL_MEMBER_U32, 1024},
+    {"o_groups", "attention.output_group_count", MODEL_MEMBER_U32, 8},
+    {"o_lora_rank", "attention.output_lora_rank", MODEL_MEMBER_U32, 1024},
+    {"index_n_heads", "attention.indexer.head_count", MODEL_MEMBER_U32, 64},
+    {"index_head_dim", "attention.indexer.key_length", MODEL_MEMBER_U32, 128},
+    {"index_topk", "attention.indexer.top_k", MODEL_MEMBER_U32, 512},
+    {"compress_rope_theta", "attention.compress_rope_freq_base", MODEL_MEMBER_F32, 160000},
+    {"hc_mult", "hyper_connection.count", MODEL_MEMBER_U32, 4},
+    {"hc_sinkhorn_iters", "hyper_connection.sinkhorn_iterations", MODEL_MEMBER_U32, 20},
+    {"hc_eps", "hyper_connection.epsilon", MODEL_MEMBER_F32, 1e-6},
+    {"n_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 1},
+    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 1.5},
+    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
+    {"scoring_func", "expert_gating_func", MODEL_MEMBER_GATING, 4},
+    {0},
+};
+
+/** Runs of each layer: numbers, or kinds with a number for each. */
+static enum status write_runs(struct model_folder *f, struct status_why *why)
+{
+    static const char kinds[] =
+        "sliding_attention compressed_sparse_attention heavily_compressed_attention";
+    const cJSON *list = model_config_find(f, "compress_ratios");
+    const cJSON *rates = model_config_find(f, "compress_rates");
+    uint32_t lengths[] = {0, SHORT_RUN, LONG_RUN}, runs[MODEL_MAX_BLOCKS];
+    uint8_t kind_of[MODEL_MAX_BLOCKS];
+    uint32_t n = 0, i = 0;
+    for (const cJSON *rate = rates ? rates->child : NULL; rate; rate = rate->next) {
+        int kind = base_words_index(kinds, rate->string);
+        if (kind < 1 || rate->valuedouble != lengths[kind])
+            return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                     "member 'compress_rates' has '%s' as %g, expected runs of %d "
+                                     "for compressed_sparse_attention and of %d for "
+                                     "heavily_compressed_attention",
+                                     rate->string, rate->valuedouble, SHORT_RUN, LONG_RUN);
+    }
+    enum status status =
+        list ? STATUS_OK : model_config_kinds(f, "layer_types", kinds, kind_of, &n, why);
+    for (; !status && i < n; i++)
+        runs[i] = lengths[kind_of[i]];
+    for (const cJSON *item = list ? list->child : NULL; item && i < f->n_layers;
+         item = item->next, i++) /* lists may go on with blocks that predict further tokens */
+        runs[i] = cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= LONG_RUN
+                      ? (uint32_t)item->valuedouble
+                      : UINT32_MAX; /* refused where keys are read */
+    if (!status && i != f->n_layers)
+        status = model_config_fail(f, STATUS_FORMAT, why,
+                                   "members 'compress_ratios' and 'layer_types' say it of %u "
+                                   "layers what their keys are made of, expected %u",
+                                   i, f->n_layers);
+    if (!status)
+        model_write_u32s(f, "attention.compress_ratios", runs, f->n_layers);
+    return status;
+}
+
+/** How many layers at the beginning have experts by token. */
+static enum status write_by_token(struct model_folder *f, struct status_why *why)
+{
+    uint8_t kinds[MODEL_MAX_BLOCKS];
+    uint32_t n, n_by_token = 0;
+    enum status status = model_config_kinds(f, "mlp_layer_types", "hash_moe moe", kinds, &n, why);
+    if (n == 0)
+        n_by_token = f->n_layers < 3 ? f->n_layers : 3;
+    for (uint32_t i = 0; !status && i < n; i++) {
+        if (kinds[i] == 0 && i != n_by_token)
+            return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                     "member 'mlp_layer_types' has hash_moe for layer %u after "
+                                     "moe, expected it only at the beginning",
+                                     i);
+        n_by_token += kinds[i] == 0;
+    }
+    if (!status)
+        status = model_config_u32(f, "num_hash_layers", false, &n_by_token, why);
+    if (!status)
+        model_write_u32(f, "hash_layer_count", n_by_token);
+    return status;
+}
+
+static enum status write_folder(struct model_folder *f, struct status_why *why)
+{
+    double limit = 10;
+    float limits[MODEL_MAX_BLOCKS];
+    if (f->n_layers > MODEL_MAX_BLOCKS)
+        return model_config_fail(f, STATUS_FORMAT, why, "%u layers, expected at most %d",
+                                 f->n_layers, MODEL_MAX_BLOCKS);
+    enum status status = write_runs(f, why);
+    if (!status)
+        status = write_by_token(f, why);
+    if (!status)
+        status = model_config_f32(f, "swiglu_limit", false, &limit, why);
+    for (uint32_t i = 0; i < f->n_layers; i++)
+        limits[i] = (float)limit;
+    if (!status)
+        model_write_f32s(f, f->arch->name, "swiglu_clamp_exp", limits, f->n_layers);
+    return status;
+}
+
+static const struct model_folder_map folder = {
+    .classes = {"DeepseekV4ForCausalLM"},
+    .names = folder_names,
+    .keys = folder_keys,
+    .defaults = "{\"num_key_value_heads\": 1}",
+    .write = write_folder,
+};
+
 const struct model_arch model_arch_deepseek4 = {
     .name = "deepseek4",
+    .folder = &folder,
     .windows = {.period = 1, .required = true},
     .gating = KERN_GATE_SQRT_SOFTPLUS,
     .normalise = MODEL_NORMALISE_BY_KEY,

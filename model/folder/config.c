@@ -208,10 +208,13 @@ static enum status check_activation(const struct model_folder *f, struct status_
         expected);
 }
 
-/** Latent attention has sizes of its own; head_dim is then that of something else. */
+/** Latent attention has sizes of its own; head_dim is then that of something else. DeepSeek 4 has
+ * none, and says which part of head_dim rotates. */
 static enum status read_latent(struct model_folder *f, struct status_why *why)
 {
     uint32_t plain = 0;
+    if (!model_config_find(f, "qk_nope_head_dim") && !model_config_find(f, "kv_lora_rank"))
+        return STATUS_OK;
     enum status status = model_config_u32(f, "qk_rope_head_dim", false, &f->n_rot, why);
     if (status || f->n_rot == 0)
         return status;

@@ -24,9 +24,10 @@ enum model_change {
     MODEL_SECOND_HALF = 1 << 6,
     MODEL_EVEN = 1 << 7, /* every second one, from the first on */
     MODEL_ODD = 1 << 8,
-    MODEL_OF_COLUMNS = 1 << 9, /* of its columns instead */
-    MODEL_TURN_OVER = 1 << 10, /* each matrix is transposed, after that */
-    MODEL_SQUEEZE = 1 << 11,   /* axes of length 1 are left out */
+    MODEL_OF_COLUMNS = 1 << 9,     /* of its columns instead */
+    MODEL_TURN_OVER = 1 << 10,     /* each matrix is transposed, after that */
+    MODEL_SQUEEZE = 1 << 11,       /* axes of length 1 are left out */
+    MODEL_WHOLE_NUMBERS = 1 << 17, /* a table of I64 or I32, made as I32 in memory */
     /* Of latent attention: rows of each head that make its keys, or its values; a matrix each. */
     MODEL_OF_KEYS = 1 << 12,
     MODEL_OF_VALUES = 1 << 13,

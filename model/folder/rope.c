@@ -256,8 +256,9 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why)
     const cJSON *full = model_config_find(f, "rope_parameters");
     const cJSON *sliding = cJSON_GetObjectItemCaseSensitive(full, "sliding_attention");
     const cJSON *scaling = cJSON_GetObjectItemCaseSensitive(full, "full_attention");
-    full = scaling ? scaling : full;
-    scaling = full ? full : model_config_find(f, "rope_scaling");
+    const cJSON *compressed = cJSON_GetObjectItemCaseSensitive(full, "compress"); /* DeepSeek 4 */
+    full = scaling ? scaling : compressed ? cJSON_GetObjectItemCaseSensitive(full, "main") : full;
+    scaling = compressed ? compressed : full ? full : model_config_find(f, "rope_scaling");
     double theta = f->arch->folder->theta > 0 ? f->arch->folder->theta : 10000, share = 1;
     double part = f->arch->folder->full_share > 0 ? f->arch->folder->full_share : 1;
     static const char kind[] = "full_attention";
@@ -271,7 +272,8 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why)
         status = take(f, full, "partial_rotary_factor", &share, why);
     uint32_t n_rotary = 0;
     if (!status && !cJSON_GetObjectItemCaseSensitive(full, "partial_rotary_factor"))
-        status = model_config_u32(f, "rotary_dim", false, &n_rotary, why);
+        status = model_config_u32(f, f->n_rot ? "rotary_dim" : "rotary_dim qk_rope_head_dim", false,
+                                  &n_rotary, why);
     if (n_rotary > 0 && f->head_size > 0)
         share = (double)n_rotary / f->head_size;
     if (f->n_rot > 0 && fabs(share * f->head_size - f->n_rot) < 0.5)

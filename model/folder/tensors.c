@@ -134,7 +134,7 @@ static enum status place(const struct model_folder *f, struct model_target *t,
     t->ne[0] = columns.n;
     t->ne[1] = rows.n;
     t->row_step = rows.step == columns.n * size ? 0 : rows.step;
-    t->apart = columns.step == size ? 0 : columns.step;
+    t->col_step = columns.step == size ? 0 : columns.step;
     return STATUS_OK;
 }
 
@@ -172,11 +172,54 @@ static enum status change_shape(const struct model_folder *f, struct model_targe
     return status ? status : place(f, t, why);
 }
 
+static int64_t whole_number(const struct safetensors_tensor *s, size_t i)
+{
+    int64_t wide;
+    int32_t narrow;
+    if (s->type == SAFETENSORS_I64) {
+        memcpy(&wide, (const char *)s->data + i * sizeof wide, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, (const char *)s->data + i * sizeof narrow, sizeof narrow);
+    return narrow;
+}
+
+/** A table of whole numbers: each must be one that I32 holds. */
+static enum status check_table(const struct model_folder *f, struct model_target *t,
+                               struct status_why *why)
+{
+    const struct safetensors_tensor *s = t->sources[0];
+    if (s->type != SAFETENSORS_I64 && s->type != SAFETENSORS_I32)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: tensor '%s' has dtype %s, expected I64 or I32", f->path, s->name,
+                           safetensors_type_name(s->type));
+    for (size_t i = 0; i < s->n_elements; i++)
+        if (whole_number(s, i) < 0 || whole_number(s, i) > INT32_MAX)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: element %zu of tensor '%s' is %" PRId64
+                               ", expected 0 to 2^31 - 1",
+                               f->path, i, s->name, whole_number(s, i));
+    t->made = true;
+    t->type = (enum gguf_type)GGUF_WHOLE_NUMBERS;
+    return read_shape(f, t, s, why);
+}
+
+static void make_table(const struct safetensors_tensor *s, int32_t *to)
+{
+    for (size_t i = 0; i < s->n_elements; i++)
+        to[i] = (int32_t)whole_number(s, i);
+}
+
 enum status model_targets_shape(struct model_folder *f, struct status_why *why)
 {
     for (size_t i = 0; i < f->target_names.n; i++) {
         struct model_target *t = f->targets[i];
         enum status status = check_sources(f, t, why);
+        if (!status && t->change & MODEL_WHOLE_NUMBERS) {
+            status = check_table(f, t, why);
+            if (!status)
+                continue;
+        }
         if (status)
             return status;
         struct safetensors_tensor meant;
@@ -214,6 +257,10 @@ void model_target_make(const struct model_folder *f, const struct model_target *
 {
     const struct safetensors_tensor *s = t->sources[0];
     enum gguf_type type = GGUF_TYPE_F32;
+    if (t->change & MODEL_WHOLE_NUMBERS) {
+        make_table(s, (int32_t *)(void *)to);
+        return;
+    }
     (void)type_of(s->type, &type);
     kern_decode_fn *decode = kern_quant_find(type)->decode;
     size_t n = (size_t)s->n_elements;
@@ -281,7 +328,7 @@ enum status model_target_append(const struct model_folder *f, const struct model
                                 struct gguf_file *file, struct status_why *why)
 {
     const struct safetensors_tensor *s = t->sources[0];
-    struct gguf_view view = {.row_step = t->row_step, .apart = t->apart};
+    struct gguf_view view = {.row_step = t->row_step, .col_step = t->col_step};
     enum status status = view_rows(f, t, file, &view.rows, why);
     if (!status)
         status = view_matrices(f, t, file, &view.matrices, why);
@@ -293,7 +340,7 @@ enum status model_target_append(const struct model_folder *f, const struct model
     memcpy(tensor.ne, t->ne, sizeof tensor.ne);
     if (!status && t->quantised)
         status = model_quantised_scales(f, t, file, &tensor.scales, why);
-    if (!status && (view.rows || view.matrices || view.row_step || view.apart)) {
+    if (!status && (view.rows || view.matrices || view.row_step || view.col_step)) {
         struct gguf_view *kept = gguf_assemble_memory(file, sizeof *kept);
         if (!kept)
             return status_fail(why, STATUS_MEMORY, "%s: no memory for %s", f->path, t->name);

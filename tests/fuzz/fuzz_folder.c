@@ -113,7 +113,7 @@ static void decode(const struct gguf_tensor *t, uint64_t row)
                              .data = gguf_tensor_row(t, row),
                              .row_bytes = (size_t)t->row_bytes,
                              .scales = gguf_tensor_scales(t, row),
-                             .apart = t->view ? (size_t)t->view->apart : 0};
+                             .col_step = t->view ? (size_t)t->view->col_step : 0};
     float *values = malloc(n * sizeof *values + 1);
     require(quant && values);
     if (n)
