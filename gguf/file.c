@@ -289,16 +289,19 @@ struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t
     return gguf_scales_from(tensor->scales[i / tensor->ne[1]], row);
 }
 
+uint64_t gguf_scales_bytes(const struct gguf_scales *s, uint64_t n_rows)
+{
+    if (!s->data)
+        return 0;
+    uint64_t last = (s->first_row + n_rows - 1) / s->block_rows;
+    return (last - s->first_row / s->block_rows + 1) * gguf_scales_row_bytes(s);
+}
+
 uint64_t gguf_tensor_stored_bytes(const struct gguf_tensor *tensor)
 {
     uint64_t n_bytes = tensor->n_bytes;
-    for (uint64_t i = 0; tensor->scales && i < tensor->ne[2] * tensor->ne[3]; i++) {
-        const struct gguf_scales *s = &tensor->scales[i];
-        uint64_t first = s->first_row / s->block_rows;
-        uint64_t last = (s->first_row + tensor->ne[1] - 1) / s->block_rows;
-        if (s->data)
-            n_bytes += (last - first + 1) * gguf_scales_row_bytes(s);
-    }
+    for (uint64_t i = 0; tensor->scales && i < tensor->ne[2] * tensor->ne[3]; i++)
+        n_bytes += gguf_scales_bytes(&tensor->scales[i], tensor->ne[1]);
     return n_bytes;
 }
 

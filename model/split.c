@@ -10,7 +10,9 @@ static double bytes_of(const struct kern_weight *weight)
     uint64_t row_bytes = weight->row_bytes; /* or less, where rows of others lie between them */
     if (weight->data)
         (void)gguf_row_bytes(gguf_type_info((uint32_t)weight->type), weight->n_cols, &row_bytes);
-    return weight->data ? (double)weight->n_rows * (double)row_bytes : 0;
+    return weight->data ? (double)weight->n_rows * (double)row_bytes +
+                              (double)gguf_scales_bytes(&weight->scales, weight->n_rows)
+                        : 0;
 }
 
 /** below[i] = bytes of the tensors of layers 0 .. i - 1, for i <= L. */
@@ -23,7 +25,7 @@ static void add_up(const struct model *m, double *below)
         struct model_in_force tensor = model_in_force(m, i);
         size_t block = model_block_of(m->tensors[i].source->name);
         if (block < n_layers && !tensor.unused)
-            below[block + 1] += (double)tensor.n_bytes;
+            below[block + 1] += (double)(tensor.n_bytes + tensor.n_scale_bytes);
     }
     for (size_t i = 0; i < n_layers; i++)
         below[i + 1] += below[i];

@@ -98,9 +98,14 @@ size_t model_swap_stage_since(const struct model *m, const uint64_t *generations
 struct model_in_force model_in_force(const struct model *m, size_t i)
 {
     const struct model_tensor *t = &m->tensors[i];
+    const uint64_t *ne = t->source->ne;
+    uint64_t n_scale_bytes = 0;
+    for (uint64_t k = 0; t->scales && k < ne[2] * ne[3]; k++)
+        n_scale_bytes += gguf_scales_bytes(&t->scales[k], ne[1]);
     return (struct model_in_force){.type = t->type,
                                    .data = t->data,
                                    .n_bytes = t->source->n_rows * t->row_bytes,
+                                   .n_scale_bytes = n_scale_bytes,
                                    .swapped = t->file != m->file,
                                    .unused = t->unused || !t->understood};
 }

@@ -46,6 +46,7 @@ struct model_in_force {
     const struct gguf_type_info *type;
     const void *data;
     uint64_t n_bytes;
+    uint64_t n_scale_bytes; /* beyond them: of scales that lie apart */
     bool swapped; /* it is another file's */
     bool unused;  /* it takes no part in the evaluation */
 };

@@ -26,7 +26,7 @@ static size_t count_types(struct total totals[GGUF_MAX_LISTED], const struct mod
             totals[n++] = (struct total){.type = force.type};
         totals[at].n_tensors++;
         totals[at].n_weights += tensor->n_rows * tensor->ne[0];
-        totals[at].n_bytes += force.n_bytes;
+        totals[at].n_bytes += force.n_bytes + force.n_scale_bytes;
     }
     return n;
 }

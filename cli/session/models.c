@@ -166,7 +166,8 @@ struct cli_model_size cli_model_size(const struct cli_model *model)
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
         size.n_weights += tensor->n_rows * tensor->ne[0];
-        size.n_bytes += model_in_force(model->model, i).n_bytes;
+        struct model_in_force force = model_in_force(model->model, i);
+        size.n_bytes += force.n_bytes + force.n_scale_bytes;
     }
     size.bits_per_weight = 8 * (double)size.n_bytes / (double)size.n_weights;
     return size;

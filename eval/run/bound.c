@@ -32,7 +32,7 @@ static double swapped_bytes(const struct model *m)
     double sum = 0;
     for (size_t i = 0; i < gguf_n_tensors(model_file(m)); i++) {
         struct model_in_force tensor = model_in_force(m, i);
-        sum += tensor.swapped ? (double)tensor.n_bytes : 0;
+        sum += tensor.swapped ? (double)(tensor.n_bytes + tensor.n_scale_bytes) : 0;
     }
     return sum;
 }

@@ -16,6 +16,7 @@
 
 #include "kernels/implementation.h"
 #include "model/split.h"
+#include "model/state.h"
 #include "model/swap.h"
 #include "tests/model/fixture.h"
 
@@ -75,6 +76,25 @@ static void bytes_are_those_of_the_file(void **state)
     double found = model_split_bytes(f.model, (struct model_layer_range){0, 5});
     double norm = 4.0 * model_hparams(f.model)->n_embd; /* the output norm: not worth counting */
     assert_true(found == all - norm);
+    fixture_close(&f);
+}
+
+static void scales_that_lie_apart_count(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_open(&(struct tiny_model_options){.n_layers = 2});
+    struct model_layer_range second = {1, 2};
+    double before = model_split_bytes(f.model, second);
+    size_t i = 0;
+    while (strcmp(gguf_tensor_at(model_file(f.model), i)->name, "blk.1.ffn_down.weight") != 0)
+        i++;
+    const struct gguf_tensor *t = f.model->tensors[i].source;
+    float scale = 1; /* two rows share one */
+    struct gguf_scales scales = {.data = &scale, .block_rows = 2, .block_cols = 8, .n_cols = 3};
+    f.model->tensors[i].scales = &scales;
+    double more = (double)((t->ne[1] + 1) / 2 * 3 * sizeof scale);
+    assert_true(model_split_bytes(f.model, second) == before + more);
+    f.model->tensors[i].scales = NULL;
     fixture_close(&f);
 }
 
@@ -215,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_even_as_can_be),
         cmocka_unit_test(bytes_are_those_of_the_file),
+        cmocka_unit_test(scales_that_lie_apart_count),
         cmocka_unit_test(keys_stay_with_who_uses_them),
         cmocka_unit_test(no_share_touches_the_others_weights),
         cmocka_unit_test(a_device_holds_its_share_alone),

@@ -67,8 +67,11 @@ class Folders(unittest.TestCase):
                 self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
 
     def test_bits_of_quantised(self):
-        where = self.make(quantised.ALL[8][0], kind=quantised.ALL[8][1])[0]
+        where, file = self.make(quantised.ALL[8][0], kind=quantised.ALL[8][1])
         self.assertRegex(assay("info", where).stdout, r"\n  NVFP4_APART +\d+ +\d+ +\d+ +4\.5000\n")
+        done = assay("perplexity", "-q", where, "-f", self.text, "-c", 20, "-t", 1, "--tokenizer", file, "--json", "-")
+        types = json.loads(done.stdout)["model"]["types"]
+        self.assertEqual([8 * t["n_bytes"] / t["n_weights"] for t in types if t["type"] == "NVFP4_APART"], [4.5])
 
     def test_quantised_in_float64(self):
         rng = random.Random(SEED)
