@@ -37,7 +37,7 @@ static void decode(const struct gguf_tensor *t, uint64_t row, uint64_t col, size
     struct kern_rows rows = {.type = t->type->type,
                              .data = t->data,
                              .row_bytes = (size_t)t->row_bytes,
-                             .apart = t->view ? (size_t)t->view->apart : 0};
+                             .col_step = t->view ? (size_t)t->view->col_step : 0};
     bool lies_apart = t->view || t->scales; /* rows, or what belongs to them */
     if (lies_apart) {
         rows.data = gguf_tensor_row(t, row);

@@ -266,7 +266,7 @@ const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i)
 /** From one unit of bytes of a row to the next, where all of `unit` bytes lie together. */
 static uint64_t gap_of(const struct gguf_tensor *tensor, uint64_t unit)
 {
-    return tensor->view && tensor->view->apart ? tensor->view->apart : unit;
+    return tensor->view && tensor->view->col_step ? tensor->view->col_step : unit;
 }
 
 static bool row_same(const struct gguf_tensor *a, const struct gguf_tensor *b, uint64_t i)

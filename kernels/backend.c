@@ -114,7 +114,7 @@ static enum status weight_check(const struct kern_weight *w, const char *role,
                            "%s: %zu rows; %s stores %" PRIu32 " together and needs a multiple",
                            role, w->n_rows, info->name, info->bundle_rows);
     uint64_t row_bytes;
-    if (!gguf_row_bytes(info, w->n_cols, &row_bytes) || (!w->apart && w->row_bytes < row_bytes))
+    if (!gguf_row_bytes(info, w->n_cols, &row_bytes) || (!w->col_step && w->row_bytes < row_bytes))
         return status_fail(why, STATUS_USAGE,
                            "%s: rows %zu bytes apart; %zu elements of %s take %" PRIu64, role,
                            w->row_bytes, w->n_cols, info->name, row_bytes);

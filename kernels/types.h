@@ -24,11 +24,11 @@ struct kern_weight {
     size_t n_rows;             /* R: outputs */
     size_t n_cols;             /* K: inputs; a multiple of the type's block */
     size_t row_bytes;          /* from one row to the next; a bundle has so many times its rows */
-    const void *data;          /* host, n_rows * row_bytes, or with `apart` n_cols times that */
+    const void *data;          /* host, n_rows * row_bytes, or with `col_step` n_cols times that */
     const int32_t *rows;       /* [n_rows]: which row from `data` on each one is; NULL: all in their
                                 * order. Not of vectors, embeddings, heads, or types with bundles */
     struct gguf_scales scales; /* of types with scale_elems, by numbers of rows from `data` on */
-    size_t apart;        /* bytes from one element of a row to the next, of types without blocks; 0:
+    size_t col_step;     /* bytes from one element of a row to the next, of types without blocks; 0:
                           * they touch. Of products alone, and of biases. */
     float scale;         /* of every output of the product, of every value of a vector or of an
                           * embedded row: a last multiplication; 1 where there is none */

@@ -23,8 +23,8 @@ build() {
 
 # And, whether it fails or not, what was skipped and why.
 run_tests() {
-    local code=0 # one more than processors: some of them wait
-    ctest --preset "$1" -j $((jobs + 1)) --output-junit junit.xml --test-output-size-passed 65536 \
+    local code=0 # two more than processors: some of them wait
+    ctest --preset "$1" -j $((jobs + 2)) --output-junit junit.xml --test-output-size-passed 65536 \
         "${@:2}" || code=$?
     python3 -B scripts/skipped.py "build/$1/junit.xml"
     return "$code"

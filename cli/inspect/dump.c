@@ -41,7 +41,7 @@ static enum status write_values(struct base_file *out, const struct gguf_tensor 
     struct kern_rows rows = {.type = tensor->type->type,
                              .data = tensor->data,
                              .row_bytes = (size_t)tensor->row_bytes,
-                             .apart = tensor->view ? (size_t)tensor->view->apart : 0};
+                             .col_step = tensor->view ? (size_t)tensor->view->col_step : 0};
     size_t n_cols = (size_t)tensor->ne[0];
     bool lie_apart = tensor->view || tensor->scales; /* rows, or what belongs to them */
     for (size_t row = 0; row < tensor->n_rows; row++)

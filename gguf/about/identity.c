@@ -27,7 +27,7 @@ static void add_prefix(struct base_digest *digest, const struct gguf_tensor *t)
 {
     size_t left = prefix_of(t);
     add_scales(digest, t);
-    if (!t->view || t->view->apart) { /* columns: the stored rows will do */
+    if (!t->view || t->view->col_step) { /* columns: the stored rows will do */
         base_digest_add(digest, t->data, left);
         return;
     }

@@ -29,11 +29,11 @@ static const void *gather(const struct kern_rows *rows, size_t row, size_t first
 {
     const struct gguf_type_info *info = gguf_type_info((uint32_t)rows->type);
     size_t size = info->block_bytes;
-    assert(info->block_elems == 1 && rows->apart >= size);
+    assert(info->block_elems == 1 && rows->col_step >= size);
     const uint8_t *from =
-        (const uint8_t *)rows->data + row * rows->row_bytes + first_col * rows->apart;
+        (const uint8_t *)rows->data + row * rows->row_bytes + first_col * rows->col_step;
     for (size_t i = 0; i < n; i++)
-        memcpy(to + i * size, from + i * rows->apart, size);
+        memcpy(to + i * size, from + i * rows->col_step, size);
     return to;
 }
 
@@ -43,7 +43,7 @@ const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t fi
     const struct gguf_type_info *info = gguf_type_info((uint32_t)rows->type);
     const struct kern_quant *quant = kern_quant_find(rows->type);
     row = rows->which ? (size_t)rows->which[row] : row;
-    if (rows->apart)
+    if (rows->col_step)
         return gather(rows, row, first_col, n, work);
     size_t in_bundle = row % info->bundle_rows,
            step = (size_t)info->bundle_rows * info->block_bytes;
@@ -77,7 +77,7 @@ void kern_rows_decode(const struct kern_rows *rows, kern_decode_fn *decode, size
                       size_t first_col, size_t n, float *y)
 {
     uint8_t work[KERN_ROWS_WORK_BYTES * PIECE];
-    size_t piece = rows->apart || kern_rows_are_copied(rows->type) ? PIECE : n;
+    size_t piece = rows->col_step || kern_rows_are_copied(rows->type) ? PIECE : n;
     for (size_t i = 0; i < n; i += piece) {
         size_t n_piece = n - i < piece ? n - i : piece;
         decode(kern_rows_blocks(rows, row, first_col + i, n_piece, work), y + i, n_piece);

@@ -1,9 +1,9 @@
 /**
  * The one place that knows how rows are stored: a prefix and blocks, each row on its own or several
- * in a bundle (gguf/type.h), scales within or apart (struct gguf_scales). Decoders, integers and devices
- * take blocks that lie one after the other and say everything themselves: the file's bytes where
- * rows are nothing but such blocks. Else a copy, in which each block begins with what the prefix
- * says, or with its scales.
+ * in a bundle (gguf/type.h), scales within or apart (struct gguf_scales). Decoders, integers and
+ * devices take blocks that lie one after the other and say everything themselves: the file's bytes
+ * where rows are nothing but such blocks. Else a copy, in which each block begins with what the
+ * prefix says, or with its scales.
  */
 #ifndef KERNELS_QUANT_ROWS_H
 #define KERNELS_QUANT_ROWS_H
@@ -19,14 +19,15 @@ struct kern_rows {
     size_t row_bytes;     /* from one row to the next; rows of a bundle lie in so many times that */
     const int32_t *which; /* the number of the stored row of each; NULL: its own */
     struct gguf_scales scales; /* by numbers of stored rows; of types with scale_elems */
-    size_t apart; /* bytes from one element of a row to the next, of types without blocks; 0: none
-                   * between them */
+    size_t col_step; /* bytes from one element of a row to the next, of types without blocks; 0:
+                      * none between them */
 };
 
 /** No type's blocks have more bytes than this per element. */
 enum { KERN_ROWS_WORK_BYTES = 4 };
 
-/** Whether rows have to be copied, or the file's bytes serve; with `apart` they are copied, too. */
+/** Whether rows have to be copied, or the file's bytes serve; with `col_step` they are copied, too.
+ */
 bool kern_rows_are_copied(enum gguf_type type);
 
 /**

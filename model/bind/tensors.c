@@ -111,7 +111,7 @@ struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t f
     assert((!view && !tensor->scales) || first_row + n_rows <= n);
     if (view && view->row_step)
         weight.row_bytes = (size_t)view->row_step;
-    weight.apart = view ? (size_t)view->apart : 0;
+    weight.col_step = view ? (size_t)view->col_step : 0;
     weight.data = data;
     weight.rows = view ? view->rows : NULL;
     if (tensor->scales)

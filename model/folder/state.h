@@ -21,9 +21,9 @@ struct model_target {
     enum gguf_type type;
     uint32_t n_dims;
     uint64_t ne[4];
-    bool made;                        /* values in memory; else, in bytes: */
-    uint64_t offset, row_step, apart; /* of the first element; as of struct gguf_view */
-    bool quantised;                   /* codes, whose scales lie in tensors beside them */
+    bool made;                           /* values in memory; else, in bytes: */
+    uint64_t offset, row_step, col_step; /* of the first element; as of struct gguf_view */
+    bool quantised;                      /* codes, whose scales lie in tensors beside them */
 };
 
 /** Values that no tensor has as GGUF does. */

@@ -134,7 +134,7 @@ static enum status place(const struct model_folder *f, struct model_target *t,
     t->ne[0] = columns.n;
     t->ne[1] = rows.n;
     t->row_step = rows.step == columns.n * size ? 0 : rows.step;
-    t->apart = columns.step == size ? 0 : columns.step;
+    t->col_step = columns.step == size ? 0 : columns.step;
     return STATUS_OK;
 }
 
@@ -328,7 +328,7 @@ enum status model_target_append(const struct model_folder *f, const struct model
                                 struct gguf_file *file, struct status_why *why)
 {
     const struct safetensors_tensor *s = t->sources[0];
-    struct gguf_view view = {.row_step = t->row_step, .apart = t->apart};
+    struct gguf_view view = {.row_step = t->row_step, .col_step = t->col_step};
     enum status status = view_rows(f, t, file, &view.rows, why);
     if (!status)
         status = view_matrices(f, t, file, &view.matrices, why);
@@ -340,7 +340,7 @@ enum status model_target_append(const struct model_folder *f, const struct model
     memcpy(tensor.ne, t->ne, sizeof tensor.ne);
     if (!status && t->quantised)
         status = model_quantised_scales(f, t, file, &tensor.scales, why);
-    if (!status && (view.rows || view.matrices || view.row_step || view.apart)) {
+    if (!status && (view.rows || view.matrices || view.row_step || view.col_step)) {
         struct gguf_view *kept = gguf_assemble_memory(file, sizeof *kept);
         if (!kept)
             return status_fail(why, STATUS_MEMORY, "%s: no memory for %s", f->path, t->name);

@@ -6,7 +6,7 @@ static void read_weight(void *user, const struct kern_weight *weight, double sha
 {
     (void)user;
     size_t n_bytes =
-        weight->apart ? weight->n_cols * weight->apart : weight->n_rows * weight->row_bytes;
+        weight->col_step ? weight->n_cols * weight->col_step : weight->n_rows * weight->row_bytes;
     if (!weight->data || share != 1)
         return;
     gguf_map_read_ahead(weight->data, n_bytes);

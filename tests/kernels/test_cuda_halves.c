@@ -186,7 +186,7 @@ static void check_columns(struct cuda_pair *p, struct rng *r)
         for (size_t c = 0; c < COLS; c++)
             memcpy((char *)(uintptr_t)columns.data + c * columns.row_bytes + i * SIZE,
                    (const char *)rows.data + i * rows.row_bytes + c * SIZE, SIZE);
-    columns.apart = columns.row_bytes;
+    columns.col_step = columns.row_bytes;
     columns.row_bytes = SIZE;
     columns.n_rows = ROWS;
     columns.n_cols = COLS;

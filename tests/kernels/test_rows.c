@@ -157,7 +157,7 @@ static void check_columns(struct kern_backend *b, const struct matrix *m, const 
                    (const char *)m->rows.data + r * m->rows.row_bytes + c * size, size);
     columns.data = turned;
     columns.row_bytes = 2 * size;
-    columns.apart = 2 * size * N_ROWS;
+    columns.col_step = 2 * size * N_ROWS;
     struct kern_linear op = {.x = x, .y_stride = N_ROWS, .n_tokens = N_TOKENS};
     op.weight = &rows;
     op.y = expected;

@@ -143,7 +143,7 @@ void kern_gemm_run(const struct kern_gemm_rows *g)
 void kern_weight_decode_row(const struct kern_cpu *cpu, const struct kern_weight *w, size_t r,
                             float *y)
 {
-    const struct kern_rows rows = {w->type, w->data, w->row_bytes, w->rows, w->scales, w->apart};
+    const struct kern_rows rows = {w->type, w->data, w->row_bytes, w->rows, w->scales, w->col_step};
     kern_rows_decode(&rows, cpu->kernels.decode[w->type], r, 0, w->n_cols, y);
 }
 

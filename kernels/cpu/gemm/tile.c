@@ -50,7 +50,7 @@ static void pack_row(const struct kern_gemm_rows *g, const float *row, size_t n_
 static void fetch_row(const struct kern_weight *w, size_t row, size_t k, size_t n_k)
 {
     const char *data = w->data;
-    if (w->apart) /* its neighbour had the same lines */
+    if (w->col_step) /* its neighbour had the same lines */
         return;
     row = w->rows ? (size_t)w->rows[row] : row;
     data += row * w->row_bytes + w->row_bytes * k / w->n_cols;
@@ -61,7 +61,7 @@ static void fetch_row(const struct kern_weight *w, size_t row, size_t k, size_t 
 void kern_gemm_decode(const struct kern_gemm_rows *g, size_t k, size_t n_k)
 {
     const struct kern_weight *w = g->weight;
-    const struct kern_rows rows = {w->type, w->data, w->row_bytes, w->rows, w->scales, w->apart};
+    const struct kern_rows rows = {w->type, w->data, w->row_bytes, w->rows, w->scales, w->col_step};
     kern_decode_fn *decode = g->cpu->kernels.decode[w->type];
     uint64_t begun = kern_clock_now();
     bool bf16 = g->plan->product->n_parts > 0;

@@ -67,7 +67,7 @@ struct kern_cuda_rows {
     enum gguf_type type;       /* their type, */
     size_t first_row;          /* the number of the first of them in the bundle at `first`, */
     struct gguf_scales scales; /* theirs that lie apart, */
-    size_t apart;              /* and what is from one element to the next (struct kern_rows) */
+    size_t col_step;           /* and what is from one element to the next (struct kern_rows) */
 };
 
 struct kern_cuda_device;

@@ -23,7 +23,7 @@ static void gather_blocks(const struct kern_cuda_rows *rows, size_t row, size_t 
                           char *to)
 {
     const struct kern_rows stored = {rows->type, rows->first,  rows->stride,
-                                     NULL,       rows->scales, rows->apart};
+                                     NULL,       rows->scales, rows->col_step};
     char work[KERN_ROWS_WORK_BYTES * UNIT];
     size_t unit_bytes = kern_quant_bytes(kern_quant_find(rows->type), UNIT);
     while (n > 0) {

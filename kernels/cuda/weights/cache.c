@@ -117,7 +117,7 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
         struct kern_cuda_panel *panel = &cache->panels[i - 1];
         if (panel->data != part.data || panel->n_rows != n_rows || panel->n_cols != part.n_cols ||
             panel->type != part.type || panel->row_bytes != part.row_bytes ||
-            panel->rows != part.rows || panel->apart != part.apart ||
+            panel->rows != part.rows || panel->col_step != part.col_step ||
             !gguf_scales_equal(&panel->scales, &part.scales))
             continue;
         if (panel->generation != weight->generation) {
@@ -140,7 +140,7 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
         .rows = part.rows,
         .scales = part.scales,
         .row_bytes = weight->row_bytes,
-        .apart = weight->apart,
+        .col_step = weight->col_step,
         .in_bundle = row % gguf_type_info((uint32_t)weight->type)->bundle_rows,
         .n_rows = n_rows,
         .n_cols = weight->n_cols,
@@ -163,8 +163,8 @@ static enum status upload(struct kern_cuda *cuda, const struct kern_cuda_panel *
         .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
         .stride = panel->row_bytes,
         .which = panel->rows,
-        .n_cols = kern_cuda_copied_cols(panel->type, panel->apart, panel->n_cols),
-        .apart = panel->apart,
+        .n_cols = kern_cuda_copied_cols(panel->type, panel->col_step, panel->n_cols),
+        .col_step = panel->col_step,
         .type = panel->type,
         .first_row = panel->in_bundle,
         .scales = panel->scales};

@@ -21,7 +21,7 @@ struct kern_cuda_panel {
     const int32_t *rows; /* which rows from `data` on; NULL: all in their order */
     size_t row_bytes;    /* host: from row to row */
     struct gguf_scales scales;
-    size_t apart;     /* host: from one element of a row to the next; 0: they touch */
+    size_t col_step;  /* host: from one element of a row to the next; 0: they touch */
     size_t in_bundle; /* the number of its first row in a bundle */
     size_t n_rows, n_cols;
     enum gguf_type type;
@@ -74,9 +74,9 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
                                  size_t row, size_t n_rows, size_t *index, struct status_why *why);
 
 /** The n_cols of struct kern_cuda_rows for rows of a type. */
-static inline size_t kern_cuda_copied_cols(enum gguf_type type, size_t apart, size_t n_cols)
+static inline size_t kern_cuda_copied_cols(enum gguf_type type, size_t col_step, size_t n_cols)
 {
-    return apart || kern_rows_are_copied(type) ? n_cols : 0;
+    return col_step || kern_rows_are_copied(type) ? n_cols : 0;
 }
 
 /** Bytes of the packed panel. */

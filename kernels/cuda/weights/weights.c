@@ -217,8 +217,8 @@ enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda
         .row_bytes = packed_row(weight),
         .stride = weight->row_bytes,
         .which = rows->rows,
-        .n_cols = kern_cuda_copied_cols(weight->type, weight->apart, weight->n_cols),
-        .apart = weight->apart,
+        .n_cols = kern_cuda_copied_cols(weight->type, weight->col_step, weight->n_cols),
+        .col_step = weight->col_step,
         .type = weight->type,
         .scales = weight->scales};
     struct kern_decode_args args =
