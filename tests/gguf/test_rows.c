@@ -139,6 +139,7 @@ static void test_i2_s(void **state)
     const struct gguf_tensor *a = gguf_tensor_find(file, "a.weight");
     assert_int_equal(a->row_bytes, 64);
     assert_int_equal(a->n_bytes, 3 * 64 + 32);
+    assert_int_equal(gguf_tensor_stored_bytes(a), a->n_bytes); /* the scale once */
     assert_ptr_equal(a->scales->data, (const uint8_t *)a->data + 3 * 64);
     struct gguf_scales last = gguf_tensor_scales(a, 2);
     assert_ptr_equal(gguf_scales_row(&last, 0), a->scales->data);
