@@ -318,8 +318,9 @@ static void a_rank_that_dies_between_connections_ends_the_run(void **state)
         snprintf(sentence, sizeof sentence, "rank %zu (", dying[i].number);
         if (strstr(why.text, "cannot connect to rank 2"))
             continue; /* rank 1 noticed it first */
-        assert_non_null(strstr(why.text, sentence));
-        assert_non_null(strstr(why.text, ") died before it was given anything"));
+        /* Before it was given anything, or, where rank 0 was faster, with its first batch. */
+        if (!strstr(why.text, sentence) || !strstr(why.text, ") died "))
+            fail_msg("expected that %s...) died: %s", sentence, why.text);
     }
 }
 
