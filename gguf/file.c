@@ -300,9 +300,8 @@ uint64_t gguf_scales_bytes(const struct gguf_scales *s, uint64_t n_rows)
 uint64_t gguf_tensor_stored_bytes(const struct gguf_tensor *tensor)
 {
     uint64_t n_bytes = tensor->n_bytes;
-    if (tensor->type_id == GGUF_TYPE_I2_S) /* its scale lies in these bytes */
-        return n_bytes;
-    for (uint64_t i = 0; tensor->scales && i < tensor->ne[2] * tensor->ne[3]; i++)
+    bool apart = tensor->scales && tensor->type->tail_bytes == 0; /* not within n_bytes */
+    for (uint64_t i = 0; apart && i < tensor->ne[2] * tensor->ne[3]; i++)
         n_bytes += gguf_scales_bytes(&tensor->scales[i], tensor->ne[1]);
     return n_bytes;
 }

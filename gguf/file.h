@@ -40,7 +40,7 @@ struct gguf_tensor {
     uint64_t ne[4];     /* elements along each dimension, ne[0] fastest; 1 past n_dims */
     uint64_t n_rows;    /* ne[1] * ne[2] * ne[3] */
     uint64_t row_bytes; /* 0 where the type's size is not known */
-    uint64_t n_bytes;   /* n_rows * row_bytes, of I2_S and what follows them */
+    uint64_t n_bytes;   /* n_rows * row_bytes, and the tail_bytes of the type */
     const void *data;   /* in the read-only mapping; with a view, n_bytes do not begin here */
     const struct gguf_view *view; /* NULL: the rows lie at data, one after the other */
     /* [ne[2] * ne[3]]: those of each matrix that lie apart; NULL: none do, or all are 1 */

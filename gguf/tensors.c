@@ -78,15 +78,14 @@ enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
                            "the %" PRIu32 " that it stores together",
                            tensor->ne[1], status_plural(tensor->ne[1]), type->name,
                            type->bundle_rows);
-    bool scaled = type_id == GGUF_TYPE_I2_S;
-    if (scaled && tensor->n_rows > tensor->ne[1])
+    if (type->tail_bytes > 0 && tensor->n_rows > tensor->ne[1])
         return status_fail(why, STATUS_UNSUPPORTED,
-                           "has %" PRIu64 " matrices of type I2_S, expected one, as all of a "
+                           "has %" PRIu64 " matrices of type %s, expected one, as all of a "
                            "tensor has one scale",
-                           tensor->n_rows / tensor->ne[1]);
+                           tensor->n_rows / tensor->ne[1], type->name);
     if (!gguf_row_bytes(type, tensor->ne[0], &tensor->row_bytes) ||
         __builtin_mul_overflow(tensor->row_bytes, tensor->n_rows, &tensor->n_bytes) ||
-        __builtin_add_overflow(tensor->n_bytes, scaled ? GGUF_I2_S_TAIL : 0, &tensor->n_bytes))
+        __builtin_add_overflow(tensor->n_bytes, type->tail_bytes, &tensor->n_bytes))
         return status_fail(why, STATUS_FORMAT,
                            "has %" PRIu64 " rows of %" PRIu64
                            " elements of type %s, expected fewer than 2^64 bytes",
@@ -178,7 +177,7 @@ static enum status fail_beyond(const struct gguf_file *file, const struct gguf_s
         tensor->n_bytes, tensor->offset, shard->data_offset, shard->n_bytes, missing);
 }
 
-/* The scale of a tensor of I2_S, which follows its codes. */
+/* The scale of a tensor that follows its codes. */
 static enum status place_scale(struct gguf_file *file, struct gguf_tensor *tensor,
                                struct status_why *why)
 {
@@ -186,7 +185,7 @@ static enum status place_scale(struct gguf_file *file, struct gguf_tensor *tenso
     if (!scales)
         return status_fail(why, STATUS_MEMORY, "out of memory for its scale");
     *scales = (struct gguf_scales){.data = (const uint8_t *)tensor->data + tensor->n_bytes -
-                                           GGUF_I2_S_TAIL,
+                                           tensor->type->tail_bytes,
                                    .type = GGUF_SCALE_F32,
                                    .block_rows = GGUF_SCALES_ALL,
                                    .block_cols = GGUF_SCALES_ALL,
@@ -209,8 +208,8 @@ static enum status place(struct gguf_file *file, const struct gguf_shard *shard,
         return fail_beyond(file, shard, tensor, why);
     tensor->offset += shard->data_offset;
     tensor->data = shard->data + tensor->offset;
-    return tensor->type_id == GGUF_TYPE_I2_S && tensor->n_bytes > 0 ? place_scale(file, tensor, why)
-                                                                    : STATUS_OK;
+    return tensor->type->tail_bytes > 0 && tensor->n_bytes > 0 ? place_scale(file, tensor, why)
+                                                               : STATUS_OK;
 }
 
 /* Where a tensor's data lie in their file. */

@@ -7,6 +7,7 @@
 static const struct gguf_type_info types[GGUF_TYPE_LIMIT] = {
     GGUF_EACH_TYPE(ROW)
     [GGUF_TYPE_I2_S].scale_elems = 128,
+    [GGUF_TYPE_I2_S].tail_bytes = 32,
     [GGUF_TYPE_F8_E4M3].scale_elems = 32,
     [GGUF_TYPE_F8_E5M2].scale_elems = 32,
     [GGUF_TYPE_MXFP4_APART].scale_elems = 32,

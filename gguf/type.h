@@ -20,7 +20,6 @@ enum gguf_type {
 enum {
     GGUF_WHOLE_NUMBERS = 26, /* I32: tables, which are not decoded */
     GGUF_FIRST_IK = 97,      /* ids from here on are ik_llama.cpp's; llama.cpp has none of them */
-    GGUF_I2_S_TAIL = 32,     /* bytes after the codes of a tensor; its scale is the first 4 */
     GGUF_FIRST_FOLDER = 400, /* ids from here on are of tensors of folders; files have none */
     GGUF_MAX_LISTED = 128,   /* rows that gguf_type_listed() may return, all different */
     GGUF_MAX_BUNDLE = 16     /* of bundle_rows */
@@ -43,6 +42,8 @@ struct gguf_type_info {
     uint32_t row_prefix;  /* bytes that each row begins with */
     uint32_t bundle_rows; /* rows that are stored together; 1: each on its own */
     uint32_t scale_elems; /* elements of a block that share a scale that lies apart; 0: none */
+    uint32_t tail_bytes;  /* after all rows of a tensor: its one scale, a float32, and what is
+                           * unused; 0: none */
 };
 
 /**

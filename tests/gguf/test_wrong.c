@@ -95,7 +95,7 @@ static void wrong_shapes(struct good *g, const struct gguf_tensor *tensor)
     for (size_t i = 0; (type = type_at(i)) != NULL; i++) {
         uint64_t size = 0;
         (void)gguf_row_bytes(type, tensor->ne[0], &size);
-        size = size * tensor->n_rows + (type->type == GGUF_TYPE_I2_S ? GGUF_I2_S_TAIL : 0);
+        size = size * tensor->n_rows + type->tail_bytes;
         if ((size + 31) / 32 != (tensor->n_bytes + 31) / 32)
             change(g, at, type->type, 4, what);
     }

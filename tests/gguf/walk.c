@@ -66,7 +66,7 @@ static void walk_tensor(const struct gguf_file *file, const struct gguf_tensor *
     require(tensor->offset >= data_offset && tensor->offset <= n_bytes &&
             tensor->n_bytes <= n_bytes - tensor->offset);
     require((const uint8_t *)tensor->data == data + tensor->offset);
-    uint64_t tail = tensor->type_id == GGUF_TYPE_I2_S ? GGUF_I2_S_TAIL : 0;
+    uint64_t tail = tensor->type->tail_bytes;
     require(tensor->n_bytes == tensor->n_rows * tensor->row_bytes + tail && tensor->n_bytes > 0);
     require((tensor->scales != NULL) == (tail > 0));
     if (tensor->scales)

@@ -72,7 +72,8 @@ static void add_tensor(struct build *b, const char *name, enum gguf_type type, u
         ne[n_rows ? 1 : 0]++;
     size_t n_all_rows = (size_t)(ne[1] * ne[2]);
     size_t n_bytes = n_all_rows * random_blocks_row_bytes(type, (size_t)ne[0]);
-    uint8_t *bytes = b->bytes[b->n_tensors++] = must(calloc(n_bytes + GGUF_I2_S_TAIL, 1));
+    uint8_t *bytes = b->bytes[b->n_tensors++] =
+        must(calloc(n_bytes + gguf_type_info(type)->tail_bytes, 1));
     struct rng r = stream_of(b, name);
     if (n_rows == 0) {
         fill_vector(&r, name, (float *)(void *)bytes, (size_t)ne[0]);
