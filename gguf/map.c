@@ -10,12 +10,7 @@
 #include "base/file/folder.h"
 #include "base/file/name.h"
 #include "base/text/printable.h"
-
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t n = strlen(name), n_suffix = strlen(suffix);
-    return n > n_suffix && strcmp(name + n - n_suffix, suffix) == 0;
-}
+#include "base/text/words.h"
 
 /** The first file in it that is a model, or a part of one in another format, says what was meant.
  */
@@ -26,10 +21,10 @@ static enum status fail_folder(const char *path, struct status_why *why)
     bool listed = !base_folder_list(&folder, path, NULL);
     for (size_t i = 0; listed && i < folder.n; i++) {
         const char *name = folder.paths[i];
-        if (!model && ends_with(name, ".gguf"))
+        if (!model && base_ends_with(name, ".gguf"))
             model = name;
-        else if (!other && (ends_with(name, ".safetensors") || ends_with(name, ".bin") ||
-                            ends_with(name, ".pt") || ends_with(name, ".pth")))
+        else if (!other && (base_ends_with(name, ".safetensors") || base_ends_with(name, ".bin") ||
+                            base_ends_with(name, ".pt") || base_ends_with(name, ".pth")))
             other = name;
     }
     if (model)

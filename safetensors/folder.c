@@ -1,4 +1,5 @@
 #include "safetensors/folder.h"
+#include "base/text/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,12 +34,6 @@ static bool is_there(const char *folder, const char *name)
 static bool begins_with(const char *name, const char *prefix)
 {
     return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t n = strlen(name), n_suffix = strlen(suffix);
-    return n > n_suffix && strcmp(name + n - n_suffix, suffix) == 0;
 }
 
 enum status safetensors_map_json(struct gguf_map *map, const char *folder, const char *name,
@@ -99,16 +94,16 @@ static enum status fail_nothing(const char *path, const struct base_folder *list
 {
     for (size_t i = 0; i < list->n; i++) {
         const char *name = base_file_name(list->paths[i]);
-        if (ends_with(name, ".gguf"))
+        if (base_ends_with(name, ".gguf"))
             return status_fail(why, STATUS_IO,
                                "%s: is a directory, expected a GGUF file; name the one in it: %s",
                                path, list->paths[i]);
-        if (begins_with(name, "consolidated") && ends_with(name, ".safetensors"))
+        if (begins_with(name, "consolidated") && base_ends_with(name, ".safetensors"))
             return status_fail(why, STATUS_UNSUPPORTED,
                                "%s: has %s, a checkpoint in Mistral's own format, expected "
                                "model*.safetensors; take the folder in the format of transformers",
                                path, name);
-        if (begins_with(name, "pytorch_model") && ends_with(name, ".bin"))
+        if (begins_with(name, "pytorch_model") && base_ends_with(name, ".bin"))
             return status_fail(why, STATUS_UNSUPPORTED,
                                "%s: has %s, a pickle of PyTorch, expected model*.safetensors; load "
                                "it with transformers and save it again",
@@ -155,7 +150,7 @@ static enum status choose_by_name(struct chosen *chosen, const char *path, struc
     enum status status = base_folder_list(&list, path, why);
     for (size_t i = 0; !status && i < list.n; i++) {
         const char *name = base_file_name(list.paths[i]);
-        if (begins_with(name, "model") && ends_with(name, ".safetensors"))
+        if (begins_with(name, "model") && base_ends_with(name, ".safetensors"))
             status = choose(chosen, (struct base_string){name, strlen(name)}, why);
     }
     if (!status && chosen->n == 0)

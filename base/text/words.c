@@ -1,6 +1,5 @@
 #include "base/text/words.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
@@ -114,4 +113,10 @@ const char *base_nearest_name(const char *word, const char *candidates, char *ne
         result = nearest;
     }
     return result;
+}
+
+bool base_ends_with(const char *text, const char *ending)
+{
+    size_t n = strlen(text), n_ending = strlen(ending);
+    return n > n_ending && strcmp(text + n - n_ending, ending) == 0;
 }

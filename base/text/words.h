@@ -2,6 +2,8 @@
 #ifndef BASE_TEXT_WORDS_H
 #define BASE_TEXT_WORDS_H
 
+#include <stdbool.h>
+
 #include <stddef.h>
 
 /** Index of `word` among the words, or -1. The second: capital letters count as small ones. */
@@ -31,5 +33,8 @@ const char *base_nearest_name(const char *word, const char *candidates, char *ne
  */
 const char *base_likely_name(const char *word, const char *candidates, char *nearest,
                              size_t capacity, size_t *rank);
+
+/** Whether a text ends so, with something in front. */
+bool base_ends_with(const char *text, const char *ending);
 
 #endif

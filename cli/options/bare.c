@@ -8,15 +8,9 @@
 #include "eval/reference.h"
 #include "model/model.h"
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), n_end = strlen(end);
-    return n > n_end && strcmp(text + n - n_end, end) == 0;
-}
-
 bool cli_bare_is_model(const char *argument)
 {
-    return ends_with(argument, ".gguf") || base_file_begins(argument, "GGUF\2\0\0") ||
+    return base_ends_with(argument, ".gguf") || base_file_begins(argument, "GGUF\2\0\0") ||
            base_file_begins(argument, "GGUF\3\0\0") || model_is_folder(argument);
 }
 
@@ -52,7 +46,7 @@ const char *cli_bare_option(const struct cli_command *command, const char *argum
     if (stat(argument, &about) == 0)
         return !is_rows && takes(command, "-f") ? "-f" : NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (ends_with(argument, names[i].end) && takes(command, names[i].option))
+        if (base_ends_with(argument, names[i].end) && takes(command, names[i].option))
             return names[i].option;
     return NULL;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text/quote.h"
+#include "base/text/words.h"
 #include "gguf/assembly/assembly.h"
 #include "model/folder/state.h"
 
@@ -45,18 +46,12 @@ struct codes {
     bool divides; /* the factor is a divisor */
 };
 
-static bool ends_with(const char *name, const char *ending)
-{
-    size_t n = strlen(name), n_ending = strlen(ending);
-    return n >= n_ending && strcmp(name + n - n_ending, ending) == 0;
-}
-
 /** A tensor named as another one, with another ending; NULL: there is none. */
 static const struct safetensors_tensor *find_beside(const struct model_folder *f, const char *name,
                                                     const char *ending, const char *other)
 {
     char whole[MODEL_STORED_BYTES];
-    if (!ends_with(name, ending) ||
+    if (!base_ends_with(name, ending) ||
         (size_t)snprintf(whole, sizeof whole, "%.*s%s", (int)(strlen(name) - strlen(ending)), name,
                          other) >= sizeof whole)
         return NULL;
@@ -77,7 +72,7 @@ enum status model_quantised_role(const struct model_folder *f,
     const struct safetensors_tensor *weight = NULL;
     *role = (struct model_role){.aside = false};
     for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
-        role->aside |= ends_with(tensor->name, activations[i]);
+        role->aside |= base_ends_with(tensor->name, activations[i]);
     for (size_t i = 0; i < N_PATTERNS && !weight && !role->aside; i++)
         weight = find_beside(f, tensor->name, patterns[i].other, patterns[i].weight);
     if (weight && !has_codes(weight))
@@ -87,11 +82,11 @@ enum status model_quantised_role(const struct model_folder *f,
                            weight->name, safetensors_type_name(weight->type));
     bool lost = false;
     for (size_t i = 0; i < sizeof of_weights / sizeof *of_weights; i++)
-        lost |= !role->aside && !weight && ends_with(tensor->name, of_weights[i]);
+        lost |= !role->aside && !weight && base_ends_with(tensor->name, of_weights[i]);
     if (lost)
         return status_fail(why, STATUS_FORMAT, "holds scales of a weight that is not there");
     role->aside |= weight != NULL;
-    size_t n = strlen(tensor->name) - (ends_with(tensor->name, ".weight_packed") ? 7 : 0);
+    size_t n = strlen(tensor->name) - (base_ends_with(tensor->name, ".weight_packed") ? 7 : 0);
     if (n >= sizeof role->name)
         return status_fail(why, STATUS_FORMAT, "has a name of %zu characters, expected fewer", n);
     memcpy(role->name, tensor->name, n);
@@ -131,7 +126,7 @@ static bool type_of(const struct codes *codes, enum gguf_type *type)
 {
     enum safetensors_type scales = codes->scales->type;
     bool four = codes->weight->type == SAFETENSORS_U8,
-         blocks = ends_with(codes->weight->name, "_blocks");
+         blocks = base_ends_with(codes->weight->name, "_blocks");
     *type = codes->weight->type == SAFETENSORS_F8_E4M3   ? GGUF_TYPE_F8_E4M3
             : codes->weight->type == SAFETENSORS_F8_E5M2 ? GGUF_TYPE_F8_E5M2
             : blocks                                     ? GGUF_TYPE_MXFP4_APART
@@ -177,7 +172,7 @@ static enum status shape_of(const struct model_folder *f, const struct codes *co
 {
     const struct safetensors_tensor *w = codes->weight;
     uint32_t last = w->n_dims - 1;
-    bool blocks = ends_with(w->name, "_blocks");
+    bool blocks = base_ends_with(w->name, "_blocks");
     *meant = *w;
     if (w->n_dims < 2u + blocks || w->n_dims > 3u + blocks || (blocks && w->shape[last] != 16))
         return status_fail(why, STATUS_FORMAT,
@@ -220,7 +215,7 @@ static enum status give_factors(struct model_folder *f, const struct model_targe
     char name[MODEL_TARGET_BYTES];
     uint64_t n = t->experts ? f->n_experts : meant->n_dims > 2 ? meant->shape[0] : 1;
     int length = (int)(strlen(t->name) - strlen("weight"));
-    if (!ends_with(t->name, ".weight") ||
+    if (!base_ends_with(t->name, ".weight") ||
         snprintf(name, sizeof name, "%.*sscale", length, t->name) >= (int)sizeof name)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: tensor '%s' becomes %s, which has no scale in GGUF", f->path,
@@ -325,7 +320,7 @@ static enum status refuse_shape(const struct model_folder *f, const struct codes
         snprintf(blocks + strlen(blocks), sizeof blocks - strlen(blocks),
                  " or each block of %" PRIu64 " x %" PRIu64, f->blocks[i].rows,
                  f->blocks[i].columns);
-    bool nvfp4 = s->type == SAFETENSORS_F8_E4M3, mxfp4 = ends_with(s->name, "_scales");
+    bool nvfp4 = s->type == SAFETENSORS_F8_E4M3, mxfp4 = base_ends_with(s->name, "_scales");
     return status_fail(why, STATUS_FORMAT,
                        "%s: tensor '%s' has shape %s], expected a scale for %s%s of '%s'", f->path,
                        s->name, shape,
@@ -345,7 +340,7 @@ static enum status scales_of(const struct model_folder *f, const struct model_ta
     if (status)
         return status;
     const struct safetensors_tensor *s = codes.scales;
-    uint32_t n_axes = weight->n_dims - (ends_with(weight->name, "_blocks") ? 1 : 0);
+    uint32_t n_axes = weight->n_dims - (base_ends_with(weight->name, "_blocks") ? 1 : 0);
     uint64_t n_rows = weight->shape[n_axes - 2];
     uint32_t cut = n_axes > 2 && s->n_elements > 1; /* an axis for the matrices */
     struct gguf_scales one = {.type = s->type == SAFETENSORS_F32       ? GGUF_SCALE_F32
