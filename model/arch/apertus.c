@@ -62,7 +62,7 @@ static enum status write_numbers(struct model_folder *f, struct status_why *why)
                                    f->path, name);
         }
         snprintf(name, sizeof name, "xielu.%s", numbers[n].name);
-        model_write_f32s(f, NULL, name, values, f->n_layers);
+        model_write_named_f32s(f, name, values, f->n_layers);
     }
     return STATUS_OK;
 }

@@ -363,7 +363,7 @@ static enum status write_folder(struct model_folder *f, struct status_why *why)
     for (uint32_t i = 0; i < f->n_layers; i++)
         limits[i] = (float)limit;
     if (!status)
-        model_write_f32s(f, f->arch->name, "swiglu_clamp_exp", limits, f->n_layers);
+        model_write_f32s(f, "swiglu_clamp_exp", limits, f->n_layers);
     return status;
 }
 

@@ -54,7 +54,8 @@ static enum status heads(const struct model_folder *f, struct model_folder_heads
     return status;
 }
 
-/** A list of limits, of which null and 0 are none; those of further blocks are left out. */
+/** A list of limits, where null and 0 mean that there is no limit; those of further blocks are left
+ * out. */
 static enum status write_limits(struct model_folder *f, const char *from, const char *to,
                                 struct status_why *why)
 {
@@ -69,7 +70,7 @@ static enum status write_limits(struct model_folder *f, const char *from, const 
         values[i] = cJSON_IsNull(item) ? 0 : (float)item->valuedouble;
     }
     if (list)
-        model_write_f32s(f, f->arch->name, to, values, f->n_layers);
+        model_write_f32s(f, to, values, f->n_layers);
     return STATUS_OK;
 }
 

@@ -7,17 +7,23 @@
 #include "base/array.h"
 #include "model/folder/state.h"
 
-static void put(struct model_folder *f, const char *suffix, enum gguf_value_type type,
-                enum gguf_value_type element, const void *data, uint64_t count)
+static void put_named(struct model_folder *f, const char *key, enum gguf_value_type type,
+                      enum gguf_value_type element, const void *data, uint64_t count)
 {
-    char key[MODEL_KEY_BYTES];
-    snprintf(key, sizeof key, "%s.%s", f->arch->name, suffix);
     struct gguf_kv pair = {.key = {key, strlen(key)},
                            .type = type,
                            .element_type = element,
                            .count = count,
                            .data = data};
     gguf_layout_pair(f->layout, &pair);
+}
+
+static void put(struct model_folder *f, const char *suffix, enum gguf_value_type type,
+                enum gguf_value_type element, const void *data, uint64_t count)
+{
+    char key[MODEL_KEY_BYTES];
+    snprintf(key, sizeof key, "%s.%s", f->arch->name, suffix);
+    put_named(f, key, type, element, data, count);
 }
 
 void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value)
@@ -37,17 +43,15 @@ void model_write_f32(struct model_folder *f, const char *suffix, double value)
     put(f, suffix, GGUF_VALUE_F32, GGUF_VALUE_F32, (const void *)&rounded, 1);
 }
 
-void model_write_f32s(struct model_folder *f, const char *prefix, const char *suffix,
-                      const float *values, uint64_t n)
+void model_write_f32s(struct model_folder *f, const char *suffix, const float *values, uint64_t n)
 {
-    char key[MODEL_KEY_BYTES];
-    snprintf(key, sizeof key, "%s%s%s", prefix ? prefix : "", prefix ? "." : "", suffix);
-    struct gguf_kv pair = {.key = {key, strlen(key)},
-                           .type = GGUF_VALUE_ARRAY,
-                           .element_type = GGUF_VALUE_F32,
-                           .count = n,
-                           .data = (const void *)values};
-    gguf_layout_pair(f->layout, &pair);
+    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_F32, values, n);
+}
+
+void model_write_named_f32s(struct model_folder *f, const char *key, const float *values,
+                            uint64_t n)
+{
+    put_named(f, key, GGUF_VALUE_ARRAY, GGUF_VALUE_F32, values, n);
 }
 
 void model_write_bool(struct model_folder *f, const char *suffix, bool value)

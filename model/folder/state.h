@@ -111,9 +111,10 @@ enum status model_folder_rope(struct model_folder *f, struct status_why *why);
 void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value);
 /** The nearest float32. */
 void model_write_f32(struct model_folder *f, const char *suffix, double value);
-/** prefix: the architecture's name; NULL: of none. */
-void model_write_f32s(struct model_folder *f, const char *prefix, const char *suffix,
-                      const float *values, uint64_t n);
+void model_write_f32s(struct model_folder *f, const char *suffix, const float *values, uint64_t n);
+/** key: whole, without the architecture's name in front. */
+void model_write_named_f32s(struct model_folder *f, const char *key, const float *values,
+                            uint64_t n);
 void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
                       uint64_t n);
 void model_write_bool(struct model_folder *f, const char *suffix, bool value);
