@@ -72,7 +72,7 @@ struct conv_tensor {
     const struct gguf_tensor *other; /* of the folder: CONV_OTHER_TENSOR */
     enum gguf_type through;          /* CONV_ROUNDED_TWICE */
     double factor;                   /* CONV_SCALED */
-    size_t n_matrices_wrong;         /* of a stack; 0: it is none */
+    size_t n_matrices_wrong;         /* of a stack; 0 elsewhere */
     size_t matrix, other_matrix;     /* CONV_OTHER_EXPERTS: the first of them, and whose it is */
     bool exchanged;                  /* all of them, in pairs */
 };

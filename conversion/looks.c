@@ -80,7 +80,7 @@ static enum status look_for_one(struct conv_tensor *t, const struct conv_looking
     return status ? status : look(t, l, pair, &view, CONV_ONE_ADDED, why);
 }
 
-/** Heads of a tensor whose rows some architectures permute; 0: it is none. */
+/** Heads of a tensor whose rows some architectures permute; 0: of any other. */
 static uint32_t heads_of(const struct conv_looking *l, const char *name)
 {
     const char *rest = "";

@@ -10,7 +10,7 @@ static size_t prefix_of(const struct gguf_tensor *t)
     return (size_t)base_min(t->n_bytes, GGUF_MODEL_ID_PREFIX);
 }
 
-/** Of each matrix the scales that lie apart, up to so many bytes of all together. */
+/** The scales that lie apart, row by row, up to the prefix's number of bytes. */
 static void add_scales(struct base_digest *digest, const struct gguf_tensor *t)
 {
     size_t left = GGUF_MODEL_ID_PREFIX;

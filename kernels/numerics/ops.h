@@ -51,8 +51,8 @@ typedef void kern_op_sparsify_fn(float *x, size_t n, float scale, bool sample);
 /** y[i] = fma(share, x[i], y[i]) */
 typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t n);
 /**
- * Of each of n_rows rows of n elements: y[i] += weights[i] * (x[i] > 0 ? x[i] : 0), the product and
- * the sum each rounded.
+ * For each of n_rows rows of n elements: y[i] += weights[i] * (x[i] > 0 ? x[i] : 0), the product
+ * and the sum each rounded.
  */
 typedef void kern_op_add_rectified_fn(float *y, const float *x, const float *weights, size_t n,
                                       size_t n_rows);

@@ -10,7 +10,7 @@
 #include "model/tokenizer/special.h"
 #include "model/tokenizer/vocab.h"
 
-/** Of each token, the key tokenizer.declared.added: 0, or a sum of these. */
+/** For each token, the key tokenizer.declared.added: 0, or a sum of these. */
 enum model_added_flag {
     MODEL_ADDED = 1,             /* recognised in the text */
     MODEL_ADDED_LSTRIP = 2,      /* takes the white space before it, */
