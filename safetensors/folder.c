@@ -1,5 +1,4 @@
 #include "safetensors/folder.h"
-#include "base/text/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "base/file/name.h"
 #include "base/text/printable.h"
 #include "base/text/quote.h"
+#include "base/text/words.h"
 #include "safetensors/index.h"
 
 enum { PATH_BYTES = 4096 };

@@ -1,0 +1,18 @@
+#include "imatrix/imatrix.h"
+
+#include <stdlib.h>
+
+void imat_free(struct imat_matrix *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        free(m->entries[i].name);
+        free(m->entries[i].sums);
+        free(m->entries[i].rounded);
+        free(m->entries[i].counts);
+    }
+    free(m->entries);
+    for (size_t i = 0; i < m->n_datasets; i++)
+        free(m->datasets[i]);
+    free(m->datasets);
+    *m = (struct imat_matrix){0};
+}

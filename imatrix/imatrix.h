@@ -1,0 +1,49 @@
+/**
+ * Importance matrices: for each weight matrix, and for each expert of one, the sum over the rows of
+ * its input of x_j^2 for each column j, and the number of rows.
+ *
+ * Sums are whole numbers of IMAT_QUANTUM, so they are the same in whatever order rows are added,
+ * and adding up parts gives what one run would have given. A square is rounded to the nearest
+ * number of quanta (of two, the even one) before it is added.
+ */
+#ifndef IMATRIX_IMATRIX_H
+#define IMATRIX_IMATRIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/** 2^-64: squares of inputs above 1e-7 keep 8 digits, and sums up to 2^63 have room. */
+#define IMAT_QUANTUM 0x1p-64
+
+/** A sum of squares: whole + part * IMAT_QUANTUM. Below 2^63; never negative. */
+struct imat_sum {
+    uint64_t part, whole;
+};
+
+/** One weight matrix, or a stack of them (experts, heads). */
+struct imat_entry {
+    char *name;            /* of the tensor, with ".weight" */
+    uint64_t n_columns;    /* inputs of a matrix */
+    uint64_t n_matrices;   /* 1 where it is no stack */
+    struct imat_sum *sums; /* [n_matrices, n_columns], where `exact`; else NULL */
+    float *rounded;        /* [n_matrices, n_columns], where not `exact`: as a file has them */
+    uint64_t *counts;      /* [n_matrices]: rows */
+};
+
+/** Zero-initialise; release with imat_free. */
+struct imat_matrix {
+    struct imat_entry *entries; /* ascending by name, bytewise; names differ */
+    size_t n;
+    bool exact;       /* sums are what was added; else they were rounded to float32 */
+    bool counts_lost; /* of the older format: counts are of chunks, the same for all experts */
+    char **datasets;  /* names of the texts, in order */
+    size_t n_datasets;
+    uint64_t chunk_size, n_chunks; /* tokens; as llama-imatrix counts them */
+};
+
+void imat_free(struct imat_matrix *m);
+
+#endif
