@@ -1,10 +1,12 @@
 """Random folders with quantised weights, and the same models as GGUF with float32 tensors: what the
 stored numbers mean, computed here in double precision and rounded once."""
 import math
+import re
 from array import array
 
 import folders
 from folders import EXPERTS, FF, HEADS, KV, LAYERS, SIZE, TWO, WIDTH
+from folders_by_table import deepseek4
 from formats import FP4, Tensor, f32
 
 
@@ -115,6 +117,25 @@ class Form:
         return values, []
 
 
+class Published4(Form):
+    """DeepSeek 4's own: X.scale beside FP8 by blocks, and beside experts in FP4, all scales powers of two."""
+
+    def __init__(self, experts="MXFP4"):
+        super().__init__({"quant_method": "fp8", "fmt": "e4m3", "scale_fmt": "ue8m0", "activation_scheme": "dynamic",
+                          "weight_block_size": [24, 32]}, scale="F8_E8M0", block=(24, 32))
+        self.experts = experts
+
+    def takes(self, name, shape):
+        return re.search(r"attn\.(w..?.?|indexer\.wq_b)\.weight|ffn\..*\.w[123]\.weight", name) and "mtp" not in name
+
+    def store(self, m, name, shape):
+        self.codes = self.experts if ".experts." in name else "F8_E4M3"
+        codes, scales, values = self.matrix(m.rng, *shape)
+        m.stored[name] = ("I8", [shape[0], shape[1] // 2], codes) if self.codes == "MXFP4" else (self.codes, shape, codes)
+        m.stored[name.replace(".weight", ".scale")] = (self.scale, self.axes(*shape)[2], scales)
+        return values, []
+
+
 class Quantised(folders.Folder):
     """tensors: float32, and the factors of NVFP4's as X.scale."""
 
@@ -222,6 +243,8 @@ ALL = (
                     codes="NVFP4", scale="F8_E4M3", ending="global")),
     (folders.qwen2moe, Form(None, codes="NVFP4", scale="F8_E4M3", file=MODELOPT)),
     (gptoss, Form({"quant_method": "mxfp4"}, codes="MXFP4", scale="U8")),
+    (deepseek4, Published4()),
+    (deepseek4, Published4(experts="F8_E4M3")),
 )
 assert HEADS * SIZE % 64 == 0 and KV
 
@@ -246,6 +269,7 @@ def changed_byte(ending, value):
 
 
 Q = "model.layers.0.self_attn.q_proj.weight"
+W1 = "layers.0.ffn.experts.0.w1."
 NAN = b"\0\0\xc0\x7f"
 # (which of ALL, what is changed, what is said of it)
 WRONG = (
@@ -274,4 +298,9 @@ WRONG = (
     (8, stored("_scale", "F8_E4M3", [64, 2], bytes(128)), "expected a scale for 16 codes of each row"),
     (8, stored("_scale", "F32", [64, 4], bytes(1024)), "has dtype F32, expected F8_E4M3"),
     (8, stored("_scale_2", "F32", [2], bytes(8)), "has 2 elements, expected 1"),
+    (12, lambda m: m.stored.pop(W1 + "scale"), "has dtype I8, and no tensor with scales lies beside it"),
+    (12, lambda m: m.stored.update({W1 + "scale": ("F8_E8M0", [64, 1], bytes(64))}),
+     "has another type or shape|expected a scale for 32 codes of each row"),
+    (12, lambda m: m.stored.update({W1 + "weight_scale": m.stored.pop(W1 + "scale")}),
+     "has dtype I8, and '.*weight_scale' lies beside it; expected U8"),
 )
