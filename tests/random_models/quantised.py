@@ -43,15 +43,17 @@ class Form:
     """How weights are stored: codes and scales of one matrix after the other."""
 
     def __init__(self, config, scale="F32", codes="F8_E4M3", block=None, shape="", ending="_scale",
-                 file=None):
+                 file=None, head=False):
         self.config, self.scale, self.codes, self.block = config, scale, codes, block
-        self.shape, self.ending, self.file = shape, ending, file
+        self.shape, self.ending, self.file, self.head = shape, ending, file, head
         self.unit = 64 if codes == "NVFP4" else 32
 
     def takes(self, name, shape):
         if self.codes == "MXFP4":
             return "experts" in name and not name.endswith("bias")
-        return len(shape) > 1 and "layers." in name and shape[-1] % self.unit == 0 and \
+        if len(shape) < 2 or shape[-1] % self.unit:
+            return False
+        return "lm_head" in name and self.head or "layers." in name and \
             any(word in name for word in ("proj", ".w1.", ".w2.", ".w3.", "linear"))
 
     def axes(self, n_rows, n_cols):
@@ -126,7 +128,7 @@ class Published4(Form):
         self.experts = experts
 
     def takes(self, name, shape):
-        return re.search(r"attn\.(w..?.?|indexer\.wq_b)\.weight|ffn\..*\.w[123]\.weight", name) and "mtp" not in name
+        return name[0] == "l" and re.search(r"attn\.(w..?.?|indexer\.wq_b)\.weight|\.w[123]\.weight", name)
 
     def store(self, m, name, shape):
         self.codes = self.experts if ".experts." in name else "F8_E4M3"
@@ -240,7 +242,7 @@ ALL = (
     (folders.llama, Form({"quant_method": "modelopt", "quant_algo": "NVFP4"}, codes="NVFP4",
                          scale="F8_E4M3")),
     (qwen3moe, Form(compressed("nvfp4-pack-quantized", strategy="tensor_group", group_size=16),
-                    codes="NVFP4", scale="F8_E4M3", ending="global")),
+                    codes="NVFP4", scale="F8_E4M3", ending="global", head=True)),
     (folders.qwen2moe, Form(None, codes="NVFP4", scale="F8_E4M3", file=MODELOPT)),
     (gptoss, Form({"quant_method": "mxfp4"}, codes="MXFP4", scale="U8")),
     (deepseek4, Published4()),
