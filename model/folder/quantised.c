@@ -288,7 +288,10 @@ static uint64_t blocks_of(uint64_t n, uint64_t size)
     return n / size + (n % size != 0);
 }
 
-/** How scales of these axes lie on a matrix; the outermost of three axes is cut off before. */
+/**
+ * How scales of these axes lie on a matrix as GGUF has it; the outermost of three axes is cut off
+ * before.
+ */
 static bool lay_out(const struct model_folder *f, const struct model_target *t,
                     const uint64_t *axes, uint32_t n_axes, uint64_t n_rows, struct gguf_scales *out)
 {
@@ -312,12 +315,14 @@ static bool lay_out(const struct model_folder *f, const struct model_target *t,
     if (n == n_rows && n_axes > 0 && axes[0] == n_rows)
         return true;
     for (size_t i = 0; i < f->n_blocks && n_axes == 2; i++) {
-        const struct model_blocks *b = &f->blocks[i];
-        if (axes[0] != blocks_of(n_rows, b->rows) || axes[1] != blocks_of(n_cols, b->columns) ||
-            (b->columns < n_cols && b->columns % of != 0))
+        bool over = t->change & MODEL_TURN_OVER;
+        uint64_t rows = over ? f->blocks[i].columns : f->blocks[i].rows;
+        uint64_t columns = over ? f->blocks[i].rows : f->blocks[i].columns;
+        if (axes[0] != blocks_of(n_rows, rows) || axes[1] != blocks_of(n_cols, columns) ||
+            (columns < n_cols && columns % of != 0))
             continue;
-        out->block_rows = (size_t)b->rows;
-        out->block_cols = (size_t)b->columns;
+        out->block_rows = (size_t)rows;
+        out->block_cols = (size_t)columns;
         out->n_cols = (size_t)axes[1];
         return true;
     }
@@ -341,9 +346,10 @@ static enum status refuse_shape(const struct model_folder *f, const struct model
     return status_fail(why, STATUS_FORMAT,
                        "%s: tensor '%s' has shape %s], expected a scale for %s%s of '%s'", f->path,
                        s->name, shape,
-                       nvfp4   ? "16 codes of each row"
-                       : mxfp4 ? "32 codes of each row"
-                               : "the whole, each row",
+                       nvfp4                         ? "16 codes of each row"
+                       : mxfp4                       ? "32 codes of each row"
+                       : t->change & MODEL_TURN_OVER ? "the whole, each column (it is transposed)"
+                                                     : "the whole, each row",
                        nvfp4 || mxfp4 ? "" : blocks, codes->weight->name);
 }
 
@@ -358,21 +364,43 @@ static enum status scales_of(const struct model_folder *f, const struct model_ta
         return status;
     const struct safetensors_tensor *s = codes.scales;
     uint32_t n_axes = weight->n_dims - (base_ends_with(weight->name, "_blocks") ? 1 : 0);
-    uint64_t n_rows = weight->shape[n_axes - 2];
+    bool over = t->change & MODEL_TURN_OVER;
+    uint64_t n_rows = weight->shape[n_axes - (over ? 1 : 2)];
     uint32_t cut = n_axes > 2 && s->n_elements > 1; /* an axis for the matrices */
+    const uint64_t *axes = s->shape + cut, swapped[] = {axes[1], axes[0]};
+    bool by_row = axes[0] == n_rows && axes[1] == 1 && n_rows != t->ne[0];
+    if (over && s->n_dims - cut == 2 && !by_row) /* else a column for each row as GGUF has it */
+        axes = swapped;
     struct gguf_scales one = {.type = s->type == SAFETENSORS_F32       ? GGUF_SCALE_F32
                                       : s->type == SAFETENSORS_F16     ? GGUF_SCALE_F16
                                       : s->type == SAFETENSORS_BF16    ? GGUF_SCALE_BF16
                                       : s->type == SAFETENSORS_F8_E4M3 ? GGUF_SCALE_E4M3
                                                                        : GGUF_SCALE_E8M0};
     if ((cut && s->shape[0] != n) || s->n_dims > n_axes ||
-        !lay_out(f, t, s->shape + cut, s->n_dims - cut, n_rows, &one))
+        !lay_out(f, t, axes, s->n_dims - cut, n_rows, &one))
         return refuse_shape(f, t, &codes, why);
     one.first_row = t->change & MODEL_SECOND_HALF ? (size_t)t->ne[1] : 0;
     for (size_t i = 0; i < n; i++) {
         out[i] = one;
         out[i].data = (const char *)s->data + (cut ? i * (s->n_bytes / n) : 0);
     }
+    return STATUS_OK;
+}
+
+/** Scales of blocks of a transposed matrix, transposed in memory. */
+static enum status turn_over(const struct model_target *t, struct gguf_file *file,
+                             struct gguf_scales *scales, struct status_why *why)
+{
+    bool parted = t->change & (MODEL_FIRST_HALF | MODEL_SECOND_HALF | MODEL_EVEN | MODEL_ODD);
+    size_t n_rows = (size_t)blocks_of(t->ne[1] * (parted ? 2 : 1), scales->block_rows);
+    size_t n_cols = scales->n_cols, size = gguf_scale_bytes(scales->type);
+    const char *from = scales->data;
+    char *to = gguf_assemble_memory(file, n_rows * n_cols * size);
+    if (!to)
+        return status_fail(why, STATUS_MEMORY, "no memory for the scales of %s", t->name);
+    for (size_t i = 0; i < n_rows * n_cols; i++)
+        memcpy(to + i * size, from + (i % n_cols * n_rows + i / n_cols) * size, size);
+    scales->data = to;
     return STATUS_OK;
 }
 
@@ -391,6 +419,8 @@ enum status model_quantised_scales(const struct model_folder *f, const struct mo
             status = scales_of(f, t, t->sources[i], &scales[i], 1, why);
     else
         status = scales_of(f, t, t->sources[0], scales, n, why);
+    for (size_t i = 0; i < n && t->change & MODEL_TURN_OVER && !status; i++)
+        status = scales[i].n_cols > 1 ? turn_over(t, file, &scales[i], why) : STATUS_OK;
     *out = scales;
     return status;
 }
