@@ -59,13 +59,23 @@ static void claim_iterations(struct base_pool *pool, unsigned thread)
     }
 }
 
+/** What a processor wants in a loop that waits. */
+static inline void wait_a_little(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 /** Wait for a loop after number `seen`; false if the pool closes instead. */
 static bool await_round(struct base_pool *pool, unsigned seen)
 {
     for (int i = 0; i < SPIN_ROUNDS; i++) {
         if (atomic_load_explicit(&pool->round, memory_order_acquire) != seen)
             return true;
-        __builtin_ia32_pause();
+        wait_a_little();
     }
     pthread_mutex_lock(&pool->lock);
     while (atomic_load_explicit(&pool->round, memory_order_acquire) == seen && !pool->closing)
@@ -183,7 +193,7 @@ static void await_workers(struct base_pool *pool)
     for (int i = 0; i < SPIN_ROUNDS; i++) {
         if (atomic_load_explicit(&pool->n_inside, memory_order_acquire) == 0)
             return;
-        __builtin_ia32_pause();
+        wait_a_little();
     }
     pthread_mutex_lock(&pool->lock);
     while (atomic_load_explicit(&pool->n_inside, memory_order_acquire) != 0)

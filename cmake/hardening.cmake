@@ -13,7 +13,7 @@ include(CheckPIESupported)
 check_pie_supported(LANGUAGES C) # else CMake leaves it to the compiler
 set(ASSAY_HARDENED_LINK -Wl,-z,relro,-z,now)
 set(ASSAY_HARDENED_COMPILE -fstack-protector-strong)
-if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+if(ASSAY_X86)
   list(APPEND ASSAY_HARDENED_COMPILE -fcf-protection=full)
 endif()
 

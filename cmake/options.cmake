@@ -1,10 +1,15 @@
 # Switches of the build, and the compile options that every target shares.
 
 option(ASSAY_TESTS "Build the tests (needs cmocka)" ON)
-option(ASSAY_BENCH "Build the benchmarks" ON)
+option(ASSAY_BENCH "Build the benchmarks, on x86-64" ON)
 option(ASSAY_WERROR "Treat warnings as errors" OFF)
 option(ASSAY_COVERAGE "Instrument for gcov" OFF)
 option(ASSAY_FUZZ "Build libFuzzer targets (needs clang)" OFF)
+# Whether kernels for AVX2, AVX-512 and AMX are compiled; other processors have the scalar ones.
+string(COMPARE EQUAL "${CMAKE_SYSTEM_PROCESSOR}" "x86_64" ASSAY_X86)
+if(NOT ASSAY_X86)
+  set(ASSAY_BENCH OFF) # they compare with what AVX2 and AVX-512 can do
+endif()
 set(ASSAY_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -56,6 +61,11 @@ function(assay_layer name)
   target_link_libraries(${name} PUBLIC assay_options)
   if(ASSAY_FUZZ AND NOT name STREQUAL assay_kernels) # these count arithmetic, not forms of input
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fsanitize=fuzzer-no-link>)
+  endif()
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND NOT name STREQUAL "assay_kernels"
+      AND CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 13)
+    # At -O3, gcc 12.2 ends with an internal error in vect_transform_reduction.
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fno-tree-vectorize>)
   endif()
   if(NOT ASSAY_SANITIZE AND NOT ASSAY_COVERAGE) # they make frames larger
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Wframe-larger-than=16384>)

@@ -3,9 +3,10 @@
 # models under AddressSanitizer with UndefinedBehaviorSanitizer, those with threads under
 # ThreadSanitizer; hundreds of random models; unit tests under valgrind; changed GPU kernels;
 # each fuzzer for 60 seconds; all files of a release; a new user's first steps on new machines; the
-# harness lm_eval with this program; a report in a browser; clang-format and clang-tidy. Takes some
-# two hours of two processors; each step says how much of their time it took. A step that fails does
-# not stop the next: the end lists what passed, failed and was skipped. What each step said is in build/check-all/.
+# harness lm_eval with this program; a report in a browser; the program for aarch64 under qemu;
+# clang-format and clang-tidy. Takes some two hours of two processors; each step says how much of
+# their time it took. A step that fails does not stop the next: the end lists what passed, failed and
+# was skipped. What each step said is in build/check-all/.
 # usage: bash scripts/check-all.sh [STEP...]     (default: all but ptx-all; `list` names them)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -18,7 +19,7 @@ for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
 steps+=(random-models at-length serve-hours report-layout lm-eval valgrind-tests valgrind-program
-        ptx fuzzers release bare-machines clang-format clang-tidy)
+        ptx fuzzers release bare-machines aarch64 clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
 # Code of a step that cannot run here, as ctest has it.
@@ -171,6 +172,13 @@ release() {
     rm -rf build/check-all/release && bash scripts/release.sh build/check-all/release
 }
 
+# The bundled models, and the reference models where they are, by the program for aarch64 under qemu.
+aarch64() {
+    local folders=()
+    [ ! -d ../shared/models ] || folders=(../shared/models)
+    bash scripts/check-aarch64.sh "${folders[@]}"
+}
+
 clang_format() {
     need clang-format || return
     git ls-files -z '*.c' '*.h' '*.cu' | xargs -0 clang-format --dry-run -Werror
@@ -200,6 +208,7 @@ run_step() {
         fuzzers) need clang && bash scripts/fuzz.sh 60 ;;
         release) release ;;
         bare-machines) bash scripts/bare-machines.sh ;;
+        aarch64) aarch64 ;;
         clang-format) clang_format ;;
         clang-tidy) clang_tidy ;;
     esac

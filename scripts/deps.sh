@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Install what building and testing assay needs and this machine lacks.
-# usage: bash scripts/deps.sh [build|package|test|all]     (default: build)
+# usage: bash scripts/deps.sh [build|package|test|all|aarch64]     (default: build)
 #   build    compilers, libraries, mpirun  package  what the target `package` needs on top
 #   test     what scripts/test.sh needs    all      what scripts/check-all.sh needs
+#   aarch64  what the preset aarch64 and scripts/check-aarch64.sh need on top; it is not among `all`,
+#            because it adds the architecture arm64, and may bring libraries of this machine up to date
 # Debian and its relatives: through apt, as root or with sudo. Elsewhere it lists what to install.
 set -euo pipefail
 
@@ -18,7 +20,10 @@ case $what in
     test) packages+=("${testing[@]}") ;;
     all) packages+=("${testing[@]}" clang-format clang-tidy valgrind
                       debootstrap) ;;
-    *) echo "usage: bash scripts/deps.sh [build|package|test|all]" >&2; exit 2 ;;
+    aarch64) packages+=(gcc-aarch64-linux-gnu qemu-user libc6-dev:arm64 libpcre2-dev:arm64
+                        libcjson-dev:arm64 libssl-dev:arm64 libmicrohttpd-dev:arm64
+                        libcurl4-openssl-dev:arm64) ;;
+    *) echo "usage: bash scripts/deps.sh [build|package|test|all|aarch64]" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
@@ -43,6 +48,9 @@ fi
 echo "deps.sh: installing ${missing[*]}" >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+if [ "$what" = aarch64 ]; then
+    "${as_root[@]}" dpkg --add-architecture arm64
+fi
 if ! { "${as_root[@]}" apt-get update -q &&
        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
            apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then

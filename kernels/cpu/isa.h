@@ -13,7 +13,7 @@ enum kern_isa {
 
 /**
  * The highest ISA that CPUID reports and whose registers the operating system saves
- * (XGETBV). Decided by feature bits, never by model number.
+ * (XGETBV). Decided by feature bits, never by model number. Scalar on all but x86-64.
  */
 enum kern_isa kern_isa_detect(void);
 

@@ -7,7 +7,11 @@
 
 void run_kernel_launch(const struct kern_cuda_launch *launch, bool backwards)
 {
+#ifdef __x86_64__
     bool fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    bool fma = false;
+#endif
     run_block_fn *run_block = fma ? run_block_fma : run_block_plain;
     void *shared = NULL;
     if (posix_memalign(&shared, 64, launch->shared_bytes + 1) != 0)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/isa.h"
+
 static const struct ptx_form control_rows[] = {
     {"bra", "l", NULL, PTX_BRANCH},
     {"bra.uni", "l", NULL, PTX_BRANCH},
@@ -30,7 +32,7 @@ static int by_name(const void *a, const void *b)
 
 static void sort_forms(void)
 {
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    bool avx2 = kern_isa_detect() >= KERN_ISA_AVX2;
     const struct ptx_forms *const lists[] = {
         &control,
         avx2 ? &ptx_integers_avx2 : &ptx_integers_base,

@@ -39,6 +39,9 @@ enum kern_amx_state kern_amx_try(const struct kern_kernels *kernels);
 /** Whether this processor has it and the system saves its registers. */
 bool kern_amx_detect(void);
 
+/** Ask the system for it, for all threads of the process; false if it refuses. */
+bool kern_amx_request(void);
+
 /** Whether products by `amx` are right: the comparison of kern_amx_try(). */
 bool kern_amx_is_right(const struct kern_amx_products *amx, const struct kern_kernels *kernels);
 

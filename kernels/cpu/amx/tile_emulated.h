@@ -87,6 +87,7 @@ TILE_INLINE void multiply_tiles(struct tiles *tiles, int c, int a, int b)
     }
 }
 
+#ifdef __x86_64__
 /** The same with an instruction for fmaf(), where there is one: tests take a fraction of the time.
  */
 __attribute__((target("avx2,fma"))) static void multiply_tiles_fma(struct tiles *tiles, int c,
@@ -102,6 +103,12 @@ static inline void tile_multiply_add(struct tiles *tiles, int c, int a, int b)
     else
         multiply_tiles(tiles, c, a, b);
 }
+#else
+static inline void tile_multiply_add(struct tiles *tiles, int c, int a, int b)
+{
+    multiply_tiles(tiles, c, a, b);
+}
+#endif
 
 #define TILE_ZERO(tiles, t)               memset((tiles)->tile[t], 0, sizeof(tiles)->tile[t])
 #define TILE_LOAD(tiles, t, from, stride) tile_load(tiles, t, from, stride)

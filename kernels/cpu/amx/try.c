@@ -1,29 +1,8 @@
 /* Whether AMX is there, allowed, and right. */
-#include <cpuid.h>
 #include <math.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "kernels/cpu/amx/amx.h"
 #include "kernels/cpu/memory.h"
-
-/* Leaf 7 of CPUID, EDX. */
-enum { CPUID_AMX_BF16 = 1 << 22, CPUID_AMX_TILE = 1 << 24 };
-
-/* Register sets that the system can save, as XCR0 numbers them, and how Linux is asked. */
-enum { XCR0_TILECFG = 17, XCR0_TILEDATA = 18, ARCH_REQ_XCOMP_PERM = 0x1023 };
-
-bool kern_amx_detect(void)
-{
-    const uint32_t wanted = CPUID_AMX_BF16 | CPUID_AMX_TILE, osxsave = 1u << 27;
-    uint32_t eax, ebx, ecx, edx, low, high;
-    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & osxsave))
-        return false;
-    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || (edx & wanted) != wanted)
-        return false;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (low >> XCR0_TILECFG & 1) && (low >> XCR0_TILEDATA & 1);
-}
 
 /** A small product: ragged rows, tokens and columns. */
 enum { N_ROWS = 41, N_TOKENS = 27, N_K = 75, N_CHUNKS = 3 };
@@ -109,7 +88,7 @@ enum kern_amx_state kern_amx_try(const struct kern_kernels *kernels)
 {
     if (!kern_amx_detect())
         return KERN_AMX_ABSENT;
-    if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XCR0_TILEDATA) != 0)
+    if (!kern_amx_request())
         return KERN_AMX_REFUSED;
     return kern_amx_is_right(&kern_amx_hardware, kernels) ? KERN_AMX_WORKS : KERN_AMX_WRONG;
 }

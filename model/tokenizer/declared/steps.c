@@ -150,7 +150,7 @@ static enum status read_nothing(struct parsing *p)
 
 static enum status read_prepend(struct parsing *p)
 {
-    const char *text;
+    const char *text = NULL;
     struct model_step *step = NULL;
     enum status status = read_text(p, "prepend", &text);
     return status ? status : add_step(p, MODEL_STEP_PREPEND, text, &step);
@@ -158,7 +158,7 @@ static enum status read_prepend(struct parsing *p)
 
 static enum status read_replace(struct parsing *p)
 {
-    const char *text;
+    const char *text = NULL;
     struct model_step *step = NULL;
     enum status status = read_text(p, "content", &text);
     if (!status)
