@@ -215,9 +215,9 @@ static enum status square(struct hook *hook, const float *x, size_t n_rows, size
     hook->squares = hook->before;
     hook->before = last;
     enum status status = see(hook, x, n_rows * n_columns, why);
-    return status ? status
-                  : imat_squares_make(&hook->squares, hook->x, n_rows, n_columns, &hook->plain,
-                                      why);
+    return status
+               ? status
+               : imat_squares_make(&hook->squares, hook->x, n_rows, n_columns, &hook->plain, why);
 }
 
 /** A product is to be computed. again: with the input of the product before it. */
