@@ -273,7 +273,8 @@ static uint64_t gap_of(const struct gguf_tensor *tensor, uint64_t unit)
 static bool row_same(const struct gguf_tensor *a, const struct gguf_tensor *b, uint64_t i)
 {
     bool apart = gap_of(a, 0) > 0 || gap_of(b, 0) > 0;
-    uint64_t unit = apart ? a->type->block_bytes : a->row_bytes, n = a->row_bytes / unit, k = 0;
+    uint64_t unit = apart ? a->type->block_bytes / a->type->block_elems : a->row_bytes,
+             n = a->row_bytes / unit, k = 0;
     const char *x = gguf_tensor_row(a, i), *y = gguf_tensor_row(b, i);
     while (k < n && memcmp(x + k * gap_of(a, unit), y + k * gap_of(b, unit), (size_t)unit) == 0)
         k++;
@@ -320,7 +321,7 @@ static uint64_t n_stored_rows(const struct gguf_tensor *tensor)
 static uint64_t reach(const struct gguf_tensor *tensor, uint64_t n_rows)
 {
     uint64_t step = tensor->view->row_step ? tensor->view->row_step : tensor->row_bytes;
-    uint64_t unit = tensor->type->block_bytes;
+    uint64_t unit = tensor->type->block_bytes / tensor->type->block_elems; /* with a col_step */
     uint64_t row = tensor->view->col_step
                        ? (tensor->row_bytes / unit - 1) * tensor->view->col_step + unit
                        : tensor->row_bytes;
