@@ -13,6 +13,11 @@ void imat_free(struct imat_matrix *m)
     free(m->entries);
     for (size_t i = 0; i < m->n_datasets; i++)
         free(m->datasets[i]);
+    for (size_t i = 0; m->texts && i < m->n_datasets; i++)
+        free(m->texts[i]);
     free(m->datasets);
+    free(m->texts);
+    free(m->ranges);
+    free(m->model);
     *m = (struct imat_matrix){0};
 }

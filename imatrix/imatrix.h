@@ -33,6 +33,12 @@ struct imat_entry {
     uint64_t *counts;      /* [n_matrices]: rows */
 };
 
+/** Windows [begin, end) of a text that are in the sums. */
+struct imat_range {
+    size_t text; /* index in `texts` */
+    uint64_t begin, end;
+};
+
 /** Zero-initialise; release with imat_free. */
 struct imat_matrix {
     struct imat_entry *entries; /* ascending by name, bytewise; names differ */
@@ -42,6 +48,14 @@ struct imat_matrix {
     char **datasets;  /* names of the texts, in order */
     size_t n_datasets;
     uint64_t chunk_size, n_chunks; /* tokens; as llama-imatrix counts them */
+
+    /* What follows may be absent; only `exact` matrices have it in their files. Parts of one run
+       have the same texts and the same model, and other ranges. */
+    char **texts; /* [n_datasets], or NULL: of each text an id of its windows, such as a hash: equal
+                     ids have the same windows. Several datasets may share one id */
+    struct imat_range *ranges; /* ascending by text, then begin; those that touch are one */
+    size_t n_ranges;           /* 0: nobody knows which windows they are */
+    char *model;               /* an id of what computed; NULL: unknown, or several */
 };
 
 void imat_free(struct imat_matrix *m);
