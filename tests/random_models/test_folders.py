@@ -77,7 +77,7 @@ class Folders(unittest.TestCase):
 
     def test_quantised_in_float64(self):
         rng = random.Random(SEED)
-        for describe, form in quantised.ALL[:13:3]:
+        for describe, form in quantised.ALL[:10:9] + quantised.ALL[12:13]:
             with self.subTest(describe.__name__):
                 where, file = self.make(describe, 1, form)
                 keys = {key: value for key, _, value, _ in self.model.gguf_pairs()}
