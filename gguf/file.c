@@ -272,7 +272,8 @@ static uint64_t gap_of(const struct gguf_tensor *tensor, uint64_t unit)
 static bool row_same(const struct gguf_tensor *a, const struct gguf_tensor *b, uint64_t i)
 {
     bool apart = gap_of(a, 0) > 0 || gap_of(b, 0) > 0;
-    uint64_t unit = apart ? a->type->block_bytes : a->row_bytes, n = a->row_bytes / unit, k = 0;
+    uint64_t unit = apart ? a->type->block_bytes / a->type->block_elems : a->row_bytes,
+             n = a->row_bytes / unit, k = 0;
     const char *x = gguf_tensor_row(a, i), *y = gguf_tensor_row(b, i);
     while (k < n && memcmp(x + k * gap_of(a, unit), y + k * gap_of(b, unit), (size_t)unit) == 0)
         k++;

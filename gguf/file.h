@@ -27,7 +27,7 @@ struct gguf_view {
     const void *const *matrices; /* [ne[2] * ne[3]] of ne[1] rows; NULL: one after the other */
     const int32_t *rows; /* [ne[1]]: which row of its matrix as stored each is; NULL: its own */
     uint64_t row_step;   /* bytes from one stored row to the next; 0: row_bytes */
-    uint64_t col_step;   /* bytes from one element of a row to the next, of types without blocks; 0:
+    uint64_t col_step;   /* bytes from one element of a row to the next, of a type whose elements are bytes; 0:
                           * they touch. So columns are rows (a matrix that is transposed). */
 };
 

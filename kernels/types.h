@@ -28,7 +28,7 @@ struct kern_weight {
     const int32_t *rows;       /* [n_rows]: which row from `data` on each one is; NULL: all in their
                                 * order. Not of vectors, embeddings, heads, or types with bundles */
     struct gguf_scales scales; /* of types with scale_elems, by numbers of rows from `data` on */
-    size_t col_step;     /* bytes from one element of a row to the next, of types without blocks; 0:
+    size_t col_step;     /* bytes from one element of a row to the next, of a type whose elements are bytes; 0:
                           * they touch. Of products alone, and of biases. */
     float scale;         /* of every output of the product, of every value of a vector or of an
                           * embedded row: a last multiplication; 1 where there is none */

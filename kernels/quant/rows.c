@@ -23,18 +23,17 @@ bool kern_rows_are_copied(enum gguf_type type)
     return is_copied(kern_quant_find(type));
 }
 
-/** Elements that lie apart. */
-static const void *gather(const struct kern_rows *rows, size_t row, size_t first_col, size_t n,
-                          uint8_t *to)
+/** Elements that lie apart, of whole bytes each. */
+static void gather(const struct kern_rows *rows, size_t row, size_t first_col, size_t n,
+                   uint8_t *to)
 {
     const struct gguf_type_info *info = gguf_type_info((uint32_t)rows->type);
-    size_t size = info->block_bytes;
-    assert(info->block_elems == 1 && rows->col_step >= size);
+    size_t size = info->block_bytes / info->block_elems;
+    assert(size * info->block_elems == info->block_bytes && rows->col_step >= size);
     const uint8_t *from =
         (const uint8_t *)rows->data + row * rows->row_bytes + first_col * rows->col_step;
     for (size_t i = 0; i < n; i++)
         memcpy(to + i * size, from + i * rows->col_step, size);
-    return to;
 }
 
 const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t first_col, size_t n,
@@ -43,8 +42,11 @@ const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t fi
     const struct gguf_type_info *info = gguf_type_info((uint32_t)rows->type);
     const struct kern_quant *quant = kern_quant_find(rows->type);
     row = rows->which ? (size_t)rows->which[row] : row;
-    if (rows->col_step)
-        return gather(rows, row, first_col, n, work);
+    bool apart = info->scale_elems > 0;
+    if (rows->col_step && !apart) {
+        gather(rows, row, first_col, n, work);
+        return work;
+    }
     size_t in_bundle = row % info->bundle_rows,
            step = (size_t)info->bundle_rows * info->block_bytes;
     const uint8_t *bundle = (const uint8_t *)rows->data + (row - in_bundle) * rows->row_bytes;
@@ -53,7 +55,6 @@ const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t fi
     if (!is_copied(quant))
         return from;
     const uint8_t *prefix = bundle + in_bundle * info->row_prefix;
-    bool apart = info->scale_elems > 0;
     size_t n_prefix = info->row_prefix || apart ? quant->block_bytes - info->block_bytes : 0;
     struct kern_scale_walk walk = {0};
     if (apart)
@@ -64,7 +65,9 @@ const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t fi
             kern_scale_next(&walk, to);
         else
             memcpy(to, prefix, n_prefix);
-        if (quant->unweave)
+        if (rows->col_step)
+            gather(rows, row, first_col + i, info->block_elems, to + n_prefix);
+        else if (quant->unweave)
             quant->unweave(from, (unsigned)in_bundle, to + n_prefix);
         else
             memcpy(to + n_prefix, from, info->block_bytes);

@@ -19,7 +19,7 @@ struct kern_rows {
     size_t row_bytes;     /* from one row to the next; rows of a bundle lie in so many times that */
     const int32_t *which; /* the number of the stored row of each; NULL: its own */
     struct gguf_scales scales; /* by numbers of stored rows; of types with scale_elems */
-    size_t col_step; /* bytes from one element of a row to the next, of types without blocks; 0:
+    size_t col_step; /* bytes from one element of a row to the next, of a type whose elements are bytes; 0:
                       * none between them */
 };
 

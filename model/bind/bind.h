@@ -101,10 +101,10 @@ enum status model_bind_experts_by_token(struct model *m, size_t layer, const cha
 /** What block i, which predicts the token after the next, has beside a layer's tensors. */
 enum status model_bind_nextn(struct model *m, size_t i, struct status_why *why);
 
-/** Whether "blk.<layer>.<name>.weight" exists. */
+/** Whether "blk.<layer>.<name>.weight" exists; MODEL_NO_LAYER: "<name>.weight". */
 bool model_has_projection(const struct model *m, size_t layer, const char *name);
 
-/** A stored product "blk.<layer>.<name>.weight". */
+/** A stored product "blk.<layer>.<name>.weight"; MODEL_NO_LAYER: "<name>.weight". */
 struct model_projection {
     size_t layer;
     const char *name;         /* "attn_q" */

@@ -25,13 +25,13 @@ enum status model_bind_ends(struct model *m, struct status_why *why)
     status = model_bind_vector(m, &m->output_norm.gain, gain, h->n_embd, false, why);
     if (!status && m->hparams.layer_norm)
         status = model_bind_vector(m, &m->output_norm.bias, bias, h->n_embd, true, why);
-    if (!status)
-        status = model_bind_tensor(m, &tensor, "output.weight", shape, true, why);
-    if (!status && tensor)
-        m->head.weight = model_tensor_rows(tensor, 0, h->n_vocab);
-    if (!status)
+    if (!status && model_has_projection(m, MODEL_NO_LAYER, "output"))
+        status = model_bind_product(m, MODEL_NO_LAYER, "output", h->n_vocab, h->n_embd, &m->head,
+                                    why);
+    else if (!status)
         status = model_bind_vector(m, &m->head.bias, "output.bias", h->n_vocab, true, why);
-    m->head.weight.scale = m->head.bias.scale = h->logit_scale;
+    m->head.weight.scale *= h->logit_scale;
+    m->head.bias.scale = h->logit_scale;
     return status;
 }
 

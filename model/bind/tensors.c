@@ -186,7 +186,10 @@ struct kern_weight model_weight_columns(const struct kern_weight *weight, size_t
 /** Names of a projection's tensors: "blk.3.attn_q.weight", "blk.3.attn_q.bias", ... */
 static void tensor_name(char name[NAME_BYTES], size_t layer, const char *base, const char *what)
 {
-    snprintf(name, NAME_BYTES, "blk.%zu.%s.%s", layer, base, what);
+    if (layer == MODEL_NO_LAYER)
+        snprintf(name, NAME_BYTES, "%s.%s", base, what);
+    else
+        snprintf(name, NAME_BYTES, "blk.%zu.%s.%s", layer, base, what);
 }
 
 /** The scales of a matrix that lie apart. */

@@ -12,9 +12,10 @@
 
 /** What a tensor beside a weight is. */
 enum beside {
-    SCALES, /* of blocks, rows or the whole */
-    FACTOR, /* of the whole beyond that: multiplied */
-    DIVISOR /* likewise, divided by */
+    SCALES,    /* of blocks, rows or the whole; codes of 4 bits are NVFP4's */
+    SCALES_32, /* likewise; codes of 4 bits are MXFP4's */
+    FACTOR,    /* of the whole beyond that: multiplied */
+    DIVISOR    /* likewise, divided by */
 };
 
 /** How a weight's name goes on, and that of what lies beside it. */
@@ -22,11 +23,16 @@ static const struct pattern {
     const char *weight, *other;
     enum beside kind;
 } patterns[] = {
-    {"", "_scale_inv", SCALES},     {"", "_weight_scale_inv", SCALES},
-    {"", "_scale", SCALES},         {"", "_weight_scale", SCALES},
-    {"", "_scale_2", FACTOR},       {"", "_weight_scale_2", FACTOR},
-    {"_packed", "_scale", SCALES},  {"_packed", "_global_scale", DIVISOR},
-    {"_blocks", "_scales", SCALES},
+    {"", "_scale_inv", SCALES},
+    {"", "_weight_scale_inv", SCALES},
+    {"", "_scale", SCALES},
+    {"", "_weight_scale", SCALES},
+    {"", "_scale_2", FACTOR},
+    {"", "_weight_scale_2", FACTOR},
+    {"_packed", "_scale", SCALES},
+    {"_packed", "_global_scale", DIVISOR},
+    {"_blocks", "_scales", SCALES_32},
+    {".weight", ".scale", SCALES_32},
 };
 enum { N_PATTERNS = sizeof patterns / sizeof *patterns };
 
@@ -44,6 +50,7 @@ static const char *const of_weights[] = {"_scale_inv", ".weight_scale", "_weight
 struct codes {
     const struct safetensors_tensor *weight, *scales, *factor;
     bool divides; /* the factor is a divisor */
+    bool by_32;   /* codes of 4 bits are MXFP4's */
 };
 
 /** A tensor named as another one, with another ending; NULL: there is none. */
@@ -58,11 +65,17 @@ static const struct safetensors_tensor *find_beside(const struct model_folder *f
     return safetensors_find(&f->files, whole);
 }
 
+/** Two codes of 4 bits a byte. */
+static bool has_pairs(const struct safetensors_tensor *tensor)
+{
+    return tensor->type == SAFETENSORS_U8 || tensor->type == SAFETENSORS_I8;
+}
+
 /** Types that weights have only when they are quantised. */
 static bool has_codes(const struct safetensors_tensor *tensor)
 {
     return tensor->type == SAFETENSORS_F8_E4M3 || tensor->type == SAFETENSORS_F8_E5M2 ||
-           tensor->type == SAFETENSORS_U8;
+           has_pairs(tensor);
 }
 
 enum status model_quantised_role(const struct model_folder *f,
@@ -77,8 +90,8 @@ enum status model_quantised_role(const struct model_folder *f,
         weight = find_beside(f, tensor->name, patterns[i].other, patterns[i].weight);
     if (weight && !has_codes(weight))
         return status_fail(why, STATUS_UNSUPPORTED,
-                           "holds scales of '%s', which has dtype %s, expected F8_E4M3, F8_E5M2 or "
-                           "U8",
+                           "holds scales of '%s', which has dtype %s, expected F8_E4M3, F8_E5M2, "
+                           "U8 or I8",
                            weight->name, safetensors_type_name(weight->type));
     bool lost = false;
     for (size_t i = 0; i < sizeof of_weights / sizeof *of_weights; i++)
@@ -101,7 +114,7 @@ static enum status find_codes(const struct model_folder *f, const struct safeten
     for (size_t i = 0; i < N_PATTERNS; i++) {
         const struct pattern *p = &patterns[i];
         const struct safetensors_tensor *found = find_beside(f, weight->name, p->weight, p->other);
-        const struct safetensors_tensor **slot = p->kind == SCALES ? &out->scales : &out->factor;
+        const struct safetensors_tensor **slot = p->kind <= SCALES_32 ? &out->scales : &out->factor;
         if (!found)
             continue;
         if (*slot)
@@ -111,6 +124,7 @@ static enum status find_codes(const struct model_folder *f, const struct safeten
                                f->path, (*slot)->name, found->name, weight->name);
         *slot = found;
         out->divides |= p->kind == DIVISOR;
+        out->by_32 |= p->kind == SCALES_32;
     }
     if (out->scales)
         return STATUS_OK;
@@ -125,17 +139,15 @@ static enum status find_codes(const struct model_folder *f, const struct safeten
 static bool type_of(const struct codes *codes, enum gguf_type *type)
 {
     enum safetensors_type scales = codes->scales->type;
-    bool four = codes->weight->type == SAFETENSORS_U8,
-         blocks = base_ends_with(codes->weight->name, "_blocks");
     *type = codes->weight->type == SAFETENSORS_F8_E4M3   ? GGUF_TYPE_F8_E4M3
             : codes->weight->type == SAFETENSORS_F8_E5M2 ? GGUF_TYPE_F8_E5M2
-            : blocks                                     ? GGUF_TYPE_MXFP4_APART
+            : codes->by_32                               ? GGUF_TYPE_MXFP4_APART
                                                          : GGUF_TYPE_NVFP4_APART;
-    if (!four)
+    if (!has_pairs(codes->weight))
         return scales == SAFETENSORS_F32 || scales == SAFETENSORS_F16 ||
                scales == SAFETENSORS_BF16 || scales == SAFETENSORS_F8_E8M0;
-    return blocks ? scales == SAFETENSORS_U8 || scales == SAFETENSORS_F8_E8M0
-                  : scales == SAFETENSORS_F8_E4M3;
+    return codes->by_32 ? scales == SAFETENSORS_U8 || scales == SAFETENSORS_F8_E8M0
+                        : scales == SAFETENSORS_F8_E4M3;
 }
 
 static enum status check_types(const struct model_folder *f, const struct codes *codes,
@@ -143,6 +155,11 @@ static enum status check_types(const struct model_folder *f, const struct codes 
 {
     enum gguf_type type;
     const struct safetensors_tensor *s = codes->scales, *factor = codes->factor;
+    if (codes->weight->type == SAFETENSORS_I8 && !codes->by_32)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: tensor '%s' has dtype I8, and '%s' lies beside it; expected U8, "
+                           "F8_E4M3 or F8_E5M2, or scales of MXFP4 named X.scale",
+                           f->path, codes->weight->name, s->name);
     if (!type_of(codes, &type))
         return status_fail(why, STATUS_UNSUPPORTED, "%s: tensor '%s' has dtype %s, expected %s",
                            f->path, s->name, safetensors_type_name(s->type),
@@ -183,10 +200,10 @@ static enum status shape_of(const struct model_folder *f, const struct codes *co
         meant->shape[last] = 1;
         meant->shape[last - 1] *= 32;
         meant->n_dims--;
-    } else if (w->type == SAFETENSORS_U8) {
+    } else if (has_pairs(w)) {
         meant->shape[last] *= 2;
     }
-    if (w->type == SAFETENSORS_U8)
+    if (has_pairs(w))
         meant->n_elements *= 2;
     return STATUS_OK;
 }
@@ -271,7 +288,10 @@ static uint64_t blocks_of(uint64_t n, uint64_t size)
     return n / size + (n % size != 0);
 }
 
-/** How scales of these axes lie on a matrix; the outermost of three axes is cut off before. */
+/**
+ * How scales of these axes lie on a matrix as GGUF has it; the outermost of three axes is cut off
+ * before.
+ */
 static bool lay_out(const struct model_folder *f, const struct model_target *t,
                     const uint64_t *axes, uint32_t n_axes, uint64_t n_rows, struct gguf_scales *out)
 {
@@ -295,20 +315,22 @@ static bool lay_out(const struct model_folder *f, const struct model_target *t,
     if (n == n_rows && n_axes > 0 && axes[0] == n_rows)
         return true;
     for (size_t i = 0; i < f->n_blocks && n_axes == 2; i++) {
-        const struct model_blocks *b = &f->blocks[i];
-        if (axes[0] != blocks_of(n_rows, b->rows) || axes[1] != blocks_of(n_cols, b->columns) ||
-            (b->columns < n_cols && b->columns % of != 0))
+        bool over = t->change & MODEL_TURN_OVER;
+        uint64_t rows = over ? f->blocks[i].columns : f->blocks[i].rows;
+        uint64_t columns = over ? f->blocks[i].rows : f->blocks[i].columns;
+        if (axes[0] != blocks_of(n_rows, rows) || axes[1] != blocks_of(n_cols, columns) ||
+            (columns < n_cols && columns % of != 0))
             continue;
-        out->block_rows = (size_t)b->rows;
-        out->block_cols = (size_t)b->columns;
+        out->block_rows = (size_t)rows;
+        out->block_cols = (size_t)columns;
         out->n_cols = (size_t)axes[1];
         return true;
     }
     return false;
 }
 
-static enum status refuse_shape(const struct model_folder *f, const struct codes *codes,
-                                struct status_why *why)
+static enum status refuse_shape(const struct model_folder *f, const struct model_target *t,
+                                const struct codes *codes, struct status_why *why)
 {
     char shape[128] = "[";
     const struct safetensors_tensor *s = codes->scales;
@@ -320,13 +342,14 @@ static enum status refuse_shape(const struct model_folder *f, const struct codes
         snprintf(blocks + strlen(blocks), sizeof blocks - strlen(blocks),
                  " or each block of %" PRIu64 " x %" PRIu64, f->blocks[i].rows,
                  f->blocks[i].columns);
-    bool nvfp4 = s->type == SAFETENSORS_F8_E4M3, mxfp4 = base_ends_with(s->name, "_scales");
+    bool nvfp4 = t->type == GGUF_TYPE_NVFP4_APART, mxfp4 = t->type == GGUF_TYPE_MXFP4_APART;
     return status_fail(why, STATUS_FORMAT,
                        "%s: tensor '%s' has shape %s], expected a scale for %s%s of '%s'", f->path,
                        s->name, shape,
-                       nvfp4   ? "16 codes of each row"
-                       : mxfp4 ? "32 codes of each row"
-                               : "the whole, each row",
+                       nvfp4                         ? "16 codes of each row"
+                       : mxfp4                       ? "32 codes of each row"
+                       : t->change & MODEL_TURN_OVER ? "the whole, each column (it is transposed)"
+                                                     : "the whole, each row",
                        nvfp4 || mxfp4 ? "" : blocks, codes->weight->name);
 }
 
@@ -341,21 +364,43 @@ static enum status scales_of(const struct model_folder *f, const struct model_ta
         return status;
     const struct safetensors_tensor *s = codes.scales;
     uint32_t n_axes = weight->n_dims - (base_ends_with(weight->name, "_blocks") ? 1 : 0);
-    uint64_t n_rows = weight->shape[n_axes - 2];
+    bool over = t->change & MODEL_TURN_OVER;
+    uint64_t n_rows = weight->shape[n_axes - (over ? 1 : 2)];
     uint32_t cut = n_axes > 2 && s->n_elements > 1; /* an axis for the matrices */
+    const uint64_t *axes = s->shape + cut, swapped[] = {axes[1], axes[0]};
+    bool by_row = axes[0] == n_rows && axes[1] == 1 && n_rows != t->ne[0];
+    if (over && s->n_dims - cut == 2 && !by_row) /* else a column for each row as GGUF has it */
+        axes = swapped;
     struct gguf_scales one = {.type = s->type == SAFETENSORS_F32       ? GGUF_SCALE_F32
                                       : s->type == SAFETENSORS_F16     ? GGUF_SCALE_F16
                                       : s->type == SAFETENSORS_BF16    ? GGUF_SCALE_BF16
                                       : s->type == SAFETENSORS_F8_E4M3 ? GGUF_SCALE_E4M3
                                                                        : GGUF_SCALE_E8M0};
     if ((cut && s->shape[0] != n) || s->n_dims > n_axes ||
-        !lay_out(f, t, s->shape + cut, s->n_dims - cut, n_rows, &one))
-        return refuse_shape(f, &codes, why);
+        !lay_out(f, t, axes, s->n_dims - cut, n_rows, &one))
+        return refuse_shape(f, t, &codes, why);
     one.first_row = t->change & MODEL_SECOND_HALF ? (size_t)t->ne[1] : 0;
     for (size_t i = 0; i < n; i++) {
         out[i] = one;
         out[i].data = (const char *)s->data + (cut ? i * (s->n_bytes / n) : 0);
     }
+    return STATUS_OK;
+}
+
+/** Scales of blocks of a transposed matrix, transposed in memory. */
+static enum status turn_over(const struct model_target *t, struct gguf_file *file,
+                             struct gguf_scales *scales, struct status_why *why)
+{
+    bool parted = t->change & (MODEL_FIRST_HALF | MODEL_SECOND_HALF | MODEL_EVEN | MODEL_ODD);
+    size_t n_rows = (size_t)blocks_of(t->ne[1] * (parted ? 2 : 1), scales->block_rows);
+    size_t n_cols = scales->n_cols, size = gguf_scale_bytes(scales->type);
+    const char *from = scales->data;
+    char *to = gguf_assemble_memory(file, n_rows * n_cols * size);
+    if (!to)
+        return status_fail(why, STATUS_MEMORY, "no memory for the scales of %s", t->name);
+    for (size_t i = 0; i < n_rows * n_cols; i++)
+        memcpy(to + i * size, from + (i % n_cols * n_rows + i / n_cols) * size, size);
+    scales->data = to;
     return STATUS_OK;
 }
 
@@ -374,6 +419,8 @@ enum status model_quantised_scales(const struct model_folder *f, const struct mo
             status = scales_of(f, t, t->sources[i], &scales[i], 1, why);
     else
         status = scales_of(f, t, t->sources[0], scales, n, why);
+    for (size_t i = 0; i < n && t->change & MODEL_TURN_OVER && !status; i++)
+        status = scales[i].n_cols > 1 ? turn_over(t, file, &scales[i], why) : STATUS_OK;
     *out = scales;
     return status;
 }

@@ -90,11 +90,40 @@ struct axis {
     uint64_t n, step;
 };
 
+enum { HALVES = MODEL_FIRST_HALF | MODEL_SECOND_HALF, TURNS = MODEL_EVEN | MODEL_ODD };
+
+/** place() for codes: scales go by numbers of stored rows, and turns are listed in view_rows. */
+static enum status place_codes(const struct model_folder *f, struct model_target *t,
+                               struct axis rows, struct axis columns, struct status_why *why)
+{
+    bool over = t->change & MODEL_TURN_OVER;
+    bool eight = t->type == GGUF_TYPE_F8_E4M3 || t->type == GGUF_TYPE_F8_E5M2;
+    if ((over && !eight) ||
+        (t->change & (HALVES | TURNS) && over != !!(t->change & MODEL_OF_COLUMNS)))
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: tensor '%s' has dtype %s and is stored transposed, which is not "
+                           "read; expected F8_E4M3, F8_E5M2, F32, F16 or BF16",
+                           f->path, t->sources[0]->name,
+                           safetensors_type_name(t->sources[0]->type));
+    if (over) {
+        struct axis before = rows;
+        rows = columns;
+        columns = before;
+        t->row_step = rows.step;
+        t->col_step = columns.step;
+    }
+    if (t->change & (HALVES | TURNS))
+        rows.n /= 2;
+    t->ne[0] = columns.n;
+    t->ne[1] = rows.n;
+    t->offset = t->change & MODEL_SECOND_HALF ? rows.n * rows.step : 0;
+    return STATUS_OK;
+}
+
 /** A part of the matrix, or its columns as rows: where they begin and how far apart they lie. */
 static enum status place(const struct model_folder *f, struct model_target *t,
                          struct status_why *why)
 {
-    enum { HALVES = MODEL_FIRST_HALF | MODEL_SECOND_HALF, TURNS = MODEL_EVEN | MODEL_ODD };
     const struct safetensors_tensor *s = t->sources[0];
     uint64_t size = s->n_bytes / s->n_elements;
     uint64_t row_bytes = s->n_bytes / (t->ne[1] * (t->experts ? 1 : t->ne[2]));
@@ -108,18 +137,10 @@ static enum status place(const struct model_folder *f, struct model_target *t,
         return status_fail(why, STATUS_FORMAT,
                            "%s: tensor '%s' has %" PRIu64 " %s, expected an even number", f->path,
                            s->name, parted->n, parted == &rows ? "rows" : "columns");
-    if (t->quantised && t->change & (MODEL_OF_COLUMNS | MODEL_TURN_OVER))
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "%s: tensor '%s' is quantised and stored transposed, which is not read; "
-                           "expected F32, F16 or BF16",
-                           f->path, s->name);
+    if (t->quantised)
+        return place_codes(f, t, rows, columns, why);
     if (t->change & (HALVES | TURNS))
         parted->n /= 2;
-    if (t->quantised) { /* scales go by numbers of stored rows: turns are listed in view_rows */
-        t->ne[1] = rows.n;
-        t->offset = t->change & MODEL_SECOND_HALF ? rows.n * row_bytes : 0;
-        return STATUS_OK;
-    }
     if (t->change & MODEL_SECOND_HALF)
         t->offset = parted->n * parted->step;
     if (t->change & MODEL_ODD)

@@ -144,6 +144,18 @@ def of_drafts(folder):
     yield made("draft", file, "-f", folder / "draft" / "text", "-c", "8")
 
 
+def of_matrices(folder):
+    """What imatrix writes: of a mixture that has experts with few rows."""
+    generated = architectures.generate(random.Random("matrices"), "qwen3moe")
+    (folder / "imatrix").mkdir()
+    file = rewrite.write(folder / "imatrix", generated.pairs, generated.tensors)
+    (folder / "imatrix" / "text").write_text(generated.text(40)[0])
+    words = ["imatrix", file, "-f", folder / "imatrix" / "text", "-c", "8", "-o", folder / "matrices"]
+    yield made(*words)
+    yield made(*words, "--no-ppl")
+    yield made("imatrix", Q4, "-f", folder / "utf-16", "-c", "8", "--chunks", "2", "-o", folder / "matrices")
+
+
 def of_conversions(folder):
     """What check writes of a file and the folder that it was converted from."""
     model = folders.Folder(random.Random("conversions"), folders.qwen3)
@@ -261,8 +273,8 @@ class Schema(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-schema-"))
         cls.addClassCleanup(shutil.rmtree, folder)
-        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_conversions, of_choices,
-                                           of_sweeps, of_files, of_swaps, of_server) for document in make(folder)]
+        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_matrices, of_conversions,
+                                           of_choices, of_sweeps, of_files, of_swaps, of_server) for document in make(folder)]
         cls.documents = documents + list(of_comparisons(folder, documents))
 
     def test_the_schema_is_one(self):

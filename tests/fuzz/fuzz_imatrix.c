@@ -5,9 +5,9 @@
 
 #include "imatrix/add.h"
 #include "imatrix/compare.h"
-#include "imatrix/read.h"
+#include "imatrix/file/read.h"
+#include "imatrix/file/write.h"
 #include "imatrix/statistics.h"
-#include "imatrix/write.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/harness/gguf_bytes.h"
 

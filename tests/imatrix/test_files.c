@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #include "imatrix/add.h"
-#include "imatrix/read.h"
+#include "imatrix/file/read.h"
+#include "imatrix/file/write.h"
 #include "imatrix/sum.h"
-#include "imatrix/write.h"
 #include "tests/harness/rng.h"
 #include "tests/harness/temp.h"
 

@@ -284,6 +284,11 @@ static void check_apart(struct apart a, struct rng *r)
     for (int i = 0; i < APART_ROWS; i++)
         which[i] = APART_ROWS - 1 - i;
     const struct kern_rows rows = {a.type, codes.data, row_bytes, a.chosen ? which : NULL, *s};
+    bool bytes = row_bytes == APART_COLS; /* which columns may be rows of */
+    uint8_t turned[APART_COLS * APART_ROWS];
+    const struct kern_rows columns = {a.type, turned, 1, rows.which, *s, APART_ROWS};
+    for (size_t i = 0; bytes && i < sizeof turned; i++)
+        turned[i] = ((const uint8_t *)codes.data)[i % APART_ROWS * APART_COLS + i / APART_ROWS];
     for (size_t i = 0; i < APART_ROWS; i++) {
         size_t row = a.chosen ? (size_t)which[i] : i;
         float found[APART_COLS], expected[APART_COLS];
@@ -295,6 +300,10 @@ static void check_apart(struct apart a, struct rng *r)
                         scale_of(s->type, scales.data, at));
         }
         size_t k = compare_bits(found, expected, APART_COLS);
+        if (k == APART_COLS && bytes) {
+            kern_rows_decode(&columns, kern_quant_find(a.type)->decode, i, 0, APART_COLS, found);
+            k = compare_bits(found, expected, APART_COLS);
+        }
         if (k < APART_COLS)
             fail_msg("%s, scales of type %d in blocks of %zu x %zu from row %zu on: element %zu of "
                      "row %zu is %a, expected %a",

@@ -40,6 +40,7 @@ class Folder:
         self.rng, self.kind, self.stored, self.tensors = rng, kind, {}, []
         self.vocabulary = Vocabulary(rng)
         self.config, self.keys, self.others = {}, {}, {}  # others: keys of no architecture
+        self.made = {}  # values of stored tensors that several are made of
         describe(self)
 
     def random(self, name, shape):

@@ -5,6 +5,7 @@ A line: stored name, GGUF's name, shape as stored, what is done. "" in front of 
 "first" and "second" (halves of the rows, after a turn), "keys" and "values" (of kv_b), "squeeze".
 """
 import math
+import struct
 
 from folders import EXPERTS, FF, HEADS, KV, SIZE, WIDTH
 from formats import Tensor, f32
@@ -48,12 +49,12 @@ def add(m, stored, to, shape, done=""):
     """One line: the stored tensor, where it is not there yet, and GGUF's."""
     if "{}" in stored:
         return m.experts(stored, to, *shape)
-    if stored not in m.stored:
-        m.random(stored, shape)
-    data = m.stored[stored][2]
+    if stored not in m.made:
+        m.made[stored] = m.random(stored, shape)
+    data = m.made[stored]
     values = Tensor("", m.kind, [math.prod(shape)], data).values()
     if done in ("+1", "exp") or len(shape) == 1:
-        ne = [n for n in shape if n != 1][::-1]
+        ne = [n for n in shape if n != 1][::-1] or [1]
         made = [f32(v + 1) if done == "+1" else f32(-math.exp(v)) if done == "exp" else v for v in values]
         return m.tensors.append(Tensor(to, "F32", ne, Tensor.of(to, made).data))
     if done:
@@ -382,5 +383,67 @@ def exaone_moe(m):
     m.random("mtp.fc.weight", [W, 2 * W])
 
 
+def mixer(name, to, n):
+    """Numbers that mix the 2 streams of the residual."""
+    return [(f"{name}_fn", f"{to}_fn.weight", [n, 2 * W]), (f"{name}_base", f"{to}_base.weight", [n]),
+            (f"{name}_scale", f"{to}_scale.weight", [1 if n == 2 else 3])]
+
+
+def compressor(name, to, n):
+    return [(f"{name}.wkv.weight", f"{to}_kv.weight", [n, W]), (f"{name}.wgate.weight", f"{to}_gate.weight", [n, W]),
+            (f"{name}.ape", f"{to}_ape.weight", [4, n]), (f"{name}.norm.weight", f"{to}_norm.weight", [n // 2])]
+
+
+def deepseek4(m):
+    """Names as they are published; experts by token in the first layer, runs of 4 tokens in the second."""
+    d, rank, x = 16, 32, 64
+    m.common("DeepseekV4ForCausalLM", "deepseek4", head_dim=d, qk_rope_head_dim=ROT, q_lora_rank=rank, o_groups=2,
+             o_lora_rank=X, index_n_heads=2, index_head_dim=8, index_topk=2, compress_ratios=[0, 4, 0],
+             compress_rope_theta=2000, hc_mult=2, hc_sinkhorn_iters=3, sliding_window=5, n_routed_experts=E,
+             num_experts_per_tok=2, moe_intermediate_size=x, n_shared_experts=1, num_hash_layers=1,
+             routed_scaling_factor=1.5, scoring_func="sqrtsoftplus", norm_topk_prob=True, swiglu_limit=0.5,
+             expert_dtype="fp4", rope_scaling={"type": "yarn", "factor": 4, "beta_fast": 8,
+                                               "original_max_position_embeddings": 16})
+    m.config |= {"num_key_value_heads": 1}
+    del m.config["intermediate_size"]
+    m.keys |= {"attention.head_count_kv": 1, "attention.key_length": d, "attention.value_length": d,
+               "rope.dimension_count": ROT, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
+               "rope.scaling.original_context_length": 16, "rope.scaling.yarn_beta_fast": 8.0,
+               "attention.q_lora_rank": rank, "attention.output_group_count": 2, "attention.output_lora_rank": X,
+               "attention.indexer.head_count": 2, "attention.indexer.key_length": 8, "attention.indexer.top_k": 2,
+               "attention.compress_ratios": [0, 4], "attention.compress_rope_freq_base": 2000.0,
+               "attention.sliding_window": 5, "hyper_connection.count": 2, "hyper_connection.epsilon": f32(1e-6),
+               "hyper_connection.sinkhorn_iterations": 3, "expert_count": E, "expert_used_count": 2,
+               "expert_feed_forward_length": x, "expert_shared_count": 1, "expert_weights_scale": 1.5,
+               "expert_weights_norm": True, "expert_gating_func": 4, "hash_layer_count": 1,
+               "swiglu_clamp_exp": [0.5, 0.5]}
+    n = m.vocabulary.n_vocab
+    for lines in ([("embed.weight", "token_embd.weight", [n, W]), ("norm.weight", "output_norm.weight", [W]),
+                   ("head.weight", "output.weight", [n, W])], mixer("hc_head", "output_hc", 2)):
+        for line in lines:
+            add(m, *line)
+    both = mixer("hc_attn", "hc_attn", 8) + mixer("hc_ffn", "hc_ffn", 8) + [
+        ("attn_norm.weight", "attn_norm.weight", [W]), ("ffn_norm.weight", "ffn_norm.weight", [W]),
+        ("attn.attn_sink", "attn_sinks.weight", [HEADS]), ("attn.wq_a.weight", "attn_q_a.weight", [rank, W]),
+        ("attn.q_norm.weight", "attn_q_a_norm.weight", [rank]),
+        ("attn.wq_b.weight", "attn_q_b.weight", [HEADS * d, rank]), ("attn.wkv.weight", "attn_kv.weight", [d, W]),
+        ("attn.kv_norm.weight", "attn_kv_a_norm.weight", [d]),
+        ("attn.wo_a.weight", "attn_output_a.weight", [2 * X, HEADS * d // 2]),
+        ("attn.wo_b.weight", "attn_output_b.weight", [W, 2 * X]), ("ffn.gate.weight", "ffn_gate_inp.weight", [E, W]),
+        *gated("ffn.shared_experts.", "ffn_{}_shexp.weight", x, W, WS)]
+    at = "attn.indexer."
+    more = [[], [("ffn.gate.bias", *BIAS), (at + "wq_b.weight", "indexer.attn_q_b.weight", [16, rank]),
+                 (at + "weights_proj.weight", "indexer.proj.weight", [2, W]),
+                 *compressor("attn.compressor", "attn_compressor", 2 * d),
+                 *compressor(at + "compressor", "indexer_compressor", 16)]]
+    for i in range(2):
+        for stored, to, shape in both + more[i] + gated("ffn.experts.{}.", "ffn_{}_exps.weight", x, W, WS):
+            add(m, f"layers.{i}.{stored}", f"blk.{i}.{to}", shape)
+    ids = [e for _ in range(n) for e in m.rng.sample(range(E), 2)]
+    m.stored["layers.0.ffn.gate.tid2eid"] = ("I64", [n, 2], struct.pack(f"<{2 * n}q", *ids))
+    m.tensors.append(Tensor("blk.0.ffn_gate_tid2eid.weight", "I32", [2, n], struct.pack(f"<{2 * n}i", *ids)))
+    m.random("mtp.0.ffn.experts.0.w1.weight", [x, W])  # predicts another token
+
+
 ALL = (qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
-       smallthinker, cohere2moe, afmoe, exaone_moe)
+       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4)

@@ -1,10 +1,12 @@
 """Random folders with quantised weights, and the same models as GGUF with float32 tensors: what the
 stored numbers mean, computed here in double precision and rounded once."""
 import math
+import re
 from array import array
 
 import folders
 from folders import EXPERTS, FF, HEADS, KV, LAYERS, SIZE, TWO, WIDTH
+from folders_by_table import deepseek4, qwen3vlmoe
 from formats import FP4, Tensor, f32
 
 
@@ -41,15 +43,17 @@ class Form:
     """How weights are stored: codes and scales of one matrix after the other."""
 
     def __init__(self, config, scale="F32", codes="F8_E4M3", block=None, shape="", ending="_scale",
-                 file=None):
+                 file=None, head=False):
         self.config, self.scale, self.codes, self.block = config, scale, codes, block
-        self.shape, self.ending, self.file = shape, ending, file
+        self.shape, self.ending, self.file, self.head = shape, ending, file, head
         self.unit = 64 if codes == "NVFP4" else 32
 
     def takes(self, name, shape):
         if self.codes == "MXFP4":
             return "experts" in name and not name.endswith("bias")
-        return len(shape) > 1 and "layers." in name and shape[-1] % self.unit == 0 and \
+        if len(shape) < 2 or any(n % self.unit for n in shape[1 - len(shape):]) or name.endswith("bias"):
+            return False
+        return "lm_head" in name and self.head or "layers." in name and \
             any(word in name for word in ("proj", ".w1.", ".w2.", ".w3.", "linear"))
 
     def axes(self, n_rows, n_cols):
@@ -60,7 +64,9 @@ class Form:
         if self.block:
             r, c = self.block
             return r, c, [-(-n_rows // r), -(-n_cols // c)]
-        if "row" in self.shape:
+        if self.shape == "columns" and self.stacked:  # as GGUF has it, rows
+            return n_rows, 1, [1, n_cols]
+        if "row" in self.shape or self.shape == "columns":
             return 1, n_cols, [n_rows, 1] if self.shape == "rows" else [n_rows]
         return n_rows, n_cols, [1] if self.shape == "one" else []
 
@@ -85,7 +91,7 @@ class Form:
 
     def store(self, m, name, shape):
         """Bytes of the values, and the factor of the whole."""
-        n = shape[0] if len(shape) > 2 else 1
+        n, self.stacked = shape[0] if len(shape) > 2 else 1, len(shape) > 2
         parts = [self.matrix(m.rng, *shape[-2:]) for _ in range(n)]
         codes, scales, values = (b"".join(part) for part in zip(*parts))
         of_scales = shape[:-2] + self.axes(*shape[-2:])[2]
@@ -112,6 +118,25 @@ class Form:
         if ".q_proj" in name:  # activations and caches
             m.stored[name.replace("weight", "input_scale")] = ("F32", [], bytes(4))
             m.stored[name.replace("q_proj.weight", "k_proj.k_scale")] = ("F32", [1], bytes(4))
+        return values, []
+
+
+class Published4(Form):
+    """DeepSeek 4's own: X.scale beside FP8 by blocks, and beside experts in FP4, all scales powers of two."""
+
+    def __init__(self, experts="MXFP4"):
+        super().__init__({"quant_method": "fp8", "fmt": "e4m3", "scale_fmt": "ue8m0", "activation_scheme": "dynamic",
+                          "weight_block_size": [24, 32]}, scale="F8_E8M0", block=(24, 32))
+        self.experts = experts
+
+    def takes(self, name, shape):
+        return name[0] == "l" and re.search(r"attn\.(w..?.?|indexer\.wq_b)\.weight|\.w[123]\.weight", name)
+
+    def store(self, m, name, shape):
+        self.codes = self.experts if ".experts." in name else "F8_E4M3"
+        codes, scales, values = self.matrix(m.rng, *shape)
+        m.stored[name] = ("I8", [shape[0], shape[1] // 2], codes) if self.codes == "MXFP4" else (self.codes, shape, codes)
+        m.stored[name.replace(".weight", ".scale")] = (self.scale, self.axes(*shape)[2], scales)
         return values, []
 
 
@@ -206,6 +231,7 @@ def compressed(kind, **weights):
 
 MODELOPT = '{"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4", "group_size": 16}}'
 BLOCKS = {"quant_method": "fp8", "weight_block_size": [24, 32], "modules_to_not_convert": ["lm_head"]}
+TURNED = {"quant_method": "fp8", "weight_block_size": [32, 64]}  # of experts that are stored transposed
 ALL = (
     (folders.llama, Form(BLOCKS, block=(24, 32), ending="_scale_inv")),
     (folders.deepseek3, Form(BLOCKS, block=(24, 32), scale="BF16", ending="_scale_inv")),
@@ -219,9 +245,15 @@ ALL = (
     (folders.llama, Form({"quant_method": "modelopt", "quant_algo": "NVFP4"}, codes="NVFP4",
                          scale="F8_E4M3")),
     (qwen3moe, Form(compressed("nvfp4-pack-quantized", strategy="tensor_group", group_size=16),
-                    codes="NVFP4", scale="F8_E4M3", ending="global")),
+                    codes="NVFP4", scale="F8_E4M3", ending="global", head=True)),
     (folders.qwen2moe, Form(None, codes="NVFP4", scale="F8_E4M3", file=MODELOPT)),
     (gptoss, Form({"quant_method": "mxfp4"}, codes="MXFP4", scale="U8")),
+    (deepseek4, Published4()),
+    (deepseek4, Published4(experts="F8_E4M3")),
+    (folders.gpt_oss, Form(TURNED, block=(32, 64), ending="_scale_inv")),
+    (qwen3vlmoe, Form(TURNED, block=(32, 64), scale="BF16", ending="_scale_inv")),
+    (folders.gpt_oss, Form(TURNED, shape="columns", scale="BF16")),
+    (qwen3vlmoe, Form(TURNED, shape="number", codes="F8_E5M2")),
 )
 assert HEADS * SIZE % 64 == 0 and KV
 
@@ -246,6 +278,8 @@ def changed_byte(ending, value):
 
 
 Q = "model.layers.0.self_attn.q_proj.weight"
+W1 = "layers.0.ffn.experts.0.w1."
+DOWN = "model.layers.0.mlp.experts.down_proj"
 NAN = b"\0\0\xc0\x7f"
 # (which of ALL, what is changed, what is said of it)
 WRONG = (
@@ -274,4 +308,16 @@ WRONG = (
     (8, stored("_scale", "F8_E4M3", [64, 2], bytes(128)), "expected a scale for 16 codes of each row"),
     (8, stored("_scale", "F32", [64, 4], bytes(1024)), "has dtype F32, expected F8_E4M3"),
     (8, stored("_scale_2", "F32", [2], bytes(8)), "has 2 elements, expected 1"),
+    (12, lambda m: m.stored.pop(W1 + "scale"), "has dtype I8, and no tensor with scales lies beside it"),
+    (12, lambda m: m.stored.update({W1 + "scale": ("F8_E8M0", [64, 1], bytes(64))}),
+     "has another type or shape|expected a scale for 32 codes of each row"),
+    (12, lambda m: m.stored.update({W1 + "weight_scale": m.stored.pop(W1 + "scale")}),
+     "has dtype I8, and '.*weight_scale' lies beside it; expected U8"),
+    (14, lambda m: m.stored.update({DOWN + "_scale_inv": ("F32", [EXPERTS, 2, 4], bytes(8 * 4 * EXPERTS))}),
+     r"has shape \[3, 2, 4\], expected a scale for the whole, each column \(it is transposed\) or each block of 32 x 64"),
+    (14, lambda m: (m.stored.pop(DOWN + "_scale_inv"), m.stored.update({
+        DOWN: ("U8", [EXPERTS, FF, WIDTH // 2], bytes(EXPERTS * FF * WIDTH // 2)),
+        DOWN + "_scale": ("F8_E4M3", [EXPERTS, FF, WIDTH // 16], bytes([0x38]) * (EXPERTS * FF * WIDTH // 16)),
+        DOWN + "_scale_2": ("F32", [EXPERTS], b"\0\0\x80\x3f" * EXPERTS)})),
+     "has dtype U8 and is stored transposed, which is not read; expected F8_E4M3"),
 )

@@ -75,7 +75,7 @@ class Folders(unittest.TestCase):
 
     def test_quantised_in_float64(self):
         rng = random.Random(SEED)
-        for describe, form in quantised.ALL[::4] + quantised.ALL[-1:]:
+        for describe, form in quantised.ALL[:10:3] + quantised.ALL[11:13]:
             with self.subTest(describe.__name__):
                 where, file = self.make(describe, 1, form)
                 keys = {key: value for key, _, value, _ in self.model.gguf_pairs()}

@@ -1,4 +1,4 @@
-#include "imatrix/write.h"
+#include "imatrix/file/write.h"
 
 #include <inttypes.h>
 #include <math.h>
