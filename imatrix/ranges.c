@@ -71,9 +71,9 @@ static enum status join(struct imat_matrix *out, const struct imat_part *parts,
         if (same && r->begin < last->end) {
             uint64_t end = base_min(last->end, r->end);
             return status_fail(why, STATUS_USAGE,
-                               "%s and %s: window%s %" PRIu64 " to %" PRIu64
+                               "%s and %s: windows %" PRIu64 " to %" PRIu64
                                " of '%s' are in both, expected each window once",
-                               parts[all[i - 1].part].path, parts[all[i].part].path, "s", r->begin,
+                               parts[all[i - 1].part].path, parts[all[i].part].path, r->begin,
                                end - 1, out->datasets[r->text]);
         }
         if (same && r->begin == last->end)

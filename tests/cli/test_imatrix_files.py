@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Files of importance matrices: parts that add up to the bytes of the whole, sums of llama-imatrix's
-files, statistics beside those of NumPy, comparisons, and what is refused.
+files, statistics by their definitions, comparisons, and what is refused.
 
 usage: test_imatrix_files.py ASSAY SOURCE_DIR
 """
@@ -165,7 +165,7 @@ class Merge(Files):
 
 class Statistics(Files):
     def expected(self, means):
-        """By definition, in NumPy or, without it, in exact sums of doubles."""
+        """By definition, in exact sums of doubles."""
         n, total = len(means), math.fsum(means)
         mean = total / n
         deviation = math.sqrt(math.fsum((a - mean) ** 2 for a in means) / n)
