@@ -14,6 +14,7 @@ import tempfile
 import unittest
 
 import gguf_make as g
+import imatrix_make as imatrix
 import shards
 from documents import OF_SERVERS, SCHEMA, errors, jsonschema, members, seen
 from program import ASSAY, F16, Q4, SOURCE, TEXT, run
@@ -217,6 +218,13 @@ def of_files(folder):
              g.pair("long", g.ARRAY, range(65), g.I32), g.pair("text", g.STRING, "x" * 70000)]
     (folder / "all.gguf").write_bytes(g.gguf(pairs, [("x", 4242, [256], b"")]))
     yield json.loads(run("info", folder / "all.gguf", "--json", "--tensors").stdout)
+    a, b = ({"blk.0.x": ([3, n, 0], [[imatrix.ONE] * 2, [n * imatrix.ONE] * 2, [0] * 2])} for n in (0, 2))
+    (folder / "a.imatrix").write_bytes(imatrix.exact(a, [0, 0, 1]))
+    (folder / "b.imatrix").write_bytes(imatrix.plain({**b, "blk.1.x": b["blk.0.x"]}))
+    yield json.loads(run("info", folder / "a.imatrix", "--json").stdout)
+    yield json.loads(run("info", folder / "b.imatrix", "--json").stdout)
+    yield made("compare", folder / "a.imatrix", folder / "b.imatrix")
+    yield made("compare", folder / "b.imatrix", folder / "a.imatrix")
     pairs, n, tensors = shards.contents(F16)
     name = "blk.0.attn_k.weight"
     tensors = [(t[0], IQ2_K, t[2], bytes(IQ2_K_BYTES * t[2][0] * t[2][1] // 256)) if t[0] == name else t

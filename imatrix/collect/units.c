@@ -1,4 +1,4 @@
-#include "imatrix/units.h"
+#include "imatrix/collect/units.h"
 
 static const struct imat_units *of(const struct eval_units *units)
 {
