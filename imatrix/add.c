@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "imatrix/file/write.h"
 #include "imatrix/sum.h"
-#include "imatrix/write.h"
 
 /** Entries of one name: some parts have it. */
 struct adding {

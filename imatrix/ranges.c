@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/text/quote.h"
 #include "imatrix/add.h"
-#include "imatrix/exact.h"
+#include "imatrix/file/exact.h"
 
 /** A range, and the part that it is from. */
 struct tagged {

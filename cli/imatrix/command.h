@@ -5,7 +5,7 @@
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
 #include "eval/metrics.h"
-#include "imatrix/collect/units.h"
+#include "imatrix/units.h"
 
 /** Indices into the words of --output-format. */
 enum cli_imatrix_format { CLI_IMATRIX_GGUF, CLI_IMATRIX_DAT };

@@ -10,7 +10,7 @@
 #include "cli/output/json_parts.h"
 #include "cli/process/version.h"
 #include "cli/session/cluster.h"
-#include "imatrix/write.h"
+#include "imatrix/file/write.h"
 
 /* Sums of other processes do not come here. */
 static enum status check_alone(struct status_why *why)

@@ -73,5 +73,5 @@ static void add_files(const void *self, struct base_json *json, cJSON *run)
                    im->settings->format == CLI_IMATRIX_DAT ? "dat" : "gguf");
 }
 
-const struct cli_members cli_imatrix_members = {"assay-imatrix-run", add_result, describe,
-                                                add_details, add_files};
+const struct cli_members cli_imatrix_members = {"assay-imatrix", add_result, describe, add_details,
+                                                add_files};

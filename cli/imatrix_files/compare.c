@@ -10,7 +10,7 @@
 #include "cli/session/outputs.h"
 #include "documents/schema.h"
 #include "imatrix/compare.h"
-#include "imatrix/read.h"
+#include "imatrix/file/read.h"
 
 enum { SHOWN = 20, PLACE_BYTES = 96, NAME_BYTES = 300 };
 

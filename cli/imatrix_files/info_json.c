@@ -74,7 +74,7 @@ enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct s
     enum status status = cli_output_create(&file, "-", why);
     if (status)
         return status;
-    doc_json_begin(&json, "assay-imatrix");
+    doc_json_begin(&json, "assay-imatrix-info");
     add_head(&json, info);
     cJSON *list = base_json_list(&json, json.root, "matrices");
     for (size_t i = 0; i < info->matrix.n; i++)

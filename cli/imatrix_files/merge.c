@@ -9,8 +9,8 @@
 #include "cli/process/say.h"
 #include "cli/session/outputs.h"
 #include "imatrix/add.h"
-#include "imatrix/read.h"
-#include "imatrix/write.h"
+#include "imatrix/file/read.h"
+#include "imatrix/file/write.h"
 
 bool cli_imatrix_is(const char *path)
 {

@@ -13,7 +13,7 @@
 #include "cli/input/models.h"
 #include "cli/process/say.h"
 #include "gguf/gguf.h"
-#include "imatrix/read.h"
+#include "imatrix/file/read.h"
 #include "model/model.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */

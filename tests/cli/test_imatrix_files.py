@@ -184,7 +184,7 @@ class Statistics(Files):
             self.write("a", data)
             got = self.document("info", "--json", "a")
             self.assertEqual((got["schema"], got["exact"], got["counts_lost"], got["datasets"]),
-                             ("assay-imatrix", exact, False, ["a.txt"]))
+                             ("assay-imatrix-info", exact, False, ["a.txt"]))
             self.assertEqual((got["n_chunks"], got["chunk_size"]), (125, 16))
             self.assertEqual(got["windows"],
                              [{"dataset": "a.txt", "begin": 3, "end": 7}] if exact else [])

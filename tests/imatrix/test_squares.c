@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imatrix/collect/squares.h"
+#include "imatrix/squares.h"
 #include "tests/harness/rng.h"
 
 enum { ROWS = 70, COLUMNS = 131 };

@@ -1,5 +1,5 @@
 /* Files of either format, and the GGUF format without exact sums. */
-#include "imatrix/read.h"
+#include "imatrix/file/read.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 #include "base/buffer.h"
 #include "base/text/quote.h"
 #include "base/text/words.h"
-#include "imatrix/exact.h"
-#include "imatrix/write.h"
+#include "imatrix/file/exact.h"
+#include "imatrix/file/write.h"
 
 enum { HEAD_BYTES = 72, PIECE_BYTES = 1 << 20 };
 

@@ -2,11 +2,11 @@
  * The windows of a text, evaluated to collect the inputs of products: every position of a window
  * passes through all layers, whether it is scored or not.
  */
-#ifndef IMATRIX_COLLECT_UNITS_H
-#define IMATRIX_COLLECT_UNITS_H
+#ifndef IMATRIX_UNITS_H
+#define IMATRIX_UNITS_H
 
 #include "eval/units.h"
-#include "imatrix/collect/collector.h"
+#include "imatrix/collect.h"
 
 /** What is scored of a window. */
 enum imat_scored {

@@ -1,6 +1,6 @@
 /** What this program's own files have beside the sums as floats: docs/imatrix-files.md. */
-#ifndef IMATRIX_EXACT_H
-#define IMATRIX_EXACT_H
+#ifndef IMATRIX_FILE_EXACT_H
+#define IMATRIX_FILE_EXACT_H
 
 #include "gguf/gguf.h"
 #include "imatrix/imatrix.h"

@@ -1,4 +1,4 @@
-#include "imatrix/exact.h"
+#include "imatrix/file/exact.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "imatrix/file/write.h"
 #include "imatrix/sum.h"
-#include "imatrix/write.h"
 
 enum { I64 = 27, VERSION = 1 };
 

@@ -1,4 +1,4 @@
-#include "imatrix/collect/squares.h"
+#include "imatrix/squares.h"
 
 #include <math.h>
 #include <stdlib.h>

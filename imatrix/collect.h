@@ -7,8 +7,8 @@
  * a tensor is multiplied in parts of its rows, which read the same, the first part counts. Where it
  * is multiplied with the same input twice, one after the other, the input counts once.
  */
-#ifndef IMATRIX_COLLECT_COLLECTOR_H
-#define IMATRIX_COLLECT_COLLECTOR_H
+#ifndef IMATRIX_COLLECT_H
+#define IMATRIX_COLLECT_H
 
 #include "gguf/gguf.h"
 #include "imatrix/imatrix.h"

@@ -2,8 +2,8 @@
  * Sums of squares in whole numbers of IMAT_QUANTUM: exact, but for the rounding of each square, so
  * that no order of rows shows in them.
  */
-#ifndef IMATRIX_COLLECT_SQUARES_H
-#define IMATRIX_COLLECT_SQUARES_H
+#ifndef IMATRIX_SQUARES_H
+#define IMATRIX_SQUARES_H
 
 #include "imatrix/imatrix.h"
 

@@ -1,4 +1,4 @@
-#include "imatrix/collect/collector.h"
+#include "imatrix/collect.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "imatrix/collect/squares.h"
+#include "imatrix/squares.h"
 #include "kernels/implementation.h"
 
 /** Where the first row of a matrix lies. */

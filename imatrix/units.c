@@ -1,4 +1,4 @@
-#include "imatrix/collect/units.h"
+#include "imatrix/units.h"
 
 static const struct imat_units *of(const struct eval_units *units)
 {

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/text/quote.h"
-#include "imatrix/read.h"
+#include "imatrix/file/read.h"
 
 enum { LONGEST_NAME = 255, LONGEST_DATASET = 65535 };
 

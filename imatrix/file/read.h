@@ -3,8 +3,8 @@
  * format. Files are hostile: what cannot be right is refused, naming file, field, what was found
  * and what was expected.
  */
-#ifndef IMATRIX_READ_H
-#define IMATRIX_READ_H
+#ifndef IMATRIX_FILE_READ_H
+#define IMATRIX_FILE_READ_H
 
 #include "gguf/gguf.h"
 #include "imatrix/imatrix.h"
