@@ -96,6 +96,9 @@ void gguf_let_go(struct gguf_file *file, size_t shard);
 enum status gguf_check_part_unchanged(const struct gguf_file *file, size_t shard,
                                       struct status_why *why);
 
+/** Memory that is freed with the file, for who makes one; NULL: there is none. */
+void *gguf_file_memory(struct gguf_file *file, size_t n_bytes);
+
 /** Release everything; NULL is allowed. */
 void gguf_close(struct gguf_file *file);
 

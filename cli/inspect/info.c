@@ -9,7 +9,7 @@
 
 #include "base/text/escape.h"
 #include "cli/commands.h"
-#include "cli/imatrix_files/files.h"
+#include "cli/imatrix/files/files.h"
 #include "cli/input/models.h"
 #include "cli/process/say.h"
 #include "gguf/gguf.h"

@@ -2,7 +2,7 @@
 #include "cli/results/compare.h"
 
 #include "cli/commands.h"
-#include "cli/imatrix_files/files.h"
+#include "cli/imatrix/files/files.h"
 #include "cli/options/common.h"
 #include "cli/session/outputs.h"
 

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/content/text.h"
 #include "cli/commands.h"
-#include "cli/imatrix_files/files.h"
+#include "cli/imatrix/files/files.h"
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"

@@ -1,12 +1,12 @@
 /* assay info of an importance matrix. */
-#include "cli/imatrix_files/info.h"
+#include "cli/imatrix/files/info.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/imatrix_files/files.h"
+#include "cli/imatrix/files/files.h"
 #include "imatrix/file/read.h"
 
 static int in_order(const void *a, const void *b)

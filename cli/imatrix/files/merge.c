@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/imatrix_files/files.h"
+#include "cli/imatrix/files/files.h"
 #include "cli/process/say.h"
 #include "cli/session/outputs.h"
 #include "imatrix/add.h"

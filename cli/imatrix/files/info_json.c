@@ -1,5 +1,5 @@
 #include "base/json/build.h"
-#include "cli/imatrix_files/info.h"
+#include "cli/imatrix/files/info.h"
 #include "cli/session/outputs.h"
 #include "documents/schema.h"
 

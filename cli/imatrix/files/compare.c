@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/text/printable.h"
-#include "cli/imatrix_files/files.h"
+#include "cli/imatrix/files/files.h"
 #include "cli/session/outputs.h"
 #include "documents/schema.h"
 #include "imatrix/compare.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text/printable.h"
-#include "cli/imatrix_files/info.h"
+#include "cli/imatrix/files/info.h"
 
 enum { NAME_BYTES = 300, LISTED = 16 };
 
