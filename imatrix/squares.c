@@ -6,10 +6,10 @@
 
 #include "base/arithmetic.h"
 
-enum { MAX_ROWS = 16384, BLOCK = 64 };
+/* HIGH_BITS: of a square below 2^33 in units of 2^-16; MAX_ROWS of them are below 2^63. */
+enum { MAX_ROWS = 16384, BLOCK = 64, HIGH_BITS = 49 };
 
-#define LIMIT     0x1p33    /* of a square: MAX_ROWS of them are below 2^63 units of `high` */
-#define HIGH_UNIT 0x1.8p+36 /* added to a number below LIMIT, it leaves a multiple of 2^-16 */
+#define HIGH_UNIT 0x1.8p+36 /* added to a number below 2^35, it leaves a multiple of 2^-16 */
 #define LOW_UNIT  0x1.8p-12 /* and a multiple of 2^-64, the quantum, of one below 2^-16 */
 
 bool imat_squares_add(struct imat_sum *sum, float x)
@@ -36,40 +36,39 @@ static uint64_t bits_of(double x)
 
 /**
  * Squares of n columns of a row. A square and HIGH_UNIT add up to a double whose last bit is worth
- * 2^-16, so the sum's bits count such units from the unit's own on. What this rounding leaves is
- * exact, and is counted in quanta likewise. Returns other than 0 where a square is too large.
+ * 2^-16, so the sum's bits count such units from HIGH_UNIT's own on. What this rounding leaves is
+ * exact, and is counted in quanta likewise. Returns all bits of the counts of such units: they have
+ * more than HIGH_BITS where a square is too large.
  */
-static inline uint64_t add_row(uint64_t *high, uint64_t *low, const float *x, size_t n)
+static inline uint64_t add_row(uint64_t *restrict high, uint64_t *restrict low,
+                               const float *restrict x, size_t n)
 {
-    uint64_t wild = 0;
+    uint64_t all = 0;
     for (size_t i = 0; i < n; i++) {
         double square = (double)x[i] * (double)x[i];
         double sum = square + HIGH_UNIT;
-        high[i] += bits_of(sum);
-        low[i] += bits_of(square - (sum - HIGH_UNIT) + LOW_UNIT);
-        wild |= square < LIMIT ? 0 : 1;
+        uint64_t units = bits_of(sum) - bits_of(HIGH_UNIT);
+        high[i] += units;
+        low[i] += bits_of(square - (sum - HIGH_UNIT) + LOW_UNIT) - bits_of(LOW_UNIT);
+        all |= units;
     }
-    return wild;
+    return all;
 }
 
 /** n columns, at most BLOCK, of all rows. */
 static uint64_t add_rows(uint64_t *high, uint64_t *low, const float *x, size_t n, size_t n_rows,
                          size_t stride)
 {
-    uint64_t wild = 0;
+    uint64_t all = 0;
     memset(high, 0, n * sizeof *high);
     memset(low, 0, n * sizeof *low);
     if (n == BLOCK) /* a number that the compiler knows */
         for (size_t row = 0; row < n_rows; row++)
-            wild |= add_row(high, low, x + row * stride, BLOCK);
+            all |= add_row(high, low, x + row * stride, BLOCK);
     else
         for (size_t row = 0; row < n_rows; row++)
-            wild |= add_row(high, low, x + row * stride, n);
-    for (size_t i = 0; i < n; i++) {
-        high[i] -= n_rows * bits_of(HIGH_UNIT);
-        low[i] -= n_rows * bits_of(LOW_UNIT);
-    }
-    return wild;
+            all |= add_row(high, low, x + row * stride, n);
+    return all;
 }
 
 static enum status reserve(struct imat_squares *s, size_t n, struct status_why *why)
@@ -92,11 +91,11 @@ enum status imat_squares_make(struct imat_squares *s, const float *x, size_t n_r
 {
     enum status status = reserve(s, n_columns, why);
     *plain = n_rows > MAX_ROWS;
-    uint64_t wild = 0;
+    uint64_t all = 0;
     for (size_t from = 0; from < n_columns && !status && !*plain; from += BLOCK)
-        wild |= add_rows(s->high + from, s->low + from, x + from, base_min(BLOCK, n_columns - from),
-                         n_rows, n_columns);
-    *plain = *plain || wild;
+        all |= add_rows(s->high + from, s->low + from, x + from, base_min(BLOCK, n_columns - from),
+                        n_rows, n_columns);
+    *plain = *plain || all >> HIGH_BITS;
     return status;
 }
 

@@ -16,7 +16,7 @@ static enum status check_settings(const struct cli_imatrix_settings *s, struct s
         status = status_fail(why, STATUS_USAGE,
                              "--state: sums of importance matrices are not kept in a journal; "
                              "collect ranges of the windows (--chunk-from, --chunks) into files "
-                             "of their own, and add these up");
+                             "of their own; assay merge adds them up");
     return status;
 }
 
@@ -70,10 +70,11 @@ static const struct cli_option options[] = {
     {"-ofreq --output-frequency", CLI_IGNORED, "N"},
     {"--save-frequency", CLI_REFUSED, "N",
      "no copies are written on the way; collect ranges of the windows (--chunk-from, --chunks) "
-     "into files of their own",
+     "into files of their own; assay merge adds them up",
      .choices = "0"},
-    {"--in-file", CLI_REFUSED, "FILE", "collecting begins with nothing; add the files up after it"},
-    {"--show-statistics", CLI_REFUSED, NULL, "collecting shows rows only"},
+    {"--in-file", CLI_REFUSED, "FILE",
+     "collecting begins with nothing; assay merge adds files up after it"},
+    {"--show-statistics", CLI_REFUSED, NULL, "assay info FILE shows them"},
     {.type = CLI_GROUP, .group = cli_foreign_options},
     {0},
 };
@@ -91,7 +92,7 @@ const struct cli_command cli_command_imatrix = {
         "assay imatrix model.gguf -f calibration.txt -o model.imatrix.gguf\n"
         "Collects over all windows of 512 tokens of a text.\n"
         "assay imatrix model.gguf -f calibration.txt --chunk-from 100 --chunks 100 -o b.gguf\n"
-        "Over the second hundred of them only.",
+        "Over the second hundred of them only; assay merge adds both up.",
     .options = options,
     .settings_bytes = sizeof(struct cli_imatrix_settings),
     .evaluate = AT(evaluate),

@@ -20,7 +20,7 @@ static enum status check_alone(struct status_why *why)
     return status_fail(why, STATUS_USAGE,
                        "assay imatrix runs in one process, and %zu were started; give each process "
                        "a range of the windows (--mpi off, --chunk-from, --chunks) and a file of "
-                       "its own, and add the files up",
+                       "its own; assay merge adds them up",
                        cli_cluster()->n_ranks);
 }
 

@@ -24,6 +24,7 @@ import quantised  # noqa: E402
 import rewrite  # noqa: E402
 from evaluate import Evaluation, compare  # noqa: E402
 from formats import Tensor  # noqa: E402
+from test_imatrix import read  # noqa: E402
 
 SEED = int((sys.argv[3:4] or ["1"])[0])
 
@@ -56,11 +57,20 @@ class Folders(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return out.read_bytes()
 
+    def matrices(self, model, *more):
+        """Importance matrices: counts and sums by name."""
+        out = self.at / "imatrix"
+        done = assay("imatrix", "-q", model, "-f", self.text, "-c", 20, "-o", out, "-t", 1, "--no-ppl", *more)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return read(out)[0]
+
     def test_same_bytes(self):
         for i, describe in enumerate(folders.ALL + folders_by_table.ALL):
             with self.subTest(describe.__name__):
                 where, file = self.make(describe, 1 + i % 3, ("BF16", "F16", "F32")[i % 3])
                 self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
+                if (i + SEED) % 4 == 0:
+                    self.assertEqual(self.matrices(where, "--tokenizer", file), self.matrices(file))
 
     def test_quantised(self):
         for i, (describe, form) in enumerate(quantised.ALL):
