@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "base/array.h"
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
@@ -305,6 +306,43 @@ uint64_t gguf_tensor_stored_bytes(const struct gguf_tensor *tensor)
     for (uint64_t i = 0; apart && i < tensor->ne[2] * tensor->ne[3]; i++)
         n_bytes += gguf_scales_bytes(&tensor->scales[i], tensor->ne[1]);
     return n_bytes;
+}
+
+/** How many rows as stored a matrix of the tensor reaches over. */
+static uint64_t n_stored_rows(const struct gguf_tensor *tensor)
+{
+    uint64_t n = tensor->ne[1];
+    for (uint64_t i = 0; tensor->view && tensor->view->rows && i < tensor->ne[1]; i++)
+        n = base_max(n, (uint64_t)tensor->view->rows[i] + 1);
+    return n;
+}
+
+/** Bytes from the first of a matrix of a view to its last. */
+static uint64_t reach(const struct gguf_tensor *tensor, uint64_t n_rows)
+{
+    uint64_t step = tensor->view->row_step ? tensor->view->row_step : tensor->row_bytes;
+    uint64_t unit = tensor->type->block_bytes / tensor->type->block_elems; /* with a col_step */
+    uint64_t row = tensor->view->col_step
+                       ? (tensor->row_bytes / unit - 1) * tensor->view->col_step + unit
+                       : tensor->row_bytes;
+    return (n_rows - 1) * step + row;
+}
+
+bool gguf_tensor_any(const struct gguf_tensor *tensor, bool (*test)(const void *data, size_t n))
+{
+    const struct gguf_view *view = tensor->view;
+    uint64_t n_rows = n_stored_rows(tensor), n_matrices = tensor->ne[2] * tensor->ne[3];
+    bool is = !view && test(tensor->data, (size_t)tensor->n_bytes);
+    for (uint64_t i = 0; i < n_matrices && !is; i++) {
+        const struct gguf_scales *s = tensor->scales ? &tensor->scales[i] : NULL;
+        uint64_t before = i * tensor->ne[1] * tensor->row_bytes;
+        if (view)
+            is = test(view->matrices ? view->matrices[i] : (const char *)tensor->data + before,
+                      (size_t)reach(tensor, n_rows));
+        if (!is && s && s->data)
+            is = test(gguf_scales_row(s, 0), (size_t)gguf_scales_bytes(s, n_rows));
+    }
+    return is;
 }
 
 /* Whether row i of both has the same scales, in the same blocks. */

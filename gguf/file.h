@@ -27,8 +27,9 @@ struct gguf_view {
     const void *const *matrices; /* [ne[2] * ne[3]] of ne[1] rows; NULL: one after the other */
     const int32_t *rows; /* [ne[1]]: which row of its matrix as stored each is; NULL: its own */
     uint64_t row_step;   /* bytes from one stored row to the next; 0: row_bytes */
-    uint64_t col_step;   /* bytes from one element of a row to the next, of a type whose elements are bytes; 0:
-                          * they touch. So columns are rows (a matrix that is transposed). */
+    uint64_t
+        col_step; /* bytes from one element of a row to the next, of a type whose elements are
+                   * bytes; 0: they touch. So columns are rows (a matrix that is transposed). */
 };
 
 /** One tensor of the directory. */
@@ -96,6 +97,9 @@ void gguf_let_go(struct gguf_file *file, size_t shard);
 enum status gguf_check_part_unchanged(const struct gguf_file *file, size_t shard,
                                       struct status_why *why);
 
+/** Memory that is freed with the file, for who makes one; NULL: there is none. */
+void *gguf_file_memory(struct gguf_file *file, size_t n_bytes);
+
 /** Release everything; NULL is allowed. */
 void gguf_close(struct gguf_file *file);
 
@@ -118,6 +122,11 @@ struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t
 uint64_t gguf_scales_bytes(const struct gguf_scales *scales, uint64_t n_rows);
 /** n_bytes, and those of its scales that lie apart. */
 uint64_t gguf_tensor_stored_bytes(const struct gguf_tensor *tensor);
+/**
+ * Whether a test is true of some stretch of memory that the tensor's values or scales lie in. Where
+ * rows or columns lie apart, what lies between them belongs to the stretch.
+ */
+bool gguf_tensor_any(const struct gguf_tensor *tensor, bool (*test)(const void *data, size_t n));
 /** Whether two tensors of one type and shape have the same bytes, those of their scales included.
  */
 bool gguf_tensor_same(const struct gguf_tensor *a, const struct gguf_tensor *b);

@@ -60,9 +60,6 @@ struct gguf_file {
 enum status gguf_file_new(struct gguf_file **out, const char *path, size_t n_shards,
                           struct status_why *why);
 
-/** Memory that is freed with the file; NULL: there is none. */
-void *gguf_file_memory(struct gguf_file *file, size_t n_bytes);
-
 /** Map one part of a file and read it.   path: copied. */
 enum status gguf_file_map_shard(struct gguf_file *file, size_t shard, const char *path,
                                 struct status_why *why);

@@ -110,6 +110,19 @@ struct model_in_force model_in_force(const struct model *m, size_t i)
                                    .unused = t->unused || !t->understood};
 }
 
+bool model_in_force_any(const struct model *m, size_t i, bool (*test)(const void *data, size_t n))
+{
+    const struct model_tensor *t = &m->tensors[i];
+    struct gguf_tensor now = *t->source;
+    now.type = t->type;
+    now.data = t->data;
+    now.view = t->view;
+    now.scales = t->scales;
+    now.row_bytes = t->row_bytes;
+    now.n_bytes = now.n_rows * t->row_bytes + t->type->tail_bytes;
+    return gguf_tensor_any(&now, test);
+}
+
 enum status model_check_unchanged(const struct model *m, struct status_why *why)
 {
     enum status status = gguf_check_unchanged(m->file, why);

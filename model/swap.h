@@ -47,10 +47,12 @@ struct model_in_force {
     const void *data;
     uint64_t n_bytes;
     uint64_t n_scale_bytes; /* beyond them: of scales that lie apart */
-    bool swapped; /* it is another file's */
-    bool unused;  /* it takes no part in the evaluation */
+    bool swapped;           /* it is another file's */
+    bool unused;            /* it takes no part in the evaluation */
 };
 struct model_in_force model_in_force(const struct model *m, size_t i);
+/** Whether a test is true of some stretch of memory that it lies in (gguf_tensor_any). */
+bool model_in_force_any(const struct model *m, size_t i, bool (*test)(const void *data, size_t n));
 
 /** Check that nothing wrote to the files of its tensors since. Fails: STATUS_CHANGED, STATUS_IO. */
 enum status model_check_unchanged(const struct model *m, struct status_why *why);

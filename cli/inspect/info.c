@@ -1,4 +1,4 @@
-/* assay info: what a GGUF file holds. */
+/* assay info: what a GGUF file, or an importance matrix, holds. */
 #include "cli/inspect/info.h"
 
 #include <inttypes.h>
@@ -9,9 +9,11 @@
 
 #include "base/text/escape.h"
 #include "cli/commands.h"
+#include "cli/imatrix/files/files.h"
 #include "cli/input/models.h"
 #include "cli/process/say.h"
 #include "gguf/gguf.h"
+#include "imatrix/file/read.h"
 #include "model/model.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */
@@ -210,11 +212,17 @@ static void tell_of_tokens(const struct gguf_file *listed, const char *path)
 static enum status tell(const char *path, const struct settings *settings, bool again,
                         struct status_why *why)
 {
-    struct gguf_file *file;
-    enum status status = model_file_list(&file, path, why);
+    struct gguf_file *file = NULL;
+    bool old = imat_kind_of(path) == IMAT_DAT;
+    enum status status = old ? STATUS_OK : model_file_list(&file, path, why);
     struct cli_info info = {.n_context = (size_t)settings->context};
     if (!status && again && !settings->json)
         putchar('\n');
+    if (!status && (old || (imat_is_matrix(file) && !settings->tensors))) {
+        status = cli_imatrix_info(path, file, settings->json, why);
+        gguf_close(file);
+        return status;
+    }
     if (!status)
         tell_of_tokens(file, path);
     if (!status)
@@ -273,11 +281,16 @@ const struct cli_command cli_command_info = {
         "FILE may be any file of a split model. No tensor is decoded, so types that cannot be\n"
         "evaluated are listed too. Several files are told of one after the other, also where one "
         "of\n"
-        "them cannot be read.",
+        "them cannot be read. Of an importance matrix (GGUF, or llama-imatrix's older format) it "
+        "prints\nstatistics for each matrix, and which experts had few rows or none; with "
+        "--tensors, "
+        "what the\nfile holds.",
     .examples = "assay info *.gguf\n"
                 "What files hold, one after the other.\n"
                 "assay info --tensors model.gguf\n"
-                "Tensor by tensor.",
+                "Tensor by tensor.\n"
+                "assay info imatrix.gguf\n"
+                "Statistics of an importance matrix.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_info,

@@ -118,8 +118,8 @@ static enum status run_text(const struct settings *s, const struct model_tokeniz
     struct base_text text = {0};
     struct model_tokens tokens = {0};
     enum status status = read_text(&text, s, why);
-    if (!status && !s->no_bos && model_adds_bos(tokenizer))
-        status = model_tokens_add(&tokens, model_token_bos(tokenizer), why);
+    if (!status && !s->no_bos)
+        status = model_begin_text(tokenizer, &tokens, why);
     if (!status)
         status =
             model_tokenize(tokenizer, text.data, text.n_bytes, !s->no_parse_special, &tokens, why);

@@ -55,22 +55,6 @@ static enum status run_contexts(struct cli_kld_settings *s, struct status_why *w
     return cli_contexts_run(&contexts, why);
 }
 
-/** A base that is a published folder has the tokens of the first GGUF file that it is compared
- * with, unless a person says otherwise. */
-static void take_tokens(struct cli_kld_settings *s)
-{
-    struct cli_model_settings *load = &s->evaluate.load;
-    size_t i = 0;
-    while (i < s->models.n && model_is_folder(s->models.items[i]))
-        i++;
-    if (load->tokenizer || !model_is_folder(s->base) || i == s->models.n)
-        return;
-    load->tokenizer = s->models.items[i];
-    load->tokenizer_chosen = true;
-    cli_say("assay: note: %s has the tokens of %s; --tokenizer FILE takes others\n", s->base,
-            load->tokenizer);
-}
-
 static enum status run_kld(const void *settings, const struct cli_args *args,
                            struct status_why *why)
 {
@@ -86,7 +70,7 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
         s.base = s.models.items[0];
     if (!s.base)
         return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
-    take_tokens(&s);
+    cli_tokens_take(&s.evaluate.load, s.base, &s.models);
     cli_text_settle(&s.text);
     status = cli_bounds_unasked(&s, why);
     if (!status)

@@ -59,9 +59,10 @@ extern const char *const cli_plan_limits[]; /* words, by enum cli_plan_limit */
 /** Seconds, and the bytes that are read for them. */
 struct cli_plan_times {
     double total, loading, layers, head, rest, disk; /* disk: while the others go on */
-    double alone;     /* total, if nothing else computes; the same where nothing did */
-    double processor; /* of all threads together */
-    double n_read;    /* bytes from disk */
+    double alone;         /* total, if nothing else computes; the same where nothing did */
+    double loading_alone; /* its share of loading */
+    double processor;     /* of all threads together */
+    double n_read;        /* bytes from disk */
     enum cli_plan_limit limit;
 };
 

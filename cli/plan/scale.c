@@ -75,7 +75,7 @@ struct cli_plan_times cli_plan_scale(const struct cli_plan_work *work,
 {
     struct cli_plan_times t = {.loading = pace->loading, .processor = pace->processor_loading};
     if (!work->n_batches) {
-        t.total = t.alone = t.loading;
+        t.total = t.alone = t.loading_alone = t.loading;
         return t;
     }
     bool fits = work->memory <= machine->available;
@@ -90,7 +90,8 @@ struct cli_plan_times cli_plan_scale(const struct cli_plan_work *work,
     bool disturbed = share < disturbed_share && pace->seconds >= telling && !machine->on_device;
     /* The layer that follows is read while one is computed. */
     t.total = t.loading + fmax(computing, t.disk);
-    t.alone = disturbed ? pace->processor_loading + fmax(computing * share, t.disk) : t.total;
+    t.loading_alone = disturbed ? pace->processor_loading : t.loading;
+    t.alone = t.loading_alone + fmax(disturbed ? computing * share : computing, t.disk);
     t.processor += computing * pace->n_busy;
     if (machine->on_device)
         t.limit = CLI_PLAN_DEVICE;
@@ -113,7 +114,7 @@ static size_t power_below(size_t n)
 size_t cli_plan_ways(struct cli_plan_way out[CLI_PLAN_MAX_WAYS], const struct cli_plan_times *times,
                      const struct cli_plan_work *work, const struct cli_outlook *outlook)
 {
-    double loading = fmin(times->loading, times->alone), computing = times->alone - loading;
+    double loading = times->loading_alone, computing = times->alone - loading;
     size_t n = 0;
     for (size_t i = 0; i < outlook->n_ways; i++) {
         const struct cli_outlook_way *way = &outlook->ways[i];

@@ -2,6 +2,7 @@
 #include "cli/results/compare.h"
 
 #include "cli/commands.h"
+#include "cli/imatrix/files/files.h"
 #include "cli/options/common.h"
 #include "cli/session/outputs.h"
 
@@ -17,6 +18,19 @@ static void defaults(void *settings)
     *(struct settings *)settings = (struct settings){{.n_resamples = 10000, .seed = 1}, NULL};
 }
 
+static enum status compare_matrices(const struct settings *s, const char *const *paths,
+                                    struct status_why *why)
+{
+    if (s->compare.candidates[0] || s->compare.candidates[1])
+        return status_fail(why, STATUS_USAGE,
+                           "--candidate-a and --candidate-b choose a model of a result; these are "
+                           "importance matrices");
+    for (size_t i = 0; i < 2; i++)
+        if (!cli_imatrix_is(paths[i]))
+            return cli_imatrix_refuse(paths[i], why);
+    return cli_imatrix_compare(paths, s->json_file, why);
+}
+
 static enum status run_compare(const void *settings, const struct cli_args *args,
                                struct status_why *why)
 {
@@ -26,6 +40,8 @@ static enum status run_compare(const void *settings, const struct cli_args *args
     const struct cli_named_file inputs[] = {{"A", args->operands[0]}, {"B", args->operands[1]}};
     struct base_file *json_file = NULL;
     enum status status = cli_outputs_check(&output, 1, inputs, 2, why);
+    if (!status && (cli_imatrix_is(inputs[0].path) || cli_imatrix_is(inputs[1].path)))
+        return compare_matrices(s, args->operands, why);
     for (size_t side = 0; side < 2 && !status; side++)
         status = doc_read(&c.sides[side].document, args->operands[side], why);
     if (!status)
@@ -63,12 +79,17 @@ const struct cli_command cli_command_compare = {
     .name = "compare",
     .usage = "A.json B.json [options]",
     .n_operands = 2,
-    .summary = "Tell whether two results differ by more than chance.",
+    .summary = "Tell whether two results differ by more than chance, or where two importance "
+               "matrices do.",
     .description = "A and B are what --json wrote: two results of the same evaluator on the same "
                    "inputs; others are\nrefused. The test of choice tasks is McNemar's, that of "
-                   "perplexity and KL divergence a block\nbootstrap over windows.",
+                   "perplexity and KL divergence a block\nbootstrap over windows.\nA and B may "
+                   "also be importance matrices: how far "
+                   "their means are apart, and in which\nmatrices.",
     .examples = "assay compare q4.json q5.json\n"
-                "Whether two results on the same text differ by more than chance.",
+                "Whether two results on the same text differ by more than chance.\n"
+                "assay compare a.imatrix.gguf b.imatrix.gguf\n"
+                "Where two importance matrices differ.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .defaults = defaults,

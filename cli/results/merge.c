@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/content/text.h"
 #include "cli/commands.h"
+#include "cli/imatrix/files/files.h"
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
@@ -100,13 +101,39 @@ static enum status merge(const struct settings *s, const struct cli_list *journa
     return status;
 }
 
+/* Importance matrices, which are added up. Returns whether the parts are such. */
+static bool are_matrices(const struct settings *s, struct status_why *why, enum status *status)
+{
+    size_t n = 0, other = 0;
+    for (size_t i = 0; i < s->parts.n; i++) {
+        bool is = cli_imatrix_is(s->parts.items[i]);
+        n += is;
+        other = is ? other : i;
+    }
+    if (!n)
+        return false;
+    if (n < s->parts.n)
+        *status = cli_imatrix_refuse(s->parts.items[other], why);
+    else if (s->n_chunks)
+        *status = status_fail(why, STATUS_USAGE,
+                              "--chunks: the parts are importance matrices, which are added whole");
+    else
+        *status = check_output(s->out_file, &s->parts, &s->parts, why);
+    if (!*status)
+        *status = cli_imatrix_merge(&s->parts, s->out_file, why);
+    return true;
+}
+
 static enum status run_merge(const void *opaque, const struct cli_args *args,
                              struct status_why *why)
 {
     (void)args;
     const struct settings *s = opaque;
     struct cli_list journals = {.n = s->parts.n};
-    enum status status = base_array_new(journals.items, journals.n, "parts", why);
+    enum status status = STATUS_OK;
+    if (are_matrices(s, why, &status))
+        return status;
+    status = base_array_new(journals.items, journals.n, "parts", why);
     for (size_t i = 0; i < s->parts.n && !status; i++)
         status = find_journal(&journals.items[i], s->parts.items[i], why);
     if (!status)
@@ -120,7 +147,8 @@ static enum status run_merge(const void *opaque, const struct cli_args *args,
 #define AT(member) offsetof(struct settings, member)
 
 static const struct cli_option options[] = {
-    {"-o --output", CLI_TEXT, "FILE", "the journal to write; it must not exist", AT(out_file),
+    {"-o --output", CLI_TEXT, "FILE",
+     "the journal, or importance matrix, to write; it must not exist", AT(out_file),
      .required = true},
     {"--chunks", CLI_COUNT, "N",
      "the parts have the first N windows only, as of a run with --chunks N (default: all of the "
@@ -134,16 +162,21 @@ static const struct cli_option options[] = {
 const struct cli_command cli_command_merge = {
     .name = "merge",
     .usage = "PART ... -o FILE [options]",
-    .summary = "Merge runs over ranges of windows into one.",
+    .summary = "Merge runs over ranges of windows into one, or add importance matrices up.",
     .description =
         "A part is the journal (--state) of a run with --chunk-from and --chunks, or the document "
         "(--json)\nof such a run, which names its journal. Model, text, settings and program must "
         "agree, and each\nwindow must be there once. FILE is the journal that one run would have "
         "left: the command without\n--chunk-from and --chunks, with --state FILE, then writes "
-        "every result and evaluates nothing.",
+        "every result and evaluates nothing.\nParts may also be importance matrices (GGUF, or the "
+        "older format): their sums and counts are added.\nParts of one run by assay imatrix give "
+        "the "
+        "bytes of the whole.",
     .examples = "assay merge part1.journal part2.journal -o all.journal\n"
                 "Runs over ranges of windows become the journal of one run; the command of that "
-                "run with --state all.journal writes every result.",
+                "run with --state all.journal writes every result.\n"
+                "assay merge part1.gguf part2.gguf -o imatrix.gguf\n"
+                "Importance matrices of several texts or machines in one.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_merge,

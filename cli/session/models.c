@@ -72,6 +72,20 @@ enum status cli_model_share(struct cli_model *out, const struct cli_model *m,
     return model_share(&out->model, m->model, why);
 }
 
+void cli_tokens_take(struct cli_model_settings *load, const char *base,
+                     const struct cli_list *models)
+{
+    size_t i = 0;
+    while (i < models->n && model_is_folder(models->items[i]))
+        i++;
+    if (load->tokenizer || !model_is_folder(base) || i == models->n)
+        return;
+    load->tokenizer = models->items[i];
+    load->tokenizer_chosen = true;
+    cli_say("assay: note: %s has the tokens of %s; --tokenizer FILE takes others\n", base,
+            load->tokenizer);
+}
+
 /** A GGUF file has its own tokens; so has a folder, unless --tokenizer gives it others. */
 static enum status open_file(struct gguf_file **out, const char *path,
                              const struct cli_evaluate_settings *settings, struct status_why *why)

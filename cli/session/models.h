@@ -31,6 +31,12 @@ struct cli_model {
 enum status cli_model_open(struct cli_model *out, const char *path,
                            const struct cli_evaluate_settings *settings, bool llama_compat,
                            struct status_why *why);
+/**
+ * A base that is a published folder has the tokens of the first GGUF file that it is compared
+ * with, unless a person says otherwise; a note says so.   load->tokenizer is then one of models'.
+ */
+void cli_tokens_take(struct cli_model_settings *load, const char *base,
+                     const struct cli_list *models);
 /** One that is open once more. m must be closed later, and its tensors not be replaced. */
 enum status cli_model_share(struct cli_model *out, const struct cli_model *m,
                             struct status_why *why);

@@ -25,6 +25,12 @@ static enum status run_types(struct cli_sweep_settings *s, struct status_why *wh
         status = status_fail(why, STATUS_USAGE,
                              "--types does not go with several processes; make the models "
                              "beforehand, and give them with --from");
+    if (!status && model_is_folder(s->base))
+        status = status_fail(why, STATUS_USAGE,
+                             "--base %s is a published folder, of which no quantizer makes models; "
+                             "expected a GGUF file with --types; convert it, or give models of it "
+                             "with --from",
+                             s->base);
     if (!status)
         status = cli_donors_make(&donors, &s->types, s->quantizer ? s->quantizer : "llama-quantize",
                                  s->base, why);
@@ -41,6 +47,7 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
     struct cli_sweep_settings own = *(const struct cli_sweep_settings *)settings, *s = &own;
     if (args->n_bare)
         own.from.n = cli_models_once(&own.from, own.base);
+    cli_tokens_take(&s->evaluate.load, s->base, &s->from);
     cli_text_settle(&s->text);
     enum status status = cli_window_check(&s->windows, false, why);
     if (!status)

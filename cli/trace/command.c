@@ -57,8 +57,8 @@ static enum status read_text(struct trace_run *r, struct status_why *why)
     enum status status = s->prompt ? base_text_copy(&text, s->prompt, strlen(s->prompt), why)
                                    : base_text_read_utf8(&text, s->text_file, BASE_TEXT_MAX_BYTES,
                                                          ", or give its tokens by --ids", why);
-    if (!status && !s->no_bos && model_adds_bos(tokenizer))
-        status = model_tokens_add(&r->tokens, model_token_bos(tokenizer), why);
+    if (!status && !s->no_bos)
+        status = model_begin_text(tokenizer, &r->tokens, why);
     if (!status)
         status = model_tokenize(tokenizer, text.data, text.n_bytes, true, &r->tokens, why);
     base_text_free(&text);

@@ -42,16 +42,11 @@ enum status gguf_assemble_file(struct gguf_file *file, size_t i, const struct gg
     return STATUS_OK;
 }
 
-void *gguf_assemble_memory(struct gguf_file *file, size_t n_bytes)
-{
-    return gguf_file_memory(file, n_bytes);
-}
-
 enum status gguf_assemble_tensor(struct gguf_file *file, const struct gguf_tensor *tensor,
                                  uint32_t type_id, struct status_why *why)
 {
     size_t n_bytes = strlen(tensor->name);
-    char *name = gguf_assemble_memory(file, n_bytes + 1);
+    char *name = gguf_file_memory(file, n_bytes + 1);
     if (!name)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory for a name", file->path);
     memcpy(name, tensor->name, n_bytes + 1);

@@ -38,9 +38,6 @@ enum status gguf_assemble_file(struct gguf_file *file, size_t i, const struct gg
 enum status gguf_assemble_tensor(struct gguf_file *file, const struct gguf_tensor *tensor,
                                  uint32_t type_id, struct status_why *why);
 
-/** Memory that is freed with the file; NULL: there is none. */
-void *gguf_assemble_memory(struct gguf_file *file, size_t n_bytes);
-
 /** Append all pairs of `from` whose keys begin so; from is owned by the file from now on, also on
  * failure. Once. */
 enum status gguf_assemble_pairs(struct gguf_file *file, struct gguf_file *from, const char *prefix,

@@ -395,7 +395,7 @@ static enum status turn_over(const struct model_target *t, struct gguf_file *fil
     size_t n_rows = (size_t)blocks_of(t->ne[1] * (parted ? 2 : 1), scales->block_rows);
     size_t n_cols = scales->n_cols, size = gguf_scale_bytes(scales->type);
     const char *from = scales->data;
-    char *to = gguf_assemble_memory(file, n_rows * n_cols * size);
+    char *to = gguf_file_memory(file, n_rows * n_cols * size);
     if (!to)
         return status_fail(why, STATUS_MEMORY, "no memory for the scales of %s", t->name);
     for (size_t i = 0; i < n_rows * n_cols; i++)
@@ -409,7 +409,7 @@ enum status model_quantised_scales(const struct model_folder *f, const struct mo
                                    struct status_why *why)
 {
     size_t n = t->n_dims > 2 ? (size_t)t->ne[2] : 1;
-    struct gguf_scales *scales = gguf_assemble_memory(file, n * sizeof *scales);
+    struct gguf_scales *scales = gguf_file_memory(file, n * sizeof *scales);
     enum status status = STATUS_OK;
     if (!scales)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for the scales of %s", f->path,

@@ -309,7 +309,7 @@ static enum status view_rows(const struct model_folder *f, const struct model_ta
     *out = NULL;
     if (n_heads == 0 && !in_turns)
         return STATUS_OK;
-    int32_t *rows = n > INT32_MAX / 2 ? NULL : gguf_assemble_memory(file, n * sizeof *rows);
+    int32_t *rows = n > INT32_MAX / 2 ? NULL : gguf_file_memory(file, n * sizeof *rows);
     if (!rows)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for %" PRIu64 " rows of %s", f->path,
                            n, t->name);
@@ -332,7 +332,7 @@ static enum status view_matrices(const struct model_folder *f, const struct mode
     bool whole = !t->quantised && matrix_bytes == s->n_bytes / s->n_elements * t->ne[0] * t->ne[1];
     if (!t->experts && (n == 1 || whole))
         return STATUS_OK;
-    const void **matrices = gguf_assemble_memory(file, n * sizeof *matrices);
+    const void **matrices = gguf_file_memory(file, n * sizeof *matrices);
     if (!matrices)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for %" PRIu64 " matrices of %s",
                            f->path, n, t->name);
@@ -362,7 +362,7 @@ enum status model_target_append(const struct model_folder *f, const struct model
     if (!status && t->quantised)
         status = model_quantised_scales(f, t, file, &tensor.scales, why);
     if (!status && (view.rows || view.matrices || view.row_step || view.col_step)) {
-        struct gguf_view *kept = gguf_assemble_memory(file, sizeof *kept);
+        struct gguf_view *kept = gguf_file_memory(file, sizeof *kept);
         if (!kept)
             return status_fail(why, STATUS_MEMORY, "%s: no memory for %s", f->path, t->name);
         *kept = view;

@@ -264,6 +264,17 @@ bool model_adds_bos(const struct model_tokenizer *t)
     return t->vocab.add_bos;
 }
 
+enum status model_begin_text(const struct model_tokenizer *t, struct model_tokens *out,
+                             struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < t->declared.n_front && !status; i++)
+        status = model_tokens_add(out, t->declared.front[i], why);
+    if (!t->declared.n_front && t->vocab.add_bos)
+        status = model_tokens_add(out, t->vocab.bos, why);
+    return status;
+}
+
 enum model_token_type model_token_type(const struct model_tokenizer *t, int32_t id)
 {
     assert(id >= 0 && (size_t)id < t->vocab.n);

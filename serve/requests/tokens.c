@@ -159,16 +159,19 @@ static void reply_tokens(struct serve_http_reply *reply, const struct serve_text
     reply_buffer(reply, &text);
 }
 
-/** BOS as the tokenizer asks for it, unless the text brings it. */
+/** What a text begins with, unless it brings that itself. */
 static enum status tokenize(struct model_tokens *out, const struct serve_text_request *r,
                             const struct model_tokenizer *tokenizer, struct status_why *why)
 {
-    enum status status =
-        model_tokenize(tokenizer, r->text, strlen(r->text), r->parse_special, out, why);
-    int32_t bos = model_token_bos(tokenizer);
-    bool has = out->n && out->ids[0] == bos;
-    if (!status && r->with_bos && !has && model_adds_bos(tokenizer) && bos >= 0)
-        status = serve_tokens_put_in_front(out, bos, why);
+    struct model_tokens text = {0};
+    enum status status = r->with_bos ? model_begin_text(tokenizer, out, why) : STATUS_OK;
+    if (!status)
+        status = model_tokenize(tokenizer, r->text, strlen(r->text), r->parse_special, &text, why);
+    if (model_tokens_common(out, &text) == out->n)
+        out->n = 0;
+    for (size_t i = 0; i < text.n && !status; i++)
+        status = model_tokens_add(out, text.ids[i], why);
+    free(text.ids);
     return status;
 }
 

@@ -67,6 +67,34 @@ class Tokens(unittest.TestCase):
         self.write("generation_config.json", {"bos_token_id": [other, bos]})
         self.assertEqual(self.tokenize(text="a")[0], other)
 
+    def test_several_in_front(self):
+        """What the library puts in front of a text; a document has one place, for BOS."""
+        d = copy.deepcopy(ROWS["llama3"]["tokenizer"])
+        one, two, three = (t["content"] for t in d["added_tokens"][:3])
+        self.write("tokenizer.json", {**d, "post_processor": None})
+        plain = self.tokenize(text="a b")
+
+        def template(*names):
+            special = {name: {"id": name, "ids": ids, "tokens": [name]}
+                       for name, ids in ((one, [7]), (two, [9, 8]), (three, [6]))}
+            return {"type": "TemplateProcessing", "special_tokens": special, "pair": [],
+                    "single": [{"SpecialToken": {"id": name, "type_id": 0}} for name in names]
+                    + [{"Sequence": {"id": "A", "type_id": 0}}]}
+
+        def sequence(*parts):
+            return {"type": "Sequence", "processors": parts}
+
+        for processor, front in ((template(one, two), [7, 9, 8]), (template(two), [9, 8]),
+                                 (sequence(template(one), template(three)), [6, 7]),
+                                 (sequence(template(two), template()), [9, 8])):
+            d["post_processor"] = processor
+            self.write("tokenizer.json", d)
+            self.assertEqual(self.tokenize(text="a b"), front + plain)
+            self.assertEqual(self.tokenize("--no-bos", text="a b"), plain)
+            self.write("texts", json.dumps({"text": "a b"}))
+            done = assay("tokenize", "-m", self.at, "-f", self.at / "texts", "--documents", "--ids")
+            self.assertEqual(json.loads(done.stdout or "{}").get("ids"), plain, done.stderr)
+
     def test_chat_template(self):
         self.write("tokenizer.json", ROWS["llama3"]["tokenizer"])
         self.write("tokenizer_config.json", {"chat_template": [
@@ -105,6 +133,11 @@ class Tokens(unittest.TestCase):
             for _ in range(20):
                 d["normalizer"] = {"type": "Sequence", "normalizers": [d["normalizer"]]}
 
+        def before(special):
+            return lambda d: d.update(post_processor={
+                "type": "TemplateProcessing", "special_tokens": special,
+                "single": [{"SpecialToken": {"id": "b"}}, {"Sequence": {"id": "A"}}]})
+
         def vocab(d, **more):
             d["model"]["vocab"].update(more)
 
@@ -123,8 +156,13 @@ class Tokens(unittest.TestCase):
                  r"pretokenizers\[2\] comes after ByteLevel, expected ByteLevel as the last part"),
                 (lambda d: d.update(pre_tokenizer=None), "has no token <0x00>, and pre_tokenizer has no ByteLevel"),
                 (lambda d: d.update(post_processor={"type": "BertProcessing"}), "post_processor.type 'BertProcessing'"),
+                (before({}), "special_tokens has no ids of 'b', which single names; expected them"),
+                (before({"b": {"ids": [1, 0.5]}}), "'b' has the id 0.5, expected a whole number below"),
+                (before({"b": {"ids": [-1]}}), "'b' has the id -1, expected a whole number below"),
+                (before({"b": {"ids": [1 << 31]}}), "'b' has the id 2147483648, expected a whole"),
+                (before({"b": {"ids": [1] * 65}}), "more than 64 tokens in front of a text"),
                 (deep, "expected no Sequence as deep as this"),
-                (lambda d: d["model"].update(type="Unigram"), "model.type 'Unigram', expected BPE"),
+                (lambda d: d["model"].update(type="Unigram"), "model.type 'Unigram', expected BPE, or --tokenizer FILE.gguf"),
                 (lambda d: d["model"].update(dropout=0.5), "model.dropout is not null"),
                 (lambda d: d["model"].update(continuing_subword_prefix="##"), "continuing_subword_prefix is not null"),
                 (lambda d: d["model"].update(vocab=[]), "model.vocab is no object with tokens"),
@@ -155,10 +193,10 @@ class Tokens(unittest.TestCase):
 
     def test_without(self):
         """Other forms of tokens are refused by name; so are options that would have no effect."""
-        for name in ("tokenizer.model", "tekken.json"):
+        for name in ("tiktoken.model", "tekken.json", "tokenizer.model"):
             (self.at / name).write_text("x")
             done = assay("tokenize", "-m", self.at, "-p", "a")
-            self.assertIn("has tokenizer.model and no tokenizer.json", done.stderr)
+            self.assertIn(f"has {name} and no tokenizer.json", done.stderr)
             self.assertIn("or --tokenizer FILE.gguf", done.stderr)
         self.write("tokenizer.json", ROWS["qwen2"]["tokenizer"])
         for words in (["--tokenizer-pre", "qwen2"], ["--llama-compat"]):

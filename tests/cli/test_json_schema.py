@@ -14,6 +14,7 @@ import tempfile
 import unittest
 
 import gguf_make as g
+import imatrix_make as imatrix
 import shards
 from documents import OF_SERVERS, SCHEMA, errors, jsonschema, members, seen
 from program import ASSAY, F16, Q4, SOURCE, TEXT, run
@@ -143,6 +144,18 @@ def of_drafts(folder):
     yield made("draft", file, "-f", folder / "draft" / "text", "-c", "8")
 
 
+def of_matrices(folder):
+    """What imatrix writes: of a mixture that has experts with few rows."""
+    generated = architectures.generate(random.Random("matrices"), "qwen3moe")
+    (folder / "imatrix").mkdir()
+    file = rewrite.write(folder / "imatrix", generated.pairs, generated.tensors)
+    (folder / "imatrix" / "text").write_text(generated.text(40)[0])
+    words = ["imatrix", file, "-f", folder / "imatrix" / "text", "-c", "8", "-o", folder / "matrices"]
+    yield made(*words)
+    yield made(*words, "--no-ppl")
+    yield made("imatrix", Q4, "-f", folder / "utf-16", "-c", "8", "--chunks", "2", "-o", folder / "matrices")
+
+
 def of_conversions(folder):
     """What check writes of a file and the folder that it was converted from."""
     model = folders.Folder(random.Random("conversions"), folders.qwen3)
@@ -205,6 +218,13 @@ def of_files(folder):
              g.pair("long", g.ARRAY, range(65), g.I32), g.pair("text", g.STRING, "x" * 70000)]
     (folder / "all.gguf").write_bytes(g.gguf(pairs, [("x", 4242, [256], b"")]))
     yield json.loads(run("info", folder / "all.gguf", "--json", "--tensors").stdout)
+    a, b = ({"blk.0.x": ([3, n, 0], [[imatrix.ONE] * 2, [n * imatrix.ONE] * 2, [0] * 2])} for n in (0, 2))
+    (folder / "a.imatrix").write_bytes(imatrix.exact(a, [0, 0, 1]))
+    (folder / "b.imatrix").write_bytes(imatrix.plain({**b, "blk.1.x": b["blk.0.x"]}))
+    yield json.loads(run("info", folder / "a.imatrix", "--json").stdout)
+    yield json.loads(run("info", folder / "b.imatrix", "--json").stdout)
+    yield made("compare", folder / "a.imatrix", folder / "b.imatrix")
+    yield made("compare", folder / "b.imatrix", folder / "a.imatrix")
     pairs, n, tensors = shards.contents(F16)
     name = "blk.0.attn_k.weight"
     tensors = [(t[0], IQ2_K, t[2], bytes(IQ2_K_BYTES * t[2][0] * t[2][1] // 256)) if t[0] == name else t
@@ -253,8 +273,8 @@ class Schema(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-schema-"))
         cls.addClassCleanup(shutil.rmtree, folder)
-        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_conversions, of_choices,
-                                           of_sweeps, of_files, of_swaps, of_server) for document in make(folder)]
+        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_matrices, of_conversions,
+                                           of_choices, of_sweeps, of_files, of_swaps, of_server) for document in make(folder)]
         cls.documents = documents + list(of_comparisons(folder, documents))
 
     def test_the_schema_is_one(self):

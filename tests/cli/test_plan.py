@@ -32,7 +32,7 @@ class Plan(unittest.TestCase):
         document, said = plan(*words)
         self.assertEqual(list(self.folder.iterdir()), [])
         self.assertRegex(said, r"(?m)^The run would take about [\d.]+ s and [\d.]+ MB of memory here, "
-                               r"and [\d.]+ kB of disk; \w+ limits it\.$")
+                               r"and [\d.]+ kB of disk; [\w ]+ limits it\.$")
         done = run(*words)
         self.assertEqual(done.returncode, 0, done.stderr)
         result = json.loads((self.folder / "r.json").read_text())

@@ -294,6 +294,13 @@ static void test_ways(void **state)
     assert_string_equal(ways[3].option, "--chunks 8");
     assert_true(fabs(ways[1].seconds - (4 + 1250 * 128 / 655.0)) < 1e-9);
     assert_true(fabs(ways[1].wider - sqrt(655 / 128.0)) < 1e-12);
+    /* Beside other programs loading took longer than all would take alone. */
+    struct cli_plan_pace disturbed = pace;
+    disturbed.n_busy = 2;
+    disturbed.loading = 1e4;
+    t = cli_plan_scale(&work, &disturbed, &machine);
+    assert_int_equal(cli_plan_ways(ways, &t, &work, &outlook), 4);
+    assert_true(ways[0].seconds == 2 + 1250 / 4.0 / 2);
     outlook = (struct cli_outlook){.fewer = "--chunks", .n_fewer = 7};
     assert_int_equal(cli_plan_ways(ways, &t, &work, &outlook), 0);
 }

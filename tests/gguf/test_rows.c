@@ -184,12 +184,70 @@ static void test_types_of_folders(void **state)
     }
 }
 
+static const uint8_t *sought;
+
+static bool has_sought(const void *data, size_t n)
+{
+    return sought >= (const uint8_t *)data && sought < (const uint8_t *)data + n;
+}
+
+/** Which bytes of the memory the tensor lies in: those of the ranges, [n][2], and no others. */
+static void check_lies_in(const struct gguf_tensor *tensor, const uint8_t *memory, size_t n_bytes,
+                          size_t ranges[][2], size_t n)
+{
+    for (size_t i = 0; i < n_bytes; i++) {
+        bool expected = false;
+        for (size_t k = 0; k < n; k++)
+            expected |= i >= ranges[k][0] && i < ranges[k][1];
+        sought = memory + i;
+        if (gguf_tensor_any(tensor, has_sought) != expected)
+            fail_msg("byte %zu: %s", i, expected ? "not found" : "found");
+    }
+}
+
+static void test_where_it_lies(void **state)
+{
+    (void)state;
+    static uint8_t memory[1024];
+    struct gguf_tensor t = {.type = gguf_type_info(GGUF_TYPE_F16),
+                            .ne = {4, 3, 2, 1},
+                            .n_rows = 6,
+                            .row_bytes = 8,
+                            .n_bytes = 48,
+                            .data = memory + 100};
+    check_lies_in(&t, memory, sizeof memory, (size_t[][2]){{100, 148}}, 1);
+    struct gguf_view view = {.row_step = 16};
+    t.view = &view;
+    check_lies_in(&t, memory, sizeof memory, (size_t[][2]){{100, 140}, {124, 164}}, 2);
+    const void *const matrices[] = {memory + 500, memory + 200};
+    view.matrices = matrices;
+    check_lies_in(&t, memory, sizeof memory, (size_t[][2]){{200, 240}, {500, 540}}, 2);
+    const int32_t rows[] = {0, 4, 1}; /* five rows as stored */
+    view.rows = rows;
+    check_lies_in(&t, memory, sizeof memory, (size_t[][2]){{200, 272}, {500, 572}}, 2);
+    /* Scales of two rows each; the first matrix has none. */
+    const struct gguf_scales scales[] = {{0},
+                                         {.data = memory + 900,
+                                          .type = GGUF_SCALE_F32,
+                                          .block_rows = 2,
+                                          .block_cols = 4,
+                                          .n_cols = 1,
+                                          .first_row = 2}};
+    t.scales = scales;
+    check_lies_in(&t, memory, sizeof memory, (size_t[][2]){{200, 272}, {500, 572}, {904, 916}}, 3);
+    /* Columns are rows. */
+    view = (struct gguf_view){.row_step = 2, .col_step = 20};
+    t.scales = NULL;
+    check_lies_in(&t, memory, sizeof memory, (size_t[][2]){{100, 166}, {124, 190}}, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_type), cmocka_unit_test(test_hostile_sizes),
-        cmocka_unit_test(test_vector),     cmocka_unit_test(test_repacked_q8_kv),
-        cmocka_unit_test(test_i2_s),       cmocka_unit_test(test_types_of_folders),
+        cmocka_unit_test(test_every_type),    cmocka_unit_test(test_hostile_sizes),
+        cmocka_unit_test(test_vector),        cmocka_unit_test(test_repacked_q8_kv),
+        cmocka_unit_test(test_i2_s),          cmocka_unit_test(test_types_of_folders),
+        cmocka_unit_test(test_where_it_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,16 +24,27 @@ static enum status read_shard(struct gguf_file *file, const void *data, size_t n
     return status;
 }
 
-enum status gguf_bytes_open(struct gguf_file **out, const void *data, size_t n_bytes,
+enum status gguf_bytes_list(struct gguf_file **out, const void *data, size_t n_bytes,
                             const char *name, struct status_why *why)
 {
     enum status status = gguf_file_new(out, name, 1, why);
     if (!status)
         status = read_shard(*out, data, n_bytes, why);
     if (!status)
-        status = gguf_check_types(*out, why);
-    if (!status)
         status = gguf_file_copy_names(*out, why);
+    if (status) {
+        gguf_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+enum status gguf_bytes_open(struct gguf_file **out, const void *data, size_t n_bytes,
+                            const char *name, struct status_why *why)
+{
+    enum status status = gguf_bytes_list(out, data, n_bytes, name, why);
+    if (!status)
+        status = gguf_check_types(*out, why);
     if (status) {
         gguf_close(*out);
         *out = NULL;

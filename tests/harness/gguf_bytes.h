@@ -10,5 +10,8 @@
  */
 enum status gguf_bytes_open(struct gguf_file **out, const void *data, size_t n_bytes,
                             const char *name, struct status_why *why);
+/** As gguf_list. */
+enum status gguf_bytes_list(struct gguf_file **out, const void *data, size_t n_bytes,
+                            const char *name, struct status_why *why);
 
 #endif

@@ -13,7 +13,7 @@ import sys
 
 BEGIN = "16ba859e190a0bbdfc96faff8a487a9bc552e3ae"  # the rule is younger than what came before
 LONGEST = 72
-FORM = re.compile(r"(?:[a-z0-9][\w.+-]*(?:/[\w.+-]+)*)(?:, [\w./+-]+)*: (?P<verb>[a-z][\w-]*)(?: .*)?[^ .]")
+FORM = re.compile(r"(?:[a-z0-9][\w.+-]*(?:/[\w.+-]+)*)(?:, [\w./+-]+)*: (?P<verb>[a-z][\w-]*),?(?: .*)?[^ .]")
 # No imperative: articles, "adds", "added", "adding"; but "pass", "embed", "bring".
 NO_VERB = re.compile(r"a|an|the|no|some|\w+[^aisu]s|\w+ed|\w+ing")
 VERBS = {"bring", "embed", "feed", "need", "ping", "proceed", "seed", "shed", "speed", "string"}

@@ -252,8 +252,7 @@ ALL = (
     (deepseek4, Published4(experts="F8_E4M3")),
     (folders.gpt_oss, Form(TURNED, block=(32, 64), ending="_scale_inv")),
     (qwen3vlmoe, Form(TURNED, block=(32, 64), scale="BF16", ending="_scale_inv")),
-    (folders.gpt_oss, Form(TURNED, shape="columns", scale="BF16")),
-    (qwen3vlmoe, Form(TURNED, shape="number", codes="F8_E5M2")),
+    (qwen3vlmoe, Form(TURNED, shape="columns", codes="F8_E5M2")),
 )
 assert HEADS * SIZE % 64 == 0 and KV
 
@@ -279,7 +278,7 @@ def changed_byte(ending, value):
 
 Q = "model.layers.0.self_attn.q_proj.weight"
 W1 = "layers.0.ffn.experts.0.w1."
-DOWN = "model.layers.0.mlp.experts.down_proj"
+BOTH = "model.layers.0.mlp.experts.gate_up_proj"
 NAN = b"\0\0\xc0\x7f"
 # (which of ALL, what is changed, what is said of it)
 WRONG = (
@@ -313,11 +312,11 @@ WRONG = (
      "has another type or shape|expected a scale for 32 codes of each row"),
     (12, lambda m: m.stored.update({W1 + "weight_scale": m.stored.pop(W1 + "scale")}),
      "has dtype I8, and '.*weight_scale' lies beside it; expected U8"),
-    (14, lambda m: m.stored.update({DOWN + "_scale_inv": ("F32", [EXPERTS, 2, 4], bytes(8 * 4 * EXPERTS))}),
+    (15, lambda m: m.stored.update({BOTH + "_scale_inv": ("F32", [EXPERTS, 2, 4], bytes(8 * 4 * EXPERTS))}),
      r"has shape \[3, 2, 4\], expected a scale for the whole, each column \(it is transposed\) or each block of 32 x 64"),
-    (14, lambda m: (m.stored.pop(DOWN + "_scale_inv"), m.stored.update({
-        DOWN: ("U8", [EXPERTS, FF, WIDTH // 2], bytes(EXPERTS * FF * WIDTH // 2)),
-        DOWN + "_scale": ("F8_E4M3", [EXPERTS, FF, WIDTH // 16], bytes([0x38]) * (EXPERTS * FF * WIDTH // 16)),
-        DOWN + "_scale_2": ("F32", [EXPERTS], b"\0\0\x80\x3f" * EXPERTS)})),
+    (15, lambda m: (m.stored.pop(BOTH + "_scale_inv"), m.stored.update({
+        BOTH: ("U8", [EXPERTS, WIDTH, 16], bytes(EXPERTS * WIDTH * 16)),
+        BOTH + "_scale": ("F8_E4M3", [EXPERTS, WIDTH, 2], bytes([0x38]) * (EXPERTS * WIDTH * 2)),
+        BOTH + "_scale_2": ("F32", [EXPERTS], b"\0\0\x80\x3f" * EXPERTS)})),
      "has dtype U8 and is stored transposed, which is not read; expected F8_E4M3"),
 )

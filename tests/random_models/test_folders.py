@@ -8,6 +8,7 @@ import copy
 import json
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,8 @@ import folders_by_table  # noqa: E402
 import quantised  # noqa: E402
 import rewrite  # noqa: E402
 from evaluate import Evaluation, compare  # noqa: E402
+from formats import Tensor  # noqa: E402
+from test_imatrix import read  # noqa: E402
 
 SEED = int((sys.argv[3:4] or ["1"])[0])
 
@@ -54,11 +57,20 @@ class Folders(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return out.read_bytes()
 
+    def matrices(self, model, *more):
+        """Importance matrices: counts and sums by name."""
+        out = self.at / "imatrix"
+        done = assay("imatrix", "-q", model, "-f", self.text, "-c", 20, "-o", out, "-t", 1, "--no-ppl", *more)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return read(out)[0]
+
     def test_same_bytes(self):
         for i, describe in enumerate(folders.ALL + folders_by_table.ALL):
             with self.subTest(describe.__name__):
                 where, file = self.make(describe, 1 + i % 3, ("BF16", "F16", "F32")[i % 3])
                 self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
+                if (i + SEED) % 4 == 0:
+                    self.assertEqual(self.matrices(where, "--tokenizer", file), self.matrices(file))
 
     def test_quantised(self):
         for i, (describe, form) in enumerate(quantised.ALL):
@@ -75,7 +87,7 @@ class Folders(unittest.TestCase):
 
     def test_quantised_in_float64(self):
         rng = random.Random(SEED)
-        for describe, form in quantised.ALL[:10:3] + quantised.ALL[11:13]:
+        for describe, form in quantised.ALL[:10:9] + quantised.ALL[12:13]:
             with self.subTest(describe.__name__):
                 where, file = self.make(describe, 1, form)
                 keys = {key: value for key, _, value, _ in self.model.gguf_pairs()}
@@ -96,6 +108,33 @@ class Folders(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(f"note: {where} has the tokens of {file}; --tokenizer FILE takes others", done.stderr)
         self.assertRegex(done.stdout, r"Mean +KLD: +0\.0000")
+
+    def test_memory(self):
+        """What a folder takes as the base is said beforehand, and counted."""
+        where, file = self.make(folders.mixtral, 3)
+        done = assay("kld", "--base", where, "-m", file, "-f", self.text, "-c", 20, "--json", "-")
+        ran = json.loads(done.stdout)["run"]
+        self.assertLessEqual(ran["memory_peak_bytes"], ran["memory_bound_bytes"])
+        size = sum(p.stat().st_size for p in [file, *where.glob("*.safetensors")])
+        found = re.search(r"memory: at most .*: model files (\d+\.\d),", done.stderr)
+        self.assertAlmostEqual(float(found[1]), size / 1e6, delta=0.1)
+
+    def test_sweep(self):
+        """Tensors in a folder's places, and the figures of the same places in its file."""
+        where, file = self.make(folders.qwen3, 2)
+        coarse = [Tensor.of(t.name, [round(16 * v) / 16 for v in t.values()], t.ne) if ".ffn" in t.name and len(t.ne) > 1 else t
+                  for t in self.model.tensors]
+        tried = rewrite.write(self.at, self.model.gguf_pairs(), coarse)
+        words = ("-f", self.text, "-c", 20, "--by", "role", "--precision", "exact")
+        both = [assay("sweep", "--base", base, "--from", tried, *words) for base in (where, file)]
+        lines = [sorted(done.stdout.splitlines()[1:]) for done in both]
+        self.assertEqual(*lines)
+        self.assertEqual(len(lines[0]), 3)
+        self.assertIn(f"note: {where} has the tokens of {tried}; --tokenizer FILE takes others\n", both[0].stderr)
+        done = assay("sweep", "--base", where, "--types", "Q8_0", *words)
+        self.assertEqual((done.returncode, done.stderr), (2, f"assay: --base {where} is a published folder, of which "
+                         "no quantizer makes models; expected a GGUF file with --types; convert it, or give models "
+                         "of it with --from\n"))
 
     def refused(self, where, sentence, code=2):
         done = assay("perplexity", "-m", where, "-p", "x", "--tokenizer", self.file)

@@ -7,10 +7,13 @@
 #include "base/text/quote.h"
 #include "model/folder/tokens/state.h"
 
+/* More than any published template puts in front of a text. */
+enum { MAX_BEFORE = 64 };
+
 /** What the post-processor puts around a text. */
 struct around {
-    int n_before, n_after;
-    int32_t before, after; /* the id of the first before it, of the last after it; -1 */
+    size_t n_before, n_after;
+    int32_t before[MAX_BEFORE], after; /* ids; of the last after it, or -1 */
 };
 
 static enum status refuse_type(const struct model_folder_tokens *f, const cJSON *type,
@@ -24,12 +27,49 @@ static enum status refuse_type(const struct model_folder_tokens *f, const cJSON 
         base_quote(&shown, (struct base_string){name, strlen(name)}));
 }
 
-static void read_template(const struct model_folder_tokens *f, const cJSON *processor,
-                          struct around *around)
+/**
+ * Append the ids of a template's special token: those that the template gives it, which are what
+ * the library puts there.
+ */
+static enum status read_special(const struct model_folder_tokens *f, const cJSON *processor,
+                                const char *name, struct around *around, struct status_why *why)
+{
+    const cJSON *given = model_tokens_find(model_tokens_find(processor, "special_tokens"), name);
+    const cJSON *ids = model_tokens_find(given, "ids");
+    struct base_quoted shown;
+    base_quote(&shown, (struct base_string){name, strlen(name)});
+    if (!cJSON_IsArray(ids))
+        return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_FORMAT, why,
+                                 "post_processor.special_tokens has no ids of %s, which single "
+                                 "names; expected them",
+                                 shown.text);
+    for (const cJSON *id = ids->child; id; id = id->next) {
+        double value = cJSON_IsNumber(id) ? id->valuedouble : -1;
+        if (!(value >= 0 && value < (double)f->n && value == floor(value)))
+            return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_FORMAT, why,
+                                     "post_processor.special_tokens: %s has the id %.17g, expected "
+                                     "a whole number below %zu, the tokens",
+                                     shown.text, value, f->n);
+        if (around->n_before == MAX_BEFORE)
+            return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_UNSUPPORTED, why,
+                                     "post_processor puts more than %d tokens in front of a text, "
+                                     "expected at most that",
+                                     (int)MAX_BEFORE);
+        around->before[around->n_before++] = (int32_t)value;
+    }
+    return STATUS_OK;
+}
+
+/** What a template puts before and after; before what an earlier one has put before. */
+static enum status read_template(const struct model_folder_tokens *f, const cJSON *processor,
+                                 struct around *around, struct status_why *why)
 {
     const cJSON *single = model_tokens_find(processor, "single");
+    struct around inner = *around;
+    enum status status = STATUS_OK;
     bool after = false;
-    for (const cJSON *item = single ? single->child : NULL; item; item = item->next) {
+    around->n_before = 0;
+    for (const cJSON *item = single ? single->child : NULL; item && !status; item = item->next) {
         const cJSON *id = model_tokens_find(model_tokens_find(item, "SpecialToken"), "id");
         if (!cJSON_IsString(id)) {
             after = true;
@@ -37,10 +77,12 @@ static void read_template(const struct model_folder_tokens *f, const cJSON *proc
             around->n_after++;
             around->after = model_tokens_id(f, id->valuestring);
         } else {
-            if (around->n_before++ == 0)
-                around->before = model_tokens_id(f, id->valuestring);
+            status = read_special(f, processor, id->valuestring, around, why);
         }
     }
+    for (size_t i = 0; i < inner.n_before && around->n_before < MAX_BEFORE; i++)
+        around->before[around->n_before++] = inner.before[i];
+    return status;
 }
 
 static enum status read_processor(const struct model_folder_tokens *f, const cJSON *processor,
@@ -51,10 +93,8 @@ static enum status read_processor(const struct model_folder_tokens *f, const cJS
     enum status status = STATUS_OK;
     if (!processor || strcmp(name, "ByteLevel") == 0)
         return STATUS_OK;
-    if (strcmp(name, "TemplateProcessing") == 0) {
-        read_template(f, processor, around);
-        return STATUS_OK;
-    }
+    if (strcmp(name, "TemplateProcessing") == 0)
+        return read_template(f, processor, around, why);
     if (in_sequence || strcmp(name, "Sequence") != 0)
         return refuse_type(f, type, why);
     const cJSON *list = model_tokens_find(processor, "processors");
@@ -94,25 +134,38 @@ static void write_id(struct model_folder_tokens *f, const char *key, int32_t id)
         gguf_layout_u32(f->layout, key, (uint32_t)id);
 }
 
+/** Several tokens in front of a text: what evaluates has one place for BOS. */
+static void write_front(struct model_folder_tokens *f, const struct around *around, bool adds_bos)
+{
+    const struct gguf_kv pair = {.key = {MODEL_DECLARED_FRONT, strlen(MODEL_DECLARED_FRONT)},
+                                 .type = GGUF_VALUE_ARRAY,
+                                 .element_type = GGUF_VALUE_I32,
+                                 .count = around->n_before,
+                                 .data = (const uint8_t *)around->before};
+    gguf_layout_pair(f->layout, &pair);
+    base_buffer_format(
+        &f->remarks,
+        "tokenizer.json: post_processor puts %zu tokens in front of a text; a window "
+        "or a document that is evaluated begins %s, as with a GGUF file\n",
+        around->n_before, adds_bos ? "with BOS alone" : "without them");
+}
+
 static enum status write_ends(struct model_folder_tokens *f, struct status_why *why)
 {
     const cJSON *config = f->json[MODEL_JSON_TOKENIZER_CONFIG];
     const cJSON *processor = model_tokens_find(f->json[MODEL_JSON_TOKENIZER], "post_processor");
-    struct around around = {.before = -1, .after = -1};
+    struct around around = {.after = -1};
     enum status status = read_processor(f, processor, false, &around, why);
     if (status)
         return status;
     int32_t bos = find_end(f, "bos_token", "bos_token_id");
     int32_t eos = find_end(f, "eos_token", "eos_token_id");
-    bool one = around.n_before == 1 && around.before >= 0;
+    bool one = around.n_before == 1;
     bool adds = model_tokens_flag(config, "add_bos_token", one);
     if (one && adds)
-        bos = around.before;
+        bos = around.before[0];
     if (around.n_before > 1)
-        base_buffer_format(&f->remarks,
-                           "tokenizer.json: post_processor puts %d special tokens in front of a "
-                           "text; only a single one is put there\n",
-                           around.n_before);
+        write_front(f, &around, adds);
     write_id(f, "tokenizer.ggml.bos_token_id", bos);
     write_id(f, "tokenizer.ggml.eos_token_id", eos);
     model_tokens_bool(f, "tokenizer.ggml.add_bos_token", adds);

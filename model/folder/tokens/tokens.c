@@ -19,7 +19,8 @@ static enum status check_model(struct model_folder_tokens *f, struct status_why 
     const char *name = cJSON_IsString(type) ? type->valuestring : "";
     if (strcmp(name, "BPE") != 0 && (type || !model_tokens_find(f->model, "merges")))
         return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_UNSUPPORTED, why,
-                                 "model.type %s, expected BPE",
+                                 "model.type %s, expected BPE, or --tokenizer FILE.gguf, any GGUF "
+                                 "file of the same model",
                                  base_quote(&shown, (struct base_string){name, strlen(name)}));
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
         const cJSON *item = model_tokens_find(f->model, absent[i]);

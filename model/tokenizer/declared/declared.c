@@ -1,5 +1,6 @@
 #include "model/tokenizer/declared/declared.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,27 @@ static enum status read_flags(struct model_declared *d, struct status_why *why)
                                d->vocab->text[i].n_bytes, (int)MODEL_ADDED_FLAGS,
                                (int)MODEL_ADDED_MAX_BYTES);
     return STATUS_OK;
+}
+
+static enum status read_front(struct model_declared *d, struct status_why *why)
+{
+    static const char key[] = MODEL_DECLARED_FRONT;
+    const char *path = gguf_path(d->vocab->file);
+    const struct gguf_kv *kv = gguf_kv_find(d->vocab->file, key);
+    if (!kv)
+        return STATUS_OK;
+    if (kv->type != GGUF_VALUE_ARRAY || kv->element_type != GGUF_VALUE_I32)
+        return status_fail(why, STATUS_FORMAT, "%s: key %s is no array of i32", path, key);
+    enum status status = base_array_new(d->front, (size_t)kv->count, "tokens", why);
+    for (; d->n_front < kv->count && !status; d->n_front++) {
+        int64_t id = gguf_kv_int(kv, d->n_front);
+        d->front[d->n_front] = (int32_t)id;
+        if (id < 0 || (size_t)id >= d->vocab->n)
+            status = status_fail(why, STATUS_FORMAT,
+                                 "%s: key %s: entry %zu is %" PRId64 ", expected an id below %zu",
+                                 path, key, d->n_front, id, d->vocab->n);
+    }
+    return status;
 }
 
 /** A member of tokenizer.json that a key has as a text; *out NULL: there is none. */
@@ -131,7 +153,9 @@ enum status model_declared_init(struct model_declared *d, const struct model_voc
     enum status status = read_flags(d, why);
     if (status || !d->has_declared)
         return status;
-    status = read_steps(d, why);
+    status = read_front(d, why);
+    if (!status)
+        status = read_steps(d, why);
     if (!status)
         status = gguf_get_bool(vocab->file, "tokenizer.declared.ignore_merges", &d->ignore_merges,
                                &stated, why);
@@ -149,6 +173,7 @@ void model_declared_free(struct model_declared *d)
     model_steps_free(&d->steps);
     model_regex_free(d->word);
     free(d->normalised);
+    free(d->front);
     *d = (struct model_declared){0};
 }
 

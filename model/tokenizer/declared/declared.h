@@ -20,6 +20,9 @@ enum model_added_flag {
     MODEL_ADDED_FLAGS = 31
 };
 
+/** The key of the tokens that a text begins with, where these are several. */
+#define MODEL_DECLARED_FRONT "tokenizer.declared.front"
+
 /** The longest added token: recognition tries each place of a text with each of its bytes. */
 enum { MODEL_ADDED_MAX_BYTES = 1024 };
 
@@ -28,6 +31,8 @@ struct model_declared {
     const struct model_vocab *vocab;
     struct model_steps steps;
     const uint8_t *flags; /* [vocab->n]: the file's */
+    int32_t *front;       /* [n_front]: what a text begins with instead of BOS */
+    size_t n_front;
     struct model_special in_text, in_normalised;
     char *normalised; /* texts of the second set */
     void *word;       /* an expression: one character of a word */

@@ -1,6 +1,7 @@
-#include "imatrix/write.h"
+#include "imatrix/file/write.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,14 +256,22 @@ static void put_text(struct base_file *file, const char *text)
     base_file_write(file, text, strlen(text));
 }
 
-static void put_means(struct base_file *file, const struct imat_entry *e, uint64_t n_calls)
+static enum status put_means(struct base_file *file, const struct imat_entry *e, uint64_t n_calls,
+                             struct status_why *why)
 {
     for (uint64_t k = 0; k < e->n_matrices; k++)
         for (uint64_t j = k * e->n_columns; j < (k + 1) * e->n_columns; j++) {
             double sum = e->sums ? imat_sum_double(e->sums[j]) : (double)e->rounded[j],
                    mean = e->counts[k] ? sum / (double)e->counts[k] : 1;
-            base_file_write(file, (const float[]){(float)(mean * (double)n_calls)}, sizeof(float));
+            float value = (float)(mean * (double)n_calls);
+            base_file_write(file, &value, sizeof value);
+            if (isinf(value))
+                return status_fail(why, STATUS_UNSUPPORTED,
+                                   "matrix '%s': a mean times %" PRIu64
+                                   " chunks is %g, expected one that a float can hold",
+                                   e->name, n_calls, mean * (double)n_calls);
         }
+    return STATUS_OK;
 }
 
 enum status imat_write_dat(const struct imat_matrix *m, struct base_file *file,
@@ -285,16 +294,17 @@ enum status imat_write_dat(const struct imat_matrix *m, struct base_file *file,
                            "numbers below 2^31, as the older format has 31 bits for them",
                            base_max(n_calls, m->n_chunks), widest);
     put_i32(file, n_entries);
-    for (size_t i = 0; i < m->n; i++) {
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < m->n && !status; i++) {
         const struct imat_entry *e = &m->entries[i];
         if (!has_rows(e))
             continue;
         put_text(file, e->name);
         put_i32(file, n_calls);
         put_i32(file, n_values(e));
-        put_means(file, e, n_calls);
+        status = put_means(file, e, n_calls, why);
     }
     put_i32(file, m->n_chunks);
     put_text(file, m->n_datasets ? m->datasets[m->n_datasets - 1] : "");
-    return STATUS_OK;
+    return status;
 }

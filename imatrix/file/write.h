@@ -4,8 +4,8 @@
  * A GGUF file of exact sums has further keys and tensors, which other programs pass over:
  * docs/imatrix-files.md lists them. It is read back as the same matrix, to the bit.
  */
-#ifndef IMATRIX_WRITE_H
-#define IMATRIX_WRITE_H
+#ifndef IMATRIX_FILE_WRITE_H
+#define IMATRIX_FILE_WRITE_H
 
 #include "base/file/atomic_file.h"
 #include "imatrix/imatrix.h"

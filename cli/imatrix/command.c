@@ -1,0 +1,101 @@
+/* assay imatrix: which columns of a model's matrices matter, for those who quantise it. */
+#include "cli/imatrix/command.h"
+
+#include "cli/commands.h"
+
+static enum status check_settings(const struct cli_imatrix_settings *s, struct status_why *why)
+{
+    enum status status = cli_text_check_single(&s->text, "an importance matrix", why);
+    if (!status)
+        status = cli_text_check(&s->text, why);
+    if (!status)
+        status = cli_window_check(&s->windows, false, why);
+    if (!status && cli_kv_count(&s->evaluate.load) > 1)
+        status = status_fail(why, STATUS_USAGE, "-ctk, -ctv: expected one type of each here");
+    if (!status && s->evaluate.state_file)
+        status = status_fail(why, STATUS_USAGE,
+                             "--state: sums of importance matrices are not kept in a journal; "
+                             "collect ranges of the windows (--chunk-from, --chunks) into files "
+                             "of their own; assay merge adds them up");
+    return status;
+}
+
+static enum status run(const void *opaque, const struct cli_args *args, struct status_why *why)
+{
+    (void)args;
+    struct cli_imatrix_settings s = *(const struct cli_imatrix_settings *)opaque;
+    enum status status = check_settings(&s, why);
+    return status ? status : cli_imatrix_run(&s, why);
+}
+
+static void defaults(void *settings)
+{
+    struct cli_imatrix_settings *s = settings;
+    *s = (struct cli_imatrix_settings){.out_file = "imatrix.gguf", .text.chat = cli_chat_defaults};
+    cli_window_defaults(&s->windows);
+    cli_evaluate_defaults(&s->evaluate);
+}
+
+#define AT(member) offsetof(struct cli_imatrix_settings, member)
+
+static const struct cli_option options[] = {
+    {.type = CLI_HEADING, .help = "Input"},
+    {.type = CLI_GROUP, .group = cli_model_file_options, .offset = AT(model)},
+    {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
+
+    {.type = CLI_HEADING, .help = "Collecting"},
+    {"-o --output --output-file", CLI_TEXT, "FILE",
+     "the file to write, which appears when it is whole (default: imatrix.gguf)", AT(out_file),
+     .usual = true},
+    {"--output-format", CLI_CHOICE, "NAME",
+     "gguf: with the rows of each expert (default); dat: llama.cpp's older format, without",
+     AT(format), .choices = "gguf dat"},
+    {"--process-output", CLI_ON, NULL,
+     "collect for output.weight, too, unless the model's embedding is its head",
+     AT(process_output)},
+    {"--no-ppl", CLI_ON, NULL, "do not compute the perplexity beside it", AT(no_ppl)},
+
+    {.type = CLI_HEADING, .help = "Evaluation"},
+    {.type = CLI_GROUP,
+     .group = cli_window_options,
+     .offset = AT(windows),
+     .help = " (default: 512)"},
+    {"--chunk-from --chunk --from-chunk", CLI_COUNT, "N",
+     "leave out the first N windows (default: 0)", AT(windows.chunk_from), 0, INT32_MAX},
+
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+
+    {.type = CLI_HEADING, .help = "Output"},
+    {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
+    {"-ofreq --output-frequency", CLI_IGNORED, "N"},
+    {"--save-frequency", CLI_REFUSED, "N",
+     "no copies are written on the way; collect ranges of the windows (--chunk-from, --chunks) "
+     "into files of their own; assay merge adds them up",
+     .choices = "0"},
+    {"--in-file", CLI_REFUSED, "FILE",
+     "collecting begins with nothing; assay merge adds files up after it"},
+    {"--show-statistics", CLI_REFUSED, NULL, "assay info FILE shows them"},
+    {.type = CLI_GROUP, .group = cli_foreign_options},
+    {0},
+};
+
+const struct cli_command cli_command_imatrix = {
+    .name = "imatrix",
+    .usage = "[-m] MODEL -f TEXT [options]",
+    .summary = "Collect an importance matrix, with which a model is quantised.",
+    .description =
+        "For each matrix of the model's layers, and for each expert: the sum over its inputs of\n"
+        "x^2 for each column, and how many inputs there were. llama-quantize --imatrix reads the\n"
+        "file. Sums are exact, so that no batch, thread or order shows in them; docs/imatrix.md\n"
+        "says what counts. Takes the options of llama-imatrix.",
+    .examples =
+        "assay imatrix model.gguf -f calibration.txt -o model.imatrix.gguf\n"
+        "Collects over all windows of 512 tokens of a text.\n"
+        "assay imatrix model.gguf -f calibration.txt --chunk-from 100 --chunks 100 -o b.gguf\n"
+        "Over the second hundred of them only; assay merge adds both up.",
+    .options = options,
+    .settings_bytes = sizeof(struct cli_imatrix_settings),
+    .evaluate = AT(evaluate),
+    .defaults = defaults,
+    .run = run,
+};

@@ -1,0 +1,126 @@
+/* Which windows of which texts are in a sum of importance matrices. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arithmetic.h"
+#include "base/array.h"
+#include "base/text/quote.h"
+#include "imatrix/add.h"
+#include "imatrix/file/exact.h"
+
+/** A range, and the part that it is from. */
+struct tagged {
+    struct imat_range range;
+    size_t part;
+};
+
+/* The dataset with this id and, unless it is NULL, this name; n_datasets: none. */
+static size_t find_text(const struct imat_matrix *m, const char *id, const char *name)
+{
+    for (size_t i = 0; i < m->n_datasets; i++)
+        if ((!id || strcmp(m->texts[i], id) == 0) && (!name || strcmp(m->datasets[i], name) == 0))
+            return i;
+    return m->n_datasets;
+}
+
+static enum status copy(char **out, const char *text, struct status_why *why)
+{
+    *out = strdup(text);
+    return *out ? STATUS_OK : status_fail(why, STATUS_MEMORY, "no memory for a name");
+}
+
+/* A text that several parts of a run have stands there once. */
+static enum status add_dataset(struct imat_matrix *out, const struct imat_part *part, size_t i,
+                               struct base_buffer *notes, struct status_why *why)
+{
+    const struct imat_matrix *m = &part->matrix;
+    if (out->texts && find_text(out, m->texts[i], m->datasets[i]) < out->n_datasets)
+        return STATUS_OK;
+    if (find_text(out, NULL, m->datasets[i]) < out->n_datasets) {
+        struct base_quoted name;
+        struct base_string text = {m->datasets[i], strlen(m->datasets[i])};
+        base_buffer_format(notes,
+                           "%s: dataset %s is in a file before it, too%s, so rows may be in the "
+                           "sums twice\n",
+                           part->path, base_quote(&name, text),
+                           out->texts ? ", with other windows" : "");
+    }
+    size_t k = out->n_datasets++;
+    enum status status = copy(&out->datasets[k], m->datasets[i], why);
+    return status || !out->texts ? status : copy(&out->texts[k], m->texts[i], why);
+}
+
+static int in_order(const void *a, const void *b)
+{
+    const struct imat_range *x = &((const struct tagged *)a)->range,
+                            *y = &((const struct tagged *)b)->range;
+    if (x->text != y->text)
+        return x->text < y->text ? -1 : 1;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* Join those that touch; refuse those that overlap. */
+static enum status join(struct imat_matrix *out, const struct imat_part *parts,
+                        const struct tagged *all, size_t n, struct status_why *why)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct imat_range *r = &all[i].range;
+        struct imat_range *last = out->n_ranges ? &out->ranges[out->n_ranges - 1] : NULL;
+        bool same = last && last->text == r->text;
+        if (same && r->begin < last->end) {
+            uint64_t end = base_min(last->end, r->end);
+            return status_fail(why, STATUS_USAGE,
+                               "%s and %s: windows %" PRIu64 " to %" PRIu64
+                               " of '%s' are in both, expected each window once",
+                               parts[all[i - 1].part].path, parts[all[i].part].path, r->begin,
+                               end - 1, out->datasets[r->text]);
+        }
+        if (same && r->begin == last->end)
+            last->end = r->end;
+        else
+            out->ranges[out->n_ranges++] = *r;
+    }
+    return STATUS_OK;
+}
+
+static enum status add_ranges(struct imat_matrix *out, const struct imat_part *parts, size_t n,
+                              size_t n_ranges, struct status_why *why)
+{
+    struct tagged *all = NULL;
+    size_t at = 0;
+    enum status status = base_array_new(all, n_ranges, "ranges", why);
+    if (!status)
+        status = base_array_new(out->ranges, n_ranges, "ranges", why);
+    for (size_t i = 0; i < n && !status; i++)
+        for (size_t k = 0; k < parts[i].matrix.n_ranges; k++) {
+            struct imat_range r = parts[i].matrix.ranges[k];
+            r.text = find_text(out, parts[i].matrix.texts[r.text], NULL);
+            all[at++] = (struct tagged){r, i};
+        }
+    if (!status)
+        qsort(all, at, sizeof *all, in_order);
+    if (!status)
+        status = join(out, parts, all, at, why);
+    free(all);
+    return status;
+}
+
+enum status imat_add_texts(struct imat_matrix *out, const struct imat_part *parts, size_t n,
+                           struct base_buffer *notes, struct status_why *why)
+{
+    size_t n_datasets = 0, n_ranges = 0;
+    bool known = out->exact;
+    for (size_t i = 0; i < n; i++) {
+        n_datasets += parts[i].matrix.n_datasets;
+        n_ranges += parts[i].matrix.n_ranges;
+        known &= parts[i].matrix.texts && parts[i].matrix.n_ranges;
+    }
+    enum status status = base_array_new(out->datasets, n_datasets, "datasets", why);
+    if (!status && known)
+        status = base_array_new(out->texts, n_datasets, "datasets", why);
+    for (size_t i = 0; i < n && !status; i++)
+        for (size_t k = 0; k < parts[i].matrix.n_datasets && !status; k++)
+            status = add_dataset(out, &parts[i], k, notes, why);
+    return status || !known ? status : add_ranges(out, parts, n, n_ranges, why);
+}

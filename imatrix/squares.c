@@ -1,0 +1,129 @@
+#include "imatrix/squares.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arithmetic.h"
+
+/* HIGH_BITS: of a square below 2^33 in units of 2^-16; MAX_ROWS of them are below 2^63. */
+enum { MAX_ROWS = 16384, BLOCK = 64, HIGH_BITS = 49 };
+
+#define HIGH_UNIT 0x1.8p+36 /* added to a number below 2^35, it leaves a multiple of 2^-16 */
+#define LOW_UNIT  0x1.8p-12 /* and a multiple of 2^-64, the quantum, of one below 2^-16 */
+
+bool imat_squares_add(struct imat_sum *sum, float x)
+{
+    double square = (double)x * (double)x; /* exact */
+    if (!(square < 0x1p63))
+        return false;
+    uint64_t whole = (uint64_t)square;
+    uint64_t part = (uint64_t)rint((square - (double)whole) / IMAT_QUANTUM);
+    whole += (sum->part + part) < part;
+    if (sum->whole + whole >= UINT64_C(1) << 63)
+        return false;
+    sum->part += part;
+    sum->whole += whole;
+    return true;
+}
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/**
+ * Squares of n columns of a row. A square and HIGH_UNIT add up to a double whose last bit is worth
+ * 2^-16, so the sum's bits count such units from HIGH_UNIT's own on. What this rounding leaves is
+ * exact, and is counted in quanta likewise. Returns all bits of the counts of such units: they have
+ * more than HIGH_BITS where a square is too large.
+ */
+static inline uint64_t add_row(uint64_t *restrict high, uint64_t *restrict low,
+                               const float *restrict x, size_t n)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < n; i++) {
+        double square = (double)x[i] * (double)x[i];
+        double sum = square + HIGH_UNIT;
+        uint64_t units = bits_of(sum) - bits_of(HIGH_UNIT);
+        high[i] += units;
+        low[i] += bits_of(square - (sum - HIGH_UNIT) + LOW_UNIT) - bits_of(LOW_UNIT);
+        all |= units;
+    }
+    return all;
+}
+
+/** n columns, at most BLOCK, of all rows. */
+static uint64_t add_rows(uint64_t *high, uint64_t *low, const float *x, size_t n, size_t n_rows,
+                         size_t stride)
+{
+    uint64_t all = 0;
+    memset(high, 0, n * sizeof *high);
+    memset(low, 0, n * sizeof *low);
+    if (n == BLOCK) /* a number that the compiler knows */
+        for (size_t row = 0; row < n_rows; row++)
+            all |= add_row(high, low, x + row * stride, BLOCK);
+    else
+        for (size_t row = 0; row < n_rows; row++)
+            all |= add_row(high, low, x + row * stride, n);
+    return all;
+}
+
+static enum status reserve(struct imat_squares *s, size_t n, struct status_why *why)
+{
+    s->n_columns = n;
+    if (n <= s->capacity)
+        return STATUS_OK;
+    free(s->high);
+    free(s->low);
+    s->high = malloc(n * sizeof *s->high);
+    s->low = malloc(n * sizeof *s->low);
+    s->capacity = s->high && s->low ? n : 0;
+    return s->capacity
+               ? STATUS_OK
+               : status_fail(why, STATUS_MEMORY, "no memory for the sums of %zu columns", n);
+}
+
+enum status imat_squares_make(struct imat_squares *s, const float *x, size_t n_rows,
+                              size_t n_columns, bool *plain, struct status_why *why)
+{
+    enum status status = reserve(s, n_columns, why);
+    *plain = n_rows > MAX_ROWS;
+    uint64_t all = 0;
+    for (size_t from = 0; from < n_columns && !status && !*plain; from += BLOCK)
+        all |= add_rows(s->high + from, s->low + from, x + from, base_min(BLOCK, n_columns - from),
+                        n_rows, n_columns);
+    *plain = *plain || all >> HIGH_BITS;
+    return status;
+}
+
+size_t imat_squares_give(const struct imat_squares *s, struct imat_sum *sums)
+{
+    for (size_t i = 0; i < s->n_columns; i++) {
+        uint64_t part = s->high[i] << 48, whole = s->high[i] >> 16;
+        uint64_t low = s->low[i], minus = low >> 63 ? UINT64_MAX : 0;
+        part += low;
+        whole += minus + (part < low);
+        sums[i].part += part;
+        sums[i].whole += whole + (sums[i].part < part);
+        if (sums[i].whole >> 63)
+            return i;
+    }
+    return s->n_columns;
+}
+
+bool imat_squares_equal(const struct imat_squares *a, const struct imat_squares *b)
+{
+    size_t n_bytes = a->n_columns * sizeof *a->high;
+    return a->n_columns == b->n_columns && memcmp(a->high, b->high, n_bytes) == 0 &&
+           memcmp(a->low, b->low, n_bytes) == 0;
+}
+
+void imat_squares_free(struct imat_squares *s)
+{
+    free(s->high);
+    free(s->low);
+    *s = (struct imat_squares){0};
+}

@@ -1,0 +1,128 @@
+/* The collector on a CPU and on a device: what counts as whose rows, and that products stay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "imatrix/collect.h"
+#include "imatrix/squares.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/implementation.h"
+#include "tests/harness/cpu_backend.h"
+#include "tests/harness/host_device.h"
+
+enum { ROWS = 5, COLUMNS = 256, BYTES = ROWS * COLUMNS * sizeof(float) };
+
+static struct gguf_file *file;
+static float numbers[ROWS * COLUMNS];
+
+/** The first n rows of a tensor, from row `first` on. */
+static struct kern_weight part(const char *name, size_t first, size_t n)
+{
+    const struct gguf_tensor *t = gguf_tensor_find(file, name);
+    assert_non_null(t);
+    return (struct kern_weight){.type = t->type->type,
+                                .n_rows = n,
+                                .n_cols = (size_t)t->ne[0],
+                                .row_bytes = (size_t)t->row_bytes,
+                                .data = gguf_tensor_row(t, first),
+                                .scale = 1};
+}
+
+static void multiply(struct kern_backend *b, struct kern_weight weight, float *x, float *y,
+                     bool same_x)
+{
+    const struct kern_linear op = {.weight = &weight,
+                                   .x = x,
+                                   .y = y,
+                                   .y_stride = weight.n_rows,
+                                   .n_tokens = ROWS,
+                                   .same_x = same_x};
+    struct status_why why = {""};
+    if (kern_linear(b, &op, &why))
+        fail_msg("%s", why.text);
+}
+
+/** Products, of which only some count, on any backend. */
+static void collect_on(struct kern_backend *b)
+{
+    struct imat_collector *c;
+    struct imat_matrix m = {0};
+    void *x, *y;
+    float plain[ROWS * 8], collected[ROWS * 8];
+    assert_int_equal(kern_alloc(b, &x, BYTES, NULL), STATUS_OK);
+    assert_int_equal(kern_alloc(b, &y, BYTES, NULL), STATUS_OK);
+    assert_int_equal(kern_upload(b, x, numbers, BYTES, NULL), STATUS_OK);
+    multiply(b, part("blk.0.attn_q.weight", 0, 8), x, y, false);
+    assert_int_equal(kern_download(b, plain, y, sizeof plain, NULL), STATUS_OK);
+
+    assert_int_equal(imat_collector_open(&c, file, false, NULL), STATUS_OK);
+    assert_int_equal(imat_collector_attach(c, &b, 1, NULL), STATUS_OK);
+    multiply(b, part("blk.0.attn_v.weight", 0, 8), x, y, false); /* a trial */
+    imat_collector_begin(c);
+    multiply(b, part("output.weight", 0, 8), x, y, false); /* no layer's */
+    multiply(b, part("blk.0.attn_q.weight", 0, 8), x, y, false);
+    assert_int_equal(kern_download(b, collected, y, sizeof collected, NULL), STATUS_OK);
+    multiply(b, part("blk.0.attn_q.weight", 8, 8), x, y, true); /* not its first rows */
+    multiply(b, part("blk.0.attn_k.weight", 0, 8), x, y, true);
+    multiply(b, part("blk.0.attn_k.weight", 0, 8), x, y, true);  /* the same again */
+    multiply(b, part("blk.0.attn_k.weight", 0, 8), x, y, false); /* and unannounced */
+    multiply(b, part("blk.1.attn_q.weight", 0, 8), x, y, false);
+    multiply(b, part("blk.0.attn_q.weight", 0, 8), x, y, false); /* the next tile */
+    imat_collector_take(c, &m);
+    assert_memory_equal(plain, collected, sizeof plain);
+
+    static const struct {
+        const char *name;
+        uint64_t n_rows;
+    } right[] = {{"blk.0.attn_k.weight", ROWS},
+                 {"blk.0.attn_q.weight", 2 * ROWS},
+                 {"blk.1.attn_q.weight", ROWS}};
+    assert_int_equal(m.n, 3);
+    for (size_t i = 0; i < m.n; i++) {
+        struct imat_sum sums[COLUMNS] = {{0}};
+        assert_string_equal(m.entries[i].name, right[i].name);
+        assert_int_equal(m.entries[i].counts[0], right[i].n_rows);
+        for (size_t j = 0; j < right[i].n_rows * COLUMNS; j++)
+            assert_true(imat_squares_add(&sums[j % COLUMNS], numbers[j % (ROWS * COLUMNS)]));
+        assert_memory_equal(m.entries[i].sums, sums, sizeof sums);
+    }
+    imat_free(&m);
+    imat_collector_close(c);
+    kern_free(b, x);
+    kern_free(b, y);
+    kern_close(b);
+}
+
+static void on_a_cpu(void **state)
+{
+    (void)state;
+    collect_on(backend_open(KERN_ISA_SCALAR, 2));
+}
+
+static void on_a_device(void **state)
+{
+    (void)state;
+    const struct host_device_options options = {.order = HOST_DEVICE_UPLOADS_LATE};
+    struct kern_backend *b = NULL;
+    struct status_why why = {""};
+    if (kern_cuda_open(&b, host_device_open(&options, NULL), &(struct kern_cuda_options){0}, &why))
+        fail_msg("%s", why.text);
+    collect_on(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_a_cpu), cmocka_unit_test(on_a_device)};
+    for (size_t i = 0; i < ROWS * COLUMNS; i++)
+        numbers[i] = (float)(i % 101) / 64 - 0.7F;
+    if (gguf_open(&file, ASSAY_SOURCE_DIR "/data/tiny.F16.gguf", NULL))
+        return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    gguf_close(file);
+    return failed;
+}

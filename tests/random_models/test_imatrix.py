@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""assay imatrix of random models, against sums of squares in double precision: every architecture,
+the experts of mixtures, heads of latent attention; counts to the row; the same bytes of other
+batches, threads and instruction sets.
+
+usage: test_imatrix.py ASSAY SOURCE_DIR [COUNT [FIRST_SEED [ARCHITECTURE...]]]
+"""
+import collections
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(sys.argv[2])
+sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
+import architectures  # noqa: E402
+from evaluate import Evaluation  # noqa: E402
+import rewrite  # noqa: E402
+
+# Of a tensor's largest sum. Inputs of products are float32 and come from float32.
+TOLERANCE = 1e-4
+USUAL = "qwen3moe", "gemma4", "qwen3next", "deepseek2", "gemma3n"
+SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+F32, I64, STRING, ARRAY = 0, 27, 8, 9
+
+
+def read(path):
+    """{name: (counts, sums of all matrices, one after the other)} and the keys of a file."""
+    data = path.read_bytes()
+    at = 24
+    n_tensors, n_keys = struct.unpack_from("<QQ", data, 8)
+
+    def take(kind):
+        nonlocal at
+        if kind == STRING:
+            (n,) = struct.unpack_from("<Q", data, at)
+            at += 8 + n
+            return data[at - n:at].decode()
+        if kind == ARRAY:
+            element, n = struct.unpack_from("<IQ", data, at)
+            at += 12
+            return [take(element) for _ in range(n)]
+        at += SIZES[kind]
+        return int.from_bytes(data[at - SIZES[kind]:at], "little")
+    keys = {}
+    for _ in range(n_keys):
+        name = take(STRING)
+        keys[name] = take(take(4))
+    tensors = {}
+    for _ in range(n_tensors):
+        name = take(STRING)
+        ne = [take(10) for _ in range(take(4))]
+        kind, offset = take(4), take(10)
+        tensors[name] = ne, kind, offset
+    start = (at + 31) // 32 * 32
+
+    def values(name):
+        ne, kind, offset = tensors[name]
+        assert kind == F32
+        n = ne[0] * (ne[1] if len(ne) > 1 else 1)
+        return struct.unpack_from(f"<{n}f", data, start + offset)
+    names = [name.removesuffix(".counts") for name in tensors if name.endswith(".counts")]
+    return {name: (values(name + ".counts"), values(name + ".in_sum2")) for name in names}, keys
+
+
+class Sums:
+    """The same in double precision: {name: {matrix: [rows, sums]}}."""
+
+    def __init__(self, model, tensors):
+        self.model, self.of = model, collections.defaultdict(dict)
+        self.n_rows = {t.name: t.ne[1] if len(t.ne) > 1 else 1 for t in tensors}
+        self.n_matrices = {t.name: t.ne[2] if len(t.ne) > 2 else 1 for t in tensors}
+        self.product, self.heads, self.attend = model.product, model.heads, model.attend
+        model.product, model.heads, model.attend = self.see_product, self.see_heads, self.see_attend
+
+    def add(self, name, matrix, row):
+        rows, sums = self.of[name].get(matrix, (0, [0.0] * len(row)))
+        self.of[name][matrix] = rows + 1, [s + v * v for s, v in zip(sums, row)]
+
+    def see_product(self, name, x, first=0, *more, **named):
+        weight = name + ".weight"
+        if weight.startswith("blk.") and not weight.endswith("attn_v_b.weight"):
+            matrix, row = divmod(first, self.n_rows[weight])
+            for r in x if row == 0 else []:
+                self.add(weight, matrix, r)
+        if name.endswith("attn_v_b"):  # where queries meet compressed rows it reads what they give
+            self.compressed = x
+        return self.product(name, x, first, *more, **named)
+
+    def latent(self, i):
+        return hasattr(self.model, "compressed") and f"blk.{i}.attn_k_b.weight" in self.n_rows
+
+    def see_heads(self, i, h):
+        q, k, v = self.heads(i, h)
+        if self.latent(i):
+            size = self.model.columns[f"blk.{i}.attn_k_b.weight"]
+            for p, row in enumerate(q):
+                by = self.model.query_factor(i, p)
+                for n, head in enumerate(row):
+                    self.add(f"blk.{i}.attn_k_b.weight", n, [by * x for x in head[:size]])
+        return q, k, v
+
+    def see_attend(self, i, q, k, v):
+        if self.latent(i):
+            wide = [[row] * len(k[0]) for row in self.compressed]
+            for row in self.attend(i, q, k, wide):
+                n = len(wide[0][0])
+                for head in range(len(row) // n):
+                    self.add(f"blk.{i}.attn_v_b.weight", head, row[head * n:head * n + n])
+        return self.attend(i, q, k, v)
+
+
+def collect(assay, file, text, n, *more):
+    out = file.parent / "imatrix.gguf"
+    words = [assay, "imatrix", "-q", "-m", file, "-f", text, "-c", str(n), "-o", out,
+             "--precision", "exact", *more]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        raise ValueError(f"exit code {done.returncode}: {done.stderr}")
+    return out
+
+
+def factor(model, part):
+    """Of constants that are part of an input there and of the product here (docs/imatrix.md)."""
+    if model.arch == "mimo2" and part == "attn_output":
+        return (model.k.get("attention.value_scale") or 1.0) ** -2
+    return {"proj": 2.0, "altup_router": model.width ** 2.0}.get(part, 1.0)
+
+
+def expected(name, counts, n, sums):
+    """What double precision has: rows and sums of each matrix."""
+    if name.endswith("ffn_gate_inp_shexp.weight"):  # no product there; it reads what the expert reads
+        name = name.replace("gate_inp_shexp", "up_shexp")
+    right = [sums.of[name].get(m, (0, [0.0] * n)) for m in range(len(counts))]
+    times = max(1, max(rows for rows, _ in right) // int(max(counts)))  # it computes some products twice
+    by = factor(sums.model, name.split(".")[-2]) / times
+    return [(rows // times, [by * s for s in row]) for rows, row in right]
+
+
+def compare(found, sums, n_tokens):
+    """The largest difference, as a share of the tensor's largest sum."""
+    worst = 0.0
+    for name in set(found) | set(sums.of):
+        if name not in found:
+            raise ValueError(f"{name} is missing")
+        counts, values = found[name]
+        if sums.model.arch == "gemma4" and name.endswith("ffn_gate_inp.weight"):
+            if counts != (n_tokens,):  # double precision has no product there
+                raise ValueError(f"{name}: rows {counts}, expected {n_tokens}")
+            continue
+        right = expected(name, counts, len(values) // len(counts), sums)
+        if list(counts) != [rows for rows, _ in right]:
+            raise ValueError(f"{name}: rows {counts}, expected {[rows for rows, _ in right]}")
+        most = max(max(s) for _, s in right) or 1.0
+        off = max(abs(a - b) for a, b in zip(values, sum((s for _, s in right), [])))
+        if not off <= TOLERANCE * most:
+            raise ValueError(f"{name}: off by {off:.3g} of {most:.3g}")
+        worst = max(worst, off / most)
+    return worst
+
+
+def check(assay, arch, seed, folder):
+    """The largest difference, or None where nothing can be said of this seed."""
+    rng = random.Random(f"imatrix {arch} {seed}")
+    generated = architectures.generate(rng, arch)
+    evaluation = Evaluation(generated, rng)
+    while evaluation.fixed:
+        evaluation = Evaluation(generated, rng)
+    file, text = rewrite.write(folder, generated.pairs, generated.tensors), folder / "text"
+    text.write_text(evaluation.text)
+    model = architectures.model({key: value for key, _, value, _ in generated.pairs},
+                                {t.name: t for t in generated.tensors})
+    sums = Sums(model, generated.tensors)
+    for window in evaluation.windows:
+        list(model.logits(window))
+        if model.sure < len(window):
+            return None
+    path = collect(assay, file, text, evaluation.n)
+    found, keys = read(path)
+    data = path.read_bytes()
+    if (keys["imatrix.chunk_size"], keys["imatrix.datasets"]) != (evaluation.n, [str(text)]):
+        raise ValueError(f"keys {keys}")
+    for more in (["-t", "1", "--isa", "scalar", "-b", "1"], ["-t", "2", "--isa", "avx2", "--no-ppl"]):
+        if collect(assay, file, text, evaluation.n, *more).read_bytes() != data:
+            raise ValueError(f"other bytes with {more}")
+    return compare(found, sums, evaluation.n * len(evaluation.windows))
+
+
+def main():
+    assay = sys.argv[1]
+    count, first = (int(w) for w in (sys.argv[3:5] + ["1", "1"][len(sys.argv[3:5]):]))
+    failed = 0
+    for arch in sys.argv[5:] or USUAL:
+        worst, done, seed = 0.0, 0, first - 1
+        while done < count and seed < first + 20 * count:
+            seed += 1
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    difference = check(assay, arch, seed, pathlib.Path(folder))
+                except ValueError as why:
+                    print(f"{arch}, seed {seed}: {why}", flush=True)
+                    failed, done = failed + 1, done + 1
+                    continue
+            if difference is not None:
+                worst, done = max(worst, difference), done + 1
+        failed += done < count
+        print(f"{arch}: {done} models within {worst:.2g} of double precision", flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
