@@ -152,7 +152,8 @@ def of_matrices(folder):
     (folder / "imatrix" / "text").write_text(generated.text(40)[0])
     words = ["imatrix", file, "-f", folder / "imatrix" / "text", "-c", "8", "-o", folder / "matrices"]
     yield made(*words)
-    yield made(*words, "--no-ppl")
+    n_experts = next(value for key, _, value, _ in generated.pairs if key.endswith(".expert_count"))
+    yield made(*words, "--no-ppl", "--experts-used", str(n_experts))
     yield made("imatrix", Q4, "-f", folder / "utf-16", "-c", "8", "--chunks", "2", "-o", folder / "matrices")
 
 
