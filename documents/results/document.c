@@ -16,6 +16,7 @@ static const char *const schemas[] = {
     [DOC_TASKS] = "assay-tasks",
     [DOC_KLD] = "assay-kld",
     [DOC_SWEEP] = DOC_SWEEP_SCHEMA,
+    [DOC_IMATRIX] = DOC_IMATRIX_SCHEMA,
 };
 static const char results[] = "assay-perplexity assay-tasks assay-kld";
 enum { N_SCHEMAS = sizeof schemas / sizeof *schemas };

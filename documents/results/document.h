@@ -16,8 +16,8 @@
 #include "base/digest.h"
 #include "base/text/string.h"
 
-/** Results of evaluations, and what a report shows beside them. */
-enum doc_kind { DOC_PERPLEXITY, DOC_TASKS, DOC_KLD, DOC_SWEEP };
+/** Results of evaluations, and, from DOC_SWEEP on, what a report shows beside them: no board. */
+enum doc_kind { DOC_PERPLEXITY, DOC_TASKS, DOC_KLD, DOC_SWEEP, DOC_IMATRIX };
 
 /** Room for what is forced upon a model, beside its name: " K Q8_0 V Q4_0 unrotated experts 2". */
 enum { DOC_KV_LABEL = 48 };
