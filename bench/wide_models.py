@@ -60,7 +60,7 @@ def entry(numpy, name, t):
     shape = list(reversed(t.shape))
     values = t.numpy()
     matrix = len(shape) > 1 and shape[0] % 32 == 0 and shape[1] >= 64 and values.dtype.kind == "f"
-    if matrix and "norm" not in name and "_inp." not in name and "conv" not in name:
+    if matrix and "norm" not in name and "_inp." not in name:
         return name, Q8_0, shape, q8_0(numpy, values)
     return name, 0 if values.dtype.kind == "f" else opinion.I32, shape, values.tobytes()
 
