@@ -153,6 +153,8 @@ def of_matrices(folder):
     words = ["imatrix", file, "-f", folder / "imatrix" / "text", "-c", "8", "-o", folder / "matrices"]
     yield made(*words)
     yield made(*words, "--no-ppl")
+    yield made("imatrix", Q4, "-f", SOURCE / "cli" / "imatrix", "-c", "8", "--chunks", "33", "--stop-when-rows", "1",
+               "--stop-when-change", "0.5", "-o", folder / "matrices")
     yield made("imatrix", Q4, "-f", folder / "utf-16", "-c", "8", "--chunks", "2", "-o", folder / "matrices")
 
 
