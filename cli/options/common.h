@@ -118,13 +118,16 @@ struct cli_model_settings {
     /* Names of types, "," between them; NULL: not rounded. The first of each go together. */
     const char *cache_k, *cache_v;
     bool no_kv_rotation;
-    bool nextn; /* no option: the block for the token after the next is wanted, too */
+    int64_t experts_used; /* of a token; 0: as the file says. A base is never opened with it */
+    bool nextn;           /* no option: the block for the token after the next is wanted, too */
 };
 extern const struct cli_option cli_model_options[];
 extern const struct cli_option cli_weight_options[]; /* of them, those but -ctk and -ctv */
 /** const char *: of them, --tokenizer-pre alone. */
 extern const struct cli_option cli_pretokenizer_options[];
 void cli_model_defaults(struct cli_model_settings *settings);
+/** Leave out what a base is opened without: cache types, another number of experts. */
+void cli_model_plain(struct cli_model_settings *settings);
 /* kv_types.c */
 
 /** How many pairs of cache types there are to take one after the other; without any, 1. */

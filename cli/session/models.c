@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "cli/host.h"
@@ -35,6 +36,7 @@ static struct model_options model_options(const struct cli_model_settings *s, bo
         .yarn_beta_fast = given_or_zero(s->yarn_beta_fast),
         .yarn_beta_slow = given_or_zero(s->yarn_beta_slow),
         .yarn_original_ctx = (uint32_t)s->yarn_original_ctx,
+        .n_experts_used = (uint32_t)s->experts_used,
     };
 }
 
@@ -59,8 +61,12 @@ enum status cli_model_round(struct cli_model *model, const struct cli_model_sett
     enum status status = cli_kv_types(&types, settings, i, why);
     if (!status && !model->lent)
         status = model_round_kv(model->model, &types, why);
-    if (!status && !model->lent)
-        cli_kv_label(model->kv, &types);
+    if (!status && !model->lent) {
+        const struct model_expert_hparams *experts = &model_hparams(model->model)->experts;
+        size_t n = strlen(cli_kv_label(model->kv, &types));
+        if (experts->n_used_chosen)
+            snprintf(model->kv + n, sizeof model->kv - n, " experts %u", experts->n_used);
+    }
     return status;
 }
 
