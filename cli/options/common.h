@@ -21,12 +21,15 @@ enum cli_precision { CLI_PRECISION_HIGH, CLI_PRECISION_EXACT, CLI_PRECISION_FAST
 struct cli_chat_settings {
     const char *chat_template; /* a file, or, with a '{', the template; NULL: the model's */
     int mask;                  /* enum model_chat_mask; -1: not given */
+    int usual;                 /* where it is not: of a command's windows */
 };
 extern const struct cli_chat_settings cli_chat_defaults;
 /** Check that there are conversations if options say how to read them. Fails: STATUS_USAGE. */
 enum status cli_chat_check(const struct cli_chat_settings *settings, size_t n_conversations,
                            struct status_why *why);
 extern const struct cli_option cli_chat_options[];
+extern const struct cli_option cli_template_options[]; /* of them, those but --mask */
+#define CLI_MASKS "assistant user all"                 /* the words of --mask */
 /** The word of --mask. */
 const char *cli_mask_name(int mask);
 
@@ -46,6 +49,7 @@ struct cli_text_settings {
 };
 extern const struct cli_option cli_text_options[];
 extern const struct cli_option cli_texts_options[]; /* the same; -f fills texts */
+extern const struct cli_option cli_rows_options[];  /* the same; --mask is about rows */
 /** Whether any text is given. */
 bool cli_text_given(const struct cli_text_settings *settings);
 /** One of -f, -bf and -p is given, and no more. Fails: STATUS_USAGE. */
