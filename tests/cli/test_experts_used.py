@@ -122,6 +122,19 @@ class ExpertsUsed(unittest.TestCase):
         self.assertIn(same, run("compare", *files[:2]).stdout)
         self.assertNotIn(same, run("compare", files[0], files[2]).stdout)
 
+    def test_llama_compat(self):
+        """Of batches of fewer than 16 tokens llama-imatrix counts the rows of experts alone."""
+        self.assertLess(int(self.text[-1]), 16)
+        counts = []
+        for more in (["--llama-compat", "-b", self.text[-1]], []):
+            file = str(self.folder / "imatrix.gguf")
+            self.assertEqual(run("imatrix", str(self.model), *self.text, "--no-ppl", "-o", file,
+                                 *more).returncode, 0)
+            rows = json.loads(run("info", "--json", file).stdout)["matrices"]
+            counts.append({row["name"]: row["rows"] for row in rows})
+        self.assertEqual(counts[0], {name: n for name, n in counts[1].items() if "_exps" in name})
+        self.assertLess(len(counts[0]), len(counts[1]))
+
     def test_server(self):
         """The base of a server goes through its file's number, also where it is the same file."""
         n = next(iter(self.others))
