@@ -66,7 +66,9 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
         return status;
     if (cli_bounds_wanted(&s))
         return cli_bounds_run(&s, why);
-    if (!s.base && s.models.n == 1 && (s.evaluate.load.cache_k || s.evaluate.load.cache_v))
+    bool rounds =
+        s.evaluate.load.cache_k || s.evaluate.load.cache_v || s.evaluate.machine.activations;
+    if (!s.base && s.models.n == 1 && rounds)
         s.base = s.models.items[0];
     if (!s.base)
         return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
@@ -149,6 +151,9 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+    {.type = CLI_GROUP,
+     .group = cli_activations_options,
+     .offset = AT(evaluate.machine.activations)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--full", CLI_ON, NULL,

@@ -81,6 +81,7 @@ struct cli_machine_settings {
     int64_t n_batch;                    /* tokens; 0: chosen by the speed */
     int64_t n_threads, n_threads_batch; /* 0 and below: all processors; the latter wins */
     int isa, gemm, precision, mpi;
+    const char *activations; /* what inputs of products are rounded to; NULL: they are not */
     int64_t mpi_wait;       /* seconds; 0: CLUSTER_TEAM_SECONDS */
     const char *split;      /* "layers", "layers:N"; NULL: each process has whole models */
     const char *device;     /* NULL: by gpu_layers */
@@ -206,6 +207,7 @@ struct cli_divergence_settings {
 };
 extern const struct cli_option cli_divergence_options[];
 
+extern const struct cli_option cli_activations_options[]; /* const char *: --activations */
 extern const struct cli_option cli_per_token_options[]; /* const char *: --per-token */
 extern const struct cli_option cli_force_options[];     /* bool: --force */
 

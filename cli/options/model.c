@@ -100,7 +100,8 @@ const struct cli_option cli_weight_options[] = {
     {.type = CLI_GROUP, .group = cli_pretokenizer_options, .offset = MODEL(tokenizer_pre)},
     {"--tokenizer", CLI_TEXT, "FILE",
      "a published folder has the tokens of this GGUF file of the same model, not those of its "
-     "tokenizer.json", MODEL(tokenizer)},
+     "tokenizer.json",
+     MODEL(tokenizer)},
     {"--allow-unknown", CLI_ON, NULL,
      "go on although the file has tensors or keys that are not understood", MODEL(allow_unknown)},
     {"-okv --override-kv", CLI_LIST, "KEY=TYPE:VALUE,...",
@@ -123,6 +124,15 @@ const struct cli_option cli_weight_options[] = {
      MODEL(yarn_beta_slow), .env = "LLAMA_ARG_YARN_BETA_SLOW"},
     {"--yarn-beta-fast", CLI_NUMBER, "X", "YaRN: low correction dimension (default: the file's)",
      MODEL(yarn_beta_fast), .env = "LLAMA_ARG_YARN_BETA_FAST"},
+    {0},
+};
+
+const struct cli_option cli_activations_options[] = {
+    {"--activations", CLI_TEXT, "TYPE",
+     "round the inputs of products, as an engine does that is to be understood: f16, bf16, q8_0, "
+     "q8_1, q8_k, mmq, mmq-64, fp8, fp8-tensor, mxfp8, mxfp4 or nvfp4; or by the types of weights: "
+     "engine:llama.cpp-cpu (also: engine), engine:llama.cpp-cuda, engine:vllm-nvfp4. A base is "
+     "never rounded. On the CPU only; --precision exact adds nothing to it"},
     {0},
 };
 
