@@ -45,8 +45,6 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
         status = cli_model_open(&k->candidates[i], path, &plain, s->llama_compat, why);
     if (s->labels.n)
         k->candidates[i].label = s->labels.items[i / n_pairs];
-    if (!status)
-        status = cli_backends_round(&k->e.backends, model_file(k->candidates[i].model), why);
     return status ? status : cli_model_round(&k->candidates[i], &s->evaluate, pair, why);
 }
 
@@ -291,6 +289,8 @@ static enum status open(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
     enum status status = cli_kld_open_models(k, why);
+    for (size_t i = 0; i < k->n_candidates && !status; i++)
+        status = cli_backends_round(&k->e.backends, model_file(k->candidates[i].model), why);
     return status ? status : cli_kld_make_units(k, why);
 }
 

@@ -133,6 +133,17 @@ def of_best(folder):
     yield made(*words, folder / "utf-16", "-c", "8", "--chunks", "2")
 
 
+def of_explanations(folder):
+    """What explain writes, of a text with doubts, beside a recording, with a compact base."""
+    recorded, base = folder / "rounded.kld", folder / "explained.base"
+    (folder / "cr").write_bytes(TEXT.read_bytes()[:3000].replace(b"\n", b"\r\n"))
+    text = ["-f", folder / "cr", "-c", "32", "--chunks", "2"]
+    run("perplexity", "-q", "-m", Q4, *text, "--kl-divergence-base", recorded, "--activations", "engine")
+    run("record", "-q", "-m", F16, *text, "-o", base)
+    yield made("explain", "-m", Q4, "--base", F16, *text[:2], "--recorded", recorded)
+    yield made("explain", "-m", Q4, "--base", base, *text[:2])
+
+
 def of_drafts(folder):
     """What draft writes of a random model that has a block for the token after the next."""
     rng, generated = random.Random("drafts"), None
@@ -273,7 +284,7 @@ class Schema(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-schema-"))
         cls.addClassCleanup(shutil.rmtree, folder)
-        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_matrices, of_conversions,
+        documents = [document for make in (of_texts, of_recordings, of_best, of_explanations, of_drafts, of_matrices, of_conversions,
                                            of_choices, of_sweeps, of_files, of_swaps, of_server) for document in make(folder)]
         cls.documents = documents + list(of_comparisons(folder, documents))
 
