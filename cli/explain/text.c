@@ -54,9 +54,9 @@ static void print_sentence(const struct cli_explain *x)
         return;
     struct base_estimate left = estimate(x, CLI_EXPLAIN_LEFT);
     const char *verdict = "no more than chance";
-    if (left.value > 2 * left.error)
+    if (left.value > 3 * left.error)
         verdict = "its kernels' own";
-    else if (left.value + x->recorded.share < -2 * left.error)
+    else if (left.value + x->recorded.share < -3 * left.error)
         verdict = "less than nothing: the engine rounds less, or otherwise";
     printf("The recording diverges by %.3g: %.2g ± %.1g are left over, which is %s. The format of "
            "the recording hides %.1g at most.\n",
