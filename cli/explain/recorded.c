@@ -142,7 +142,7 @@ enum status cli_explain_measure(struct cli_explain_recorded *out,
     kld.models = (struct cli_list){models, 1};
     kld.evaluate.state_file = NULL;
     kld.evaluate.output.json_file = NULL;
-    kld.evaluate.load.cache_k = kld.evaluate.load.cache_v = NULL;
+    cli_model_plain(&kld.evaluate.load);
     kld.evaluate.machine.activations = NULL;
     struct measured m = {.out = out,
                          .k = {.settings = &kld,

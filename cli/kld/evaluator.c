@@ -36,13 +36,13 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
     plain.load.cache_k = plain.load.cache_v = NULL;
     const char *rounds = s->evaluate.machine.activations; /* models are told apart by weights */
     bool shares = (load->cache_k || load->cache_v) && !plain.watch.wanted && !plain.host && !rounds;
-    bool is_base = !cli_base_has_rows(&k->base) && strcmp(path, s->base) == 0;
-    enum status status;
-    if (shares && (is_base || pair))
-        status = cli_model_share(&k->candidates[i],
-                                 is_base ? &k->base.model : &k->candidates[i - pair], why);
-    else
-        status = cli_model_open(&k->candidates[i], path, &plain, s->llama_compat, why);
+    bool is_base =
+        !cli_base_has_rows(&k->base) && strcmp(path, s->base) == 0 && !load->experts_used;
+    struct cli_model *first = is_base ? &k->base.model : &k->candidates[i - pair];
+    enum status status =
+        shares && (is_base || pair)
+            ? cli_model_share(&k->candidates[i], first, why)
+            : cli_model_open(&k->candidates[i], path, &plain, s->llama_compat, why);
     if (s->labels.n)
         k->candidates[i].label = s->labels.items[i / n_pairs];
     return status ? status : cli_model_round(&k->candidates[i], &s->evaluate, pair, why);

@@ -23,6 +23,12 @@ void cli_model_defaults(struct cli_model_settings *settings)
     };
 }
 
+void cli_model_plain(struct cli_model_settings *settings)
+{
+    settings->cache_k = settings->cache_v = NULL;
+    settings->experts_used = 0;
+}
+
 /* The model computes with float32: what has no positive float32 is refused, not rounded away. */
 enum status cli_model_check(const struct cli_model_settings *s, struct status_why *why)
 {
@@ -150,5 +156,9 @@ const struct cli_option cli_model_options[] = {
      "blocks of -ctk and -ctv hold heads as they are (default: rotated where llama.cpp's caches "
      "rotate them)",
      MODEL(no_kv_rotation)},
+    {"--experts-used", CLI_COUNT, "N",
+     "a trial: tokens go through N experts of a mixture (default: 0, the file's number). The base "
+     "goes through as many as its file says",
+     MODEL(experts_used), 0, 1024},
     {0},
 };

@@ -191,7 +191,7 @@ static enum status check_same_products(const struct cli_backends *b, struct stat
 const char *cli_activations_name(const char *given)
 {
     struct act_rule rule;
-    return act_rule_find(&rule, given, NULL) ? NULL : act_rule_name(&rule);
+    return !given || act_rule_find(&rule, given, NULL) ? NULL : act_rule_name(&rule);
 }
 
 static enum status open_rounding(struct cli_backends *b, const char *name, struct status_why *why)

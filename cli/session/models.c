@@ -37,6 +37,7 @@ static struct model_options model_options(const struct cli_model_settings *s, bo
         .yarn_beta_fast = given_or_zero(s->yarn_beta_fast),
         .yarn_beta_slow = given_or_zero(s->yarn_beta_slow),
         .yarn_original_ctx = (uint32_t)s->yarn_original_ctx,
+        .n_experts_used = (uint32_t)s->experts_used,
     };
 }
 
@@ -63,12 +64,15 @@ enum status cli_model_round(struct cli_model *model, const struct cli_evaluate_s
         status = model_round_kv(model->model, &types, why);
     if (status || model->lent)
         return status;
+    const struct model_expert_hparams *experts = &model_hparams(model->model)->experts;
+    const char *rounds = cli_activations_name(settings->machine.activations);
+    const char *engine = rounds ? strchr(rounds, ':') : NULL;
     size_t n = strlen(cli_kv_label(model->kv, &types));
-    if (settings->machine.activations) {
-        const char *name = cli_activations_name(settings->machine.activations);
-        const char *engine = strchr(name, ':');
-        snprintf(model->kv + n, sizeof model->kv - n, " A %s", engine ? engine + 1 : name);
-    }
+    if (rounds)
+        n += (size_t)snprintf(model->kv + n, sizeof model->kv - n, " A %s",
+                              engine ? engine + 1 : rounds);
+    if (experts->n_used_chosen && n < sizeof model->kv)
+        snprintf(model->kv + n, sizeof model->kv - n, " experts %u", experts->n_used);
     return STATUS_OK;
 }
 

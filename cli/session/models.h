@@ -19,8 +19,9 @@ struct cli_model {
     struct cli_shards *shards;     /* its files, where tensors may be replaced; else NULL */
     const struct cli_swaps *swaps; /* tensors of other files in it; NULL: none */
     bool lent;                     /* the model is the host's, and stays open */
-    char kv[CLI_KV_LABEL];         /* what keys, values and inputs of products are rounded to:
-                                    * follows its name */
+    char
+        kv[CLI_KV_LABEL]; /* what keys, values and inputs of products are rounded to, how many
+                           * experts a token goes through where that was chosen: follows its name */
     char called[CLI_CALLED_BYTES]; /* in lines: see cli_models_label; else "" */
 };
 

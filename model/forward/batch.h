@@ -25,6 +25,7 @@ struct model_batch {
     size_t n_tokens;
     const struct model_segment *segments;
     size_t n_segments;
+    const uint8_t *marks; /* [n_tokens], for struct kern_linear; NULL: none */
 };
 
 /**

@@ -200,6 +200,7 @@ class Statistics(Files):
             self.assertEqual(rows["blk.1.ffn_up_exps.weight"]["without_rows"], [2])
             self.assertEqual(rows["blk.1.ffn_up_exps.weight"]["few_rows"], [1])
             self.check_cosines(a, rows, got["blocks"])
+            self.check_use(a, got["experts"])
 
     def check_cosines(self, a, rows, blocks):
         name = "blk.%d.ffn_up_exps.weight"
@@ -218,6 +219,20 @@ class Statistics(Files):
         self.assertIsNone(blocks[0]["cosine"])
         self.assertIsNone(rows["blk.1.attn_q.weight"]["cosine"])  # of another width
 
+    def check_use(self, a, use):
+        self.assertEqual([(e["name"], e["block"]) for e in use],
+                         [(f"blk.{i}.ffn_up_exps.weight", i) for i in (0, 1)])
+        for e in use:
+            rows = a[e["name"]][0]
+            shares = [n / sum(rows) for n in rows if n]
+            entropy = -math.fsum(p * math.log2(p) for p in shares)
+            self.assertEqual((e["rows"], e["least"], e["most"]), (rows, min(rows), max(rows)))
+            self.assertEqual((e["n_none"], e["n_few"]),
+                             (rows.count(0), sum(0 < n < 0.01 * sum(rows) / 3 for n in rows)))
+            for key, value in (("even", sum(rows) / 3), ("entropy", entropy), ("effective", 2**entropy),
+                               ("entropy_norm", entropy / math.log2(3))):
+                self.assertAlmostEqual(e[key], value, delta=1e-12 * value, msg=key)
+
     def test_text(self):
         self.write("a", make.plain({"blk.0.up_exps.weight": ([2000, 4, 0], [[ONE] * 6, [ONE] * 6, [0] * 6]),
                                     "blk.0.gate_exps.weight": ([2000, 4, 0], [[ONE] * 6] * 2 + [[0] * 6])}))
@@ -225,6 +240,8 @@ class Statistics(Files):
         self.assertIn("a: an importance matrix, with sums rounded to floats\n", said)
         self.assertIn("\nblk.0.gate_exps.weight, even share 668.0; no rows: 2; few rows: 1 (4)\n", said)
         self.assertEqual(said.count("even share"), 2)
+        self.assertRegex(said, r"\n0 +3 +2004 +0 +2000 +2\.99 +1 +1 +0\.0208 +1\.31 +1\.0\n\n")  # once
+        self.assertEqual(said.count(" 2004 "), 1)
         self.write("o", make.dat({"x": (2, [6.0, 2.0])}))
         self.assertIn("o: an importance matrix, in the older format: counts of rows are lost\n",
                       self.run_in("info", "o").stdout)

@@ -163,7 +163,10 @@ def of_matrices(folder):
     (folder / "imatrix" / "text").write_text(generated.text(40)[0])
     words = ["imatrix", file, "-f", folder / "imatrix" / "text", "-c", "8", "-o", folder / "matrices"]
     yield made(*words)
-    yield made(*words, "--no-ppl")
+    n_experts = next(value for key, _, value, _ in generated.pairs if key.endswith(".expert_count"))
+    yield made(*words, "--no-ppl", "--experts-used", str(n_experts))
+    yield made("imatrix", Q4, "-f", SOURCE / "cli" / "imatrix", "-c", "8", "--chunks", "33", "--stop-when-rows", "1",
+               "--stop-when-change", "0.5", "-o", folder / "matrices")
     yield made("imatrix", Q4, "-f", folder / "utf-16", "-c", "8", "--chunks", "2", "-o", folder / "matrices")
 
 
@@ -229,9 +232,9 @@ def of_files(folder):
              g.pair("long", g.ARRAY, range(65), g.I32), g.pair("text", g.STRING, "x" * 70000)]
     (folder / "all.gguf").write_bytes(g.gguf(pairs, [("x", 4242, [256], b"")]))
     yield json.loads(run("info", folder / "all.gguf", "--json", "--tensors").stdout)
-    a, b = ({"blk.0.x": ([3, n, 0], [[imatrix.ONE] * 2, [n * imatrix.ONE] * 2, [0] * 2])} for n in (0, 2))
+    a, b = ({"blk.0.x_exps.w": ([3, n, 0], [[imatrix.ONE] * 2, [n * imatrix.ONE] * 2, [0] * 2])} for n in (0, 2))
     (folder / "a.imatrix").write_bytes(imatrix.exact(a, [0, 0, 1]))
-    (folder / "b.imatrix").write_bytes(imatrix.plain({**b, "blk.1.x": b["blk.0.x"]}))
+    (folder / "b.imatrix").write_bytes(imatrix.plain({**b, "blk.1.x_exps.w": b["blk.0.x_exps.w"]}))
     yield json.loads(run("info", folder / "a.imatrix", "--json").stdout)
     yield json.loads(run("info", folder / "b.imatrix", "--json").stdout)
     yield made("compare", folder / "a.imatrix", folder / "b.imatrix")

@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "base/json/build.h"
 #include "cli/imatrix/files/info.h"
 #include "cli/session/outputs.h"
@@ -38,6 +40,13 @@ static void add_rare(struct base_json *json, cJSON *item, const char *key,
             base_json_uint(json, list, NULL, k);
 }
 
+static void add_counts(struct base_json *json, cJSON *item, const struct imat_entry *e)
+{
+    cJSON *rows = base_json_list(json, item, "rows");
+    for (uint64_t k = 0; k < e->n_matrices; k++)
+        base_json_uint(json, rows, NULL, e->counts[k]);
+}
+
 static void add_row(struct base_json *json, cJSON *list, const struct cli_imatrix_row *r)
 {
     const struct imat_entry *e = r->entry;
@@ -46,9 +55,7 @@ static void add_row(struct base_json *json, cJSON *list, const struct cli_imatri
     base_json_text(json, item, "name", e->name);
     base_json_uint(json, item, "n_columns", e->n_columns);
     base_json_uint(json, item, "n_matrices", e->n_matrices);
-    cJSON *rows = base_json_list(json, item, "rows");
-    for (uint64_t k = 0; k < e->n_matrices; k++)
-        base_json_uint(json, rows, NULL, e->counts[k]);
+    add_counts(json, item, e);
     base_json_uint(json, item, "n", s->n);
     base_json_real(json, item, "total", s->total);
     base_json_real(json, item, "min", s->min);
@@ -67,6 +74,32 @@ static void add_row(struct base_json *json, cJSON *list, const struct cli_imatri
     }
 }
 
+/* How rows fell on the experts of each block: of matrices with the same counts, the first. */
+static void add_use(struct base_json *json, const struct imat_matrix *m)
+{
+    cJSON *list = base_json_list(json, json->root, "experts");
+    for (size_t i = 0; i < m->n; i++) {
+        const char *rest;
+        const struct imat_entry *e = &m->entries[i];
+        if (m->counts_lost || !imat_is_experts(e) || imat_repeats(m, i))
+            continue;
+        struct imat_use use = imat_use_of(e);
+        int64_t block = imat_block_of(e->name, &rest);
+        cJSON *item = base_json_object(json, list, NULL);
+        base_json_text(json, item, "name", e->name);
+        base_json_int(json, item, "block", block);
+        add_counts(json, item, e);
+        base_json_uint(json, item, "least", use.least);
+        base_json_uint(json, item, "most", use.most);
+        base_json_real(json, item, "even", imat_even_share(e));
+        base_json_uint(json, item, "n_none", use.n_none);
+        base_json_uint(json, item, "n_few", use.n_few);
+        base_json_real(json, item, "entropy", use.entropy);
+        base_json_real(json, item, "entropy_norm", use.entropy_norm);
+        base_json_real(json, item, "effective", exp2(use.entropy));
+    }
+}
+
 enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct status_why *why)
 {
     struct base_file *file;
@@ -74,7 +107,7 @@ enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct s
     enum status status = cli_output_create(&file, "-", why);
     if (status)
         return status;
-    doc_json_begin(&json, "assay-imatrix-info");
+    doc_json_begin(&json, DOC_IMATRIX_SCHEMA);
     add_head(&json, info);
     cJSON *list = base_json_list(&json, json.root, "matrices");
     for (size_t i = 0; i < info->matrix.n; i++)
@@ -88,5 +121,6 @@ enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct s
         base_json_real(&json, item, "outlying", b->outlying);
         base_json_real(&json, item, "cosine", b->cosine);
     }
+    add_use(&json, &info->matrix);
     return cli_output_commit(&file, doc_json_end(&json, file, why), why);
 }
