@@ -67,7 +67,8 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     if (cli_bounds_wanted(&s))
         return cli_bounds_run(&s, why);
     const struct cli_model_settings *load = &s.evaluate.load;
-    if (!s.base && s.models.n == 1 && (load->cache_k || load->cache_v || load->experts_used))
+    bool differs = load->cache_k || load->cache_v || load->experts_used;
+    if (!s.base && s.models.n == 1 && (differs || s.evaluate.machine.activations))
         s.base = s.models.items[0];
     if (!s.base)
         return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
@@ -152,6 +153,9 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+    {.type = CLI_GROUP,
+     .group = cli_activations_options,
+     .offset = AT(evaluate.machine.activations)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--full", CLI_ON, NULL,

@@ -85,6 +85,7 @@ struct cli_machine_settings {
     int64_t n_batch;                    /* tokens; 0: chosen by the speed */
     int64_t n_threads, n_threads_batch; /* 0 and below: all processors; the latter wins */
     int isa, gemm, precision, mpi;
+    const char *activations; /* what inputs of products are rounded to; NULL: they are not */
     int64_t mpi_wait;       /* seconds; 0: CLUSTER_TEAM_SECONDS */
     const char *split;      /* "layers", "layers:N"; NULL: each process has whole models */
     const char *device;     /* NULL: by gpu_layers */
@@ -140,7 +141,7 @@ enum status cli_kv_types(struct model_kv_types *out, const struct cli_model_sett
                          size_t i, struct status_why *why);
 enum status cli_kv_check(const struct cli_model_settings *settings, struct status_why *why);
 /** What is added to the name of a model that is rounded so: " K Q8_0 V Q4_0", or "". */
-enum { CLI_KV_LABEL = 48 };
+enum { CLI_KV_LABEL = 60 };
 const char *cli_kv_label(char out[CLI_KV_LABEL], const struct model_kv_types *kv);
 
 /** What the lists cannot say. Fails: STATUS_USAGE. */
@@ -213,6 +214,7 @@ struct cli_divergence_settings {
 };
 extern const struct cli_option cli_divergence_options[];
 
+extern const struct cli_option cli_activations_options[]; /* const char *: --activations */
 extern const struct cli_option cli_per_token_options[]; /* const char *: --per-token */
 extern const struct cli_option cli_force_options[];     /* bool: --force */
 

@@ -133,6 +133,15 @@ const struct cli_option cli_weight_options[] = {
     {0},
 };
 
+const struct cli_option cli_activations_options[] = {
+    {"--activations", CLI_TEXT, "TYPE",
+     "round the inputs of products, as an engine does that is to be understood: f16, bf16, q8_0, "
+     "q8_1, q8_k, mmq, mmq-64, fp8, fp8-tensor, mxfp8, mxfp4 or nvfp4; or by the types of weights: "
+     "engine:llama.cpp-cpu (also: engine), engine:llama.cpp-cuda, engine:vllm-nvfp4. A base is "
+     "never rounded. On the CPU only; --precision exact adds nothing to it"},
+    {0},
+};
+
 const struct cli_option cli_model_options[] = {
     {.type = CLI_GROUP, .group = cli_weight_options},
     {"-ctk --cache-type-k --ctk", CLI_TEXT, "TYPE",

@@ -86,6 +86,8 @@ void cli_json_add_computation(struct base_json *json, cJSON *o, const struct cli
 {
     add_model_settings(json, o, &e->settings->load);
     const struct cli_machine_settings *s = &e->settings->machine;
+    if (s->activations)
+        base_json_text(json, o, "activations", cli_activations_name(s->activations));
     base_json_text(json, o, "precision", cli_precision_name(s->precision));
     base_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
     base_json_text(json, o, "products", kern_describe(e->backends.items[0]).products);

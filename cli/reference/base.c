@@ -80,6 +80,7 @@ static enum status open_model(struct cli_base *base, const struct cli_evaluate_s
 {
     struct cli_evaluate_settings unrounded = *settings;
     cli_model_plain(&unrounded.load);
+    unrounded.machine.activations = NULL;
     return cli_model_open(&base->model, base->path, &unrounded, false, why);
 }
 

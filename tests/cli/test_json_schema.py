@@ -77,8 +77,8 @@ def write_nan(path):
 
 def of_texts(folder):
     """What perplexity and kld write, with all that a text, its windows and the settings can add."""
-    yield made("perplexity", "-m", Q4, *TEXTS, "--context-curve", "-ctk", "q8_0", "--hash-model",
-               "--override-kv", "a.b=int:3", "--state", folder / "s", "--rope-scaling", "yarn",
+    yield made("perplexity", "-m", Q4, *TEXTS, "--context-curve", "-ctk", "q8_0", "--activations",
+               "q8_1", "--hash-model", "--override-kv", "a.b=int:3", "--state", folder / "s", "--rope-scaling", "yarn",
                "--rope-scale", "1", "--rope-freq-base", "10000", "--yarn-orig-ctx", "256",
                "--yarn-ext-factor", "0", "--yarn-attn-factor", "1", "--yarn-beta-fast", "32",
                "--yarn-beta-slow", "1")
@@ -131,6 +131,17 @@ def of_best(folder):
     yield made(*words, TEXT, "-c", "32", "--chunks", "3", "--memory", "4MiB", "--context", "10")
     yield made(*words, TEXT, "-c", "32", "--chunks", "9", "--size", "1GB")
     yield made(*words, folder / "utf-16", "-c", "8", "--chunks", "2")
+
+
+def of_explanations(folder):
+    """What explain writes, of a text with doubts, beside a recording, with a compact base."""
+    recorded, base = folder / "rounded.kld", folder / "explained.base"
+    (folder / "cr").write_bytes(TEXT.read_bytes()[:3000].replace(b"\n", b"\r\n"))
+    text = ["-f", folder / "cr", "-c", "32", "--chunks", "2"]
+    run("perplexity", "-q", "-m", Q4, *text, "--kl-divergence-base", recorded, "--activations", "engine")
+    run("record", "-q", "-m", F16, *text, "-o", base)
+    yield made("explain", "-m", Q4, "--base", F16, *text[:2], "--recorded", recorded)
+    yield made("explain", "-m", Q4, "--base", base, *text[:2])
 
 
 def of_drafts(folder):
@@ -276,7 +287,7 @@ class Schema(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-schema-"))
         cls.addClassCleanup(shutil.rmtree, folder)
-        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_matrices, of_conversions,
+        documents = [document for make in (of_texts, of_recordings, of_best, of_explanations, of_drafts, of_matrices, of_conversions,
                                            of_choices, of_sweeps, of_files, of_swaps, of_server) for document in make(folder)]
         cls.documents = documents + list(of_comparisons(folder, documents))
 
