@@ -11,8 +11,8 @@
 #include "cli/output/json_parts.h"
 #include "cli/process/version.h"
 #include "cli/session/cluster.h"
-#include "imatrix/windows/documents.h"
 #include "imatrix/file/write.h"
+#include "imatrix/windows/documents.h"
 
 /* Sums of layers that other processes have do not come here. */
 static enum status check_whole(struct status_why *why)
@@ -68,6 +68,13 @@ static enum status open_windows(struct cli_imatrix *im, struct status_why *why)
     return status ? status : cli_windows_make_tables(&im->windows, 0, why);
 }
 
+struct imat_llama cli_imatrix_llama(const struct cli_imatrix_settings *s)
+{
+    size_t batch = s->evaluate.machine.n_batch ? (size_t)s->evaluate.machine.n_batch : 2048;
+    size_t ubatch = s->n_ubatch ? (size_t)s->n_ubatch : 512;
+    return s->llama_compat ? (struct imat_llama){batch, ubatch} : (struct imat_llama){0};
+}
+
 static enum status open_collector(struct cli_imatrix *im, struct status_why *why)
 {
     const struct cli_imatrix_settings *s = im->settings;
@@ -83,10 +90,13 @@ static enum status open_collector(struct cli_imatrix *im, struct status_why *why
                                        : s->no_ppl       ? IMAT_SCORED_NONE
                                                          : IMAT_SCORED_PLAN,
                              .masked = cli_imatrix_masked(im),
+                             .llama = cli_imatrix_llama(s),
                              .stop.change = s->stop_change,
                              .stop.rows = (uint64_t)s->stop_rows};
     if (u->masked)
         imat_collector_mask(im->collector);
+    if (s->llama_compat)
+        imat_collector_mask_dense(im->collector);
     imat_units_begin(u, &im->windows.units);
     return STATUS_OK;
 }
@@ -183,6 +193,8 @@ static enum status summarise(void *self, struct status_why *why)
     im->units.stop.least_rows = imat_collector_least_rows(im->collector);
     cli_windows_close_plan(&im->windows);
     imat_collector_take(im->collector, m);
+    if (im->settings->llama_compat && imat_round(m, why))
+        return STATUS_MEMORY;
     m->chunk_size = im->windows.plan.window;
     m->n_chunks = imat_most_rows(m) / m->chunk_size;
     if (!im->settings->no_ppl)

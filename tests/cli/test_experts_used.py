@@ -11,7 +11,8 @@ import sys
 import tempfile
 import unittest
 
-from program import F16, SOURCE, run
+from program import ASSAY, F16, SOURCE, run
+from serving import Server
 
 sys.path.append(str(SOURCE / "tests" / "random_models"))
 import architectures  # noqa: E402
@@ -110,6 +111,40 @@ class ExpertsUsed(unittest.TestCase):
         self.assertEqual(a["candidates"][0]["kld"]["mean"], 0)
         b, _ = self.result("kld", "-m", self.model, "-q", "--base", bases[1], "--experts-used", n)
         self.assertEqual(b["candidates"][0]["kld"]["mean"], 0)
+
+    def test_matrices(self):
+        n, other = next(iter(self.others.items()))
+        files = [str(self.folder / name) for name in ("a.gguf", "b.gguf", "c.gguf")]
+        for file, model, more in zip(files, (self.model, other, self.model), (["--experts-used", str(n)], [], [])):
+            done = run("imatrix", str(model), *self.text, "-o", file, *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        same = "A and B have the same bits of sums and the same counts"
+        self.assertIn(same, run("compare", *files[:2]).stdout)
+        self.assertNotIn(same, run("compare", files[0], files[2]).stdout)
+
+    def test_llama_compat(self):
+        """Of batches of fewer than 16 tokens llama-imatrix counts the rows of experts alone."""
+        self.assertLess(int(self.text[-1]), 16)
+        counts = []
+        for more in (["--llama-compat", "-b", self.text[-1]], []):
+            file = str(self.folder / "imatrix.gguf")
+            self.assertEqual(run("imatrix", str(self.model), *self.text, "--no-ppl", "-o", file,
+                                 *more).returncode, 0)
+            rows = json.loads(run("info", "--json", file).stdout)["matrices"]
+            counts.append({row["name"]: row["rows"] for row in rows})
+        self.assertEqual(counts[0], {name: n for name, n in counts[1].items() if "_exps" in name})
+        self.assertLess(len(counts[0]), len(counts[1]))
+
+    def test_server(self):
+        """The base of a server goes through its file's number, also where it is the same file."""
+        n = next(iter(self.others))
+        words = ["-m", str(self.model), "--base", str(self.model), "--experts-used", str(n)]
+        expected, _ = self.result("kld", *words, *self.text)
+        with Server(ASSAY, *words, *self.text[1:3]) as server:
+            if not server.port:
+                self.skipTest("built without libmicrohttpd")
+            got = server.post("/v1/evaluate", {"kind": "kld", "ctx_size": int(self.text[-1])}).json
+        self.assertEqual(got["candidates"][0]["kld"], expected["candidates"][0]["kld"])
 
     def test_refused(self):
         most = len(self.others) + 1

@@ -180,6 +180,7 @@ class Statistics(Files):
         a["blk.0.attn_q.weight"] = ([1], [[10**9 * ONE + i * ONE // 64 for i in range(64)]])
         del a["blk.10.attn_q.weight"]
         a["blk.1.ffn_up_exps.weight"] = ([2000, 4, 0], [[ONE] * 6, [3 * ONE] * 6, [0] * 6])
+        a["blk.10.ffn_up_exps.weight"] = a["blk.2.ffn_up_exps.weight"] = ([7, 5, 7], [[ONE] * 6] * 3)
         for data, exact in ((make.exact(a, [0, 3, 7]), True), (make.plain(a), False)):
             self.write("a", data)
             got = self.document("info", "--json", "a")
@@ -212,7 +213,7 @@ class Statistics(Files):
             cosine = sum(p * q for p, q in zip(x, y)) / math.sqrt(
                 sum(p * p for p in x) * sum(q * q for q in y))
             self.assertAlmostEqual(rows[name % 1][key], cosine, delta=1e-6)
-        self.assertEqual([block["block"] for block in blocks], [0, 1])
+        self.assertEqual([block["block"] for block in blocks], [0, 1, 2, 10])
         of_block = [row for row in rows.values() if row["name"].startswith("blk.0.")]
         total = sum(row["n"] * row["total"] for row in of_block) / sum(row["n"] for row in of_block)
         self.assertAlmostEqual(blocks[0]["total"], total, delta=1e-9 * total)
@@ -220,8 +221,10 @@ class Statistics(Files):
         self.assertIsNone(rows["blk.1.attn_q.weight"]["cosine"])  # of another width
 
     def check_use(self, a, use):
+        blocks = sorted(int(name.split(".")[1]) for name in a if "_exps" in name)
         self.assertEqual([(e["name"], e["block"]) for e in use],
-                         [(f"blk.{i}.ffn_up_exps.weight", i) for i in (0, 1)])
+                         [(f"blk.{i}.ffn_up_exps.weight", i) for i in blocks])
+        self.assertIn(10, blocks)
         for e in use:
             rows = a[e["name"]][0]
             shares = [n / sum(rows) for n in rows if n]

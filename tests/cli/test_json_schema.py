@@ -164,7 +164,7 @@ def of_matrices(folder):
     words = ["imatrix", file, "-f", folder / "imatrix" / "text", "-c", "8", "-o", folder / "matrices"]
     yield made(*words)
     n_experts = next(value for key, _, value, _ in generated.pairs if key.endswith(".expert_count"))
-    yield made(*words, "--no-ppl", "--experts-used", str(n_experts))
+    yield made(*words, "--no-ppl", "--experts-used", str(n_experts), "--llama-compat", "-b", "8")
     yield made("imatrix", Q4, "-f", SOURCE / "cli" / "imatrix", "-c", "8", "--chunks", "33", "--stop-when-rows", "1",
                "--stop-when-change", "0.5", "-o", folder / "matrices")
     yield made("imatrix", Q4, "-f", folder / "utf-16", "-c", "8", "--chunks", "2", "-o", folder / "matrices")

@@ -74,30 +74,20 @@ static void add_row(struct base_json *json, cJSON *list, const struct cli_imatri
     }
 }
 
-/* How rows fell on the experts of each block: of matrices with the same counts, the first. */
-static void add_use(struct base_json *json, const struct imat_matrix *m)
+static void add_use(struct base_json *json, cJSON *list, const struct cli_imatrix_experts *x)
 {
-    cJSON *list = base_json_list(json, json->root, "experts");
-    for (size_t i = 0; i < m->n; i++) {
-        const char *rest;
-        const struct imat_entry *e = &m->entries[i];
-        if (m->counts_lost || !imat_is_experts(e) || imat_repeats(m, i))
-            continue;
-        struct imat_use use = imat_use_of(e);
-        int64_t block = imat_block_of(e->name, &rest);
-        cJSON *item = base_json_object(json, list, NULL);
-        base_json_text(json, item, "name", e->name);
-        base_json_int(json, item, "block", block);
-        add_counts(json, item, e);
-        base_json_uint(json, item, "least", use.least);
-        base_json_uint(json, item, "most", use.most);
-        base_json_real(json, item, "even", imat_even_share(e));
-        base_json_uint(json, item, "n_none", use.n_none);
-        base_json_uint(json, item, "n_few", use.n_few);
-        base_json_real(json, item, "entropy", use.entropy);
-        base_json_real(json, item, "entropy_norm", use.entropy_norm);
-        base_json_real(json, item, "effective", exp2(use.entropy));
-    }
+    cJSON *item = base_json_object(json, list, NULL);
+    base_json_text(json, item, "name", x->entry->name);
+    base_json_int(json, item, "block", x->block);
+    add_counts(json, item, x->entry);
+    base_json_uint(json, item, "least", x->use.least);
+    base_json_uint(json, item, "most", x->use.most);
+    base_json_real(json, item, "even", imat_even_share(x->entry));
+    base_json_uint(json, item, "n_none", x->use.n_none);
+    base_json_uint(json, item, "n_few", x->use.n_few);
+    base_json_real(json, item, "entropy", x->use.entropy);
+    base_json_real(json, item, "entropy_norm", x->use.entropy_norm);
+    base_json_real(json, item, "effective", exp2(x->use.entropy));
 }
 
 enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct status_why *why)
@@ -121,6 +111,8 @@ enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct s
         base_json_real(&json, item, "outlying", b->outlying);
         base_json_real(&json, item, "cosine", b->cosine);
     }
-    add_use(&json, &info->matrix);
+    list = base_json_list(&json, json.root, "experts");
+    for (size_t i = 0; i < info->n_experts; i++)
+        add_use(&json, list, &info->experts[i]);
     return cli_output_commit(&file, doc_json_end(&json, file, why), why);
 }

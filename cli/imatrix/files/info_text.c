@@ -83,27 +83,22 @@ static uint64_t print_list(const struct imat_entry *e, bool none)
     return n;
 }
 
-/* How rows fell on the experts of each block: of matrices with the same counts, the first. */
-static void print_use(const struct imat_matrix *m)
+static void print_use(const struct cli_imatrix_info *info)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < m->n; i++) {
-        const char *rest;
-        const struct imat_entry *e = &m->entries[i];
-        if (!imat_is_experts(e) || imat_repeats(m, i))
-            continue;
-        struct imat_use use = imat_use_of(e);
-        if (!n++)
-            printf("\nuse of experts: rows of each, and the entropy of their shares; experts that "
-                   "were used alike would have the same as so many\n"
-                   "%-6s %8s %13s %11s %11s %9s %6s %6s %9s %7s %8s\n",
-                   "block", "experts", "rows", "least", "most", "most/even", "none", "few",
-                   "entropy", "norm %", "so many");
+    if (info->n_experts)
+        printf("\nuse of experts: rows of each, and the entropy of their shares; so many experts "
+               "that are used alike have the same\n"
+               "%-6s %8s %13s %11s %11s %9s %6s %6s %9s %7s %8s\n",
+               "block", "experts", "rows", "least", "most", "most/even", "none", "few", "entropy",
+               "norm %", "so many");
+    for (size_t i = 0; i < info->n_experts; i++) {
+        const struct cli_imatrix_experts *x = &info->experts[i];
+        const struct imat_use *use = &x->use;
         printf("%-6" PRId64 " %8" PRIu64 " %13.0f %11" PRIu64 " %11" PRIu64 " %9.2f %6" PRIu64
                " %6" PRIu64 " %9.4f %7.2f %8.1f\n",
-               imat_block_of(e->name, &rest), e->n_matrices, use.n_rows, use.least, use.most,
-               use.n_rows > 0 ? (double)use.most / imat_even_share(e) : 0, use.n_none, use.n_few,
-               use.entropy, 100 * use.entropy_norm, exp2(use.entropy));
+               x->block, x->entry->n_matrices, use->n_rows, use->least, use->most,
+               use->n_rows > 0 ? (double)use->most / imat_even_share(x->entry) : 0, use->n_none,
+               use->n_few, use->entropy, 100 * use->entropy_norm, exp2(use->entropy));
     }
 }
 
@@ -139,6 +134,6 @@ void cli_imatrix_print(const struct cli_imatrix_info *info)
     print_rows(info);
     if (info->matrix.counts_lost)
         return;
-    print_use(&info->matrix);
+    print_use(info);
     print_experts(&info->matrix);
 }
