@@ -9,16 +9,20 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "activations/places.h"
 #include "activations/rounding.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/implementation.h"
 #include "kernels/kernels.h"
 #include "tests/harness/cpu_backend.h"
+#include "tests/harness/gguf_writer.h"
 #include "tests/harness/host_device.h"
 #include "tests/harness/rng.h"
+#include "tests/harness/temp.h"
 
 enum { N = 512, ROWS = 5, COLUMNS = 256, OUTPUTS = 8 };
 
@@ -301,6 +305,87 @@ static void backends(void **state)
     kern_close(b);
 }
 
+/* A file with weights of which some have scales of their inputs. */
+static struct gguf_file *scaled_file(const char *folder, float of_a, uint64_t n_of_b)
+{
+    char path[128];
+    struct gguf_writer *w;
+    struct gguf_file *made;
+    struct status_why why = {""};
+    static float weights[COLUMNS * (OUTPUTS + 1) * 2];
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        weights[i] = (float)(i % 7) - 3;
+    const uint64_t ne[] = {COLUMNS, OUTPUTS + 1, 2}, one = 1;
+    const float of_b[] = {0.5f, 2, 4};
+    assert_int_equal(gguf_writer_new(&w, &why), STATUS_OK);
+    gguf_writer_string(w, "general.architecture", "none");
+    gguf_writer_tensor(w, "a.weight", GGUF_TYPE_F32, ne, 2, weights);
+    gguf_writer_tensor(w, "a.input_scale", GGUF_TYPE_F32, &one, 1, &of_a);
+    gguf_writer_tensor(w, "b.weight", GGUF_TYPE_F32, ne, 3, weights);
+    gguf_writer_tensor(w, "b.input_scale", GGUF_TYPE_F32, &n_of_b, 1, of_b);
+    gguf_writer_tensor(w, "c.weight", GGUF_TYPE_F32, ne, 2, weights);
+    assert_int_equal(gguf_writer_finish(w, temp_path(path, folder, "scaled"), &why), STATUS_OK);
+    if (gguf_open(&made, path, &why))
+        fail_msg("%s", why.text);
+    return made;
+}
+
+static void expect_scale(const struct act_places *places, const struct gguf_file *from,
+                         const char *name, size_t row, float scale)
+{
+    const struct gguf_tensor *t = gguf_tensor_find(from, name);
+    const struct act_place *place =
+        act_places_find(places, (const uint8_t *)t->data + row * t->row_bytes);
+    assert_non_null(place);
+    assert_true(scale > 0 ? place->scaled && place->scale == scale : !place->scaled);
+}
+
+static void scales(void **state)
+{
+    (void)state;
+    char folder[64], path[128];
+    temp_make(folder);
+    struct act_places places = {0};
+    struct status_why why = {""};
+    struct gguf_file *made = scaled_file(folder, 0.25f, 2);
+    assert_int_equal(act_places_add(&places, made, &why), STATUS_OK);
+    expect_scale(&places, made, "a.weight", OUTPUTS, 0.25f);
+    expect_scale(&places, made, "b.weight", 3, 0.5f);
+    expect_scale(&places, made, "b.weight", OUTPUTS + 1, 2);
+    expect_scale(&places, made, "c.weight", 0, 0);
+    assert_null(act_places_find(&places, numbers));
+
+    struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 1);
+    struct act_rounding *rounding;
+    const struct act_rule rule = {.type = ACT_FP8_TENSOR};
+    float y[ROWS * OUTPUTS], right[ROWS * OUTPUTS], rounded[ROWS * COLUMNS];
+    const struct kern_weight a = weight_of(made, "a.weight"), c = weight_of(made, "c.weight");
+    memcpy(rounded, numbers, sizeof rounded);
+    act_round_row(ACT_FP8_TENSOR, rounded, ROWS * COLUMNS, 0.25f);
+    multiply(b, &a, rounded, right, false);
+    assert_int_equal(act_rounding_open(&rounding, &rule, &b, 1, &why), STATUS_OK);
+    assert_int_equal(act_rounding_add(rounding, made, &why), STATUS_OK);
+    multiply(b, &a, numbers, y, false);
+    assert_memory_equal(y, right, sizeof y);
+    const struct kern_linear op = {
+        .weight = &c, .x = numbers, .y = y, .y_stride = OUTPUTS, .n_tokens = ROWS};
+    assert_int_equal(kern_linear(b, &op, &why), STATUS_UNSUPPORTED);
+    act_rounding_close(rounding);
+    kern_close(b);
+    gguf_close(made);
+    free(places.items);
+    for (int i = 0; i < 2; i++) { /* a scale of 0; three for two matrices */
+        places = (struct act_places){0};
+        made = scaled_file(folder, i ? 1 : 0, i ? 3 : 2);
+        assert_int_equal(act_places_add(&places, made, &why), STATUS_FORMAT);
+        assert_non_null(strstr(why.text, i ? "'b.input_scale' is F32 of 3" : "'a.input_scale'"));
+        gguf_close(made);
+        free(places.items);
+    }
+    unlink(temp_path(path, folder, "scaled"));
+    rmdir(folder);
+}
+
 static void devices(void **state)
 {
     (void)state;
@@ -322,7 +407,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_floats), cmocka_unit_test(types),   cmocka_unit_test(rules),
-        cmocka_unit_test(backends),     cmocka_unit_test(devices),
+        cmocka_unit_test(backends),     cmocka_unit_test(devices), cmocka_unit_test(scales),
     };
     struct rng rng = rng_open(3, 0);
     for (size_t i = 0; i < ROWS * COLUMNS; i++)
