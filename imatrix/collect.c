@@ -305,6 +305,10 @@ enum status imat_collector_attach(struct imat_collector *c, struct kern_backend 
         hook->ops.linear = linear;
         hook->ops.score = score;
         status = base_array_new(hook->parts, c->n + 1, "sums", why);
+        if (!status && kern_describe(backends[i]).own_memory)
+            status = base_pool_open(&hook->pool, 0, why);
+        struct base_pool *lent = kern_describe(backends[i]).pool;
+        hook->squares.pool = hook->before.pool = hook->pool ? hook->pool : lent;
         backends[i]->ops = &hook->ops;
     }
     return status;
@@ -336,6 +340,7 @@ static void detach(struct imat_collector *c)
         imat_squares_free(&hook->squares);
         imat_squares_free(&hook->before);
         free(hook->host);
+        base_pool_close(hook->pool);
         for (size_t k = 0; hook->parts && k < c->n; k++) {
             free(hook->parts[k].sums);
             free(hook->parts[k].counts);
