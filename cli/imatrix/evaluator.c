@@ -11,8 +11,8 @@
 #include "cli/output/json_parts.h"
 #include "cli/process/version.h"
 #include "cli/session/cluster.h"
-#include "imatrix/windows/documents.h"
 #include "imatrix/file/write.h"
+#include "imatrix/windows/documents.h"
 
 /* Sums of layers that other processes have do not come here. */
 static enum status check_whole(struct status_why *why)
@@ -83,6 +83,7 @@ static enum status open_collector(struct cli_imatrix *im, struct status_why *why
                                        : s->no_ppl       ? IMAT_SCORED_NONE
                                                          : IMAT_SCORED_PLAN,
                              .masked = cli_imatrix_masked(im),
+                             .least_positions = imat_least_positions(im->model.model),
                              .stop.change = s->stop_change,
                              .stop.rows = (uint64_t)s->stop_rows};
     if (u->masked)
