@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "imatrix/collector.h"
+#include "imatrix/statistics.h"
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -236,10 +237,10 @@ static enum status refuse(const struct imat_hook *hook, const struct imat_place 
 }
 
 /** A product is to be computed. again: with the input of the product before it. */
-static enum status show(struct imat_hook *hook, const struct kern_weight *weight,
-                        const struct input *in, bool again, struct status_why *why)
+static enum status show(struct imat_hook *hook, const struct kern_weight *weight, struct input *in,
+                        bool again, struct status_why *why)
 {
-    struct imat_collector *c = hook->collector;
+    const struct imat_collector *c = hook->collector;
     const struct imat_place key = {.data = weight->data, .rows = weight->rows};
     const struct imat_place *at =
         bsearch(&key, c->places, c->n_places, sizeof *c->places, compare_places);
@@ -248,6 +249,7 @@ static enum status show(struct imat_hook *hook, const struct kern_weight *weight
         hook->n_rows = again && !at ? in->n_rows : 0;
         return STATUS_OK;
     }
+    in->all |= c->experts_whole && imat_is_experts(&c->entries[at->entry]);
     if (!in->all && !in->marks)
         return refuse(hook, at, why);
     bool repeats =
@@ -270,8 +272,8 @@ static enum status linear(struct kern_backend *b, const struct kern_linear *op,
                           struct status_why *why)
 {
     struct imat_hook *hook = hook_of(b);
-    const struct input in = {op->x,     op->n_tokens, op->weight->n_cols, !hook->collector->masked,
-                             op->marks, op->mark_rows};
+    struct input in = {op->x,     op->n_tokens, op->weight->n_cols, !hook->collector->masked,
+                       op->marks, op->mark_rows};
     enum status status = show(hook, op->weight, &in, op->same_x, why);
     return status ? status : hook->exact->linear(b, op, why);
 }
@@ -317,6 +319,11 @@ enum status imat_collector_attach(struct imat_collector *c, struct kern_backend 
 void imat_collector_mask(struct imat_collector *c)
 {
     c->masked = true;
+}
+
+void imat_collector_mask_dense(struct imat_collector *c)
+{
+    c->masked = c->experts_whole = true;
 }
 
 void imat_collector_begin(struct imat_collector *c)

@@ -33,6 +33,8 @@ enum status imat_collector_attach(struct imat_collector *c, struct kern_backend 
                                   size_t n_backends, struct status_why *why);
 /** Rows count that the products' marks name (struct kern_linear), not all of them. */
 void imat_collector_mask(struct imat_collector *c);
+/** The same, but all rows of experts count. */
+void imat_collector_mask_dense(struct imat_collector *c);
 /** From now on products count: those before it were trials.   Any thread. */
 void imat_collector_begin(struct imat_collector *c);
 /** Bytes that the sums take at most, those of each backend's batch among them. */

@@ -51,6 +51,7 @@ struct imat_collector {
     struct imat_hook *hooks;
     size_t n_hooks;
     bool masked;          /* rows count that are marked; else all do */
+    bool experts_whole;   /* all rows of experts count, nevertheless */
     pthread_mutex_t lock; /* of the entries' sums and counts */
     atomic_bool begun;
 };

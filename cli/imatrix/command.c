@@ -15,6 +15,26 @@ static enum status check_stop(const struct cli_imatrix_settings *s, struct statu
     return STATUS_OK;
 }
 
+/** What llama-imatrix does is known of a text alone, and of batches that it can compute. */
+static enum status check_compat(const struct cli_imatrix_settings *s, struct status_why *why)
+{
+    struct imat_llama llama = cli_imatrix_llama(s);
+    enum status status = STATUS_OK;
+    if (s->llama_compat)
+        status = cli_text_check_single(&s->text, "--llama-compat", why);
+    if (!status && s->llama_compat &&
+        (s->process_output || s->stop_rows || !isnan(s->stop_change) || s->evaluate.state_file))
+        status = status_fail(why, STATUS_USAGE,
+                             "--llama-compat: goes with none of --process-output, --state, "
+                             "--stop-when-rows and --stop-when-change");
+    if (!status && s->llama_compat && llama.ubatch < 16)
+        status = status_fail(why, STATUS_USAGE,
+                             "-ub: llama-imatrix counts no dense product in batches of %zu tokens; "
+                             "expected 16 or more",
+                             llama.ubatch);
+    return status;
+}
+
 static enum status check_settings(const struct cli_imatrix_settings *s, struct status_why *why)
 {
     enum status status = cli_text_check(&s->text, why);
@@ -22,6 +42,8 @@ static enum status check_settings(const struct cli_imatrix_settings *s, struct s
         status = cli_window_check(&s->windows, false, why);
     if (!status)
         status = check_stop(s, why);
+    if (!status)
+        status = check_compat(s, why);
     if (!status && cli_kv_count(&s->evaluate.load) > 1)
         status = status_fail(why, STATUS_USAGE, "-ctk, -ctv: expected one type of each here");
     return status;
@@ -63,6 +85,14 @@ static const struct cli_option options[] = {
     {"--process-output", CLI_ON, NULL,
      "collect for output.weight, too, unless the model's embedding is its head",
      AT(process_output)},
+    {"--llama-compat", CLI_ON, NULL,
+     "leave out the rows of dense products that llama-imatrix forgets with -b (default: 2048) and "
+     "-ub, and write float32 sums alone",
+     AT(llama_compat)},
+    {"-ub --ubatch-size", CLI_COUNT, "N",
+     "what llama-imatrix computes at a time (default: 512), for --llama-compat; else nothing "
+     "depends on it",
+     AT(n_ubatch), 1, INT32_MAX},
     {"--no-ppl", CLI_ON, NULL, "do not compute the perplexity beside it", AT(no_ppl)},
     {"--stop-when-change", CLI_NUMBER, "X",
      "end as soon as no matrix has changed by more than X, 0 to 1, since half as many windows: the "

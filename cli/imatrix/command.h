@@ -16,7 +16,8 @@ struct cli_imatrix_settings {
     struct cli_window_settings windows;
     struct cli_evaluate_settings evaluate;
     int format;
-    bool process_output, no_ppl;
+    bool process_output, no_ppl, llama_compat;
+    int64_t n_ubatch;   /* of llama-imatrix; 0: not given */
     double stop_change; /* NaN: not given */
     int64_t stop_rows;  /* 0: not given */
 };
@@ -41,6 +42,9 @@ static inline bool cli_imatrix_masked(const struct cli_imatrix *im)
     const struct cli_chat_settings *chat = &im->settings->text.chat;
     return chat->mask >= 0 && chat->mask != MODEL_CHAT_ALL;
 }
+
+/** llama-imatrix's -b and -ub; without --llama-compat 0. */
+struct imat_llama cli_imatrix_llama(const struct cli_imatrix_settings *settings);
 
 /** Windows that are in the sums. */
 size_t cli_imatrix_n_windows(const struct cli_imatrix *im);

@@ -54,7 +54,8 @@ static enum status open_windows(struct cli_imatrix *im, struct status_why *why)
     const struct model_tokenizer *tokenizer = model_tokenizer(im->model.model);
     const struct eval_stream_options stream = {.bos_in_front = true,
                                                .parse_special = s->text.parse_special};
-    enum status status = cli_windows_read(&im->windows, &s->text, &stream, NULL, tokenizer, why);
+    enum status status = cli_windows_read(
+        &im->windows, &s->text, &stream, s->llama_compat ? "--llama-compat" : NULL, tokenizer, why);
     const struct cli_tokens_given given = {&im->windows, &stream, tokenizer,
                                            s->evaluate.load.tokenizer};
     if (!status && given.from)
@@ -66,6 +67,13 @@ static enum status open_windows(struct cli_imatrix *im, struct status_why *why)
         im->e.text_file = NULL; /* it is among the documents' */
     im->e.text_paths = (struct cli_list){d->paths, d->n_files};
     return status ? status : cli_windows_make_tables(&im->windows, 0, why);
+}
+
+struct imat_llama cli_imatrix_llama(const struct cli_imatrix_settings *s)
+{
+    size_t batch = s->evaluate.machine.n_batch ? (size_t)s->evaluate.machine.n_batch : 2048;
+    size_t ubatch = s->n_ubatch ? (size_t)s->n_ubatch : 512;
+    return s->llama_compat ? (struct imat_llama){batch, ubatch} : (struct imat_llama){0};
 }
 
 static enum status open_collector(struct cli_imatrix *im, struct status_why *why)
@@ -84,10 +92,13 @@ static enum status open_collector(struct cli_imatrix *im, struct status_why *why
                                                          : IMAT_SCORED_PLAN,
                              .masked = cli_imatrix_masked(im),
                              .least_positions = imat_least_positions(im->model.model),
+                             .llama = cli_imatrix_llama(s),
                              .stop.change = s->stop_change,
                              .stop.rows = (uint64_t)s->stop_rows};
     if (u->masked)
         imat_collector_mask(im->collector);
+    if (s->llama_compat)
+        imat_collector_mask_dense(im->collector);
     imat_units_begin(u, &im->windows.units);
     return STATUS_OK;
 }
@@ -184,6 +195,8 @@ static enum status summarise(void *self, struct status_why *why)
     im->units.stop.least_rows = imat_collector_least_rows(im->collector);
     cli_windows_close_plan(&im->windows);
     imat_collector_take(im->collector, m);
+    if (im->settings->llama_compat && imat_round(m, why))
+        return STATUS_MEMORY;
     m->chunk_size = im->windows.plan.window;
     m->n_chunks = imat_most_rows(m) / m->chunk_size;
     if (!im->settings->no_ppl)

@@ -51,6 +51,12 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
     base_json_flag(json, o, "masked", cli_imatrix_masked(im));
     base_json_real(json, o, "stop_when_change", s->stop_change);
     base_json_int(json, o, "stop_when_rows", s->stop_rows);
+    if (s->llama_compat) {
+        struct imat_llama llama = cli_imatrix_llama(s);
+        cJSON *compat = base_json_object(json, o, "llama_compat");
+        base_json_uint(json, compat, "batch", llama.batch);
+        base_json_uint(json, compat, "ubatch", llama.ubatch);
+    }
     cli_json_add_text_settings(json, o, &s->text);
     cli_json_add_computation(json, o, &im->e);
     cli_json_add_model(json, json->root, "model", &im->model, !for_journal);

@@ -40,6 +40,12 @@ static enum status open_models(struct cli_sweep *s, struct status_why *why)
     }
     s->swapped = s->around.model ? s->around.model : s->base.model;
     for (size_t i = 0; i < n && !status; i++)
+        status = cli_backends_round(&s->e.backends, s->files[i], why);
+    if (!status)
+        status = cli_backends_round(&s->e.backends, model_file(s->base.model), why);
+    if (!status && s->around.model)
+        status = cli_backends_round(&s->e.backends, model_file(s->around.model), why);
+    for (size_t i = 0; i < n && !status; i++)
         if (cli_remark_swapped(&s->e, settings->base, cli_model_size(&s->base), &s->candidates[i]))
             break;
     return status;

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
+
 static const struct imat_units *of(const struct eval_units *units)
 {
     const char *kind = (const char *)units->kind;
@@ -91,12 +93,31 @@ static void lay_others(struct eval_batch *batch, size_t from)
             eval_batch_add_row(batch, p, 0);
 }
 
+/**
+ * Whether llama-imatrix forgets position p of window w. Windows that fit into a batch share it, n
+ * at a time; else pieces of a window have batches of their own. A batch is computed in steps of as
+ * many tokens of each of its windows. A dense product of fewer than 16 rows does not count.
+ */
+static bool is_forgotten(const struct imat_llama *l, const struct eval_plan *plan, size_t w,
+                         size_t p)
+{
+    enum { FEWEST = 16 };
+    size_t most = l->batch > plan->window ? l->batch / plan->window : 1;
+    size_t n = base_min(most, plan->n_windows - w / most * most);
+    size_t piece = base_min(l->batch, plan->window), start = p / piece * piece;
+    size_t length = base_min(piece, plan->window - start);
+    size_t step = base_min(base_min(l->ubatch, l->batch) / n, length), rest = length % step;
+    return n * (p - start < length - rest ? step : rest) < FEWEST;
+}
+
 /** Which rows of the window count. */
 static void mark(const struct eval_units *units, size_t w, struct eval_batch *batch)
 {
     const struct eval_plan *plan = windows_of(units)->plan;
     uint8_t *marks = batch->marks + batch->segments[batch->n.n_segments - 1].start;
     memset(marks, !of(units)->masked, eval_plan_n_inputs(plan, w));
+    for (size_t p = 0; of(units)->llama.batch && p < plan->window; p++)
+        marks[p] = !is_forgotten(&of(units)->llama, plan, w, p);
     for (size_t i = 0; of(units)->masked && i < eval_plan_n_scored(plan, w); i++)
         marks[eval_plan_position(plan, w, i)] = 1;
 }

@@ -31,11 +31,17 @@ struct imat_stop {
  */
 enum { IMAT_STOP_EVERY = 16 };
 
+/** llama-imatrix's -b and -ub. `batch` 0: no row is forgotten. */
+struct imat_llama {
+    size_t batch, ubatch;
+};
+
 /** Set the first part, then call imat_units_begin. Release with imat_units_free. */
 struct imat_units {
     struct imat_collector *collector;
     enum imat_scored scored;
     bool masked; /* rows of scored positions count; else all. Then no other rows enter the head */
+    struct imat_llama llama; /* its rows count, of a text: all but those that it forgets */
     struct imat_stop stop;
     size_t least_positions; /* that sessions have room for: imat_least_positions */
     size_t n_restorable;    /* windows that a journal may bring back: their sums are there */

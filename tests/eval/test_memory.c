@@ -258,6 +258,7 @@ static void stays_within_the_limit(void **state)
         .model = wide_model,
         .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
         .plan = {.n_ctx = 4096, .max_windows = 1},
+        .cpu.precision = KERN_PRECISION_HIGH,
     };
     struct eval_memory m = check_run(&setup);
     assert_true(of_this_run(&m) - m.weights <= 300e6);
@@ -271,9 +272,10 @@ static void rows_stay_within_the_limit(void **state)
         .model = wide_model,
         .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
         .plan = {.n_ctx = 512, .max_windows = 1},
+        .cpu = {.isa_cap = KERN_ISA_COUNT - 1,
+                .n_threads = 2,
+                .precision = KERN_PRECISION_HIGH},
     };
-    setup.cpu.isa_cap = KERN_ISA_COUNT - 1;
-    setup.cpu.n_threads = 2;
     /* That it is what a run takes, stays_within_the_limit() has found. */
     struct eval_memory m = said_alone(&setup);
     double alone = of_this_run(&m);

@@ -118,7 +118,8 @@ class Folders(unittest.TestCase):
         where, file = self.make(folders.mixtral, 3)
         done = assay("kld", "--base", where, "-m", file, "-f", self.text, "-c", 20, "--json", "-")
         ran = json.loads(done.stdout)["run"]
-        self.assertLessEqual(ran["memory_peak_bytes"], ran["memory_bound_bytes"])
+        if b"__asan_init" not in pathlib.Path(ASSAY).read_bytes():  # which keeps memory of its own
+            self.assertLessEqual(ran["memory_peak_bytes"], ran["memory_bound_bytes"])
         size = sum(p.stat().st_size for p in [file, *where.glob("*.safetensors")])
         found = re.search(r"memory: at most .*: model files (\d+\.\d),", done.stderr)
         self.assertAlmostEqual(float(found[1]), size / 1e6, delta=0.1)
