@@ -331,12 +331,12 @@ void imat_collector_begin(struct imat_collector *c)
     atomic_store(&c->begun, true);
 }
 
-double imat_collector_bytes(const struct imat_collector *c)
+double imat_collector_bytes(const struct imat_collector *c, size_t n_packed)
 {
     double n = 0;
     for (size_t i = 0; i < c->n; i++)
         n += (double)c->entries[i].n_columns * (double)c->entries[i].n_matrices;
-    return n * (double)(1 + c->n_hooks) * sizeof(struct imat_sum);
+    return n * (double)(1 + c->n_hooks + n_packed) * sizeof(struct imat_sum);
 }
 
 static void detach(struct imat_collector *c)

@@ -91,6 +91,8 @@ static enum status open_collector(struct cli_imatrix *im, struct status_why *why
                                        : s->no_ppl       ? IMAT_SCORED_NONE
                                                          : IMAT_SCORED_PLAN,
                              .masked = cli_imatrix_masked(im),
+                             .n_packed = !isnan(s->stop_change) + (im->sums_file != NULL) +
+                                         (cli_cluster()->n_ranks > 1),
                              .least_positions = imat_least_positions(im->model.model),
                              .llama = cli_imatrix_llama(s),
                              .stop.change = s->stop_change,

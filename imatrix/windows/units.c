@@ -65,7 +65,8 @@ static struct eval_size longest(const struct eval_units *units, size_t *n_sequen
 
 static double n_bytes(const struct eval_units *units)
 {
-    return of(units)->windows->n_bytes(units) + imat_collector_bytes(of(units)->collector);
+    return of(units)->windows->n_bytes(units) +
+           imat_collector_bytes(of(units)->collector, of(units)->n_packed);
 }
 
 /** A window without scores: its first row enters the head, because one has to. */

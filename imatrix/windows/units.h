@@ -43,6 +43,7 @@ struct imat_units {
     bool masked; /* rows of scored positions count; else all. Then no other rows enter the head */
     struct imat_llama llama; /* its rows count, of a text: all but those that it forgets */
     struct imat_stop stop;
+    size_t n_packed; /* of the sums, that are held beside them at most: for a bound of memory */
     size_t least_positions; /* that sessions have room for: imat_least_positions */
     size_t n_restorable;    /* windows that a journal may bring back: their sums are there */
 
