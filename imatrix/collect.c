@@ -307,6 +307,10 @@ enum status imat_collector_attach(struct imat_collector *c, struct kern_backend 
         hook->ops.linear = linear;
         hook->ops.score = score;
         status = base_array_new(hook->parts, c->n + 1, "sums", why);
+        if (!status && kern_describe(backends[i]).own_memory)
+            status = base_pool_open(&hook->pool, 0, why);
+        struct base_pool *lent = kern_describe(backends[i]).pool;
+        hook->squares.pool = hook->before.pool = hook->pool ? hook->pool : lent;
         backends[i]->ops = &hook->ops;
     }
     return status;
@@ -327,12 +331,12 @@ void imat_collector_begin(struct imat_collector *c)
     atomic_store(&c->begun, true);
 }
 
-double imat_collector_bytes(const struct imat_collector *c)
+double imat_collector_bytes(const struct imat_collector *c, size_t n_packed)
 {
     double n = 0;
     for (size_t i = 0; i < c->n; i++)
         n += (double)c->entries[i].n_columns * (double)c->entries[i].n_matrices;
-    return n * (double)(1 + c->n_hooks) * sizeof(struct imat_sum);
+    return n * (double)(1 + c->n_hooks + n_packed) * sizeof(struct imat_sum);
 }
 
 static void detach(struct imat_collector *c)
@@ -343,6 +347,7 @@ static void detach(struct imat_collector *c)
         imat_squares_free(&hook->squares);
         imat_squares_free(&hook->before);
         free(hook->host);
+        base_pool_close(hook->pool);
         for (size_t k = 0; hook->parts && k < c->n; k++) {
             free(hook->parts[k].sums);
             free(hook->parts[k].counts);

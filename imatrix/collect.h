@@ -37,8 +37,9 @@ void imat_collector_mask(struct imat_collector *c);
 void imat_collector_mask_dense(struct imat_collector *c);
 /** From now on products count: those before it were trials.   Any thread. */
 void imat_collector_begin(struct imat_collector *c);
-/** Bytes that the sums take at most, those of each backend's batch among them. */
-double imat_collector_bytes(const struct imat_collector *c);
+/** Bytes that the sums take at most, those of each backend's batch among them, and n_packed of
+ * imat_collector_pack. */
+double imat_collector_bytes(const struct imat_collector *c, size_t n_packed);
 
 /* imatrix/merge.c. Any thread, one at a time. */
 

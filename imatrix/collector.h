@@ -40,6 +40,7 @@ struct imat_hook {
     float *host;                 /* a device's, copied, or those of the rows that count */
     size_t capacity;
     struct imat_part *parts; /* [entries]: of the batch at work */
+    struct base_pool *pool;  /* of a device, which lends none */
 };
 
 struct imat_collector {

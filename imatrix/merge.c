@@ -58,9 +58,22 @@ enum status imat_collector_merge(struct imat_collector *c, size_t backend, struc
     return status;
 }
 
+/** As many bytes as pack appends: no more are to be held than these. */
+static size_t packed_bytes(const struct imat_collector *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        for (uint64_t k = 0; c->entries[i].sums && k < c->entries[i].n_matrices; k++)
+            if (c->entries[i].counts[k])
+                n += sizeof(struct imat_packed) +
+                     (size_t)c->entries[i].n_columns * sizeof *c->entries[i].sums;
+    return n;
+}
+
 enum status imat_collector_pack(const struct imat_collector *c, struct base_buffer *out,
                                 struct status_why *why)
 {
+    (void)base_buffer_reserve(out, packed_bytes(c));
     for (uint32_t i = 0; i < c->n; i++) {
         const struct imat_entry *entry = &c->entries[i];
         size_t n = (size_t)entry->n_columns;

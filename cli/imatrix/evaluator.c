@@ -54,7 +54,8 @@ static enum status open_windows(struct cli_imatrix *im, struct status_why *why)
     const struct model_tokenizer *tokenizer = model_tokenizer(im->model.model);
     const struct eval_stream_options stream = {.bos_in_front = true,
                                                .parse_special = s->text.parse_special};
-    enum status status = cli_windows_read(&im->windows, &s->text, &stream, NULL, tokenizer, why);
+    enum status status = cli_windows_read(
+        &im->windows, &s->text, &stream, s->llama_compat ? "--llama-compat" : NULL, tokenizer, why);
     const struct cli_tokens_given given = {&im->windows, &stream, tokenizer,
                                            s->evaluate.load.tokenizer};
     if (!status && given.from)
@@ -90,6 +91,9 @@ static enum status open_collector(struct cli_imatrix *im, struct status_why *why
                                        : s->no_ppl       ? IMAT_SCORED_NONE
                                                          : IMAT_SCORED_PLAN,
                              .masked = cli_imatrix_masked(im),
+                             .n_packed = !isnan(s->stop_change) + (im->sums_file != NULL) +
+                                         (cli_cluster()->n_ranks > 1),
+                             .least_positions = imat_least_positions(im->model.model),
                              .llama = cli_imatrix_llama(s),
                              .stop.change = s->stop_change,
                              .stop.rows = (uint64_t)s->stop_rows};

@@ -137,7 +137,8 @@ static enum status evaluate_local(struct eval_worker *w, struct eval_scorer_time
     const struct eval_models *models = w->dispatch->models;
     const struct eval_units *units = w->dispatch->units;
     struct eval_batch *b = &w->batch;
-    struct model_batch batch = {b->tokens, b->n.n_tokens, b->segments, b->n.n_segments, b->marks};
+    struct model_batch batch = {b->tokens, b->n.n_tokens, b->segments, b->n.n_segments,
+                                units->wants_marks ? b->marks : NULL};
     struct eval_items items = {
         .rows = b->rows,
         .n_rows = b->n.n_rows,

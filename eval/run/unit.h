@@ -27,7 +27,7 @@ struct eval_batch {
     uint32_t *rows;              /* tokens of the batch that are scored, each once */
     size_t *plan_rows;           /* [rows]: the row of the plan that each is; of windows only */
     struct kern_target *targets; /* .row is an index into rows; in non-falling order */
-    uint8_t *marks;              /* [tokens]: of struct model_batch; for kinds that use them */
+    uint8_t *marks;              /* [tokens]; of units that want them */
 };
 
 /** The scores of an item, from its first row and target on. Head h begins h strides later. */
@@ -112,6 +112,7 @@ struct eval_unit_kind {
 /** The part of a kind's object that the runner knows; its first member. */
 struct eval_units {
     const struct eval_unit_kind *kind;
+    bool wants_marks;  /* batches have marks: struct model_batch */
     bool wants_tops;   /* scores have tops; from workers of this process alone */
     size_t n;          /* units */
     size_t n_resumed;  /* of them, those that the journal had */

@@ -1,5 +1,8 @@
 #include "imatrix/windows/units.h"
 
+#include "base/arithmetic.h"
+#include "model/model.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -21,6 +24,23 @@ void imat_units_widen(struct eval_plan *plan)
     plan->n_inputs = plan->window;
 }
 
+/* Memory is taken for them; no indexer chooses nearly as many keys. */
+enum { MOST_POSITIONS = 1 << 16 };
+
+size_t imat_least_positions(const struct model *model)
+{
+    const struct model_hparams *h = model_hparams(model);
+    size_t least = 0;
+    for (size_t i = 0; i < h->n_layers; i++) {
+        const struct model_layer_shape *l = &h->layers[i];
+        if (l->sparse)
+            least = base_max(least, (size_t)h->index.n_best * h->index.together + 1);
+        if (l->runs_overlap)
+            least = base_max(least, ((size_t)h->index.n_best + 1) * l->run);
+    }
+    return base_min(least, MOST_POSITIONS);
+}
+
 /** A head of no rows is no head: there is one at least. */
 static struct eval_size scored_size(const struct imat_units *u, struct eval_size n)
 {
@@ -33,7 +53,9 @@ static struct eval_size scored_size(const struct imat_units *u, struct eval_size
 
 static struct eval_size size(const struct eval_units *units, size_t item)
 {
-    return scored_size(of(units), of(units)->windows->size(units, item));
+    struct eval_size n = scored_size(of(units), of(units)->windows->size(units, item));
+    n.longest = base_max(n.longest, of(units)->least_positions);
+    return n;
 }
 
 static struct eval_size longest(const struct eval_units *units, size_t *n_sequences)
@@ -43,7 +65,8 @@ static struct eval_size longest(const struct eval_units *units, size_t *n_sequen
 
 static double n_bytes(const struct eval_units *units)
 {
-    return of(units)->windows->n_bytes(units) + imat_collector_bytes(of(units)->collector);
+    return of(units)->windows->n_bytes(units) +
+           imat_collector_bytes(of(units)->collector, of(units)->n_packed);
 }
 
 /** A window without scores: its first row enters the head, because one has to. */
@@ -230,6 +253,7 @@ void imat_units_begin(struct imat_units *u, struct eval_windows *windows)
     u->n_restorable = SIZE_MAX;
     u->stop.last_change = (double)NAN;
     windows->units.kind = &u->kind;
+    windows->units.wants_marks = true;
 }
 
 void imat_units_free(struct imat_units *u)

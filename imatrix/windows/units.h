@@ -43,7 +43,9 @@ struct imat_units {
     bool masked; /* rows of scored positions count; else all. Then no other rows enter the head */
     struct imat_llama llama; /* its rows count, of a text: all but those that it forgets */
     struct imat_stop stop;
-    size_t n_restorable; /* windows that a journal may bring back: their sums are there */
+    size_t n_packed; /* of the sums, that are held beside them at most: for a bound of memory */
+    size_t least_positions; /* that sessions have room for: imat_least_positions */
+    size_t n_restorable;    /* windows that a journal may bring back: their sums are there */
 
     /* The units' own. */
 
@@ -51,6 +53,12 @@ struct imat_units {
     const struct eval_unit_kind *windows;
     size_t n_merged; /* windows that are in the sums */
 };
+
+/**
+ * Positions with which indexers of a model, if it has any, have something to choose: from there on
+ * their products are computed for windows of any length, and so all of their rows count.
+ */
+size_t imat_least_positions(const struct model *model);
 
 /** Let windows, which are open, be such units. Everything is borrowed. */
 void imat_units_begin(struct imat_units *u, struct eval_windows *windows);
