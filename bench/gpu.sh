@@ -4,36 +4,43 @@
 # Needs no network; under ten minutes on one GPU and 16 processors. Leaves the card's settings alone.
 #
 # usage: [PEER=path/to/llama-perplexity] bash bench/gpu.sh [OUTPUT.json]
-#   SHAPES="8b 1b"  TYPES="Q4_K_M F16 IQ4_XS"  CHUNKS=64  ROUNDS=3  CTX=512  BUDGET=520 (seconds)
+#   PARTS="correctness speed why": tests against the CPU; what is timed; sanitizers and counters
+#   SHAPES="8b 1b"  TYPES="Q4_K_M F16 IQ4_XS"  CHUNKS=112  ROUNDS=3  CTX=512  BUDGET=520 (seconds)
 #   COMPARED=Q4_K_M, of TYPES: the model that is recorded and compared, too; none leaves that out
 #   PEER_SIZES="2048 4096": PEER's -b and -ub, of which the better one counts
-#   SKIP_TESTS=1: only what is timed
+#   LONG_CTX=4096 and MIXTURE=qwen3moe: of COMPARED, in the first shape, windows of so many tokens and
+#   a model of that architecture, too; none leaves either out
 #   MODELS=folder for synthetic models (up to 17 GB, and 8 for recordings; default: memory if there
 #   is enough)
 #
 #        bash bench/gpu.sh --prepare [ARCHITECTURE]     (default: 90a)
 # On a machine with nvcc and assay's libraries, but without a GPU: build everything and put it,
-# with the libraries, into build/gpu-ready. Where the card's machine cannot build (it has nvcc, but
-# none of the libraries), that folder is used instead.
+# with the libraries, into build/gpu-ready. Programs of that folder are taken before any is built, if
+# they are of the card's architecture and of this commit. scripts/gpu-bundle.sh packs them.
 #
-# A step that fails does not stop the others; the exit code says whether one did. What does not fit
-# into BUDGET is left out and listed. PEER runs beside assay on the same models, in turn;
-# bench/build_peer.sh builds it. Everything together takes longer than one budget: SHAPES, TYPES and
-# SKIP_TESTS divide it.
+# A step that fails, or does not end in its time, does not stop the others; the exit code says whether
+# one did: 0 none, 1 one did, 3 there is no GPU. What does not fit into BUDGET is left out and listed.
+# PEER runs beside assay on the same models, in turn; bench/build_peer.sh builds it. Everything
+# together takes longer than one budget: PARTS, SHAPES and TYPES divide it into calls. All logs are
+# packed beside OUTPUT.json.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 folder=build/gpu
 ready=build/gpu-ready
 programs="assay bench/make_model bench/bench_cuda"
-tests="tests/kernels/test_cuda_decode tests/kernels/test_cuda tests/kernels/test_cuda_attention tests/kernels/test_cuda_linear tests/kernels/test_cuda_score tests/model/test_cuda_model"
+tests="tests/kernels/test_cuda_decode tests/kernels/test_cuda tests/kernels/test_cuda_attention tests/kernels/test_cuda_halves tests/kernels/test_cuda_linear tests/kernels/test_cuda_recurrent tests/kernels/test_cuda_score tests/kernels/test_cuda_alone tests/model/test_cuda_model"
+
+# Nothing where there is no git, or no repository.
+commit() { git describe --always --dirty 2>/dev/null || true; }
 
 # configure ARCHITECTURE TESTS
 configure() {
     local architecture=$1 with_tests=$2
     command -v nvcc >/dev/null || export CUDACXX=${CUDACXX:-/usr/local/cuda/bin/nvcc}
     cmake -S . -B build/gpu -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" \
-        -DCMAKE_BUILD_TYPE=Release -DASSAY_CUDA=ON -DASSAY_TESTS="$with_tests" \
-        -DCMAKE_CUDA_ARCHITECTURES="$architecture-real"
+        -DCMAKE_BUILD_TYPE=Release -DASSAY_CUDA=ON -DASSAY_MPI=OFF -DASSAY_TESTS="$with_tests" \
+        -DCMAKE_CUDA_ARCHITECTURES="$architecture-real" \
+        -DCMAKE_EXE_LINKER_FLAGS='-Wl,--disable-new-dtags,-rpath,$ORIGIN/lib:$ORIGIN/../lib:$ORIGIN/../../lib'
 }
 export -f configure # for timeout, which runs programs only
 
@@ -53,6 +60,7 @@ prepare() {
         done
     done
     echo "$architecture" >"$ready/architecture"
+    commit >"$ready/commit"
     du -sh "$ready"
 }
 
@@ -105,16 +113,18 @@ gpu() { nvidia-smi --query-gpu="$1" --format=csv,noheader | head -n 1; }
 
 finish() {
     CARD=$card ARCHITECTURE=$architecture DRIVER=$(gpu driver_version) CLOCKS=$(gpu clocks.sm,clocks.mem) \
-        COMMIT=$(git describe --always --dirty 2>/dev/null) \
+        COMMIT=$(commit) \
         python3 bench/gpu_report.py document "$logs" "$output"
-    echo "$n_failed steps failed; everything is in $output; $SECONDS s"
-    [ "$n_failed" -eq 0 ]
+    tar -C "$folder" -czf "${output%.json}-logs.tar.gz" logs
+    echo "$n_failed steps failed; everything is in $output and ${output%.json}-logs.tar.gz; $SECONDS s"
+    [ "$n_failed" -eq 0 ] || exit 1
+    exit 0
 }
 
 card=$(gpu name) || { echo "gpu.sh: nvidia-smi finds no GPU" >&2; exit 3; }
 architecture=$(gpu compute_cap | tr -d .)
 [ "$architecture" != 90 ] || architecture=90a
-echo "$card, sm_$architecture, driver $(gpu driver_version), commit $(git describe --always --dirty 2>/dev/null)"
+echo "$card, sm_$architecture, driver $(gpu driver_version), commit $(commit)"
 
 # cuBLASLt and its header may be a Python package's.
 blas=$(python3 bench/gpu_report.py find 'libcublasLt.so.1[23]')
@@ -125,30 +135,38 @@ add() { export "$1=${!1:+${!1}:}$2"; }
 [ -z "$header" ] || add C_INCLUDE_PATH "$(dirname "$header")"
 echo "cuBLASLt: ${blas:-not found beside the loader path}"
 
-# Build with the tests, without them, or take what was prepared.
+# prepared: whether the folder has programs of this card and of this commit. The commit is not asked
+# for where there is no repository.
+prepared() {
+    [ "$(cat "$ready/architecture" 2>/dev/null)" = "$architecture" ] || return 1
+    [ -z "$(commit)" ] || [ "$(cat "$ready/commit")" = "$(commit)" ]
+}
+
+# Take what was prepared; else build with the tests, or without them.
 bin=$folder
-# shellcheck disable=SC2086
-if { step "configure" 60 bash -c "configure $architecture ON" &&
-    step "build" 240 cmake --build "$folder" -j "$(nproc)" --target $(basename -a $programs $tests); } ||
-    { step "configure without tests" 60 bash -c "configure $architecture OFF" &&
-        step "build without tests" 240 cmake --build "$folder" -j "$(nproc)" --target $(basename -a $programs); }; then
-    :
-elif [ "$(cat "$ready/architecture" 2>/dev/null)" = "$architecture" ]; then
+if prepared; then
     note "prepared programs" ok "$ready"
     bin=$ready
-    add LD_LIBRARY_PATH "$PWD/$ready/lib"
+    [ ! -d "$ready/models" ] || export ASSAY_REFERENCE_MODELS=$PWD/$ready/models
+    [ ! -e "$ready/peer/llama-perplexity" ] || PEER=${PEER:-$ready/peer/llama-perplexity}
 else
-    note "prepared programs" FAILED "none for $architecture in $ready: bash bench/gpu.sh --prepare $architecture"
-    finish
-    exit 1
+    # shellcheck disable=SC2086
+    { step "configure" 60 bash -c "configure $architecture ON" &&
+        step "build" 240 cmake --build "$folder" -j "$(nproc)" --target $(basename -a $programs $tests); } ||
+        { step "configure without tests" 60 bash -c "configure $architecture OFF" &&
+            step "build without tests" 240 cmake --build "$folder" -j "$(nproc)" --target $(basename -a $programs); } ||
+        { note "programs" FAILED "none for $architecture and this commit in $ready: bash bench/gpu.sh --prepare $architecture" && finish; }
 fi
 assay=$bin/assay
 
+# part NAME: what comes belongs to it, and is skipped if it is not asked for.
+part() { case " ${PARTS:-correctness speed why} " in *" $1 "*) skipping= ;; *) skipping=1 ;; esac; }
+
 # Tests: kernels and models on the device against the CPU; then the program.
-skipping=${SKIP_TESTS:-}
+part correctness
 for test in $tests; do
     name=$(basename "$test")
-    [ -e "$bin/$test" ] && step "$name" 120 "$bin/$test" || continue
+    [ -e "$bin/$test" ] && step "$name" 240 "$bin/$test" || continue
     ! grep -q 'no CUDA device here' "$(log_of "$name")" || note "$name" FAILED "it found no device"
 done
 
@@ -187,36 +205,7 @@ same "winogrande" perplexity -m data/tiny.F16.gguf -f $tasks/winogrande.csv --wi
 record cpu && record cuda && step "record, same" 10 cmp "$folder/cpu.base" "$folder/cuda.base"
 [ ! -e "$folder/cpu.base" ] || same "kld of a recording" kld -m data/tiny.Q4_K_M.gguf --base "$folder/cpu.base"
 
-# sanitize NAME TOOL KERNELS ARGS...: where the machine permits it; refused is no failure.
-# KERNELS: what the names of those that are watched contain, or "" for all
-sanitize() {
-    local name="$1 $2" tool=$2 filter=() log code=0
-    [ -z "$3" ] || filter=(--kernel-name "kns=$3")
-    log=$(log_of "$name")
-    shift 3
-    if [ "$(left)" -lt 60 ]; then
-        note "$name" "left out"
-        return
-    fi
-    timeout -k 10 60 compute-sanitizer --tool "$tool" "${filter[@]}" --error-exitcode 9 "$assay" "$@" --device cuda -q >"$log" 2>&1 || code=$?
-    if [ "$code" -eq 0 ]; then
-        note "$name" ok
-    elif grep -Eq 'SUMMARY: [1-9]' "$log"; then
-        note "$name" FAILED "$(grep -E 'SUMMARY: [1-9]' "$log" | tail -n 1)"
-        grep -m 12 '=========' "$log" | sed 's/^/    | /'
-    else
-        note "$name" refused "exit $code; $(tail -n 1 "$log" | cut -c 1-160)"
-    fi
-}
-if command -v compute-sanitizer >/dev/null; then
-    sanitize "sanitizer" memcheck "" perplexity -m data/tiny.Q4_K_M.gguf -f $text -c 32 --chunks 1
-    sanitize "sanitizer" racecheck "" kld -m data/tiny.Q4_K_M.gguf --base data/tiny.F16.gguf -f $text -c 32 --chunks 1 --js --precision exact
-    sanitize "sanitizer of attention" racecheck run_flash perplexity -m data/tiny.Q4_K_M.gguf -f $text -c 150 --chunks 1 --precision fast
-else
-    note "compute-sanitizer" "not here"
-fi
-
-skipping=
+part speed
 step "kernels" 120 "$bin/bench/bench_cuda" --json "$logs/kernels.json"
 cat "$(log_of kernels)" 2>/dev/null
 
@@ -225,7 +214,7 @@ if [ -z "${MODELS:-}" ]; then
     MODELS=$folder
     [ "$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)" -lt 40000000 ] 2>/dev/null || MODELS=/dev/shm
 fi
-ctx=${CTX:-512} chunks=${CHUNKS:-64}
+ctx=${CTX:-512} chunks=${CHUNKS:-112}
 windows="-f $text -c $ctx --chunks $chunks"
 
 # own_run NAME ARGS...: a row about an evaluation of assay
@@ -261,6 +250,16 @@ plain() {
     }
 }
 
+# once MODEL NAME: what is slow, and long windows
+once() {
+    local model=$1 name=$2 long=${LONG_CTX:-4096}
+    own_run "$name perplexity exact" perplexity -m "$model" -f $text -c "$ctx" --chunks 16 --precision exact
+    [ "$long" = none ] || for precision in fast high; do
+        own_run "$name perplexity of $long $precision" perplexity -m "$model" -f $text -c "$long" \
+            --chunks $((57344 / long)) --precision $precision
+    done
+}
+
 # compared MODEL NAME: recording, and the divergence from the recordings and from the model itself
 compared() {
     local model=$1 name=$2 base=$MODELS/assay.$$.base peer_base=$MODELS/assay.$$.peer-base
@@ -278,16 +277,98 @@ compared() {
     }
 }
 
-for shape in ${SHAPES:-8b 1b}; do
+# made MODEL SHAPE TYPE ARGS...: a model; whether there is one
+made() {
+    local model=$1 shape=$2 type=$3
+    shift 3
+    step "make $shape $type${1:+ ${*: -1}}" 100 "$bin/bench/make_model" --shape "$shape" --vocab 128256 --type "$type" -o "$model" "$@"
+}
+
+shapes=${SHAPES:-8b 1b} compared=${COMPARED:-Q4_K_M} mixture=${MIXTURE:-qwen3moe}
+for shape in $shapes; do
     for type in ${TYPES:-Q4_K_M F16 IQ4_XS}; do
         model=$MODELS/assay.$$.$shape.$type.gguf
-        if step "make $shape $type" 100 "$bin/bench/make_model" --shape "$shape" --vocab 128256 --type "$type" -o "$model"; then
+        if made "$model" "$shape" "$type"; then
             for ((round = 0; round < ${ROUNDS:-3}; round++)); do
                 plain "$model" "$shape $type"
-                [ "$type" != "${COMPARED:-Q4_K_M}" ] || compared "$model" "$shape $type"
+                [ "$type" != "$compared" ] || compared "$model" "$shape $type"
             done
+            [ "$type" != "$compared" ] || once "$model" "$shape $type"
         fi
         rm -f "$model"
     done
 done
+if [ "$mixture" != none ] && [ "$compared" != none ]; then
+    model=$MODELS/assay.$$.$mixture.gguf
+    if made "$model" 1b "$compared" --experts 128 --arch "$mixture"; then
+        for ((round = 0; round < ${ROUNDS:-3}; round++)); do
+            plain "$model" "$mixture $compared"
+        done
+    fi
+    rm -f "$model"
+fi
+
+# Why: what the sanitizers see, and the kernels' counters.
+part why
+tool() { command -v "$1" || python3 bench/gpu_report.py find "$1"; }
+sanitizer=$(tool compute-sanitizer) ncu=$(tool ncu)
+
+# watch NAME FAULT COMMAND...: a tool that the machine may refuse, which is no failure. FAULT: what its
+# output has where it found something
+watch() {
+    local name=$1 fault=$2 log code=0
+    log=$(log_of "$name")
+    shift 2
+    if [ "$(left)" -lt 60 ]; then
+        note "$name" "left out"
+        return
+    fi
+    timeout -k 10 120 "$@" >"$log" 2>&1 || code=$?
+    if [ "$code" -eq 0 ]; then
+        note "$name" ok
+    elif grep -Eq "$fault" "$log"; then
+        note "$name" FAILED "$(grep -E "$fault" "$log" | tail -n 1)"
+        grep -m 12 '=========' "$log" | sed 's/^/    | /'
+    elif [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; then
+        note "$name" FAILED "no end after 120 s"
+    else
+        note "$name" refused "exit $code; $(tail -n 1 "$log" | cut -c 1-160)"
+    fi
+}
+
+# sanitize NAME TOOL KERNELS ARGS... KERNELS: what the names of those that are watched contain, or ""
+# for all
+sanitize() {
+    local name="$1 $2" watched=$2 filter=()
+    [ -z "$3" ] || filter=(--kernel-name "kns=$3")
+    shift 3
+    watch "$name" 'SUMMARY: [1-9]' "$sanitizer" --tool "$watched" "${filter[@]}" --error-exitcode 9 "$assay" "$@" --device cuda -q
+}
+one="perplexity -m data/tiny.Q4_K_M.gguf -f $text -c 32 --chunks 1"
+if [ -n "$sanitizer" ]; then
+    # Without cuBLAS first: its library is hundreds of megabytes, which a sanitizer reads, too.
+    # shellcheck disable=SC2086
+    {
+        sanitize "sanitizer of exact" memcheck "" $one --precision exact
+        sanitize "sanitizer of exact" initcheck "" $one --precision exact
+        sanitize "sanitizer of exact" synccheck "" $one --precision exact
+        sanitize "sanitizer" memcheck "" $one
+    }
+    sanitize "sanitizer" racecheck "" kld -m data/tiny.Q4_K_M.gguf --base data/tiny.F16.gguf -f $text -c 32 --chunks 1 --js --precision exact
+    sanitize "sanitizer of attention" racecheck run_flash perplexity -m data/tiny.Q4_K_M.gguf -f $text -c 150 --chunks 1 --precision fast
+else
+    note "compute-sanitizer" "not here"
+fi
+if [ -n "$ncu" ]; then
+    model=$MODELS/assay.$$.counters.gguf
+    if made "$model" 1b Q4_K_M --layers 1; then
+        for precision in exact fast; do
+            watch "counters of $precision" '==ERROR==.*Failed' "$ncu" --set basic --print-summary per-kernel "$assay" \
+                perplexity -m "$model" -f $text -c 512 --chunks 8 --device cuda -q --precision $precision
+        done
+    fi
+    rm -f "$model"
+else
+    note "ncu" "not here"
+fi
 finish

@@ -105,8 +105,12 @@ OPERATIONS = ("linear", "attention", "score", "norm", "rope", "gate", "other")
 
 
 def arithmetic(row):
-    """Operations of the products and of attention in a run that evaluates one model."""
-    n_layers, width, n_ff, n_kv, n_vocab, _ = gpu_model.SHAPES[row["name"].split()[0]]
+    """Operations of the products and of attention in a run that evaluates one model; None of a
+    shape that the model of times does not have."""
+    shape = gpu_model.SHAPES.get(row["name"].split()[0])
+    if not shape:
+        return None
+    n_layers, width, n_ff, n_kv, n_vocab, _ = shape
     layer = 2 * width * (2 * width + 2 * n_kv + 3 * n_ff) + 2 * width * row["n_ctx"]
     return row["n_inputs"] * n_layers * layer + 2 * row["n_scored"] * width * n_vocab
 
@@ -116,8 +120,9 @@ def share_of_ceiling(row, ceiling):
     words = row["name"].split()
     if not ceiling or "perplexity" not in words or words[-1] not in ("fast", "high"):
         return None
+    operations = arithmetic(row)
     products = 3 if words[-1] == "high" else 1
-    return products * arithmetic(row) / ceiling / row["seconds"]
+    return operations and products * operations / ceiling / row["seconds"]
 
 
 def summary(runs, kernels):
@@ -126,7 +131,8 @@ def summary(runs, kernels):
                   default=None)
     rows = collections.defaultdict(list)
     for row in runs:
-        rows[row["name"]].append(row)
+        if row.get("tokens_per_second") and row.get("seconds"):
+            rows[row["name"]].append(row)
     rates = {name: statistics.median(r["tokens_per_second"] for r in group)
              for name, group in rows.items()}
     lines = []
@@ -193,6 +199,10 @@ def read_lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def write(result, output):
+    pathlib.Path(output).write_text(json.dumps(result, indent=1) + "\n")
+
+
 def document(logs, output):
     logs = pathlib.Path(logs)
     keys = ("card", "architecture", "driver", "clocks", "commit")
@@ -202,9 +212,10 @@ def document(logs, output):
     except (OSError, ValueError):
         kernels = None
     runs = read_lines(logs / "runs.jsonl")
-    result.update(steps=read_lines(logs / "steps.jsonl"), kernels=kernels, runs=runs,
-                  summary=summary(runs, kernels), reckoned=beside_reckoned(result["card"], runs))
-    pathlib.Path(output).write_text(json.dumps(result, indent=1) + "\n")
+    result.update(steps=read_lines(logs / "steps.jsonl"), kernels=kernels, runs=runs)
+    write(result, output)  # what was measured is kept, whatever becomes of the tables
+    result.update(summary=summary(runs, kernels), reckoned=beside_reckoned(result["card"], runs))
+    write(result, output)
     print_summary(result["summary"])
     print_beside_reckoned(result["reckoned"])
     for row in result["steps"]:

@@ -10,6 +10,7 @@ extern const struct cli_command cli_command_check;
 extern const struct cli_command cli_command_compare;
 extern const struct cli_command cli_command_draft;
 extern const struct cli_command cli_command_dump;
+extern const struct cli_command cli_command_explain;
 extern const struct cli_command cli_command_imatrix;
 extern const struct cli_command cli_command_info;
 extern const struct cli_command cli_command_kld;

@@ -14,12 +14,12 @@
 #include "serve/command.h"
 
 static const struct cli_command *const commands[] = {
-    &cli_command_perplexity, &cli_command_record, &cli_command_kld,     &cli_command_best,
-    &cli_command_check,      &cli_command_trace,  &cli_command_draft,   &cli_command_sweep,
-    &cli_command_recipe,     &cli_command_mix,    &cli_command_imatrix, &cli_command_score,
-    &cli_command_plan,       &serve_command,      &cli_command_compare, &cli_command_table,
-    &cli_command_merge,      &cli_command_report, &cli_command_card,    &cli_command_tokenize,
-    &cli_command_info,       &cli_command_dump,   &cli_command_version,
+    &cli_command_perplexity, &cli_command_record,  &cli_command_kld,     &cli_command_best,
+    &cli_command_check,      &cli_command_trace,   &cli_command_draft,   &cli_command_sweep,
+    &cli_command_recipe,     &cli_command_mix,     &cli_command_imatrix, &cli_command_score,
+    &cli_command_plan,       &serve_command,       &cli_command_compare, &cli_command_table,
+    &cli_command_merge,      &cli_command_explain, &cli_command_report,  &cli_command_card,
+    &cli_command_tokenize,   &cli_command_info,    &cli_command_dump,    &cli_command_version,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 

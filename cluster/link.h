@@ -25,6 +25,7 @@ enum cluster_message_kind {
     CLUSTER_MESSAGE_FRACTION, /* rank k: how much of the batch is done */
     CLUSTER_MESSAGE_ROWS,     /* rank k: rows to be recorded */
     CLUSTER_MESSAGE_SCORES,   /* rank k: the batch's scores */
+    CLUSTER_MESSAGE_SUMS,     /* rank k: what the batch leaves in sums, of units that have them */
     CLUSTER_MESSAGE_FAILED,   /* rank k: a status and its sentence */
     CLUSTER_MESSAGE_END       /* rank 0: the run is over; a status */
 };

@@ -88,6 +88,11 @@ static enum status refuse_kind(const struct part *part, const cJSON *root, struc
         return status_fail(why, STATUS_USAGE,
                            "%s: is of %s, which has no ranges of windows (--chunk-from)",
                            part->path, cJSON_IsString(name) ? name->valuestring : "something");
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "sums_apart")))
+        return status_fail(why, STATUS_USAGE,
+                           "%s: is of assay %s, whose sums are in another file; give each range of "
+                           "the windows an output of its own (-o), and merge those",
+                           part->path, cJSON_IsString(name) ? name->valuestring : "something");
     if (cJSON_IsString(format))
         return status_fail(why, STATUS_USAGE,
                            "%s: is of a recording, whose rows are not in it; under mpirun one "

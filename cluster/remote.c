@@ -130,6 +130,35 @@ static enum status take_scores(struct eval_worker *w, const struct cluster_messa
     return status;
 }
 
+/** What the batch left in sums: it is taken off the link when it is the batch's turn. */
+static enum status take_sums(struct eval_worker *w, struct status_why *why)
+{
+    struct cluster_link *link = link_of(w);
+    struct eval_units *units = w->dispatch->units;
+    struct cluster_message message;
+    if (!units->kind->unpack)
+        return STATUS_OK;
+    enum status status = eval_dispatch_await(w->dispatch, w->at.first, why);
+    if (!status)
+        status = cluster_link_receive(link, &message, why);
+    if (status)
+        return status;
+    if (message.kind == CLUSTER_MESSAGE_FAILED)
+        return cluster_link_failure(link, &message, why);
+    if (message.kind != CLUSTER_MESSAGE_SUMS)
+        return cluster_link_unexpected(link, &message, why);
+    char *bytes = malloc((size_t)message.n_bytes + 1);
+    if (!bytes)
+        return status_fail(why, STATUS_MEMORY, "no memory for sums of %" PRIu64 " bytes",
+                           message.n_bytes);
+    struct base_string sums = {bytes, (size_t)message.n_bytes};
+    status = cluster_link_read(link, bytes, sums.n_bytes, why);
+    if (!status)
+        status = units->kind->unpack(units, sums, w->at.end, why);
+    free(bytes);
+    return status;
+}
+
 static enum status take_fraction(struct eval_worker *w, struct status_why *why)
 {
     struct cluster_link *link = link_of(w);
@@ -158,7 +187,8 @@ static enum status follow(struct eval_worker *w, struct eval_scorer_times *times
             status = take_rows(w, &message, why);
             break;
         case CLUSTER_MESSAGE_SCORES:
-            return take_scores(w, &message, times, why);
+            status = take_scores(w, &message, times, why);
+            return status ? status : take_sums(w, why);
         case CLUSTER_MESSAGE_FAILED:
             return cluster_link_failure(link, &message, why);
         default:

@@ -172,6 +172,20 @@ static enum status send_scores(struct serving *s, const struct eval_scorer_times
     return status;
 }
 
+/** What the batch left in sums, after its scores. */
+static enum status send_sums(struct serving *s, struct status_why *why)
+{
+    struct base_buffer sums = {0};
+    if (!s->units->kind->pack)
+        return STATUS_OK;
+    enum status status = s->units->kind->pack(s->units, &sums, why);
+    struct cluster_part part = {sums.data, sums.n};
+    if (!status)
+        status = cluster_link_send(s->link, CLUSTER_MESSAGE_SUMS, STATUS_OK, &part, 1, why);
+    base_buffer_free(&sums);
+    return status;
+}
+
 /** A message of rank 0. */
 static enum status hear(struct serving *s, struct status_why *why)
 {
@@ -223,8 +237,12 @@ static enum status evaluate(struct serving *s, struct status_why *why)
     status = w->kind->evaluate(w, &times, why);
     if (!status) /* as before a commit */
         status = eval_models_check_unchanged(&s->models, why);
-    if (status || !out)
-        return status ? status : send_scores(s, &times, why);
+    if (!status && !out) {
+        status = send_scores(s, &times, why);
+        return status ? status : send_sums(s, why);
+    }
+    if (status)
+        return status;
     out->batch = batch;
     cluster_hop_pass(out);
     return STATUS_OK;

@@ -8,8 +8,9 @@
 enum { DOC_SCHEMA_VERSION = 1 };
 
 /** The schemas that several rooms name. */
-#define DOC_SWEEP_SCHEMA  "assay-sweep"
-#define DOC_RECIPE_SCHEMA "assay-recipe"
+#define DOC_SWEEP_SCHEMA   "assay-sweep"
+#define DOC_RECIPE_SCHEMA  "assay-recipe"
+#define DOC_IMATRIX_SCHEMA "assay-imatrix-info"
 
 /** Begin a document of this schema, at this version. */
 void doc_json_begin(struct base_json *json, const char *schema);

@@ -1,51 +1,13 @@
 #include "imatrix/collect.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "imatrix/squares.h"
-#include "kernels/implementation.h"
-
-/** Where the first row of a matrix lies. */
-struct place {
-    const void *data;
-    const int32_t *rows; /* of a view: as struct kern_weight has them */
-    uint32_t entry, matrix;
-};
-
-/** A backend that shows its products. */
-struct hook {
-    struct kern_backend_ops ops; /* first: the backend's, some of them replaced */
-    const struct kern_backend_ops *exact;
-    struct kern_backend *backend;
-    struct imat_collector *collector;
-    /* Of the last product, if it counted; n_rows is 0 else. */
-    const struct place *at;
-    const float *input;          /* backend memory */
-    size_t n_rows;               /* of the input */
-    struct imat_squares squares; /* of the input */
-    bool plain;                  /* it has none */
-    struct imat_squares before;  /* memory for those of the product before that */
-    const float *x;              /* host: the input */
-    float *host;                 /* a device's, copied */
-    size_t capacity;
-};
-
-struct imat_collector {
-    const struct gguf_file *file;
-    struct imat_entry *entries; /* [n], ascending by name */
-    struct place *places;       /* [n_places], ascending */
-    size_t n, n_places;
-    struct hook *hooks;
-    size_t n_hooks;
-    pthread_mutex_t lock; /* of the entries' sums and counts */
-    atomic_bool begun;
-};
+#include "imatrix/collector.h"
+#include "imatrix/statistics.h"
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -54,7 +16,7 @@ static int compare_entries(const void *a, const void *b)
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct place *p = a, *q = b;
+    const struct imat_place *p = a, *q = b;
     if (p->data != q->data)
         return (uintptr_t)p->data < (uintptr_t)q->data ? -1 : 1;
     if (p->rows != q->rows)
@@ -98,17 +60,17 @@ static enum status list_entries(struct imat_collector *c, bool outputs, struct s
 static enum status list_places(struct imat_collector *c, struct status_why *why)
 {
     enum status status = base_array_new(c->places, c->n_places + 1, "matrices", why);
-    struct place *place = c->places;
+    struct imat_place *place = c->places;
     for (size_t i = 0; i < c->n && !status; i++) {
         const struct gguf_tensor *t = gguf_tensor_find(c->file, c->entries[i].name);
         for (size_t m = 0; m < n_matrices(t); m++)
-            *place++ = (struct place){.data = t->view && t->view->matrices
-                                                  ? t->view->matrices[m]
-                                                  : (const uint8_t *)t->data +
-                                                        m * (size_t)(t->ne[1] * t->row_bytes),
-                                      .rows = t->view ? t->view->rows : NULL,
-                                      .entry = (uint32_t)i,
-                                      .matrix = (uint32_t)m};
+            *place++ = (struct imat_place){.data = t->view && t->view->matrices
+                                                       ? t->view->matrices[m]
+                                                       : (const uint8_t *)t->data +
+                                                             m * (size_t)(t->ne[1] * t->row_bytes),
+                                           .rows = t->view ? t->view->rows : NULL,
+                                           .entry = (uint32_t)i,
+                                           .matrix = (uint32_t)m};
     }
     if (!status)
         qsort(c->places, c->n_places, sizeof *c->places, compare_places);
@@ -142,11 +104,16 @@ static const char *which(char out[48], const struct imat_entry *entry, size_t ma
     return out;
 }
 
-static enum status fail(const struct imat_collector *c, const struct place *at, size_t column,
+/** row: of the batch at work. */
+static enum status fail(const struct imat_hook *hook, const struct imat_place *at, size_t column,
                         uint64_t row, const char *what, struct status_why *why)
 {
+    struct imat_collector *c = hook->collector;
     const struct imat_entry *entry = &c->entries[at->entry];
     char matrix[48];
+    pthread_mutex_lock(&c->lock);
+    row += entry->counts[at->matrix];
+    pthread_mutex_unlock(&c->lock);
     return status_fail(why, STATUS_NONFINITE,
                        "%s: %s%s: column %zu of its input, at row %" PRIu64
                        " of those that it was multiplied with, %s",
@@ -155,120 +122,175 @@ static enum status fail(const struct imat_collector *c, const struct place *at, 
 }
 
 /** The sums of a tile that only the definition can add. */
-static enum status add_plainly(const struct hook *hook, const struct place *at, size_t n_rows,
+static enum status add_plainly(const struct imat_hook *hook, const struct imat_place *at,
                                struct status_why *why)
 {
-    const struct imat_collector *c = hook->collector;
-    const struct imat_entry *entry = &c->entries[at->entry];
-    size_t n = (size_t)entry->n_columns;
-    struct imat_sum *sums = entry->sums + at->matrix * n;
-    for (size_t row = 0; row < n_rows; row++)
+    const struct imat_part *part = &hook->parts[at->entry];
+    size_t n = (size_t)hook->collector->entries[at->entry].n_columns;
+    struct imat_sum *sums = part->sums + at->matrix * n;
+    for (size_t row = 0; row < hook->n_counted; row++)
         for (size_t i = 0; i < n; i++)
             if (!imat_squares_add(&sums[i], hook->x[row * n + i]))
-                return fail(c, at, i, entry->counts[at->matrix] + row,
+                return fail(hook, at, i, part->counts[at->matrix] + row,
                             "is not finite, or the sum of its squares is 2^63 or more: there is no "
                             "importance matrix of such numbers",
                             why);
     return STATUS_OK;
 }
 
-/** With the lock. */
-static enum status add(const struct hook *hook, const struct place *at, size_t n_rows,
-                       struct status_why *why)
+static enum status add(struct imat_hook *hook, const struct imat_place *at, struct status_why *why)
 {
-    const struct imat_collector *c = hook->collector;
-    struct imat_entry *entry = &c->entries[at->entry];
+    const struct imat_entry *entry = &hook->collector->entries[at->entry];
+    struct imat_part *part = &hook->parts[at->entry];
     size_t n = (size_t)entry->n_columns;
     enum status status = STATUS_OK;
-    if (!entry->sums)
-        status = base_array_new(entry->sums, n * (size_t)entry->n_matrices, "sums", why);
+    if (!part->counts)
+        status = base_array_new(part->counts, (size_t)entry->n_matrices, "matrices", why);
+    if (!status && !part->sums)
+        status = base_array_new(part->sums, n * (size_t)entry->n_matrices, "sums", why);
     if (status)
         return status;
     if (hook->plain) {
-        status = add_plainly(hook, at, n_rows, why);
+        status = add_plainly(hook, at, why);
     } else {
-        size_t column = imat_squares_give(&hook->squares, entry->sums + at->matrix * n);
+        size_t column = imat_squares_give(&hook->squares, part->sums + at->matrix * n);
         if (column < n)
-            status = fail(c, at, column, entry->counts[at->matrix] + n_rows - 1,
+            status = fail(hook, at, column, part->counts[at->matrix] + hook->n_counted - 1,
                           "has a sum of squares of 2^63 or more", why);
     }
-    entry->counts[at->matrix] += n_rows;
+    part->counts[at->matrix] += hook->n_counted;
     return status;
 }
 
-/** Let hook->x be an input that lies in backend memory. */
-static enum status see(struct hook *hook, const float *x, size_t n, struct status_why *why)
+/** An input of a product in backend memory, and which of its rows count. */
+struct input {
+    const float *x;
+    size_t n_rows, n_columns;
+    bool all;             /* count; else by */
+    const uint8_t *marks; /* as struct kern_linear has them */
+    const uint32_t *mark_rows;
+};
+
+static bool row_counts(const struct input *in, size_t row)
 {
-    hook->x = x;
-    if (!kern_describe(hook->backend).own_memory)
+    return in->marks[in->mark_rows ? in->mark_rows[row] : row];
+}
+
+/** Leave rows of hook->x out that do not count. */
+static enum status leave_out(struct imat_hook *hook, const struct input *in, struct status_why *why)
+{
+    size_t n = 0, width = in->n_columns;
+    for (size_t row = 0; row < in->n_rows; row++)
+        n += row_counts(in, row);
+    hook->n_counted = n;
+    if (n == in->n_rows)
         return STATUS_OK;
-    enum status status = base_array_reserve(hook->host, hook->capacity, n, "inputs", why);
+    if (base_array_reserve(hook->host, hook->capacity, in->n_rows * width, "inputs", why))
+        return STATUS_MEMORY;
+    float *to = hook->host;
+    for (size_t row = 0; row < in->n_rows; row++)
+        if (row_counts(in, row)) {
+            memmove(to, hook->x + row * width, width * sizeof *to);
+            to += width;
+        }
     hook->x = hook->host;
-    return status ? status : kern_download(hook->backend, hook->host, x, n * sizeof *x, why);
+    return STATUS_OK;
+}
+
+/** Let hook->x be the rows that count, on the host. */
+static enum status see(struct imat_hook *hook, const struct input *in, struct status_why *why)
+{
+    size_t n = in->n_rows * in->n_columns;
+    enum status status = STATUS_OK;
+    hook->x = in->x;
+    hook->n_counted = in->n_rows;
+    if (kern_describe(hook->backend).own_memory) {
+        status = base_array_reserve(hook->host, hook->capacity, n, "inputs", why);
+        hook->x = hook->host;
+        if (!status)
+            status = kern_download(hook->backend, hook->host, in->x, n * sizeof *in->x, why);
+    }
+    return status || in->all ? status : leave_out(hook, in, why);
 }
 
 /** The sums of squares of an input, in the place of the last one's. */
-static enum status square(struct hook *hook, const float *x, size_t n_rows, size_t n_columns,
-                          struct status_why *why)
+static enum status square(struct imat_hook *hook, const struct input *in, struct status_why *why)
 {
     struct imat_squares last = hook->squares;
     hook->squares = hook->before;
     hook->before = last;
-    enum status status = see(hook, x, n_rows * n_columns, why);
-    return status
-               ? status
-               : imat_squares_make(&hook->squares, hook->x, n_rows, n_columns, &hook->plain, why);
+    enum status status = see(hook, in, why);
+    return status ? status
+                  : imat_squares_make(&hook->squares, hook->x, hook->n_counted, in->n_columns,
+                                      &hook->plain, why);
+}
+
+/** There are rows of which nobody says whether they count. */
+static enum status refuse(const struct imat_hook *hook, const struct imat_place *at,
+                          struct status_why *why)
+{
+    const struct imat_collector *c = hook->collector;
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "%s: %s is multiplied with rows that belong to no token, so that those of "
+                       "some tokens cannot be told apart; expected a run over all rows",
+                       gguf_path(c->file), c->entries[at->entry].name);
 }
 
 /** A product is to be computed. again: with the input of the product before it. */
-static enum status show(struct hook *hook, const struct kern_weight *weight, const float *x,
-                        size_t n_rows, bool again, struct status_why *why)
+static enum status show(struct imat_hook *hook, const struct kern_weight *weight, struct input *in,
+                        bool again, struct status_why *why)
 {
-    struct imat_collector *c = hook->collector;
-    const struct place key = {.data = weight->data, .rows = weight->rows};
-    const struct place *at =
+    const struct imat_collector *c = hook->collector;
+    const struct imat_place key = {.data = weight->data, .rows = weight->rows};
+    const struct imat_place *at =
         bsearch(&key, c->places, c->n_places, sizeof *c->places, compare_places);
-    again = again && hook->n_rows == n_rows;
-    if (!at || weight->n_cols != c->entries[at->entry].n_columns || !atomic_load(&c->begun)) {
-        hook->n_rows = again && !at ? n_rows : 0;
+    again = again && hook->n_rows == in->n_rows;
+    if (!at || in->n_columns != c->entries[at->entry].n_columns || !atomic_load(&c->begun)) {
+        hook->n_rows = again && !at ? in->n_rows : 0;
         return STATUS_OK;
     }
-    bool repeats = hook->at == at && hook->n_rows == n_rows && hook->input == x && !hook->plain;
-    enum status status = again ? STATUS_OK : square(hook, x, n_rows, weight->n_cols, why);
+    in->all |= c->experts_whole && imat_is_experts(&c->entries[at->entry]);
+    if (!in->all && !in->marks)
+        return refuse(hook, at, why);
+    bool repeats =
+        hook->at == at && hook->n_rows == in->n_rows && hook->input == in->x && !hook->plain;
+    enum status status = again ? STATUS_OK : square(hook, in, why);
     repeats = repeats && !status &&
               (again || (!hook->plain && imat_squares_equal(&hook->squares, &hook->before)));
     hook->at = at;
-    hook->input = x;
-    hook->n_rows = status ? 0 : n_rows;
-    if (status || repeats)
-        return status;
-    pthread_mutex_lock(&c->lock);
-    status = add(hook, at, n_rows, why);
-    pthread_mutex_unlock(&c->lock);
-    return status;
+    hook->input = in->x;
+    hook->n_rows = status ? 0 : in->n_rows;
+    return status || repeats || !hook->n_counted ? status : add(hook, at, why);
 }
 
-static struct hook *hook_of(struct kern_backend *b)
+static struct imat_hook *hook_of(struct kern_backend *b)
 {
-    return (struct hook *)(void *)(uintptr_t)b->ops;
+    return (struct imat_hook *)(void *)(uintptr_t)b->ops;
 }
 
 static enum status linear(struct kern_backend *b, const struct kern_linear *op,
                           struct status_why *why)
 {
-    struct hook *hook = hook_of(b);
-    enum status status = show(hook, op->weight, op->x, op->n_tokens, op->same_x, why);
+    struct imat_hook *hook = hook_of(b);
+    struct input in = {op->x,     op->n_tokens, op->weight->n_cols, !hook->collector->masked,
+                       op->marks, op->mark_rows};
+    enum status status = show(hook, op->weight, &in, op->same_x, why);
     return status ? status : hook->exact->linear(b, op, why);
 }
 
 static enum status score(struct kern_backend *b, const struct kern_score *op,
                          struct status_why *why)
 {
-    struct hook *hook = hook_of(b);
+    struct imat_hook *hook = hook_of(b);
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < op->n_heads && !status; i++)
-        if (op->heads[i].matrix)
-            status = show(hook, op->heads[i].matrix, op->heads[i].hidden, op->n_rows, false, why);
+    for (size_t i = 0; i < op->n_heads && !status; i++) {
+        const struct kern_weight *matrix = op->heads[i].matrix;
+        /* No row enters it that does not count: imatrix/windows/units.h. */
+        struct input in = {.x = op->heads[i].hidden, .n_rows = op->n_rows, .all = true};
+        in.n_columns = matrix ? matrix->n_cols : 0;
+        if (matrix)
+            status = show(hook, matrix, &in, false, why);
+    }
     return status ? status : hook->exact->score(b, op, why);
 }
 
@@ -277,16 +299,31 @@ enum status imat_collector_attach(struct imat_collector *c, struct kern_backend 
 {
     enum status status = base_array_new(c->hooks, n_backends, "devices", why);
     for (size_t i = 0; i < n_backends && !status; i++) {
-        struct hook *hook = &c->hooks[c->n_hooks++];
-        *hook = (struct hook){.ops = *backends[i]->ops,
-                              .exact = backends[i]->ops,
-                              .backend = backends[i],
-                              .collector = c};
+        struct imat_hook *hook = &c->hooks[c->n_hooks++];
+        *hook = (struct imat_hook){.ops = *backends[i]->ops,
+                                   .exact = backends[i]->ops,
+                                   .backend = backends[i],
+                                   .collector = c};
         hook->ops.linear = linear;
         hook->ops.score = score;
+        status = base_array_new(hook->parts, c->n + 1, "sums", why);
+        if (!status && kern_describe(backends[i]).own_memory)
+            status = base_pool_open(&hook->pool, 0, why);
+        struct base_pool *lent = kern_describe(backends[i]).pool;
+        hook->squares.pool = hook->before.pool = hook->pool ? hook->pool : lent;
         backends[i]->ops = &hook->ops;
     }
     return status;
+}
+
+void imat_collector_mask(struct imat_collector *c)
+{
+    c->masked = true;
+}
+
+void imat_collector_mask_dense(struct imat_collector *c)
+{
+    c->masked = c->experts_whole = true;
 }
 
 void imat_collector_begin(struct imat_collector *c)
@@ -294,22 +331,28 @@ void imat_collector_begin(struct imat_collector *c)
     atomic_store(&c->begun, true);
 }
 
-double imat_collector_bytes(const struct imat_collector *c)
+double imat_collector_bytes(const struct imat_collector *c, size_t n_packed)
 {
     double n = 0;
     for (size_t i = 0; i < c->n; i++)
         n += (double)c->entries[i].n_columns * (double)c->entries[i].n_matrices;
-    return n * sizeof(struct imat_sum);
+    return n * (double)(1 + c->n_hooks + n_packed) * sizeof(struct imat_sum);
 }
 
 static void detach(struct imat_collector *c)
 {
     for (size_t i = 0; i < c->n_hooks; i++) {
-        struct hook *hook = &c->hooks[i];
+        struct imat_hook *hook = &c->hooks[i];
         hook->backend->ops = hook->exact;
         imat_squares_free(&hook->squares);
         imat_squares_free(&hook->before);
         free(hook->host);
+        base_pool_close(hook->pool);
+        for (size_t k = 0; hook->parts && k < c->n; k++) {
+            free(hook->parts[k].sums);
+            free(hook->parts[k].counts);
+        }
+        free(hook->parts);
     }
     free(c->hooks);
     c->hooks = NULL;

@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+#include "imatrix/sum.h"
+
 void imat_free(struct imat_matrix *m)
 {
     for (size_t i = 0; i < m->n; i++) {
@@ -20,4 +23,20 @@ void imat_free(struct imat_matrix *m)
     free(m->ranges);
     free(m->model);
     *m = (struct imat_matrix){0};
+}
+
+enum status imat_round(struct imat_matrix *m, struct status_why *why)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        struct imat_entry *e = &m->entries[i];
+        size_t n = (size_t)(e->n_columns * e->n_matrices);
+        if (base_array_new(e->rounded, n, "sums", why))
+            return STATUS_MEMORY;
+        for (size_t k = 0; k < n; k++)
+            e->rounded[k] = imat_sum_float(e->sums[k]);
+        free(e->sums);
+        e->sums = NULL;
+    }
+    m->exact = false;
+    return STATUS_OK;
 }

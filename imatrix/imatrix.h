@@ -59,5 +59,7 @@ struct imat_matrix {
 };
 
 void imat_free(struct imat_matrix *m);
+/** Round the sums of an exact matrix, which then has no others. Fails: STATUS_MEMORY. */
+enum status imat_round(struct imat_matrix *m, struct status_why *why);
 
 #endif

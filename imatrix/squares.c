@@ -1,13 +1,15 @@
 #include "imatrix/squares.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
 
-/* HIGH_BITS: of a square below 2^33 in units of 2^-16; MAX_ROWS of them are below 2^63. */
-enum { MAX_ROWS = 16384, BLOCK = 64, HIGH_BITS = 49 };
+/* HIGH_BITS: of a square below 2^33 in units of 2^-16; MAX_ROWS of them are below 2^63. SHARED:
+ * numbers of a tile, some 20 microseconds, that are worth waking threads for. */
+enum { MAX_ROWS = 16384, BLOCK = 64, HIGH_BITS = 49, SHARED = 16384 };
 
 #define HIGH_UNIT 0x1.8p+36 /* added to a number below 2^35, it leaves a multiple of 2^-16 */
 #define LOW_UNIT  0x1.8p-12 /* and a multiple of 2^-64, the quantum, of one below 2^-16 */
@@ -86,16 +88,39 @@ static enum status reserve(struct imat_squares *s, size_t n, struct status_why *
                : status_fail(why, STATUS_MEMORY, "no memory for the sums of %zu columns", n);
 }
 
+/** A tile, whose blocks of columns are independent. */
+struct tile {
+    const struct imat_squares *s;
+    const float *x;
+    size_t n_rows;
+    _Atomic uint64_t all; /* as add_row returns it */
+};
+
+static void add_block(void *context, size_t block, unsigned thread)
+{
+    (void)thread;
+    struct tile *tile = context;
+    size_t n_columns = tile->s->n_columns, from = block * BLOCK;
+    uint64_t all = add_rows(tile->s->high + from, tile->s->low + from, tile->x + from,
+                            base_min(BLOCK, n_columns - from), tile->n_rows, n_columns);
+    atomic_fetch_or(&tile->all, all);
+}
+
 enum status imat_squares_make(struct imat_squares *s, const float *x, size_t n_rows,
                               size_t n_columns, bool *plain, struct status_why *why)
 {
     enum status status = reserve(s, n_columns, why);
     *plain = n_rows > MAX_ROWS;
-    uint64_t all = 0;
-    for (size_t from = 0; from < n_columns && !status && !*plain; from += BLOCK)
-        all |= add_rows(s->high + from, s->low + from, x + from, base_min(BLOCK, n_columns - from),
-                        n_rows, n_columns);
-    *plain = *plain || all >> HIGH_BITS;
+    if (status || *plain)
+        return status;
+    struct tile tile = {.s = s, .x = x, .n_rows = n_rows};
+    size_t n_blocks = base_div_up(n_columns, BLOCK);
+    if (s->pool && n_rows * n_columns >= SHARED)
+        status = base_pool_run(s->pool, n_blocks, add_block, &tile, NULL);
+    else
+        for (size_t i = 0; i < n_blocks; i++)
+            add_block(&tile, i, 0);
+    *plain = tile.all >> HIGH_BITS;
     return status;
 }
 

@@ -5,6 +5,7 @@
 #ifndef IMATRIX_SQUARES_H
 #define IMATRIX_SQUARES_H
 
+#include "base/pool.h"
 #include "imatrix/imatrix.h"
 
 /**
@@ -18,6 +19,7 @@ bool imat_squares_add(struct imat_sum *sum, float x);
 struct imat_squares {
     uint64_t *high, *low; /* [n_columns]: two's complement, high * 2^-16 + low * IMAT_QUANTUM */
     size_t n_columns, capacity;
+    struct base_pool *pool; /* borrowed; NULL: the calling thread alone */
 };
 
 /**

@@ -128,3 +128,41 @@ bool imat_is_rare(const struct imat_entry *e, uint64_t k)
 {
     return (double)e->counts[k] < 0.01 * imat_even_share(e);
 }
+
+bool imat_is_experts(const struct imat_entry *e)
+{
+    return e->n_matrices > 1 && strstr(e->name, "_exps.");
+}
+
+bool imat_repeats(const struct imat_matrix *m, size_t i)
+{
+    const char *rest;
+    const struct imat_entry *e = &m->entries[i];
+    for (size_t k = 0; k < i; k++) {
+        const struct imat_entry *other = &m->entries[k];
+        if (other->n_matrices == e->n_matrices &&
+            imat_block_of(other->name, &rest) == imat_block_of(e->name, &rest) &&
+            memcmp(other->counts, e->counts, (size_t)e->n_matrices * sizeof *e->counts) == 0)
+            return true;
+    }
+    return false;
+}
+
+struct imat_use imat_use_of(const struct imat_entry *e)
+{
+    struct imat_use use = {.least = UINT64_MAX};
+    for (uint64_t k = 0; k < e->n_matrices; k++) {
+        uint64_t rows = e->counts[k];
+        use.n_rows += (double)rows;
+        use.least = rows < use.least ? rows : use.least;
+        use.most = rows > use.most ? rows : use.most;
+        use.n_none += rows == 0;
+        use.n_few += rows && imat_is_rare(e, k);
+    }
+    for (uint64_t k = 0; k < e->n_matrices; k++) {
+        double p = e->counts[k] ? (double)e->counts[k] / use.n_rows : 0;
+        use.entropy -= p > 0 ? p * log2(p) : 0;
+    }
+    use.entropy_norm = e->n_matrices > 1 ? use.entropy / log2((double)e->n_matrices) : 0;
+    return use;
+}

@@ -40,4 +40,19 @@ double imat_even_share(const struct imat_entry *e);
 /** Whether a matrix of a stack has fewer rows than one in a hundred of the even share. */
 bool imat_is_rare(const struct imat_entry *e, uint64_t k);
 
+/** Whether an entry is of a mixture's experts: "blk.0.ffn_up_exps.weight". */
+bool imat_is_experts(const struct imat_entry *e);
+/** Whether an entry of the same block that comes before entry i has the same counts. */
+bool imat_repeats(const struct imat_matrix *m, size_t i);
+
+/** How rows fell on the matrices of a stack. */
+struct imat_use {
+    double n_rows; /* of all together */
+    uint64_t least, most;
+    uint64_t n_none, n_few; /* matrices without rows; others that are rare */
+    double entropy;         /* of the shares of rows, in bits; 0 where there are no rows */
+    double entropy_norm;    /* divided by log2 of the number of matrices; 0 where that is 1 */
+};
+struct imat_use imat_use_of(const struct imat_entry *e);
+
 #endif

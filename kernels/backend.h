@@ -12,20 +12,22 @@
 #include "kernels/atomic.h"
 #include "kernels/times.h"
 
+struct base_pool;
 struct kern_backend_ops;
 struct kern_head;
 struct kern_weight;
 
 /** What computes (results name it), and which sizes suit it. */
 struct kern_description {
-    const char *device;   /* "cpu", "NVIDIA H200 (sm_90, CUDA 13.0)" */
-    const char *isa;      /* "avx512", "cuda" */
-    const char *products; /* what products are made of, as docs/json.md lists them */
-    const char *remarks;  /* sentences for the user, each ending with a newline */
-    unsigned n_threads;   /* of the host */
-    bool own_memory;      /* what kern_alloc() gives is not the host's */
-    size_t tile_tokens;   /* tokens of a tile of the forward pass; 0: the caller chooses */
-    size_t batch_tokens;  /* tokens of a batch, likewise */
+    const char *device;     /* "cpu", "NVIDIA H200 (sm_90, CUDA 13.0)" */
+    const char *isa;        /* "avx512", "cuda" */
+    const char *products;   /* what products are made of, as docs/json.md lists them */
+    const char *remarks;    /* sentences for the user, each ending with a newline */
+    unsigned n_threads;     /* of the host */
+    struct base_pool *pool; /* these, between operations; NULL: the caller's alone */
+    bool own_memory;        /* what kern_alloc() gives is not the host's */
+    size_t tile_tokens;     /* tokens of a tile of the forward pass; 0: the caller chooses */
+    size_t batch_tokens;    /* tokens of a batch, likewise */
 };
 
 /** First member of every implementation's own struct. */

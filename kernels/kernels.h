@@ -12,6 +12,7 @@
 #include "kernels/quant/bytes.h"
 #include "kernels/quant/round.h"
 #include "kernels/quant/rows.h"
+#include "kernels/quant/small_floats.h"
 #include "kernels/times.h"
 #include "kernels/types.h"
 

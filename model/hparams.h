@@ -116,6 +116,7 @@ struct model_index_hparams {
 /** The mixture of experts. */
 struct model_expert_hparams {
     uint32_t n, n_used;   /* E and how many of them a token goes through; 0: dense */
+    bool n_used_chosen;   /* by the caller: the file may say another number */
     uint32_t n_ff_shared; /* of the expert that all tokens go through; 0: none */
     uint32_t width;       /* of what experts read and write; 0: D */
     enum kern_gating gating;

@@ -24,16 +24,16 @@ struct model_options {
     float yarn_ext_factor;
     float yarn_attn_factor, yarn_beta_fast, yarn_beta_slow; /* 0: the file's */
     uint32_t yarn_original_ctx;                             /* 0: the file's */
+    uint32_t n_experts_used; /* experts that a token goes through; 0: the file's number */
 };
 
 struct model;
 
 /**
  * Open a file that is to be evaluated: a GGUF file, or a published folder as one.
- * tokens: a GGUF file of the same model, or a folder, also the same one, whose tokens a folder gets;
- *         NULL: it has none.
- * Fails: as gguf_open; model_folder_open (model/folder/folder.h); STATUS_USAGE (tokens for a GGUF
- *        file).
+ * tokens: a GGUF file of the same model, or a folder, also the same one, whose tokens a folder
+ * gets; NULL: it has none. Fails: as gguf_open; model_folder_open (model/folder/folder.h);
+ * STATUS_USAGE (tokens for a GGUF file).
  */
 enum status model_file_open(struct gguf_file **out, const char *path, const char *tokens,
                             struct status_why *why);
@@ -44,9 +44,9 @@ enum status model_file_list(struct gguf_file **out, const char *path, struct sta
 bool model_is_folder(const char *path);
 /**
  * Open a GGUF file or a folder for its tokens alone, the keys tokenizer.*: of a folder,
- * tokenizer.json and the small files beside it are read. n_ids: how many tokens a folder is to have;
- * 0: as many as it names.
- * Fails: as gguf_list; STATUS_UNSUPPORTED, STATUS_FORMAT (of what tokenizer.json has).
+ * tokenizer.json and the small files beside it are read. n_ids: how many tokens a folder is to
+ * have; 0: as many as it names. Fails: as gguf_list; STATUS_UNSUPPORTED, STATUS_FORMAT (of what
+ * tokenizer.json has).
  */
 enum status model_tokens_open(struct gguf_file **out, const char *path, uint64_t n_ids,
                               struct status_why *why);

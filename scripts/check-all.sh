@@ -18,7 +18,7 @@ steps=(dependencies)
 for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
-steps+=(random-models at-length serve-hours report-layout lm-eval valgrind-tests valgrind-program
+steps+=(random-models random-matrices at-length serve-hours report-layout lm-eval valgrind-tests valgrind-program
         ptx fuzzers release bare-machines aarch64 clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
@@ -166,6 +166,12 @@ random_models() {
     return "$failed"
 }
 
+# Importance matrices of every architecture, against double precision.
+random_matrices() {
+    [ -x build/dev/assay ] || { skip "build/dev was not built"; return; }
+    python3 -B tests/random_models/test_imatrix.py build/dev/assay . 1 $(($(date +%s) / 86400)) all
+}
+
 release() {
     [ -d ../shared/format ] || { skip "there is no reference material"; return; }
     [ -z "$(git status --porcelain)" ] || { skip "there are changes that no commit has"; return; }
@@ -199,6 +205,7 @@ run_step() {
         valgrind-tests) valgrind_tests ;;
         valgrind-program) valgrind_program ;;
         random-models) random_models ;;
+        random-matrices) random_matrices ;;
         at-length) at_length ;;
         serve-hours) serve_hours ;;
         report-layout) report_layout ;;

@@ -61,7 +61,7 @@ static enum status open_model(struct serve *serve, const char *path, struct stat
     struct cli_evaluate_settings settings = serve->settings->evaluate;
     settings.watch.wanted = serve->hot;
     if (resident->n_models) /* the base */
-        settings.load.cache_k = settings.load.cache_v = NULL;
+        cli_model_plain(&settings.load);
     enum status status =
         cli_model_open(&resident->models[resident->n_models], path, &settings, false, why);
     resident->n_models += !status;

@@ -18,6 +18,8 @@ static enum status open_files(struct cli_check *c, struct status_why *why)
     if (!status)
         status = cli_model_open(&c->model, s->model, &s->evaluate, false, why);
     if (!status)
+        status = cli_backends_round(&c->e.backends, model_file(c->model.model), why);
+    if (!status)
         status = c->recorded.kind->check(&c->recorded, c->model.model, why);
     if (!status)
         status = cli_fits_open(c, why);
@@ -196,6 +198,7 @@ static enum status check_unused(const struct cli_check_settings *s, const char *
         {s->divergence.n_worst, "--worst"},
         {s->divergence.curve.wanted, "--context-curve"},
         {s->n_trace, "--trace-worst"},
+        {s->evaluate.machine.activations != NULL, "--activations"},
         {s->windows.n_ctx.value >= 0 && !has_windows, "-c"},
         {s->windows.n_chunks >= 0 && !has_windows, "--chunks"},
         {s->windows.chunk_from > 0 && !has_windows, "--chunk-from"},
@@ -353,6 +356,9 @@ static const struct cli_option options[] = {
      AT(resolve)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+    {.type = CLI_GROUP,
+     .group = cli_activations_options,
+     .offset = AT(evaluate.machine.activations)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--markdown", CLI_ON, NULL,

@@ -24,6 +24,8 @@ enum status cli_fits_open(struct cli_check *c, struct status_why *why)
             status = c->recorded.kind->check(&c->recorded, model->model, why);
         if (!status)
             status = eval_check_same_vocab(c->model.model, model->model, why);
+        if (!status)
+            status = cli_backends_round(&c->e.backends, model_file(model->model), why);
         c->fits[i].model = model;
         c->models[i] = model->model;
     }

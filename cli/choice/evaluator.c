@@ -153,6 +153,8 @@ static enum status open(void *self, struct status_why *why)
     struct cli_choice *t = self;
     const struct cli_perplexity_settings *s = t->settings;
     enum status status = cli_model_open(&t->model, s->model, &s->evaluate, s->llama_compat, why);
+    if (!status)
+        status = cli_backends_round(&t->e.backends, model_file(t->model.model), why);
     if (s->labels.n)
         t->model.label = s->labels.items[0];
     if (!status)

@@ -1,22 +1,51 @@
 /* assay imatrix: which columns of a model's matrices matter, for those who quantise it. */
 #include "cli/imatrix/command.h"
 
+#include <math.h>
+
 #include "cli/commands.h"
+
+static enum status check_stop(const struct cli_imatrix_settings *s, struct status_why *why)
+{
+    if (!isnan(s->stop_change) && !(s->stop_change > 0 && s->stop_change < 1))
+        return status_fail(why, STATUS_USAGE,
+                           "--stop-when-change: %g is no change to be reached; expected a share "
+                           "above 0 and below 1",
+                           s->stop_change);
+    return STATUS_OK;
+}
+
+/** What llama-imatrix does is known of a text alone, and of batches that it can compute. */
+static enum status check_compat(const struct cli_imatrix_settings *s, struct status_why *why)
+{
+    struct imat_llama llama = cli_imatrix_llama(s);
+    enum status status = STATUS_OK;
+    if (s->llama_compat)
+        status = cli_text_check_single(&s->text, "--llama-compat", why);
+    if (!status && s->llama_compat &&
+        (s->process_output || s->stop_rows || !isnan(s->stop_change) || s->evaluate.state_file))
+        status = status_fail(why, STATUS_USAGE,
+                             "--llama-compat: goes with none of --process-output, --state, "
+                             "--stop-when-rows and --stop-when-change");
+    if (!status && s->llama_compat && llama.ubatch < 16)
+        status = status_fail(why, STATUS_USAGE,
+                             "-ub: llama-imatrix counts no dense product in batches of %zu tokens; "
+                             "expected 16 or more",
+                             llama.ubatch);
+    return status;
+}
 
 static enum status check_settings(const struct cli_imatrix_settings *s, struct status_why *why)
 {
-    enum status status = cli_text_check_single(&s->text, "an importance matrix", why);
-    if (!status)
-        status = cli_text_check(&s->text, why);
+    enum status status = cli_text_check(&s->text, why);
     if (!status)
         status = cli_window_check(&s->windows, false, why);
+    if (!status)
+        status = check_stop(s, why);
+    if (!status)
+        status = check_compat(s, why);
     if (!status && cli_kv_count(&s->evaluate.load) > 1)
         status = status_fail(why, STATUS_USAGE, "-ctk, -ctv: expected one type of each here");
-    if (!status && s->evaluate.state_file)
-        status = status_fail(why, STATUS_USAGE,
-                             "--state: sums of importance matrices are not kept in a journal; "
-                             "collect ranges of the windows (--chunk-from, --chunks) into files "
-                             "of their own; assay merge adds them up");
     return status;
 }
 
@@ -24,6 +53,7 @@ static enum status run(const void *opaque, const struct cli_args *args, struct s
 {
     (void)args;
     struct cli_imatrix_settings s = *(const struct cli_imatrix_settings *)opaque;
+    cli_text_settle(&s.text);
     enum status status = check_settings(&s, why);
     return status ? status : cli_imatrix_run(&s, why);
 }
@@ -31,7 +61,9 @@ static enum status run(const void *opaque, const struct cli_args *args, struct s
 static void defaults(void *settings)
 {
     struct cli_imatrix_settings *s = settings;
-    *s = (struct cli_imatrix_settings){.out_file = "imatrix.gguf", .text.chat = cli_chat_defaults};
+    *s = (struct cli_imatrix_settings){
+        .out_file = "imatrix.gguf", .text.chat = cli_chat_defaults, .stop_change = (double)NAN};
+    s->text.chat.usual = MODEL_CHAT_ALL;
     cli_window_defaults(&s->windows);
     cli_evaluate_defaults(&s->evaluate);
 }
@@ -41,7 +73,7 @@ static void defaults(void *settings)
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {.type = CLI_GROUP, .group = cli_model_file_options, .offset = AT(model)},
-    {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
+    {.type = CLI_GROUP, .group = cli_rows_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Collecting"},
     {"-o --output --output-file", CLI_TEXT, "FILE",
@@ -53,7 +85,23 @@ static const struct cli_option options[] = {
     {"--process-output", CLI_ON, NULL,
      "collect for output.weight, too, unless the model's embedding is its head",
      AT(process_output)},
+    {"--llama-compat", CLI_ON, NULL,
+     "leave out the rows of dense products that llama-imatrix forgets with -b (default: 2048) and "
+     "-ub, and write float32 sums alone",
+     AT(llama_compat)},
+    {"-ub --ubatch-size", CLI_COUNT, "N",
+     "what llama-imatrix computes at a time (default: 512), for --llama-compat; else nothing "
+     "depends on it",
+     AT(n_ubatch), 1, INT32_MAX},
     {"--no-ppl", CLI_ON, NULL, "do not compute the perplexity beside it", AT(no_ppl)},
+    {"--stop-when-change", CLI_NUMBER, "X",
+     "end as soon as no matrix has changed by more than X, 0 to 1, since half as many windows: the "
+     "share of its sum that went to other columns; asked after 32, 64, 128, ... windows",
+     AT(stop_change)},
+    {"--stop-when-rows", CLI_COUNT, "N",
+     "end as soon as every expert has N rows, asked after every 16 windows; with "
+     "--stop-when-change, when both is so",
+     AT(stop_rows), 1, INT32_MAX},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {.type = CLI_GROUP,
@@ -92,7 +140,9 @@ const struct cli_command cli_command_imatrix = {
         "assay imatrix model.gguf -f calibration.txt -o model.imatrix.gguf\n"
         "Collects over all windows of 512 tokens of a text.\n"
         "assay imatrix model.gguf -f calibration.txt --chunk-from 100 --chunks 100 -o b.gguf\n"
-        "Over the second hundred of them only; assay merge adds both up.",
+        "Over the second hundred of them only; assay merge adds both up.\n"
+        "assay imatrix model.gguf -f chats.jsonl --mask assistant -c 4096\n"
+        "Only the rows with which the assistant's tokens are predicted.",
     .options = options,
     .settings_bytes = sizeof(struct cli_imatrix_settings),
     .evaluate = AT(evaluate),

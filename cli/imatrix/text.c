@@ -11,14 +11,20 @@
 
 enum { MOST_FEW = 20 };
 
-struct cli_imatrix_rows cli_imatrix_rows(const struct imat_entry *entry)
+uint64_t cli_imatrix_few_rows(const struct cli_imatrix *im)
+{
+    int64_t wanted = im->settings->stop_rows;
+    return wanted ? (uint64_t)wanted : CLI_IMATRIX_FEW_ROWS;
+}
+
+struct cli_imatrix_rows cli_imatrix_rows(const struct imat_entry *entry, uint64_t few)
 {
     struct cli_imatrix_rows rows = {.least = UINT64_MAX};
     for (size_t i = 0; i < entry->n_matrices; i++) {
         uint64_t n = entry->counts[i];
         rows.least = n < rows.least ? n : rows.least;
         rows.most = n > rows.most ? n : rows.most;
-        rows.n_few += n < CLI_IMATRIX_FEW_ROWS;
+        rows.n_few += n < few;
         rows.n_none += n == 0;
     }
     return rows;
@@ -52,7 +58,7 @@ static void print_part(const struct imat_matrix *m, size_t i)
             continue;
         if (j < i)
             return;
-        struct cli_imatrix_rows rows = cli_imatrix_rows(&m->entries[j]);
+        struct cli_imatrix_rows rows = cli_imatrix_rows(&m->entries[j], 0);
         all.least = rows.least < all.least ? rows.least : all.least;
         all.most = rows.most > all.most ? rows.most : all.most;
         n_matrices += m->entries[j].n_matrices;
@@ -72,7 +78,7 @@ static bool repeats(const struct imat_matrix *m, size_t i)
            memcmp(before->counts, e->counts, e->n_matrices * sizeof *e->counts) == 0;
 }
 
-static void print_few(const struct imat_matrix *m)
+static void print_few(const struct imat_matrix *m, uint64_t few)
 {
     size_t n_shown = 0, n_few = 0, n_none = 0;
     for (size_t i = 0; i < m->n; i++) {
@@ -80,7 +86,7 @@ static void print_few(const struct imat_matrix *m)
         if (e->n_matrices < 2 || repeats(m, i))
             continue;
         for (size_t j = 0; j < e->n_matrices; j++) {
-            if (e->counts[j] >= CLI_IMATRIX_FEW_ROWS)
+            if (e->counts[j] >= few)
                 continue;
             n_none += e->counts[j] == 0;
             if (n_few++ == 0)
@@ -93,15 +99,16 @@ static void print_few(const struct imat_matrix *m)
         printf("... and %zu more, which --json lists\n", n_few - n_shown);
     if (n_few)
         cli_say(
-            "assay: warning: %zu expert%s fewer than %d rows, %zu of them none: their weights "
+            "assay: warning: %zu expert%s fewer than %" PRIu64
+            " rows, %zu of them none: their weights "
             "are quantised by chance, or as if all columns were alike; a longer text has more\n",
-            n_few, n_few == 1 ? " has" : "s have", CLI_IMATRIX_FEW_ROWS, n_none);
+            n_few, n_few == 1 ? " has" : "s have", few, n_none);
 }
 
 static void print_perplexity(const struct cli_imatrix *im)
 {
     const struct eval_figures *f = &im->result.figures;
-    if (im->settings->no_ppl)
+    if (im->settings->no_ppl || !im->result.n_tokens)
         return;
     if (isinf(f->ppl))
         printf("\nFinal estimate: mean NLL = %.4lf +/- %.5lf\n", base_unsigned_nan(f->nll),
@@ -111,24 +118,47 @@ static void print_perplexity(const struct cli_imatrix *im)
                base_unsigned_nan(f->ppl_error));
 }
 
+/** Where the run could end early: why it did, or what is missing. */
+static void print_stop(const struct cli_imatrix *im)
+{
+    const struct imat_stop *stop = &im->units.stop;
+    size_t n = im->e.units->n_enough;
+    if (isnan(stop->change) && !stop->rows)
+        return;
+    if (n)
+        printf("\nStopped after %zu of %zu windows", n, im->windows.n_laid);
+    else
+        printf("\nNot stopped");
+    if (!isnan(stop->change) && isnan(stop->last_change))
+        printf("; no change was looked at, which takes %d windows", 2 * IMAT_STOP_EVERY);
+    else if (!isnan(stop->change))
+        printf("; the largest change of a matrix is %.6f, %g was wanted", stop->last_change,
+               stop->change);
+    if (stop->rows)
+        printf("; the fewest rows of a matrix are %" PRIu64 ", %" PRIu64 " were wanted",
+               stop->least_rows, stop->rows);
+    putchar('\n');
+}
+
 static void print_end(void *self)
 {
     const struct cli_imatrix *im = self;
     const struct imat_matrix *m = &im->matrix;
     const struct eval_plan *plan = &im->windows.plan;
-    size_t n_done = im->e.units->n_finished;
+    size_t n_done = cli_imatrix_n_windows(im);
     if (n_done < plan->n_windows) {
         printf("Incomplete: %zu of %zu window%s, nothing is written\n", n_done, plan->n_windows,
                status_plural(plan->n_windows));
     } else {
-        printf("Importance matrices of %zu tensor%s from %zu window%s of %zu tokens: %s\n\n", m->n,
-               status_plural(m->n), n_done, status_plural(n_done), plan->window,
-               im->settings->out_file);
+        printf("Importance matrices of %zu tensor%s from %zu window%s of %s%zu tokens: %s\n\n",
+               m->n, status_plural(m->n), n_done, status_plural(n_done),
+               im->windows.documents.n ? "up to " : "", plan->window, im->settings->out_file);
         printf("%-28s %7s %9s %8s %11s %11s\n", "tensors", "number", "matrices", "columns",
                "rows, least", "most");
         for (size_t i = 0; i < m->n; i++)
             print_part(m, i);
-        print_few(m);
+        print_few(m, cli_imatrix_few_rows(im));
+        print_stop(im);
         print_perplexity(im);
     }
     cli_flush();

@@ -27,8 +27,8 @@ static enum status read_documents(struct cli_windows *w, const struct cli_text_s
                                   struct base_text *text, const struct model_tokenizer *tokenizer,
                                   struct status_why *why)
 {
-    enum status status =
-        cli_documents_read(&w->documents, settings, text, tokenizer, MODEL_CHAT_ASSISTANT, why);
+    enum status status = cli_documents_read(&w->documents, settings, text, tokenizer,
+                                            (enum model_chat_mask)settings->chat.usual, why);
     w->stream = w->documents.stream;
     w->documents.stream = (struct eval_stream){0};
     return status;

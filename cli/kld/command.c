@@ -66,7 +66,9 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
         return status;
     if (cli_bounds_wanted(&s))
         return cli_bounds_run(&s, why);
-    if (!s.base && s.models.n == 1 && (s.evaluate.load.cache_k || s.evaluate.load.cache_v))
+    const struct cli_model_settings *load = &s.evaluate.load;
+    bool differs = load->cache_k || load->cache_v || load->experts_used;
+    if (!s.base && s.models.n == 1 && (differs || s.evaluate.machine.activations))
         s.base = s.models.items[0];
     if (!s.base)
         return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
@@ -109,7 +111,9 @@ static const struct cli_option options[] = {
     {"--base", CLI_TEXT, "FILE",
      "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
      "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text. "
-     "With -ctk or -ctv and one model it may be left out: the model itself, not rounded. Also "
+     "With -ctk, -ctv or --experts-used and one model it may be left out: the model itself, "
+     "without "
+     "them. Also "
      "recorded answers of a server, as JSON lines: then divergences are bounds",
      AT(base), .usual = true},
     {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
@@ -149,6 +153,9 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+    {.type = CLI_GROUP,
+     .group = cli_activations_options,
+     .offset = AT(evaluate.machine.activations)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--full", CLI_ON, NULL,

@@ -34,17 +34,18 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
     const char *path = s->models.items[i / n_pairs];
     struct cli_evaluate_settings plain = s->evaluate;
     plain.load.cache_k = plain.load.cache_v = NULL;
-    bool shares = (load->cache_k || load->cache_v) && !plain.watch.wanted && !plain.host;
-    bool is_base = !cli_base_has_rows(&k->base) && strcmp(path, s->base) == 0;
-    enum status status;
-    if (shares && (is_base || pair))
-        status = cli_model_share(&k->candidates[i],
-                                 is_base ? &k->base.model : &k->candidates[i - pair], why);
-    else
-        status = cli_model_open(&k->candidates[i], path, &plain, s->llama_compat, why);
+    const char *rounds = s->evaluate.machine.activations; /* models are told apart by weights */
+    bool shares = (load->cache_k || load->cache_v) && !plain.watch.wanted && !plain.host && !rounds;
+    bool is_base =
+        !cli_base_has_rows(&k->base) && strcmp(path, s->base) == 0 && !load->experts_used;
+    struct cli_model *first = is_base ? &k->base.model : &k->candidates[i - pair];
+    enum status status =
+        shares && (is_base || pair)
+            ? cli_model_share(&k->candidates[i], first, why)
+            : cli_model_open(&k->candidates[i], path, &plain, s->llama_compat, why);
     if (s->labels.n)
         k->candidates[i].label = s->labels.items[i / n_pairs];
-    return status ? status : cli_model_round(&k->candidates[i], load, pair, why);
+    return status ? status : cli_model_round(&k->candidates[i], &s->evaluate, pair, why);
 }
 
 /*
@@ -288,6 +289,8 @@ static enum status open(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
     enum status status = cli_kld_open_models(k, why);
+    for (size_t i = 0; i < k->n_candidates && !status; i++)
+        status = cli_backends_round(&k->e.backends, model_file(k->candidates[i].model), why);
     return status ? status : cli_kld_make_units(k, why);
 }
 
@@ -334,35 +337,6 @@ struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i)
 {
     const struct cli_windows *w = &k->windows;
     return (struct eval_kld_tables){&w->plan, &w->stream, &w->tables[0], &w->tables[1 + i]};
-}
-
-/* A recording of another precision has errors of its own. */
-static bool base_is_as_precise(const struct cli_kld *k)
-{
-    if (!cli_base_has_rows(&k->base))
-        return true;
-    const char *recorded = cli_description_precision(&k->base.description);
-    const char *name = cli_precision_name(k->settings->evaluate.machine.precision);
-    return recorded && strcmp(recorded, name) == 0;
-}
-
-static double rounding_of(const char *products, struct cli_model_size size)
-{
-    const double least_bits = 16;
-    return eval_rounding_of(products, size.bits_per_weight >= least_bits);
-}
-
-/* The size of a base-logits file is not known; its codes of 16 bits are another matter. */
-double cli_kld_rounding(const struct cli_kld *k, size_t i)
-{
-    const struct cli_base *base = &k->base;
-    if (!base->kind->size || !base_is_as_precise(k))
-        return (double)NAN;
-    const char *products = kern_describe(k->e.backends.items[0]).products;
-    double own = rounding_of(products, base->kind->size(base)) +
-                 rounding_of(products, cli_model_size(&k->candidates[i]));
-    const struct eval_kld_result *r = &k->results[i];
-    return eval_kld_rounding(r->figures.kld.value, r->n_tokens, own);
 }
 
 static enum status summarise(void *self, struct status_why *why)

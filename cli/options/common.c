@@ -38,7 +38,7 @@ const struct cli_option cli_special_options[] = {
     {0},
 };
 
-const struct cli_chat_settings cli_chat_defaults = {NULL, -1};
+const struct cli_chat_settings cli_chat_defaults = {NULL, -1, MODEL_CHAT_ASSISTANT};
 
 bool cli_text_given(const struct cli_text_settings *s)
 {
@@ -109,17 +109,20 @@ enum status cli_text_check(const struct cli_text_settings *s, struct status_why 
     return STATUS_OK;
 }
 
-#define MASKS "assistant user all"
+const struct cli_option cli_template_options[] = {
+    {"--chat-template --chat-template-file", CLI_TEXT, "FILE",
+     "render conversations not with the model's template but with the one in this file, with this "
+     "text if it has a {, or with one of: " MODEL_CHAT_KNOWN,
+     offsetof(struct cli_chat_settings, chat_template)},
+    {0},
+};
 
 const struct cli_option cli_chat_options[] = {
     {"--mask", CLI_CHOICE, "WHOSE",
      "which tokens of conversations (docs/chats.md) are scored: assistant (default; with the one "
      "that ends its turn), user, or all",
-     offsetof(struct cli_chat_settings, mask), .choices = MASKS},
-    {"--chat-template --chat-template-file", CLI_TEXT, "FILE",
-     "render conversations not with the model's template but with the one in this file, with this "
-     "text if it has a {, or with one of: " MODEL_CHAT_KNOWN,
-     offsetof(struct cli_chat_settings, chat_template)},
+     offsetof(struct cli_chat_settings, mask), .choices = CLI_MASKS},
+    {.type = CLI_GROUP, .group = cli_template_options, .offset = 0},
     {0},
 };
 
@@ -159,14 +162,30 @@ const struct cli_option cli_text_options[] = {
     {0},
 };
 
-const struct cli_option cli_texts_options[] = {
+static const struct cli_option files_options[] = {
     {"-f --file", CLI_EACH, "FILE",
      "the text, without its last newline if it ends with one; - reads standard input. Documents "
      "(docs/protocols.md), which no window spans: if it is given several times, names a folder, "
      "or has JSON objects with \"text\", \"messages\", \"ids\", \"conversations\", "
      "\"instruction\" or \"prompt\" and, if wanted, \"category\" (JSON lines, or a list)",
      TEXT(texts), .usual = true},
+    {0},
+};
+
+const struct cli_option cli_texts_options[] = {
+    {.type = CLI_GROUP, .group = files_options, .offset = 0},
     {.type = CLI_GROUP, .group = cli_chat_options, .offset = TEXT(chat)},
+    {.type = CLI_GROUP, .group = more_text_options, .offset = 0},
+    {0},
+};
+
+const struct cli_option cli_rows_options[] = {
+    {.type = CLI_GROUP, .group = files_options, .offset = 0},
+    {"--mask", CLI_CHOICE, "WHOSE",
+     "which rows of conversations (docs/chats.md) count: all (default), or those that predict a "
+     "token of the assistant's (with the one that ends its turn), or of the user's",
+     TEXT(chat.mask), .choices = CLI_MASKS},
+    {.type = CLI_GROUP, .group = cli_template_options, .offset = TEXT(chat)},
     {.type = CLI_GROUP, .group = more_text_options, .offset = 0},
     {0},
 };

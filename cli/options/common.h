@@ -21,12 +21,15 @@ enum cli_precision { CLI_PRECISION_HIGH, CLI_PRECISION_EXACT, CLI_PRECISION_FAST
 struct cli_chat_settings {
     const char *chat_template; /* a file, or, with a '{', the template; NULL: the model's */
     int mask;                  /* enum model_chat_mask; -1: not given */
+    int usual;                 /* where it is not: of a command's windows */
 };
 extern const struct cli_chat_settings cli_chat_defaults;
 /** Check that there are conversations if options say how to read them. Fails: STATUS_USAGE. */
 enum status cli_chat_check(const struct cli_chat_settings *settings, size_t n_conversations,
                            struct status_why *why);
 extern const struct cli_option cli_chat_options[];
+extern const struct cli_option cli_template_options[]; /* of them, those but --mask */
+#define CLI_MASKS "assistant user all"                 /* the words of --mask */
 /** The word of --mask. */
 const char *cli_mask_name(int mask);
 
@@ -46,6 +49,7 @@ struct cli_text_settings {
 };
 extern const struct cli_option cli_text_options[];
 extern const struct cli_option cli_texts_options[]; /* the same; -f fills texts */
+extern const struct cli_option cli_rows_options[];  /* the same; --mask is about rows */
 /** Whether any text is given. */
 bool cli_text_given(const struct cli_text_settings *settings);
 /** One of -f, -bf and -p is given, and no more. Fails: STATUS_USAGE. */
@@ -81,6 +85,7 @@ struct cli_machine_settings {
     int64_t n_batch;                    /* tokens; 0: chosen by the speed */
     int64_t n_threads, n_threads_batch; /* 0 and below: all processors; the latter wins */
     int isa, gemm, precision, mpi;
+    const char *activations; /* what inputs of products are rounded to; NULL: they are not */
     int64_t mpi_wait;       /* seconds; 0: CLUSTER_TEAM_SECONDS */
     const char *split;      /* "layers", "layers:N"; NULL: each process has whole models */
     const char *device;     /* NULL: by gpu_layers */
@@ -114,13 +119,16 @@ struct cli_model_settings {
     /* Names of types, "," between them; NULL: not rounded. The first of each go together. */
     const char *cache_k, *cache_v;
     bool no_kv_rotation;
-    bool nextn; /* no option: the block for the token after the next is wanted, too */
+    int64_t experts_used; /* of a token; 0: as the file says. A base is never opened with it */
+    bool nextn;           /* no option: the block for the token after the next is wanted, too */
 };
 extern const struct cli_option cli_model_options[];
 extern const struct cli_option cli_weight_options[]; /* of them, those but -ctk and -ctv */
 /** const char *: of them, --tokenizer-pre alone. */
 extern const struct cli_option cli_pretokenizer_options[];
 void cli_model_defaults(struct cli_model_settings *settings);
+/** Leave out what a base is opened without: cache types, another number of experts. */
+void cli_model_plain(struct cli_model_settings *settings);
 /* kv_types.c */
 
 /** How many pairs of cache types there are to take one after the other; without any, 1. */
@@ -133,7 +141,7 @@ enum status cli_kv_types(struct model_kv_types *out, const struct cli_model_sett
                          size_t i, struct status_why *why);
 enum status cli_kv_check(const struct cli_model_settings *settings, struct status_why *why);
 /** What is added to the name of a model that is rounded so: " K Q8_0 V Q4_0", or "". */
-enum { CLI_KV_LABEL = 48 };
+enum { CLI_KV_LABEL = 60 };
 const char *cli_kv_label(char out[CLI_KV_LABEL], const struct model_kv_types *kv);
 
 /** What the lists cannot say. Fails: STATUS_USAGE. */
@@ -206,6 +214,7 @@ struct cli_divergence_settings {
 };
 extern const struct cli_option cli_divergence_options[];
 
+extern const struct cli_option cli_activations_options[]; /* const char *: --activations */
 extern const struct cli_option cli_per_token_options[]; /* const char *: --per-token */
 extern const struct cli_option cli_force_options[];     /* bool: --force */
 

@@ -79,7 +79,9 @@ const struct cli_option cli_foreign_options[] = {
     {"--control-vector --control-vector-scaled --control-vector-layer-range", CLI_REFUSED, "FILE",
      "control vectors are not implemented"},
     {"-ser --smart-expert-reduction", CLI_REFUSED, "N,X",
-     "leaving out experts is not implemented; -1,0 leaves out none", .choices = "-1,0"},
+     "leaving out experts by their shares is not implemented (--experts-used N takes the N best); "
+     "-1,0 leaves out none",
+     .choices = "-1,0"},
     {"--attention", CLI_REFUSED, "NAME", "attention is causal here", .choices = "causal"},
     {"-ger --grouped-expert-routing -dsa --dsa -dsatk --dsa-top-k", CLI_REFUSED, "VALUE",
      "it is for architectures that are not implemented; leave it out"},

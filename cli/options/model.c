@@ -23,6 +23,12 @@ void cli_model_defaults(struct cli_model_settings *settings)
     };
 }
 
+void cli_model_plain(struct cli_model_settings *settings)
+{
+    settings->cache_k = settings->cache_v = NULL;
+    settings->experts_used = 0;
+}
+
 /* The model computes with float32: what has no positive float32 is refused, not rounded away. */
 enum status cli_model_check(const struct cli_model_settings *s, struct status_why *why)
 {
@@ -100,7 +106,8 @@ const struct cli_option cli_weight_options[] = {
     {.type = CLI_GROUP, .group = cli_pretokenizer_options, .offset = MODEL(tokenizer_pre)},
     {"--tokenizer", CLI_TEXT, "FILE",
      "a published folder has the tokens of this GGUF file of the same model, not those of its "
-     "tokenizer.json", MODEL(tokenizer)},
+     "tokenizer.json",
+     MODEL(tokenizer)},
     {"--allow-unknown", CLI_ON, NULL,
      "go on although the file has tensors or keys that are not understood", MODEL(allow_unknown)},
     {"-okv --override-kv", CLI_LIST, "KEY=TYPE:VALUE,...",
@@ -126,6 +133,15 @@ const struct cli_option cli_weight_options[] = {
     {0},
 };
 
+const struct cli_option cli_activations_options[] = {
+    {"--activations", CLI_TEXT, "TYPE",
+     "round the inputs of products, as an engine does that is to be understood: f16, bf16, q8_0, "
+     "q8_1, q8_k, mmq, mmq-64, fp8, fp8-tensor, mxfp8, mxfp4 or nvfp4; or by the types of weights: "
+     "engine:llama.cpp-cpu (also: engine), engine:llama.cpp-cuda, engine:vllm-nvfp4. A base is "
+     "never rounded. On the CPU only; --precision exact adds nothing to it"},
+    {0},
+};
+
 const struct cli_option cli_model_options[] = {
     {.type = CLI_GROUP, .group = cli_weight_options},
     {"-ctk --cache-type-k --ctk", CLI_TEXT, "TYPE",
@@ -140,5 +156,9 @@ const struct cli_option cli_model_options[] = {
      "blocks of -ctk and -ctv hold heads as they are (default: rotated where llama.cpp's caches "
      "rotate them)",
      MODEL(no_kv_rotation)},
+    {"--experts-used", CLI_COUNT, "N",
+     "a trial: tokens go through N experts of a mixture (default: 0, the file's number). The base "
+     "goes through as many as its file says",
+     MODEL(experts_used), 0, 1024},
     {0},
 };

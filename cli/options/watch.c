@@ -71,6 +71,10 @@ enum status cli_watch_check(struct cli_evaluate_settings *settings, struct statu
     if (!status && s->cache && !s->wanted)
         return status_fail(why, STATUS_USAGE,
                            "--cache is of use only while tensors are replaced: with --watch");
+    if (!status && s->wanted && settings->machine.activations)
+        return status_fail(why, STATUS_USAGE,
+                           "--activations does not go with replacing tensors: what is rounded is "
+                           "told by where weights lie; expected a run for each file");
     if (!status && s->wanted && settings->state_file)
         return status_fail(why, STATUS_USAGE,
                            "--state does not go with replacing tensors: a journal belongs to one "

@@ -67,6 +67,8 @@ static void add_model_settings(struct base_json *json, cJSON *o, const struct cl
     add_forced(json, o, "yarn_attn_factor", s->yarn_attn_factor);
     add_forced(json, o, "yarn_beta_fast", s->yarn_beta_fast);
     add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow);
+    if (s->experts_used)
+        base_json_int(json, o, "experts_used", s->experts_used);
     if (!s->cache_k && !s->cache_v)
         return;
     cJSON *k = base_json_list(json, o, "cache_type_k"),
@@ -84,6 +86,8 @@ void cli_json_add_computation(struct base_json *json, cJSON *o, const struct cli
 {
     add_model_settings(json, o, &e->settings->load);
     const struct cli_machine_settings *s = &e->settings->machine;
+    if (s->activations)
+        base_json_text(json, o, "activations", cli_activations_name(s->activations));
     base_json_text(json, o, "precision", cli_precision_name(s->precision));
     base_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
     base_json_text(json, o, "products", kern_describe(e->backends.items[0]).products);
@@ -156,12 +160,14 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
     else if (model->swaps)
         cli_swaps_add_json(json, o, model->swaps);
     const struct model_kv_types *kv = &hparams->kv;
-    if (*model->kv) {
+    if (kv->k != GGUF_TYPE_F32 || kv->v != GGUF_TYPE_F32) {
         cJSON *types = base_json_object(json, o, "kv_types");
         base_json_text(json, types, "k", gguf_type_name((uint32_t)kv->k));
         base_json_text(json, types, "v", gguf_type_name((uint32_t)kv->v));
         base_json_flag(json, types, "rotation", !kv->unturned);
     }
+    if (hparams->experts.n_used_chosen)
+        base_json_uint(json, o, "experts_used", hparams->experts.n_used);
     if (with_file) { /* they follow from the file */
         cli_json_add_types(json, o, model->model);
         cli_json_add_cache(json, o, hparams);

@@ -261,6 +261,9 @@ const struct cli_option cli_perplexity_options[] = {
     {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+    {.type = CLI_GROUP,
+     .group = cli_activations_options,
+     .offset = AT(evaluate.machine.activations)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--ppl-output-type", CLI_COUNT, "0|1",

@@ -37,6 +37,8 @@ static enum status open(void *self, struct status_why *why)
     struct cli_perplexity *p = self;
     const struct cli_perplexity_settings *s = p->settings;
     enum status status = cli_model_open(&p->model, s->model, &s->evaluate, s->llama_compat, why);
+    if (!status)
+        status = cli_backends_round(&p->e.backends, model_file(p->model.model), why);
     if (s->labels.n)
         p->model.label = s->labels.items[0];
     if (status)

@@ -40,6 +40,10 @@ static const struct cli_option options[] = {
      .help = ", of which the second half is scored (default: 512)"},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+    {"--activations", CLI_REFUSED, "TYPE",
+     "the head's products with what is recorded are exact, whoever reads it; assay perplexity "
+     "--kl-divergence-base FILE --activations TYPE records rounded predictions",
+     .choices = "f32"},
 
     {.type = CLI_HEADING, .help = "Output"},
     {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},

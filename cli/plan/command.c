@@ -12,7 +12,7 @@ const struct cli_plan_settings cli_plan_defaults = {.seconds = DEFAULT_SECONDS};
 /** Those that evaluate; the first is what options without a command are for. */
 static const struct cli_command *const planned[] = {
     &cli_command_perplexity, &cli_command_record, &cli_command_kld,   &cli_command_best,
-    &cli_command_sweep,      &cli_command_check,  &cli_command_score,
+    &cli_command_sweep,      &cli_command_check,  &cli_command_score, &cli_command_explain,
 };
 
 static enum status find_command(const struct cli_command **out, const struct cli_args *args,
@@ -27,7 +27,7 @@ static enum status find_command(const struct cli_command **out, const struct cli
         return STATUS_OK;
     return status_fail(why, STATUS_USAGE,
                        "%s%s%s: expected a command that evaluates: perplexity, record, kld, best, "
-                       "sweep, check or score, with its options",
+                       "sweep, check, score or explain, with its options",
                        *name ? "'" : "", *name ? name : "the command is missing",
                        *name ? "' cannot be planned" : "");
 }
@@ -106,9 +106,8 @@ const struct cli_command cli_command_plan = {
         "Opens what the run would open, counts tokens, windows and passes over the weights,\n"
         "evaluates for some seconds, and says what the whole would take of time, memory and\n"
         "disk, what limits it, and what cheaper runs would take. Nothing of the run is written.\n"
-        "COMMAND is perplexity (also with tasks), record, kld, best, sweep, check or score; "
-        "--dry-run\n"
-        "among their options does the same.\n\n"
+        "COMMAND is perplexity (also with tasks), record, kld, best, sweep, check, score or\n"
+        "explain; --dry-run among their options does the same.\n\n"
         "assay plan sweep --base F16.gguf --from Q4_K_M.gguf -f text\n"
         "assay plan --json plan.json kld -m Q4_K_M.gguf --base F16.gguf -f text",
     .examples =

@@ -79,7 +79,8 @@ static enum status open_model(struct cli_base *base, const struct cli_evaluate_s
                               struct status_why *why)
 {
     struct cli_evaluate_settings unrounded = *settings;
-    unrounded.load.cache_k = unrounded.load.cache_v = NULL;
+    cli_model_plain(&unrounded.load);
+    unrounded.machine.activations = NULL;
     return cli_model_open(&base->model, base->path, &unrounded, false, why);
 }
 

@@ -11,6 +11,7 @@ static enum status open_head(struct cli_base *base, const struct cli_evaluate_se
 {
     struct eval_compact_file *file = &base->compact;
     struct cli_evaluate_settings load_only = {.load = settings->load}; /* no hash of the model */
+    cli_model_plain(&load_only.load);
     enum status status = cli_model_open(&base->model, file->head_path, &load_only, false, why);
     if (status) {
         status_context(why, "%s: its head is elsewhere", file->name);

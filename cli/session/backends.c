@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "activations/rounding.h"
 #include "base/text/words.h"
 #include "cli/process/say.h"
 #include "cli/session/cluster.h"
@@ -187,6 +188,25 @@ static enum status check_same_products(const struct cli_backends *b, struct stat
     return STATUS_OK;
 }
 
+const char *cli_activations_name(const char *given)
+{
+    struct act_rule rule;
+    return !given || act_rule_find(&rule, given, NULL) ? NULL : act_rule_name(&rule);
+}
+
+static enum status open_rounding(struct cli_backends *b, const char *name, struct status_why *why)
+{
+    struct act_rule rule;
+    enum status status = name ? act_rule_find(&rule, name, why) : STATUS_OK;
+    return status || !name ? status : act_rounding_open(&b->rounding, &rule, b->items, b->n, why);
+}
+
+enum status cli_backends_round(const struct cli_backends *b, const struct gguf_file *file,
+                               struct status_why *why)
+{
+    return b->rounding ? act_rounding_add(b->rounding, file, why) : STATUS_OK;
+}
+
 enum status cli_backends_open(struct cli_backends *out, const struct cli_machine_settings *s,
                               struct status_why *why)
 {
@@ -206,11 +226,12 @@ enum status cli_backends_open(struct cli_backends *out, const struct cli_machine
         status = check_same_products(out, why);
     if (!status) /* of equal devices, they are the same */
         cli_print_notes(kern_describe(out->items[0]).remarks);
-    return status;
+    return status ? status : open_rounding(out, s->activations, why);
 }
 
 void cli_backends_close(struct cli_backends *backends)
 {
+    act_rounding_close(backends->rounding);
     for (size_t i = 0; i < backends->n; i++)
         kern_close(backends->items[i]);
     *backends = (struct cli_backends){.n = 0};

@@ -5,6 +5,8 @@
 #include "cli/options/common.h"
 #include "kernels/kernels.h"
 
+struct act_rounding;
+struct gguf_file;
 struct kern_backend;
 
 enum { CLI_MAX_DEVICES = 32 };
@@ -13,6 +15,7 @@ enum { CLI_MAX_DEVICES = 32 };
 struct cli_backends {
     struct kern_backend *items[CLI_MAX_DEVICES];
     size_t n;
+    struct act_rounding *rounding; /* of inputs of products (--activations); NULL: none */
 };
 
 /**
@@ -25,6 +28,17 @@ struct cli_backends {
 enum status cli_backends_open(struct cli_backends *out, const struct cli_machine_settings *settings,
                               struct status_why *why);
 void cli_backends_close(struct cli_backends *backends);
+
+/**
+ * With --activations: products with the weights of this file see rounded inputs, from now on. Not
+ * while a backend computes. Fails: STATUS_MEMORY, STATUS_FORMAT (a scale of inputs).
+ */
+enum status cli_backends_round(const struct cli_backends *backends, const struct gguf_file *file,
+                               struct status_why *why);
+
+/** What --activations says, as results have it: one spelling for each. given: NULL is allowed.
+ * NULL: it says nothing, or there is no such type. */
+const char *cli_activations_name(const char *given);
 
 /** Seconds by phase since they were opened, the sums over all of them. */
 void cli_backends_times(const struct cli_backends *backends, struct kern_times *sums);

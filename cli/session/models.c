@@ -2,10 +2,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "cli/host.h"
 #include "cli/process/say.h"
+#include "cli/session/backends.h"
 #include "gguf/gguf.h"
 
 /* A number of the command line; the model takes 0 for "as the file says". */
@@ -35,6 +37,7 @@ static struct model_options model_options(const struct cli_model_settings *s, bo
         .yarn_beta_fast = given_or_zero(s->yarn_beta_fast),
         .yarn_beta_slow = given_or_zero(s->yarn_beta_slow),
         .yarn_original_ctx = (uint32_t)s->yarn_original_ctx,
+        .n_experts_used = (uint32_t)s->experts_used,
     };
 }
 
@@ -52,16 +55,25 @@ static bool lend(struct cli_model *out, const char *path, const struct cli_host 
     return found;
 }
 
-enum status cli_model_round(struct cli_model *model, const struct cli_model_settings *settings,
+enum status cli_model_round(struct cli_model *model, const struct cli_evaluate_settings *settings,
                             size_t i, struct status_why *why)
 {
     struct model_kv_types types;
-    enum status status = cli_kv_types(&types, settings, i, why);
+    enum status status = cli_kv_types(&types, &settings->load, i, why);
     if (!status && !model->lent)
         status = model_round_kv(model->model, &types, why);
-    if (!status && !model->lent)
-        cli_kv_label(model->kv, &types);
-    return status;
+    if (status || model->lent)
+        return status;
+    const struct model_expert_hparams *experts = &model_hparams(model->model)->experts;
+    const char *rounds = cli_activations_name(settings->machine.activations);
+    const char *engine = rounds ? strchr(rounds, ':') : NULL;
+    size_t n = strlen(cli_kv_label(model->kv, &types));
+    if (rounds)
+        n += (size_t)snprintf(model->kv + n, sizeof model->kv - n, " A %s",
+                              engine ? engine + 1 : rounds);
+    if (experts->n_used_chosen && n < sizeof model->kv)
+        snprintf(model->kv + n, sizeof model->kv - n, " experts %u", experts->n_used);
+    return STATUS_OK;
 }
 
 enum status cli_model_share(struct cli_model *out, const struct cli_model *m,
@@ -131,7 +143,7 @@ enum status cli_model_open(struct cli_model *out, const char *path,
     }
     status = model_open(&out->model, file, &options, why);
     if (!status)
-        status = cli_model_round(out, &settings->load, 0, why);
+        status = cli_model_round(out, settings, 0, why);
     if (!status && settings->watch.wanted)
         status = cli_shards_open(&out->shards, out->model, file, why);
     if (!status)

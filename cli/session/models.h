@@ -19,7 +19,9 @@ struct cli_model {
     struct cli_shards *shards;     /* its files, where tensors may be replaced; else NULL */
     const struct cli_swaps *swaps; /* tensors of other files in it; NULL: none */
     bool lent;                     /* the model is the host's, and stays open */
-    char kv[CLI_KV_LABEL];         /* what keys and values are rounded to: follows its name */
+    char
+        kv[CLI_KV_LABEL]; /* what keys, values and inputs of products are rounded to, how many
+                           * experts a token goes through where that was chosen: follows its name */
     char called[CLI_CALLED_BYTES]; /* in lines: see cli_models_label; else "" */
 };
 
@@ -40,8 +42,11 @@ void cli_tokens_take(struct cli_model_settings *load, const char *base,
 /** One that is open once more. m must be closed later, and its tensors not be replaced. */
 enum status cli_model_share(struct cli_model *out, const struct cli_model *m,
                             struct status_why *why);
-/** Round its keys and values to the i-th pair of the settings' types. A lent one has been. */
-enum status cli_model_round(struct cli_model *model, const struct cli_model_settings *settings,
+/**
+ * Round its keys and values to the i-th pair of the settings' types, and name what its inputs of
+ * products are rounded to. A lent one has been.
+ */
+enum status cli_model_round(struct cli_model *model, const struct cli_evaluate_settings *settings,
                             size_t i, struct status_why *why);
 void cli_model_close(struct cli_model *model);
 /**

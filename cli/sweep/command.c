@@ -107,6 +107,9 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
 
     {.type = CLI_GROUP, .group = cli_weight_options, .offset = AT(evaluate.load)},
+    {.type = CLI_GROUP,
+     .group = cli_activations_options,
+     .offset = AT(evaluate.machine.activations)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--sort", CLI_CHOICE, "HOW",

@@ -40,6 +40,8 @@ static enum status open_models(struct cli_sweep *s, struct status_why *why)
     }
     s->swapped = s->around.model ? s->around.model : s->base.model;
     for (size_t i = 0; i < n && !status; i++)
+        status = cli_backends_round(&s->e.backends, s->files[i], why);
+    for (size_t i = 0; i < n && !status; i++)
         if (cli_remark_swapped(&s->e, settings->base, cli_model_size(&s->base), &s->candidates[i]))
             break;
     return status;

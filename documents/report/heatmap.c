@@ -20,8 +20,7 @@ struct map {
     double low, high;  /* log10 of the smallest and the largest divergence */
 };
 
-/** A colour from 0 (dark blue) over green to 1 (yellow); between, and beyond, the nearest. */
-static void colour(double x, char out[8])
+void doc_heat_colour(double x, char out[8])
 {
     static const double stops[][3] = {
         {68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
@@ -90,7 +89,7 @@ static void draw_cell(const struct map *m, struct base_file *file, size_t i, siz
 {
     const struct doc_heat_cell *cell = &m->s->cells[i];
     char fill[8];
-    colour(shade(m, log10(cell->nats)), fill);
+    doc_heat_colour(shade(m, log10(cell->nats)), fill);
     bool clear = !cell->below && cell->nats > 0;
     base_file_printf(file, "<rect x=\"%zu\" y=\"%zu\" width=\"%d\" height=\"%d\" %s%s\"><title>",
                      LEFT + m->column_of[i] * CELL_W, top + row_of(m, cell->layer) * CELL_H,
@@ -132,7 +131,7 @@ static void draw_key(const struct map *m, struct base_file *file, size_t y)
         return;
     for (int i = 0; i < KEY_STEPS; i++) {
         char fill[8];
-        colour((double)i / (KEY_STEPS - 1), fill);
+        doc_heat_colour((double)i / (KEY_STEPS - 1), fill);
         base_file_printf(file, "<rect x=\"%d\" y=\"%zu\" width=\"8\" height=\"12\" fill=\"%s\"/>\n",
                          LEFT + 8 * i, y, fill);
     }

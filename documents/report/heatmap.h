@@ -38,6 +38,9 @@ struct doc_heatmap {
 /** More layers and kinds than any model has; bounds what a hostile document can ask for. */
 enum { DOC_MOST_HEAT_LINES = 1024 };
 
+/** A colour from 0 (dark blue) over green to 1 (yellow); between, and beyond, the nearest. */
+void doc_heat_colour(double x, char out[8]);
+
 /** Fails: STATUS_UNSUPPORTED (more layers or kinds than that), STATUS_MEMORY. */
 enum status doc_heatmap_draw(struct base_file *file, const struct doc_heatmap *map,
                              struct status_why *why);

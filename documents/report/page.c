@@ -70,6 +70,7 @@ static const struct {
     {"pairs", doc_report_pairs},
     {"tasks", doc_report_tasks},
     {"sweeps", doc_report_sweeps},
+    {"experts", doc_report_experts},
     {"provenance", doc_report_provenance},
     {"script", put_script},
 };

@@ -40,6 +40,7 @@ void doc_report_worst(struct doc_report *report);
 void doc_report_pairs(struct doc_report *report);
 void doc_report_tasks(struct doc_report *report);
 void doc_report_sweeps(struct doc_report *report);
+void doc_report_experts(struct doc_report *report);
 void doc_report_provenance(struct doc_report *report);
 
 /**

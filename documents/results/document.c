@@ -16,6 +16,7 @@ static const char *const schemas[] = {
     [DOC_TASKS] = "assay-tasks",
     [DOC_KLD] = "assay-kld",
     [DOC_SWEEP] = DOC_SWEEP_SCHEMA,
+    [DOC_IMATRIX] = DOC_IMATRIX_SCHEMA,
 };
 static const char results[] = "assay-perplexity assay-tasks assay-kld";
 enum { N_SCHEMAS = sizeof schemas / sizeof *schemas };
@@ -294,7 +295,9 @@ const char *doc_model_kv_in(char out[DOC_KV_LABEL], const struct doc_field *mode
             n += (size_t)snprintf(out + n, DOC_KV_LABEL - n, " %c %.12s", "KV"[i], type);
     }
     if (n && doc_field_find(&rotation, &types, "rotation") && cJSON_IsFalse(rotation.value))
-        snprintf(out + n, DOC_KV_LABEL - n, " unrotated");
+        n += (size_t)snprintf(out + n, DOC_KV_LABEL - n, " unrotated");
+    if (doc_field_find(&types, model, "experts_used"))
+        snprintf(out + n, DOC_KV_LABEL - n, " experts %.4g", doc_field_real(model, "experts_used"));
     return out;
 }
 

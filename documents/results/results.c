@@ -11,18 +11,22 @@ static void note(struct doc_results *r, const char *what, const char *why)
     status_fail(&r->notes[r->n_notes++], STATUS_OK, "%s%s", what, why);
 }
 
-/* What can be read; sweeps, which are no results, are kept or left out. */
-static const char readable[] = "assay-perplexity assay-tasks assay-kld " DOC_SWEEP_SCHEMA;
+/* What can be read; what is drawn alone is kept or left out. */
+static const char readable[] =
+    "assay-perplexity assay-tasks assay-kld " DOC_SWEEP_SCHEMA " " DOC_IMATRIX_SCHEMA;
 
-static void take_sweep(struct doc_results *r, struct doc_document *document, bool keep)
+static void take_drawn(struct doc_results *r, struct doc_document *document, bool keep)
 {
     if (keep) {
-        r->n_sweeps++;
+        r->n_drawn++;
         return;
     }
     note(r, document->file,
-         " is left out: a sweep has no row in a table; assay report draws it, assay recipe reads "
-         "it");
+         document->kind == DOC_SWEEP
+             ? " is left out: a sweep has no row in a table; assay report draws it, assay recipe "
+               "reads it"
+             : " is left out: an importance matrix has no row in a table; assay report draws the "
+               "use of its experts");
     doc_free(document);
 }
 
@@ -38,7 +42,7 @@ static struct doc_document *first_like(struct doc_document *results, size_t i)
     struct doc_field own = doc_root(&results[i]);
     for (size_t k = 0; k < i; k++) {
         struct doc_field root = doc_root(&results[k]);
-        if (root.value && results[k].kind != DOC_SWEEP && (results[k].kind == DOC_TASKS) == tasks &&
+        if (root.value && results[k].kind < DOC_SWEEP && (results[k].kind == DOC_TASKS) == tasks &&
             (!tasks || strcmp(doc_field_text(&root, "kind"), doc_field_text(&own, "kind")) == 0))
             return &results[k];
     }
@@ -64,7 +68,7 @@ static enum status note_differences(struct doc_results *r, size_t i, struct stat
 }
 
 enum status doc_results_read(struct doc_results *r, const char *const *files, size_t n,
-                             bool with_sweeps, struct status_why *why)
+                             bool with_drawn, struct status_why *why)
 {
     if (base_array_new(r->documents, n, "results", why) ||
         base_array_new(r->notes, n, "results", why))
@@ -77,8 +81,8 @@ enum status doc_results_read(struct doc_results *r, const char *const *files, si
             note(r, "left out: ", why->text);
             continue;
         }
-        if (!status && document->kind == DOC_SWEEP) {
-            take_sweep(r, document, with_sweeps);
+        if (!status && document->kind >= DOC_SWEEP) {
+            take_drawn(r, document, with_drawn);
             continue;
         }
         if (!status)
@@ -93,7 +97,7 @@ enum status doc_results_read(struct doc_results *r, const char *const *files, si
         status = doc_scoreboard_label(&r->of_tasks, why);
     if (status)
         return status;
-    return r->of_texts.n || r->of_tasks.n || r->n_sweeps
+    return r->of_texts.n || r->of_tasks.n || r->n_drawn
                ? STATUS_OK
                : status_fail(
                      why, STATUS_USAGE,

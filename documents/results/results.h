@@ -11,18 +11,18 @@ struct doc_results {
     struct doc_scoreboard of_texts, of_tasks; /* models on texts, and on choice tasks */
     struct status_why *notes; /* [n_notes]: what was left out, and which inputs are not the same */
     size_t n_notes;
-    size_t n_sweeps; /* documents of kind DOC_SWEEP, which are on no board */
+    size_t n_drawn; /* documents of sweeps and importance matrices, which are on no board */
 };
 
 /**
  * Read n files into documents and boards.
- * with_sweeps: keep those of assay sweep; else they are left out.
+ * with_drawn: keep those that are on no board; else they are left out.
  * files: must outlive the results.
  * Fails: STATUS_USAGE (nothing is left), STATUS_MEMORY, as doc_read and
  *        doc_scoreboard_add.
  */
 enum status doc_results_read(struct doc_results *out, const char *const *files, size_t n,
-                             bool with_sweeps, struct status_why *why);
+                             bool with_drawn, struct status_why *why);
 void doc_results_free(struct doc_results *results);
 
 #endif

@@ -25,6 +25,8 @@ size_t eval_batch_end(const struct eval_units *units, size_t first, struct eval_
     *size = units->kind->size(units, first);
     size_t end = first + 1;
     for (; end < units->n_items && !units->kind->variant; end++) {
+        if (units->kind->ends_batch && units->kind->ends_batch(units, end - 1))
+            break;
         struct eval_size next = units->kind->size(units, end);
         if (size->n_tokens + next.n_tokens > units->batch_tokens)
             break;

@@ -120,6 +120,16 @@ static void begin_local(struct eval_worker *w)
         kern_set_cancel(own->backend, &w->dispatch->stop);
 }
 
+/** Sums over batches: in the batch's turn. */
+static enum status merge(struct eval_worker *w, struct status_why *why)
+{
+    struct eval_units *units = w->dispatch->units;
+    if (!units->kind->merge)
+        return STATUS_OK;
+    enum status status = eval_dispatch_await(w->dispatch, w->at.first, why);
+    return status ? status : units->kind->merge(units, w->i, w->at.end, why);
+}
+
 static enum status evaluate_local(struct eval_worker *w, struct eval_scorer_times *times,
                                   struct status_why *why)
 {
@@ -127,7 +137,8 @@ static enum status evaluate_local(struct eval_worker *w, struct eval_scorer_time
     const struct eval_models *models = w->dispatch->models;
     const struct eval_units *units = w->dispatch->units;
     struct eval_batch *b = &w->batch;
-    struct model_batch batch = {b->tokens, b->n.n_tokens, b->segments, b->n.n_segments};
+    struct model_batch batch = {b->tokens, b->n.n_tokens, b->segments, b->n.n_segments,
+                                units->wants_marks ? b->marks : NULL};
     struct eval_items items = {
         .rows = b->rows,
         .n_rows = b->n.n_rows,
@@ -141,7 +152,8 @@ static enum status evaluate_local(struct eval_worker *w, struct eval_scorer_time
         .want_js = w->pair_scores && models->want_js,
         .tops = w->tops,
     };
-    return eval_scorer_run(own->scorer, &batch, &items, times, why);
+    enum status status = eval_scorer_run(own->scorer, &batch, &items, times, why);
+    return status ? status : merge(w, why);
 }
 
 static void close_local(struct eval_worker *w)

@@ -9,6 +9,8 @@
 #ifndef EVAL_RUN_UNIT_H
 #define EVAL_RUN_UNIT_H
 
+#include "base/buffer.h"
+#include "base/text/string.h"
 #include "eval/scorer/scorer.h"
 
 /** What an item, or a batch of items, takes. */
@@ -25,6 +27,7 @@ struct eval_batch {
     uint32_t *rows;              /* tokens of the batch that are scored, each once */
     size_t *plan_rows;           /* [rows]: the row of the plan that each is; of windows only */
     struct kern_target *targets; /* .row is an index into rows; in non-falling order */
+    uint8_t *marks;              /* [tokens]; of units that want them */
 };
 
 /** The scores of an item, from its first row and target on. Head h begins h strides later. */
@@ -78,6 +81,22 @@ struct eval_unit_kind {
      */
     bool (*enough)(struct eval_units *units, size_t unit);
 
+    /* Sums over batches, of which no unit has a part of its own; all NULL: there are none. */
+
+    /**
+     * Add what the last batch of a backend, of items up to `end`, has left. In the order of the
+     * batches, one at a time. Fails: as the kind says.
+     */
+    enum status (*merge)(struct eval_units *units, size_t backend, size_t end,
+                         struct status_why *why);
+    /** Move the sums to the end of `out`, for another process. */
+    enum status (*pack)(struct eval_units *units, struct base_buffer *out, struct status_why *why);
+    /** `merge` of a batch of another process, which packed it. */
+    enum status (*unpack)(struct eval_units *units, struct base_string bytes, size_t end,
+                          struct status_why *why);
+    /** Whether a batch ends with this item, even if more would fit. NULL: never. */
+    bool (*ends_batch)(const struct eval_units *units, size_t item);
+
     /* The journal's entry of a unit. */
 
     size_t (*n_values)(const struct eval_units *units, size_t unit);
@@ -93,6 +112,7 @@ struct eval_unit_kind {
 /** The part of a kind's object that the runner knows; its first member. */
 struct eval_units {
     const struct eval_unit_kind *kind;
+    bool wants_marks;  /* batches have marks: struct model_batch */
     bool wants_tops;   /* scores have tops; from workers of this process alone */
     size_t n;          /* units */
     size_t n_resumed;  /* of them, those that the journal had */

@@ -13,7 +13,7 @@ double eval_worker_bytes(const struct eval_units *units, size_t n_heads)
         per_row += KERN_TOP_MAX * sizeof(struct kern_top);
     double per_target =
         2 * sizeof(struct kern_target) + (double)n_heads * sizeof(struct kern_target_score);
-    return (double)n->n_tokens * sizeof(int32_t) +
+    return (double)n->n_tokens * (sizeof(int32_t) + sizeof(uint8_t)) +
            (double)n->n_segments * sizeof(struct model_segment) + (double)n->n_rows * per_row +
            (double)n->n_targets * per_target + (double)units->n_items;
 }
@@ -27,6 +27,7 @@ static enum status allocate(struct eval_worker *w, struct status_why *why)
     w->depth = crew && crew->depth ? crew->depth : 1;
     w->ahead = calloc(w->depth, sizeof *w->ahead);
     b->tokens = calloc(n->n_tokens, sizeof *b->tokens);
+    b->marks = calloc(n->n_tokens, sizeof *b->marks);
     b->segments = calloc(n->n_segments, sizeof *b->segments);
     b->rows = calloc(n->n_rows, sizeof *b->rows);
     b->plan_rows = calloc(n->n_rows, sizeof *b->plan_rows);
@@ -39,7 +40,7 @@ static enum status allocate(struct eval_worker *w, struct status_why *why)
     if (wants_tops)
         w->tops = calloc(n->n_rows, KERN_TOP_MAX * sizeof *w->tops);
     if (!w->ahead || (n_heads > 1 && !w->pair_scores) || (wants_tops && !w->tops) || !b->tokens ||
-        !b->segments || !b->rows || !b->plan_rows || !b->targets || !w->row_scores ||
+        !b->marks || !b->segments || !b->rows || !b->plan_rows || !b->targets || !w->row_scores ||
         !w->target_scores)
         return status_fail(why, STATUS_MEMORY, "no memory for a batch of %zu tokens", n->n_tokens);
     return STATUS_OK;
@@ -60,6 +61,7 @@ void eval_worker_close(struct eval_worker *w)
     w->kind->close(w);
     free(w->ahead);
     free(w->batch.tokens);
+    free(w->batch.marks);
     free(w->batch.segments);
     free(w->batch.rows);
     free(w->batch.plan_rows);

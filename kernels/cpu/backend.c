@@ -65,6 +65,7 @@ static struct kern_description cpu_describe(const struct kern_backend *b)
         .products = cpu->sgemm ? "openblas" : names[kind],
         .remarks = cpu->remarks,
         .n_threads = base_pool_n_threads(cpu->pool),
+        .pool = cpu->pool,
     };
 }
 

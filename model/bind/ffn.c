@@ -153,6 +153,11 @@ enum status model_bind_experts_by_token(struct model *m, size_t layer, const cha
 {
     size_t n_used = m->hparams.experts.n_used;
     size_t n_vocab = m->hparams.n_vocab;
+    if (m->hparams.experts.n_used_chosen)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: tensor 'blk.%zu.%s' says which experts each token goes through, so "
+                           "that another number of them (--experts-used) has no meaning",
+                           gguf_path(m->file), layer, name);
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = n_vocab, .n_cols = n_used};
     char whole[64];

@@ -25,6 +25,9 @@ struct model_batch {
     size_t n_tokens;
     const struct model_segment *segments;
     size_t n_segments;
+    /* [n_tokens], for struct kern_linear; NULL: none. With marks indexers choose for all tokens,
+     * where the session has room for their choices, also where all keys are chosen. */
+    const uint8_t *marks;
 };
 
 /**

@@ -211,7 +211,7 @@ enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_
                                       .y_stride = op->y_stride,
                                       .n_tokens = n_tokens};
         if (!status)
-            status = kern_linear(s->backend, &product, why);
+            status = model_multiply_marked(s, product, why);
     }
     return status;
 }

@@ -280,6 +280,7 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
         step.x = step.to = x + start * model_residual_width(&s->model->hparams);
         s->shown = (struct model_shown){
             .layer = (int)i_layer, .first = start, .n_rows = step.tile.n_tokens};
+        s->marks = batch->marks ? batch->marks + start : NULL;
         enum status status =
             narrows(s, &step) ? forward_wanted(s, &step, why) : forward_tile(s, &step, why);
         if (status)
@@ -313,6 +314,7 @@ enum status model_forward(struct model_session *s, const struct model_batch *bat
             model_read_ahead(s->model, i + 1);
         status = forward_layer(s, batch, i, x, &progress, why);
     }
+    s->marks = NULL;
     return status;
 }
 

@@ -30,13 +30,23 @@ void model_show_route(struct model_session *s, size_t n_used)
     s->options.trace(s->options.trace_user, s->backend, &shown);
 }
 
+enum status model_multiply_marked(struct model_session *s, struct kern_linear op,
+                                  struct status_why *why)
+{
+    if (s->marks && op.n_tokens == s->shown.n_rows) {
+        op.marks = s->marks;
+        op.mark_rows = s->shown.rows;
+    }
+    return kern_linear(s->backend, &op, why);
+}
+
 static enum status multiply(struct model_session *s, const struct model_product *product,
                             struct kern_linear op, struct status_why *why)
 {
     op.weight = &product->weight;
     op.bias = model_present(&product->bias);
     op.y_stride = product->weight.n_rows;
-    return kern_linear(s->backend, &op, why);
+    return model_multiply_marked(s, op, why);
 }
 
 enum status model_multiply(struct model_session *s, const struct model_product *product,

@@ -86,6 +86,7 @@ struct model_session {
     float *expert_shares;                /* likewise */
     size_t *expert_ends;                 /* [E]: where those of each expert end */
     struct model_shown shown;            /* of the tile, or of an expert: layer and rows */
+    const uint8_t *marks;                /* of the tile's tokens; NULL: none */
 };
 
 /** One tile of one layer. */
@@ -163,6 +164,10 @@ enum status model_multiply_same(struct model_session *s, const struct model_prod
                                 const float *x, size_t n_rows, float *y, struct status_why *why);
 enum status model_multiply_add(struct model_session *s, const struct model_product *product,
                                const float *x, size_t n_rows, float *y, struct status_why *why);
+
+/** Compute a product whose rows are those that s->shown counts, and show their marks. */
+enum status model_multiply_marked(struct model_session *s, struct kern_linear op,
+                                  struct status_why *why);
 
 /** y = norm of n rows of `width` (y += with accumulate); without gain the bare one. */
 struct model_norm_step {

@@ -125,6 +125,24 @@ static void read_tensors(struct model_hparams *h, const struct model_reading *r)
     }
 }
 
+/** The caller's number of experts of a token takes the place of the file's. Widths are the file's.
+ */
+static enum status choose_used(struct model_expert_hparams *e, const struct model_reading *r,
+                               struct status_why *why)
+{
+    uint32_t n_used = r->options->n_experts_used;
+    if (!n_used)
+        return STATUS_OK;
+    if (n_used > e->n)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: %u experts of a token (--experts-used), expected 1 to the %u that "
+                           "there are",
+                           gguf_path(r->keys.file), n_used, e->n);
+    e->n_used_chosen = n_used != e->n_used;
+    e->n_used = n_used;
+    return STATUS_OK;
+}
+
 enum status model_experts_read(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why)
 {
@@ -136,9 +154,16 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
     struct model_range used = {e->n ? 1 : 0, e->n};
     status = e->n ? model_key_u32_required(&r->keys, suffix, used, &e->n_used, why)
                   : model_key_u32_or(&r->keys, suffix, used, 0, &e->n_used, why);
+    if (!status && e->n == 0 && r->options->n_experts_used)
+        status = status_fail(why, STATUS_USAGE,
+                             "%s: has no experts, expected a mixture where --experts-used says how "
+                             "many a token goes through",
+                             gguf_path(r->keys.file));
     if (status || e->n == 0)
         return status;
     status = derive_widths(h, r, why);
+    if (!status)
+        status = choose_used(e, r, why);
     if (!status)
         status = read_shared(h, r, why);
     if (!status)

@@ -21,6 +21,7 @@ SWEEP = [ASSAY, "sweep", "--base", F16, "--from", Q4, "-f", TEXT, "-c", "32", "-
 BEST = [ASSAY, "best", "--base", F16, Q4, "-f", TEXT, "-c", "32", "--chunks", "12", *SLOWLY]
 RECORD = [*PERPLEXITY, "--kl-divergence-base", "base.kld"]
 RECORD_HIDDEN = [ASSAY, "record", *PERPLEXITY[2:], "--hidden", "f16", "-o", "base.assay"]
+IMATRIX = [ASSAY, "imatrix", "-m", Q4, "-f", TEXT, "-c", "32", "--chunks", "60", "-o", "m.gguf", *SLOWLY]
 SEED = int(os.environ.get("ASSAY_TEST_SEED", str(random.randrange(1 << 30))))
 ATTEMPTS = 20
 MOST_KILLS = 100

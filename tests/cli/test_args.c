@@ -142,8 +142,10 @@ static void test_values_that_change_nothing(void **state)
     assert_string_equal(args.notes, "keys and values of the first and last layers are rounded as "
                                     "the others are: by -ctk and -ctv\n");
     assert_string_equal(args.ignored, "");
-    assert_refused("-ser -2,1",
-                   "-ser: leaving out experts is not implemented; -1,0 leaves out none");
+    assert_refused(
+        "-ser -2,1",
+        "-ser: leaving out experts by their shares is not implemented (--experts-used N takes "
+        "the N best); -1,0 leaves out none");
 }
 
 /* A value is taken where it is one, else the next option would be lost. */

@@ -180,6 +180,7 @@ class Statistics(Files):
         a["blk.0.attn_q.weight"] = ([1], [[10**9 * ONE + i * ONE // 64 for i in range(64)]])
         del a["blk.10.attn_q.weight"]
         a["blk.1.ffn_up_exps.weight"] = ([2000, 4, 0], [[ONE] * 6, [3 * ONE] * 6, [0] * 6])
+        a["blk.10.ffn_up_exps.weight"] = a["blk.2.ffn_up_exps.weight"] = ([7, 5, 7], [[ONE] * 6] * 3)
         for data, exact in ((make.exact(a, [0, 3, 7]), True), (make.plain(a), False)):
             self.write("a", data)
             got = self.document("info", "--json", "a")
@@ -200,6 +201,7 @@ class Statistics(Files):
             self.assertEqual(rows["blk.1.ffn_up_exps.weight"]["without_rows"], [2])
             self.assertEqual(rows["blk.1.ffn_up_exps.weight"]["few_rows"], [1])
             self.check_cosines(a, rows, got["blocks"])
+            self.check_use(a, got["experts"])
 
     def check_cosines(self, a, rows, blocks):
         name = "blk.%d.ffn_up_exps.weight"
@@ -211,12 +213,28 @@ class Statistics(Files):
             cosine = sum(p * q for p, q in zip(x, y)) / math.sqrt(
                 sum(p * p for p in x) * sum(q * q for q in y))
             self.assertAlmostEqual(rows[name % 1][key], cosine, delta=1e-6)
-        self.assertEqual([block["block"] for block in blocks], [0, 1])
+        self.assertEqual([block["block"] for block in blocks], [0, 1, 2, 10])
         of_block = [row for row in rows.values() if row["name"].startswith("blk.0.")]
         total = sum(row["n"] * row["total"] for row in of_block) / sum(row["n"] for row in of_block)
         self.assertAlmostEqual(blocks[0]["total"], total, delta=1e-9 * total)
         self.assertIsNone(blocks[0]["cosine"])
         self.assertIsNone(rows["blk.1.attn_q.weight"]["cosine"])  # of another width
+
+    def check_use(self, a, use):
+        blocks = sorted(int(name.split(".")[1]) for name in a if "_exps" in name)
+        self.assertEqual([(e["name"], e["block"]) for e in use],
+                         [(f"blk.{i}.ffn_up_exps.weight", i) for i in blocks])
+        self.assertIn(10, blocks)
+        for e in use:
+            rows = a[e["name"]][0]
+            shares = [n / sum(rows) for n in rows if n]
+            entropy = -math.fsum(p * math.log2(p) for p in shares)
+            self.assertEqual((e["rows"], e["least"], e["most"]), (rows, min(rows), max(rows)))
+            self.assertEqual((e["n_none"], e["n_few"]),
+                             (rows.count(0), sum(0 < n < 0.01 * sum(rows) / 3 for n in rows)))
+            for key, value in (("even", sum(rows) / 3), ("entropy", entropy), ("effective", 2**entropy),
+                               ("entropy_norm", entropy / math.log2(3))):
+                self.assertAlmostEqual(e[key], value, delta=1e-12 * value, msg=key)
 
     def test_text(self):
         self.write("a", make.plain({"blk.0.up_exps.weight": ([2000, 4, 0], [[ONE] * 6, [ONE] * 6, [0] * 6]),
@@ -225,6 +243,8 @@ class Statistics(Files):
         self.assertIn("a: an importance matrix, with sums rounded to floats\n", said)
         self.assertIn("\nblk.0.gate_exps.weight, even share 668.0; no rows: 2; few rows: 1 (4)\n", said)
         self.assertEqual(said.count("even share"), 2)
+        self.assertRegex(said, r"\n0 +3 +2004 +0 +2000 +2\.99 +1 +1 +0\.0208 +1\.31 +1\.0\n\n")  # once
+        self.assertEqual(said.count(" 2004 "), 1)
         self.write("o", make.dat({"x": (2, [6.0, 2.0])}))
         self.assertIn("o: an importance matrix, in the older format: counts of rows are lost\n",
                       self.run_in("info", "o").stdout)

@@ -77,8 +77,8 @@ def write_nan(path):
 
 def of_texts(folder):
     """What perplexity and kld write, with all that a text, its windows and the settings can add."""
-    yield made("perplexity", "-m", Q4, *TEXTS, "--context-curve", "-ctk", "q8_0", "--hash-model",
-               "--override-kv", "a.b=int:3", "--state", folder / "s", "--rope-scaling", "yarn",
+    yield made("perplexity", "-m", Q4, *TEXTS, "--context-curve", "-ctk", "q8_0", "--activations",
+               "q8_1", "--hash-model", "--override-kv", "a.b=int:3", "--state", folder / "s", "--rope-scaling", "yarn",
                "--rope-scale", "1", "--rope-freq-base", "10000", "--yarn-orig-ctx", "256",
                "--yarn-ext-factor", "0", "--yarn-attn-factor", "1", "--yarn-beta-fast", "32",
                "--yarn-beta-slow", "1")
@@ -133,6 +133,17 @@ def of_best(folder):
     yield made(*words, folder / "utf-16", "-c", "8", "--chunks", "2")
 
 
+def of_explanations(folder):
+    """What explain writes, of a text with doubts, beside a recording, with a compact base."""
+    recorded, base = folder / "rounded.kld", folder / "explained.base"
+    (folder / "cr").write_bytes(TEXT.read_bytes()[:3000].replace(b"\n", b"\r\n"))
+    text = ["-f", folder / "cr", "-c", "32", "--chunks", "2"]
+    run("perplexity", "-q", "-m", Q4, *text, "--kl-divergence-base", recorded, "--activations", "engine")
+    run("record", "-q", "-m", F16, *text, "-o", base)
+    yield made("explain", "-m", Q4, "--base", F16, *text[:2], "--recorded", recorded)
+    yield made("explain", "-m", Q4, "--base", base, *text[:2])
+
+
 def of_drafts(folder):
     """What draft writes of a random model that has a block for the token after the next."""
     rng, generated = random.Random("drafts"), None
@@ -152,7 +163,10 @@ def of_matrices(folder):
     (folder / "imatrix" / "text").write_text(generated.text(40)[0])
     words = ["imatrix", file, "-f", folder / "imatrix" / "text", "-c", "8", "-o", folder / "matrices"]
     yield made(*words)
-    yield made(*words, "--no-ppl")
+    n_experts = next(value for key, _, value, _ in generated.pairs if key.endswith(".expert_count"))
+    yield made(*words, "--no-ppl", "--experts-used", str(n_experts), "--llama-compat", "-b", "8")
+    yield made("imatrix", Q4, "-f", SOURCE / "cli" / "imatrix", "-c", "8", "--chunks", "33", "--stop-when-rows", "1",
+               "--stop-when-change", "0.5", "-o", folder / "matrices")
     yield made("imatrix", Q4, "-f", folder / "utf-16", "-c", "8", "--chunks", "2", "-o", folder / "matrices")
 
 
@@ -218,9 +232,9 @@ def of_files(folder):
              g.pair("long", g.ARRAY, range(65), g.I32), g.pair("text", g.STRING, "x" * 70000)]
     (folder / "all.gguf").write_bytes(g.gguf(pairs, [("x", 4242, [256], b"")]))
     yield json.loads(run("info", folder / "all.gguf", "--json", "--tensors").stdout)
-    a, b = ({"blk.0.x": ([3, n, 0], [[imatrix.ONE] * 2, [n * imatrix.ONE] * 2, [0] * 2])} for n in (0, 2))
+    a, b = ({"blk.0.x_exps.w": ([3, n, 0], [[imatrix.ONE] * 2, [n * imatrix.ONE] * 2, [0] * 2])} for n in (0, 2))
     (folder / "a.imatrix").write_bytes(imatrix.exact(a, [0, 0, 1]))
-    (folder / "b.imatrix").write_bytes(imatrix.plain({**b, "blk.1.x": b["blk.0.x"]}))
+    (folder / "b.imatrix").write_bytes(imatrix.plain({**b, "blk.1.x_exps.w": b["blk.0.x_exps.w"]}))
     yield json.loads(run("info", folder / "a.imatrix", "--json").stdout)
     yield json.loads(run("info", folder / "b.imatrix", "--json").stdout)
     yield made("compare", folder / "a.imatrix", folder / "b.imatrix")
@@ -273,7 +287,7 @@ class Schema(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-schema-"))
         cls.addClassCleanup(shutil.rmtree, folder)
-        documents = [document for make in (of_texts, of_recordings, of_best, of_drafts, of_matrices, of_conversions,
+        documents = [document for make in (of_texts, of_recordings, of_best, of_explanations, of_drafts, of_matrices, of_conversions,
                                            of_choices, of_sweeps, of_files, of_swaps, of_server) for document in make(folder)]
         cls.documents = documents + list(of_comparisons(folder, documents))
 

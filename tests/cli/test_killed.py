@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from interrupted import (KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, SWEEP, Run, hellaswag,
+from interrupted import (IMATRIX, KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, SWEEP, Run, hellaswag,
                          requests)
 from program import ASSAY, F16, Q4
 
@@ -43,6 +43,10 @@ class Killed(unittest.TestCase):
         for words in (SWEEP, [*SWEEP, "--around", Q4, "--from", F16, "--device", "cpu,cpu"]):
             Run([*words, "--json", "r.json", "--tsv", "t.tsv", "--heatmap", "h.svg"],
                 outputs).killed(N_KILLS // 2, self, "--state", "s.journal")
+
+    def test_killed_importance_matrix(self):
+        Run([*IMATRIX, "--stop-when-change", "0.001", "--json", "r.json"], ["m.gguf", "r.json"]).killed(
+            N_KILLS // 4, self, "--state", "s.journal")
 
     def test_killed_tasks(self):
         Run([*self.hellaswag, "--json", "r.json", "--per-task", "t.tsv"],

@@ -17,8 +17,8 @@ import tempfile
 import time
 import unittest
 
-from interrupted import (ATTEMPTS, BEST, KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, SWEEP,
-                         Run, hellaswag, requests)
+from interrupted import (ATTEMPTS, BEST, IMATRIX, KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY,
+                         SWEEP, Run, hellaswag, requests)
 from program import ASSAY, F16, HANG_S, Q4, SOURCE, TEXT
 
 # Not bound to a processor each: other tests have them, too.
@@ -154,6 +154,7 @@ class Mpi(unittest.TestCase):
             yield [ASSAY, "kld", "-m", F16, "--base", base, *SLOWLY], []
         yield SWEEP, []
         yield BEST, []
+        yield [*IMATRIX, "--stop-when-rows", "1000"], ["m.gguf"]
         yield [ASSAY, "check", "-m", F16, "--kl-divergence-base", self.base, *SLOWLY], []
 
     def same(self, found, expected):
@@ -165,7 +166,7 @@ class Mpi(unittest.TestCase):
             words, outputs = [*words, "--json", "r.json"], [*outputs, "r.json"]
             expected, _ = Run(words, outputs).whole()
             runs = [(n, []) for n in ((2, 3, 4) if i < 2 else (2 + i % 3,))]
-            if "sweep" not in words:
+            if "sweep" not in words and "imatrix" not in words:
                 runs.append((2 + i % 2, LAYERS))
             if i < 2:
                 runs.append((4, GROUPS))
@@ -221,6 +222,7 @@ class Mpi(unittest.TestCase):
                 (3, [*PERPLEXITY, *GROUPS], "--split layers:2: 3 processes are not groups of 2; "),
                 (2, [*PERPLEXITY, "--split", "rows"], "--split: 'rows', expected layers, or "),
                 (2, [*SWEEP, *LAYERS], "--split: assay sweep changes tensors between batches"),
+                (2, [*IMATRIX, *LAYERS], "--split: assay imatrix needs the inputs of all layers"),
                 (5, [*PERPLEXITY, *LAYERS], f"^assay: {re.escape(str(Q4))}: {layers}")):
             with self.subTest(words=words, ranks=n):
                 self.refuses(["-n", str(n), *words], sentence)

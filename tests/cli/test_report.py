@@ -16,6 +16,7 @@ import tempfile
 import unittest
 import xml.dom.minidom
 
+import imatrix_make as imatrix
 from program import F16, Q4, SOURCE, TEXT, run
 
 TASKS = SOURCE / "tests" / "data" / "tasks" / "hellaswag.txt"
@@ -25,7 +26,7 @@ TAGS = set("""html head meta title style body a header nav main section h1 h2 h3
     text circle rect ul li g""".split())
 EVIL = "</script><script>hacked=1</script>\"'><img src=x onerror=hacked=1>&amp;\u202e]]>"
 PARTS = ["scoreboard", "size", "distributions", "position", "confidence", "categories", "worst",
-         "pairs", "tasks", "sweeps", "provenance"]
+         "pairs", "tasks", "sweeps", "experts", "provenance"]
 
 
 class Page(html.parser.HTMLParser):
@@ -113,7 +114,7 @@ class Report(unittest.TestCase):
         self.assertEqual({e[1].get("scope") for e in page.all("th")}, {"col", "row"})
         self.assertNotIn("{{", text)
         self.assertEqual([m[2].split(":")[0] for m in page.all("p", **{"class": "missing"})],
-                         ["No categories"])
+                         ["No categories", "No use of experts"])
         for e in page.all("td"):
             self.assertTrue(e[1].get("data-label") or "colspan" in e[1] or not e[1], e)
         for svg in re.findall(r"<svg.*?</svg>", text, re.S):
@@ -305,11 +306,11 @@ class Report(unittest.TestCase):
         missing = [e[2] for e in page.all("p", **{"class": "missing"})]
         self.assertEqual([m.split(":")[0] for m in missing],
                          ["No curve", "No categories", "No tokens", "No pairs", "No tasks",
-                          "No heat map"])
+                          "No heat map", "No use of experts"])
         self.assertIn("--context-curve", missing[0])
         self.assertIn("--worst N", missing[2])
         missing = [e[2] for e in Page(self.report("h.json")).all("p", **{"class": "missing"})]
-        self.assertEqual(len(missing), 9)
+        self.assertEqual(len(missing), 10)
 
     def test_a_sweep_is_drawn_as_it_draws_itself(self):
         text = self.report("s.json", "k.json")
@@ -337,7 +338,7 @@ class Report(unittest.TestCase):
                                (changed(groups=many), "1024 layers and kinds"),
                                (changed(candidates=self.sweep["candidates"] * 65), "more candidates")):
             page = Page(self.of_document(document))
-            self.assertIn(what, page.all("p", **{"class": "missing"})[-1][2])
+            self.assertIn(what, page.all("p", **{"class": "missing"})[-2][2])
         text = self.of_document(changed(groups=evil))
         self.assertEqual(len(Page(text).all("script")), 1)
         self.assertNotIn("<script>hacked", text)
@@ -346,6 +347,38 @@ class Report(unittest.TestCase):
         (self.folder / "d.json").write_text(json.dumps(changed(groups=[{**group, "layer": "one"}])))
         self.report("d.json", code=2)
         self.assertIn("d.json: groups[0].layer is a text", self.errors)
+
+    def test_use_of_experts(self):
+        rows = {0: [2000, 4, 0, 500], 3: [100, 100, 100, 100]}
+        (self.folder / "e.gguf").write_bytes(imatrix.plain({
+            f"blk.{i}.ffn_{what}_exps.weight": (counts, [[imatrix.ONE * (n > 0)] * 2 for n in counts])
+            for i, counts in rows.items() for what in ("up", "down")}))
+        done = run("info", "--json", self.folder / "e.gguf")
+        document = json.loads(done.stdout)
+        text = self.of_document(document)
+        page = Page(text)
+        self.assertEqual(page.all("title")[0][2], "The use of experts")
+        drawn = [t for t in re.findall("<title>(block[^<]*)</title>", text)]
+        even = {i: sum(counts) / 4 for i, counts in rows.items()}
+        self.assertEqual(drawn, [f"block {i}, expert {k}: {n} rows, {n / even[i]:.3g} of an even share"
+                                 for i, counts in rows.items() for k, n in enumerate(counts)])
+        self.assertEqual(text.count('class="n"><title>block'), 1)
+        table = self.rows(page, "Use of experts")
+        self.assertEqual([row["matrices"] for row in table],
+                         [f"blk.{i}.ffn_down_exps.weight" for i in rows])
+        self.assertEqual([(row["without rows"], row["with few"]) for row in table], [(1, 1), (0, 0)])
+        for row, use in zip(table, document["experts"]):
+            self.assertEqual((row["entropy"], row["so many"]), (use["entropy"], use["effective"]))
+        self.assertEqual(len(Page(self.report("k.json", "d.json")).all("svg", **{"class": "chart heat"})), 1)
+        for change, what in (({"experts": []}, "no experts"),
+                             ({"experts": [{**document["experts"][0], "rows": [1] * 140000}]}, "more experts")):
+            missing = Page(self.of_document({**document, **change})).all("p", **{"class": "missing"})
+            self.assertIn(what, missing[-1][2])
+        evil = {**document["experts"][0], "name": EVIL, "rows": [None, -1, 1e308, EVIL]}
+        text = self.of_document({**document, "file": EVIL, "experts": [evil]})
+        self.assertEqual(len(Page(text).all("script")), 1)
+        xml.dom.minidom.parseString(re.findall(r"<svg.*?</svg>", text, re.S)[0])
+        self.assertEqual(run("table", "d.json", cwd=self.folder).returncode, 2)
 
     def test_what_is_not_drawn_is_named(self):
         text = Page(self.report("k.json")).all("figcaption")[0][2]

@@ -325,7 +325,8 @@ class Scores(Shared):
                                {"Content-Type": "application/json"})
             found = list(events(connection.getresponse()))
         self.assertEqual(found[-1], ("result", whole))
-        self.assertEqual({name for name, _ in found[:-1]} - {"silence"}, {"progress"})
+        # So short a run may be over before anybody asks how far it is.
+        self.assertLessEqual({name for name, _ in found[:-1]}, {"progress", "silence"})
 
     def test_refusals(self):
         for body, sentence in (

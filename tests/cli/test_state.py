@@ -18,7 +18,7 @@ import tempfile
 import unittest
 
 from documents import without_run
-from interrupted import ATTEMPTS, KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, Run, hellaswag, requests
+from interrupted import ATTEMPTS, IMATRIX, KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, Run, hellaswag, requests
 from program import ASSAY, F16, HANG_S, Q4, SOURCE, last_of_each
 
 
@@ -162,6 +162,42 @@ class State(unittest.TestCase):
                 again = self.run_in(folder, *words, "--state", "s")
                 self.assertEqual((again.returncode, again.stdout), (0, expected), again.stderr)
                 self.assertIn(b" finished before", again.stderr)
+
+    def test_sums_of_an_importance_matrix(self):
+        """They lie beside the journal; a run goes on only where both are there and whole."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            whole, sums = path / "m.gguf", path / "s.sums"
+            self.assertEqual(self.run_in(folder, *IMATRIX, "--no-ppl").returncode, 0)
+            expected = whole.read_bytes()
+
+            def finish(resumed, note=b""):
+                whole.unlink(missing_ok=True)
+                again = self.run_in(folder, *IMATRIX, "--state", "s")
+                self.assertEqual((again.returncode, whole.read_bytes() == expected), (0, True), again.stderr)
+                self.assertIs(resumed, b" finished before" in again.stderr)
+                self.assertIn(note, again.stderr)
+
+            for _attempt in range(ATTEMPTS):  # on a busy machine it may just have ended
+                for name in os.listdir(folder):
+                    (path / name).unlink()
+                process = Run([*IMATRIX, "--state", "s"], []).start(folder)
+                while process.poll() is None and not sums.exists():
+                    pass
+                process.send_signal(signal.SIGINT)
+                _out, err = process.communicate(timeout=HANG_S)
+                if process.returncode == 130:
+                    break
+            self.assertEqual((process.returncode, sorted(os.listdir(folder))), (130, ["s", "s.sums"]), err)
+            finish(True)
+            finish(True)  # all is there
+            sums.write_bytes(sums.read_bytes()[:-70] + b"x" * 70)
+            finish(False, b"s.sums: is damaged: its checksum is another one; all windows are evaluated anew")
+            sums.unlink()
+            finish(False)
+            (path / "s").unlink()
+            finish(False, b"s.sums has sums of 60 windows, the journal has 0; all windows are evaluated anew")
+            self.refuses(folder, [*IMATRIX, "--stop-when-rows", "9"], r"settings\.stop_when_rows 0, this run has 9;")
 
     def with_values(self, journal, change):
         """A journal whose numbers are `change`d, with the checksums that belong to them."""

@@ -133,13 +133,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct doc_results results = {.documents = documents, .n = 2, .notes = notes};
     enum status status = STATUS_OK;
     for (size_t i = 0; i < 2 && !status; i++) {
-        status = doc_parse_as(&documents[i], i ? "b\"<&'" : "a",
-                              (struct base_string){(const char *)data, n_bytes},
-                              "assay-perplexity assay-tasks assay-kld " DOC_SWEEP_SCHEMA, &why);
+        status = doc_parse_as(
+            &documents[i], i ? "b\"<&'" : "a", (struct base_string){(const char *)data, n_bytes},
+            "assay-perplexity assay-tasks assay-kld " DOC_SWEEP_SCHEMA " " DOC_IMATRIX_SCHEMA,
+            &why);
         struct doc_scoreboard *board =
             documents[i].kind == DOC_TASKS ? &results.of_tasks : &results.of_texts;
-        if (!status && documents[i].kind == DOC_SWEEP)
-            results.n_sweeps++;
+        if (!status && documents[i].kind >= DOC_SWEEP)
+            results.n_drawn++;
         else if (!status)
             status = doc_scoreboard_add(board, &documents[i], &why);
     }

@@ -14,7 +14,7 @@
 #include "imatrix/squares.h"
 #include "tests/harness/rng.h"
 
-enum { ROWS = 70, COLUMNS = 131 };
+enum { ROWS = 140, COLUMNS = 131 };
 
 /** Sums of the tile's numbers, one by one. */
 static void add_plainly(struct imat_sum *sums, const float *x, size_t n_rows)
@@ -30,7 +30,10 @@ static void compare_tiles(int least, int most)
     static float x[ROWS * COLUMNS];
     struct imat_sum sums[COLUMNS] = {{0}}, plain_sums[COLUMNS] = {{0}};
     struct imat_squares s = {0};
+    struct base_pool *pool = NULL;
+    assert_int_equal(base_pool_open(&pool, 3, NULL), STATUS_OK);
     for (size_t tile = 0; tile < 3; tile++) {
+        s.pool = tile ? pool : NULL;
         for (size_t i = 0; i < ROWS * COLUMNS; i++)
             x[i] = ldexpf(rng_normal(&rng), least + (int)rng_below(&rng, (size_t)(most - least)));
         size_t n_rows = tile == 2 ? 1 : ROWS;
@@ -42,6 +45,7 @@ static void compare_tiles(int least, int most)
         assert_memory_equal(sums, plain_sums, sizeof sums);
     }
     imat_squares_free(&s);
+    base_pool_close(pool);
 }
 
 static void a_tile_is_its_numbers(void **state)

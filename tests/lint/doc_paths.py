@@ -19,7 +19,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("base", "gguf", "kernels", "template", "model", "eval", "cluster", "trace", "draft", "imatrix", "documents",
+FOLDERS = ("base", "gguf", "kernels", "template", "model", "eval", "cluster", "trace", "draft", "imatrix", "activations", "documents",
            "cli", "serve", "tests", "bench", "cmake", "completions", "data", "docs", "mpi", "python",
            "scripts")
 SOURCES = (".c", ".h", ".cu", ".py", ".sh", ".cmake")

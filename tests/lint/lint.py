@@ -37,14 +37,17 @@ LINKS = {
     "draft": CORE_LAYERS,
     "conversion": CORE_LAYERS,
     "imatrix": CORE_LAYERS,
+    "activations": CORE_LAYERS,
     "probe": (*CORE_LAYERS, "trace"),
     "documents": ("base", "gguf"),
-    "cli": (*CORE_LAYERS, "cluster", "trace", "draft", "conversion", "imatrix", "probe", "documents"),
+    "cli": (*CORE_LAYERS, "cluster", "trace", "draft", "conversion", "imatrix", "activations", "probe",
+            "documents"),
     "serve": (*CORE_LAYERS, "documents", "cli"),
 }
 LAYERS = list(LINKS)
 # What the core shows to its clients; documents/ stands on its lowest layers, not on the whole.
-CLIENTS = ("cluster", "trace", "draft", "conversion", "imatrix", "probe", "cli", "serve")
+CLIENTS = ("cluster", "trace", "draft", "conversion", "imatrix", "activations", "probe", "cli",
+           "serve")
 PUBLIC = {
     "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "model/chat/chat.h",
     "model/forward/forward.h", "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h",
@@ -65,6 +68,7 @@ PREFIXES = {
     "draft": ("draft_",),
     "conversion": ("conv_",),
     "imatrix": ("imat_",),
+    "activations": ("act_",),
     "probe": ("probe_",),
     "documents": ("doc_",),
     "cli": ("cli_",),

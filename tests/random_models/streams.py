@@ -88,10 +88,12 @@ class Deepseek4(Streams):
         """For each query the further keys that it sees, by number."""
         m, best = self.k["attention.compress_ratios"][i], self.k["attention.indexer.top_k"]
         visible = [range((p + 1) // m) for p in range(len(h))]
-        if m != 4 or max(map(len, visible)) <= best:
+        if m != 4:
             return visible
         keys, out = self.further(i, "indexer_compressor", h, m), []
         queries, weights = self.product(f"blk.{i}.indexer.attn_q_b", low), self.product(f"blk.{i}.indexer.proj", h)
+        if max(map(len, visible)) <= best:
+            return visible
         for p, few in enumerate(visible):
             q = [self.turned(i, head, p) for head in rows(queries[p], len(keys[0]))]
             s = [sum(w * max(0.0, dot(head, keys[j])) for w, head in zip(weights[p], q)) for j in few]

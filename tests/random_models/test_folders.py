@@ -24,7 +24,6 @@ import quantised  # noqa: E402
 import rewrite  # noqa: E402
 from evaluate import Evaluation, compare  # noqa: E402
 from formats import Tensor  # noqa: E402
-from test_imatrix import read  # noqa: E402
 
 SEED = int((sys.argv[3:4] or ["1"])[0])
 
@@ -58,11 +57,14 @@ class Folders(unittest.TestCase):
         return out.read_bytes()
 
     def matrices(self, model, *more):
-        """Importance matrices: counts and sums by name."""
+        """A file of importance matrices, without the id of the model: that covers what files hold."""
         out = self.at / "imatrix"
-        done = assay("imatrix", "-q", model, "-f", self.text, "-c", 20, "-o", out, "-t", 1, "--no-ppl", *more)
+        done = assay("imatrix", "-q", model, "-f", self.text, "-c", 20, "-o", out, "-t", 1, "--no-ppl",
+                     "--precision", "exact", *more)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return read(out)[0]
+        data, n = re.subn(rb"(assay\.imatrix\.model.{12})[0-9a-f]{64}", rb"\1", out.read_bytes(), flags=re.DOTALL)
+        self.assertEqual(n, 1)
+        return data
 
     def test_same_bytes(self):
         for i, describe in enumerate(folders.ALL + folders_by_table.ALL):
@@ -77,6 +79,8 @@ class Folders(unittest.TestCase):
             with self.subTest(f"{describe.__name__} {i}"):
                 where, file = self.make(describe, 1 + i % 2, form)
                 self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
+                if (i + SEED) % 8 == 0:
+                    self.assertEqual(self.matrices(where, "--tokenizer", file), self.matrices(file))
 
     def test_bits_of_quantised(self):
         where, file = self.make(quantised.ALL[8][0], kind=quantised.ALL[8][1])
@@ -114,7 +118,8 @@ class Folders(unittest.TestCase):
         where, file = self.make(folders.mixtral, 3)
         done = assay("kld", "--base", where, "-m", file, "-f", self.text, "-c", 20, "--json", "-")
         ran = json.loads(done.stdout)["run"]
-        self.assertLessEqual(ran["memory_peak_bytes"], ran["memory_bound_bytes"])
+        if b"__asan_init" not in pathlib.Path(ASSAY).read_bytes():  # which keeps memory of its own
+            self.assertLessEqual(ran["memory_peak_bytes"], ran["memory_bound_bytes"])
         size = sum(p.stat().st_size for p in [file, *where.glob("*.safetensors")])
         found = re.search(r"memory: at most .*: model files (\d+\.\d),", done.stderr)
         self.assertAlmostEqual(float(found[1]), size / 1e6, delta=0.1)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """assay imatrix of random models, against sums of squares in double precision: every architecture,
 the experts of mixtures, heads of latent attention; counts to the row; the same bytes of other
-batches, threads and instruction sets.
+batches, threads and instruction sets; the rows that masks name.
 
 usage: test_imatrix.py ASSAY SOURCE_DIR [COUNT [FIRST_SEED [ARCHITECTURE...]]]
+       (`all`: every architecture)
 """
 import collections
+import json
 import pathlib
 import random
 import struct
@@ -21,7 +23,7 @@ import rewrite  # noqa: E402
 
 # Of a tensor's largest sum. Inputs of products are float32 and come from float32.
 TOLERANCE = 1e-4
-USUAL = "qwen3moe", "gemma4", "qwen3next", "deepseek2", "gemma3n"
+USUAL = "qwen3moe", "gemma4", "qwen3next", "deepseek2", "gemma3n", "deepseek32"
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 F32, I64, STRING, ARRAY = 0, 27, 8, 9
 
@@ -135,7 +137,7 @@ def expected(name, counts, n, sums):
         name = name.replace("gate_inp_shexp", "up_shexp")
     right = [sums.of[name].get(m, (0, [0.0] * n)) for m in range(len(counts))]
     times = max(1, max(rows for rows, _ in right) // int(max(counts)))  # it computes some products twice
-    by = factor(sums.model, name.split(".")[-2]) / times
+    by = factor(sums.model, name.removesuffix(".weight").split(".", 2)[-1]) / times
     return [(rows // times, [by * s for s in row]) for rows, row in right]
 
 
@@ -159,6 +161,29 @@ def compare(found, sums, n_tokens):
             raise ValueError(f"{name}: off by {off:.3g} of {most:.3g}")
         worst = max(worst, off / most)
     return worst
+
+
+def check_masks(assay, file, windows, n, rng):
+    """Rows that a mask names and those that it leaves are those of documents one token shorter."""
+    folder, masks = file.parent, [[rng.randint(0, 1) for _ in w] for w in windows]
+    other = {"prompt": "x", "completion": ""}  # --mask wants a conversation; nothing of this one counts
+
+    def matrices(name, documents, *more):
+        text = folder / f"{name}.jsonl"
+        text.write_text("".join(json.dumps(d) + "\n" for d in documents))
+        return collect(assay, file, text, n, "--no-ppl", *more).rename(folder / name)
+
+    def run(*words):
+        return subprocess.run([assay, *words], capture_output=True, text=True, check=True).stdout
+    parts = [matrices(f"part{k}", [other] + [{"ids": w, "mask": [b ^ k for b in m]} for w, m in zip(windows, masks)],
+                      "--mask", "assistant", "-b", str(rng.randint(1, 40)))
+             for k in (0, 1) if any(b ^ k for m in masks for b in m[1:])]
+    shorter = matrices("shorter", [{"ids": w[:-1]} for w in windows])
+    if len(parts) == 2:
+        run("merge", *parts, "-o", folder / "both")
+    said = run("compare", folder / "both" if len(parts) == 2 else parts[0], shorter)
+    if "the same bits of sums and the same counts" not in said.splitlines()[0]:
+        raise ValueError(f"masks: {said}")
 
 
 def check(assay, arch, seed, folder):
@@ -185,6 +210,9 @@ def check(assay, arch, seed, folder):
     for more in (["-t", "1", "--isa", "scalar", "-b", "1"], ["-t", "2", "--isa", "avx2", "--no-ppl"]):
         if collect(assay, file, text, evaluation.n, *more).read_bytes() != data:
             raise ValueError(f"other bytes with {more}")
+    boundaries = [value for key, _, value, _ in generated.pairs if key.endswith("original_context_length")]
+    if min(boundaries, default=evaluation.n) >= evaluation.n:  # else a shorter window may have other angles
+        check_masks(assay, file, evaluation.windows, evaluation.n, rng)
     return compare(found, sums, evaluation.n * len(evaluation.windows))
 
 
@@ -192,7 +220,8 @@ def main():
     assay = sys.argv[1]
     count, first = (int(w) for w in (sys.argv[3:5] + ["1", "1"][len(sys.argv[3:5]):]))
     failed = 0
-    for arch in sys.argv[5:] or USUAL:
+    chosen = architectures.FAMILIES if sys.argv[5:] == ["all"] else sys.argv[5:] or USUAL
+    for arch in chosen:
         worst, done, seed = 0.0, 0, first - 1
         while done < count and seed < first + 20 * count:
             seed += 1

@@ -42,6 +42,32 @@ static void add_to_block(struct cli_imatrix_info *info, const struct cli_imatrix
     }
 }
 
+/* Those of one block stay in the order of their names. */
+static int experts_by_block(const void *a, const void *b)
+{
+    const struct cli_imatrix_experts *x = a, *y = b;
+    if (x->block != y->block)
+        return x->block < y->block ? -1 : 1;
+    return strcmp(x->entry->name, y->entry->name);
+}
+
+static enum status gather_experts(struct cli_imatrix_info *info, struct status_why *why)
+{
+    const struct imat_matrix *m = &info->matrix;
+    if (base_array_new(info->experts, m->n, "matrices", why))
+        return STATUS_MEMORY;
+    for (size_t i = 0; i < m->n && !m->counts_lost; i++) {
+        const char *rest;
+        const struct imat_entry *e = &m->entries[i];
+        if (imat_is_experts(e) && !imat_repeats(m, i))
+            info->experts[info->n_experts++] =
+                (struct cli_imatrix_experts){e, imat_block_of(e->name, &rest), imat_use_of(e)};
+    }
+    if (info->n_experts)
+        qsort(info->experts, info->n_experts, sizeof *info->experts, experts_by_block);
+    return STATUS_OK;
+}
+
 static enum status gather(struct cli_imatrix_info *info, struct status_why *why)
 {
     const struct imat_matrix *m = &info->matrix;
@@ -70,7 +96,7 @@ static enum status gather(struct cli_imatrix_info *info, struct status_why *why)
         b->outlying = b->n > 0 ? b->outlying / b->n : 0;
         b->cosine = b->n_cosine > 0 ? b->cosine / b->n_cosine : (double)NAN;
     }
-    return STATUS_OK;
+    return gather_experts(info, why);
 }
 
 enum status cli_imatrix_info(const char *path, const struct gguf_file *file, bool json,
@@ -87,6 +113,7 @@ enum status cli_imatrix_info(const char *path, const struct gguf_file *file, boo
         cli_imatrix_print(&info);
     free(info.rows);
     free(info.blocks);
+    free(info.experts);
     imat_free(&info.matrix);
     return status;
 }

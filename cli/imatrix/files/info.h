@@ -20,6 +20,13 @@ struct cli_imatrix_block {
     double n_cosine, cosine; /* over those that have one */
 };
 
+/** How rows fell on a mixture's experts. Of matrices with the same counts it is the first. */
+struct cli_imatrix_experts {
+    const struct imat_entry *entry;
+    int64_t block; /* -1: none */
+    struct imat_use use;
+};
+
 struct cli_imatrix_info {
     const char *path;
     bool is_gguf;
@@ -27,6 +34,8 @@ struct cli_imatrix_info {
     struct cli_imatrix_row *rows; /* [matrix.n], by the rest of the name, then total, descending */
     struct cli_imatrix_block *blocks; /* ascending */
     size_t n_blocks;
+    struct cli_imatrix_experts *experts; /* by block, then name; none where counts are lost */
+    size_t n_experts;
 };
 
 void cli_imatrix_print(const struct cli_imatrix_info *info);

@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "base/json/build.h"
 #include "cli/imatrix/files/info.h"
 #include "cli/session/outputs.h"
@@ -38,6 +40,13 @@ static void add_rare(struct base_json *json, cJSON *item, const char *key,
             base_json_uint(json, list, NULL, k);
 }
 
+static void add_counts(struct base_json *json, cJSON *item, const struct imat_entry *e)
+{
+    cJSON *rows = base_json_list(json, item, "rows");
+    for (uint64_t k = 0; k < e->n_matrices; k++)
+        base_json_uint(json, rows, NULL, e->counts[k]);
+}
+
 static void add_row(struct base_json *json, cJSON *list, const struct cli_imatrix_row *r)
 {
     const struct imat_entry *e = r->entry;
@@ -46,9 +55,7 @@ static void add_row(struct base_json *json, cJSON *list, const struct cli_imatri
     base_json_text(json, item, "name", e->name);
     base_json_uint(json, item, "n_columns", e->n_columns);
     base_json_uint(json, item, "n_matrices", e->n_matrices);
-    cJSON *rows = base_json_list(json, item, "rows");
-    for (uint64_t k = 0; k < e->n_matrices; k++)
-        base_json_uint(json, rows, NULL, e->counts[k]);
+    add_counts(json, item, e);
     base_json_uint(json, item, "n", s->n);
     base_json_real(json, item, "total", s->total);
     base_json_real(json, item, "min", s->min);
@@ -67,6 +74,22 @@ static void add_row(struct base_json *json, cJSON *list, const struct cli_imatri
     }
 }
 
+static void add_use(struct base_json *json, cJSON *list, const struct cli_imatrix_experts *x)
+{
+    cJSON *item = base_json_object(json, list, NULL);
+    base_json_text(json, item, "name", x->entry->name);
+    base_json_int(json, item, "block", x->block);
+    add_counts(json, item, x->entry);
+    base_json_uint(json, item, "least", x->use.least);
+    base_json_uint(json, item, "most", x->use.most);
+    base_json_real(json, item, "even", imat_even_share(x->entry));
+    base_json_uint(json, item, "n_none", x->use.n_none);
+    base_json_uint(json, item, "n_few", x->use.n_few);
+    base_json_real(json, item, "entropy", x->use.entropy);
+    base_json_real(json, item, "entropy_norm", x->use.entropy_norm);
+    base_json_real(json, item, "effective", exp2(x->use.entropy));
+}
+
 enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct status_why *why)
 {
     struct base_file *file;
@@ -74,7 +97,7 @@ enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct s
     enum status status = cli_output_create(&file, "-", why);
     if (status)
         return status;
-    doc_json_begin(&json, "assay-imatrix-info");
+    doc_json_begin(&json, DOC_IMATRIX_SCHEMA);
     add_head(&json, info);
     cJSON *list = base_json_list(&json, json.root, "matrices");
     for (size_t i = 0; i < info->matrix.n; i++)
@@ -88,5 +111,8 @@ enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct s
         base_json_real(&json, item, "outlying", b->outlying);
         base_json_real(&json, item, "cosine", b->cosine);
     }
+    list = base_json_list(&json, json.root, "experts");
+    for (size_t i = 0; i < info->n_experts; i++)
+        add_use(&json, list, &info->experts[i]);
     return cli_output_commit(&file, doc_json_end(&json, file, why), why);
 }

@@ -83,19 +83,23 @@ static uint64_t print_list(const struct imat_entry *e, bool none)
     return n;
 }
 
-/* Whether an entry of the same block that comes before it has the same counts. */
-static bool is_told(const struct imat_matrix *m, size_t i)
+static void print_use(const struct cli_imatrix_info *info)
 {
-    const char *rest;
-    const struct imat_entry *e = &m->entries[i];
-    for (size_t k = 0; k < i; k++) {
-        const struct imat_entry *other = &m->entries[k];
-        if (other->n_matrices == e->n_matrices &&
-            imat_block_of(other->name, &rest) == imat_block_of(e->name, &rest) &&
-            memcmp(other->counts, e->counts, (size_t)e->n_matrices * sizeof *e->counts) == 0)
-            return true;
+    if (info->n_experts)
+        printf("\nuse of experts: rows of each, and the entropy of their shares; so many experts "
+               "that are used alike have the same\n"
+               "%-6s %8s %13s %11s %11s %9s %6s %6s %9s %7s %8s\n",
+               "block", "experts", "rows", "least", "most", "most/even", "none", "few", "entropy",
+               "norm %", "so many");
+    for (size_t i = 0; i < info->n_experts; i++) {
+        const struct cli_imatrix_experts *x = &info->experts[i];
+        const struct imat_use *use = &x->use;
+        printf("%-6" PRId64 " %8" PRIu64 " %13.0f %11" PRIu64 " %11" PRIu64 " %9.2f %6" PRIu64
+               " %6" PRIu64 " %9.4f %7.2f %8.1f\n",
+               x->block, x->entry->n_matrices, use->n_rows, use->least, use->most,
+               use->n_rows > 0 ? (double)use->most / imat_even_share(x->entry) : 0, use->n_none,
+               use->n_few, use->entropy, 100 * use->entropy_norm, exp2(use->entropy));
     }
-    return false;
 }
 
 /* Experts that were hardly used: of matrices of a block with the same counts, the first. */
@@ -109,7 +113,7 @@ static void print_experts(const struct imat_matrix *m)
         n_stacks += e->n_matrices > 1;
         for (uint64_t k = 0; k < e->n_matrices && e->n_matrices > 1; k++)
             rare |= imat_is_rare(e, k);
-        if (!rare || is_told(m, i))
+        if (!rare || imat_repeats(m, i))
             continue;
         if (!n_told++)
             printf("\nexperts with few rows (less than 1 %% of an even share) or none\n");
@@ -128,6 +132,8 @@ void cli_imatrix_print(const struct cli_imatrix_info *info)
 {
     print_head(info);
     print_rows(info);
-    if (!info->matrix.counts_lost)
-        print_experts(&info->matrix);
+    if (info->matrix.counts_lost)
+        return;
+    print_use(info);
+    print_experts(&info->matrix);
 }

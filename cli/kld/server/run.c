@@ -45,6 +45,7 @@ static enum status check_others(const struct cli_kld_settings *s, struct status_
         {s->divergence.curve.wanted, "--context-curve"},
         {s->divergence.n_worst, "--worst"},
         {s->evaluate.watch.wanted, "--watch"},
+        {s->evaluate.machine.activations != NULL, "--activations"},
         {!isnan(s->windows.stop_se), "--stop-when-se"},
         {s->windows.n_chunks >= 0, "--chunks (--requests says how much is asked)"},
         {s->windows.chunk_from > 0, "--chunk-from"},

@@ -56,14 +56,15 @@ static void put_texts(struct doc_report *r, bool of_sweeps)
     size_t n_more = 0;
     for (size_t i = 0; i < r->results->n; i++) {
         struct doc_document *d = &r->results->documents[i];
-        if (!d->root || (d->kind == DOC_SWEEP) != of_sweeps)
+        if (!d->root || d->kind == DOC_IMATRIX || (d->kind == DOC_SWEEP) != of_sweeps)
             continue;
         doc_text_name(name, d);
         if (!*first)
             memcpy(first, name, sizeof first);
         n_more += strcmp(first, name) != 0;
     }
-    doc_html(r->file, " on %s", first);
+    if (*first)
+        doc_html(r->file, " on %s", first);
     if (n_more)
         doc_html(r->file, " and others");
 }
@@ -79,10 +80,12 @@ void doc_report_title(struct doc_report *r)
         put_models(r->file, board);
     for (size_t i = 0; i < r->results->n && !board->n; i++) {
         struct doc_field root = doc_root(&r->results->documents[i]);
-        if (root.value) {
+        if (root.value && root.document->kind == DOC_IMATRIX)
+            doc_html(r->file, "The use of experts");
+        else if (root.value)
             doc_html(r->file, "%s: tensors in other types", doc_field_text(&root, "base.name"));
+        if (root.value)
             break;
-        }
     }
     put_texts(r, !board->n);
 }

@@ -59,9 +59,17 @@ struct kern_choose model_choose_of(const struct model_hparams *h, size_t n_posit
                                 .most_keys = n_positions};
 }
 
+/** Whether products of indexers are watched, which are then computed for every token. */
+static bool is_watched(const struct model_session *s)
+{
+    return s->marks && s->scratch.index_k;
+}
+
 /** Whether a query of the tile leaves out a key. */
 static bool decides(const struct model_session *s, const struct model_step *step)
 {
+    if (is_watched(s))
+        return true;
     for (size_t i = 0; i < step->n_ranges; i++) {
         const struct kern_query_range *range = &s->ranges[i];
         size_t n_seen = range->n_parent + range->q_offset + range->n_q;
@@ -75,6 +83,8 @@ static bool decides(const struct model_session *s, const struct model_step *step
  */
 static bool will_decide(const struct model_session *s, const struct model_step *step)
 {
+    if (is_watched(s))
+        return true;
     const struct model_batch *batch = step->batch;
     const struct model_segment *all = batch->segments;
     size_t end = step->tile.start + step->tile.n_tokens, i = step->tile.segment;

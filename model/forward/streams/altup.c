@@ -244,7 +244,7 @@ static enum status add_correction(struct model_session *s, const struct model_st
                              .y_stride = n_weights(s->model),
                              .n_tokens = step->tile.n_tokens,
                              .accumulate = true};
-    return kern_linear(s->backend, &op, why);
+    return model_multiply_marked(s, op, why);
 }
 
 /** X_i += (o - X_0) (1 + c_i), o being the active row. */

@@ -1,0 +1,149 @@
+#include <stdlib.h>
+
+#include "cli/explain/explain.h"
+#include "gguf/gguf.h"
+
+const char *const cli_explain_names[CLI_N_PARTS] = {
+    [CLI_EXPLAIN_WEIGHTS] = "weights",   [CLI_EXPLAIN_ACTIVATIONS] = "activations",
+    [CLI_EXPLAIN_KEYS] = "cache",        [CLI_EXPLAIN_BEYOND] = "beyond",
+    [CLI_EXPLAIN_TOGETHER] = "together", [CLI_EXPLAIN_RECORDED] = "recorded",
+    [CLI_EXPLAIN_LEFT] = "left_over",
+};
+
+size_t cli_explain_n_parts(const struct cli_explain *x)
+{
+    return x->settings->recorded ? CLI_N_PARTS : CLI_EXPLAIN_RECORDED;
+}
+
+const char *cli_explain_cache(char out[CLI_KV_LABEL], const struct cli_explain *x)
+{
+    struct model_kv_types types;
+    (void)cli_kv_types(&types, &x->settings->kld.evaluate.load, 0, NULL); /* they were checked */
+    return cli_kv_label(out, &types);
+}
+
+/** Round what the readings differ in. */
+static enum status round_readings(struct cli_explain *x, struct status_why *why)
+{
+    struct cli_evaluate_settings cache = x->settings->kld.evaluate;
+    cache.machine.activations = NULL;
+    struct cli_model *m = x->k.candidates;
+    enum status status = cli_model_round(&m[CLI_EXPLAIN_CACHE], &cache, 0, why);
+    if (!status)
+        status = cli_model_round(&m[CLI_EXPLAIN_BOTH], &cache, 0, why);
+    if (!status)
+        status = cli_backends_round(&x->k.e.backends, model_file(m[CLI_EXPLAIN_INPUTS].model), why);
+    return status
+               ? status
+               : cli_backends_round(&x->k.e.backends, model_file(m[CLI_EXPLAIN_BOTH].model), why);
+}
+
+static enum status open(void *self, struct status_why *why)
+{
+    struct cli_explain *x = self;
+    enum status status = cli_kld_open_models(&x->k, why);
+    if (!status)
+        status = round_readings(x, why);
+    if (!status)
+        status = cli_kld_make_units(&x->k, why);
+    const struct eval_plan *plan = &x->k.windows.plan;
+    const struct cli_explain_recorded *r = &x->recorded;
+    if (!status && r->kld && (plan->n_windows != r->n_windows || plan->n_scored != r->n_scored))
+        status = status_fail(why, STATUS_USAGE,
+                             "%s has %zu windows of %zu scored tokens, the text %zu of %zu; "
+                             "expected the text that it was recorded from",
+                             x->settings->recorded, r->n_windows, r->n_scored, plan->n_windows,
+                             plan->n_scored);
+    return status;
+}
+
+static void add_token(struct cli_explain *x, size_t w, size_t i)
+{
+    double d[CLI_N_READINGS], parts[CLI_N_PARTS] = {0};
+    for (size_t c = 0; c < CLI_N_READINGS; c++)
+        d[c] = eval_table_row(&x->k.windows.tables[1 + c], EVAL_KL, w)[i];
+    parts[CLI_EXPLAIN_WEIGHTS] = d[CLI_EXPLAIN_PLAIN];
+    parts[CLI_EXPLAIN_ACTIVATIONS] = d[CLI_EXPLAIN_INPUTS] - d[CLI_EXPLAIN_PLAIN];
+    parts[CLI_EXPLAIN_KEYS] = d[CLI_EXPLAIN_CACHE] - d[CLI_EXPLAIN_PLAIN];
+    parts[CLI_EXPLAIN_TOGETHER] = d[CLI_EXPLAIN_BOTH];
+    parts[CLI_EXPLAIN_BEYOND] =
+        d[CLI_EXPLAIN_BOTH] - d[CLI_EXPLAIN_INPUTS] - d[CLI_EXPLAIN_CACHE] + d[CLI_EXPLAIN_PLAIN];
+    if (x->recorded.kld) {
+        parts[CLI_EXPLAIN_RECORDED] = x->recorded.kld[w * x->recorded.n_scored + i];
+        parts[CLI_EXPLAIN_LEFT] = parts[CLI_EXPLAIN_RECORDED] - d[CLI_EXPLAIN_BOTH];
+    }
+    for (size_t p = 0; p < CLI_N_PARTS; p++)
+        base_moments_add(&x->parts[p], parts[p]);
+}
+
+static enum status summarise(void *self, struct status_why *why)
+{
+    struct cli_explain *x = self;
+    enum status status = cli_kld_evaluator.summarise(&x->k, why);
+    const struct eval_table *table = &x->k.windows.tables[1];
+    for (size_t w = 0; w < table->n_windows && !status; w++)
+        for (size_t i = 0; table->done[w] && i < eval_table_n(table, w); i++)
+            add_token(x, w, i);
+    return status;
+}
+
+static enum status verdict(const void *self, struct status_why *why)
+{
+    return cli_kld_evaluator.verdict(self, why);
+}
+
+static void close(void *self)
+{
+    cli_kld_evaluator.close(self);
+}
+
+static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
+{
+    return cli_kld_evaluator.outlook(self, out, why);
+}
+
+static const struct cli_evaluator evaluator = {
+    .lines = &cli_explain_lines,
+    .members = &cli_explain_members,
+    .open = open,
+    .summarise = summarise,
+    .verdict = verdict,
+    .close = close,
+    .outlook = outlook,
+};
+
+enum status cli_explain_run(const struct cli_explain_settings *settings, struct status_why *why)
+{
+    /* A list owns its items, these are only read. */
+    char *models[CLI_N_READINGS];
+    for (size_t i = 0; i < CLI_N_READINGS; i++)
+        models[i] = (char *)(uintptr_t)settings->model;
+    const struct cli_kld_settings *s = &settings->kld;
+    struct cli_explain x = {.settings = settings, .plain = *s};
+    x.plain.models = (struct cli_list){models, CLI_N_READINGS};
+    x.plain.evaluate.load.cache_k = x.plain.evaluate.load.cache_v = NULL;
+    x.plain.evaluate.machine.activations = NULL;
+    x.k.settings = &x.plain;
+    x.k.e = (struct cli_evaluation){.kind = &evaluator,
+                                    .settings = &s->evaluate,
+                                    .name = "explain",
+                                    .model_file = settings->model,
+                                    .inputs = {{"--base", s->base},
+                                               {"-f", s->text.text_file},
+                                               {"-bf", s->text.binary_file},
+                                               {"--recorded", settings->recorded}},
+                                    .model_paths = {models, 1},
+                                    .text_file = s->text.binary_file ? s->text.binary_file
+                                                                     : s->text.text_file};
+    enum status status = STATUS_OK;
+    if (settings->recorded)
+        status = cli_explain_measure(&x.recorded, settings, why);
+    if (!status && settings->recorded) {
+        x.plain.windows.n_ctx.value = (int64_t)x.recorded.n_ctx;
+        x.plain.windows.n_chunks = (int64_t)x.recorded.n_windows;
+    }
+    if (!status)
+        status = cli_evaluate(&x.k.e, why);
+    free(x.recorded.kld);
+    return status;
+}
