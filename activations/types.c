@@ -138,12 +138,8 @@ static void round_mxfp4(float *x, size_t n, float scale)
 
 static void round_nvfp4(float *x, size_t n, float scale)
 {
-    float amax = fabsf(largest_of(x, n));
-    uint8_t code = kern_e4m3_from_float(amax / KERN_E2M1_MAX / scale);
-    if (isnan(amax) || code == 0)
-        fill(x, n, isnan(amax) ? amax : 0);
-    else
-        round_e2m1(x, n, kern_e4m3_to_float(code) * scale);
+    (void)n;
+    kern_round_nvfp4(x, scale);
 }
 
 #define round_q8_1       round_q8_0 /* beside its sum of codes, which is no input */

@@ -232,6 +232,7 @@ struct kern_round {
     float *x;            /* [n], in place */
     size_t n;            /* a multiple of the type's block and of n_turn */
     size_t n_turn;       /* 0: the numbers as they are; at most KERN_TURN_MAX */
+    size_t row;          /* of Q8_KV, which shares a scale in each: a divisor of n */
 };
 
 /** x[t] = row tokens[t] of the matrix, decoded, * scale. tokens: host, each below matrix->n_rows.

@@ -6,10 +6,10 @@
 #include "cli/options/common.h"
 #include "kernels/kernels.h"
 
-#define NAME(TYPE, name) {GGUF_TYPE_##TYPE, #TYPE},
+#define NAME(TYPE, name) {GGUF_TYPE_##TYPE, #TYPE, #name},
 static const struct {
     enum gguf_type type;
-    const char *name; /* options take it in any case */
+    const char *name, *engines; /* options take both, in any case of letters */
 } types[] = {KERN_ROUND_TYPES(NAME)};
 enum { N_TYPES = sizeof types / sizeof *types };
 
@@ -27,6 +27,11 @@ size_t cli_kv_count(const struct cli_model_settings *s)
     return n ? n : 1;
 }
 
+static bool is_name(const char *name, const char *text, size_t n)
+{
+    return strlen(name) == n && strncasecmp(name, text, n) == 0;
+}
+
 /* The i-th name of a list, or its only one. */
 static enum status find(enum gguf_type *out, const char *option, const char *list, size_t i,
                         struct status_why *why)
@@ -38,13 +43,13 @@ static enum status find(enum gguf_type *out, const char *option, const char *lis
         list = strchr(list, ',') + 1;
     size_t n = strcspn(list, ",");
     for (size_t t = 0; t < N_TYPES; t++)
-        if (strlen(types[t].name) == n && strncasecmp(types[t].name, list, n) == 0) {
+        if (is_name(types[t].name, list, n) || is_name(types[t].engines, list, n)) {
             *out = types[t].type;
             return STATUS_OK;
         }
     return status_fail(why, STATUS_USAGE,
                        "%s: '%.*s' is no type of a cache, expected f32, f16, bf16, q8_0, q4_0, "
-                       "q4_1, iq4_nl, q5_0 or q5_1",
+                       "q4_1, iq4_nl, q5_0, q5_1, q6_0, q8_kv, fp8_e4m3, fp8_e5m2 or nvfp4",
                        option, n < 32 ? (int)n : 32, list);
 }
 

@@ -146,7 +146,8 @@ const struct cli_option cli_model_options[] = {
     {.type = CLI_GROUP, .group = cli_weight_options},
     {"-ctk --cache-type-k --ctk", CLI_TEXT, "TYPE",
      "round keys as a cache of this type holds them: f32 (default: not rounded), f16, bf16, q8_0, "
-     "q4_0, q4_1, iq4_nl, q5_0 or q5_1. assay kld takes several, with , between them: each is a "
+     "q4_0, q4_1, iq4_nl, q5_0, q5_1, ik_llama.cpp's q6_0 and q8_kv, vLLM's fp8_e4m3, fp8_e5m2 and "
+     "nvfp4. assay kld takes several, with , between them: each is a "
      "candidate. The base is never rounded",
      MODEL(cache_k), .env = "LLAMA_ARG_CACHE_TYPE_K"},
     {"-ctv --cache-type-v --ctv", CLI_TEXT, "TYPE",

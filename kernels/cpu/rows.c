@@ -261,10 +261,19 @@ static void round_elements(const void *context, size_t begin, size_t end)
     }
 }
 
+static void round_whole_rows(const void *context, size_t begin, size_t end)
+{
+    const struct kern_round *op = context;
+    for (size_t i = begin; i < end; i++)
+        kern_round_q8_kv(op->x + i * op->row, op->row);
+}
+
 enum status kern_cpu_round(struct kern_backend *b, const struct kern_round *op,
                            struct status_why *why)
 {
     (void)why;
+    if (op->type == GGUF_TYPE_Q8_KV)
+        return run_rows(b, op->n / op->row, grain_of(op->row), round_whole_rows, op);
     return run_rows(b, op->n, ELEMENTS, round_elements, op);
 }
 

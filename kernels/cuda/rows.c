@@ -144,6 +144,10 @@ enum status kern_cuda_copy_rows(struct kern_backend *b, const struct kern_copy *
 enum status kern_cuda_round(struct kern_backend *b, const struct kern_round *op,
                             struct status_why *why)
 {
+    if (op->type == GGUF_TYPE_Q8_KV)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "keys and values of q8_kv are rounded on a CPU only; expected another "
+                           "type, or no GPU");
     struct kern_round_args args = {
         .x = op->x, .n = op->n, .type = op->type, .n_turn = (uint32_t)op->n_turn};
     args.scale = 1.0f / sqrtf((float)op->n_turn);

@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "kernels/quant/formats.h"
+#include "kernels/quant/ik/plain.h"
 
 enum { KERN_PACK_ELEMS = 32 /* of a block */ };
 
@@ -48,14 +49,15 @@ KERN_INLINE float kern_pack_largest(const float *x)
 }
 
 /** Codes q of d * (q - middle), q below 2 * middle; the number of the largest magnitude is -middle
- * times the scale. */
-KERN_INLINE void kern_pack_around(const float *x, unsigned middle, uint8_t *d, uint8_t *codes)
+ * times the scale. Returns what the numbers were multiplied by. */
+KERN_INLINE float kern_pack_around(const float *x, unsigned middle, uint8_t *d, uint8_t *codes)
 {
     float inverse = kern_pack_scale(d, kern_pack_largest(x) / -(float)middle);
     for (int j = 0; j < KERN_PACK_ELEMS; j++) {
         float scaled = x[j] * inverse;
         codes[j] = kern_pack_code(scaled + ((float)middle + 0.5f), 2 * middle - 1);
     }
+    return inverse;
 }
 
 /** Codes q of q * d + m, q up to `most`; m is the smallest number, as a half. */
@@ -97,16 +99,37 @@ KERN_INLINE void kern_pack_fifth_bits(const uint8_t *codes, uint8_t *qh)
 KERN_INLINE void kern_q4_0_pack(const float *x, struct kern_block_q4_0 *block)
 {
     uint8_t codes[KERN_PACK_ELEMS];
-    kern_pack_around(x, 8, block->d, codes);
+    (void)kern_pack_around(x, 8, block->d, codes);
     kern_pack_nibbles(codes, block->qs);
 }
 
 KERN_INLINE void kern_q5_0_pack(const float *x, struct kern_block_q5_0 *block)
 {
     uint8_t codes[KERN_PACK_ELEMS];
-    kern_pack_around(x, 16, block->d, codes);
+    (void)kern_pack_around(x, 16, block->d, codes);
     kern_pack_nibbles(codes, block->qs);
     kern_pack_fifth_bits(codes, block->qh);
+}
+
+/** The scale is then that of the least squares, of errors weighted by the numbers' squares. */
+KERN_INLINE void kern_q6_0_pack(const float *x, struct kern_block_q6_0 *block)
+{
+    uint8_t codes[KERN_PACK_ELEMS];
+    float inverse = kern_pack_around(x, 32, block->d, codes), numerator = 0.0f, denominator = 0.0f;
+    for (int j = 0; j < 16; j++) {
+        float q0 = (float)codes[j] - 32.0f, q1 = (float)codes[j + 16] - 32.0f;
+        float x0 = x[j] * inverse, x1 = x[j + 16] * inverse, w0 = x0 * x0, w1 = x1 * x1;
+        numerator += w0 * x[j] * q0 + w1 * x[j + 16] * q1;
+        denominator += w0 * q0 * q0 + w1 * q1 * q1;
+    }
+    if (denominator > 0.0f)
+        (void)kern_pack_scale(block->d, numerator / denominator);
+    kern_pack_nibbles(codes, block->qs);
+    for (int j = 0; j < 8; j++) {
+        int low = codes[j] >> 4 | codes[j + 16] >> 4 << 2;
+        int high = codes[j + 8] >> 4 | codes[j + 24] >> 4 << 2;
+        block->qh[j] = (uint8_t)(low | high << 4);
+    }
 }
 
 KERN_INLINE void kern_q4_1_pack(const float *x, struct kern_block_q4_1 *block)

@@ -7,27 +7,87 @@
 
 #include "gguf/type.h"
 #include "kernels/quant/pack.h"
+#include "kernels/quant/small_floats.h"
 
-/** The list of these types, in the order in which llama.cpp names them: X(TYPE, name). */
-#define KERN_ROUND_BLOCKS(X)                                                                       \
+/**
+ * The list of these types: X(TYPE, name). Those of llama.cpp, in the order in which it names them,
+ * ik_llama.cpp's and vLLM's.
+ */
+#define KERN_ROUND_OF_LLAMA(X)                                                                     \
     X(Q8_0, q8_0) X(Q4_0, q4_0) X(Q4_1, q4_1) X(IQ4_NL, iq4_nl) X(Q5_0, q5_0) X(Q5_1, q5_1)
-#define KERN_ROUND_TYPES(X) X(F32, f32) X(F16, f16) X(BF16, bf16) KERN_ROUND_BLOCKS(X)
+#define KERN_ROUND_BLOCKS(X) KERN_ROUND_OF_LLAMA(X) X(Q6_0, q6_0)
+#define KERN_ROUND_FLOATS(X) X(F8_E4M3, fp8_e4m3) X(F8_E5M2, fp8_e5m2)
+#define KERN_ROUND_TYPES(X)                                                                        \
+    X(F32, f32)                                                                                    \
+    X(F16, f16)                                                                                    \
+    X(BF16, bf16) KERN_ROUND_BLOCKS(X) X(Q8_KV, q8_kv) KERN_ROUND_FLOATS(X) X(NVFP4, nvfp4)
 
-/** Elements of a block; 0: no type of a cache. */
+enum { KERN_NVFP4_RUN = 16 /* elements that share a scale */ };
+
+/** Elements of a block; 0: no type of a cache. A block of Q8_KV is a row, of whole such blocks. */
 static inline size_t kern_round_elems(enum gguf_type type)
 {
     switch (type) {
     case GGUF_TYPE_F32:
     case GGUF_TYPE_F16:
     case GGUF_TYPE_BF16:
+    case GGUF_TYPE_F8_E4M3:
+    case GGUF_TYPE_F8_E5M2:
         return 1;
+    case GGUF_TYPE_NVFP4:
+        return KERN_NVFP4_RUN;
+    case GGUF_TYPE_Q8_KV:
 #define KERN_ROUND_CASE(TYPE, name) case GGUF_TYPE_##TYPE:
         KERN_ROUND_BLOCKS(KERN_ROUND_CASE)
-#undef KERN_ROUND_CASE
         return KERN_PACK_ELEMS;
     default:
         return 0;
     }
+}
+
+/** llama.cpp's caches have it in blocks, and turn what they hold. */
+static inline bool kern_round_is_turned(enum gguf_type type)
+{
+    switch (type) {
+        KERN_ROUND_OF_LLAMA(KERN_ROUND_CASE)
+        return true;
+    default:
+        return false;
+    }
+}
+#undef KERN_ROUND_CASE
+
+/** The largest magnitude of n numbers; NaN if one of them is not finite. */
+KERN_INLINE float kern_round_largest(const float *x, size_t n)
+{
+    float largest = 0.0f;
+    for (size_t i = 0; i < n; i++) {
+        if (!(fabsf(x[i]) <= FLT_MAX))
+            return NAN;
+        largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
+    }
+    return largest;
+}
+
+/** A run of KERN_NVFP4_RUN numbers: halves of E2M1 with a scale in E4M3, times the tensor's. */
+KERN_INLINE void kern_round_nvfp4(float *x, float scale)
+{
+    float largest = kern_round_largest(x, KERN_NVFP4_RUN);
+    uint8_t code = kern_e4m3_from_float(largest / KERN_E2M1_MAX / scale);
+    float d = code ? kern_e4m3_to_float(code) * scale : 0.0f;
+    for (int i = 0; i < KERN_NVFP4_RUN; i++)
+        x[i] = code == 0 || isnan(d)
+                   ? d
+                   : d / 2 * (float)kern_fp4_values[kern_e2m1_from_float(x[i] / d)];
+}
+
+/** A row of Q8_KV: codes of 8 bits with a float32 scale; halves go to even. */
+KERN_INLINE void kern_round_q8_kv(float *x, size_t n)
+{
+    float largest = kern_round_largest(x, n), d = largest / 127.0f, inverse = 1.0f / d;
+    bool codes = inverse <= FLT_MAX;
+    for (size_t i = 0; i < n; i++)
+        x[i] = isnan(largest) ? largest : codes ? d * rintf(x[i] * inverse) : 0.0f;
 }
 
 #define KERN_ROUND_THROUGH(TYPE, name)                                                             \
@@ -38,7 +98,10 @@ static inline size_t kern_round_elems(enum gguf_type type)
         kern_##name##_group(&block, 0, x);                                                         \
     }
 
-/** Round n numbers in place, at most KERN_PACK_ELEMS: one block, or any n of a type without. */
+/**
+ * Round n numbers in place, at most KERN_PACK_ELEMS: one block, or any n of a type without. Q8_KV
+ * has a function of its own. Floats of 8 bits and NVFP4 have the scale 1 of the tensor.
+ */
 KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
 {
     if (type == GGUF_TYPE_F16)
@@ -47,6 +110,15 @@ KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
     else if (type == GGUF_TYPE_BF16)
         for (size_t i = 0; i < n; i++)
             x[i] = kern_float_from_bits((uint32_t)kern_bf16_from_float(x[i]) << 16);
+    else if (type == GGUF_TYPE_F8_E4M3)
+        for (size_t i = 0; i < n; i++)
+            x[i] = kern_e4m3_to_float(kern_e4m3_from_float(x[i]));
+    else if (type == GGUF_TYPE_F8_E5M2)
+        for (size_t i = 0; i < n; i++)
+            x[i] = kern_e5m2_to_float(kern_e5m2_from_float(x[i]));
+    else if (type == GGUF_TYPE_NVFP4)
+        for (size_t i = 0; i < n; i += KERN_NVFP4_RUN)
+            kern_round_nvfp4(x + i, 1.0f);
     KERN_ROUND_BLOCKS(KERN_ROUND_THROUGH)
 }
 

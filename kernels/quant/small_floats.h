@@ -31,6 +31,22 @@ KERN_INLINE uint8_t kern_e4m3_from_float(float x)
     return (uint8_t)(sign | ((rounded >> 20) - (120u << 3)));
 }
 
+/** E5M2: sign, 5 bits of exponent (bias 15), 2 of mantissa. 0x7f for a NaN. */
+KERN_INLINE uint8_t kern_e5m2_from_float(float x)
+{
+    uint32_t bits = kern_bits_of(x), sign = bits >> 24 & 0x80u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u)
+        return 0x7f;
+    if (magnitude >= 0x47600000u) /* 57344 */
+        return (uint8_t)(sign | 0x7bu);
+    if (magnitude < 0x38800000u) { /* 2^-14: to a multiple of 2^-16, by adding 2^7 */
+        float sum = kern_float_from_bits(magnitude) + 0x1p7f;
+        return (uint8_t)(sign | (kern_bits_of(sum) - 0x43000000u));
+    }
+    uint32_t odd = magnitude >> 21 & 1, rounded = magnitude + 0xfffffu + odd;
+    return (uint8_t)(sign | ((rounded >> 21) - (112u << 2)));
+}
+
 /** The nearest of 0, 0.5, 1, 1.5, 2, 3, 4 and 6, with the sign of x; as a code of 4 bits. */
 KERN_INLINE uint8_t kern_e2m1_from_float(float x)
 {

@@ -59,12 +59,12 @@ size_t model_operation_bytes(const struct model *model, struct kern_backend *bac
     return most.n_bytes;
 }
 
-/** A row of a cache, rounded up to whole blocks. */
-static double row_bytes(enum gguf_type type, size_t n)
+/** Rows of a position in a cache, n numbers together, rounded up to whole blocks. */
+static double row_bytes(enum gguf_type type, size_t n, size_t n_rows)
 {
     const struct gguf_type_info *info = gguf_type_info((uint32_t)type);
     size_t n_blocks = (n + info->block_elems - 1) / info->block_elems;
-    return (double)n_blocks * info->block_bytes;
+    return (double)n_blocks * info->block_bytes + (double)(n ? n_rows : 0) * info->row_prefix;
 }
 
 /** What convolution and recurrence of a layer keep of a sequence. */
@@ -77,18 +77,19 @@ static double state_bytes(const struct model_recurrent_hparams *n)
 /** What a layer keeps of each position: numbers, and of how many positions. */
 struct kept {
     size_t k, v, most; /* most: SIZE_MAX: of all */
+    size_t n_rows;     /* heads */
 };
 
 static struct kept kept_of(const struct model_hparams *h, size_t i)
 {
     const struct model_layer_shape *l = &h->layers[i];
     if (l->kv_layer != i)
-        return (struct kept){0, 0, SIZE_MAX};
+        return (struct kept){.most = SIZE_MAX};
     struct model_kv_widths w = model_kv_widths(h, i);
     bool compressed = l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
     size_t most = base_min(l->window ? l->window : SIZE_MAX, l->chunk ? l->chunk : SIZE_MAX);
     size_t index = l->sparse && l->index_layer == i ? h->index.key_size : 0;
-    return (struct kept){w.k + index, compressed ? 0 : w.v, most};
+    return (struct kept){w.k + index, compressed ? 0 : w.v, most, compressed ? 1 : l->n_kv_heads};
 }
 
 /** Numbers of a further key of a layer, the indexer's included. */
@@ -114,11 +115,12 @@ double model_cache_bytes(const struct model_hparams *h, const struct model_kv_ty
     for (size_t i = 0; i < h->n_layers; i++) {
         struct kept kept = kept_of(h, i);
         sum += state_bytes_of(h, i);
-        sum += (double)base_min(n_positions, kept.most) *
-               (row_bytes(types->k, kept.k) + row_bytes(types->v, kept.v));
+        sum +=
+            (double)base_min(n_positions, kept.most) *
+            (row_bytes(types->k, kept.k, kept.n_rows) + row_bytes(types->v, kept.v, kept.n_rows));
         if (h->layers[i].run > 0)
-            sum +=
-                (double)(n_positions / h->layers[i].run) * row_bytes(types->k, further_width(h, i));
+            sum += (double)(n_positions / h->layers[i].run) *
+                   row_bytes(types->k, further_width(h, i), 1);
     }
     return sum;
 }

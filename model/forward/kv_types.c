@@ -25,6 +25,11 @@ static enum status check_layer(const struct model *m, uint32_t i,
     bool compressed = runs || (l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys);
     if (!model_mixer_has_keys(l->mixer))
         return STATUS_OK;
+    if (!compressed && types->v == GGUF_TYPE_Q8_KV)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: q8_kv is a type of keys: ik_llama.cpp writes values of several "
+                           "tokens as one row; expected another type for values",
+                           gguf_path(m->file));
     if (compressed && types->v != GGUF_TYPE_F32 && types->v != types->k)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: its compressed rows are keys and values at once: expected one type "
@@ -66,7 +71,7 @@ static size_t turn_of(const struct model_session *s, size_t head_size, size_t fi
 static enum status round_numbers(struct model_session *s, struct kern_round op,
                                  struct status_why *why)
 {
-    if (kern_round_elems(op.type) == 1)
+    if (!kern_round_is_turned(op.type))
         op.n_turn = 0;
     return op.type == GGUF_TYPE_F32 ? STATUS_OK : kern_round(s->backend, &op, why);
 }
@@ -76,7 +81,7 @@ enum status model_round_keys(struct model_session *s, float *k, size_t n_heads, 
 {
     const struct model_hparams *h = &s->model->hparams;
     size_t turn = turn_of(s, size, h->layers[0].key_size, KERN_TURN_MAX);
-    return round_numbers(s, (struct kern_round){h->kv.k, k, n_heads * size, turn}, why);
+    return round_numbers(s, (struct kern_round){h->kv.k, k, n_heads * size, turn, size}, why);
 }
 
 enum status model_round_values(struct model_session *s, float *v, size_t n_heads, size_t size,
@@ -84,11 +89,12 @@ enum status model_round_values(struct model_session *s, float *v, size_t n_heads
 {
     const struct model_hparams *h = &s->model->hparams;
     size_t turn = turn_of(s, size, h->layers[0].value_size, 64);
-    return round_numbers(s, (struct kern_round){h->kv.v, v, n_heads * size, turn}, why);
+    return round_numbers(s, (struct kern_round){h->kv.v, v, n_heads * size, turn, size}, why);
 }
 
 enum status model_round_compressed(struct model_session *s, float *k, size_t n, size_t width,
                                    struct status_why *why)
 {
-    return round_numbers(s, (struct kern_round){s->model->hparams.kv.k, k, n * width, 0}, why);
+    return round_numbers(s, (struct kern_round){s->model->hparams.kv.k, k, n * width, 0, width},
+                         why);
 }

@@ -1,7 +1,8 @@
 /**
  * Blocks that ggml (llama.cpp, August 2026: the row quantisers that its CPU backend's caches use)
  * made of the numbers of test_pack.c, as hexadecimal digits. gguf-py 0.19 makes the same bytes, of
- * all but IQ4_NL, which it does not make.
+ * all but IQ4_NL, which it does not make. Q6_0 and
+ * the rows of Q8_KV are ik_llama.cpp's (quantize_row_q6_0_ref, quantize_row_q8_KV with AVX2).
  */
 #ifndef TESTS_KERNELS_PACK_VECTORS_H
 #define TESTS_KERNELS_PACK_VECTORS_H
@@ -54,6 +55,28 @@ static const struct pack_vector {
      "00112233445566778899aabbccddeeff9a37c355a75aa61667dfddd4a2296ff4ca74cb6e0558bc080f3cdbcb"
      "8acd8a1c5a4d6095c8f93bef8bc7b460470c677fc63fedcf8b6e4065ad9f44128b0b9b4cbe9869b93b51d88c"
      "0e44fcd36666bbe5b104edb9d3b00073f2551568b327e29d"},
+    {"q6_0",
+     "f427a60f30f0ca5b699c7f58c02de378515381d9508b1605cfbfe6972c6a1047b8164ad7ba81b7fd3210b8e3"
+     "73d2a678c4556095cc9bbe2ebd85021e28708dc4efde40dd42a6f6e26140454696f100a0ff5b80905a6cfe70"
+     "b6a014d01a2e803aa68b4db2f04fcff918aa00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff0080"
+     "aaaaaaaaaaaaaaaa00000000000000000000000000000000802c000000000000000000000000000000000000"
+     "0000000000000030d8d8d8d8d8d8d8d80022446688aaccee0022446688aacceeaec200000000000000004100"
+     "0034342142023312034021433043e6b78eb41f617beadec06b744fc5801da830f861863072f83120eb3bd767"
+     "b07215a1fd13492d7724050616776b2fb25155a080f7f53fcc2aa71d4cbee2dc7208da82b6600007f5ab2bd0"
+     "6640e42a"},
+};
+
+/** Rows of 4 blocks: the scale and the codes. */
+static const char *const q8_kv_rows[] = {
+    "a5d3ff3b3d5f81b40d5fc68e04a4406c97d63cfbdc54af88371b125221b5956143c0ee2d050006f90700fefb"
+    "ff000206fb030803f9fe0500ff04fd0006010602fd0702faf9fe000100fa0f0df5fff7100d05fdf8f4f2f102"
+    "0df2fe0bf909fdfe0e0e0b01eaf01c20f6120016ea05130e10f1e0e7e5f61f13ffeee81de608fcf5010ce401",
+    "0402013d30d030d030d030d030d030d030d030d030d030d030d030d030d030d030d030d00000000000000000"
+    "000000000000000000000000000000000000000000000000b9b9b9b9b9b9b9b9b9b9b9b9b9b9b9b9b9b9b9b9"
+    "b9b9b9b9b9b9b9b9b9b9b9b981899199a1a9b1b9c0c8d0d8e0e8f0f8000810182028303840474f575f676f77",
+    "9a8f573f7a7f7e706e7c76797379747e79727d72717e7e757378717f747a7d717670746efa11ed06f7f9fb12"
+    "0ef60600f5fc0913f305f40cfc00f111f7fc0e0805eef5f61e22e305f3f4f51bfa111514f40113f6f2f0e3dd"
+    "eeda14e31aef0df3e10c1decba123edfc3ffffc4bf1a1adac22509f336fffa384035b42549cd04d2e809462a",
 };
 
 #endif

@@ -54,6 +54,7 @@ PACK(Q4_1, q4_1)
 PACK(IQ4_NL, iq4_nl)
 PACK(Q5_0, q5_0)
 PACK(Q5_1, q5_1)
+PACK(Q6_0, q6_0)
 
 static const struct {
     enum gguf_type type;
@@ -61,6 +62,7 @@ static const struct {
 } formats[] = {
     {GGUF_TYPE_Q8_0, pack_q8_0},     {GGUF_TYPE_Q4_0, pack_q4_0}, {GGUF_TYPE_Q4_1, pack_q4_1},
     {GGUF_TYPE_IQ4_NL, pack_iq4_nl}, {GGUF_TYPE_Q5_0, pack_q5_0}, {GGUF_TYPE_Q5_1, pack_q5_1},
+    {GGUF_TYPE_Q6_0, pack_q6_0},
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
@@ -104,6 +106,8 @@ static float steps_of(enum gguf_type type)
         return 15;
     case GGUF_TYPE_Q5_1:
         return 31;
+    case GGUF_TYPE_Q6_0:
+        return 32;
     default: /* IQ4_NL: its widest gap is 24 of 127, and the scale is moved by squares */
         return 127.0f / 48;
     }
@@ -129,7 +133,8 @@ static void test_rounding_is_near(void **state)
             float step = (above ? high - low : most) / steps_of(formats[f].type);
             /* Half a step; a whole one at the end of the range that the codes do not reach; and
              * what rounding scale and minimum to halves does to the largest code. */
-            bool lopsided = formats[f].type == GGUF_TYPE_Q4_0 || formats[f].type == GGUF_TYPE_Q5_0;
+            bool lopsided = formats[f].type == GGUF_TYPE_Q4_0 ||
+                            formats[f].type == GGUF_TYPE_Q5_0 || formats[f].type == GGUF_TYPE_Q6_0;
             float most_off = step * (lopsided ? 1.0f : 0.5f) + most * 0x1p-9f;
             for (int j = 0; j < KERN_PACK_ELEMS; j++)
                 if (!(fabsf(y[j] - x[j]) <= most_off))
@@ -182,6 +187,93 @@ static void test_no_numbers(void **state)
     }
 }
 
+static uint8_t byte_of(const char *digits)
+{
+    unsigned byte;
+    assert_int_equal(sscanf(digits, "%2x", &byte), 1);
+    return (uint8_t)byte;
+}
+
+/** Rows of q8_kv are what another program's scales and codes stand for. */
+static void test_rows_are_another_programs(void **state)
+{
+    (void)state;
+    enum { ROW = 4 * KERN_PACK_ELEMS };
+    float x[N];
+    fill(x);
+    for (size_t r = 0; r < N / ROW; r++) {
+        const char *digits = q8_kv_rows[r];
+        uint8_t bytes[4];
+        for (size_t i = 0; i < sizeof bytes; i++, digits += 2)
+            bytes[i] = byte_of(digits);
+        kern_round_q8_kv(x + r * ROW, ROW);
+        for (size_t i = 0; i < ROW; i++, digits += 2) {
+            float expected = kern_load_float(bytes) * (float)(int8_t)byte_of(digits);
+            assert_true(x[r * ROW + i] == expected);
+        }
+    }
+    float odd[ROW] = {1.0f, NAN};
+    kern_round_q8_kv(odd, ROW);
+    assert_true(isnan(odd[0]) && isnan(odd[ROW - 1]));
+    memset(odd, 0, sizeof odd);
+    odd[3] = 1e-40f;
+    kern_round_q8_kv(odd, ROW);
+    assert_true(odd[3] == 0 && odd[4] == 0);
+}
+
+/** 0, and numbers of 2 bits of mantissa and an exponent of 5, as the format defines them. */
+static double e5m2_value(int code)
+{
+    int e = code >> 2, m = code & 3;
+    return e ? ldexp(4 + m, e - 15 - 2) : ldexp(m, -14 - 2);
+}
+
+/** The nearest of them, of two as near the one with an even code. */
+static double nearest_e5m2(double x)
+{
+    int best = 0;
+    for (int code = 1; code < 124; code++) {
+        double now = fabs(fabs(x) - e5m2_value(code)), before = fabs(fabs(x) - e5m2_value(best));
+        best = now < before || (now == before && code % 2 == 0) ? code : best;
+    }
+    return copysign(e5m2_value(best), x);
+}
+
+static void test_eight_bits(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 2);
+    for (int i = 0; i < 5000; i++) {
+        double x = ldexp((double)rng_below(&r, 4096) - 2048, (int)rng_below(&r, 38) - 30);
+        float y = (float)x;
+        kern_round_numbers(GGUF_TYPE_F8_E5M2, &y, 1);
+        assert_true((double)y == nearest_e5m2(x));
+    }
+    float y[] = {INFINITY, -70000.0f, 61440.0f, NAN};
+    kern_round_numbers(GGUF_TYPE_F8_E5M2, y, 4);
+    assert_true(y[0] == 57344 && y[1] == -57344 && y[2] == 57344 && isnan(y[3]));
+    float z[] = {464.0f, -1.0625f, 0x1p-10f, NAN};
+    kern_round_numbers(GGUF_TYPE_F8_E4M3, z, 4);
+    assert_true(z[0] == 448 && z[1] == -1 && z[2] == 0 && isnan(z[3]));
+}
+
+/** A scale of each 16 numbers, and none where it would be 0. */
+static void test_four_bits(void **state)
+{
+    (void)state;
+    float x[KERN_PACK_ELEMS] = {6.0f, 0.3f, -2.4f, 5.1f};
+    x[16] = 0.001f, x[17] = 0.0006f;
+    kern_round_numbers(GGUF_TYPE_NVFP4, x, KERN_PACK_ELEMS);
+    assert_true(x[0] == 6 && x[1] == 0.5f && x[2] == -2 && x[3] == 6);
+    assert_true(x[16] == 0 && x[17] == 0);
+    x[18] = 12.0f, x[19] = 1.0f;
+    kern_round_numbers(GGUF_TYPE_NVFP4, x, KERN_PACK_ELEMS);
+    assert_true(x[0] == 6 && x[18] == 12 && x[19] == 1);
+    x[20] = INFINITY;
+    kern_round_numbers(GGUF_TYPE_NVFP4, x, KERN_PACK_ELEMS);
+    assert_true(x[0] == 6 && isnan(x[16]) && isnan(x[31]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +281,9 @@ int main(void)
         cmocka_unit_test(test_rounding_is_near),
         cmocka_unit_test(test_sixteen_bits),
         cmocka_unit_test(test_no_numbers),
+        cmocka_unit_test(test_rows_are_another_programs),
+        cmocka_unit_test(test_eight_bits),
+        cmocka_unit_test(test_four_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
