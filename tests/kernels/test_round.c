@@ -18,7 +18,7 @@
 #include "tests/harness/cpu_backend.h"
 #include "tests/kernels/ops_variants.h"
 
-enum { ROUND_N = 9 * 1024, ROUND_TURN = 128 };
+enum { ROUND_N = 9 * 1024, ROUND_TURN = 128, ROUND_ROW = 96 };
 
 static void turn_by_definition(double *y, const float *x, size_t n)
 {
@@ -49,7 +49,7 @@ static void run(int isa, unsigned n_threads, enum gguf_type type, size_t n_turn,
                 float *y)
 {
     struct kern_backend *b = backend_open(isa, n_threads);
-    struct kern_round op = {type, y, ROUND_N, n_turn};
+    struct kern_round op = {type, y, ROUND_N, n_turn, ROUND_ROW};
     memcpy(y, x, ROUND_N * sizeof *y);
     assert_int_equal(kern_round(b, &op, NULL), STATUS_OK);
     kern_close(b);
@@ -58,20 +58,31 @@ static void run(int isa, unsigned n_threads, enum gguf_type type, size_t n_turn,
 #define ID(TYPE, name) GGUF_TYPE_##TYPE,
 static const enum gguf_type types[] = {KERN_ROUND_TYPES(ID)};
 
+/** By blocks; Q8_KV by rows. */
+static void round_by_definition(enum gguf_type type, float *x)
+{
+    bool rows = type == GGUF_TYPE_Q8_KV;
+    size_t n = rows ? ROUND_ROW : KERN_PACK_ELEMS;
+    for (size_t k = 0; k < ROUND_N; k += n)
+        if (rows)
+            kern_round_q8_kv(x + k, n);
+        else
+            kern_round_numbers(type, x + k, n);
+}
+
 static void test_by_definition(void **state)
 {
     (void)state;
-    static float x[ROUND_N], plain[ROUND_N], turned[ROUND_N];
+    static float x[ROUND_N], expected[ROUND_N], plain[ROUND_N], turned[ROUND_N];
     struct rng r = rng_open(rng_seed(), 19);
     fill_normal(&r, x, ROUND_N, 2.0f);
     for (size_t i = 1; i < sizeof types / sizeof *types; i++) {
         run(KERN_ISA_SCALAR, 1, types[i], 0, x, plain);
-        for (size_t k = 0; k < ROUND_N; k += KERN_PACK_ELEMS) {
-            float expected[KERN_PACK_ELEMS];
-            memcpy(expected, x + k, sizeof expected);
-            kern_round_numbers(types[i], expected, KERN_PACK_ELEMS);
-            assert_memory_equal(plain + k, expected, sizeof expected);
-        }
+        memcpy(expected, x, sizeof expected);
+        round_by_definition(types[i], expected);
+        assert_memory_equal(plain, expected, sizeof expected);
+        if (!kern_round_is_turned(types[i]))
+            continue;
         run(KERN_ISA_SCALAR, 1, types[i], ROUND_TURN, x, turned);
         check_turned(x, turned, types[i]);
     }
@@ -85,14 +96,16 @@ static void test_same_bits_for_any_isa_and_threads(void **state)
     static float x[ROUND_N], expected[ROUND_N], found[ROUND_N];
     struct rng r = rng_open(rng_seed(), 20);
     fill_normal(&r, x, ROUND_N, 2.0f);
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        for (size_t n_turn = 0; n_turn <= KERN_TURN_MAX; n_turn += n_turn ? n_turn : 64) {
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        size_t most = kern_round_is_turned(types[i]) ? KERN_TURN_MAX : 0;
+        for (size_t n_turn = 0; n_turn <= most; n_turn += n_turn ? n_turn : 64) {
             run(KERN_ISA_SCALAR, 1, types[i], n_turn, x, expected);
             for (unsigned n_threads = 1; n_threads < 4; n_threads++) {
                 run((int)kern_isa_detect(), n_threads, types[i], n_turn, x, found);
                 assert_int_equal(compare_bits(found, expected, ROUND_N), ROUND_N);
             }
         }
+    }
 }
 
 int main(void)
