@@ -3,14 +3,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/printable.h"
+
+/* A sentence is one line of printable text, whatever names it was made of. */
 #undef status_fail
 enum status status_fail(struct status_why *why, enum status code, const char *format, ...)
 {
     if (why) {
+        char sentence[sizeof why->text];
         va_list args;
         va_start(args, format);
-        vsnprintf(why->text, sizeof why->text, format, args);
+        vsnprintf(sentence, sizeof sentence, format, args);
         va_end(args);
+        base_printable_text(why->text, sizeof why->text, sentence);
     }
     return code;
 }
@@ -19,14 +24,14 @@ void status_context(struct status_why *why, const char *format, ...)
 {
     if (!why || !why->text[0])
         return;
-    char sentence[sizeof why->text];
-    memcpy(sentence, why->text, sizeof sentence);
+    char sentence[2 * sizeof why->text];
     va_list args;
     va_start(args, format);
-    vsnprintf(why->text, sizeof why->text, format, args);
+    vsnprintf(sentence, sizeof why->text, format, args);
     va_end(args);
-    size_t used = strlen(why->text);
-    snprintf(why->text + used, sizeof why->text - used, ": %s", sentence);
+    size_t used = strlen(sentence);
+    snprintf(sentence + used, sizeof sentence - used, ": %s", why->text);
+    base_printable_text(why->text, sizeof why->text, sentence);
 }
 
 const char *status_name(enum status code)

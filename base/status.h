@@ -27,7 +27,10 @@ enum status {
     STATUS_CANCELLED    /* the caller's cancel flag was set */
 };
 
-/** The sentence; empty while nothing failed. No newline, no trailing full stop. */
+/**
+ * The sentence; empty while nothing failed. One line of printable text (base/text/escape.h),
+ * whatever a file's names hold; no trailing full stop.
+ */
 struct status_why {
     char text[1024];
 };

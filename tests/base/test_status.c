@@ -1,0 +1,57 @@
+/* Sentences: one line of printable text, whatever the names in them hold. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/status.h"
+
+static void shows_any_name_in_one_line(void **state)
+{
+    (void)state;
+    struct status_why why;
+    assert_int_equal(status_fail(&why, STATUS_FORMAT, "tensor '%s' has %d", "a\nb\x1b[2J\xff", 3),
+                     STATUS_FORMAT);
+    assert_string_equal(why.text, "tensor 'a\\x0ab\\x1b[2J\\xff' has 3");
+    status_context(&why, "%s", "a\tb\\\xc3\xa9.gguf");
+    assert_string_equal(why.text,
+                        "a\\x09b\\\xc3\xa9.gguf: tensor 'a\\x0ab\\x1b[2J\\xff' has 3");
+}
+
+static void cuts_a_long_one_between_characters(void **state)
+{
+    (void)state;
+    struct status_why why;
+    char name[2 * sizeof why.text + 1] = "";
+    for (size_t i = 0; i < sizeof why.text; i++)
+        strcat(name, "\xc3\xa9");
+    status_fail(&why, STATUS_FORMAT, "%s", name);
+    assert_int_equal(strlen(why.text), (sizeof why.text - 1) / 2 * 2);
+    assert_memory_equal(why.text, name, strlen(why.text));
+    memset(name, '\n', sizeof name - 1);
+    status_fail(&why, STATUS_FORMAT, "%s", name);
+    assert_int_equal(strlen(why.text), (sizeof why.text - 1) / 4 * 4);
+}
+
+static void says_nothing_to_nobody(void **state)
+{
+    (void)state;
+    struct status_why why = {""};
+    assert_int_equal(status_fail(NULL, STATUS_IO, "%s", "x"), STATUS_IO);
+    status_context(NULL, "%s", "x");
+    status_context(&why, "%s", "x");
+    assert_string_equal(why.text, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shows_any_name_in_one_line),
+        cmocka_unit_test(cuts_a_long_one_between_characters),
+        cmocka_unit_test(says_nothing_to_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
