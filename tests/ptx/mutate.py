@@ -31,7 +31,7 @@ import coverage
 # The test that has a kernel's results compared.
 TESTS = {
     "cuda": ["NORM", "ROPE", "GATE", "SCALE", "COPY_ROWS", "ROUND", "GATHER",
-             "ATTENTION"],
+             "SCATTER", "ROUTE", "ATTENTION"],
     "cuda_attention": ["FLASH2_64", "FLASH2_128", "FLASH2_256",
                        "FLASH3_64", "FLASH3_128", "FLASH3_256"],
     "mixing": ["MIX", "STREAM_WEIGHTS", "COMPRESS", "SPARSIFY", "STRETCH"],
