@@ -20,6 +20,7 @@ KERN_INLINE size_t kern_route_doubles(size_t n_experts)
 KERN_INLINE size_t kern_route_take_best(double *keys, size_t n)
 {
     size_t best = n;
+    KERN_ROLLED
     for (size_t i = 0; i < n; i++)
         if (!isnan(keys[i]) && (best == n || keys[i] > keys[best]))
             best = i;
@@ -31,6 +32,7 @@ KERN_INLINE size_t kern_route_take_best(double *keys, size_t n)
 KERN_INLINE double kern_route_largest_key(const double *keys, size_t n)
 {
     double largest = -(double)INFINITY;
+    KERN_ROLLED
     for (size_t i = 0; i < n; i++) {
         if (!(keys[i] < (double)INFINITY))
             return (double)NAN;
@@ -53,6 +55,7 @@ KERN_INLINE double kern_route_weight_of(enum kern_gating gating, double logit, d
 KERN_INLINE void kern_route_make_keys(const struct kern_route *op, const float *bias,
                                       double reference, double total, double *keys)
 {
+    KERN_ROLLED
     for (size_t i = 0; i < op->n_experts; i++) {
         if (op->gating != KERN_GATE_SOFTMAX_CHOSEN)
             keys[i] = kern_route_weight_of(op->gating, keys[i], reference) / total;
@@ -64,16 +67,20 @@ KERN_INLINE void kern_route_make_keys(const struct kern_route *op, const float *
 KERN_INLINE void kern_route_close_groups(const struct kern_route *op, double *keys, double *memory)
 {
     size_t n = op->n_experts / op->n_groups;
+    KERN_ROLLED
     for (size_t g = 0; g < op->n_groups; g++) {
         double first = -(double)INFINITY, second = -(double)INFINITY;
+        KERN_ROLLED
         for (size_t i = g * n; i < (g + 1) * n; i++) {
             second = keys[i] > first ? first : keys[i] > second ? keys[i] : second;
             first = keys[i] > first ? keys[i] : first;
         }
         memory[g] = n > 1 && !op->groups_by_best ? first + second : first;
     }
+    KERN_ROLLED
     for (size_t i = 0; i < op->n_groups_used; i++)
         (void)kern_route_take_best(memory, op->n_groups);
+    KERN_ROLLED
     for (size_t i = 0; i < op->n_experts; i++)
         if (!isnan(memory[i / n]))
             keys[i] = (double)NAN;
@@ -88,9 +95,11 @@ KERN_INLINE void kern_route_share(const struct kern_route *op, const float *logi
     double sum = 0.0;
     if (chosen_only) {
         reference = -(double)INFINITY;
+        KERN_ROLLED
         for (size_t j = 0; j < op->n_used; j++)
             reference = fmax(reference, (double)logits[experts[j]]);
     }
+    KERN_ROLLED
     for (size_t j = 0; j < op->n_used; j++)
         sum += kern_route_weight_of(op->gating, (double)logits[experts[j]], reference);
     if (!chosen_only)
@@ -98,6 +107,7 @@ KERN_INLINE void kern_route_share(const struct kern_route *op, const float *logi
               : op->sum_eps > 0 ? sum + (double)op->sum_eps * total
                                 : fmax(sum, KERN_ROUTE_LEAST_SUM * total);
     double scale = op->scale == 0.0f ? 1.0 : (double)op->scale;
+    KERN_ROLLED
     for (size_t j = 0; j < op->n_used; j++) {
         double weight = kern_route_weight_of(op->gating, (double)logits[experts[j]], reference);
         shares[j] = (float)(weight / sum * scale);
@@ -116,11 +126,13 @@ KERN_INLINE void kern_route_token(const struct kern_route *op, size_t t, const f
     int32_t *experts = op->experts + t * op->n_used;
     float *shares = op->shares + t * op->n_used;
     double *keys = memory, total = 1.0;
+    KERN_ROLLED
     for (size_t i = 0; i < n; i++)
         keys[i] = (double)logits[i];
     double reference = kern_route_largest_key(keys, n);
     if (op->gating == KERN_GATE_SOFTMAX) {
         total = 0.0;
+        KERN_ROLLED
         for (size_t i = 0; i < n; i++)
             total += fmath_exp_f64(keys[i] - reference);
     }
@@ -128,6 +140,7 @@ KERN_INLINE void kern_route_token(const struct kern_route *op, size_t t, const f
     if (!by_logit && !isnan(reference))
         kern_route_make_keys(op, bias, reference, total, keys);
     if (isnan(reference) || isnan(kern_route_largest_key(keys, n))) {
+        KERN_ROLLED
         for (size_t j = 0; j < op->n_used; j++) {
             experts[j] = (int32_t)j;
             shares[j] = NAN;
@@ -136,6 +149,7 @@ KERN_INLINE void kern_route_token(const struct kern_route *op, size_t t, const f
     }
     if (op->n_groups > 1)
         kern_route_close_groups(op, keys, memory + n);
+    KERN_ROLLED
     for (size_t j = 0; j < op->n_used; j++)
         experts[j] =
             op->given ? op->given[t * op->n_used + j] : (int32_t)kern_route_take_best(keys, n);

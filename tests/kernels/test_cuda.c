@@ -266,7 +266,7 @@ static void check_embed(struct cuda_pair *p, struct rng *r, enum gguf_type type)
     free(expected);
 }
 
-enum { ROUTE_T = 70, ROUTE_E = 12, ROUTE_USED = 3 };
+enum { ROUTE_T = 70, ROUTE_E = 20, ROUTE_USED = 5 };
 
 static const int32_t given[ROUTE_T * ROUTE_USED] = {1, 2, 3, 11, 0, 5};
 
@@ -279,6 +279,11 @@ static void check_route(struct cuda_pair *p, struct rng *r, struct kern_route op
     float shares[2][ROUTE_T * ROUTE_USED];
     logits[4] = logits[5];
     logits[ROUTE_E + 1] = NAN;
+    logits[2 * ROUTE_E + 2] = INFINITY;
+    for (size_t i = 0; i < ROUTE_E; i++) { /* beyond an exponential's range; none above -infinity */
+        logits[3 * ROUTE_E + i] = i % 3 ? -1e4f : 1e4f;
+        logits[4 * ROUTE_E + i] = -INFINITY;
+    }
     op.logits = logits;
     op.n_tokens = ROUTE_T;
     op.n_experts = ROUTE_E;
@@ -302,9 +307,10 @@ static void check_route(struct cuda_pair *p, struct rng *r, struct kern_route op
 static const struct kern_route routes[] = {
     {.normalise = true},
     {.gating = KERN_GATE_SIGMOID, .n_groups = 4, .n_groups_used = 2, .scale = 2.5f},
-    {.gating = KERN_GATE_SIGMOID, .n_groups = 3, .n_groups_used = 1, .groups_by_best = true},
+    {.gating = KERN_GATE_SIGMOID, .n_groups = 20, .n_groups_used = 5, .groups_by_best = true},
     {.n_groups = 1, .normalise = true, .sum_eps = 1e-20f},
     {.gating = KERN_GATE_SOFTMAX_CHOSEN, .n_groups = 1},
+    {.gating = KERN_GATE_SQRT_SOFTPLUS, .n_groups = 1},
     {.gating = KERN_GATE_SQRT_SOFTPLUS, .given = given, .normalise = true},
 };
 

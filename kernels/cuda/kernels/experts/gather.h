@@ -54,10 +54,12 @@ KERN_INLINE void kern_scatter_block(const struct kern_scatter_args *a, size_t bl
          t += kern_thread_step(KERN_GATHER_THREADS)) {
         for (size_t i = t; i < a->width; i += KERN_GATHER_THREADS) {
             float sum = a->y[row * a->width + i];
-            for (size_t k = block; k < end; k++) {
+            size_t k = block;
+            KERN_ROLLED
+            do {
                 size_t from = a->from ? a->from[k] : k;
                 sum = fmaf(a->shares[k], a->x[from * a->width + i], sum);
-            }
+            } while (++k < end);
             a->y[row * a->width + i] = sum;
         }
     }
