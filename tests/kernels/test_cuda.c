@@ -155,29 +155,6 @@ static void check_moves(struct rows *o, struct rng *r)
     free(factors);
 }
 
-/** Rows in another order, and added to others: each alone, and several to one in an order. */
-static void check_gathers(struct rows *o, struct rng *r)
-{
-    struct cuda_pair *p = o->p;
-    size_t n = o->n, width = o->width;
-    float *shares = cuda_data_floats(r, n, 1.0f);
-    uint32_t *rows = malloc(2 * n * sizeof *rows), *to = rows + n;
-    for (size_t i = 0; i < n; i++) {
-        rows[i] = (uint32_t)(n - 1 - i);
-        to[i] = rows[i] / 3;
-    }
-    struct kern_scatter op = {.rows = rows, .shares = shares, .n = n, .width = width};
-    ON_BOTH(o, op, kern_scatter_add, x, y, "scatter_add");
-    op.rows = to;
-    op.from = rows;
-    ON_BOTH(o, op, kern_scatter_add, x, y, "scatter_add of several to one");
-    assert_int_equal(kern_gather(p->cpu, o->x, width, rows, n, o->expected, NULL), STATUS_OK);
-    assert_int_equal(kern_gather(p->cuda, o->device_x, width, rows, n, o->device_y, NULL), 0);
-    rows_compare(o, "gather");
-    free(rows);
-    free(shares);
-}
-
 /** What each type of a cache holds of the numbers, as they are and turned; any n of 16 bits. */
 static void check_rounds(struct cuda_pair *p, struct rng *r)
 {
@@ -210,7 +187,6 @@ static void check_rows(struct cuda_pair *p, struct rng *r, size_t n, size_t widt
     check_norms(&o, r, 1 + rng_below(r, 3));
     check_activations(&o);
     check_moves(&o, r);
-    check_gathers(&o, r);
     rows_close(&o);
 }
 
@@ -266,54 +242,6 @@ static void check_embed(struct cuda_pair *p, struct rng *r, enum gguf_type type)
     free(expected);
 }
 
-enum { ROUTE_T = 70, ROUTE_E = 20, ROUTE_USED = 5 };
-
-static const int32_t given[ROUTE_T * ROUTE_USED] = {1, 2, 3, 11, 0, 5};
-
-/** With groups there is a selection bias. */
-static void check_route(struct cuda_pair *p, struct rng *r, struct kern_route op)
-{
-    float *logits = cuda_data_floats(r, ROUTE_T * ROUTE_E, 2.0f);
-    struct kern_weight bias = cuda_data_float_weight(r, 1, ROUTE_E);
-    int32_t experts[2][ROUTE_T * ROUTE_USED];
-    float shares[2][ROUTE_T * ROUTE_USED];
-    logits[4] = logits[5];
-    logits[ROUTE_E + 1] = NAN;
-    logits[2 * ROUTE_E + 2] = INFINITY;
-    for (size_t i = 0; i < ROUTE_E; i++) { /* beyond an exponential's range; none above -infinity */
-        logits[3 * ROUTE_E + i] = i % 3 ? -1e4f : 1e4f;
-        logits[4 * ROUTE_E + i] = -INFINITY;
-    }
-    op.logits = logits;
-    op.n_tokens = ROUTE_T;
-    op.n_experts = ROUTE_E;
-    op.n_used = ROUTE_USED;
-    op.selection_bias = op.n_groups ? &bias : NULL;
-    op.experts = experts[0];
-    op.shares = shares[0];
-    assert_int_equal(kern_route(p->cpu, &op, NULL), STATUS_OK);
-    float *device = cuda_pair_put(p, logits, ROUTE_T * ROUTE_E);
-    op.logits = device;
-    op.experts = experts[1];
-    op.shares = shares[1];
-    assert_int_equal(kern_route(p->cuda, &op, NULL), STATUS_OK);
-    cuda_pair_take(p, device, NULL, 0);
-    assert_memory_equal(experts[0], experts[1], sizeof experts[0]);
-    cuda_data_assert_same(shares[1], shares[0], ROUTE_T * ROUTE_USED, "route");
-    cuda_data_weight_free(&bias);
-    free(logits);
-}
-
-static const struct kern_route routes[] = {
-    {.normalise = true},
-    {.gating = KERN_GATE_SIGMOID, .n_groups = 4, .n_groups_used = 2, .scale = 2.5f},
-    {.gating = KERN_GATE_SIGMOID, .n_groups = 20, .n_groups_used = 5, .groups_by_best = true},
-    {.n_groups = 1, .normalise = true, .sum_eps = 1e-20f},
-    {.gating = KERN_GATE_SOFTMAX_CHOSEN, .n_groups = 1},
-    {.gating = KERN_GATE_SQRT_SOFTPLUS, .n_groups = 1},
-    {.gating = KERN_GATE_SQRT_SOFTPLUS, .given = given, .normalise = true},
-};
-
 static void test_row_operations(void **state)
 {
     (void)state;
@@ -330,8 +258,6 @@ static void test_row_operations(void **state)
             check_rope(&p, &r, k % 2 == 1, (const size_t[]){70, 60, 1}[k / 2]);
         check_embed(&p, &r, GGUF_TYPE_Q4_K);
         check_embed(&p, &r, GGUF_TYPE_F16);
-        for (size_t k = 0; k < sizeof routes / sizeof *routes; k++)
-            check_route(&p, &r, routes[k]);
         cuda_pair_close(&p);
     }
 }
