@@ -336,16 +336,14 @@ enum status kern_gather(struct kern_backend *b, const float *x, size_t width, co
     return counted(b, KERN_PHASE_OTHER, begun, b->ops->gather(b, x, width, rows, n_rows, y, why));
 }
 
-enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t width,
-                             const uint32_t *rows, const float *shares, size_t n_rows, float *y,
+enum status kern_scatter_add(struct kern_backend *b, const struct kern_scatter *op,
                              struct status_why *why)
 {
-    assert((x && rows && shares && y) || n_rows == 0);
-    if (n_rows == 0)
+    assert((op->x && op->rows && op->shares && op->y) || op->n == 0);
+    if (op->n == 0)
         return STATUS_OK;
     uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_OTHER, begun,
-                   b->ops->scatter_add(b, x, width, rows, shares, n_rows, y, why));
+    return counted(b, KERN_PHASE_OTHER, begun, b->ops->scatter_add(b, op, why));
 }
 
 enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op,

@@ -184,31 +184,6 @@ struct kern_activate {
 };
 
 /**
- * The experts of each token and their shares. Experts are chosen by p + selection_bias (without
- * bias and groups: by g, which is the same order); equals: the lower index. With groups of E /
- * n_groups consecutive experts each, only those of the n_groups_used best groups can be chosen; a
- * group counts as the sum of its two best experts. The shares are p of the chosen, if `normalise`
- * divided by their sum or 6.1e-5, whichever is larger (by their sum + sum_eps, where that is above
- * 0), times scale; all in double, rounded once. A
- * token with a logit that is NaN or +infinity (or no logit above -infinity; or such a p + bias)
- * gets the first experts and NaN as shares.
- */
-struct kern_route {
-    const float *logits; /* [T, E] */
-    size_t n_tokens, n_experts, n_used;
-    enum kern_gating gating;
-    const struct kern_weight *selection_bias; /* 1 row of E columns, or NULL */
-    const int32_t *given; /* host, [T, n_used], each below E: nothing is chosen; or NULL */
-    size_t n_groups, n_groups_used; /* n_groups 0 or 1: no groups */
-    bool groups_by_best; /* a group counts as its best expert instead of the sum of its two best */
-    bool normalise;
-    float sum_eps;
-    float scale;      /* 0 stands for 1 */
-    int32_t *experts; /* host, out: [T, n_used], best first */
-    float *shares;    /* host, out: likewise */
-};
-
-/**
  * y[r * y_stride + i] = x[r * x_stride + i / spread] for i < width: cuts rows apart and joins them,
  * or gives each element of x to `spread` elements of y.
  */
@@ -233,6 +208,16 @@ struct kern_round {
     size_t n;            /* a multiple of the type's block and of n_turn */
     size_t n_turn;       /* 0: the numbers as they are; at most KERN_TURN_MAX */
     size_t row;          /* of Q8_KV, which shares a scale in each: a divisor of n */
+};
+
+/** y[rows[i]] += shares[i] * x[from[i]] for i < n. What is added to one row is added in order. */
+struct kern_scatter {
+    const float *x;
+    const uint32_t *from; /* host; NULL: 0, 1, ... */
+    const uint32_t *rows; /* host; equal ones stand side by side */
+    const float *shares;  /* host */
+    size_t n, width;
+    float *y; /* apart from x */
 };
 
 /** x[t] = row tokens[t] of the matrix, decoded, * scale. tokens: host, each below matrix->n_rows.
@@ -265,10 +250,8 @@ typedef enum status kern_round_fn(struct kern_backend *b, const struct kern_roun
 typedef enum status kern_gather_fn(struct kern_backend *b, const float *x, size_t width,
                                    const uint32_t *rows, size_t n_rows, float *y,
                                    struct status_why *why);
-/** y[rows[i]] += shares[i] * x[i], no row twice in a call; rows, shares: host. */
-typedef enum status kern_scatter_add_fn(struct kern_backend *b, const float *x, size_t width,
-                                        const uint32_t *rows, const float *shares, size_t n_rows,
-                                        float *y, struct status_why *why);
+typedef enum status kern_scatter_add_fn(struct kern_backend *b, const struct kern_scatter *op,
+                                        struct status_why *why);
 
 /**
  * Working memory that an operation takes inside the backend, in bytes, to state limits before a

@@ -12,9 +12,12 @@
 #ifdef __CUDACC__
 #define KERN_INLINE   static __device__ __forceinline__
 #define KERN_CONSTANT static __device__ const
+/** In front of a loop that would take too many registers, or too much code, if it were unrolled. */
+#define KERN_ROLLED _Pragma("unroll 1")
 #else
 #define KERN_INLINE   static inline
 #define KERN_CONSTANT static const
+#define KERN_ROLLED
 #endif
 
 /** The bits of a float32, and the float32 with these bits. */

@@ -28,10 +28,10 @@ struct kern_weight {
     const int32_t *rows;       /* [n_rows]: which row from `data` on each one is; NULL: all in their
                                 * order. Not of vectors, embeddings, heads, or types with bundles */
     struct gguf_scales scales; /* of types with scale_elems, by numbers of rows from `data` on */
-    size_t col_step;     /* bytes from one element of a row to the next, of a type whose elements are bytes; 0:
-                          * they touch. Of products alone, and of biases. */
-    float scale;         /* of every output of the product, of every value of a vector or of an
-                          * embedded row: a last multiplication; 1 where there is none */
+    size_t col_step; /* bytes from one element of a row to the next, of a type whose elements are
+                      * bytes; 0: they touch. Of products alone, and of biases. */
+    float scale;     /* of every output of the product, of every value of a vector or of an
+                      * embedded row: a last multiplication; 1 where there is none */
     uint64_t generation; /* changes whenever the bytes do: what a device keys its copy by */
 };
 
@@ -90,6 +90,31 @@ enum kern_gating {
     KERN_GATE_SIGMOID,        /* of each expert by itself */
     KERN_GATE_SOFTMAX_CHOSEN, /* of the chosen experts only; they are chosen by p = g */
     KERN_GATE_SQRT_SOFTPLUS   /* sqrt(ln(1 + exp(g))) */
+};
+
+/**
+ * The experts of each token and their shares. Experts are chosen by p + selection_bias (without
+ * bias and groups: by g, which is the same order); equals: the lower index. With groups of E /
+ * n_groups consecutive experts each, only those of the n_groups_used best groups can be chosen; a
+ * group counts as the sum of its two best experts. The shares are p of the chosen, if `normalise`
+ * divided by their sum or 6.1e-5, whichever is larger (by their sum + sum_eps, where that is above
+ * 0), times scale; all in double, rounded once. A
+ * token with a logit that is NaN or +infinity (or no logit above -infinity; or such a p + bias)
+ * gets the first experts and NaN as shares.
+ */
+struct kern_route {
+    const float *logits; /* [T, E] */
+    size_t n_tokens, n_experts, n_used;
+    enum kern_gating gating;
+    const struct kern_weight *selection_bias; /* 1 row of E columns, or NULL */
+    const int32_t *given; /* host, [T, n_used], each below E: nothing is chosen; or NULL */
+    size_t n_groups, n_groups_used; /* n_groups 0 or 1: no groups */
+    bool groups_by_best; /* a group counts as its best expert instead of the sum of its two best */
+    bool normalise;
+    float sum_eps;
+    float scale;      /* 0 stands for 1 */
+    int32_t *experts; /* host, out: [T, n_used], best first */
+    float *shares;    /* host, out: likewise */
 };
 
 /**

@@ -277,43 +277,56 @@ enum status kern_cpu_round(struct kern_backend *b, const struct kern_round *op,
     return run_rows(b, op->n, ELEMENTS, round_elements, op);
 }
 
-/** Rows to and from an expert. */
-struct move {
-    kern_op_add_scaled_fn *add_scaled;
+struct gathering {
     const float *x;
     size_t width;
     const uint32_t *rows;
-    const float *shares;
     float *y;
 };
 
 static void gather_rows(const void *context, size_t begin, size_t end)
 {
-    const struct move *m = context;
+    const struct gathering *g = context;
     for (size_t i = begin; i < end; i++)
-        memcpy(m->y + i * m->width, m->x + m->rows[i] * m->width, m->width * sizeof(float));
+        memcpy(g->y + i * g->width, g->x + g->rows[i] * g->width, g->width * sizeof(float));
 }
 
 enum status kern_cpu_gather(struct kern_backend *b, const float *x, size_t width,
                             const uint32_t *rows, size_t n_rows, float *y, struct status_why *why)
 {
     (void)why;
-    struct move m = {.x = x, .width = width, .rows = rows, .y = y};
-    return run_rows(b, n_rows, ROWS, gather_rows, &m);
+    struct gathering g = {.x = x, .width = width, .rows = rows, .y = y};
+    return run_rows(b, n_rows, ROWS, gather_rows, &g);
+}
+
+struct scattering {
+    kern_op_add_scaled_fn *add_scaled;
+    const struct kern_scatter *op;
+};
+
+/* All that is added to one row, of which i is the first. */
+static void scatter_row(const struct scattering *s, size_t i)
+{
+    const struct kern_scatter *op = s->op;
+    float *y = op->y + op->rows[i] * op->width;
+    for (size_t k = i; k < op->n && op->rows[k] == op->rows[i]; k++) {
+        size_t from = op->from ? op->from[k] : k;
+        s->add_scaled(y, op->x + from * op->width, op->shares[k], op->width);
+    }
 }
 
 static void scatter_rows(const void *context, size_t begin, size_t end)
 {
-    const struct move *m = context;
+    const struct scattering *s = context;
     for (size_t i = begin; i < end; i++)
-        m->add_scaled(m->y + m->rows[i] * m->width, m->x + i * m->width, m->shares[i], m->width);
+        if (i == 0 || s->op->rows[i] != s->op->rows[i - 1])
+            scatter_row(s, i);
 }
 
-enum status kern_cpu_scatter_add(struct kern_backend *b, const float *x, size_t width,
-                                 const uint32_t *rows, const float *shares, size_t n_rows, float *y,
+enum status kern_cpu_scatter_add(struct kern_backend *b, const struct kern_scatter *op,
                                  struct status_why *why)
 {
     (void)why;
-    struct move m = {ops_of(b)->add_scaled, x, width, rows, shares, y};
-    return run_rows(b, n_rows, ROWS, scatter_rows, &m);
+    struct scattering s = {ops_of(b)->add_scaled, op};
+    return run_rows(b, op->n, ROWS, scatter_rows, &s);
 }

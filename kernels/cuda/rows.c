@@ -1,11 +1,8 @@
 /* The operations that go through rows once: the host's part of kernels/rows.h. */
 #include "kernels/cuda/kernels/rows.h"
 
-#include <stdlib.h>
-
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/weights/weights.h"
-#include "kernels/route.h"
 
 enum { EMBED_ROWS = 4096 /* gathered at a time: 16 MB of Q4_K rows of 8192 */ };
 
@@ -79,43 +76,6 @@ enum status kern_cuda_activate(struct kern_backend *b, const struct kern_activat
                          &args, why);
 }
 
-/** What the host needs to choose experts, in one piece of its memory. */
-struct routing {
-    double *work;         /* kern_route_doubles() */
-    float *logits, *bias; /* [T, E]; [E] or NULL */
-};
-
-/** The logits and the selection bias, from the device. */
-static enum status get_routing(struct kern_cuda *cuda, const struct kern_route *op,
-                               struct routing *r, struct status_why *why)
-{
-    size_t n = op->n_experts * sizeof(float);
-    const float *bias;
-    enum status status = kern_cuda_vector(cuda, op->selection_bias, &bias, why);
-    if (!status)
-        status = kern_cuda_cancelled(cuda);
-    if (!status && r->bias)
-        status = kern_cuda_get(cuda, r->bias, bias, n, why);
-    return status ? status : kern_cuda_get(cuda, r->logits, op->logits, op->n_tokens * n, why);
-}
-
-enum status kern_cuda_route(struct kern_backend *b, const struct kern_route *op,
-                            struct status_why *why)
-{
-    size_t n = op->n_experts, n_doubles = kern_route_doubles(n);
-    size_t n_floats = (op->n_tokens + 1) * n;
-    struct routing r = {.work = malloc(n_doubles * sizeof(double) + n_floats * sizeof(float))};
-    if (!r.work)
-        return status_fail(why, STATUS_MEMORY, "no memory to route %zu tokens", op->n_tokens);
-    r.logits = (float *)(void *)(r.work + n_doubles);
-    r.bias = op->selection_bias ? r.logits + op->n_tokens * n : NULL;
-    enum status status = get_routing(kern_cuda_of(b), op, &r, why);
-    for (size_t t = 0; !status && t < op->n_tokens; t++)
-        kern_route_token(op, t, r.logits + t * n, r.bias, r.work);
-    free(r.work);
-    return status;
-}
-
 enum status kern_cuda_scale_rows(struct kern_backend *b, float *x, size_t width, size_t n_rows,
                                  const float *factors, struct status_why *why)
 {
@@ -153,36 +113,4 @@ enum status kern_cuda_round(struct kern_backend *b, const struct kern_round *op,
     args.scale = 1.0f / sqrtf((float)op->n_turn);
     return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_ROUND, base_div_up(op->n, KERN_ROWS_ELEMS),
                          &args, why);
-}
-
-/** Gather, or with shares scatter. */
-static enum status move_rows(struct kern_cuda *cuda, struct kern_gather_args args,
-                             const uint32_t *rows, const float *shares, size_t n_rows,
-                             struct status_why *why)
-{
-    struct kern_cuda_array arrays[] = {
-        {rows, n_rows * sizeof *rows, NULL},
-        {shares, shares ? n_rows * sizeof *shares : 0, NULL},
-    };
-    enum status status = kern_cuda_scratch_put(cuda, arrays, 2, why);
-    if (status)
-        return status;
-    args.rows = arrays[0].to;
-    args.shares = shares ? arrays[1].to : NULL;
-    return kern_cuda_run(cuda, KERN_CUDA_GATHER, n_rows, &args, why);
-}
-
-enum status kern_cuda_gather(struct kern_backend *b, const float *x, size_t width,
-                             const uint32_t *rows, size_t n_rows, float *y, struct status_why *why)
-{
-    struct kern_gather_args args = {.x = x, .y = y, .width = width};
-    return move_rows(kern_cuda_of(b), args, rows, NULL, n_rows, why);
-}
-
-enum status kern_cuda_scatter_add(struct kern_backend *b, const float *x, size_t width,
-                                  const uint32_t *rows, const float *shares, size_t n_rows,
-                                  float *y, struct status_why *why)
-{
-    struct kern_gather_args args = {.x = x, .y = y, .width = width};
-    return move_rows(kern_cuda_of(b), args, rows, shares, n_rows, why);
 }

@@ -53,7 +53,7 @@ size_t model_moe_floats(const struct model *m, size_t i_layer, size_t n_tokens)
     return cut.n_floats;
 }
 
-/** The tile's rows that chose an expert, in order, with their shares. */
+/** The tile's rows that chose some experts, by expert and in order, with their shares. */
 struct choice {
     uint32_t *rows;
     float *shares;
@@ -81,11 +81,12 @@ static void sort_choices(struct model_session *s, size_t n_tokens)
     }
 }
 
-static struct choice choice_of(const struct model_session *s, size_t e)
+/** Of the experts from e to end - 1. */
+static struct choice choice_of(const struct model_session *s, size_t e, size_t end)
 {
     size_t first = e ? s->expert_ends[e - 1] : 0;
     return (struct choice){s->expert_rows + first, s->expert_shares + first,
-                           s->expert_ends[e] - first};
+                           s->expert_ends[end - 1] - first};
 }
 
 /** Let the shares be used up: what the expert reads is multiplied by them. */
@@ -98,44 +99,30 @@ static enum status weigh_inputs(struct model_session *s, float *x, size_t width,
     return status;
 }
 
-/** What expert e makes of the rows that were gathered for it: w->result. */
+/** What expert e makes of its rows, which are at `at` of w->gathered: the same rows of w->result.
+ */
 static enum status inner(struct model_session *s, const struct model_step *step, size_t e,
-                         const struct choice *choice, const struct moe_work *w,
-                         struct status_why *why)
+                         size_t at, const struct moe_work *w, struct status_why *why)
 {
     const struct model_ffn *ffn = &step->layer->experts.each[e];
     const struct model_shown of_tile = s->shown;
-    size_t n = choice->n;
-    s->shown.rows = choice->rows;
+    const struct choice choice = choice_of(s, e, e + 1);
+    size_t n = choice.n, offset = at * ffn->down.weight.n_rows;
+    s->shown.rows = choice.rows;
     s->shown.expert = e;
     s->shown.n_rows = n;
-    struct model_ffn_step inner_step = {
-        ffn,  &step->shape->expert_activation, MODEL_AT_EXPERT_GATE, w->gathered, n, w->inner,
-        w->up};
+    struct model_ffn_step inner_step = {ffn,
+                                        &step->shape->expert_activation,
+                                        MODEL_AT_EXPERT_GATE,
+                                        w->gathered + offset,
+                                        n,
+                                        w->inner,
+                                        w->up};
     enum status status = model_ffn_inner(s, &inner_step, why);
     if (!status)
-        status = model_multiply(s, &ffn->down, w->inner, n, w->result, why);
-    model_show(s, MODEL_AT_EXPERT_OUT, w->result, 1, ffn->down.weight.n_rows);
+        status = model_multiply(s, &ffn->down, w->inner, n, w->result + offset, why);
+    model_show(s, MODEL_AT_EXPERT_OUT, w->result + offset, 1, ffn->down.weight.n_rows);
     s->shown = of_tile;
-    return status;
-}
-
-/** Let expert e work on its rows of `in` and add its share to y; both [T, Dw]. */
-static enum status apply_expert(struct model_session *s, const struct model_step *step, size_t e,
-                                const struct moe_work *w, const float *in, float *y,
-                                struct status_why *why)
-{
-    size_t width = step->layer->experts.each[e].down.weight.n_rows;
-    const struct choice choice = choice_of(s, e);
-    size_t n = choice.n;
-    enum status status = kern_gather(s->backend, in, width, choice.rows, n, w->gathered, why);
-    if (!status && s->model->arch->weigh_inputs)
-        status = weigh_inputs(s, w->gathered, width, &choice, why);
-    if (!status)
-        status = inner(s, step, e, &choice, w, why);
-    if (!status)
-        status =
-            kern_scatter_add(s->backend, w->result, width, choice.rows, choice.shares, n, y, why);
     return status;
 }
 
@@ -194,9 +181,83 @@ static enum status route(struct model_session *s, const struct model_step *step,
 /** The first expert from e on that some token has chosen; E where there is none. */
 static size_t next_chosen(const struct model_session *s, size_t e)
 {
-    while (e < s->model->hparams.experts.n && choice_of(s, e).n == 0)
+    while (e < s->model->hparams.experts.n && choice_of(s, e, e + 1).n == 0)
         e++;
     return e;
+}
+
+/**
+ * The end of the experts from e on whose rows are moved together. To a device they go in pieces as
+ * large as w->gathered, since a call costs it more than the way through its memory. On the host an
+ * expert's rows go by themselves, and stay in its cache.
+ */
+static size_t end_of_group(const struct model_session *s, size_t e, size_t n_room)
+{
+    size_t end = e + 1;
+    while (s->by_row.ends && end < s->model->hparams.experts.n &&
+           choice_of(s, e, end + 1).n <= n_room)
+        end++;
+    return end;
+}
+
+/** The choices by row instead of by expert; those of a row keep their order. */
+static void sort_by_row(const struct model_by_row *by_row, const struct choice *choice,
+                        size_t n_rows)
+{
+    size_t *ends = by_row->ends, first = 0;
+    memset(ends, 0, n_rows * sizeof *ends);
+    for (size_t i = 0; i < choice->n; i++)
+        ends[choice->rows[i]]++;
+    for (size_t r = 0; r < n_rows; r++) { /* for now where each begins */
+        size_t n = ends[r];
+        ends[r] = first;
+        first += n;
+    }
+    for (size_t i = 0; i < choice->n; i++) {
+        size_t at = ends[choice->rows[i]]++;
+        by_row->from[at] = (uint32_t)i;
+        by_row->rows[at] = choice->rows[i];
+        by_row->shares[at] = choice->shares[i];
+    }
+}
+
+/** y += the shares of w->result; y: [T, Dw]. */
+static enum status add_results(struct model_session *s, const struct model_step *step,
+                               const struct choice *choice, struct kern_scatter *op,
+                               struct status_why *why)
+{
+    op->n = choice->n;
+    op->rows = choice->rows;
+    op->shares = choice->shares;
+    if (s->by_row.ends) {
+        sort_by_row(&s->by_row, choice, step->tile.n_tokens);
+        op->from = s->by_row.from;
+        op->rows = s->by_row.rows;
+        op->shares = s->by_row.shares;
+    }
+    return kern_scatter_add(s->backend, op, why);
+}
+
+/** Let the experts from e to end - 1 work on their rows of `in`; add their shares to y. */
+static enum status apply_group(struct model_session *s, const struct model_step *step, size_t e,
+                               size_t end, const struct moe_work *w, const float *in, float *y,
+                               struct status_why *why)
+{
+    const struct model_ffn *each = step->layer->experts.each;
+    const struct choice choice = choice_of(s, e, end);
+    struct kern_scatter op = {.x = w->result, .y = y, .width = each[e].down.weight.n_rows};
+    enum status status =
+        kern_gather(s->backend, in, op.width, choice.rows, choice.n, w->gathered, why);
+    if (!status && s->model->arch->weigh_inputs)
+        status = weigh_inputs(s, w->gathered, op.width, &choice, why);
+    for (size_t at = 0, next; !status && e < end; e = next) {
+        next = next_chosen(s, e + 1);
+        if (next < s->model->hparams.experts.n)
+            model_read_ahead_expert(&each[next]);
+        status = inner(s, step, e, at, w, why);
+        at += choice_of(s, e, e + 1).n;
+    }
+    return status ? status : add_results(s, step, &choice, &op, why);
 }
 
 /**
@@ -209,16 +270,13 @@ static enum status add_chosen(struct model_session *s, const struct model_step *
 {
     size_t n = s->model->hparams.experts.n;
     sort_choices(s, step->tile.n_tokens);
-    size_t e = next_chosen(s, 0);
+    size_t e = next_chosen(s, 0), end;
     /* Touched, it would bring its neighbours: what the kernel reads around a page. */
     model_read_ahead_expert(&step->layer->experts.each[e]);
     enum status status = STATUS_OK;
-    while (!status && e < n) {
-        size_t next = next_chosen(s, e + 1);
-        if (next < n)
-            model_read_ahead_expert(&step->layer->experts.each[next]);
-        status = apply_expert(s, step, e, w, in, y, why);
-        e = next;
+    for (; !status && e < n; e = next_chosen(s, end)) {
+        end = end_of_group(s, e, step->tile.n_tokens);
+        status = apply_group(s, step, e, end, w, in, y, why);
     }
     return status;
 }
@@ -254,9 +312,13 @@ static enum status add_shared(struct model_session *s, const struct model_step *
         status = kern_route(s->backend, &gate, why);
     for (size_t i = 0; i < n; i++)
         s->expert_rows[i] = (uint32_t)i;
-    return status ? status
-                  : kern_scatter_add(s->backend, w->result, s->model->hparams.n_embd,
-                                     s->expert_rows, s->expert_shares, n, y, why);
+    struct kern_scatter op = {.x = w->result,
+                              .rows = s->expert_rows,
+                              .shares = s->expert_shares,
+                              .n = n,
+                              .width = s->model->hparams.n_embd,
+                              .y = y};
+    return status ? status : kern_scatter_add(s->backend, &op, why);
 }
 
 /** Experts that work on narrower rows: y += widen(experts(narrow(in))). */

@@ -220,6 +220,14 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
         s->expert_ends = calloc(s->model->hparams.experts.n, sizeof *s->expert_ends);
         ok = ok && s->experts && s->shares && s->expert_rows && s->expert_shares && s->expert_ends;
     }
+    if (n_used > 0 && kern_describe(s->backend).own_memory) {
+        struct model_by_row *b = &s->by_row;
+        b->ends = calloc(t, sizeof *b->ends);
+        b->from = calloc(t, sizeof *b->from);
+        b->rows = calloc(t, sizeof *b->rows);
+        b->shares = calloc(t, sizeof *b->shares);
+        ok = ok && b->ends && b->from && b->rows && b->shares;
+    }
     if (!ok)
         return status_fail(why, STATUS_MEMORY, "no memory for a tile of %zu tokens", t);
     return STATUS_OK;
@@ -303,5 +311,9 @@ void model_session_close(struct model_session *s)
     free(s->expert_rows);
     free(s->expert_shares);
     free(s->expert_ends);
+    free(s->by_row.ends);
+    free(s->by_row.from);
+    free(s->by_row.rows);
+    free(s->by_row.shares);
     free(s);
 }

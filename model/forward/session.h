@@ -57,6 +57,17 @@ static inline float *model_take(struct model_cut *cut, size_t n_floats)
     return part;
 }
 
+/**
+ * Results of several experts in the order of the tile's rows, since a device adds each row in one
+ * place. All NULL on the host, where experts add theirs one after the other.
+ */
+struct model_by_row {
+    size_t *ends;   /* [T]: where the results for each row end */
+    uint32_t *from; /* [T]: of which row of the experts' results */
+    uint32_t *rows; /* [T]: to which of the tile */
+    float *shares;  /* [T] */
+};
+
 struct model_session {
     const struct model *model;
     struct kern_backend *backend;
@@ -85,8 +96,9 @@ struct model_session {
     uint32_t *expert_rows;               /* [T * experts used] rows of the tile, by expert */
     float *expert_shares;                /* likewise */
     size_t *expert_ends;                 /* [E]: where those of each expert end */
-    struct model_shown shown;            /* of the tile, or of an expert: layer and rows */
-    const uint8_t *marks;                /* of the tile's tokens; NULL: none */
+    struct model_by_row by_row;
+    struct model_shown shown; /* of the tile, or of an expert: layer and rows */
+    const uint8_t *marks;     /* of the tile's tokens; NULL: none */
 };
 
 /** One tile of one layer. */

@@ -256,6 +256,7 @@ static enum status host_copy_in(struct kern_cuda_device *device, enum kern_cuda_
 {
     struct host_device *d = of(device);
     enum status status = count(d, why);
+    d->log->n_copies_in++;
     size_t n_bytes = rows->n_rows * rows->row_bytes;
     struct work w = {.kind = COPY, .to = to, .n_bytes = n_bytes};
     char *bytes = malloc(n_bytes + 1);
@@ -273,6 +274,7 @@ static enum status host_copy_out(struct kern_cuda_device *device, enum kern_cuda
 {
     struct host_device *d = of(device);
     enum status status = count(d, why);
+    d->log->n_copies_out++;
     if (status != STATUS_OK)
         return status;
     drain(d, stream);

@@ -152,17 +152,6 @@ static void check_moves(struct rows *o, struct rng *r)
     op.y = o->expected + width / 4;
     assert_int_equal(kern_copy_rows(p->cpu, &op, NULL), STATUS_OK);
     rows_compare(o, "copy_rows, spread");
-    uint32_t *rows = malloc(n * sizeof *rows);
-    for (size_t i = 0; i < n; i++)
-        rows[i] = (uint32_t)(n - 1 - i);
-    assert_int_equal(kern_scatter_add(p->cpu, o->x, width, rows, factors, n, o->expected, NULL), 0);
-    assert_int_equal(
-        kern_scatter_add(p->cuda, o->device_x, width, rows, factors, n, o->device_y, NULL), 0);
-    rows_compare(o, "scatter_add");
-    assert_int_equal(kern_gather(p->cpu, o->x, width, rows, n, o->expected, NULL), STATUS_OK);
-    assert_int_equal(kern_gather(p->cuda, o->device_x, width, rows, n, o->device_y, NULL), 0);
-    rows_compare(o, "gather");
-    free(rows);
     free(factors);
 }
 
@@ -253,35 +242,6 @@ static void check_embed(struct cuda_pair *p, struct rng *r, enum gguf_type type)
     free(expected);
 }
 
-static void check_route(struct cuda_pair *p, struct rng *r, struct kern_route op)
-{
-    enum { T = 30, E = 12, USED = 3 };
-    float *logits = cuda_data_floats(r, T * E, 2.0f);
-    struct kern_weight bias = cuda_data_float_weight(r, 1, E);
-    int32_t experts[2][T * USED];
-    float shares[2][T * USED];
-    logits[4] = logits[5];
-    logits[E + 1] = NAN;
-    op.logits = logits;
-    op.n_tokens = T;
-    op.n_experts = E;
-    op.n_used = USED;
-    op.selection_bias = op.n_groups ? &bias : NULL;
-    op.experts = experts[0];
-    op.shares = shares[0];
-    assert_int_equal(kern_route(p->cpu, &op, NULL), STATUS_OK);
-    float *device = cuda_pair_put(p, logits, T * E);
-    op.logits = device;
-    op.experts = experts[1];
-    op.shares = shares[1];
-    assert_int_equal(kern_route(p->cuda, &op, NULL), STATUS_OK);
-    cuda_pair_take(p, device, NULL, 0);
-    assert_memory_equal(experts[0], experts[1], sizeof experts[0]);
-    cuda_data_assert_same(shares[1], shares[0], T * USED, "route");
-    cuda_data_weight_free(&bias);
-    free(logits);
-}
-
 static void test_row_operations(void **state)
 {
     (void)state;
@@ -298,11 +258,6 @@ static void test_row_operations(void **state)
             check_rope(&p, &r, k % 2 == 1, (const size_t[]){70, 60, 1}[k / 2]);
         check_embed(&p, &r, GGUF_TYPE_Q4_K);
         check_embed(&p, &r, GGUF_TYPE_F16);
-        check_route(&p, &r, (struct kern_route){.normalise = true});
-        check_route(
-            &p, &r,
-            (struct kern_route){
-                .gating = KERN_GATE_SIGMOID, .n_groups = 4, .n_groups_used = 2, .scale = 2.5f});
         cuda_pair_close(&p);
     }
 }

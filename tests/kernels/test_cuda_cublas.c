@@ -113,7 +113,7 @@ static const struct {
     {"heuristic", {.heuristic = CUBLAS_STATUS_INTERNAL_ERROR}, STATUS_DEVICE, "asking for alg"},
     {"fails", {.n_algorithms = 5, .failing = 2}, STATUS_DEVICE, "cuBLASLt: multiplying"},
     {"start", {.create = CUBLAS_STATUS_NOT_INITIALIZED}, STATUS_DEVICE, "cuBLASLt: starting"},
-    {"layout", {.layout = CUBLAS_STATUS_ALLOC_FAILED}, STATUS_DEVICE, "describing a matrix"},
+    {"layout", {.layout = CUBLAS_STATUS_ALLOC_FAILED}, STATUS_DEVICE, "asking for alg"},
 };
 
 static void test_whatever_it_does(void **state)

@@ -243,20 +243,25 @@ static void case_gather(struct kern_backend *b, float *y)
 static void case_scatter_add(struct kern_backend *b, float *y)
 {
     static float x[MOE_N * MOE_W];
-    static float before[MOE_N * MOE_W];
+    static float expected[MOE_N * MOE_W];
     float shares[MOE_N];
-    uint32_t rows[MOE_N];
+    uint32_t rows[MOE_N], from[MOE_N];
     fill(8, x, MOE_N * MOE_W);
     fill(9, shares, MOE_N);
     fill(10, y, MOE_N * MOE_W);
-    memcpy(before, y, sizeof before);
-    moe_rows(rows);
-    assert_int_equal(kern_scatter_add(b, x, MOE_W, rows, shares, MOE_N, y, NULL), STATUS_OK);
-    for (size_t i = 0; i < MOE_N; i++) {
-        for (size_t j = 0; j < MOE_W; j++) {
-            size_t at = rows[i] * MOE_W + j;
-            assert_true(y[at] == fmaf(shares[i], x[i * MOE_W + j], before[at]));
+    memcpy(expected, y, sizeof expected);
+    moe_rows(from);
+    struct kern_scatter op = {x, NULL, rows, shares, MOE_N, MOE_W, y};
+    for (uint32_t most = 1; most <= 64; most *= 8, op.from = from) { /* for a row */
+        for (uint32_t i = 0; i < MOE_N; i++)
+            rows[i] = i / most * 77 % MOE_N;
+        assert_int_equal(kern_scatter_add(b, &op, NULL), STATUS_OK);
+        for (size_t i = 0; i < MOE_N * MOE_W; i++) {
+            size_t k = i / MOE_W, row = op.from ? from[k] : k;
+            float *sum = &expected[rows[k] * MOE_W + i % MOE_W];
+            *sum = fmaf(shares[k], x[row * MOE_W + i % MOE_W], *sum);
         }
+        assert_memory_equal(y, expected, sizeof expected);
     }
 }
 

@@ -40,8 +40,14 @@ static void count_free(struct kern_backend *b, void *memory)
     free(memory);
 }
 
+static struct kern_description describe(const struct kern_backend *b)
+{
+    (void)b;
+    return (struct kern_description){.device = "accountant", .own_memory = true};
+}
+
 static const struct kern_backend_ops accountant_ops = {
-    .name = "accountant", .alloc = count_alloc, .free = count_free};
+    .name = "accountant", .describe = describe, .alloc = count_alloc, .free = count_free};
 
 static const struct tiny_model_options models[] = {
     {.seed = 1},

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/array.h"
 
 enum { CANDIDATES = 32 /* algorithms that the library may propose */ };
@@ -32,11 +33,27 @@ struct functions {
     FUNCTIONS(MEMBER)
 };
 
+/** Layouts of a product: c is column-major [n_a, n_b] = a^T b. */
+struct layouts {
+    cublasLtMatrixLayout_t a, b, c;
+};
+
+/** A size that an algorithm has been found to take. */
+struct taken {
+    size_t n_a, n_b;
+    unsigned algorithm;
+    struct layouts layouts;
+};
+
+enum { MAX_TAKEN = 64 /* of a shape: experts have as many tokens as happen to choose them */ };
+
 /** The algorithms for a planned shape, in the library's order. */
 struct plan {
     size_t n_a, n_b, n_k;
     cublasLtMatmulAlgo_t algorithms[KERN_CUDA_MAX_ALGORITHMS];
     size_t n_algorithms;
+    struct taken taken[MAX_TAKEN]; /* the last ones: number i at i % MAX_TAKEN */
+    size_t n_taken;
 };
 
 struct kern_cublas {
@@ -47,11 +64,6 @@ struct kern_cublas {
     void *workspace;
     struct plan *plans;
     size_t n_plans, capacity;
-};
-
-/** Layouts of a product: c is column-major [n_a, n_b] = a^T b. */
-struct layouts {
-    cublasLtMatrixLayout_t a, b, c;
 };
 
 static enum status failed(const struct kern_cublas *blas, cublasStatus_t code, const char *what,
@@ -106,6 +118,14 @@ static enum status make_desc(struct kern_cublas *blas, struct status_why *why)
                                          : failed(blas, code, "describing a product", why);
 }
 
+static void layouts_close(const struct kern_cublas *blas, const struct layouts *l)
+{
+    const cublasLtMatrixLayout_t all[] = {l->a, l->b, l->c};
+    for (size_t i = 0; i < 3; i++)
+        if (all[i])
+            blas->f.layout_destroy(all[i]);
+}
+
 enum status kern_cublas_open(struct kern_cublas **out, void *workspace, struct status_why *why)
 {
     *out = NULL;
@@ -135,6 +155,9 @@ void kern_cublas_close(struct kern_cublas *blas)
 {
     if (!blas)
         return;
+    for (size_t i = 0; i < blas->n_plans; i++)
+        for (size_t k = 0; k < MAX_TAKEN; k++)
+            layouts_close(blas, &blas->plans[i].taken[k].layouts);
     if (blas->desc)
         blas->f.desc_destroy(blas->desc);
     if (blas->handle)
@@ -145,16 +168,9 @@ void kern_cublas_close(struct kern_cublas *blas)
     free(blas);
 }
 
-static void layouts_close(const struct kern_cublas *blas, struct layouts *l)
-{
-    cublasLtMatrixLayout_t *all[] = {&l->a, &l->b, &l->c};
-    for (size_t i = 0; i < 3; i++)
-        if (*all[i])
-            blas->f.layout_destroy(*all[i]);
-}
-
-static enum status layouts_open(const struct kern_cublas *blas, struct layouts *l, size_t n_a,
-                                size_t n_b, size_t n_k, struct status_why *why)
+/** What was made is in *l even where it fails. */
+static cublasStatus_t layouts_open(const struct kern_cublas *blas, struct layouts *l, size_t n_a,
+                                   size_t n_b, size_t n_k)
 {
     *l = (struct layouts){0};
     cublasStatus_t code = blas->f.layout_create(&l->a, CUDA_R_16F, n_k, n_a, (int64_t)n_k);
@@ -162,10 +178,7 @@ static enum status layouts_open(const struct kern_cublas *blas, struct layouts *
         code = blas->f.layout_create(&l->b, CUDA_R_16F, n_k, n_b, (int64_t)n_k);
     if (code == CUBLAS_STATUS_SUCCESS)
         code = blas->f.layout_create(&l->c, CUDA_R_32F, n_a, n_b, (int64_t)n_a);
-    if (code == CUBLAS_STATUS_SUCCESS)
-        return STATUS_OK;
-    layouts_close(blas, l);
-    return failed(blas, code, "describing a matrix", why);
+    return code;
 }
 
 /** Whether an algorithm adds each sum in one piece. */
@@ -193,15 +206,14 @@ static enum status make_plan(const struct kern_cublas *blas, struct plan *plan,
                              struct status_why *why)
 {
     struct layouts l;
-    enum status status = layouts_open(blas, &l, plan->n_a, plan->n_b, plan->n_k, why);
-    if (status)
-        return status;
     cublasLtMatmulPreference_t preference = NULL;
     cublasLtMatmulHeuristicResult_t results[CANDIDATES];
     int n = 0;
     const uint64_t workspace = KERN_CUBLAS_WORKSPACE;
     const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
-    cublasStatus_t code = blas->f.preference_create(&preference);
+    cublasStatus_t code = layouts_open(blas, &l, plan->n_a, plan->n_b, plan->n_k);
+    if (code == CUBLAS_STATUS_SUCCESS)
+        code = blas->f.preference_create(&preference);
     if (code == CUBLAS_STATUS_SUCCESS)
         code = blas->f.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                       &workspace, sizeof workspace);
@@ -229,7 +241,7 @@ static enum status make_plan(const struct kern_cublas *blas, struct plan *plan,
 }
 
 static enum status find(struct kern_cublas *blas, const struct kern_cuda_gemm *gemm,
-                        const struct plan **plan, struct status_why *why)
+                        struct plan **plan, struct status_why *why)
 {
     for (size_t i = 0; i < blas->n_plans; i++) {
         *plan = &blas->plans[i];
@@ -247,32 +259,51 @@ static enum status find(struct kern_cublas *blas, const struct kern_cuda_gemm *g
     return status;
 }
 
+/** Whether an algorithm takes the product's size, and what it needs for that: asked for once. */
+static cublasStatus_t take(const struct kern_cublas *blas, struct plan *plan,
+                           const struct kern_cuda_gemm *gemm, struct layouts *l)
+{
+    for (size_t i = 0; i < base_min(plan->n_taken, MAX_TAKEN); i++) {
+        const struct taken *t = &plan->taken[i];
+        if (t->n_a == gemm->n_a && t->n_b == gemm->n_b && t->algorithm == gemm->algorithm) {
+            *l = t->layouts;
+            return CUBLAS_STATUS_SUCCESS;
+        }
+    }
+    cublasLtMatmulHeuristicResult_t checked;
+    cublasStatus_t code = layouts_open(blas, l, gemm->n_a, gemm->n_b, gemm->n_k);
+    if (code == CUBLAS_STATUS_SUCCESS)
+        code = blas->f.check(blas->handle, blas->desc, l->a, l->b, l->c, l->c,
+                             &plan->algorithms[gemm->algorithm], &checked);
+    if (code == CUBLAS_STATUS_SUCCESS && checked.workspaceSize > KERN_CUBLAS_WORKSPACE)
+        code = CUBLAS_STATUS_NOT_SUPPORTED;
+    struct taken *last = &plan->taken[plan->n_taken % MAX_TAKEN];
+    layouts_close(blas, code == CUBLAS_STATUS_SUCCESS ? &last->layouts : l);
+    if (code == CUBLAS_STATUS_SUCCESS) {
+        *last = (struct taken){gemm->n_a, gemm->n_b, gemm->algorithm, *l};
+        plan->n_taken++;
+    }
+    return code;
+}
+
 enum status kern_cublas_multiply(struct kern_cublas *blas, const struct kern_cuda_gemm *gemm,
                                  void *stream, struct status_why *why)
 {
-    const struct plan *plan = NULL;
+    struct plan *plan = NULL;
     struct layouts l;
     enum status status = find(blas, gemm, &plan, why);
     if (!status && gemm->algorithm >= plan->n_algorithms)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "cuBLASLt has %zu algorithms of %zu x %zu x %zu", plan->n_algorithms,
                            plan->n_a, plan->n_b, plan->n_k);
-    if (!status)
-        status = layouts_open(blas, &l, gemm->n_a, gemm->n_b, gemm->n_k, why);
     if (status)
         return status;
-    const cublasLtMatmulAlgo_t *algo = &plan->algorithms[gemm->algorithm];
-    cublasLtMatmulHeuristicResult_t checked;
-    cublasStatus_t code =
-        blas->f.check(blas->handle, blas->desc, l.a, l.b, l.c, l.c, algo, &checked);
     const float one = 1.0f, zero = 0.0f;
-    if (code == CUBLAS_STATUS_SUCCESS && checked.workspaceSize > KERN_CUBLAS_WORKSPACE)
-        code = CUBLAS_STATUS_NOT_SUPPORTED;
+    cublasStatus_t code = take(blas, plan, gemm, &l);
     if (code == CUBLAS_STATUS_SUCCESS)
         code = blas->f.matmul(blas->handle, blas->desc, &one, gemm->a, l.a, gemm->b, l.b, &zero,
-                              gemm->c, l.c, gemm->c, l.c, algo, blas->workspace,
-                              KERN_CUBLAS_WORKSPACE, (cudaStream_t)stream);
-    layouts_close(blas, &l);
+                              gemm->c, l.c, gemm->c, l.c, &plan->algorithms[gemm->algorithm],
+                              blas->workspace, KERN_CUBLAS_WORKSPACE, (cudaStream_t)stream);
     if (is_refusal(code))
         return status_fail(why, STATUS_UNSUPPORTED,
                            "cuBLASLt cannot multiply %zu x %zu x %zu halves as it does %zu x %zu "

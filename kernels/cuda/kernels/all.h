@@ -6,6 +6,8 @@
 #include "kernels/cuda/kernels/choose.h"
 #include "kernels/cuda/kernels/codes.h"
 #include "kernels/cuda/kernels/decode.h"
+#include "kernels/cuda/kernels/experts/gather.h"
+#include "kernels/cuda/kernels/experts/route.h"
 #include "kernels/cuda/kernels/flash.h"
 #include "kernels/cuda/kernels/mixing/measured.h"
 #include "kernels/cuda/kernels/mixing/mixing.h"

@@ -52,8 +52,12 @@
         sizeof(struct kern_round_shared), kern_round_block(a, block, shared))                      \
     ROW(CAP, "soft cap", kern_cap_args, KERN_ROWS_THREADS, 0,                                      \
         0, kern_cap_block(a, block, shared))                                                       \
-    ROW(GATHER, "gather", kern_gather_args, KERN_ROWS_THREADS, 0,                                  \
+    ROW(GATHER, "gather", kern_gather_args, KERN_GATHER_THREADS, 0,                                \
         0, kern_gather_block(a, block, shared))                                                    \
+    ROW(SCATTER, "scatter", kern_scatter_args, KERN_GATHER_THREADS, 0,                             \
+        0, kern_scatter_block(a, block, shared))                                                   \
+    ROW(ROUTE, "route", kern_route_args, KERN_ROUTE_THREADS, 0,                                    \
+        0, kern_route_block(a, block, shared))                                                     \
     ROW(MIX, "mix", kern_mix_args, KERN_ROWS_THREADS, 0,                                           \
         0, kern_mix_block(a, block, shared))                                                       \
     ROW(STREAM_WEIGHTS, "stream weights", kern_stream_weights_args, KERN_STREAMS_THREADS, 0,       \

@@ -1,8 +1,8 @@
 /**
  * Kernels that go through rows once: normalisation, rotation, activation, scaling, copying,
- * rounding, gathering, scattering. All are bound by memory. For T tokens of width D each moves:
+ * rounding. All are bound by memory. For T tokens of width D each moves:
  *   norm 8 T D bytes (further readings come from L2), rope 8 bytes per rotated element,
- *   gate 12 bytes per element, scale, copy, round, gather 8 T D, scatter_add 12 T D,
+ *   gate 12 bytes per element, scale, copy, round 8 T D,
  *   soft cap 8 per logit (in L2).
  * The order of every sum is that of kernels/numerics/ops.h, so the bits are the CPU's.
  */
@@ -332,28 +332,6 @@ KERN_INLINE void kern_cap_block(const struct kern_cap_args *a, size_t block, voi
          t += kern_thread_step(KERN_ROWS_THREADS)) {
         for (size_t i = first + t; i < end; i += KERN_ROWS_THREADS)
             x[i] = fmath_soft_cap_f32(x[i], a->cap, a->inverse);
-    }
-}
-
-/** y[i] = x[rows[i]], or with shares y[rows[i]] += shares[i] * x[i]. A block per row. */
-struct kern_gather_args {
-    const float *x;
-    float *y;
-    const uint32_t *rows;
-    const float *shares; /* NULL: gather */
-    size_t width;
-};
-
-KERN_INLINE void kern_gather_block(const struct kern_gather_args *a, size_t block, void *shared)
-{
-    (void)shared;
-    size_t row = a->rows[block];
-    const float *x = a->x + (a->shares ? block : row) * a->width;
-    float *y = a->y + (a->shares ? row : block) * a->width;
-    for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
-         t += kern_thread_step(KERN_ROWS_THREADS)) {
-        for (size_t i = t; i < a->width; i += KERN_ROWS_THREADS)
-            y[i] = a->shares ? fmaf(a->shares[block], x[i], y[i]) : x[i];
     }
 }
 

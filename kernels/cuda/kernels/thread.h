@@ -26,8 +26,6 @@
 #define KERN_SLOTS(n_threads) 1
 /** In front of a loop whose index must be a constant, so that an array stays in registers. */
 #define KERN_UNROLL _Pragma("unroll")
-/** In front of a loop that would take too many registers if it were unrolled. */
-#define KERN_ROLLED _Pragma("unroll 1")
 
 KERN_INLINE unsigned kern_thread_begin(void)
 {
@@ -65,7 +63,6 @@ KERN_INLINE void kern_atomic_max(uint32_t *most, uint32_t n)
 
 #define KERN_SLOTS(n_threads) (n_threads)
 #define KERN_UNROLL
-#define KERN_ROLLED
 
 KERN_INLINE unsigned kern_thread_begin(void)
 {
