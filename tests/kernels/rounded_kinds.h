@@ -45,11 +45,15 @@ struct variant {
 
 static const struct variant variants[] = {
     {"scalar", KERN_ISA_SCALAR, false, &kern_kernels_scalar},
+#if defined __x86_64__
     {"avx2", KERN_ISA_AVX2, false, &kern_kernels_avx2},
     {"avx2 vnni", KERN_ISA_AVX2, true, &kern_kernels_avx2_vnni},
     {"avx512", KERN_ISA_AVX512, false, &kern_kernels_avx512},
     {"avx512 vnni", KERN_ISA_AVX512, true, &kern_kernels_avx512_vnni},
     {"avx512 pairs", KERN_ISA_AVX512, true, &kern_kernels_avx512_pairs},
+#elif defined __aarch64__
+    {"neon", KERN_ISA_NEON, false, &kern_kernels_neon},
+#endif
 };
 
 static struct kern_kernels kernels;

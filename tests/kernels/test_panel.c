@@ -226,14 +226,13 @@ static const char *mark(bool own)
 static void test_coverage(void **state)
 {
     (void)state;
-    static const struct kern_kernels *const own[KERN_ISA_COUNT] = {
-        &kern_kernels_scalar, &kern_kernels_avx2, &kern_kernels_avx512};
     print_message("%-8s fma_tile panel_pack panel_unpack panel_scale\n", "");
     for (int isa = 0; isa < KERN_ISA_COUNT; isa++) {
+        const struct kern_kernels *own = kern_sets[isa].own;
         print_message("%-8s %-8s %-10s %-12s %s\n", kern_isa_name((enum kern_isa)isa),
-                      mark(own[isa]->fma_tile), mark(own[isa]->panel_pack),
-                      mark(own[isa]->panel_unpack), mark(own[isa]->panel_scale));
-        assert_non_null(own[isa]->fma_tile);
+                      mark(own->fma_tile), mark(own->panel_pack), mark(own->panel_unpack),
+                      mark(own->panel_scale));
+        assert_non_null(own->fma_tile);
     }
 }
 
