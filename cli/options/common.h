@@ -12,9 +12,9 @@
 
 /** Indices into the words of the lists' choices. */
 #ifdef __aarch64__
-enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_NEON, CLI_ISA_AUTO };
-#define CLI_ISAS       "scalar neon auto"
-#define CLI_ISAS_NAMED "scalar, neon or auto (default)"
+enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_NEON, CLI_ISA_DOTPROD, CLI_ISA_I8MM, CLI_ISA_AUTO };
+#define CLI_ISAS       "scalar neon dotprod i8mm auto"
+#define CLI_ISAS_NAMED "scalar, neon, dotprod, i8mm or auto (default)"
 #else
 enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_AVX2, CLI_ISA_AVX512, CLI_ISA_AMX, CLI_ISA_AUTO };
 #define CLI_ISAS       "scalar avx2 avx512 amx auto"

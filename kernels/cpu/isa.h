@@ -10,7 +10,9 @@ enum kern_isa {
     KERN_ISA_AVX2,   /* AVX2, FMA, F16C */
     KERN_ISA_AVX512, /* AVX-512 F, BW, DQ, VL on top */
 #elif defined __aarch64__
-    KERN_ISA_NEON,
+    KERN_ISA_NEON,    /* what every aarch64 has */
+    KERN_ISA_DOTPROD, /* sdot on top */
+    KERN_ISA_I8MM,    /* smmla on top */
 #endif
     KERN_ISA_COUNT
 };
@@ -30,7 +32,7 @@ bool kern_isa_has_vnni(enum kern_isa isa);
  */
 bool kern_isa_adds_more(void);
 
-/** "scalar", "avx2", "avx512", "neon". */
+/** "scalar", "avx2", "avx512", "neon", "dotprod", "i8mm". */
 const char *kern_isa_name(enum kern_isa isa);
 
 #endif

@@ -7,11 +7,18 @@
 const struct kern_set kern_sets[KERN_ISA_COUNT] = {
     [KERN_ISA_SCALAR] = {"scalar", .own = &kern_kernels_scalar, .ops = &kern_ops_scalar},
     [KERN_ISA_NEON] = {"neon", .own = &kern_kernels_neon, .ops = &kern_ops_neon},
+    [KERN_ISA_DOTPROD] = {"dotprod", .own = &kern_kernels_dotprod, .ops = &kern_ops_neon},
+    [KERN_ISA_I8MM] = {"i8mm", .own = &kern_kernels_i8mm, .ops = &kern_ops_neon},
 };
 
 enum kern_isa kern_isa_detect(void)
 {
-    return getauxval(AT_HWCAP) & HWCAP_ASIMD ? KERN_ISA_NEON : KERN_ISA_SCALAR;
+    unsigned long has = getauxval(AT_HWCAP);
+    if (!(has & HWCAP_ASIMD))
+        return KERN_ISA_SCALAR;
+    if (!(has & HWCAP_ASIMDDP))
+        return KERN_ISA_NEON;
+    return getauxval(AT_HWCAP2) & HWCAP2_I8MM ? KERN_ISA_I8MM : KERN_ISA_DOTPROD;
 }
 
 /* The two below ask for instructions of x86-64. */

@@ -139,7 +139,8 @@ struct kern_kernels {
 /** Each ISA's own kernels (without `ops`), and what VNNI and kern_isa_adds_more() change. */
 extern const struct kern_kernels kern_kernels_scalar, kern_kernels_avx2, kern_kernels_avx512;
 extern const struct kern_kernels kern_kernels_avx2_vnni, kern_kernels_avx512_vnni;
-extern const struct kern_kernels kern_kernels_avx512_pairs, kern_kernels_neon;
+extern const struct kern_kernels kern_kernels_avx512_pairs;
+extern const struct kern_kernels kern_kernels_neon, kern_kernels_dotprod, kern_kernels_i8mm;
 
 /** What an ISA of this kind of processor has. */
 struct kern_set {

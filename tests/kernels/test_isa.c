@@ -21,6 +21,8 @@ static void test_names(void **state)
     assert_string_equal(kern_isa_name(KERN_ISA_AVX512), "avx512");
 #elif defined __aarch64__
     assert_string_equal(kern_isa_name(KERN_ISA_NEON), "neon");
+    assert_string_equal(kern_isa_name(KERN_ISA_DOTPROD), "dotprod");
+    assert_string_equal(kern_isa_name(KERN_ISA_I8MM), "i8mm");
 #endif
     assert_string_equal(kern_isa_name(KERN_ISA_COUNT), "unknown");
 }
@@ -35,8 +37,12 @@ static void test_detection_agrees_with_the_compiler(void **state)
     bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     expected = avx512 ? KERN_ISA_AVX512 : avx2 ? KERN_ISA_AVX2 : KERN_ISA_SCALAR;
-#elif defined __ARM_NEON
-    expected = KERN_ISA_NEON;
+#elif defined __aarch64__
+    uint64_t isar0, isar1; /* the processor's own words */
+    __asm__("mrs %0, ID_AA64ISAR0_EL1" : "=r"(isar0));
+    __asm__("mrs %0, ID_AA64ISAR1_EL1" : "=r"(isar1));
+    bool dotprod = isar0 >> 44 & 15, i8mm = isar1 >> 52 & 15;
+    expected = dotprod ? i8mm ? KERN_ISA_I8MM : KERN_ISA_DOTPROD : KERN_ISA_NEON;
 #endif
     assert_int_equal(kern_isa_detect(), expected);
 }
