@@ -222,7 +222,8 @@ static const char *mark(bool own)
     return own ? "own" : "-";
 }
 
-/** The coverage matrix; above scalar each ISA must have the microkernel at least. */
+/** The coverage matrix; each ISA that has other vectors of floats than the one below must have the
+ * microkernel at least. */
 static void test_coverage(void **state)
 {
     (void)state;
@@ -232,7 +233,8 @@ static void test_coverage(void **state)
         print_message("%-8s %-8s %-10s %-12s %s\n", kern_isa_name((enum kern_isa)isa),
                       mark(own->fma_tile), mark(own->panel_pack), mark(own->panel_unpack),
                       mark(own->panel_scale));
-        assert_non_null(own->fma_tile);
+        if (isa == 0 || kern_sets[isa].ops != kern_sets[isa - 1].ops)
+            assert_non_null(own->fma_tile);
     }
 }
 
