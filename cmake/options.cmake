@@ -5,7 +5,7 @@ option(ASSAY_BENCH "Build the benchmarks, on x86-64" ON)
 option(ASSAY_WERROR "Treat warnings as errors" OFF)
 option(ASSAY_COVERAGE "Instrument for gcov" OFF)
 option(ASSAY_FUZZ "Build libFuzzer targets (needs clang)" OFF)
-# Whether kernels for AVX2, AVX-512 and AMX are compiled; other processors have the scalar ones.
+# Whether kernels for AVX2, AVX-512 and AMX are compiled; aarch64 has others (kernels/cpu/).
 string(COMPARE EQUAL "${CMAKE_SYSTEM_PROCESSOR}" "x86_64" ASSAY_X86)
 if(NOT ASSAY_X86)
   set(ASSAY_BENCH OFF) # they compare with what AVX2 and AVX-512 can do

@@ -222,9 +222,8 @@ const struct cli_option cli_device_options[] = {
      -ANY, ANY, .env = "LLAMA_ARG_THREADS", .usual = true},
     {"-tb --threads-batch", CLI_COUNT, "N", "the same; wins over -t", MACHINE(n_threads_batch),
      -ANY, ANY},
-    {"--isa", CLI_CHOICE, "NAME",
-     "use no instruction set above this one: scalar, avx2, avx512, amx or auto (default)",
-     MACHINE(isa), .choices = "scalar avx2 avx512 amx auto", .env = "ASSAY_ISA"},
+    {"--isa", CLI_CHOICE, "NAME", "use no instruction set above this one: " CLI_ISAS_NAMED,
+     MACHINE(isa), .choices = CLI_ISAS, .env = "ASSAY_ISA"},
     {"--gemm", CLI_CHOICE, "NAME",
      "own: matrix products with the same bits everywhere (default); openblas: OpenBLAS's, whose "
      "bits depend on its version, the threads and the batch",

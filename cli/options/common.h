@@ -11,7 +11,15 @@
 #include "model/model.h"
 
 /** Indices into the words of the lists' choices. */
+#ifdef __aarch64__
+enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_NEON, CLI_ISA_DOTPROD, CLI_ISA_I8MM, CLI_ISA_AUTO };
+#define CLI_ISAS       "scalar neon dotprod i8mm auto"
+#define CLI_ISAS_NAMED "scalar, neon, dotprod, i8mm or auto (default)"
+#else
 enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_AVX2, CLI_ISA_AVX512, CLI_ISA_AMX, CLI_ISA_AUTO };
+#define CLI_ISAS       "scalar avx2 avx512 amx auto"
+#define CLI_ISAS_NAMED "scalar, avx2, avx512, amx or auto (default)"
+#endif
 enum cli_gemm { CLI_GEMM_OWN, CLI_GEMM_OPENBLAS };
 enum cli_precision { CLI_PRECISION_HIGH, CLI_PRECISION_EXACT, CLI_PRECISION_FAST };
 
@@ -86,10 +94,10 @@ struct cli_machine_settings {
     int64_t n_threads, n_threads_batch; /* 0 and below: all processors; the latter wins */
     int isa, gemm, precision, mpi;
     const char *activations; /* what inputs of products are rounded to; NULL: they are not */
-    int64_t mpi_wait;       /* seconds; 0: CLUSTER_TEAM_SECONDS */
-    const char *split;      /* "layers", "layers:N"; NULL: each process has whole models */
-    const char *device;     /* NULL: by gpu_layers */
-    const char *gpu_layers; /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */
+    int64_t mpi_wait;        /* seconds; 0: CLUSTER_TEAM_SECONDS */
+    const char *split;       /* "layers", "layers:N"; NULL: each process has whole models */
+    const char *device;      /* NULL: by gpu_layers */
+    const char *gpu_layers;  /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */
 };
 extern const struct cli_option cli_machine_options[];
 extern const struct cli_option cli_device_options[]; /* of them, those about one process */
@@ -215,8 +223,8 @@ struct cli_divergence_settings {
 extern const struct cli_option cli_divergence_options[];
 
 extern const struct cli_option cli_activations_options[]; /* const char *: --activations */
-extern const struct cli_option cli_per_token_options[]; /* const char *: --per-token */
-extern const struct cli_option cli_force_options[];     /* bool: --force */
+extern const struct cli_option cli_per_token_options[];   /* const char *: --per-token */
+extern const struct cli_option cli_force_options[];       /* bool: --force */
 
 /* foreign.c */
 

@@ -324,8 +324,12 @@ static void add_devices(struct base_json *json, cJSON *run, const struct cli_bac
 static void add_asked(struct base_json *json, cJSON *run, const struct cli_machine_settings *s)
 {
     static const char *const isas[] = {
-        [CLI_ISA_SCALAR] = "scalar", [CLI_ISA_AVX2] = "avx2", [CLI_ISA_AVX512] = "avx512",
-        [CLI_ISA_AMX] = "amx",       [CLI_ISA_AUTO] = "auto",
+#ifdef __aarch64__
+        [CLI_ISA_NEON] = "neon",     [CLI_ISA_DOTPROD] = "dotprod", [CLI_ISA_I8MM] = "i8mm",
+#else
+        [CLI_ISA_AVX2] = "avx2",     [CLI_ISA_AVX512] = "avx512", [CLI_ISA_AMX] = "amx",
+#endif
+        [CLI_ISA_SCALAR] = "scalar", [CLI_ISA_AUTO] = "auto",
     };
     base_json_int(json, run, "asked_batch_tokens", s->n_batch);
     base_json_int(json, run, "asked_threads",

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "activations/rounding.h"
+#include "base/arithmetic.h"
 #include "base/text/words.h"
 #include "cli/process/say.h"
 #include "cli/session/cluster.h"
@@ -148,11 +149,6 @@ static enum status open_cuda(struct kern_backend **out, const struct device *wan
 static enum status open_backend(struct kern_backend **out, const struct device *device,
                                 const struct cli_machine_settings *s, struct status_why *why)
 {
-    static const enum kern_isa isas[] = {
-        [CLI_ISA_SCALAR] = KERN_ISA_SCALAR,  [CLI_ISA_AVX2] = KERN_ISA_AVX2,
-        [CLI_ISA_AVX512] = KERN_ISA_AVX512,  [CLI_ISA_AMX] = KERN_ISA_COUNT - 1,
-        [CLI_ISA_AUTO] = KERN_ISA_COUNT - 1,
-    };
     static const enum kern_precision precisions[] = {
         [CLI_PRECISION_HIGH] = KERN_PRECISION_HIGH,
         [CLI_PRECISION_EXACT] = KERN_PRECISION_EXACT,
@@ -161,10 +157,10 @@ static enum status open_backend(struct kern_backend **out, const struct device *
     int64_t n_threads = s->n_threads_batch ? s->n_threads_batch : s->n_threads;
     struct kern_cpu_options options = {
         .n_threads = n_threads > 0 ? (unsigned)n_threads : 0,
-        .isa_cap = isas[s->isa],
+        .isa_cap = (enum kern_isa)base_min(s->isa, KERN_ISA_COUNT - 1),
         .gemm = s->gemm == CLI_GEMM_OPENBLAS ? KERN_GEMM_OPENBLAS : KERN_GEMM_OWN,
         .precision = precisions[s->precision],
-        .amx = s->isa >= CLI_ISA_AMX ? KERN_AMX_HARDWARE : KERN_AMX_NONE,
+        .amx = s->isa >= KERN_ISA_COUNT ? KERN_AMX_HARDWARE : KERN_AMX_NONE,
     };
     *out = NULL;
     enum status status = STATUS_OK;

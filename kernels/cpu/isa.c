@@ -1,8 +1,6 @@
-#include "kernels/cpu/isa.h"
-
-static const char *const isa_names[KERN_ISA_COUNT] = {"scalar", "avx2", "avx512"};
+#include "kernels/cpu/kernels.h"
 
 const char *kern_isa_name(enum kern_isa isa)
 {
-    return (unsigned)isa < KERN_ISA_COUNT ? isa_names[isa] : "unknown";
+    return (unsigned)isa < KERN_ISA_COUNT ? kern_sets[isa].name : "unknown";
 }

@@ -6,14 +6,20 @@
 
 enum kern_isa {
     KERN_ISA_SCALAR, /* plain C; fmaf where a fused multiply-add is meant */
+#if defined __x86_64__
     KERN_ISA_AVX2,   /* AVX2, FMA, F16C */
     KERN_ISA_AVX512, /* AVX-512 F, BW, DQ, VL on top */
+#elif defined __aarch64__
+    KERN_ISA_NEON,    /* what every aarch64 has */
+    KERN_ISA_DOTPROD, /* sdot on top */
+    KERN_ISA_I8MM,    /* smmla on top */
+#endif
     KERN_ISA_COUNT
 };
 
 /**
  * The highest ISA that CPUID reports and whose registers the operating system saves
- * (XGETBV). Decided by feature bits, never by model number. Scalar on all but x86-64.
+ * (XGETBV), on aarch64 that the system reports. Decided by feature bits, never by model number.
  */
 enum kern_isa kern_isa_detect(void);
 
@@ -26,7 +32,7 @@ bool kern_isa_has_vnni(enum kern_isa isa);
  */
 bool kern_isa_adds_more(void);
 
-/** "scalar", "avx2", "avx512". */
+/** "scalar", "avx2", "avx512", "neon", "dotprod", "i8mm". */
 const char *kern_isa_name(enum kern_isa isa);
 
 #endif

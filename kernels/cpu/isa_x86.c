@@ -1,8 +1,16 @@
-/* What this processor has, by CPUID. Compiled for x86-64 only. */
-#include "kernels/cpu/isa.h"
+/* The sets of x86-64, and what this processor has, by CPUID. Compiled for x86-64 only. */
+#include "kernels/cpu/kernels.h"
 
 #include <cpuid.h>
 #include <stdint.h>
+
+const struct kern_set kern_sets[KERN_ISA_COUNT] = {
+    [KERN_ISA_SCALAR] = {"scalar", .own = &kern_kernels_scalar, .ops = &kern_ops_scalar},
+    [KERN_ISA_AVX2] = {"avx2", .own = &kern_kernels_avx2, .vnni = &kern_kernels_avx2_vnni,
+                       .ops = &kern_ops_avx2},
+    [KERN_ISA_AVX512] = {"avx512", .own = &kern_kernels_avx512, .vnni = &kern_kernels_avx512_vnni,
+                         .pairs = &kern_kernels_avx512_pairs, .ops = &kern_ops_avx512},
+};
 
 /* Register sets that the operating system saves, as XCR0 reports them. */
 enum {

@@ -2,24 +2,6 @@
 
 #include <assert.h>
 
-static const struct kern_kernels *const sets[KERN_ISA_COUNT] = {
-    [KERN_ISA_SCALAR] = &kern_kernels_scalar,
-    [KERN_ISA_AVX2] = &kern_kernels_avx2,
-    [KERN_ISA_AVX512] = &kern_kernels_avx512,
-};
-
-static const struct kern_kernels *const vnni_sets[KERN_ISA_COUNT] = {
-    [KERN_ISA_AVX2] = &kern_kernels_avx2_vnni,
-    [KERN_ISA_AVX512] = &kern_kernels_avx512_vnni,
-};
-
-/* `ops` comes whole: every ISA has all of it. */
-static const struct kern_ops *const ops[KERN_ISA_COUNT] = {
-    [KERN_ISA_SCALAR] = &kern_ops_scalar,
-    [KERN_ISA_AVX2] = &kern_ops_avx2,
-    [KERN_ISA_AVX512] = &kern_ops_avx512,
-};
-
 /** Replace the kernels of `out` that `over` has a version of. */
 static void overlay(struct kern_kernels *out, const struct kern_kernels *over)
 {
@@ -42,17 +24,17 @@ enum kern_isa kern_kernels_build(struct kern_kernels *out, enum kern_isa cap)
         top = cap;
     assert(top < KERN_ISA_COUNT);
     *out = kern_kernels_scalar;
-    out->ops = *ops[top];
+    out->ops = *kern_sets[top].ops; /* whole: every ISA has all of it */
     const struct kern_quant *quant;
     for (size_t i = 0; (quant = kern_quant_at(i)); i++)
         out->decode[quant->type] = quant->decode;
     for (int isa = KERN_ISA_SCALAR + 1; isa <= (int)top; isa++) {
-        overlay(out, sets[isa]);
-        if (kern_isa_has_vnni((enum kern_isa)isa))
-            overlay(out, vnni_sets[isa]);
+        overlay(out, kern_sets[isa].own);
+        if (kern_sets[isa].vnni && kern_isa_has_vnni((enum kern_isa)isa))
+            overlay(out, kern_sets[isa].vnni);
     }
-    if (top == KERN_ISA_AVX512 && kern_isa_has_vnni(top) && kern_isa_adds_more())
-        overlay(out, &kern_kernels_avx512_pairs);
+    if (kern_sets[top].pairs && kern_isa_has_vnni(top) && kern_isa_adds_more())
+        overlay(out, kern_sets[top].pairs);
     /* Rows of bundles become blocks of another type; its decoders do for most. */
     for (size_t i = 0; (quant = kern_quant_at(i)); i++)
         if (quant->decode == kern_quant_find(quant->plain)->decode)

@@ -1,10 +1,10 @@
 /**
  * The kernel set of the CPU: one function pointer per inner loop.
  *
- * Every kernel has a scalar version, the reference. The folders avx2/ and avx512/ each export a
- * set with kernels of their own; kern_kernels_build() lays them over the scalar ones. All versions
- * of a kernel give the same bits (but for the sign and payload of a NaN), so the choice never
- * changes a result.
+ * Every kernel has a scalar version, the reference. The folders avx2/, avx512/ and neon/ each
+ * export a set with kernels of their own; kern_kernels_build() lays them over the scalar ones. All
+ * versions of a kernel give the same bits (but for the sign and payload of a NaN), so the choice
+ * never changes a result.
  *
  * Panels. Products hold tokens side by side: a "panel array" is [n][KERN_PANEL] floats, aligned
  * to 64 bytes, where lane l of every row belongs to the same token. Kernels work on all lanes of
@@ -140,6 +140,17 @@ struct kern_kernels {
 extern const struct kern_kernels kern_kernels_scalar, kern_kernels_avx2, kern_kernels_avx512;
 extern const struct kern_kernels kern_kernels_avx2_vnni, kern_kernels_avx512_vnni;
 extern const struct kern_kernels kern_kernels_avx512_pairs;
+extern const struct kern_kernels kern_kernels_neon, kern_kernels_dotprod, kern_kernels_i8mm;
+
+/** What an ISA of this kind of processor has. */
+struct kern_set {
+    const char *name;
+    const struct kern_kernels *own;
+    const struct kern_kernels *vnni;  /* on top with VNNI; or NULL */
+    const struct kern_kernels *pairs; /* on top with VNNI and kern_isa_adds_more(); or NULL */
+    const struct kern_ops *ops;       /* all of them */
+};
+extern const struct kern_set kern_sets[KERN_ISA_COUNT];
 
 /**
  * Fill `out` with the best kernels of min(cap, kern_isa_detect()); returns that ISA.

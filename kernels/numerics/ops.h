@@ -181,5 +181,6 @@ struct kern_ops {
 extern const struct kern_ops kern_ops_scalar;
 extern const struct kern_ops kern_ops_avx2;
 extern const struct kern_ops kern_ops_avx512;
+extern const struct kern_ops kern_ops_neon;
 
 #endif

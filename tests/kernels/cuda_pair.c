@@ -51,7 +51,7 @@ void cuda_pair_open_panels(struct cuda_pair *p, enum kern_precision precision,
 {
     *p = (struct cuda_pair){0};
     run_kernel_scene();
-    struct kern_cpu_options cpu = {.n_threads = 1, .isa_cap = KERN_ISA_AVX512};
+    struct kern_cpu_options cpu = {.n_threads = 1, .isa_cap = KERN_ISA_COUNT - 1};
     assert_int_equal(kern_cpu_open(&p->cpu, &cpu, NULL), STATUS_OK);
     struct kern_cuda_device *device = open_device(p, options);
     struct kern_cuda_options cuda = {

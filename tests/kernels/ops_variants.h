@@ -5,19 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/isa.h"
-#include "kernels/numerics/ops.h"
+#include "kernels/cpu/kernels.h"
 #include "tests/harness/rng.h"
 
 /** The i-th SIMD variant, NULL where there is none or this machine lacks the ISA. */
 static inline const struct kern_ops *ops_variant(int isa)
 {
-    static const struct kern_ops *const all[KERN_ISA_COUNT] = {
-        [KERN_ISA_SCALAR] = &kern_ops_scalar,
-        [KERN_ISA_AVX2] = &kern_ops_avx2,
-        [KERN_ISA_AVX512] = &kern_ops_avx512,
-    };
-    return isa <= (int)kern_isa_detect() ? all[isa] : NULL;
+    return isa <= (int)kern_isa_detect() ? kern_sets[isa].ops : NULL;
 }
 
 /** Index of the first double whose bits differ, or n; NaNs are equal to each other. */

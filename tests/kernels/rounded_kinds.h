@@ -41,15 +41,22 @@ struct variant {
     enum kern_isa isa;
     bool vnni;
     const struct kern_kernels *tiles;
+    size_t word; /* columns of a token side by side, in planes of bytes; 0: as rounded.h has it */
 };
 
 static const struct variant variants[] = {
     {"scalar", KERN_ISA_SCALAR, false, &kern_kernels_scalar},
+#if defined __x86_64__
     {"avx2", KERN_ISA_AVX2, false, &kern_kernels_avx2},
     {"avx2 vnni", KERN_ISA_AVX2, true, &kern_kernels_avx2_vnni},
     {"avx512", KERN_ISA_AVX512, false, &kern_kernels_avx512},
     {"avx512 vnni", KERN_ISA_AVX512, true, &kern_kernels_avx512_vnni},
     {"avx512 pairs", KERN_ISA_AVX512, true, &kern_kernels_avx512_pairs},
+#elif defined __aarch64__
+    {"neon", KERN_ISA_NEON, false, &kern_kernels_neon, 4},
+    {"dotprod", KERN_ISA_DOTPROD, false, &kern_kernels_dotprod, 4},
+    {"i8mm", KERN_ISA_I8MM, false, &kern_kernels_i8mm, 8},
+#endif
 };
 
 static struct kern_kernels kernels;
@@ -109,6 +116,20 @@ static inline int integer_at(const void *chunks, size_t lane, size_t i)
     i %= COLUMNS;
     return kind->bytes ? bytes->x[lane / 16][i / 4][lane % 16][i % 4] - KERN_INT8_OFFSET
                        : words->x[lane / 16][i / 2][lane % 16][i % 2];
+}
+
+/** The same of chunks that the variant's own kernel has packed. */
+static inline int own_integer_at(const void *chunks, size_t lane, size_t i)
+{
+    enum { PLANE = COLUMNS * TOKENS };
+    size_t word = variant->word;
+    if (!word)
+        return integer_at(chunks, lane, i);
+    const int8_t *bytes = chunk_at(chunks, i / COLUMNS);
+    i %= COLUMNS;
+    bytes += i / 16 * (PLANE / 2) + lane / 4 * 64;
+    bytes += i % 16 / word * 4 * word + lane % 4 * word + i % word;
+    return kind->bytes ? *bytes : 256 * *bytes + 128 + bytes[PLANE];
 }
 
 /** A weight's integer of column i of a row. */

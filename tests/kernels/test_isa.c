@@ -16,8 +16,14 @@ static void test_names(void **state)
 {
     (void)state;
     assert_string_equal(kern_isa_name(KERN_ISA_SCALAR), "scalar");
+#if defined __x86_64__
     assert_string_equal(kern_isa_name(KERN_ISA_AVX2), "avx2");
     assert_string_equal(kern_isa_name(KERN_ISA_AVX512), "avx512");
+#elif defined __aarch64__
+    assert_string_equal(kern_isa_name(KERN_ISA_NEON), "neon");
+    assert_string_equal(kern_isa_name(KERN_ISA_DOTPROD), "dotprod");
+    assert_string_equal(kern_isa_name(KERN_ISA_I8MM), "i8mm");
+#endif
     assert_string_equal(kern_isa_name(KERN_ISA_COUNT), "unknown");
 }
 
@@ -25,12 +31,18 @@ static void test_detection_agrees_with_the_compiler(void **state)
 {
     (void)state;
     enum kern_isa expected = KERN_ISA_SCALAR;
-#ifdef __x86_64__
+#if defined __x86_64__
     __builtin_cpu_init();
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     expected = avx512 ? KERN_ISA_AVX512 : avx2 ? KERN_ISA_AVX2 : KERN_ISA_SCALAR;
+#elif defined __aarch64__
+    uint64_t isar0, isar1; /* the processor's own words */
+    __asm__("mrs %0, ID_AA64ISAR0_EL1" : "=r"(isar0));
+    __asm__("mrs %0, ID_AA64ISAR1_EL1" : "=r"(isar1));
+    bool dotprod = isar0 >> 44 & 15, i8mm = isar1 >> 52 & 15;
+    expected = dotprod ? i8mm ? KERN_ISA_I8MM : KERN_ISA_DOTPROD : KERN_ISA_NEON;
 #endif
     assert_int_equal(kern_isa_detect(), expected);
 }
@@ -43,11 +55,10 @@ static void test_table_is_capped(void **state)
         struct kern_kernels table;
         enum kern_isa isa = kern_kernels_build(&table, (enum kern_isa)cap);
         assert_true(isa <= (enum kern_isa)cap && isa <= kern_isa_detect());
-        kern_fma_tile_fn *expected = kern_kernels_scalar.fma_tile;
-        if (isa >= KERN_ISA_AVX2 && kern_kernels_avx2.fma_tile)
-            expected = kern_kernels_avx2.fma_tile;
-        if (isa >= KERN_ISA_AVX512 && kern_kernels_avx512.fma_tile)
-            expected = kern_kernels_avx512.fma_tile;
+        assert_true(isa == (enum kern_isa)cap || isa == kern_isa_detect());
+        kern_fma_tile_fn *expected = NULL;
+        for (int i = 0; i <= (int)isa; i++)
+            expected = kern_sets[i].own->fma_tile ? kern_sets[i].own->fma_tile : expected;
         assert_true(table.fma_tile == expected);
     }
 }

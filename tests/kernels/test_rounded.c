@@ -62,9 +62,9 @@ static void assert_same_chunk(const void *found, const void *expected, size_t n_
     size_t n_factors = sizeof(struct kern_rounded_factors) / sizeof(float);
     for (size_t k = 0; k < n_k; k++)
         for (size_t lane = 0; lane < TOKENS; lane++)
-            if (integer_at(found, lane, k) != integer_at(expected, lane, k))
+            if (own_integer_at(found, lane, k) != integer_at(expected, lane, k))
                 fail_msg("%s: integer %zu of token %zu is %d, expected %d", variant->name, k, lane,
-                         integer_at(found, lane, k), integer_at(expected, lane, k));
+                         own_integer_at(found, lane, k), integer_at(expected, lane, k));
     for (size_t i = 0; i < n_k / COLUMNS; i++) {
         const float *a = (const void *)factors_at(found, i);
         const float *b = (const void *)factors_at(expected, i);
@@ -72,8 +72,9 @@ static void assert_same_chunk(const void *found, const void *expected, size_t n_
         if (at < n_factors)
             fail_msg("%s: factor %zu of chunk %zu is %a, expected %a", variant->name, at, i,
                      (double)a[at], (double)b[at]);
-        assert_memory_equal(begins_at(found, i), begins_at(expected, i),
-                            2 * TOKENS * sizeof(int32_t));
+        if (!variant->word) /* where sums of pairs begin is of no use to them */
+            assert_memory_equal(begins_at(found, i), begins_at(expected, i),
+                                2 * TOKENS * sizeof(int32_t));
     }
 }
 

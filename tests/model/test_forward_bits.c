@@ -81,8 +81,10 @@ static void test_ways_to_run(void **state)
                                               {.tile_tokens = 64},   {.tile_tokens = 71},
                                               {.tile_tokens = 4096}, {.split_layers = 1}};
     static const struct kern_cpu_options backends[] = {
-        {.n_threads = 1, .isa_cap = KERN_ISA_AVX512}, {.n_threads = 4, .isa_cap = KERN_ISA_AVX512},
-        {.n_threads = 2, .isa_cap = KERN_ISA_AVX2},   {.n_threads = 1, .isa_cap = KERN_ISA_AVX2},
+        {.n_threads = 1, .isa_cap = KERN_ISA_COUNT - 1},
+        {.n_threads = 4, .isa_cap = KERN_ISA_COUNT - 1},
+        {.n_threads = 2, .isa_cap = KERN_ISA_SCALAR + 1},
+        {.n_threads = 1, .isa_cap = KERN_ISA_SCALAR + 1},
         {.n_threads = 2, .isa_cap = KERN_ISA_SCALAR},
     };
     for (size_t m = 0; m < N_MODELS; m++) {

@@ -32,7 +32,7 @@ static int by_name(const void *a, const void *b)
 
 static void sort_forms(void)
 {
-    bool avx2 = kern_isa_detect() >= KERN_ISA_AVX2;
+    bool avx2 = kern_isa_detect() > KERN_ISA_SCALAR;
     const struct ptx_forms *const lists[] = {
         &control,
         avx2 ? &ptx_integers_avx2 : &ptx_integers_base,

@@ -44,7 +44,7 @@ void kern_product_choose(struct kern_product *out, const struct kern_kernels *ke
         return;
     }
     enum kern_amx_state state = KERN_AMX_ABSENT;
-    if (options->amx == KERN_AMX_HARDWARE && options->isa_cap >= KERN_ISA_AVX512)
+    if (options->amx == KERN_AMX_HARDWARE && options->isa_cap >= KERN_ISA_COUNT - 1)
         state = kern_amx_try(kernels);
     if (state == KERN_AMX_WORKS)
         choose_bf16(out, &kern_amx_hardware, fast);

@@ -115,7 +115,8 @@ static void decays(const struct kern_decays *op)
     }
 }
 
-enum { STEP_VECTORS = VEC_FLOATS / 8 /* of columns at a time: their chains fit the registers */ };
+/** Vectors of columns at a time: their chains fit the registers. */
+enum { STEP_VECTORS = VEC_FLOATS < 8 ? 2 : VEC_FLOATS / 8 };
 
 /** Chains of sums of STEP_VECTORS vectors of columns. */
 struct chains {

@@ -1,0 +1,18 @@
+/* The kernels that have a version with NEON, with dotprod and with i8mm. */
+#include "kernels/cpu/neon/neon.h"
+
+#define INTEGERS(set)                                                                              \
+    .int16_tile = kern_##set##_int16_tile, .int16_pack = kern_##set##_int16_pack,                  \
+    .int16_row = kern_##set##_int16_row, .int8_tile = kern_##set##_int8_tile,                      \
+    .int8_pack = kern_##set##_int8_pack
+
+const struct kern_kernels kern_kernels_neon = {
+    .fma_tile = kern_neon_fma_tile,
+    .panel_pack = kern_neon_panel_pack,
+    .panel_unpack = kern_neon_panel_unpack,
+    .panel_scale = kern_neon_panel_scale,
+    INTEGERS(neon),
+};
+
+const struct kern_kernels kern_kernels_dotprod = {INTEGERS(dotprod)};
+const struct kern_kernels kern_kernels_i8mm = {INTEGERS(i8mm)};
