@@ -71,7 +71,8 @@ static enum status find_type(enum gguf_type *out, const char *option, const stru
         }
     return status_fail(why, STATUS_USAGE,
                        "%s: '%.*s' is no type of a cache, expected f32, f16, bf16, q8_0, q4_0, "
-                       "q4_1, iq4_nl, q5_0, q5_1, q6_0, q8_kv, fp8_e4m3, fp8_e5m2 or nvfp4",
+                       "q4_1, iq4_nl, q5_0, q5_1, q6_0, q8_kv, fp8_e4m3, fp8_e5m2, mxfp8 or "
+                       "nvfp4",
                        option, e->n < 32 ? (int)e->n : 32, e->text);
 }
 

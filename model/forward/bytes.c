@@ -62,7 +62,7 @@ size_t model_operation_bytes(const struct model *model, struct kern_backend *bac
 /** Rows of a position in a cache, n numbers together, rounded up to whole blocks. */
 static double row_bytes(enum gguf_type type, size_t n, size_t n_rows)
 {
-    const struct gguf_type_info *info = gguf_type_info((uint32_t)type);
+    const struct gguf_type_info *info = gguf_type_listed((uint32_t)type);
     size_t n_blocks = (n + info->block_elems - 1) / info->block_elems;
     return (double)n_blocks * info->block_bytes + (double)(n ? n_rows : 0) * info->row_prefix;
 }
