@@ -48,6 +48,12 @@ static inline size_t kern_round_elems(enum gguf_type type)
     }
 }
 
+/** A tensor of it may have a scale: numbers are divided by it before, and multiplied after. */
+static inline bool kern_round_is_scaled(enum gguf_type type)
+{
+    return type == GGUF_TYPE_F8_E4M3 || type == GGUF_TYPE_F8_E5M2;
+}
+
 /** llama.cpp's caches have it in blocks, and turn what they hold. */
 static inline bool kern_round_is_turned(enum gguf_type type)
 {
@@ -89,10 +95,9 @@ KERN_INLINE void kern_round_e5m2(float *x, size_t n, float d)
 KERN_INLINE void kern_round_mxfp8(float *x)
 {
     float largest = kern_round_largest(x, KERN_PACK_ELEMS);
-    kern_round_e4m3(x, KERN_PACK_ELEMS,
-                    isnan(largest)
-                        ? largest
-                        : kern_e8m0_to_float(kern_e8m0_for(largest, KERN_E4M3_EXPONENT)));
+    kern_round_e4m3(
+        x, KERN_PACK_ELEMS,
+        isnan(largest) ? largest : kern_e8m0_to_float(kern_e8m0_for(largest, KERN_E4M3_EXPONENT)));
 }
 
 /** A run of KERN_NVFP4_RUN numbers: halves of E2M1 with a scale in E4M3, times the tensor's. */
@@ -126,9 +131,10 @@ KERN_INLINE void kern_round_q8_kv(float *x, size_t n)
 
 /**
  * Round n numbers in place, at most KERN_PACK_ELEMS: one block, or any n of a type without. Q8_KV
- * has a function of its own. Floats of 8 bits and NVFP4 have the scale 1 of the tensor.
+ * has a function of its own. scale: the tensor's, of floats of 8 bits (kern_round_is_scaled()).
+ * NVFP4 has the scale 1 of the tensor.
  */
-KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
+KERN_INLINE void kern_round_scaled(enum gguf_type type, float *x, size_t n, float scale)
 {
     if (type == GGUF_TYPE_F16)
         for (size_t i = 0; i < n; i++)
@@ -137,15 +143,21 @@ KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
         for (size_t i = 0; i < n; i++)
             x[i] = kern_float_from_bits((uint32_t)kern_bf16_from_float(x[i]) << 16);
     else if (type == GGUF_TYPE_F8_E4M3)
-        kern_round_e4m3(x, n, 1.0f);
+        kern_round_e4m3(x, n, scale);
     else if (type == GGUF_TYPE_F8_E5M2)
-        kern_round_e5m2(x, n, 1.0f);
+        kern_round_e5m2(x, n, scale);
     else if (type == GGUF_TYPE_MXFP8)
         kern_round_mxfp8(x);
     else if (type == GGUF_TYPE_NVFP4)
         for (size_t i = 0; i < n; i += KERN_NVFP4_RUN)
             kern_round_nvfp4(x + i, 1.0f);
     KERN_ROUND_BLOCKS(KERN_ROUND_THROUGH)
+}
+
+/** The same with the scale 1. */
+KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
+{
+    kern_round_scaled(type, x, n, 1.0f);
 }
 
 /**
