@@ -68,7 +68,7 @@
         sizeof(uint32_t), kern_split_block(a, block, shared))                                      \
     ROW(FINISH, "finish", kern_finish_args, KERN_FINISH_THREADS, 0,                                \
         0, kern_finish_block(a, block, shared))                                                    \
-    ROW(EXACT, "exact", kern_exact_args, KERN_EXACT_THREADS, 0,                                    \
+    ROW(EXACT, "exact", kern_exact_args, KERN_EXACT_THREADS, 2,                                    \
         sizeof(struct kern_exact_shared), kern_exact_block(a, block, shared))                      \
     ROW(FILL, "fill", kern_fill_args, KERN_FILL_THREADS, 0,                                        \
         0, kern_fill_block(a, block, shared))                                                      \
