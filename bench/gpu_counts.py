@@ -25,7 +25,7 @@ UNITS = {
     ("linear fast", "SPLIT"): ("split fast", "element", SCORED * WIDTH),
     ("linear high", "SPLIT"): ("split high", "element", SCORED * WIDTH),
     ("finish", "FINISH"): ("finish", "output", SCORED * 4096),
-    ("exact", "EXACT"): ("exact", "multiply-add", 128 * 128 * 256),
+    ("exact", "EXACT"): ("exact", "multiply-add", 128 * 128 * 2048),
     ("rows", "NORM"): ("norm", "element", TOKENS * WIDTH),
     ("rows", "ROPE"): ("rope", "element", TOKENS * WIDTH),
     ("rows", "GATE"): ("gate", "element", TOKENS * WIDTH),

@@ -223,7 +223,7 @@ int main(int argc, char **argv)
             score("target", 1, 128, 2048);
         }
         if (precisions[i] == KERN_PRECISION_EXACT)
-            linear("exact", GGUF_TYPE_F32, 128, 256, 128);
+            linear("exact", GGUF_TYPE_F32, 128, 2048, 128);
     }
     return fclose(out) != 0;
 }
