@@ -26,7 +26,8 @@ def run(*words):
 
 def read_keys(assay, model):
     """Metadata by name, as `assay info --json` has them."""
-    return {m["key"]: m["value"] for m in json.loads(run(assay, "info", "--json", "-", model))["metadata"]}
+    document = json.loads(run(assay, "info", model, "--json"))
+    return {m["key"]: m.get("value") for m in document["metadata"]}
 
 
 class Model:
