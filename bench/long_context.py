@@ -36,7 +36,8 @@ class Model:
         self.keys = read_keys(assay, path)
 
     def key(self, name):
-        return self.keys["llama." + name]
+        value = self.keys["llama." + name]
+        return float(np.float32(value)) if isinstance(value, float) else value
 
     def tensor(self, name):
         out = pathlib.Path(self.folder) / "tensor.npy"
