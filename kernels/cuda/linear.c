@@ -2,7 +2,7 @@
  * y = W x. A panel of the weight is decoded once and meets all tokens, some thousand at a time.
  * Exact products are a kernel of our own. The others are the library's, on halves.
  */
-#include "kernels/cuda/kernels/exact.h"
+#include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/weights/weights.h"

@@ -1,6 +1,6 @@
 #include "kernels/cuda/walk.h"
 
-#include "kernels/cuda/kernels/exact.h"
+#include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/rows.h"
 #include "kernels/numerics/lanes.h"

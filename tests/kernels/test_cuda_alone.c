@@ -17,7 +17,7 @@
 #include "kernels/backend.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/kernels/codes.h"
-#include "kernels/cuda/kernels/exact.h"
+#include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/rows.h"
 #include "kernels/cuda/kernels/targets.h"

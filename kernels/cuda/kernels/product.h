@@ -1,5 +1,5 @@
 /**
- * Kernels around the library's products of halves. The exact product is in exact.h.
+ * Kernels around the library's products of halves. The exact product is in exact/.
  *
  *   split   x [T, K] to scaled halves and the rows' largest magnitudes: 4 T K bytes read (twice,
  *           the second time from L2), 2 or 6 T K written

@@ -6,10 +6,10 @@
  * time: while it multiplies those, the next ones are copied to the other half of shared memory. For
  * 4 columns a thread loads 16 vectors and does 256 multiply-adds.
  */
-#ifndef KERNELS_CUDA_KERNELS_EXACT_H
-#define KERNELS_CUDA_KERNELS_EXACT_H
+#ifndef KERNELS_CUDA_KERNELS_EXACT_EXACT_H
+#define KERNELS_CUDA_KERNELS_EXACT_EXACT_H
 
-#include "kernels/cuda/kernels/copies.h"
+#include "kernels/cuda/kernels/exact/copies.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/warp.h"
 
