@@ -5,6 +5,7 @@
 # usage: bash scripts/check-aarch64.sh [--some | --tests]
 #   --some   one in eight of the models beside the checkout, and a test of products instead of all
 #   --tests  all unit tests that run under qemu on top
+# Without --some it makes the packages, too, and tries what is in the .tar.gz and in the wheel.
 # It needs what scripts/deps.sh aarch64 installs. AARCH64_SYSROOT may name another folder with arm64
 # packages.
 set -uo pipefail
@@ -50,6 +51,22 @@ for cpu in max neoverse-n1 cortex-a72; do
         qemu-aarch64 -L "$root/" -cpu "$cpu" build/aarch64/assay || failed=1
     every=0
 done
+
+packages() {
+    local made=build/aarch64/package at program
+    at=$(mktemp -d)
+    rm -rf "$made"
+    { (cd build/aarch64 && cpack) && bash scripts/wheel.sh build/aarch64 &&
+      mkdir "$at/tar" "$at/wheel" && tar -xf "$made"/*-linux-aarch64.tar.gz -C "$at/tar" &&
+      python3 -m zipfile -e "$made"/*_aarch64.whl "$at/wheel"; } >"$log" 2>&1 || { cat "$log"; return 1; }
+    [ "$(dpkg-deb -f "$made"/*_arm64.deb Architecture)" = arm64 ] || return 1
+    for program in "$at"/tar/*/bin/assay "$at/wheel/assay_gguf/program/bin/assay"; do
+        [ -f "$(dirname "$program")/../lib/assay/libpcre2-8.so.0" ] &&
+            python3 -B tests/golden/bits.py compare 0 . qemu-aarch64 -L "$root/" "$program" || return 1
+    done
+    rm -r "$at"
+}
+[ "$what" = --some ] || packages || { echo "FAILED: packages"; failed=1; }
 
 product_test() {
     qemu-aarch64 -L "$3" -cpu "$1" "build/aarch64/tests/kernels/$2" >"build/aarch64/$1-$2.log" 2>&1 ||
