@@ -112,12 +112,16 @@ class Reckoning:
         return max(2 * rows * depth * tokens / (1e12 * self.card["peak"]),
                    n_bytes / (1e9 * self.card["memory"]))
 
-    def around(self, rows, columns, tokens, split=True):
+    def around(self, rows, columns, tokens, split=True, finish=True):
         """What a product needs beside itself: its tokens as halves, and its results from sums."""
         if self.precision == "exact":
             return {}
         return {"split": self.kernel(f"split {self.precision}", columns * tokens) if split else 0,
-                "finish": self.kernel("finish", rows * tokens)}
+                "finish": self.kernel("finish", rows * tokens) if finish else 0}
+
+    def gates_together(self, ff):
+        """Whether one kernel takes gate and up to the next product: a row fits shared memory."""
+        return self.precision != "exact" and 4 * ff + 16 <= 1024 * (self.card["shared"] - 1)
 
 
 def kept(card, precision, kind, n_weights):
@@ -131,14 +135,16 @@ def kept(card, precision, kind, n_weights):
 def layer(r, shape, kind, tokens, context, share):
     """Seconds of each phase in a layer."""
     _, width, ff, kv, _, head = SHAPES[shape]
-    products = [(width, width, True), (kv, width, False), (kv, width, False), (width, width, True),
-                (ff, width, True), (ff, width, False), (width, ff, True)]
+    apart = not r.gates_together(ff)
+    products = [(width, width, True, True), (kv, width, False, True), (kv, width, False, True),
+                (width, width, True, True), (ff, width, True, apart), (ff, width, False, apart),
+                (width, ff, apart, True)]
     phases = {"products": 0, "decode": 0, "split": 0, "finish": 0}
-    for rows, columns, split in products:
+    for rows, columns, *around in products:
         phases["products"] += r.product(rows, columns, tokens)
         phases["decode"] += r.kernel(f"decode {kind} {r.precision}",
                                      rows * columns * math.ceil(tokens / TILE)) * (1 - share)
-        for phase, seconds in r.around(rows, columns, tokens, split).items():
+        for phase, seconds in r.around(rows, columns, tokens, *around).items():
             phases[phase] += seconds
     n = math.ceil(context / 64)
     pairs = tokens / context * width / head * 4096 * n * (n + 1) / 2
@@ -146,7 +152,7 @@ def layer(r, shape, kind, tokens, context, share):
                                    tokens / context * width / head * n)
     phases["norm"] = 2 * r.kernel("norm", width * tokens)
     phases["rope"] = r.kernel("rope", (width + kv) * tokens)
-    phases["gate"] = r.kernel("gate", ff * tokens)
+    phases["gate"] = r.kernel("gate" if apart else f"gate split {r.precision}", ff * tokens)
     return phases
 
 

@@ -16,13 +16,14 @@ size_t kern_cuda_depth(const struct kern_cuda *cuda, size_t n_cols)
 
 enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
                                const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
-                               float *c, struct status_why *why)
+                               float *c, size_t c_stride, struct status_why *why)
 {
     bool at_a = product->side == KERN_CUDA_TOKENS_A;
     const struct kern_cuda_gemm gemm = {
         .a = at_a ? tokens : weights,
         .b = at_a ? weights : tokens,
         .c = c,
+        .c_stride = c_stride,
         .n_a = at_a ? n_tokens : product->n_weights,
         .n_b = at_a ? product->n_weights : n_tokens,
         .n_k = kern_cuda_depth(cuda, product->n_k),

@@ -98,7 +98,7 @@ enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_w
         return STATUS_OK;
     struct kern_cuda_split_tokens split = {
         .x = head->rows, .n_tokens = n_rows, .n_padded = walk->stride, .n_cols = n_cols};
-    enum status status = kern_cuda_split(walk->cuda, &split, head->hidden_memory, why);
+    enum status status = kern_cuda_split(walk->cuda, &split, false, head->hidden_memory, why);
     head->hidden = split.operand;
     return status;
 }
@@ -131,7 +131,7 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
     enum status status = kern_cuda_product_find(walk->cuda, &shape, &product, why);
     if (!status)
         status = kern_cuda_multiply(walk->cuda, product, weights->halves, head->hidden.halves,
-                                    walk->stride, logits, why);
+                                    walk->stride, logits, 0, why);
     if (status)
         return status;
     struct kern_finish_args args = {
