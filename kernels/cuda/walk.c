@@ -123,7 +123,7 @@ static enum status multiply_exact(const struct kern_cuda_walk *walk,
 }
 
 static enum status multiply_halves(const struct kern_cuda_walk *walk,
-                                   const struct kern_cuda_walk_head *head, size_t row, size_t n,
+                                   struct kern_cuda_walk_head *head, size_t row, size_t n,
                                    const struct kern_cuda_operand *weights, float *logits,
                                    struct status_why *why)
 {
@@ -134,19 +134,16 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
                                     walk->stride, logits, 0, why);
     if (status)
         return status;
-    struct kern_finish_args args = {
-        .sums = logits,
-        .out = logits,
-        .sums_stride = walk->stride,
-        .out_stride = walk->stride,
-        .n_a = walk->n_rows,
-        .n_b = n,
-        .a_largest = head->hidden.largest,
-        .b_largest = weights->largest,
-        .bias_b = head->bias ? head->bias + row : NULL,
+    float cap = head->head->soft_cap;
+    head->raw = (struct kern_raw_logits){
+        .row_largest = head->hidden.largest,
+        .vocab_largest = weights->largest,
+        .bias = head->bias ? head->bias + row : NULL,
         .scale = head->head->matrix->scale,
+        .cap = cap > 0.0f ? cap : 0.0f,
+        .inverse = 1.0f / cap,
     };
-    return kern_cuda_finish(walk->cuda, &args, why);
+    return STATUS_OK;
 }
 
 /** The soft cap of a tile's logits, if the head has one. */
@@ -175,8 +172,45 @@ enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,
         kern_cuda_operand_get(walk->cuda, head->head->matrix, row, n, head->weights, &weights, why);
     if (status)
         return status;
-    status = kern_cuda_uses_halves(walk->cuda)
-                 ? multiply_halves(walk, head, row, n, &weights, logits, why)
-                 : multiply_exact(walk, head, row, n, &weights, logits, why);
+    if (kern_cuda_uses_halves(walk->cuda))
+        return multiply_halves(walk, head, row, n, &weights, logits, why);
+    status = multiply_exact(walk, head, row, n, &weights, logits, why);
     return status ? status : cap_logits(walk, head, n, logits, why);
+}
+
+enum status kern_cuda_walk_finish(const struct kern_cuda_walk *walk,
+                                  struct kern_cuda_walk_head *head, size_t n, float *logits,
+                                  struct status_why *why)
+{
+    struct kern_finish_args args = {
+        .sums = logits,
+        .out = logits,
+        .sums_stride = walk->stride,
+        .out_stride = walk->stride,
+        .n_a = walk->n_rows,
+        .n_b = n,
+        .a_largest = head->raw.row_largest,
+        .b_largest = head->raw.vocab_largest,
+        .bias_b = head->raw.bias,
+        .scale = head->raw.scale,
+    };
+    if (!args.a_largest)
+        return STATUS_OK;
+    head->raw.row_largest = NULL;
+    enum status status = kern_cuda_finish(walk->cuda, &args, why);
+    return status ? status : cap_logits(walk, head, n, logits, why);
+}
+
+struct kern_logits kern_cuda_walk_tile(const struct kern_cuda_walk *walk,
+                                       struct kern_cuda_walk_head *head, size_t row, float *logits)
+{
+    struct kern_logits tile = {
+        .logits = logits,
+        .stride = walk->stride,
+        .n_vocab = base_min(walk->n_vocab - row, walk->tile_vocab),
+        .first_token = (int32_t)row,
+        .raw = head->raw,
+    };
+    head->raw.row_largest = NULL;
+    return tile;
 }
