@@ -4,19 +4,12 @@
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/rows.h"
 
-static struct kern_powers take_powers(struct kern_cuda_arena *arena, size_t n)
-{
-    return (struct kern_powers){.largest = kern_cuda_take(arena, n * sizeof(uint32_t)),
-                                .first = kern_cuda_take(arena, n * sizeof(float)),
-                                .second = kern_cuda_take(arena, n * sizeof(float))};
-}
-
 static size_t divide(struct kern_sums *sums, size_t n_rows, size_t n_cols, void *memory)
 {
     struct kern_cuda_arena arena = {.base = memory};
-    sums[0].rows = sums[1].rows = take_powers(&arena, n_rows);
-    sums[0].cols = take_powers(&arena, n_cols);
-    sums[1].cols = take_powers(&arena, n_cols);
+    sums[0].rows = sums[1].rows = kern_cuda_take_powers(&arena, n_rows);
+    sums[0].cols = kern_cuda_take_powers(&arena, n_cols);
+    sums[1].cols = kern_cuda_take_powers(&arena, n_cols);
     return arena.used;
 }
 
@@ -95,15 +88,6 @@ enum status kern_cuda_release(struct kern_cuda *cuda, enum status status)
     return status;
 }
 
-/** The powers of n rows that were scaled by these. */
-static enum status put_powers(struct kern_cuda *cuda, struct kern_powers to, size_t at, size_t n,
-                              const uint32_t *largest, struct status_why *why)
-{
-    const struct kern_powers_args args = {
-        .largest = largest, .to = {to.largest + at, to.first + at, to.second + at}, .n = n};
-    return kern_cuda_run(cuda, KERN_CUDA_POWERS, base_div_up(n, KERN_POWERS_THREADS), &args, why);
-}
-
 /** Room for the powers of a product and of the one after it. */
 static enum status make_room(struct kern_cuda *cuda, size_t n_bytes, struct status_why *why)
 {
@@ -130,7 +114,7 @@ enum status kern_cuda_defer(struct kern_cuda *cuda, const struct kern_linear *op
         if (status)
             return status;
         (void)divide(d->sums, op->n_tokens, n_cols, d->memory);
-        status = put_powers(cuda, d->sums[0].rows, 0, op->n_tokens, tokens, why);
+        status = kern_cuda_put_powers(cuda, d->sums[0].rows, op->n_tokens, tokens, why);
         d->x = op->x;
         d->n_rows = op->n_tokens;
         d->n_cols = n_cols;
@@ -149,7 +133,9 @@ enum status kern_cuda_defer_columns(struct kern_cuda *cuda, size_t col, size_t n
                                     const uint32_t *largest, struct status_why *why)
 {
     struct kern_cuda_deferred *d = &cuda->deferred;
-    return put_powers(cuda, d->sums[d->n - 1].cols, col, n, largest, why);
+    struct kern_powers cols = d->sums[d->n - 1].cols;
+    const struct kern_powers from = {cols.largest + col, cols.first + col, cols.second + col};
+    return kern_cuda_put_powers(cuda, from, n, largest, why);
 }
 
 bool kern_cuda_defer_activation(struct kern_cuda *cuda, const struct kern_activate *op)

@@ -50,6 +50,20 @@ enum status kern_cuda_finish(struct kern_cuda *cuda, const struct kern_finish_ar
     return kern_cuda_run(cuda, KERN_CUDA_FINISH, n_blocks, args, why);
 }
 
+struct kern_powers kern_cuda_take_powers(struct kern_cuda_arena *arena, size_t n)
+{
+    return (struct kern_powers){.largest = kern_cuda_take(arena, n * sizeof(uint32_t)),
+                                .first = kern_cuda_take(arena, n * sizeof(float)),
+                                .second = kern_cuda_take(arena, n * sizeof(float))};
+}
+
+enum status kern_cuda_put_powers(struct kern_cuda *cuda, struct kern_powers to, size_t n,
+                                 const uint32_t *largest, struct status_why *why)
+{
+    const struct kern_powers_args args = {.largest = largest, .to = to, .n = n};
+    return kern_cuda_run(cuda, KERN_CUDA_POWERS, base_div_up(n, KERN_POWERS_THREADS), &args, why);
+}
+
 enum status kern_cuda_product_find(struct kern_cuda *cuda, const struct kern_cuda_product *shape,
                                    const struct kern_cuda_product **out, struct status_why *why)
 {

@@ -7,6 +7,7 @@
 #define KERNELS_CUDA_PRODUCT_H
 
 #include "kernels/cuda/device/device.h"
+#include "kernels/cuda/kernels/gated.h"
 
 /** On which side the tokens are in c[j][i] = sum_k a[i][k] b[j][k]. */
 enum kern_cuda_side { KERN_CUDA_TOKENS_A, KERN_CUDA_TOKENS_B };
@@ -35,6 +36,7 @@ struct kern_cuda_operand {
 };
 
 struct kern_cuda;
+struct kern_cuda_arena;
 struct kern_exact_args;
 struct kern_finish_args;
 
@@ -82,5 +84,11 @@ enum status kern_cuda_exact(struct kern_cuda *cuda, const struct kern_exact_args
                             struct status_why *why);
 enum status kern_cuda_finish(struct kern_cuda *cuda, const struct kern_finish_args *args,
                              struct status_why *why);
+
+/** Room for the powers of n rows of an operand. */
+struct kern_powers kern_cuda_take_powers(struct kern_cuda_arena *arena, size_t n);
+/** The powers of n rows that were scaled by these magnitudes. */
+enum status kern_cuda_put_powers(struct kern_cuda *cuda, struct kern_powers to, size_t n,
+                                 const uint32_t *largest, struct status_why *why);
 
 #endif

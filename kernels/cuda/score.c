@@ -83,10 +83,7 @@ static enum status take(struct kern_cuda_scoring *s, size_t h, size_t vocab_row,
                          &args, why);
 }
 
-/**
- * The logits of every head for a tile; of the last one, after which no operand is decoded, its sums
- * where it has them.
- */
+/** The logits of every head for a tile; of the last one its sums, where it has them. */
 static enum status make_tile(struct kern_cuda_scoring *s, size_t vocab_row, struct status_why *why)
 {
     enum status status = s->first_live > 0 ? kern_cuda_scoring_decode(s, vocab_row, why)

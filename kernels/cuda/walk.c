@@ -56,9 +56,12 @@ void kern_cuda_walk_divide(const struct kern_cuda_walk *walk, struct kern_cuda_w
                            size_t n_tiles, struct kern_cuda_arena *arena)
 {
     size_t n_cols = head->head->matrix->n_cols, room = kern_cuda_walk_room(walk);
-    if (kern_cuda_uses_halves(walk->cuda))
+    if (kern_cuda_uses_halves(walk->cuda)) {
         head->hidden_memory =
             kern_cuda_take(arena, kern_cuda_operand_bytes(walk->cuda, room, n_cols));
+        head->of_rows = kern_cuda_take_powers(arena, room);
+        head->of_vocab = kern_cuda_take_powers(arena, walk->tile_vocab);
+    }
     head->weights =
         kern_cuda_take(arena, kern_cuda_operand_bytes(walk->cuda, walk->tile_vocab, n_cols));
     head->logits = kern_cuda_take(arena, n_tiles * walk->tile_vocab * room * sizeof(float));
@@ -100,7 +103,9 @@ enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_w
         .x = head->rows, .n_tokens = n_rows, .n_padded = walk->stride, .n_cols = n_cols};
     enum status status = kern_cuda_split(walk->cuda, &split, false, head->hidden_memory, why);
     head->hidden = split.operand;
-    return status;
+    return status ? status
+                  : kern_cuda_put_powers(walk->cuda, head->of_rows, walk->stride,
+                                         head->hidden.largest, why);
 }
 
 static enum status multiply_exact(const struct kern_cuda_walk *walk,
@@ -132,18 +137,18 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
     if (!status)
         status = kern_cuda_multiply(walk->cuda, product, weights->halves, head->hidden.halves,
                                     walk->stride, logits, 0, why);
-    if (status)
-        return status;
+    if (!status)
+        status = kern_cuda_put_powers(walk->cuda, head->of_vocab, n, weights->largest, why);
     float cap = head->head->soft_cap;
     head->raw = (struct kern_raw_logits){
-        .row_largest = head->hidden.largest,
-        .vocab_largest = weights->largest,
+        .rows = head->of_rows,
+        .vocab = head->of_vocab,
         .bias = head->bias ? head->bias + row : NULL,
         .scale = head->head->matrix->scale,
         .cap = cap > 0.0f ? cap : 0.0f,
         .inverse = 1.0f / cap,
     };
-    return STATUS_OK;
+    return status;
 }
 
 /** The soft cap of a tile's logits, if the head has one. */
@@ -189,14 +194,14 @@ enum status kern_cuda_walk_finish(const struct kern_cuda_walk *walk,
         .out_stride = walk->stride,
         .n_a = walk->n_rows,
         .n_b = n,
-        .a_largest = head->raw.row_largest,
-        .b_largest = head->raw.vocab_largest,
+        .a_largest = head->raw.rows.largest,
+        .b_largest = head->raw.vocab.largest,
         .bias_b = head->raw.bias,
         .scale = head->raw.scale,
     };
-    if (!args.a_largest)
+    if (!head->raw.rows.first)
         return STATUS_OK;
-    head->raw.row_largest = NULL;
+    head->raw.rows = (struct kern_powers){0};
     enum status status = kern_cuda_finish(walk->cuda, &args, why);
     return status ? status : cap_logits(walk, head, n, logits, why);
 }
@@ -211,6 +216,6 @@ struct kern_logits kern_cuda_walk_tile(const struct kern_cuda_walk *walk,
         .first_token = (int32_t)row,
         .raw = head->raw,
     };
-    head->raw.row_largest = NULL;
+    head->raw.rows = (struct kern_powers){0};
     return tile;
 }

@@ -19,11 +19,12 @@ struct kern_cuda_walk_head {
     const struct kern_head *head;
     const float *bias; /* device, or NULL */
     void *hidden_memory;
-    struct kern_cuda_operand hidden; /* of the current rows, from split */
-    const float *rows;               /* device: the current rows as floats */
-    void *weights;                   /* memory for an operand of a tile */
-    float *logits;                   /* [tile_vocab, stride], in room for more */
-    struct kern_raw_logits raw;      /* what is to make logits of the last tile */
+    struct kern_cuda_operand hidden;      /* of the current rows, from split */
+    const float *rows;                    /* device: the current rows as floats */
+    void *weights;                        /* memory for an operand of a tile */
+    float *logits;                        /* [tile_vocab, stride], in room for more */
+    struct kern_powers of_rows, of_vocab; /* with halves: of the current rows and the last tile */
+    struct kern_raw_logits raw;           /* what is to make logits of that */
 };
 
 struct kern_cuda_walk {
@@ -63,8 +64,7 @@ enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_w
 
 /**
  * Logits of the vocabulary rows `row` .. row + n - 1 to `logits`, or sums, of which head->raw makes
- * logits; it points to memory that is valid until another operand is decoded. n is a tile or the
- * last one.
+ * logits. n is a tile or the last one.
  */
 enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,
                                     struct kern_cuda_walk_head *head, size_t row, size_t n,

@@ -19,6 +19,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "kernels/cuda/kernels/gated.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/numerics/terms.h"
 
@@ -29,12 +30,12 @@ enum {
     KERN_JS_RUN = 4 /* vocabulary rows of a thread in a round of the second pass */
 };
 
-/** What makes logits of a product's sums: see struct kern_finish_args. */
+/** What makes logits of a product's sums: see struct kern_sums. */
 struct kern_raw_logits {
-    const uint32_t *row_largest;   /* [stride], of the hidden rows; NULL: they are logits already */
-    const uint32_t *vocab_largest; /* [n_vocab] */
-    const float *bias;             /* [n_vocab], or NULL */
-    float scale, cap, inverse;     /* cap 0: none; else 1 / cap */
+    struct kern_powers rows;   /* [stride], of the hidden rows; NULL: they are logits already */
+    struct kern_powers vocab;  /* [n_vocab] */
+    const float *bias;         /* [n_vocab], or NULL */
+    float scale, cap, inverse; /* cap 0: none; else 1 / cap */
 };
 
 /** Logits of n_vocab vocabulary rows from first_token on. */
@@ -46,22 +47,31 @@ struct kern_logits {
     struct kern_raw_logits raw; /* the kernel that reads them first makes logits of them */
 };
 
-/** Of a lane's hidden row, where there are sums. */
-KERN_INLINE int kern_raw_exponent(const struct kern_logits *tile, size_t group, unsigned lane)
+/** The powers of a lane's hidden row, where there are sums. */
+struct kern_raw_lane {
+    float first, second;
+};
+
+KERN_INLINE struct kern_raw_lane kern_raw_lane_of(const struct kern_logits *tile, size_t group,
+                                                  unsigned lane)
 {
-    const uint32_t *largest = tile->raw.row_largest;
-    return largest ? kern_row_exponent(largest[group * KERN_LANES + lane]) : 0;
+    struct kern_raw_lane powers = {1.0f, 1.0f};
+    if (tile->raw.rows.first) {
+        powers.first = tile->raw.rows.first[group * KERN_LANES + lane];
+        powers.second = tile->raw.rows.second[group * KERN_LANES + lane];
+    }
+    return powers;
 }
 
 /** The logit of a vocabulary row of the tile, which is at *at; a sum there becomes it. */
-KERN_INLINE float kern_raw_finish(const struct kern_logits *tile, size_t row, int exponent,
-                                  float *at)
+KERN_INLINE float kern_raw_finish(const struct kern_logits *tile, uint32_t row,
+                                  struct kern_raw_lane lane, float *at)
 {
     const struct kern_raw_logits *raw = &tile->raw;
     float x = *at;
-    if (!raw->row_largest)
+    if (!raw->rows.first)
         return x;
-    x = kern_scale_by(x, -(exponent + kern_row_exponent(raw->vocab_largest[row])));
+    x = x * (raw->vocab.first[row] * lane.first) * (raw->vocab.second[row] * lane.second);
     x = kern_finished(x, raw->scale, raw->bias ? raw->bias + row : NULL, NULL);
     if (raw->cap > 0.0f)
         x = fmath_soft_cap_f32(x, raw->cap, raw->inverse);
@@ -102,15 +112,15 @@ KERN_INLINE void kern_score_find_max(struct kern_score_maxima *m, const struct k
     unsigned lane = t % KERN_LANES, strip = t / KERN_LANES;
     unsigned n = kern_score_rows(tile, round, strip);
     float *l = kern_score_at(tile, group, round, strip, lane);
-    int exponent = finishes ? kern_raw_exponent(tile, group, lane) : 0;
+    struct kern_raw_lane powers = kern_raw_lane_of(tile, group, lane);
+    uint32_t row = (uint32_t)(round + (size_t)strip * KERN_SCORE_BLOCK);
     for (unsigned i = 0; i < n; i++) {
-        float *at = l + i * tile->stride;
-        size_t row = round + strip * KERN_SCORE_BLOCK + i;
-        float logit = finishes ? kern_raw_finish(tile, row, exponent, at) : *at;
+        float logit = finishes ? kern_raw_finish(tile, row + i, powers, l) : *l;
         if (logit > max) {
             max = logit;
             token = tile->first_token + (int32_t)(round + strip * KERN_SCORE_BLOCK + i);
         }
+        l += tile->stride;
     }
     m->max[strip][lane] = max;
     m->token[strip][lane] = token;
@@ -402,10 +412,10 @@ KERN_INLINE void kern_js_block(const struct kern_js_args *a, size_t group, void 
              t += kern_thread_step(KERN_SCORE_THREADS)) {
             unsigned lane = t % KERN_LANES;
             size_t at = group * KERN_LANES + lane;
-            int exponent = kern_raw_exponent(&a->other, group, lane);
+            struct kern_raw_lane powers = kern_raw_lane_of(&a->other, group, lane);
             for (size_t i = t / KERN_LANES; i < n; i += KERN_SCORE_STRIPS) {
                 float base = a->base.logits[(round + i) * a->base.stride + at];
-                float other = kern_raw_finish(&a->other, round + i, exponent,
+                float other = kern_raw_finish(&a->other, (uint32_t)(round + i), powers,
                                               a->other.logits + (round + i) * a->other.stride + at);
                 struct kern_js_terms terms =
                     kern_js_terms_of(kern_log_prob(base, js->base_shift[lane]),
