@@ -45,7 +45,7 @@ PIPES = {
 }
 WARP, SECTOR, SCHEDULERS, MMA_FLOPS = 32, 32, 4, 2 * 16 * 8 * 16
 # What these read was written just before, and fits the second-level cache.
-FROM_L2 = ("fold", "pair", "js", "lowest", "codes", "finish head")
+FROM_L2 = ("fold", "pair", "js", "lowest", "codes")
 TILE, WALK, VOCAB_TILE = 4096, 2048, 4096  # tokens of a product, rows and vocabulary of a head's
 PACKED = {"F16": 2.0, "Q8_0": 34 / 32, "Q6_K": 210 / 256, "Q4_K": 144 / 256, "IQ4_XS": 136 / 256}
 
@@ -61,7 +61,7 @@ def read_counts(path=COUNTS):
 
 def bounds(counts, card, name):
     """{what: seconds} that a thousand million units of a kernel's work need of each resource."""
-    per_unit = counts["finish" if name == "finish head" else name]["per_unit"]
+    per_unit = counts[name]["per_unit"]
     cycles = 1e9 * card["sms"] * card["clock"]  # of all multiprocessors, in a second
     get = lambda *keys: sum(per_unit.get(key, 0) for key in keys)
     found = {"cache": SECTOR * get("read_sectors", "written_sectors") / (card["l2"] * card["clock"]),
@@ -159,14 +159,11 @@ def layer(r, shape, kind, tokens, context, share):
 def head(r, shape, kind, n_scored, share):
     """Seconds of the head, for the rows that are scored."""
     _, width, _, _, vocab, _ = SHAPES[shape]
-    phases = {"head's product": r.product(vocab, width, n_scored),
+    return {"head's product": r.product(vocab, width, n_scored),
               "head's decoding": r.kernel(f"decode {kind} {r.precision}",
                                           vocab * width * math.ceil(n_scored / WALK)) * (1 - share),
               "fold": r.kernel("fold", vocab * n_scored, min(WALK, n_scored) / 16),
               "target": r.kernel("target", width * n_scored)}
-    if r.precision != "exact":
-        phases["head's finish"] = r.kernel("finish head", vocab * n_scored)
-    return phases
 
 
 def reckon(card, shape, precision, kind="Q4_K", tokens=8192, context=512, n_scored=None,

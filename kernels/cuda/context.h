@@ -5,8 +5,8 @@
 #include "base/arithmetic.h"
 #include "kernels/backend.h"
 #include "kernels/cuda/cuda.h"
-#include "kernels/cuda/deferred.h"
 #include "kernels/cuda/device/kernels.h"
+#include "kernels/cuda/gated/deferred.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/weights/cache.h"
 

@@ -7,7 +7,7 @@
 #define KERNELS_CUDA_PRODUCT_H
 
 #include "kernels/cuda/device/device.h"
-#include "kernels/cuda/kernels/gated.h"
+#include "kernels/cuda/kernels/gated/gated.h"
 
 /** On which side the tokens are in c[j][i] = sum_k a[i][k] b[j][k]. */
 enum kern_cuda_side { KERN_CUDA_TOKENS_A, KERN_CUDA_TOKENS_B };

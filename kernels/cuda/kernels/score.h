@@ -19,7 +19,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "kernels/cuda/kernels/gated.h"
+#include "kernels/cuda/kernels/gated/gated.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/numerics/terms.h"
 

@@ -5,10 +5,10 @@
  * results never exist. If not, the sums become results, by the kernels of every other product,
  * before anything else is queued. Either way the next product has the same bits.
  */
-#ifndef KERNELS_CUDA_DEFERRED_H
-#define KERNELS_CUDA_DEFERRED_H
+#ifndef KERNELS_CUDA_GATED_DEFERRED_H
+#define KERNELS_CUDA_GATED_DEFERRED_H
 
-#include "kernels/cuda/kernels/gated.h"
+#include "kernels/cuda/kernels/gated/gated.h"
 #include "kernels/operations.h"
 
 struct kern_cuda;

@@ -1,4 +1,4 @@
-#include "kernels/cuda/deferred.h"
+#include "kernels/cuda/gated/deferred.h"
 
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/kernels/product.h"

@@ -6,8 +6,8 @@
  *   gate split  sums of two products to halves: 8 bytes read, 2 or 6 written for an element; a row
  *               is in shared memory meanwhile
  */
-#ifndef KERNELS_CUDA_KERNELS_GATED_H
-#define KERNELS_CUDA_KERNELS_GATED_H
+#ifndef KERNELS_CUDA_KERNELS_GATED_GATED_H
+#define KERNELS_CUDA_KERNELS_GATED_GATED_H
 
 #include "kernels/cuda/kernels/half.h"
 #include "kernels/numerics/activation.h"
