@@ -25,6 +25,8 @@ UNITS = {
     ("linear fast", "SPLIT"): ("split fast", "element", SCORED * WIDTH),
     ("linear high", "SPLIT"): ("split high", "element", SCORED * WIDTH),
     ("finish", "FINISH"): ("finish", "output", SCORED * 4096),
+    ("gated fast", "GATE_SPLIT"): ("gate split fast", "element", SCORED * WIDTH),
+    ("gated high", "GATE_SPLIT"): ("gate split high", "element", SCORED * WIDTH),
     ("exact", "EXACT"): ("exact", "multiply-add", 128 * 128 * 2048),
     ("rows", "NORM"): ("norm", "element", TOKENS * WIDTH),
     ("rows", "ROPE"): ("rope", "element", TOKENS * WIDTH),

@@ -45,7 +45,7 @@ PIPES = {
 }
 WARP, SECTOR, SCHEDULERS, MMA_FLOPS = 32, 32, 4, 2 * 16 * 8 * 16
 # What these read was written just before, and fits the second-level cache.
-FROM_L2 = ("fold", "pair", "js", "lowest", "codes", "finish head")
+FROM_L2 = ("fold", "pair", "js", "lowest", "codes")
 TILE, WALK, VOCAB_TILE = 4096, 2048, 4096  # tokens of a product, rows and vocabulary of a head's
 PACKED = {"F16": 2.0, "Q8_0": 34 / 32, "Q6_K": 210 / 256, "Q4_K": 144 / 256, "IQ4_XS": 136 / 256}
 
@@ -61,7 +61,7 @@ def read_counts(path=COUNTS):
 
 def bounds(counts, card, name):
     """{what: seconds} that a thousand million units of a kernel's work need of each resource."""
-    per_unit = counts["finish" if name == "finish head" else name]["per_unit"]
+    per_unit = counts[name]["per_unit"]
     cycles = 1e9 * card["sms"] * card["clock"]  # of all multiprocessors, in a second
     get = lambda *keys: sum(per_unit.get(key, 0) for key in keys)
     found = {"cache": SECTOR * get("read_sectors", "written_sectors") / (card["l2"] * card["clock"]),
@@ -112,12 +112,16 @@ class Reckoning:
         return max(2 * rows * depth * tokens / (1e12 * self.card["peak"]),
                    n_bytes / (1e9 * self.card["memory"]))
 
-    def around(self, rows, columns, tokens, split=True):
+    def around(self, rows, columns, tokens, split=True, finish=True):
         """What a product needs beside itself: its tokens as halves, and its results from sums."""
         if self.precision == "exact":
             return {}
         return {"split": self.kernel(f"split {self.precision}", columns * tokens) if split else 0,
-                "finish": self.kernel("finish", rows * tokens)}
+                "finish": self.kernel("finish", rows * tokens) if finish else 0}
+
+    def gates_together(self, ff):
+        """Whether one kernel takes gate and up to the next product: a row fits shared memory."""
+        return self.precision != "exact" and 4 * ff + 16 <= 1024 * (self.card["shared"] - 1)
 
 
 def kept(card, precision, kind, n_weights):
@@ -131,14 +135,16 @@ def kept(card, precision, kind, n_weights):
 def layer(r, shape, kind, tokens, context, share):
     """Seconds of each phase in a layer."""
     _, width, ff, kv, _, head = SHAPES[shape]
-    products = [(width, width, True), (kv, width, False), (kv, width, False), (width, width, True),
-                (ff, width, True), (ff, width, False), (width, ff, True)]
+    apart = not r.gates_together(ff)
+    products = [(width, width, True, True), (kv, width, False, True), (kv, width, False, True),
+                (width, width, True, True), (ff, width, True, apart), (ff, width, False, apart),
+                (width, ff, apart, True)]
     phases = {"products": 0, "decode": 0, "split": 0, "finish": 0}
-    for rows, columns, split in products:
+    for rows, columns, *around in products:
         phases["products"] += r.product(rows, columns, tokens)
         phases["decode"] += r.kernel(f"decode {kind} {r.precision}",
                                      rows * columns * math.ceil(tokens / TILE)) * (1 - share)
-        for phase, seconds in r.around(rows, columns, tokens, split).items():
+        for phase, seconds in r.around(rows, columns, tokens, *around).items():
             phases[phase] += seconds
     n = math.ceil(context / 64)
     pairs = tokens / context * width / head * 4096 * n * (n + 1) / 2
@@ -146,21 +152,18 @@ def layer(r, shape, kind, tokens, context, share):
                                    tokens / context * width / head * n)
     phases["norm"] = 2 * r.kernel("norm", width * tokens)
     phases["rope"] = r.kernel("rope", (width + kv) * tokens)
-    phases["gate"] = r.kernel("gate", ff * tokens)
+    phases["gate"] = r.kernel("gate" if apart else f"gate split {r.precision}", ff * tokens)
     return phases
 
 
 def head(r, shape, kind, n_scored, share):
     """Seconds of the head, for the rows that are scored."""
     _, width, _, _, vocab, _ = SHAPES[shape]
-    phases = {"head's product": r.product(vocab, width, n_scored),
+    return {"head's product": r.product(vocab, width, n_scored),
               "head's decoding": r.kernel(f"decode {kind} {r.precision}",
                                           vocab * width * math.ceil(n_scored / WALK)) * (1 - share),
               "fold": r.kernel("fold", vocab * n_scored, min(WALK, n_scored) / 16),
               "target": r.kernel("target", width * n_scored)}
-    if r.precision != "exact":
-        phases["head's finish"] = r.kernel("finish head", vocab * n_scored)
-    return phases
 
 
 def reckon(card, shape, precision, kind="Q4_K", tokens=8192, context=512, n_scored=None,

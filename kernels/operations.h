@@ -55,6 +55,9 @@ struct kern_linear {
     /* A hint: the operation before this one was a linear with the same, unchanged x, so its packed
      * copy may be used again. */
     bool same_x;
+    /* A hint: the operations after this one are an activation, with y as the gate or as `up`, and a
+     * linear of that gate. Nobody reads y or the gate after these: they may hold anything then. */
+    bool passing;
     /* For who watches products, as imatrix/ does; no product depends on it. Row i counts where
      * marks[mark_rows[i]] is not 0; mark_rows NULL: marks[i]. Host; marks NULL: nobody said. */
     const uint8_t *marks;

@@ -57,9 +57,12 @@ void kern_cuda_walk_divide(const struct kern_cuda_walk *walk, struct kern_cuda_w
                            size_t n_tiles, struct kern_cuda_arena *arena)
 {
     size_t n_cols = head->head->matrix->n_cols, room = kern_cuda_walk_room(walk);
-    if (kern_cuda_uses_halves(walk->cuda))
+    if (kern_cuda_uses_halves(walk->cuda)) {
         head->hidden_memory =
             kern_cuda_take(arena, kern_cuda_operand_bytes(walk->cuda, room, n_cols));
+        head->of_rows = kern_cuda_take_powers(arena, room);
+        head->of_vocab = kern_cuda_take_powers(arena, walk->tile_vocab);
+    }
     head->weights =
         kern_cuda_take(arena, kern_cuda_operand_bytes(walk->cuda, walk->tile_vocab, n_cols));
     head->logits = kern_cuda_take(arena, n_tiles * walk->tile_vocab * room * sizeof(float));
@@ -99,9 +102,11 @@ enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_w
         return STATUS_OK;
     struct kern_cuda_split_tokens split = {
         .x = head->rows, .n_tokens = n_rows, .n_padded = walk->stride, .n_cols = n_cols};
-    enum status status = kern_cuda_split(walk->cuda, &split, head->hidden_memory, why);
+    enum status status = kern_cuda_split(walk->cuda, &split, false, head->hidden_memory, why);
     head->hidden = split.operand;
-    return status;
+    return status ? status
+                  : kern_cuda_put_powers(walk->cuda, head->of_rows, walk->stride,
+                                         head->hidden.largest, why);
 }
 
 static enum status multiply_exact(const struct kern_cuda_walk *walk,
@@ -124,7 +129,7 @@ static enum status multiply_exact(const struct kern_cuda_walk *walk,
 }
 
 static enum status multiply_halves(const struct kern_cuda_walk *walk,
-                                   const struct kern_cuda_walk_head *head, size_t row, size_t n,
+                                   struct kern_cuda_walk_head *head, size_t row, size_t n,
                                    const struct kern_cuda_operand *weights, float *logits,
                                    struct status_why *why)
 {
@@ -132,22 +137,19 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
     enum status status = kern_cuda_product_find(walk->cuda, &shape, &product, why);
     if (!status)
         status = kern_cuda_multiply(walk->cuda, product, weights->halves, head->hidden.halves,
-                                    walk->stride, logits, why);
-    if (status)
-        return status;
-    struct kern_finish_args args = {
-        .sums = logits,
-        .out = logits,
-        .sums_stride = walk->stride,
-        .out_stride = walk->stride,
-        .n_a = walk->n_rows,
-        .n_b = n,
-        .a_largest = head->hidden.largest,
-        .b_largest = weights->largest,
-        .bias_b = head->bias ? head->bias + row : NULL,
+                                    walk->stride, logits, 0, why);
+    if (!status)
+        status = kern_cuda_put_powers(walk->cuda, head->of_vocab, n, weights->largest, why);
+    float cap = head->head->soft_cap;
+    head->raw = (struct kern_raw_logits){
+        .rows = head->of_rows,
+        .vocab = head->of_vocab,
+        .bias = head->bias ? head->bias + row : NULL,
         .scale = head->head->matrix->scale,
+        .cap = cap > 0.0f ? cap : 0.0f,
+        .inverse = 1.0f / cap,
     };
-    return kern_cuda_finish(walk->cuda, &args, why);
+    return status;
 }
 
 /** The soft cap of a tile's logits, if the head has one. */
@@ -176,8 +178,45 @@ enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,
         kern_cuda_operand_get(walk->cuda, head->head->matrix, row, n, head->weights, &weights, why);
     if (status)
         return status;
-    status = kern_cuda_uses_halves(walk->cuda)
-                 ? multiply_halves(walk, head, row, n, &weights, logits, why)
-                 : multiply_exact(walk, head, row, n, &weights, logits, why);
+    if (kern_cuda_uses_halves(walk->cuda))
+        return multiply_halves(walk, head, row, n, &weights, logits, why);
+    status = multiply_exact(walk, head, row, n, &weights, logits, why);
     return status ? status : cap_logits(walk, head, n, logits, why);
+}
+
+enum status kern_cuda_walk_finish(const struct kern_cuda_walk *walk,
+                                  struct kern_cuda_walk_head *head, size_t n, float *logits,
+                                  struct status_why *why)
+{
+    struct kern_finish_args args = {
+        .sums = logits,
+        .out = logits,
+        .sums_stride = walk->stride,
+        .out_stride = walk->stride,
+        .n_a = walk->n_rows,
+        .n_b = n,
+        .a_largest = head->raw.rows.largest,
+        .b_largest = head->raw.vocab.largest,
+        .bias_b = head->raw.bias,
+        .scale = head->raw.scale,
+    };
+    if (!head->raw.rows.first)
+        return STATUS_OK;
+    head->raw.rows = (struct kern_powers){0};
+    enum status status = kern_cuda_finish(walk->cuda, &args, why);
+    return status ? status : cap_logits(walk, head, n, logits, why);
+}
+
+struct kern_logits kern_cuda_walk_tile(const struct kern_cuda_walk *walk,
+                                       struct kern_cuda_walk_head *head, size_t row, float *logits)
+{
+    struct kern_logits tile = {
+        .logits = logits,
+        .stride = walk->stride,
+        .n_vocab = base_min(walk->n_vocab - row, walk->tile_vocab),
+        .first_token = (int32_t)row,
+        .raw = head->raw,
+    };
+    head->raw.rows = (struct kern_powers){0};
+    return tile;
 }

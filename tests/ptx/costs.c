@@ -18,6 +18,7 @@
 
 enum {
     WIDTH = 4096,
+    NARROW = 64,
     TOKENS = 16,
     ROWS = 16,
     CONTEXT = 512,
@@ -106,6 +107,34 @@ static void linear(const char *scene, enum gguf_type type, size_t n_rows, size_t
     must(kern_linear(b, &op, &why), &why);
     run_ptx_report(out, scene);
     free((void *)(uintptr_t)w.data);
+}
+
+/** A feed-forward's products and what is between them, after their trials. */
+static void gated(const char *scene)
+{
+    struct status_why why;
+    struct kern_weight gate = weight_of(GGUF_TYPE_F32, WIDTH, NARROW);
+    struct kern_weight down = weight_of(GGUF_TYPE_F32, NARROW, WIDTH);
+    float *x = floats(SCORED * NARROW), *y = floats(SCORED * NARROW);
+    float *inner = floats(SCORED * WIDTH), *up = floats(SCORED * WIDTH);
+    struct kern_linear op = {.weight = &gate,
+                             .x = x,
+                             .y = inner,
+                             .y_stride = WIDTH,
+                             .n_tokens = SCORED,
+                             .passing = true};
+    must(kern_linear(b, &op, &why), &why);
+    op.y = up;
+    op.same_x = true;
+    must(kern_linear(b, &op, &why), &why);
+    const struct kern_activate activate = {.gate = inner, .up = up, .n = SCORED * WIDTH};
+    must(kern_activate(b, &activate, &why), &why);
+    op = (struct kern_linear){
+        .weight = &down, .x = inner, .y = y, .y_stride = NARROW, .n_tokens = SCORED};
+    must(kern_linear(b, &op, &why), &why);
+    run_ptx_report(out, scene);
+    free((void *)(uintptr_t)gate.data);
+    free((void *)(uintptr_t)down.data);
 }
 
 static void rows(void)
@@ -215,6 +244,8 @@ int main(int argc, char **argv)
                    precisions[i] == KERN_PRECISION_EXACT ? 1 : SCORED);
         attention(64);
         attention(128);
+        if (precisions[i] != KERN_PRECISION_EXACT)
+            gated(precisions[i] == KERN_PRECISION_FAST ? "gated fast" : "gated high");
         if (precisions[i] == KERN_PRECISION_FAST) {
             rows();
             linear("finish", GGUF_TYPE_F32, 4096, 64, SCORED);

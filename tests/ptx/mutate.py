@@ -38,6 +38,7 @@ TESTS = {
     "mixing": ["MIX", "STREAM_WEIGHTS", "COMPRESS", "SPARSIFY", "STRETCH"],
     "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR", "RECUR_STEPS"],
     "cuda_alone": ["FILL", "DIGEST", "CAP", "TARGET", "TAKE", "LOWEST"],
+    "cuda_gated": ["POWERS", "GATE_SPLIT"],
     "cuda_linear": ["SPLIT", "FINISH", "EXACT"],
     "cuda_score": ["FOLD", "PAIR", "JS", "CODES"],
 }

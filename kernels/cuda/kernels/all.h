@@ -10,6 +10,7 @@
 #include "kernels/cuda/kernels/experts/gather.h"
 #include "kernels/cuda/kernels/experts/route.h"
 #include "kernels/cuda/kernels/flash.h"
+#include "kernels/cuda/kernels/gated/gated.h"
 #include "kernels/cuda/kernels/mixing/measured.h"
 #include "kernels/cuda/kernels/mixing/mixing.h"
 #include "kernels/cuda/kernels/product.h"

@@ -68,6 +68,10 @@
         sizeof(uint32_t), kern_split_block(a, block, shared))                                      \
     ROW(FINISH, "finish", kern_finish_args, KERN_FINISH_THREADS, 0,                                \
         0, kern_finish_block(a, block, shared))                                                    \
+    ROW(POWERS, "powers", kern_powers_args, KERN_POWERS_THREADS, 0,                                \
+        0, kern_powers_block(a, block, shared))                                                    \
+    ROW(GATE_SPLIT, "gate split", kern_gate_split_args, KERN_GATE_SPLIT_THREADS, 0,                \
+        0, kern_gate_split_block(a, block, shared))                                                \
     ROW(EXACT, "exact", kern_exact_args, KERN_EXACT_THREADS, 2,                                    \
         sizeof(struct kern_exact_shared), kern_exact_block(a, block, shared))                      \
     ROW(FILL, "fill", kern_fill_args, KERN_FILL_THREADS, 0,                                        \

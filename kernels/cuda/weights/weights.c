@@ -234,10 +234,14 @@ enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda
 }
 
 enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_tokens *tokens,
-                            void *memory, struct status_why *why)
+                            bool of_gate, void *memory, struct status_why *why)
 {
     struct kern_cuda_operand l = lay_out(cuda, tokens->n_padded, tokens->n_cols, memory);
     tokens->operand = l;
+    if (of_gate) {
+        const struct kern_half_rows to = rows_of(cuda, &l, tokens->n_cols, true);
+        return kern_cuda_split_gate(cuda, tokens, &to, why);
+    }
     struct kern_split_args args = {
         .x = tokens->x,
         .to = rows_of(cuda, &l, tokens->n_cols, true),

@@ -52,8 +52,11 @@ struct kern_cuda_single_rows {
 enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda_single_rows *rows,
                                   struct status_why *why);
 
-/** Split the tokens into halves, to tokens->operand in memory of kern_cuda_operand_bytes(). */
+/**
+ * Split the tokens into halves, to tokens->operand in memory of kern_cuda_operand_bytes(). of_gate:
+ * they are the gate that waits (deferred.h).
+ */
 enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_tokens *tokens,
-                            void *memory, struct status_why *why);
+                            bool of_gate, void *memory, struct status_why *why);
 
 #endif
