@@ -9,6 +9,8 @@
 #include "kernels/cuda/kernels/experts/gather.h"
 #include "kernels/cuda/kernels/experts/route.h"
 #include "kernels/cuda/kernels/flash.h"
+#include "kernels/cuda/kernels/integers/pack.h"
+#include "kernels/cuda/kernels/integers/product.h"
 #include "kernels/cuda/kernels/mixing/measured.h"
 #include "kernels/cuda/kernels/mixing/mixing.h"
 #include "kernels/cuda/kernels/product.h"
