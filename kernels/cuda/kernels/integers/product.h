@@ -11,7 +11,6 @@
 #define KERNELS_CUDA_KERNELS_INTEGERS_PRODUCT_H
 
 #include "kernels/cuda/kernels/integers/tile.h"
-#include "kernels/cuda/kernels/product.h"
 
 enum {
     KERN_INTEGERS_THREADS = 256,
@@ -104,25 +103,30 @@ KERN_INLINE void kern_stage_records(const struct kern_stage_from *f, size_t colu
     const uint32_t *records = f->records + column_block * f->n_words;
     KERN_UNROLL
     for (unsigned c = 0; c < KERN_STAGE_COPIES; c++) {
-        unsigned i = t + c * KERN_INTEGERS_THREADS;
-        if (i < f->n * f->n_wanted / 4)
-            kern_stage(to + 4 * i, records + from[c]);
+        unsigned before = c * KERN_INTEGERS_THREADS, n = f->n * f->n_wanted / 4;
+        if (before < n && t < n - before)
+            kern_stage(to + 4 * (before + t), records + from[c]);
     }
 }
 
-/** A lane's outputs of a tile that begins at this row and token. */
-KERN_INLINE void kern_integer_store_tile(const struct kern_integers_args *a,
-                                         const struct kern_integer_sums *sums, size_t row,
-                                         size_t token, unsigned lane)
+/** A lane's outputs of row r, of the tiles that begin at this token. */
+KERN_INLINE void kern_integer_store_row(const struct kern_integers_args *a,
+                                        const struct kern_integer_warp *sums, unsigned tile,
+                                        unsigned half, size_t row, size_t token, unsigned lane)
 {
+    /* Nothing changes by a factor of 1, or by adding -0. With ends, instead of questions whether
+     * there is any, the compiler writes this twice, not four times. */
+    size_t n_bias = a->bias ? a->n_rows : 0, n_old = a->accumulate ? a->n_tokens : 0;
+    float bias = row < n_bias ? a->bias[row] : -0.0f;
+    float *out = a->out + row * a->row_step + token * a->token_step;
     KERN_UNROLL
-    for (unsigned i = 0; i < 4; i++) {
-        size_t r = row + lane / KERN_QUAD + i / 2 * 8, t = token + lane % KERN_QUAD * 2 + i % 2;
-        if (r >= a->n_rows || t >= a->n_tokens)
+    for (unsigned n = 0; n < 2 * KERN_INTEGERS_TILES; n++) {
+        unsigned t = n / 2 * KERN_RECORD_TOKENS + n % 2;
+        if (token + t >= a->n_tokens)
             continue;
-        float *out = a->out + r * a->row_step + t * a->token_step;
-        *out = kern_finished(sums->v[i], a->scale, a->bias ? a->bias + r : NULL,
-                             a->accumulate ? out : NULL);
+        float *to = out + t * a->token_step, old = token + t < n_old ? *to : -0.0f;
+        float sum = sums->of[tile][n / 2][kern_slot(lane)].v[2 * half + n % 2];
+        *to = sum * a->scale + bias + old;
     }
 }
 
@@ -132,10 +136,11 @@ KERN_INLINE void kern_integer_store_warp(const struct kern_integers_args *a,
 {
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         KERN_UNROLL
-        for (unsigned n = 0; n < KERN_INTEGERS_TILES * KERN_INTEGERS_TILES; n++) {
-            unsigned i = n / KERN_INTEGERS_TILES, j = n % KERN_INTEGERS_TILES;
-            kern_integer_store_tile(a, &sums->of[i][j][kern_slot(lane)], row + i * KERN_RECORD_ROWS,
-                                    token + j * KERN_RECORD_TOKENS, lane);
+        for (unsigned n = 0; n < 2 * KERN_INTEGERS_TILES; n++) {
+            size_t r = row + n * (KERN_RECORD_ROWS / 2) + lane / KERN_QUAD;
+            if (r < a->n_rows)
+                kern_integer_store_row(a, sums, n / 2, n % 2, r, token + lane % KERN_QUAD * 2,
+                                       lane);
         }
     }
 }
