@@ -13,8 +13,11 @@
 #include <cmocka.h>
 
 #include "kernels/backend.h"
+#include "kernels/cpu/gemm/rounded.h"
+#include "kernels/cpu/kernels.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/integers/integers.h"
+#include "kernels/cuda/kernels/integers/records.h"
 #include "kernels/operations.h"
 #include "kernels/quant/integers.h"
 #include "kernels/scoring.h"
@@ -150,12 +153,34 @@ static void test_edges(void **state)
         for (size_t k = run_kernel_is_slow() ? 2 : 0; k < 4; k++) {
             struct kern_weight w = moderate_weight(&r, kinds[i], n_rows[(i + k) % 4], 256);
             float *x = tokens_of(&r, n_tokens[k], 256);
-            check_product(
-                &p, &r, &w, x,
-                &(struct sum){n_tokens[k], k == 1 || k == 2, k % 2 == 0, (i + k) % 2 == 1});
+            check_product(&p, &r, &w, x,
+                          &(struct sum){n_tokens[k], k > 0, k % 2 == 0, (i + k) % 2 == 1});
             cuda_data_weight_free(&w);
             free(x);
         }
+        cuda_pair_close(&p);
+    }
+}
+
+/** Products that end at each output that a thread may have last, along the rows and the tokens. */
+static void test_ends(void **state)
+{
+    (void)state;
+    enum { COLS = 256, ROWS = 64 };
+    struct rng r = rng_open(rng_seed(), 48);
+    for (size_t i = 0; i < N_KINDS; i++) {
+        struct cuda_pair p;
+        cuda_pair_open_integers(&p, &(struct host_device_options){0}, PANEL);
+        struct kern_weight w = moderate_weight(&r, kinds[i], ROWS, COLS);
+        float *x = tokens_of(&r, 32, COLS);
+        for (size_t k = 0; k < 32; k++) {
+            w.n_rows = k < 16 ? ROWS : 8 * ((k - 16) / 2) + 1;
+            check_product(&p, &r, &w, x,
+                          &(struct sum){.n_tokens = k < 16 ? 8 * (k / 4) + 2 + k / 2 % 2 : 1,
+                                        .accumulate = k % 2 == 1});
+        }
+        cuda_data_weight_free(&w);
+        free(x);
         cuda_pair_close(&p);
     }
 }
@@ -174,6 +199,52 @@ static void test_groups(void **state)
     check_product(&p, &r, &w, x, &(struct sum){.n_tokens = TOKENS});
     cuda_data_weight_free(&w);
     free(x);
+    cuda_pair_close(&p);
+}
+
+/** Records of tokens, in memory that they fill: what rounding is defined as. */
+static void test_pack(void **state)
+{
+    (void)state;
+    enum { TOKENS = 19, COLS = 96, CHUNKS = COLS / KERN_ROUNDED_COLUMNS };
+    struct rng r = rng_open(rng_seed(), 49);
+    struct cuda_pair p;
+    cuda_pair_open_integers(&p, &(struct host_device_options){0}, PANEL);
+    size_t n_bytes = kern_cuda_token_bytes(TOKENS, COLS);
+    float *x = tokens_of(&r, TOKENS, COLS), *device_x = cuda_pair_put(&p, x, TOKENS * COLS);
+    uint32_t *records = malloc(n_bytes);
+    struct kern_int16_chunk *chunks = malloc(CHUNKS * sizeof *chunks);
+    void *device;
+    assert_true(records && chunks);
+    assert_int_equal(kern_alloc(p.cuda, &device, n_bytes, NULL), STATUS_OK);
+    assert_int_equal(kern_cuda_pack(kern_cuda_of(p.cuda), device_x, TOKENS, COLS, device, NULL),
+                     STATUS_OK);
+    assert_int_equal(kern_download(p.cuda, records, device, n_bytes, NULL), STATUS_OK);
+    const struct kern_panel_pack op = {.x = x,
+                                       .x_stride = COLS,
+                                       .n_lanes = TOKENS,
+                                       .n_k = COLS,
+                                       .largest = KERN_INT16_MAX,
+                                       .out = chunks};
+    kern_scalar_int16_pack(&op);
+    for (unsigned i = 0; i < TOKENS * COLS; i++) {
+        unsigned t = i / COLS, k = i % COLS, at = k % 32;
+        const struct kern_int16_chunk *chunk = &chunks[k / 32];
+        const uint32_t *record = records + (t / 8 * 2 + k / 64) * KERN_TOKEN_WORDS;
+        const uint32_t *words = record + k / 32 % 2 * 128 + t % 8 * 16 + at % 16 / 4 * 4 + at / 16;
+        int high = (int8_t)(words[0] >> k % 4 * 8), low = (int8_t)(words[2] >> k % 4 * 8);
+        assert_int_equal(256 * high + low, chunk->x[t / 16][at / 2][t % 16][at % 2]);
+        cuda_data_assert_same((const float *)(const void *)(record + 256 + t % 8),
+                              &chunk->of.scale[t], 1, "scale");
+        cuda_data_assert_same(
+            (const float *)(const void *)(record + KERN_TOKEN_SUMS + k % 64 / 16 * 8 + t % 8),
+            &chunk->of.sum[at / 16][t], 1, "sum");
+    }
+    kern_free(p.cuda, device);
+    cuda_pair_take(&p, device_x, NULL, 0);
+    free(x);
+    free(records);
+    free(chunks);
     cuda_pair_close(&p);
 }
 
@@ -353,6 +424,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types),     cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_ends),      cmocka_unit_test(test_pack),
         cmocka_unit_test(test_groups),    cmocka_unit_test(test_largest),
         cmocka_unit_test(test_same_x),    cmocka_unit_test(test_head),
         cmocka_unit_test(test_streaming), cmocka_unit_test(test_choice),

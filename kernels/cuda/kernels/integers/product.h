@@ -104,7 +104,7 @@ KERN_INLINE void kern_stage_records(const struct kern_stage_from *f, size_t colu
     KERN_UNROLL
     for (unsigned c = 0; c < KERN_STAGE_COPIES; c++) {
         unsigned before = c * KERN_INTEGERS_THREADS, n = f->n * f->n_wanted / 4;
-        if (before < n && t < n - before)
+        if (before + KERN_INTEGERS_THREADS <= n || (before < n && t < n - before))
             kern_stage(to + 4 * (before + t), records + from[c]);
     }
 }
