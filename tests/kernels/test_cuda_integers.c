@@ -423,8 +423,8 @@ static void test_choice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),     cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_ends),      cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_pack),      cmocka_unit_test(test_types),
+        cmocka_unit_test(test_edges),     cmocka_unit_test(test_ends),
         cmocka_unit_test(test_groups),    cmocka_unit_test(test_largest),
         cmocka_unit_test(test_same_x),    cmocka_unit_test(test_head),
         cmocka_unit_test(test_streaming), cmocka_unit_test(test_choice),

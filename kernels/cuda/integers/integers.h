@@ -13,8 +13,9 @@ struct kern_linear;
 
 /**
  * Whether `high` is in integers on a device of this compute capability unless options say
- * otherwise: 8.6, 8.9 and 12.0. These cards multiply halves with float32 sums four times more
- * slowly than bytes; others twice, and have instructions for halves that those for bytes are not.
+ * otherwise: 8.6, 8.9 and 12.0. Of these, cards for games multiply bytes four times as fast as
+ * halves with float32 sums, of which `high` takes three products for two of bytes; other cards
+ * twice as fast, and docs/cuda.md reckons that they would gain little or lose.
  */
 bool kern_cuda_prefers_integers(unsigned compute_capability);
 
