@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "imatrix/file/write.h"
+#include "imatrix/statistics.h"
 #include "imatrix/sum.h"
 
 /** Entries of one name: some parts have it. */
@@ -96,6 +97,70 @@ static enum status begin_entry(const struct adding *a, const char *name, struct 
     return base_array_new(out->counts, (size_t)out->n_matrices, "counts", why);
 }
 
+/** The number of a category's name in the sum; its end where it has none. */
+static size_t category_of(const struct imat_matrix *sum, const char *name)
+{
+    size_t i = 0;
+    while (i < sum->n_categories && strcmp(sum->categories[i], name) != 0)
+        i++;
+    return i;
+}
+
+static enum status add_category(struct imat_matrix *sum, const char *name, struct status_why *why)
+{
+    if (category_of(sum, name) < sum->n_categories)
+        return STATUS_OK;
+    if (sum->n_categories == IMAT_MOST_NAMES)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "the files have more than %d categories of documents together",
+                           IMAT_MOST_NAMES);
+    sum->categories[sum->n_categories] = strdup(name);
+    return sum->categories[sum->n_categories++]
+               ? STATUS_OK
+               : status_fail(why, STATUS_MEMORY, "no memory for the name of a category");
+}
+
+/** Those of all parts, if any has some; a part without them has rows of the nameless one. */
+static enum status add_categories(struct imat_matrix *sum, const struct imat_part *parts, size_t n,
+                                  struct status_why *why)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < n; i++)
+        most += parts[i].matrix.n_categories;
+    if (!most || !sum->exact)
+        return STATUS_OK;
+    enum status status = base_array_new(sum->categories, most + 1, "categories", why);
+    for (size_t i = 0; i < n && !status; i++) {
+        const struct imat_matrix *m = &parts[i].matrix;
+        for (size_t k = 0; k < m->n_categories && !status; k++)
+            status = add_category(sum, m->categories[k], why);
+        if (!status && !m->n_categories)
+            status = add_category(sum, "", why);
+    }
+    return status;
+}
+
+/** Counts fit, so these do. */
+static enum status add_use(const struct adding *a, const char *name, const struct imat_matrix *sum,
+                           struct imat_entry *out, struct status_why *why)
+{
+    size_t n = (size_t)out->n_matrices;
+    if (!sum->n_categories || !imat_is_experts(out))
+        return STATUS_OK;
+    enum status status = base_array_new(out->use, n * sum->n_categories, "rows", why);
+    for (size_t i = 0; i < a->n && !status; i++) {
+        const struct imat_matrix *m = &a->parts[i].matrix;
+        const struct imat_entry *e = next_of(a, i);
+        for (size_t c = 0; has_name(e, name) && c < (e->use ? m->n_categories : 1); c++) {
+            uint64_t *to = out->use + n * category_of(sum, e->use ? m->categories[c] : "");
+            const uint64_t *rows = e->use ? e->use + n * c : e->counts;
+            for (size_t k = 0; k < n; k++)
+                to[k] += rows[k];
+        }
+    }
+    return status;
+}
+
 static enum status too_large(const struct imat_part *part, const char *name, struct status_why *why)
 {
     return status_fail(why, STATUS_UNSUPPORTED,
@@ -171,6 +236,8 @@ static enum status add_entry(struct adding *a, const char *name, struct imat_mat
     }
     if (!status)
         status = out->exact ? add_exact(a, name, e, why) : add_rounded(a, name, e, why);
+    if (!status)
+        status = add_use(a, name, out, e, why);
     if (status)
         return status;
     for (size_t i = 0; i < a->n; i++) /* `name` is one of the parts' */
@@ -253,6 +320,8 @@ enum status imat_add(struct imat_matrix *out, const struct imat_part *parts, siz
         status = begin(&a, out, notes, why);
     if (!status)
         status = imat_add_texts(out, parts, n, notes, why);
+    if (!status)
+        status = add_categories(out, parts, n, why);
     if (!status)
         status = add_entries(&a, out, notes, why);
     free(a.at);

@@ -49,7 +49,7 @@ enum status imat_collector_change(const struct imat_collector *c, struct base_st
         const struct imat_sum *now = entry->sums ? entry->sums + of.matrix * n : NULL;
         double by = now ? change_of((const char *)now, before.data + at, n) : 1;
         same[of.entry] += (double)entry->counts[of.matrix] * (1 - by);
-        at += n * sizeof *now;
+        at += imat_packed_bytes(c, of.entry);
     }
     *change = 0;
     for (size_t i = 0; i < c->n && !status; i++) {

@@ -138,7 +138,31 @@ static enum status add_plainly(const struct imat_hook *hook, const struct imat_p
     return STATUS_OK;
 }
 
-static enum status add(struct imat_hook *hook, const struct imat_place *at, struct status_why *why)
+/** An input of a product in backend memory, and which of its rows count. */
+struct input {
+    const float *x;
+    size_t n_rows, n_columns;
+    bool all;             /* count; else by */
+    const uint8_t *marks; /* as struct kern_linear has them */
+    const uint32_t *mark_rows;
+};
+
+/** 0: the row does not count. */
+static uint8_t mark_of(const struct input *in, size_t row)
+{
+    return in->marks[in->mark_rows ? in->mark_rows[row] : row];
+}
+
+/** Count the rows of a matrix by category; those of a category lie n apart. */
+static void tell_apart(uint64_t *use, size_t n, const struct input *in)
+{
+    for (size_t row = 0; row < in->n_rows; row++)
+        if (mark_of(in, row))
+            use[(mark_of(in, row) - 1U) * n]++;
+}
+
+static enum status add(struct imat_hook *hook, const struct imat_place *at, const struct input *in,
+                       struct status_why *why)
 {
     const struct imat_entry *entry = &hook->collector->entries[at->entry];
     struct imat_part *part = &hook->parts[at->entry];
@@ -148,8 +172,13 @@ static enum status add(struct imat_hook *hook, const struct imat_place *at, stru
         status = base_array_new(part->counts, (size_t)entry->n_matrices, "matrices", why);
     if (!status && !part->sums)
         status = base_array_new(part->sums, n * (size_t)entry->n_matrices, "sums", why);
+    size_t n_categories = imat_n_told_apart(hook->collector, at->entry);
+    if (!status && n_categories && !part->use)
+        status = base_array_new(part->use, n_categories * (size_t)entry->n_matrices, "rows", why);
     if (status)
         return status;
+    if (n_categories)
+        tell_apart(part->use + at->matrix, (size_t)entry->n_matrices, in);
     if (hook->plain) {
         status = add_plainly(hook, at, why);
     } else {
@@ -162,26 +191,12 @@ static enum status add(struct imat_hook *hook, const struct imat_place *at, stru
     return status;
 }
 
-/** An input of a product in backend memory, and which of its rows count. */
-struct input {
-    const float *x;
-    size_t n_rows, n_columns;
-    bool all;             /* count; else by */
-    const uint8_t *marks; /* as struct kern_linear has them */
-    const uint32_t *mark_rows;
-};
-
-static bool row_counts(const struct input *in, size_t row)
-{
-    return in->marks[in->mark_rows ? in->mark_rows[row] : row];
-}
-
 /** Leave rows of hook->x out that do not count. */
 static enum status leave_out(struct imat_hook *hook, const struct input *in, struct status_why *why)
 {
     size_t n = 0, width = in->n_columns;
     for (size_t row = 0; row < in->n_rows; row++)
-        n += row_counts(in, row);
+        n += mark_of(in, row) != 0;
     hook->n_counted = n;
     if (n == in->n_rows)
         return STATUS_OK;
@@ -189,7 +204,7 @@ static enum status leave_out(struct imat_hook *hook, const struct input *in, str
         return STATUS_MEMORY;
     float *to = hook->host;
     for (size_t row = 0; row < in->n_rows; row++)
-        if (row_counts(in, row)) {
+        if (mark_of(in, row)) {
             memmove(to, hook->x + row * width, width * sizeof *to);
             to += width;
         }
@@ -250,7 +265,7 @@ static enum status show(struct imat_hook *hook, const struct kern_weight *weight
         return STATUS_OK;
     }
     in->all |= c->experts_whole && imat_is_experts(&c->entries[at->entry]);
-    if (!in->all && !in->marks)
+    if (!in->marks && (!in->all || imat_n_told_apart(c, at->entry)))
         return refuse(hook, at, why);
     bool repeats =
         hook->at == at && hook->n_rows == in->n_rows && hook->input == in->x && !hook->plain;
@@ -260,7 +275,7 @@ static enum status show(struct imat_hook *hook, const struct kern_weight *weight
     hook->at = at;
     hook->input = in->x;
     hook->n_rows = status ? 0 : in->n_rows;
-    return status || repeats || !hook->n_counted ? status : add(hook, at, why);
+    return status || repeats || !hook->n_counted ? status : add(hook, at, in, why);
 }
 
 static struct imat_hook *hook_of(struct kern_backend *b)
@@ -326,6 +341,19 @@ void imat_collector_mask_dense(struct imat_collector *c)
     c->masked = c->experts_whole = true;
 }
 
+size_t imat_collector_categorise(struct imat_collector *c, size_t n)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (imat_is_experts(&c->entries[i]))
+            c->n_categories = n;
+    return c->n_categories;
+}
+
+size_t imat_n_told_apart(const struct imat_collector *c, uint32_t entry)
+{
+    return imat_is_experts(&c->entries[entry]) ? c->n_categories : 0;
+}
+
 void imat_collector_begin(struct imat_collector *c)
 {
     atomic_store(&c->begun, true);
@@ -334,9 +362,9 @@ void imat_collector_begin(struct imat_collector *c)
 double imat_collector_bytes(const struct imat_collector *c, size_t n_packed)
 {
     double n = 0;
-    for (size_t i = 0; i < c->n; i++)
-        n += (double)c->entries[i].n_columns * (double)c->entries[i].n_matrices;
-    return n * (double)(1 + c->n_hooks + n_packed) * sizeof(struct imat_sum);
+    for (uint32_t i = 0; i < c->n; i++)
+        n += (double)imat_packed_bytes(c, i) * (double)c->entries[i].n_matrices;
+    return n * (double)(1 + c->n_hooks + n_packed);
 }
 
 static void detach(struct imat_collector *c)
@@ -351,6 +379,7 @@ static void detach(struct imat_collector *c)
         for (size_t k = 0; hook->parts && k < c->n; k++) {
             free(hook->parts[k].sums);
             free(hook->parts[k].counts);
+            free(hook->parts[k].use);
         }
         free(hook->parts);
     }
@@ -372,6 +401,7 @@ void imat_collector_take(struct imat_collector *c, struct imat_matrix *out)
         }
         free(entry->name);
         free(entry->counts);
+        free(entry->use);
     }
     c->entries = NULL;
     c->n = 0;

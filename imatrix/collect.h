@@ -35,6 +35,11 @@ enum status imat_collector_attach(struct imat_collector *c, struct kern_backend 
 void imat_collector_mask(struct imat_collector *c);
 /** The same, but all rows of experts count. */
 void imat_collector_mask_dense(struct imat_collector *c);
+/**
+ * Rows of experts are told apart by n categories: a mark is 0, or 1 + the row's category. Before
+ * products count. Returns n; 0: the model has no experts, and nothing is told apart.
+ */
+size_t imat_collector_categorise(struct imat_collector *c, size_t n);
 /** From now on products count: those before it were trials.   Any thread. */
 void imat_collector_begin(struct imat_collector *c);
 /** Bytes that the sums take at most, those of each backend's batch among them, and n_packed of

@@ -20,6 +20,7 @@ struct imat_place {
 struct imat_part {
     struct imat_sum *sums; /* NULL: none of its rows counted yet */
     uint64_t *counts;
+    uint64_t *use; /* NULL: rows are not told apart */
 };
 
 /** A backend that shows its products. */
@@ -52,19 +53,25 @@ struct imat_collector {
     size_t n_hooks;
     bool masked;          /* rows count that are marked; else all do */
     bool experts_whole;   /* all rows of experts count, nevertheless */
+    size_t n_categories;  /* by which rows of experts are told apart; 0: they are not */
     pthread_mutex_t lock; /* of the entries' sums and counts */
     atomic_bool begun;
 };
 
-/** Rows of a matrix in packed sums; its sums follow. */
+/** Rows of a matrix in packed sums; its sums follow, and of experts its rows by category. */
 struct imat_packed {
     uint32_t entry, matrix;
     uint64_t count;
 };
 
+/** By how many categories the rows of an entry are told apart: 0 or all. */
+size_t imat_n_told_apart(const struct imat_collector *c, uint32_t entry);
+/** Bytes that follow a matrix's head in packed sums. */
+size_t imat_packed_bytes(const struct imat_collector *c, uint32_t entry);
+
 /**
- * The next matrix at *at, which is below n_bytes; its sums, which may lie at any address, begin at
- * *at after it. Fails: STATUS_FORMAT (no such matrix, or it is cut off).
+ * The next matrix at *at, which is below n_bytes; what follows its head, which may lie at any
+ * address, begins at *at after it. Fails: STATUS_FORMAT (no such matrix, or it is cut off).
  */
 enum status imat_packed_next(const struct imat_collector *c, struct base_string bytes, size_t *at,
                              struct imat_packed *of, struct status_why *why);

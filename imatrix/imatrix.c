@@ -12,14 +12,18 @@ void imat_free(struct imat_matrix *m)
         free(m->entries[i].sums);
         free(m->entries[i].rounded);
         free(m->entries[i].counts);
+        free(m->entries[i].use);
     }
     free(m->entries);
     for (size_t i = 0; i < m->n_datasets; i++)
         free(m->datasets[i]);
     for (size_t i = 0; m->texts && i < m->n_datasets; i++)
         free(m->texts[i]);
+    for (size_t i = 0; i < m->n_categories; i++)
+        free(m->categories[i]);
     free(m->datasets);
     free(m->texts);
+    free(m->categories);
     free(m->ranges);
     free(m->model);
     *m = (struct imat_matrix){0};

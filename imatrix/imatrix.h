@@ -23,6 +23,9 @@ struct imat_sum {
     uint64_t part, whole;
 };
 
+/** Categories that a file names at most. */
+enum { IMAT_MOST_NAMES = 4096 };
+
 /** One weight matrix, or a stack of them (experts, heads). */
 struct imat_entry {
     char *name;            /* of the tensor, with ".weight" */
@@ -31,6 +34,8 @@ struct imat_entry {
     struct imat_sum *sums; /* [n_matrices, n_columns], where `exact`; else NULL */
     float *rounded;        /* [n_matrices, n_columns], where not `exact`: as a file has them */
     uint64_t *counts;      /* [n_matrices]: rows */
+    uint64_t *use;         /* [n_categories, n_matrices]: the same by category, of experts where the
+                              matrix has categories; else NULL */
 };
 
 /** Windows [begin, end) of a text that are in the sums. */
@@ -56,6 +61,8 @@ struct imat_matrix {
     struct imat_range *ranges; /* ascending by text, then begin; those that touch are one */
     size_t n_ranges;           /* 0: nobody knows which windows they are */
     char *model;               /* an id of what computed; NULL: unknown, or several */
+    char **categories;         /* of documents, for `use`; "": of those without one. Names differ */
+    size_t n_categories;       /* 0: rows of experts were not told apart */
 };
 
 void imat_free(struct imat_matrix *m);

@@ -7,6 +7,18 @@
 #include "imatrix/collector.h"
 #include "imatrix/sum.h"
 
+/** use: rows by category, which lie n apart. With the lock. */
+static enum status add_use(struct imat_entry *entry, uint32_t matrix, size_t n_categories,
+                           const uint64_t *use, size_t n, struct status_why *why)
+{
+    size_t n_matrices = (size_t)entry->n_matrices;
+    if (!entry->use && base_array_new(entry->use, n_categories * n_matrices, "rows", why))
+        return STATUS_MEMORY;
+    for (size_t i = 0; i < n_categories; i++)
+        entry->use[i * n_matrices + matrix] += use[i * n];
+    return STATUS_OK;
+}
+
 /** With the lock. */
 static enum status add_matrix(struct imat_collector *c, const struct imat_packed *of,
                               const struct imat_sum *sums, struct status_why *why)
@@ -35,16 +47,22 @@ static enum status add_matrix(struct imat_collector *c, const struct imat_packed
 static enum status merge_part(struct imat_collector *c, struct imat_part *part, uint32_t i,
                               struct status_why *why)
 {
-    size_t n = (size_t)c->entries[i].n_columns;
+    struct imat_entry *entry = &c->entries[i];
+    size_t n = (size_t)entry->n_columns, n_matrices = (size_t)entry->n_matrices;
+    size_t n_categories = imat_n_told_apart(c, i);
     enum status status = STATUS_OK;
-    for (uint32_t k = 0; part->sums && k < c->entries[i].n_matrices && !status; k++) {
+    for (uint32_t k = 0; part->sums && k < n_matrices && !status; k++) {
         const struct imat_packed of = {i, k, part->counts[k]};
         if (!of.count)
             continue;
         status = add_matrix(c, &of, part->sums + k * n, why);
+        if (!status && n_categories)
+            status = add_use(entry, k, n_categories, part->use + k, n_matrices, why);
         memset(part->sums + k * n, 0, n * sizeof *part->sums);
         part->counts[k] = 0;
     }
+    if (part->use)
+        memset(part->use, 0, n_categories * n_matrices * sizeof *part->use);
     return status;
 }
 
@@ -58,15 +76,20 @@ enum status imat_collector_merge(struct imat_collector *c, size_t backend, struc
     return status;
 }
 
+size_t imat_packed_bytes(const struct imat_collector *c, uint32_t entry)
+{
+    return (size_t)c->entries[entry].n_columns * sizeof(struct imat_sum) +
+           imat_n_told_apart(c, entry) * sizeof(uint64_t);
+}
+
 /** As many bytes as pack appends: no more are to be held than these. */
 static size_t packed_bytes(const struct imat_collector *c)
 {
     size_t n = 0;
-    for (size_t i = 0; i < c->n; i++)
+    for (uint32_t i = 0; i < c->n; i++)
         for (uint64_t k = 0; c->entries[i].sums && k < c->entries[i].n_matrices; k++)
             if (c->entries[i].counts[k])
-                n += sizeof(struct imat_packed) +
-                     (size_t)c->entries[i].n_columns * sizeof *c->entries[i].sums;
+                n += sizeof(struct imat_packed) + imat_packed_bytes(c, i);
     return n;
 }
 
@@ -83,6 +106,8 @@ enum status imat_collector_pack(const struct imat_collector *c, struct base_buff
                 continue;
             base_buffer_add(out, &of, sizeof of);
             base_buffer_add(out, entry->sums + k * n, n * sizeof *entry->sums);
+            for (size_t j = 0; j < imat_n_told_apart(c, i); j++)
+                base_buffer_add(out, &entry->use[j * entry->n_matrices + k], sizeof *entry->use);
         }
     }
     return base_buffer_check(out, "sums", why);
@@ -93,7 +118,9 @@ void imat_collector_clear(struct imat_collector *c)
     for (size_t i = 0; i < c->n; i++) {
         struct imat_entry *entry = &c->entries[i];
         free(entry->sums);
+        free(entry->use);
         entry->sums = NULL;
+        entry->use = NULL;
         memset(entry->counts, 0, (size_t)entry->n_matrices * sizeof *entry->counts);
     }
 }
@@ -106,7 +133,7 @@ enum status imat_packed_next(const struct imat_collector *c, struct base_string 
     if (fits)
         memcpy(of, bytes.data + *at, sizeof *of);
     fits = fits && of->entry < c->n && of->matrix < c->entries[of->entry].n_matrices &&
-           c->entries[of->entry].n_columns <= (left - sizeof *of) / sizeof(struct imat_sum);
+           imat_packed_bytes(c, of->entry) <= left - sizeof *of;
     *at += sizeof *of;
     return fits ? STATUS_OK
                 : status_fail(why, STATUS_FORMAT,
@@ -115,26 +142,47 @@ enum status imat_packed_next(const struct imat_collector *c, struct base_string 
                               *at - sizeof *of, gguf_path(c->file));
 }
 
+/** What follows a head, copied to where numbers may lie. */
+struct unpacked {
+    struct imat_sum *sums;
+    uint64_t *use;
+    size_t capacity, use_capacity;
+};
+
+static enum status unpack_matrix(struct imat_collector *c, const struct imat_packed *of,
+                                 const char *bytes, struct unpacked *u, struct status_why *why)
+{
+    struct imat_entry *entry = &c->entries[of->entry];
+    size_t n = (size_t)entry->n_columns, n_use = imat_n_told_apart(c, of->entry);
+    enum status status = base_array_reserve(u->sums, u->capacity, n, "sums", why);
+    if (!status)
+        status = base_array_reserve(u->use, u->use_capacity, n_use, "rows", why);
+    if (status)
+        return status;
+    memcpy(u->sums, bytes, n * sizeof *u->sums);
+    status = add_matrix(c, of, u->sums, why);
+    if (status || !n_use)
+        return status;
+    memcpy(u->use, bytes + n * sizeof *u->sums, n_use * sizeof *u->use);
+    return add_use(entry, of->matrix, n_use, u->use, 1, why);
+}
+
 enum status imat_collector_unpack(struct imat_collector *c, struct base_string bytes,
                                   struct status_why *why)
 {
     enum status status = STATUS_OK;
-    struct imat_sum *sums = NULL;
-    size_t capacity = 0;
+    struct unpacked unpacked = {0};
     pthread_mutex_lock(&c->lock);
     for (size_t at = 0; at < bytes.n_bytes && !status;) {
         struct imat_packed of;
         status = imat_packed_next(c, bytes, &at, &of, why);
-        size_t n = status ? 0 : (size_t)c->entries[of.entry].n_columns;
-        if (!status)
-            status = base_array_reserve(sums, capacity, n, "sums", why);
         if (status)
             break;
-        memcpy(sums, bytes.data + at, n * sizeof *sums);
-        at += n * sizeof *sums;
-        status = add_matrix(c, &of, sums, why);
+        status = unpack_matrix(c, &of, bytes.data + at, &unpacked, why);
+        at += imat_packed_bytes(c, of.entry);
     }
     pthread_mutex_unlock(&c->lock);
-    free(sums);
+    free(unpacked.sums);
+    free(unpacked.use);
     return status;
 }

@@ -9,7 +9,7 @@
 
 /* HIGH_BITS: of a square below 2^33 in units of 2^-16; MAX_ROWS of them are below 2^63. SHARED:
  * numbers of a tile, some 20 microseconds, that are worth waking threads for. */
-enum { MAX_ROWS = 16384, BLOCK = 64, HIGH_BITS = 49, SHARED = 16384 };
+enum { MAX_ROWS = 16384, BLOCK = 256, GROUP = 4, HIGH_BITS = 49, SHARED = 16384 };
 
 #define HIGH_UNIT 0x1.8p+36 /* added to a number below 2^35, it leaves a multiple of 2^-16 */
 #define LOW_UNIT  0x1.8p-12 /* and a multiple of 2^-64, the quantum, of one below 2^-16 */
@@ -37,40 +37,49 @@ static uint64_t bits_of(double x)
 }
 
 /**
- * Squares of n columns of a row. A square and HIGH_UNIT add up to a double whose last bit is worth
- * 2^-16, so the sum's bits count such units from HIGH_UNIT's own on. What this rounding leaves is
- * exact, and is counted in quanta likewise. Returns all bits of the counts of such units: they have
- * more than HIGH_BITS where a square is too large.
+ * Squares of n columns of ROWS rows that lie `stride` apart. A square and HIGH_UNIT add up to a
+ * double whose last bit is worth 2^-16, so the sum's bits count such units from HIGH_UNIT's own on.
+ * What this rounding leaves is exact, and is counted in quanta likewise. Bits are added as they
+ * are. Returns all bits of the sums.
  */
-static inline uint64_t add_row(uint64_t *restrict high, uint64_t *restrict low,
-                               const float *restrict x, size_t n)
+static inline uint64_t add_group(uint64_t *restrict high, uint64_t *restrict low,
+                                 const float *restrict x, size_t n, size_t stride, size_t n_rows)
 {
     uint64_t all = 0;
     for (size_t i = 0; i < n; i++) {
-        double square = (double)x[i] * (double)x[i];
-        double sum = square + HIGH_UNIT;
-        uint64_t units = bits_of(sum) - bits_of(HIGH_UNIT);
-        high[i] += units;
-        low[i] += bits_of(square - (sum - HIGH_UNIT) + LOW_UNIT) - bits_of(LOW_UNIT);
-        all |= units;
+        uint64_t highs = 0, lows = 0;
+        for (size_t row = 0; row < n_rows; row++) {
+            double square = (double)x[row * stride + i] * (double)x[row * stride + i];
+            double sum = square + HIGH_UNIT;
+            highs += bits_of(sum);
+            lows += bits_of(square - (sum - HIGH_UNIT) + LOW_UNIT);
+            all |= bits_of(sum);
+        }
+        high[i] += highs;
+        low[i] += lows;
     }
     return all;
 }
 
-/** n columns, at most BLOCK, of all rows. */
-static uint64_t add_rows(uint64_t *high, uint64_t *low, const float *x, size_t n, size_t n_rows,
-                         size_t stride)
+/**
+ * n columns, at most BLOCK, of all rows. False: a square is too large, or no number. A sum with
+ * such a square is above those that differ from HIGH_UNIT in their last HIGH_BITS bits only, so it
+ * has a bit above these that HIGH_UNIT has not.
+ */
+static bool add_rows(uint64_t *high, uint64_t *low, const float *x, size_t n, size_t n_rows,
+                     size_t stride)
 {
-    uint64_t all = 0;
-    memset(high, 0, n * sizeof *high);
-    memset(low, 0, n * sizeof *low);
-    if (n == BLOCK) /* a number that the compiler knows */
-        for (size_t row = 0; row < n_rows; row++)
-            all |= add_row(high, low, x + row * stride, BLOCK);
-    else
-        for (size_t row = 0; row < n_rows; row++)
-            all |= add_row(high, low, x + row * stride, n);
-    return all;
+    uint64_t all = bits_of(HIGH_UNIT);
+    size_t row = 0;
+    for (size_t i = 0; i < n; i++) { /* what the units' own bits will add, from 2^64 */
+        high[i] = -(n_rows * bits_of(HIGH_UNIT));
+        low[i] = -(n_rows * bits_of(LOW_UNIT));
+    }
+    for (; n == BLOCK && row + GROUP <= n_rows; row += GROUP) /* numbers that the compiler knows */
+        all |= add_group(high, low, x + row * stride, BLOCK, stride, GROUP);
+    for (; row < n_rows; row++)
+        all |= add_group(high, low, x + row * stride, n, stride, 1);
+    return all >> HIGH_BITS == bits_of(HIGH_UNIT) >> HIGH_BITS;
 }
 
 static enum status reserve(struct imat_squares *s, size_t n, struct status_why *why)
@@ -93,7 +102,7 @@ struct tile {
     const struct imat_squares *s;
     const float *x;
     size_t n_rows;
-    _Atomic uint64_t all; /* as add_row returns it */
+    atomic_bool too_large; /* a square is */
 };
 
 static void add_block(void *context, size_t block, unsigned thread)
@@ -101,9 +110,9 @@ static void add_block(void *context, size_t block, unsigned thread)
     (void)thread;
     struct tile *tile = context;
     size_t n_columns = tile->s->n_columns, from = block * BLOCK;
-    uint64_t all = add_rows(tile->s->high + from, tile->s->low + from, tile->x + from,
-                            base_min(BLOCK, n_columns - from), tile->n_rows, n_columns);
-    atomic_fetch_or(&tile->all, all);
+    if (!add_rows(tile->s->high + from, tile->s->low + from, tile->x + from,
+                  base_min(BLOCK, n_columns - from), tile->n_rows, n_columns))
+        atomic_store(&tile->too_large, true);
 }
 
 enum status imat_squares_make(struct imat_squares *s, const float *x, size_t n_rows,
@@ -120,7 +129,7 @@ enum status imat_squares_make(struct imat_squares *s, const float *x, size_t n_r
     else
         for (size_t i = 0; i < n_blocks; i++)
             add_block(&tile, i, 0);
-    *plain = tile.all >> HIGH_BITS;
+    *plain = tile.too_large;
     return status;
 }
 

@@ -148,6 +148,22 @@ bool imat_repeats(const struct imat_matrix *m, size_t i)
     return false;
 }
 
+struct imat_entry imat_of_category(const struct imat_entry *e, size_t category)
+{
+    return (struct imat_entry){.name = e->name,
+                               .n_columns = e->n_columns,
+                               .n_matrices = e->n_matrices,
+                               .counts = e->use + category * e->n_matrices};
+}
+
+double imat_use_differs(const struct imat_entry *a, const struct imat_entry *b)
+{
+    double rows_a = imat_use_of(a).n_rows, rows_b = imat_use_of(b).n_rows, sum = 0;
+    for (uint64_t k = 0; k < a->n_matrices && rows_a > 0 && rows_b > 0; k++)
+        sum += fabs((double)a->counts[k] / rows_a - (double)b->counts[k] / rows_b);
+    return sum / 2;
+}
+
 struct imat_use imat_use_of(const struct imat_entry *e)
 {
     struct imat_use use = {.least = UINT64_MAX};

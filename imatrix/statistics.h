@@ -42,6 +42,8 @@ bool imat_is_rare(const struct imat_entry *e, uint64_t k);
 
 /** Whether an entry is of a mixture's experts: "blk.0.ffn_up_exps.weight". */
 bool imat_is_experts(const struct imat_entry *e);
+/** An entry of the rows of one category alone: borrowed counts, no sums. */
+struct imat_entry imat_of_category(const struct imat_entry *e, size_t category);
 /** Whether an entry of the same block that comes before entry i has the same counts. */
 bool imat_repeats(const struct imat_matrix *m, size_t i);
 
@@ -54,5 +56,8 @@ struct imat_use {
     double entropy_norm;    /* divided by log2 of the number of matrices; 0 where that is 1 */
 };
 struct imat_use imat_use_of(const struct imat_entry *e);
+/** Half the sum, over matrices, of |the share of a's rows - that of b's|: 0 to 1. 0 where one of
+ * them has no rows. Both have as many matrices. */
+double imat_use_differs(const struct imat_entry *a, const struct imat_entry *b);
 
 #endif

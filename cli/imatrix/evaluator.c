@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/digest.h"
 #include "cli/imatrix/command.h"
+#include "cli/process/say.h"
 #include "cli/input/tokens.h"
 #include "cli/output/json_parts.h"
 #include "cli/process/version.h"
@@ -76,6 +77,19 @@ struct imat_llama cli_imatrix_llama(const struct cli_imatrix_settings *s)
     return s->llama_compat ? (struct imat_llama){batch, ubatch} : (struct imat_llama){0};
 }
 
+/** Rows of experts, by the documents' categories, if there are both. */
+static void tell_apart(struct cli_imatrix *im)
+{
+    const struct eval_documents *d = &im->windows.documents;
+    size_t n = imat_n_categories(d);
+    if (n > IMAT_MOST_CATEGORIES)
+        cli_say("assay: note: the documents have %zu categories; the use of experts is told apart "
+                "by %d at most, so it is not\n",
+                n, IMAT_MOST_CATEGORIES);
+    else if (n && imat_collector_categorise(im->collector, n))
+        im->units.categories = d;
+}
+
 static enum status open_collector(struct cli_imatrix *im, struct status_why *why)
 {
     const struct cli_imatrix_settings *s = im->settings;
@@ -97,6 +111,7 @@ static enum status open_collector(struct cli_imatrix *im, struct status_why *why
                              .llama = cli_imatrix_llama(s),
                              .stop.change = s->stop_change,
                              .stop.rows = (uint64_t)s->stop_rows};
+    tell_apart(im);
     if (u->masked)
         imat_collector_mask(im->collector);
     if (s->llama_compat)
@@ -184,7 +199,8 @@ static enum status name_parts(struct cli_imatrix *im, struct status_why *why)
         if (!m->datasets[i] || !m->texts[i])
             return status_fail(why, STATUS_MEMORY, "no memory for the name of the text");
     }
-    return name_computation(&m->model, im, why);
+    enum status named = im->units.categories ? imat_name_categories(m, d, why) : STATUS_OK;
+    return named ? named : name_computation(&m->model, im, why);
 }
 
 static enum status summarise(void *self, struct status_why *why)

@@ -25,10 +25,27 @@ static const char *measure(const struct doc_field *blocks, size_t *n_wide)
     return n_cells ? NULL : "it has no experts, or no counts of their rows";
 }
 
-/** A row of cells, with their figures where the pointer is on them. */
-static void draw_block(struct base_file *file, const struct doc_field *block, double width)
+enum { WHOLE = -1 };
+
+/** Number `category` of a block's categories, or the block itself. False: it has no such one. */
+static bool find_part(struct doc_field *part, const struct doc_field *block, int category)
 {
-    size_t n, y = TOP + block->index * CELL_H;
+    struct doc_field list, item = {0};
+    *part = *block;
+    if (category == WHOLE)
+        return true;
+    bool found = doc_field_find(&list, block, "categories");
+    for (int i = 0; i <= category && found; i++)
+        found = doc_field_next(&list, &item);
+    *part = item;
+    return found;
+}
+
+/** A row of cells, with their figures where the pointer is on them. */
+static void draw_block(struct base_file *file, const struct doc_field *block, size_t place,
+                       double width)
+{
+    size_t n, y = TOP + place * CELL_H;
     double even = doc_field_real(block, "even");
     struct doc_field list = doc_field_list(&n, block, "rows"), item = {0};
     doc_html(file, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">%.4g</text>\n", LEFT - 8,
@@ -64,18 +81,19 @@ static void draw_key(struct base_file *file, size_t y)
 }
 
 static void draw(struct base_file *file, const struct doc_field *blocks, size_t n_blocks,
-                 size_t n_wide)
+                 size_t n_wide, int category)
 {
     double width = fmin(MAP_WIDTH / (double)n_wide, 26);
     size_t height = TOP + n_blocks * CELL_H + 50;
-    struct doc_field block = {0};
+    struct doc_field block = {0}, part;
     doc_html(file,
              "<svg class=\"chart heat\" role=\"img\" aria-label=\"Rows of each expert\" "
              "xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %zu\" width=\"%d\" "
              "height=\"%zu\">\n<text x=\"%d\" y=\"%d\">experts, from 0</text>\n",
              LEFT + MAP_WIDTH + 10, height, LEFT + MAP_WIDTH + 10, height, LEFT, TOP - 10);
     while (doc_field_next(blocks, &block))
-        draw_block(file, &block, width);
+        if (find_part(&part, &block, category))
+            draw_block(file, &part, block.index, width);
     draw_key(file, height - 40);
     doc_html(file, "</svg>\n");
 }
@@ -104,6 +122,25 @@ static void put_table(struct base_file *file, const struct doc_field *blocks)
     doc_table_end(&t);
 }
 
+/** A map for each category of documents, as long as there is room for its cells. */
+static void put_categories(struct doc_report *r, const struct doc_field *blocks, size_t n_blocks,
+                           size_t n_wide)
+{
+    struct doc_field block = {0}, part;
+    size_t n_maps = MOST_CELLS / (n_blocks * n_wide);
+    if (!doc_field_next(blocks, &block))
+        return;
+    for (int i = 0; (size_t)i < n_maps && find_part(&part, &block, i); i++) {
+        const char *name = doc_field_text(&part, "category");
+        doc_html(r->file,
+                 "<figure><figcaption>The same of documents of the category "
+                 "<bdi>%s</bdi>.</figcaption>",
+                 *name ? name : "(none)");
+        draw(r->file, blocks, n_blocks, n_wide, i);
+        doc_html(r->file, "</figure>\n");
+    }
+}
+
 static void put_matrix(struct doc_report *r, const struct doc_field *root)
 {
     size_t n_blocks, n_wide;
@@ -116,7 +153,7 @@ static void put_matrix(struct doc_report *r, const struct doc_field *root)
         return;
     }
     doc_html(r->file, "<figure>");
-    draw(r->file, &blocks, n_blocks, n_wide);
+    draw(r->file, &blocks, n_blocks, n_wide, WHOLE);
     doc_html(r->file,
              "<figcaption>A row is a block, a column an expert. The colour is how many rows it has "
              "against an even share, on a logarithmic scale. Where the border is dashed, an expert "
@@ -125,6 +162,7 @@ static void put_matrix(struct doc_report *r, const struct doc_field *root)
              "an even use, and so many experts that are used alike have the same. An expert with "
              "few rows has less than 1 %% of an even share.</p>\n");
     put_table(r->file, &blocks);
+    put_categories(r, &blocks, n_blocks, n_wide);
 }
 
 void doc_report_experts(struct doc_report *r)

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "imatrix/file/write.h"
+#include "imatrix/statistics.h"
 #include "imatrix/sum.h"
 
 enum { I64 = 27, VERSION = 1 };
@@ -100,8 +101,38 @@ static enum status read_rows(struct imat_entry *e, const struct gguf_tensor *row
     return STATUS_OK;
 }
 
+/** Rows of an entry's matrices by category add up to their counts. */
+static enum status read_use(struct imat_entry *e, const struct gguf_file *file,
+                            const struct imat_matrix *m, struct status_why *why)
+{
+    const struct gguf_tensor *t;
+    uint64_t n = e->n_matrices * m->n_categories;
+    enum status status = find(&t, file, e, IMAT_USE, n, why);
+    if (!status && !t)
+        status = status_fail(why, STATUS_FORMAT,
+                             "has no tensor '%s%s', expected one for experts, as key '%s' is there",
+                             e->name, IMAT_USE, IMAT_CATEGORIES);
+    if (!status)
+        status = base_array_new(e->use, (size_t)n, "rows", why);
+    if (status)
+        return status;
+    for (uint64_t k = 0; k < e->n_matrices; k++) {
+        uint64_t left = e->counts[k];
+        for (uint64_t i = k; i < n && left != UINT64_MAX; i += e->n_matrices) {
+            uint64_t rows = e->use[i] = (uint64_t)number_at(t, i);
+            left = rows <= left ? left - rows : UINT64_MAX;
+        }
+        if (left)
+            return status_fail(why, STATUS_FORMAT,
+                               "tensor '%s': the rows of matrix %" PRIu64
+                               " by category do not add up to its count, %" PRIu64,
+                               t->name, k, e->counts[k]);
+    }
+    return STATUS_OK;
+}
+
 static enum status read_entry(struct imat_entry *e, const struct gguf_file *file,
-                              struct status_why *why)
+                              const struct imat_matrix *m, struct status_why *why)
 {
     const struct gguf_tensor *low, *rows;
     struct high high = {0};
@@ -120,7 +151,28 @@ static enum status read_entry(struct imat_entry *e, const struct gguf_file *file
         status = read_rows(e, rows, why);
     if (!status)
         status = base_array_new(e->sums, n, "sums", why);
-    return status ? status : read_exact_sums(e, low, &high, why);
+    if (!status)
+        status = read_exact_sums(e, low, &high, why);
+    bool categorised = m->n_categories && imat_is_experts(e);
+    return status || !categorised ? status : read_use(e, file, m, why);
+}
+
+/** Two of the same name could not be told apart when files are added up. */
+static enum status read_categories(struct imat_matrix *m, const struct gguf_file *file,
+                                   struct status_why *why)
+{
+    enum status status =
+        imat_read_strings(&m->categories, &m->n_categories, file, IMAT_CATEGORIES, why);
+    if (!status && m->n_categories > IMAT_MOST_NAMES)
+        return status_fail(why, STATUS_UNSUPPORTED, "key '%s' has %zu strings, expected at most %d",
+                           IMAT_CATEGORIES, m->n_categories, IMAT_MOST_NAMES);
+    for (size_t i = 0; i < m->n_categories && !status; i++)
+        for (size_t k = 0; k < i && !status; k++)
+            if (strcmp(m->categories[i], m->categories[k]) == 0)
+                status = status_fail(why, STATUS_FORMAT,
+                                     "key '%s' has string %zu twice, expected names that differ",
+                                     IMAT_CATEGORIES, i);
+    return status;
 }
 
 enum status imat_check_ranges(const struct imat_range *ranges, size_t n_ranges, size_t n_texts,
@@ -202,9 +254,9 @@ enum status imat_read_exact(struct imat_matrix *m, const struct gguf_file *file,
         m->counts_lost = true;
         return STATUS_OK;
     }
-    enum status status = STATUS_OK;
+    enum status status = read_categories(m, file, why);
     for (size_t i = 0; i < m->n && !status; i++)
-        status = read_entry(&m->entries[i], file, why);
+        status = read_entry(&m->entries[i], file, m, why);
     for (size_t i = 0; i < m->n && !status; i++) {
         free(m->entries[i].rounded);
         m->entries[i].rounded = NULL;

@@ -87,6 +87,9 @@ static enum status add_tensors(struct writing *w, struct status_why *why)
             status = add_tensor(w, &(struct content){e, IMAT_HIGH, {2, n_high}}, why);
         if (!status && needs_rows(e))
             status = add_tensor(w, &(struct content){e, IMAT_ROWS, {e->n_matrices, 1}}, why);
+        if (!status && e->use)
+            status = add_tensor(
+                w, &(struct content){e, IMAT_USE, {e->n_matrices, w->m->n_categories}}, why);
     }
     return status;
 }
@@ -146,6 +149,8 @@ static enum status add_keys(struct gguf_layout *l, const struct imat_matrix *m,
         status = add_strings(l, "assay.imatrix.texts", m->texts, m->n_datasets, why);
     if (!status && m->exact && m->texts && m->n_ranges)
         status = add_ranges(l, m, why);
+    if (!status && m->exact && m->n_categories)
+        status = add_strings(l, IMAT_CATEGORIES, m->categories, m->n_categories, why);
     return status;
 }
 
@@ -167,6 +172,8 @@ static void put_tensor(struct base_file *file, const struct content *c)
         put_high(file, e);
     else if (strcmp(c->suffix, IMAT_ROWS) == 0)
         base_file_write(file, e->counts, (size_t)e->n_matrices * sizeof *e->counts);
+    else if (strcmp(c->suffix, IMAT_USE) == 0)
+        base_file_write(file, e->use, (size_t)(c->ne[0] * c->ne[1]) * sizeof *e->use);
     else if (strcmp(c->suffix, IMAT_COUNTS) == 0)
         for (uint64_t i = 0; i < e->n_matrices; i++)
             base_file_write(file, (const float[]){(float)e->counts[i]}, sizeof(float));

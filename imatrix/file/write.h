@@ -19,6 +19,10 @@
 #define IMAT_LOW    ".low"  /* I64 [in, matrices]: low 64 bits of imat_sum_remainder */
 #define IMAT_HIGH   ".high" /* I64 [2, n]: index and high bits of those that need more than 64 */
 #define IMAT_ROWS   ".rows" /* I64 [matrices]: counts, where a float cannot hold one */
+#define IMAT_USE    ".use"  /* I64 [matrices, categories]: rows of experts by category */
+
+/** Names of categories, strings that differ. */
+#define IMAT_CATEGORIES "assay.imatrix.categories"
 
 /**
  * Write in GGUF into a file that the caller commits, or abandons after a failure.

@@ -9,7 +9,7 @@
 #include "base/file/atomic_file.h"
 #include "imatrix/windows/units.h"
 
-enum { VERSION = 1, N_ID = BASE_HEX - 1 };
+enum { VERSION = 2, N_ID = BASE_HEX - 1 };
 
 /** What such a file begins with. Sums, half and a checksum follow, N_ID digits. */
 struct head {

@@ -1,12 +1,11 @@
 #include "imatrix/windows/units.h"
 
-#include "base/arithmetic.h"
-#include "model/model.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "imatrix/windows/documents.h"
+#include "model/model.h"
 
 static const struct imat_units *of(const struct eval_units *units)
 {
@@ -111,16 +110,25 @@ static bool is_forgotten(const struct imat_llama *l, const struct eval_plan *pla
     return n * (p - start < length - rest ? step : rest) < FEWEST;
 }
 
+/** The mark of a window's rows that count. */
+static uint8_t mark_of(const struct imat_units *u, const struct eval_plan *plan, size_t w)
+{
+    return u->categories
+               ? (uint8_t)(1 + imat_category_of(u->categories, eval_plan_document(plan, w)))
+               : 1;
+}
+
 /** Which rows of the window count. */
 static void mark(const struct eval_units *units, size_t w, struct eval_batch *batch)
 {
     const struct eval_plan *plan = windows_of(units)->plan;
     uint8_t *marks = batch->marks + batch->segments[batch->n.n_segments - 1].start;
-    memset(marks, !of(units)->masked, eval_plan_n_inputs(plan, w));
+    uint8_t counts = mark_of(of(units), plan, w);
+    memset(marks, of(units)->masked ? 0 : counts, eval_plan_n_inputs(plan, w));
     for (size_t p = 0; of(units)->llama.batch && p < plan->window; p++)
         marks[p] = !is_forgotten(&of(units)->llama, plan, w, p);
     for (size_t i = 0; of(units)->masked && i < eval_plan_n_scored(plan, w); i++)
-        marks[eval_plan_position(plan, w, i)] = 1;
+        marks[eval_plan_position(plan, w, i)] = counts;
 }
 
 static void lay(const struct eval_units *units, size_t item, struct eval_batch *batch)

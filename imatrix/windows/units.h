@@ -41,6 +41,7 @@ struct imat_units {
     struct imat_collector *collector;
     enum imat_scored scored;
     bool masked; /* rows of scored positions count; else all. Then no other rows enter the head */
+    const struct eval_documents *categories; /* rows of experts are told apart by them; or NULL */
     struct imat_llama llama; /* its rows count, of a text: all but those that it forgets */
     struct imat_stop stop;
     size_t n_packed; /* of the sums, that are held beside them at most: for a bound of memory */

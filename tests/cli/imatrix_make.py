@@ -63,11 +63,13 @@ def plain(entries, datasets=("a.txt",), chunk_size=16):
     return gguf(heads(datasets, chunk_size, entries), pairs(entries))
 
 
-def exact(entries, windows, datasets=("a.txt",), texts=("id-a",), chunk_size=16, model="m"):
-    """As assay writes it."""
+def exact(entries, windows, datasets=("a.txt",), texts=("id-a",), chunk_size=16, model="m", use=None):
+    """As assay writes it. use: category -> {name of experts: rows of each}."""
     keys = [*heads(datasets, chunk_size, entries), ("assay.imatrix.version", "u32", 1),
             ("assay.imatrix.model", "string", model), ("assay.imatrix.texts", "strings", texts),
             ("assay.imatrix.windows", "u64s", windows)]
+    if use:
+        keys.append(("assay.imatrix.categories", "strings", list(use)))
     tensors = pairs(entries)
     for name in sorted(entries):
         counts, sums = entries[name]
@@ -79,6 +81,9 @@ def exact(entries, windows, datasets=("a.txt",), texts=("id-a",), chunk_size=16,
             tensors.append((name + ".high", shape(2, len(high)), I64, i64(sum(map(list, high), []))))
         if any(struct.unpack("<f", struct.pack("<f", n))[0] != n for n in counts):
             tensors.append((name + ".rows", shape(len(counts), 1), I64, i64(counts)))
+        if use and "_exps." in name:
+            rows = [n for of in use.values() for n in of.get(name, [0] * len(counts))]
+            tensors.append((name + ".use", shape(len(counts), len(use)), I64, i64(rows)))
     return gguf(keys, tensors)
 
 

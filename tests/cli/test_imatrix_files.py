@@ -147,6 +147,47 @@ class Merge(Files):
         keys[1] = ("imatrix.datasets", "strings", ["o.txt", "a.txt"] * 2)
         self.assertEqual(self.merge("oa", "oa")[0], make.gguf(keys, make.pairs(again)))
 
+    def test_categories(self):
+        """Rows of experts by category: those of a part without categories have no name."""
+        rng, experts = random.Random(7), "blk.0.ffn_up_exps.weight"
+        a, b, c = entries(rng), entries(rng, 40), entries(rng, 64)
+        more = "blk.1.ffn_up_exps.weight"  # in one part alone
+        b[more] = ([9, 0], [[ONE] * 6, [0] * 6])
+        a_use = {"code": {experts: [20, 5, 0]}, "": {experts: [7, 0, 0]}}
+        b_use = {"prose": {experts: [30, 0, 0], more: [9, 0]}, "code": {experts: [5, 5, 0]}}
+        self.write("a", make.exact(a, [0, 0, 2], use=a_use))
+        self.write("b", make.exact(b, [0, 0, 3], ["b.txt"], ["id-b"], use=b_use))
+        self.write("c", make.exact(c, [0, 0, 4], ["c.txt"], ["id-c"]))
+        got, _said = self.merge("a", "b", "c")
+        use = {"code": {experts: [25, 10, 0]}, "": {experts: [66, 5, 0]},
+               "prose": {experts: [30, 0, 0], more: [9, 0]}}
+        self.assertEqual(got, make.exact(add(add(a, b), c), [0, 0, 2, 1, 0, 3, 2, 0, 4],
+                                         ["a.txt", "b.txt", "c.txt"], ["id-a", "id-b", "id-c"], use=use))
+        self.write("sum", got)
+        self.assertEqual(self.merge("sum")[0], got)
+        self.write("p", make.plain(a))
+        self.assertNotIn(b".use", self.merge("a", "p")[0])  # which rows those of floats were, nobody knows
+        self.check_info(use, add(add(a, b), c))
+
+    def check_info(self, use, whole):
+        for e in self.document("info", "--json", "sum")["experts"]:
+            self.assertEqual([c["category"] for c in e["categories"]], list(use))
+            for c, of in zip(e["categories"], use.values()):
+                rows, total = of.get(e["name"], [0] * len(e["rows"])), sum(whole[e["name"]][0])
+                shares = [n / max(sum(rows), 1) for n in rows]
+                differs = sum(abs(p - n / total) for p, n in zip(shares, e["rows"])) / 2 if sum(rows) else 0
+                self.assertEqual((c["rows"], c["n_none"], c["block"]), (rows, rows.count(0), e["block"]))
+                self.assertAlmostEqual(c["differs"], differs, delta=1e-12)
+                entropy = -math.fsum(p * math.log2(p) for p in shares if p)
+                self.assertAlmostEqual(c["entropy"], entropy, delta=1e-12)
+        said = self.run_in("info", "sum").stdout
+        self.assertRegex(said, r"\ncode +35 +3 .*\n\(no category\) +71 +3 .*\nprose +39 +3 ")
+        (self.path / "sum.json").write_text(self.run_in("info", "--json", "sum").stdout)
+        self.assertEqual(self.run_in("report", "sum.json", "-o", "sum.html").returncode, 0)
+        page = (self.path / "sum.html").read_text()
+        self.assertEqual([page.count(f"category <bdi>{name}</bdi>") for name in ("code", "(none)", "prose")],
+                         [1, 1, 1])
+
     def test_refused(self):
         a = entries(random.Random(4))
         self.write("a", make.plain(a))
@@ -302,6 +343,21 @@ class Hostile(Files):
     def tensors(self, *tensors, keys=()):
         return make.gguf([("general.type", "string", "imatrix"), ("imatrix.chunk_size", "u32", 16), *keys],
                          tensors)
+
+    def test_categories(self):
+        name = "blk.0.ffn_up_exps.weight"
+        entry = {name: ([3, 2], [[ONE], [ONE]])}
+        for expected, use in (
+                (r"use': the rows of matrix 1 by category do not add up to its count, 2", {"a": {name: [3, 1]}}),
+                (r"use': the rows of matrix 0 by category do not add up to its count, 3", {"a": {name: [4, 2]}}),
+                (r"use': the rows of matrix 0 by category", {"a": {name: [-1, 2]}, "b": {name: [4, 0]}})):
+            with self.subTest(use=use):
+                self.sentence(expected, make.exact(entry, [0, 0, 1], use=use))
+        good = make.exact(entry, [0, 0, 1], use={"a": {name: [3, 1]}, "b": {name: [0, 1]}})
+        at = good.index(b"assay.imatrix.categories") + len("assay.imatrix.categories") + 4 + 4 + 8 + 8
+        self.sentence("'assay.imatrix.categories' has string 1 twice", good[:at] + b"b" + good[at + 1:])
+        self.sentence("has no tensor 'blk.0.ffn_up_exps.weight.use'",
+                      good.replace(b"weight.use", b"weight.usf"))
 
     def test_gguf(self):
         sums, counts = ("x.in_sum2", (2,), 0, make.f32([1, 2])), ("x.counts", (1,), 0, make.f32([4]))

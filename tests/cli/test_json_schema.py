@@ -233,7 +233,7 @@ def of_files(folder):
     (folder / "all.gguf").write_bytes(g.gguf(pairs, [("x", 4242, [256], b"")]))
     yield json.loads(run("info", folder / "all.gguf", "--json", "--tensors").stdout)
     a, b = ({"blk.0.x_exps.w": ([3, n, 0], [[imatrix.ONE] * 2, [n * imatrix.ONE] * 2, [0] * 2])} for n in (0, 2))
-    (folder / "a.imatrix").write_bytes(imatrix.exact(a, [0, 0, 1]))
+    (folder / "a.imatrix").write_bytes(imatrix.exact(a, [0, 0, 1], use={"c": {"blk.0.x_exps.w": [3, 0, 0]}}))
     (folder / "b.imatrix").write_bytes(imatrix.plain({**b, "blk.1.x_exps.w": b["blk.0.x_exps.w"]}))
     yield json.loads(run("info", folder / "a.imatrix", "--json").stdout)
     yield json.loads(run("info", folder / "b.imatrix", "--json").stdout)

@@ -22,7 +22,7 @@ from evaluate import Evaluation  # noqa: E402
 import rewrite  # noqa: E402
 
 # Of a tensor's largest sum. Inputs of products are float32 and come from float32.
-TOLERANCE = 1e-4
+TOLERANCE = 1e-5
 USUAL = "qwen3moe", "gemma4", "qwen3next", "deepseek2", "gemma3n", "deepseek32"
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 F32, I64, STRING, ARRAY = 0, 27, 8, 9
@@ -186,6 +186,30 @@ def check_masks(assay, file, windows, n, rng):
         raise ValueError(f"masks: {said}")
 
 
+def check_categories(assay, file, windows, n, rng):
+    """Rows of experts by category are those of the category's documents alone."""
+    def use(name, documents):
+        text = file.parent / f"{name}.jsonl"
+        text.write_text("".join(json.dumps(d) + "\n" for d in documents))
+        words = "--no-ppl", "-b", str(rng.randint(1, 40)), "--state", file.parent / f"{name}.state"
+        data = collect(assay, file, text, n, *words).read_bytes()
+        path = collect(assay, file, text, n, *words)  # all of it from the state
+        if path.read_bytes() != data:
+            raise ValueError("categories: a state gives other bytes")
+        said = subprocess.run([assay, "info", "--json", path], capture_output=True, text=True, check=True)
+        return json.loads(said.stdout)["experts"]
+    documents = [{"ids": w, "category": rng.choice("ab")} for w in windows]
+    alone = {c: use(c, [{"ids": d["ids"]} for d in documents if d["category"] == c])
+             for c in {d["category"] for d in documents}}
+    for e in use("all", documents):
+        for part in e["categories"]:
+            rows = [x["rows"] for x in alone[part["category"]] if x["name"] == e["name"]]
+            if rows not in ([part["rows"]], [] if not any(part["rows"]) else None):
+                raise ValueError(f"categories: {e['name']} has {part}, expected {rows}")
+        if len(e["categories"]) != len(alone):
+            raise ValueError(f"categories: {e['categories']}, expected {sorted(alone)}")
+
+
 def check(assay, arch, seed, folder):
     """The largest difference, or None where nothing can be said of this seed."""
     rng = random.Random(f"imatrix {arch} {seed}")
@@ -213,6 +237,8 @@ def check(assay, arch, seed, folder):
     boundaries = [value for key, _, value, _ in generated.pairs if key.endswith("original_context_length")]
     if min(boundaries, default=evaluation.n) >= evaluation.n:  # else a shorter window may have other angles
         check_masks(assay, file, evaluation.windows, evaluation.n, rng)
+    if any("_exps." in t.name for t in generated.tensors):
+        check_categories(assay, file, evaluation.windows, evaluation.n, rng)
     return compare(found, sums, evaluation.n * len(evaluation.windows))
 
 

@@ -74,20 +74,36 @@ static void add_row(struct base_json *json, cJSON *list, const struct cli_imatri
     }
 }
 
-static void add_use(struct base_json *json, cJSON *list, const struct cli_imatrix_experts *x)
+static void add_use(struct base_json *json, cJSON *item, const struct imat_entry *e)
 {
-    cJSON *item = base_json_object(json, list, NULL);
+    const struct imat_use use = imat_use_of(e);
+    add_counts(json, item, e);
+    base_json_uint(json, item, "least", use.least);
+    base_json_uint(json, item, "most", use.most);
+    base_json_real(json, item, "even", imat_even_share(e));
+    base_json_uint(json, item, "n_none", use.n_none);
+    base_json_uint(json, item, "n_few", use.n_few);
+    base_json_real(json, item, "entropy", use.entropy);
+    base_json_real(json, item, "entropy_norm", use.entropy_norm);
+    base_json_real(json, item, "effective", exp2(use.entropy));
+}
+
+static void add_experts(struct base_json *json, cJSON *list, const struct imat_matrix *m,
+                        const struct cli_imatrix_experts *x)
+{
+    cJSON *item = base_json_object(json, list, NULL), *categories;
     base_json_text(json, item, "name", x->entry->name);
     base_json_int(json, item, "block", x->block);
-    add_counts(json, item, x->entry);
-    base_json_uint(json, item, "least", x->use.least);
-    base_json_uint(json, item, "most", x->use.most);
-    base_json_real(json, item, "even", imat_even_share(x->entry));
-    base_json_uint(json, item, "n_none", x->use.n_none);
-    base_json_uint(json, item, "n_few", x->use.n_few);
-    base_json_real(json, item, "entropy", x->use.entropy);
-    base_json_real(json, item, "entropy_norm", x->use.entropy_norm);
-    base_json_real(json, item, "effective", exp2(x->use.entropy));
+    add_use(json, item, x->entry);
+    categories = base_json_list(json, item, "categories");
+    for (size_t i = 0; i < m->n_categories; i++) {
+        const struct imat_entry of = imat_of_category(x->entry, i);
+        cJSON *o = base_json_object(json, categories, NULL);
+        base_json_text(json, o, "category", m->categories[i]);
+        base_json_int(json, o, "block", x->block);
+        add_use(json, o, &of);
+        base_json_real(json, o, "differs", imat_use_differs(&of, x->entry));
+    }
 }
 
 enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct status_why *why)
@@ -113,6 +129,6 @@ enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct s
     }
     list = base_json_list(&json, json.root, "experts");
     for (size_t i = 0; i < info->n_experts; i++)
-        add_use(&json, list, &info->experts[i]);
+        add_experts(&json, list, &info->matrix, &info->experts[i]);
     return cli_output_commit(&file, doc_json_end(&json, file, why), why);
 }

@@ -102,6 +102,39 @@ static void print_use(const struct cli_imatrix_info *info)
     }
 }
 
+/** A category over all blocks: rows and experts without any, means of entropy and difference. */
+static void print_category(const struct cli_imatrix_info *info, size_t category)
+{
+    char name[NAME_BYTES];
+    double rows = 0, norm = 0, differs = 0, n = 0;
+    uint64_t n_none = 0;
+    for (size_t i = 0; i < info->n_experts; i++) {
+        const struct imat_entry *e = info->experts[i].entry, of = imat_of_category(e, category);
+        const struct imat_use use = imat_use_of(&of);
+        rows += use.n_rows;
+        n_none += use.n_none;
+        norm += use.entropy_norm;
+        differs += imat_use_differs(&of, e);
+        n += use.n_rows > 0;
+    }
+    const char *text = info->matrix.categories[category];
+    printf("%-28s %13.0f %6" PRIu64 " %7.2f %9.2f\n",
+           *text ? base_printable_text(name, sizeof name, text) : "(no category)", rows, n_none,
+           n > 0 ? 100 * norm / n : 0, n > 0 ? 100 * differs / n : 0);
+}
+
+static void print_categories(const struct cli_imatrix_info *info)
+{
+    if (!info->n_experts || !info->matrix.n_categories)
+        return;
+    printf("\nuse of experts by category, over all blocks; what differs is the share of its rows "
+           "that other experts have than of all rows\n"
+           "%-28s %13s %6s %7s %9s\n",
+           "category", "rows", "none", "norm %", "differs %");
+    for (size_t i = 0; i < info->matrix.n_categories; i++)
+        print_category(info, i);
+}
+
 /* Experts that were hardly used: of matrices of a block with the same counts, the first. */
 static void print_experts(const struct imat_matrix *m)
 {
@@ -135,5 +168,6 @@ void cli_imatrix_print(const struct cli_imatrix_info *info)
     if (info->matrix.counts_lost)
         return;
     print_use(info);
+    print_categories(info);
     print_experts(&info->matrix);
 }
