@@ -68,7 +68,8 @@ enum status model_share(struct model **out, const struct model *m, struct status
  * Round keys and values from now on, as a cache of these types would hold them: keys after RoPE,
  * values as attention reads them. Not while a forward pass is running.
  * Fails, leaving the model as it was: STATUS_UNSUPPORTED (a head that is no whole number of the
- *        type's blocks; compressed rows, which are both, and two types).
+ *        type's blocks; compressed rows, which are both, and two types), STATUS_USAGE (an exception
+ *        of no layer).
  */
 enum status model_round_kv(struct model *m, const struct model_kv_types *types,
                            struct status_why *why);

@@ -26,10 +26,14 @@ double doc_cache_bytes(const struct doc_field *model, double n_tokens)
     if (!doc_field_find(&cache, model, "cache"))
         return (double)NAN;
     double n_recent = fmin(n_tokens, (double)doc_field_count(&cache, "window"));
+    double state_bytes = (double)doc_field_count(&cache, "state_bytes");
+    struct doc_field bytes;
+    if (doc_field_find(&bytes, model, "kv_types.token_bytes")) /* layers have several types */
+        return n_tokens * doc_field_real(model, "kv_types.token_bytes") +
+               n_recent * doc_field_real(model, "kv_types.window_bytes") + state_bytes;
     double k = n_tokens * (double)doc_field_count(&cache, "k") +
                n_recent * (double)doc_field_count(&cache, "window_k");
     double v = n_tokens * (double)doc_field_count(&cache, "v") +
                n_recent * (double)doc_field_count(&cache, "window_v");
-    return k * bytes_of(model, "k") + v * bytes_of(model, "v") +
-           (double)doc_field_count(&cache, "state_bytes");
+    return k * bytes_of(model, "k") + v * bytes_of(model, "v") + state_bytes;
 }

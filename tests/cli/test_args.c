@@ -165,9 +165,9 @@ static void test_refused_options(void **state)
 {
     (void)state;
     assert_refused("-ctk-first q8_0,3",
-                   "-ctk-first q8_0,3: types of some layers are not implemented; expected f32, f16 "
-                   "or bf16, of which the last two are not rounded to; -ctk and -ctv round all "
-                   "layers");
+                   "-ctk-first q8_0,3: expected f32, f16 or bf16, of which the last two are not "
+                   "rounded to; -ctk and -ctv round some layers otherwise, and -ctk an indexer's "
+                   "keys: q8_0,layers 0-3:f16,indexer:q8_0");
     assert_refused("--lora a.gguf",
                    "--lora a.gguf: adapters are not implemented; merge it into the model first");
     assert_refused("--control-vector-layer-range 1 2",

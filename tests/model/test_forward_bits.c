@@ -36,7 +36,12 @@ enum {
 };
 static const struct model_kv_types kv_types[N_MODELS] = {
     [4] = {GGUF_TYPE_Q4_0, GGUF_TYPE_IQ4_NL, false},
-    [5] = {GGUF_TYPE_Q8_0, GGUF_TYPE_BF16, false},
+    [5] = {GGUF_TYPE_Q8_0,
+           GGUF_TYPE_BF16,
+           false,
+           {1, {{MODEL_KV_WINDOWS, 0, 0, GGUF_TYPE_Q4_0}}},
+           {1, {{MODEL_KV_LAYERS, 1, 1, GGUF_TYPE_F16}}}},
+    [N_TINY] = {.k_but = {1, {{MODEL_KV_INDEXER, 0, 0, GGUF_TYPE_F8_E4M3}}}},
 };
 
 static struct fixture open_model(size_t m)
@@ -291,9 +296,16 @@ static void test_rounding_is_seen(void **state)
 {
     (void)state;
     static const struct model_kv_types types[] = {
-        {GGUF_TYPE_F32, GGUF_TYPE_F32, false},  {GGUF_TYPE_Q4_0, GGUF_TYPE_F32, false},
-        {GGUF_TYPE_F32, GGUF_TYPE_Q4_0, false}, {GGUF_TYPE_Q4_0, GGUF_TYPE_Q4_0, false},
-        {GGUF_TYPE_Q4_0, GGUF_TYPE_Q4_0, true}, {GGUF_TYPE_Q4_1, GGUF_TYPE_Q4_0, true},
+        {GGUF_TYPE_F32, GGUF_TYPE_F32, false},
+        {GGUF_TYPE_Q4_0, GGUF_TYPE_F32, false},
+        {GGUF_TYPE_F32, GGUF_TYPE_Q4_0, false},
+        {GGUF_TYPE_Q4_0, GGUF_TYPE_Q4_0, false},
+        {GGUF_TYPE_Q4_0, GGUF_TYPE_Q4_0, true},
+        {GGUF_TYPE_Q4_1, GGUF_TYPE_Q4_0, true},
+        {.k_but = {1, {{MODEL_KV_LAYERS, 0, 0, GGUF_TYPE_Q4_0}}}},
+        {.k_but = {1, {{MODEL_KV_LAYERS, 1, UINT32_MAX, GGUF_TYPE_Q4_0}}}},
+        {.v_but = {1, {{MODEL_KV_LAYERS, 0, 0, GGUF_TYPE_Q4_0}}}},
+        {GGUF_TYPE_Q4_0, .k_but = {1, {{MODEL_KV_LAYERS, 0, 0, GGUF_TYPE_Q4_1}}}},
     };
     enum { N_TYPES = sizeof types / sizeof *types, N = 40 };
     struct fixture f = fixture_open(&models[4]);
@@ -324,12 +336,59 @@ static void test_rounding_is_seen(void **state)
     fixture_close(&f);
 }
 
+/** Types of some layers: all of them by name are the type of all, and the last one counts. */
+static void test_types_of_layers(void **state)
+{
+    (void)state;
+    enum { N = 90 }; /* longer than the window */
+    static const struct model_kv_types types[][2] = {
+        {{.k = GGUF_TYPE_Q4_0}, {.k_but = {1, {{MODEL_KV_LAYERS, 0, UINT32_MAX, GGUF_TYPE_Q4_0}}}}},
+        {{.v = GGUF_TYPE_F16},
+         {.v_but = {2,
+                    {{MODEL_KV_LAYERS, 0, 0, GGUF_TYPE_Q4_0},
+                     {MODEL_KV_LAYERS, 0, UINT32_MAX, GGUF_TYPE_F16}}}}},
+        {{.k = GGUF_TYPE_Q8_0}, {.k_but = {1, {{MODEL_KV_WINDOWS, 0, 0, GGUF_TYPE_Q8_0}}}}},
+    };
+    struct fixture f = fixture_open(&models[5]);
+    size_t n = N * (size_t)model_hparams(f.model)->n_embd;
+    struct model_segment segment;
+    int32_t *tokens = fixture_tokens(&f, 1, N);
+    struct model_batch batch = fixture_window(tokens, N, &segment);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        float *rows[2];
+        for (size_t k = 0; k < 2; k++) {
+            assert_int_equal(model_round_kv(f.model, &types[i][k], NULL), STATUS_OK);
+            rows[k] = fixture_hidden(&f, &batch, (struct fixture_run){0});
+        }
+        assert_rows_equal(rows[1], rows[0], N, n / N);
+        free(rows[0]);
+        free(rows[1]);
+    }
+    free(tokens);
+    struct status_why why;
+    static const struct model_kv_types wrong[] = {
+        {.k_but = {1, {{MODEL_KV_FULL, 0, 0, GGUF_TYPE_F16}}}},
+        {.k_but = {1, {{MODEL_KV_INDEXER, 0, 0, GGUF_TYPE_F16}}}},
+        {.v_but = {1, {{MODEL_KV_LAYERS, 0, 9, GGUF_TYPE_F16}}}},
+    };
+    static const char *const says[] = {
+        "a type of a cache is for layers that see all positions; expected some, found none",
+        "a type of a cache is for layers that have an indexer; expected some, found none",
+        "a type of a cache is for layer 9; expected one of its layers, 0 to "};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(model_round_kv(f.model, &wrong[i], &why), STATUS_USAGE);
+        assert_non_null(strstr(why.text, says[i]));
+    }
+    fixture_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways_to_run),   cmocka_unit_test(test_windows_alone),
-        cmocka_unit_test(test_shared_prefix), cmocka_unit_test(test_unwanted),
-        cmocka_unit_test(test_two_at_once),   cmocka_unit_test(test_rounding_is_seen),
+        cmocka_unit_test(test_ways_to_run),     cmocka_unit_test(test_windows_alone),
+        cmocka_unit_test(test_shared_prefix),   cmocka_unit_test(test_unwanted),
+        cmocka_unit_test(test_two_at_once),     cmocka_unit_test(test_rounding_is_seen),
+        cmocka_unit_test(test_types_of_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
