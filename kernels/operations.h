@@ -282,9 +282,10 @@ KERN_OPERATIONS(KERN_OPERATION_DECLARE)
 
 /**
  * Fill host memory with the angles for kern_rope: cos and sin of position * frequency[i], computed
- * in double and rounded once, times magnitude. angles: [n_positions, n_pairs, 2].
+ * in double and rounded once, times magnitude, of n_positions positions from `first` on. angles:
+ * [n_positions, n_pairs, 2].
  */
-void kern_rope_fill(float *angles, size_t n_positions, const double *frequency, size_t n_pairs,
-                    double magnitude);
+void kern_rope_fill(float *angles, size_t first, size_t n_positions, const double *frequency,
+                    size_t n_pairs, double magnitude);
 
 #endif
