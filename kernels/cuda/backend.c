@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/context.h"
+#include "kernels/cuda/integers/integers.h"
 #include "kernels/cuda/operations.h"
 
 enum {
@@ -204,12 +205,17 @@ static enum status choose(struct kern_cuda *cuda, struct status_why *why)
              "from host memory\n",
              cuda->device->name, 1e-9 * (double)free_bytes, 1e-9 * (double)total_bytes,
              1e-9 * (double)o->weight_bytes);
-    /* Halves have the same bits on one device only, floats everywhere. */
+    /* Halves have the same bits on one device only, floats everywhere. With integers other weights
+     * and attention are as with halves. */
     static const char *const forms[] = {
         [KERN_PRECISION_HIGH] = "f16x3", [KERN_PRECISION_FAST] = "f16"};
+    cuda->in_integers = o->precision == KERN_PRECISION_HIGH &&
+                        o->integers != KERN_CUDA_INTEGERS_NEVER &&
+                        (o->integers == KERN_CUDA_INTEGERS_ALWAYS ||
+                         kern_cuda_prefers_integers(cuda->device->compute_capability));
     if (kern_cuda_uses_halves(cuda))
-        snprintf(cuda->products_name, sizeof cuda->products_name, "%s on %s", forms[o->precision],
-                 cuda->device->name);
+        snprintf(cuda->products_name, sizeof cuda->products_name, "%s on %s",
+                 cuda->in_integers ? "int16" : forms[o->precision], cuda->device->name);
     else
         snprintf(cuda->products_name, sizeof cuda->products_name, "float32");
     return STATUS_OK;

@@ -18,6 +18,13 @@ struct kern_cuda_split_tokens {
     uint64_t scratch_uses; /* the backend's count when scratch memory held them last */
 };
 
+/** Tokens as records of integers (kernels/integers/records.h), in scratch memory. */
+struct kern_cuda_packed_tokens {
+    const float *x; /* NULL: none */
+    size_t n_tokens, n_cols;
+    uint64_t scratch_uses; /* the backend's count when scratch memory held them last */
+};
+
 /* Marks: two of trials, then two for each operation whose time is not known yet. */
 enum { KERN_CUDA_MARK_TRIAL = 0, KERN_CUDA_MARK_PHASES = 2, KERN_CUDA_N_TIMED = 500 };
 
@@ -41,6 +48,8 @@ struct kern_cuda {
     uint64_t scratch_uses; /* calls of kern_cuda_scratch(), and times that it gave new memory */
     struct kern_cuda_split_tokens split; /* by the last product, in scratch memory */
     struct kern_cuda_deferred deferred;
+    struct kern_cuda_packed_tokens packed;
+    bool in_integers;        /* products of quantised weights, of 16 bits */
     char plan[512];          /* for the user: how much memory weights may take */
     char products_name[288]; /* as docs/json.md has it */
 };

@@ -2,6 +2,7 @@
  * y = W x. A panel of the weight is decoded once and meets all tokens, some thousand at a time.
  * Exact products are a kernel of our own. The others are the library's, on halves.
  */
+#include "kernels/cuda/integers/integers.h"
 #include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/operations.h"
@@ -51,6 +52,8 @@ static struct linear linear_of(struct kern_cuda *cuda, const struct kern_linear 
 
 size_t kern_cuda_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
 {
+    if (kern_cuda_uses_integers(kern_cuda_of(b), op->weight->type))
+        return kern_cuda_integer_linear_bytes(kern_cuda_of(b), op);
     struct linear job = linear_of(kern_cuda_of(b), op);
     size_t n_bytes = divide(&job, NULL);
     return kern_cuda_uses_halves(job.cuda)
@@ -205,6 +208,8 @@ enum status kern_cuda_linear(struct kern_backend *b, const struct kern_linear *o
                              struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
+    if (kern_cuda_uses_integers(cuda, op->weight->type))
+        return kern_cuda_integer_linear(cuda, op, why);
     struct linear job = linear_of(cuda, op);
     bool halves = kern_cuda_uses_halves(cuda);
     enum status status = kern_cuda_hold(cuda, op, why);

@@ -27,12 +27,13 @@ struct kern_cuda_products {
     size_t n_shapes, capacity;
 };
 
-/** Rows of a product, in the form of the precision: floats, or halves. */
+/** Rows of a product, in the form of the precision: floats, halves or integers. */
 struct kern_cuda_operand {
     float *floats;     /* exact: [n_rows, n_cols] */
     uint16_t *halves;  /* else: [n_rows][kern_cuda_depth()] */
     uint32_t *largest; /* of halves: [n_rows] */
-    size_t n_bytes;    /* of all three */
+    uint32_t *records; /* or records of integers (kernels/integers/records.h) */
+    size_t n_bytes;    /* of all of them */
 };
 
 struct kern_cuda;

@@ -78,11 +78,13 @@ static struct kern_weight weight_of(enum gguf_type type, size_t n_rows, size_t n
                                 .generation = kern_next_generation()};
 }
 
-static void backend_open(enum kern_precision precision)
+static void backend_open(enum kern_precision precision, enum kern_cuda_integers integers)
 {
     struct status_why why;
-    const struct kern_cuda_options options = {
-        .precision = precision, .product_tokens = SCORED, .product_step = SCORED};
+    const struct kern_cuda_options options = {.precision = precision,
+                                              .integers = integers,
+                                              .product_tokens = SCORED,
+                                              .product_step = SCORED};
     struct kern_cuda_device *device =
         host_device_open(&(struct host_device_options){.shared_bytes = 227 << 10}, NULL);
     must(kern_cuda_open(&b, device, &options, &why), &why);
@@ -238,7 +240,7 @@ int main(int argc, char **argv)
     static const char *const names[] = {"linear fast", "linear high", "linear exact"};
     rng = rng_open(1, 0);
     for (size_t i = 0; i < 3; i++) {
-        backend_open(precisions[i]);
+        backend_open(precisions[i], KERN_CUDA_INTEGERS_NEVER);
         for (size_t k = 0; k < sizeof types / sizeof *types; k++)
             linear(names[i], types[k], ROWS, WIDTH,
                    precisions[i] == KERN_PRECISION_EXACT ? 1 : SCORED);
@@ -256,5 +258,8 @@ int main(int argc, char **argv)
         if (precisions[i] == KERN_PRECISION_EXACT)
             linear("exact", GGUF_TYPE_F32, 128, 2048, 128);
     }
+    backend_open(KERN_PRECISION_HIGH, KERN_CUDA_INTEGERS_ALWAYS);
+    for (size_t k = 1; k < sizeof types / sizeof *types; k++) /* a block's tile */
+        linear("linear int16", types[k], 128, 1024, 128);
     return fclose(out) != 0;
 }

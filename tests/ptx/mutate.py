@@ -40,6 +40,8 @@ TESTS = {
     "cuda_alone": ["FILL", "DIGEST", "CAP", "TARGET", "TAKE", "LOWEST"],
     "cuda_gated": ["POWERS", "GATE_SPLIT"],
     "cuda_linear": ["SPLIT", "FINISH", "EXACT"],
+    "cuda_integers": ["PACK", "INTEGERS_32", "INTEGERS_32_MIN", "INTEGERS_16", "INTEGERS_WIDE_32",
+                      "INTEGERS_WIDE_32_MIN", "INTEGERS_WIDE_16", "INTEGERS_WIDE_16_MIN"],
     "cuda_score": ["FOLD", "PAIR", "JS", "CODES"],
 }
 KINDS = ["barrier", "bound", "mma", "wait"]
@@ -93,8 +95,9 @@ def mma(text, i, _kernel):
         return
     a, b = match.group(2).split(", "), match.group(4).split(", ")
     head, between, tail = match.group(1), match.group(3), match.group(5)
-    yield head + ", ".join(a) + between + ", ".join(reversed(b)) + tail
-    for k, other in ((0, 1), (0, 2), (1, 3)):
+    if len(b) > 1:
+        yield head + ", ".join(a) + between + ", ".join(reversed(b)) + tail
+    for k, other in ((0, 1), (0, 2), (1, 3))[: 3 if len(a) > 2 else 1]:
         swapped = list(a)
         swapped[k], swapped[other] = swapped[other], swapped[k]
         yield head + ", ".join(swapped) + between + ", ".join(b) + tail

@@ -115,8 +115,9 @@ struct kern_cuda_device_ops {
 /** First member of every implementation's own struct. */
 struct kern_cuda_device {
     const struct kern_cuda_device_ops *ops;
-    char name[256];      /* "NVIDIA H200 (sm_90, CUDA 13.0)" */
-    size_t shared_bytes; /* most of a block */
+    char name[256];              /* "NVIDIA H200 (sm_90, CUDA 13.0)" */
+    size_t shared_bytes;         /* most of a block */
+    unsigned compute_capability; /* 89: 8.9 */
 };
 
 /**
