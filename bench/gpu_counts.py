@@ -27,7 +27,7 @@ UNITS = {
     ("finish", "FINISH"): ("finish", "output", SCORED * 4096),
     ("gated fast", "GATE_SPLIT"): ("gate split fast", "element", SCORED * WIDTH),
     ("gated high", "GATE_SPLIT"): ("gate split high", "element", SCORED * WIDTH),
-    ("exact", "EXACT"): ("exact", "multiply-add", 128 * 128 * 256),
+    ("exact", "EXACT"): ("exact", "multiply-add", 128 * 128 * 2048),
     ("rows", "NORM"): ("norm", "element", TOKENS * WIDTH),
     ("rows", "ROPE"): ("rope", "element", TOKENS * WIDTH),
     ("rows", "GATE"): ("gate", "element", TOKENS * WIDTH),

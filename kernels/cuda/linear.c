@@ -3,6 +3,7 @@
  * Exact products are a kernel of our own. The others are the library's, on halves.
  */
 #include "kernels/cuda/integers/integers.h"
+#include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/weights/weights.h"

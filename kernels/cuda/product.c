@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "kernels/cuda/context.h"
+#include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/product.h"
 
 size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t n_tokens)

@@ -1,6 +1,7 @@
 #include "kernels/cuda/walk.h"
 
 #include "kernels/cuda/integers/integers.h"
+#include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/integers/product.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/rows.h"

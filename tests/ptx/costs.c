@@ -256,7 +256,7 @@ int main(int argc, char **argv)
             score("target", 1, 128, 2048);
         }
         if (precisions[i] == KERN_PRECISION_EXACT)
-            linear("exact", GGUF_TYPE_F32, 128, 256, 128);
+            linear("exact", GGUF_TYPE_F32, 128, 2048, 128);
     }
     backend_open(KERN_PRECISION_HIGH, KERN_CUDA_INTEGERS_ALWAYS);
     for (size_t k = 1; k < sizeof types / sizeof *types; k++) /* a block's tile */

@@ -7,6 +7,7 @@ BUILD      a build's tests/ptx: the programs and the PTX
 --kind     barrier  a barrier is left out
            bound    a comparison takes one more, or one less: of integers that are not constants,
                     or of a thread's number, where a branch depends on it
+           wait     nothing waits for copies to shared memory
            mma      two of the registers of a matrix are exchanged in a product
 --kernel   as in kernels/cuda/kernels/list.h; all of kernels.ptx are the default
 --sample   so many of each kind and kernel, evenly spread, rather than all; and without the scenes
@@ -43,7 +44,7 @@ TESTS = {
                       "INTEGERS_WIDE_32_MIN", "INTEGERS_WIDE_16", "INTEGERS_WIDE_16_MIN"],
     "cuda_score": ["FOLD", "PAIR", "JS", "CODES"],
 }
-KINDS = ["barrier", "bound", "mma"]
+KINDS = ["barrier", "bound", "mma", "wait"]
 OTHER = {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt"}
 
 
@@ -81,6 +82,11 @@ def bound(text, i, kernel):
                 f".maxntid {match.group(4)}, 1, 1" in text[first:i]:
             return
     yield text[i].replace(f"setp.{match.group(1)}.", f"setp.{OTHER[match.group(1)]}.", 1)
+
+
+def wait(text, i, _kernel):
+    if re.match(r"\s*cp\.async\.wait", text[i]):
+        yield ""
 
 
 def mma(text, i, _kernel):
@@ -144,7 +150,7 @@ def read_results(path):
 
 def sort_of(found):
     """What found a mutant, in a word or two."""
-    for word in ("a race", "nobody wrote", "never written", "no end", "a wrong result",
+    for word in ("a race", "nobody wrote", "not waited for", "never written", "no end", "a wrong result",
                  "beyond what the", "in no allocation", "barrier", "waits for its warp"):
         if word in found:
             return word if word != "never written" else "nobody wrote"

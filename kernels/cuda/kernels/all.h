@@ -6,6 +6,7 @@
 #include "kernels/cuda/kernels/choose.h"
 #include "kernels/cuda/kernels/codes.h"
 #include "kernels/cuda/kernels/decode.h"
+#include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/experts/gather.h"
 #include "kernels/cuda/kernels/experts/route.h"
 #include "kernels/cuda/kernels/flash.h"

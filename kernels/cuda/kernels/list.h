@@ -72,7 +72,7 @@
         0, kern_powers_block(a, block, shared))                                                    \
     ROW(GATE_SPLIT, "gate split", kern_gate_split_args, KERN_GATE_SPLIT_THREADS, 0,                \
         0, kern_gate_split_block(a, block, shared))                                                \
-    ROW(EXACT, "exact", kern_exact_args, KERN_EXACT_THREADS, 0,                                    \
+    ROW(EXACT, "exact", kern_exact_args, KERN_EXACT_THREADS, 2,                                    \
         sizeof(struct kern_exact_shared), kern_exact_block(a, block, shared))                      \
     ROW(PACK, "pack", kern_pack_args, KERN_PACK_THREADS, 0,                                        \
         0, kern_pack_block(a, block, shared))                                                      \
