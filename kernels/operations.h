@@ -55,6 +55,9 @@ struct kern_linear {
     /* A hint: the operation before this one was a linear with the same, unchanged x, so its packed
      * copy may be used again. */
     bool same_x;
+    /* A hint: the operations after this one are an activation, with y as the gate or as `up`, and a
+     * linear of that gate. Nobody reads y or the gate after these: they may hold anything then. */
+    bool passing;
     /* For who watches products, as imatrix/ does; no product depends on it. Row i counts where
      * marks[mark_rows[i]] is not 0; mark_rows NULL: marks[i]. Host; marks NULL: nobody said. */
     const uint8_t *marks;
@@ -283,9 +286,10 @@ KERN_OPERATIONS(KERN_OPERATION_DECLARE)
 
 /**
  * Fill host memory with the angles for kern_rope: cos and sin of position * frequency[i], computed
- * in double and rounded once, times magnitude. angles: [n_positions, n_pairs, 2].
+ * in double and rounded once, times magnitude, of n_positions positions from `first` on. angles:
+ * [n_positions, n_pairs, 2].
  */
-void kern_rope_fill(float *angles, size_t n_positions, const double *frequency, size_t n_pairs,
-                    double magnitude);
+void kern_rope_fill(float *angles, size_t first, size_t n_positions, const double *frequency,
+                    size_t n_pairs, double magnitude);
 
 #endif

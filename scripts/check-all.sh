@@ -178,13 +178,6 @@ release() {
     rm -rf build/check-all/release && bash scripts/release.sh build/check-all/release
 }
 
-# The bundled models, and the reference models where they are, by the program for aarch64 under qemu.
-aarch64() {
-    local folders=()
-    [ ! -d ../shared/models ] || folders=(../shared/models)
-    bash scripts/check-aarch64.sh "${folders[@]}"
-}
-
 clang_format() {
     need clang-format || return
     git ls-files -z '*.c' '*.h' '*.cu' | xargs -0 clang-format --dry-run -Werror
@@ -215,7 +208,7 @@ run_step() {
         fuzzers) need clang && bash scripts/fuzz.sh 60 ;;
         release) release ;;
         bare-machines) bash scripts/bare-machines.sh ;;
-        aarch64) aarch64 ;;
+        aarch64) bash scripts/check-aarch64.sh --tests ;;
         clang-format) clang_format ;;
         clang-tidy) clang_tidy ;;
     esac

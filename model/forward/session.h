@@ -174,6 +174,10 @@ enum status model_multiply(struct model_session *s, const struct model_product *
                            const float *x, size_t n_rows, float *y, struct status_why *why);
 enum status model_multiply_same(struct model_session *s, const struct model_product *product,
                                 const float *x, size_t n_rows, float *y, struct status_why *why);
+/** y is read by an activation and the product after it alone, and by who traces. */
+enum status model_multiply_gate(struct model_session *s, const struct model_product *product,
+                                const float *x, size_t n_rows, float *y, bool same_x,
+                                struct status_why *why);
 enum status model_multiply_add(struct model_session *s, const struct model_product *product,
                                const float *x, size_t n_rows, float *y, struct status_why *why);
 
