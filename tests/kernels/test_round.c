@@ -16,6 +16,7 @@
 #include "kernels/quant/round.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/cpu_backend.h"
+#include "tests/kernels/nearest_small.h"
 #include "tests/kernels/ops_variants.h"
 
 enum { ROUND_N = 9 * 1024, ROUND_TURN = 128, ROUND_ROW = 96 };
@@ -113,25 +114,6 @@ static void test_same_bits_for_any_isa_and_threads(void **state)
             }
         }
     }
-}
-
-/** A float of `mantissa` bits and an exponent with this bias, of 7 bits together. */
-static double small_float(int code, int mantissa, int bias)
-{
-    int e = code >> mantissa, m = code & ((1 << mantissa) - 1), one = 1 << mantissa;
-    return e ? ldexp(one + m, e - bias - mantissa) : ldexp(m, 1 - bias - mantissa);
-}
-
-/** The nearest one that is not above `most`, of two as near the one with an even code. */
-static double nearest_small(double x, int mantissa, int bias, int most)
-{
-    int best = 0;
-    for (int code = 1; code <= most; code++) {
-        double now = fabs(fabs(x) - small_float(code, mantissa, bias)),
-               before = fabs(fabs(x) - small_float(best, mantissa, bias));
-        best = now < before || (now == before && code % 2 == 0) ? code : best;
-    }
-    return copysign(small_float(best, mantissa, bias), x);
 }
 
 /** One scale for all numbers: what is divided is rounded to float32, as engines have it. */
