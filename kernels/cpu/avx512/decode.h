@@ -17,7 +17,8 @@
     X(F8_E4M3, f8_e4m3) X(F8_E5M2, f8_e5m2)
 
 /** Those whose integers have a way of their own (kern_straight_fn). */
-#define KERN_AVX512_STRAIGHT_K(X) X(Q8_0, q8_0) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k)
+#define KERN_AVX512_STRAIGHT_K(X)                                                                  \
+    X(Q8_0, q8_0) X(Q2_K, q2_k) X(Q3_K, q3_k) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k)
 #define KERN_AVX512_STRAIGHT_4BIT(X)                                                               \
     X(Q4_0, q4_0) X(Q4_1, q4_1) X(Q5_0, q5_0) X(Q5_1, q5_1) X(IQ4_NL, iq4_nl) X(IQ4_XS, iq4_xs)    \
     X(MXFP4, mxfp4) X(NVFP4, nvfp4)

@@ -114,12 +114,37 @@ static inline __m512i codes_of_2_bits(__m128i entries)
     return _mm512_and_si512(codes, _mm512_set1_epi8(3));
 }
 
+/* An unpacked block is loaded in the halves that it was stored in: a load of more than one store
+ * has to wait until these are in the cache. */
+
+/** Its 32 indices. */
+static inline __m512i load_indices(const struct kern_iq_block *b)
+{
+    const uint8_t *p = (const uint8_t *)b->indices;
+    return _mm512_inserti64x4(_mm512_castsi256_si512(load32(p)), load32(p + 32), 1);
+}
+
+/** Its scales times a factor: all sixteen, of runs, or eight, of groups. */
+STRAIGHT_INLINE void store_iq_scales(float *scales, const struct kern_iq_block *b, size_t n,
+                                     float factor)
+{
+    __m256 low = _mm256_mul_ps(_mm256_loadu_ps(b->scales), _mm256_set1_ps(factor));
+    __m256 high = _mm256_mul_ps(_mm256_loadu_ps(b->scales + 8), _mm256_set1_ps(factor));
+    if (n == 8) { /* each is there twice */
+        __m256i even = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0x88));
+        low = _mm256_castsi256_ps(_mm256_permute4x64_epi64(even, 0xd8));
+    }
+    _mm256_storeu_ps(scales, low);
+    if (n == 16)
+        _mm256_storeu_ps(scales + 8, high);
+}
+
 /** The integers of an IQ2 block from number i on; table: of n entries of eight codes. */
 STRAIGHT_INLINE void store_iq2(void *integers, size_t i, const struct kern_iq_block *b,
                                const uint16_t *table, size_t n, unsigned bits)
 {
     const __m512i values = _mm512_set1_epi32((int)kern_load_u32(kern_iq2_values));
-    __m512i entries = look_up_entries(table, n, _mm512_loadu_si512(b->indices));
+    __m512i entries = look_up_entries(table, n, load_indices(b));
     for (size_t j = 0; j < 4; j++) { /* eight entries, 64 integers */
         __m512i bytes =
             _mm512_shuffle_epi8(values, codes_of_2_bits(_mm512_castsi512_si128(entries)));
@@ -128,13 +153,6 @@ STRAIGHT_INLINE void store_iq2(void *integers, size_t i, const struct kern_iq_bl
         bytes = _mm512_mask_sub_epi8(bytes, signs, _mm512_setzero_si512(), bytes);
         store32x2(integers, i + 64 * j, bytes, bits, none);
     }
-}
-
-/** Every other of sixteen numbers: of runs, those of groups. */
-static inline __m256 even_floats(const float x[16])
-{
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14);
-    return _mm512_castps512_ps256(_mm512_permutexvar_ps(even, _mm512_loadu_ps(x)));
 }
 
 #define IQ2(name, entries, n_scales)                                                               \
@@ -147,15 +165,22 @@ static inline __m256 even_floats(const float x[16])
             struct kern_iq_block unpacked;                                                         \
             unpack_##name(&unpacked, block);                                                       \
             store_iq2(integers, i, &unpacked, kern_##name##_codes, entries, bits);                 \
-            if ((n_scales) == 8)                                                                   \
-                _mm256_storeu_ps(scales, even_floats(unpacked.scales));                            \
-            else                                                                                   \
-                _mm512_storeu_ps(scales, _mm512_loadu_ps(unpacked.scales));                        \
+            store_iq_scales(scales, &unpacked, n_scales, 1);                                       \
         }                                                                                          \
     }
 IQ2(iq2_xxs, 256, 8)
 IQ2(iq2_xs, 512, 16)
 IQ2(iq2_s, 1024, 16)
+
+/** Entries at eight indices. */
+static inline __m128i iq1_entries(const uint16_t indices[8])
+{
+    __m128i entries = _mm_setzero_si128();
+#define ENTRY(j) entries = _mm_insert_epi16(entries, kern_iq1_codes[indices[j]], j)
+    ENTRY(0), ENTRY(1), ENTRY(2), ENTRY(3), ENTRY(4), ENTRY(5), ENTRY(6), ENTRY(7);
+#undef ENTRY
+    return entries;
+}
 
 /** The integers of an IQ1 block, eighths, from number i on; sub: of the sixteen runs. */
 STRAIGHT_INLINE void store_iq1(void *integers, size_t i, const struct kern_iq_block *b,
@@ -164,11 +189,8 @@ STRAIGHT_INLINE void store_iq1(void *integers, size_t i, const struct kern_iq_bl
     /* 8 * (code - 1 + delta), by code; delta is 1/8, then -1/8 */
     static const int8_t up_down[8] = {-7, 1, 9, 17, -9, -1, 7, 15};
     const __m512i values = _mm512_set1_epi64((long long)load_u64((const uint8_t *)up_down));
-    uint16_t entries[32];
-    for (int j = 0; j < 32; j++)
-        entries[j] = kern_iq1_codes[b->indices[j]];
     for (size_t j = 0; j < 4; j++) { /* four runs, 64 integers */
-        __m512i codes = codes_of_2_bits(load16((const uint8_t *)(entries + 8 * j)));
+        __m512i codes = codes_of_2_bits(iq1_entries(b->indices + 8 * j));
         /* the deltas' two bits of four bytes, together */
         uint32_t down = (kern_load_u32(b->deltas + 4 * j) * 0x01041040u) >> 24;
         codes = _mm512_mask_or_epi64(codes, (__mmask8)down, codes, _mm512_set1_epi8(4));
@@ -192,9 +214,8 @@ STRAIGHT_INLINE void iq1_s(const void *blocks, size_t n, void *integers, float *
         for (size_t r = 0; r < 16; r++)
             sub[r] = 2 * (block->qh[r / 2 * 2 + 1] >> 4 & 7) + 1;
         store_iq1(integers, i, &unpacked, bits, sub);
-        const __m256 eighth = _mm256_set1_ps(0.125f);
         if (bits == 8)
-            _mm256_storeu_ps(scales, _mm256_mul_ps(even_floats(unpacked.scales), eighth));
+            store_iq_scales(scales, &unpacked, 8, 0.125f);
         else
             _mm_storeu_ps(scales, _mm_set1_ps(kern_iq1_s_block_scale(block)));
         scales += bits == 8 ? 8 : 4;
@@ -213,9 +234,8 @@ STRAIGHT_INLINE void iq1_m(const void *blocks, size_t n, void *integers, float *
         for (size_t r = 0; r < 16; r++)
             sub[r] = (int)(2 * (kern_load_u16(block->scales + r / 4 * 2) >> r % 4 * 3 & 7) + 1);
         store_iq1(integers, i, &unpacked, bits, sub);
-        const __m512 eighth = _mm512_set1_ps(0.125f);
         if (bits == 8)
-            _mm512_storeu_ps(scales, _mm512_mul_ps(_mm512_loadu_ps(unpacked.scales), eighth));
+            store_iq_scales(scales, &unpacked, 16, 0.125f);
         else
             _mm_storeu_ps(scales, _mm_set1_ps(kern_iq1_m_block_scale(block)));
         scales += bits == 8 ? 16 : 4;

@@ -16,6 +16,55 @@ STRAIGHT_INLINE void q8_0(const void *blocks, size_t n, void *integers, float *s
     }
 }
 
+STRAIGHT_INLINE void q2_k(const void *blocks, size_t n, void *integers, float *scales, float *mins,
+                          unsigned bits)
+{
+    const __m256 minus = _mm256_set1_ps(-0.0f);
+    const struct kern_block_q2_k *block = blocks;
+    for (size_t i = 0; i < n; i += 256, block++, mins += 16) {
+        for (size_t g = 0; g < 8; g++) {
+            __m256i q = field(load32(block->qs + g / 4 * 32), (int)(g % 4 * 2), 3);
+            store16x2(integers, i + 32 * g, q, bits, block->scales[2 * g] & 15,
+                      block->scales[2 * g + 1] & 15);
+        }
+        struct kern_k_factors factors;
+        kern_avx2_q2_k_factors(&factors, block);
+        for (size_t half = 0; half < 16; half += 8) {
+            if (bits == 8)
+                _mm256_storeu_ps(scales + half, _mm256_loadu_ps(factors.scales + half));
+            __m256 m = _mm256_loadu_ps(factors.mins + half);
+            _mm256_storeu_ps(mins + half, _mm256_xor_ps(m, minus));
+        }
+        if (bits == 16)
+            store_block_scale(scales, block->d);
+        scales += bits == 8 ? 16 : 4;
+    }
+}
+
+STRAIGHT_INLINE void q3_k(const void *blocks, size_t n, void *integers, float *scales, float *mins,
+                          unsigned bits)
+{
+    (void)mins;
+    const __m256i four = _mm256_set1_epi8(4);
+    const struct kern_block_q3_k *block = blocks;
+    for (size_t i = 0; i < n; i += 256, block++) {
+        __m256i high = load32(block->hmask);
+        int8_t sub[16];
+        _mm_storeu_si128((__m128i *)sub, q3_k_scales(block));
+        for (unsigned g = 0; g < 8; g++) {
+            __m256i q = field(load32(block->qs + g / 4 * 32), (int)(g % 4 * 2), 3);
+            __mmask32 unset = _mm256_testn_epi8_mask(high, _mm256_set1_epi8((char)(1 << g)));
+            q = _mm256_mask_sub_epi8(q, unset, q, four);
+            store16x2(integers, i + 32 * g, q, bits, sub[2 * g], sub[2 * g + 1]);
+        }
+        if (bits == 8)
+            kern_avx2_q3_k_scales(scales, block);
+        else
+            store_block_scale(scales, block->d);
+        scales += bits == 8 ? 16 : 4;
+    }
+}
+
 /** The scales, where they are wanted, and minima of the eight groups of Q4_K and Q5_K. */
 STRAIGHT_INLINE void store_k_factors(float *scales, float *mins, const uint8_t *packed,
                                      const uint8_t *d, const uint8_t *dmin)
