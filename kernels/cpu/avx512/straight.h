@@ -3,16 +3,21 @@
 #ifndef KERNELS_CPU_AVX512_STRAIGHT_H
 #define KERNELS_CPU_AVX512_STRAIGHT_H
 
+#include <string.h>
+
 #include "kernels/cpu/avx512/decode.h"
 #include "kernels/cpu/avx512/expand.h"
 
 /** The functions of types are these, with `bits` after them, which is constant then: 8 or 16. */
 #define STRAIGHT_INLINE static inline __attribute__((always_inline))
 
-/** Eight bytes at p: a mask of 64 bytes, or one of eight bytes. */
-static inline uint64_t load_u64(const uint8_t *p)
+/** Eight bytes at p: a mask of 64 bytes, or one of eight bytes. Copied at once: bytes that are
+ * still in a register would be shuffled out one by one. */
+static inline uint64_t load_u64(const void *p)
 {
-    return kern_load_u32(p) | (uint64_t)kern_load_u32(p + 4) << 32;
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
 }
 
 /** 32 integers from number i on; of 16 bits they are times `sub`. */

@@ -149,7 +149,7 @@ STRAIGHT_INLINE void store_iq2(void *integers, size_t i, const struct kern_iq_bl
         __m512i bytes =
             _mm512_shuffle_epi8(values, codes_of_2_bits(_mm512_castsi512_si128(entries)));
         entries = _mm512_shuffle_i64x2(entries, entries, 0x39); /* the next ones to the front */
-        uint64_t signs = load_u64((const uint8_t *)(b->signs + 4 * j));
+        uint64_t signs = load_u64(b->signs + 4 * j);
         bytes = _mm512_mask_sub_epi8(bytes, signs, _mm512_setzero_si512(), bytes);
         store32x2(integers, i + 64 * j, bytes, bits, none);
     }
@@ -188,11 +188,12 @@ STRAIGHT_INLINE void store_iq1(void *integers, size_t i, const struct kern_iq_bl
 {
     /* 8 * (code - 1 + delta), by code; delta is 1/8, then -1/8 */
     static const int8_t up_down[8] = {-7, 1, 9, 17, -9, -1, 7, 15};
-    const __m512i values = _mm512_set1_epi64((long long)load_u64((const uint8_t *)up_down));
+    const __m512i values = _mm512_set1_epi64((long long)load_u64(up_down));
     for (size_t j = 0; j < 4; j++) { /* four runs, 64 integers */
         __m512i codes = codes_of_2_bits(iq1_entries(b->indices + 8 * j));
         /* the deltas' two bits of four bytes, together */
-        uint32_t down = (kern_load_u32(b->deltas + 4 * j) * 0x01041040u) >> 24;
+        uint32_t down =
+            (uint32_t)(load_u64(b->deltas + j / 2 * 8) >> j % 2 * 32) * 0x01041040u >> 24;
         codes = _mm512_mask_or_epi64(codes, (__mmask8)down, codes, _mm512_set1_epi8(4));
         __m512i bytes = _mm512_shuffle_epi8(values, codes);
         store16x2(integers, i + 64 * j, _mm512_castsi512_si256(bytes), bits, sub[4 * j],
