@@ -3,6 +3,7 @@
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/rows.h"
+#include "kernels/operations.h"
 
 static size_t divide(struct kern_sums *sums, size_t n_rows, size_t n_cols, void *memory)
 {
@@ -52,8 +53,13 @@ enum status kern_cuda_settle(struct kern_cuda *cuda, struct status_why *why)
     d->held = true;
     for (size_t i = 0; !status && i < d->n; i++)
         status = finish(cuda, i, why);
+    const struct kern_activate op = {.kind = d->kind,
+                                     .curve = d->curve,
+                                     .gate = d->y[0],
+                                     .up = d->n == 2 ? d->y[1] : NULL,
+                                     .n = d->n_rows * d->n_cols};
     if (!status && d->activated)
-        status = kern_cuda_gate(cuda, &d->activate, why);
+        status = kern_cuda_gate(cuda, &op, why);
     d->n = 0;
     d->held = false;
     return status;
@@ -145,7 +151,8 @@ bool kern_cuda_defer_activation(struct kern_cuda *cuda, const struct kern_activa
         op->up != (d->n == 2 ? d->y[1] : NULL) ||
         shared_bytes(d->n_cols) > cuda->device->shared_bytes)
         return false;
-    d->activate = *op;
+    d->kind = op->kind;
+    d->curve = op->curve;
     return d->activated = true;
 }
 
@@ -160,8 +167,8 @@ enum status kern_cuda_split_gate(struct kern_cuda *cuda,
         .largest = tokens->operand.largest,
         .n_rows = d->n_rows,
         .n_cols = d->n_cols,
-        .curve = d->activate.curve,
-        .kind = d->activate.kind,
+        .curve = d->curve,
+        .kind = d->kind,
     };
     if (d->n == 2)
         args.up = d->sums[1];

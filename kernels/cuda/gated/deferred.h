@@ -8,12 +8,15 @@
 #ifndef KERNELS_CUDA_GATED_DEFERRED_H
 #define KERNELS_CUDA_GATED_DEFERRED_H
 
+#include "base/status.h"
 #include "kernels/cuda/kernels/gated/gated.h"
-#include "kernels/operations.h"
+#include "kernels/types.h"
 
+struct kern_activate;
 struct kern_cuda;
 struct kern_cuda_operand;
 struct kern_cuda_split_tokens;
+struct kern_linear;
 
 /** At most a gate and its `up`, sums of the same tokens and of one size. */
 struct kern_cuda_deferred {
@@ -22,8 +25,9 @@ struct kern_cuda_deferred {
     size_t n;       /* of them */
     const float *x; /* what they are products of */
     size_t n_rows, n_cols;
-    bool activated; /* `activate` is waiting, too */
-    struct kern_activate activate;
+    bool activated; /* their activation is waiting, too: */
+    enum kern_activation kind;
+    struct kern_curve curve;
     bool held;    /* the operation that runs takes care of them */
     void *memory; /* of powers */
     size_t n_bytes;
