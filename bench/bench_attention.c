@@ -5,8 +5,8 @@
  * what is missing to the ceiling, a loop of multiply-adds. Then indexers, which choose keys: their
  * work is 2 d operations for a key and a head, for queries that leave out a key.
  *
- * usage: bench_attention [-s SECONDS_PER_LINE] [-i]
- * -i: indexers alone.
+ * usage: bench_attention [-s SECONDS_PER_LINE] [-i] [-l]
+ * -i: indexers alone. -l: long windows alone, of each the last tile of 1024 queries.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,18 +23,32 @@ static const struct line {
     const char *name;
     size_t n_tokens;
     struct kern_attention op; /* but for the arrays */
-} lines[] = {
+    size_t n_queries;         /* the last ones; 0: all */
+} lines[] =
+    {
 #define HEADS(h, g, d, dv)                                                                         \
     .n_heads = (h), .n_kv_heads = (g), .head_size = (d), .value_size = (dv), .scale = 0.1f
-    {"64", 1024, {HEADS(8, 2, 64, 64)}},
-    {"128", 1024, {HEADS(8, 2, 128, 128)}},
-    {"256", 1024, {HEADS(4, 2, 256, 256)}},
-    {"256, soft cap", 1024, {HEADS(4, 2, 256, 256), .soft_cap = 50.0f}},
-    {"512", 1024, {HEADS(4, 1, 512, 512)}},
-    {"latent", 512, {HEADS(32, 1, 576, 512)}},
-    {"128, long", 4096, {HEADS(4, 1, 128, 128)}},
-    {"128, window", 4096, {HEADS(4, 1, 128, 128), .sliding_window = 512}},
-    {"128, chunks", 4096, {HEADS(4, 1, 128, 128), .chunk = 512}},
+        {"64", 1024, {HEADS(8, 2, 64, 64)}},
+        {"128", 1024, {HEADS(8, 2, 128, 128)}},
+        {"256", 1024, {HEADS(4, 2, 256, 256)}},
+        {"256, soft cap", 1024, {HEADS(4, 2, 256, 256), .soft_cap = 50.0f}},
+        {"512", 1024, {HEADS(4, 1, 512, 512)}},
+        {"latent", 512, {HEADS(32, 1, 576, 512)}},
+        {"128, long", 4096, {HEADS(4, 1, 128, 128)}},
+        {"128, window", 4096, {HEADS(4, 1, 128, 128), .sliding_window = 512}},
+        {"128, chunks", 4096, {HEADS(4, 1, 128, 128), .chunk = 512}},
+},
+  long_lines[] = {
+#define WINDOW(tokens)                                                                             \
+    {"32 for 4", tokens, {HEADS(8, 4, 32, 32)}, 1024},                                             \
+        {"64 for 4", tokens, {HEADS(32, 4, 64, 64)}, 1024},                                        \
+    {                                                                                              \
+        "128 for 8", tokens, {HEADS(32, 8, 128, 128)}, 1024                                        \
+    }
+      WINDOW(1024),
+      WINDOW(8192),
+      WINDOW(32768),
+      WINDOW(131072),
 };
 
 struct work {
@@ -61,7 +75,8 @@ static float *random_floats(struct rng *r, size_t n)
 static double operations(const struct line *line)
 {
     double pairs = 0.0;
-    for (size_t i = 0; i < line->n_tokens; i++) {
+    size_t n_queries = line->n_queries ? line->n_queries : line->n_tokens;
+    for (size_t i = line->n_tokens - n_queries; i < line->n_tokens; i++) {
         size_t n = i + 1, w = line->op.sliding_window, c = line->op.chunk;
         n = w && w < n ? w : n;
         pairs += (double)(c && i % c + 1 < n ? i % c + 1 : n);
@@ -77,13 +92,14 @@ static void measure(const struct line *line, enum kern_isa isa, double seconds)
         abort();
     struct rng r = rng_open(1, 1);
     size_t n = line->n_tokens, d = line->op.head_size, dv = line->op.value_size;
-    float *q = random_floats(&r, n * line->op.n_heads * d);
+    size_t n_q = line->n_queries ? line->n_queries : n;
+    float *q = random_floats(&r, n_q * line->op.n_heads * d);
     float *k = random_floats(&r, n * line->op.n_kv_heads * d);
     float *v = random_floats(&r, n * line->op.n_kv_heads * dv);
-    float *out = random_floats(&r, n * line->op.n_heads * dv);
+    float *out = random_floats(&r, n_q * line->op.n_heads * dv);
     if (!q || !k || !v || !out)
         abort();
-    struct kern_query_range range = {.n_q = n};
+    struct kern_query_range range = {.n_q = n_q, .q_offset = n - n_q};
     w.op.q = q;
     w.op.k = k;
     w.op.v = v;
@@ -173,18 +189,26 @@ static void measure_choice(const struct choice *line, enum kern_isa isa, double 
 int main(int argc, char **argv)
 {
     double seconds = 0.5;
-    bool indexers = false;
-    for (int option; (option = getopt(argc, argv, "s:i")) != -1;) {
+    bool indexers = false, windows = false;
+    for (int option; (option = getopt(argc, argv, "s:il")) != -1;) {
         if (option == 'i')
             indexers = true;
+        else if (option == 'l')
+            windows = true;
         else if (option != 's' || (seconds = strtod(optarg, NULL)) <= 0) {
-            fprintf(stderr, "usage: bench_attention [-s SECONDS_PER_LINE] [-i]\n");
+            fprintf(stderr, "usage: bench_attention [-s SECONDS_PER_LINE] [-i] [-l]\n");
             return 2;
         }
     }
     bench_print_machine();
     printf("%-14s %6s %-7s %9s %9s %8s %7s %8s\n", "heads", "tokens", "isa", "ms", "GFLOP/s",
            "of FMA", "spread", "MB");
+    for (size_t i = 0; windows && i < sizeof long_lines / sizeof *long_lines; i++) {
+        for (enum kern_isa isa = KERN_ISA_AVX2; isa <= kern_isa_detect(); isa++)
+            measure(&long_lines[i], isa, seconds);
+    }
+    if (windows)
+        return EXIT_SUCCESS;
     for (size_t i = 0; !indexers && i < sizeof lines / sizeof *lines; i++) {
         for (enum kern_isa isa = KERN_ISA_AVX2; isa <= kern_isa_detect(); isa++)
             measure(&lines[i], isa, seconds);

@@ -55,6 +55,13 @@ if(ASSAY_COVERAGE)
   target_link_options(assay_options INTERFACE --coverage)
 endif()
 
+# At -O3, gcc 12.2 for aarch64 ends with an internal error in vect_transform_reduction.
+set(ASSAY_NO_VECTORS)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_C_COMPILER_ID STREQUAL "GNU"
+    AND CMAKE_C_COMPILER_VERSION VERSION_LESS 13)
+  set(ASSAY_NO_VECTORS -fno-tree-vectorize)
+endif()
+
 # assay_layer(NAME SOURCES... ): the static library of one layer.
 function(assay_layer name)
   add_library(${name} STATIC ${ARGN})
@@ -62,10 +69,8 @@ function(assay_layer name)
   if(ASSAY_FUZZ AND NOT name STREQUAL assay_kernels) # these count arithmetic, not forms of input
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fsanitize=fuzzer-no-link>)
   endif()
-  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND NOT name STREQUAL "assay_kernels"
-      AND CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 13)
-    # At -O3, gcc 12.2 ends with an internal error in vect_transform_reduction.
-    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fno-tree-vectorize>)
+  if(NOT name STREQUAL assay_kernels)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:${ASSAY_NO_VECTORS}>)
   endif()
   if(NOT ASSAY_SANITIZE AND NOT ASSAY_COVERAGE) # they make frames larger
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Wframe-larger-than=16384>)

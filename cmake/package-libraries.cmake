@@ -1,7 +1,12 @@
 # Put the shared libraries that `program` needs, but for the C library's own, into lib/assay of
-# a package, and beside each what its distributor says of its licence.
+# a package, and beside each what its distributor says of its licence. Those of another architecture
+# are in `sysroot`; this machine's dpkg knows its own packages of the same names.
 
-file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${program}
+set(folders)
+if(sysroot)
+  file(GLOB folders ${sysroot}/usr/lib/*-linux-gnu ${sysroot}/lib/*-linux-gnu)
+endif()
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${program} DIRECTORIES ${folders}
      RESOLVED_DEPENDENCIES_VAR libraries
      POST_EXCLUDE_REGEXES "/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*)\\.so\\.[0-9]+$")
 set(folder "${CMAKE_INSTALL_PREFIX}/lib/assay")
@@ -12,9 +17,13 @@ foreach(library IN LISTS libraries)
   file(INSTALL ${real} DESTINATION ${folder} RENAME ${name})
   set(licence)
   if(DPKG_QUERY)
-    execute_process(COMMAND ${DPKG_QUERY} -S ${real} OUTPUT_VARIABLE owner ERROR_QUIET)
+    set(known ${real})
+    if(sysroot)
+      set(known "*/${name}")
+    endif()
+    execute_process(COMMAND ${DPKG_QUERY} -S ${known} OUTPUT_VARIABLE owner ERROR_QUIET)
     string(REGEX REPLACE ":.*" "" owner "${owner}")
-    set(licence /usr/share/doc/${owner}/copyright)
+    set(licence ${sysroot}/usr/share/doc/${owner}/copyright)
   endif()
   if(licence AND EXISTS ${licence})
     file(INSTALL ${licence} DESTINATION ${folder} RENAME ${name}.copyright)

@@ -15,7 +15,8 @@ set_target_properties(assay PROPERTIES INSTALL_RPATH "\$ORIGIN/../lib/assay"
 install(TARGETS assay RUNTIME DESTINATION bin COMPONENT portable EXCLUDE_FROM_ALL)
 install(FILES LICENSE DESTINATION share/doc/assay RENAME copyright
         COMPONENT debian EXCLUDE_FROM_ALL)
-install(CODE "set(program \"$<TARGET_FILE:assay>\")"
+install(CODE "set(program \"$<TARGET_FILE:assay>\")
+set(sysroot \"${CMAKE_SYSROOT}\")"
         COMPONENT libraries EXCLUDE_FROM_ALL)
 install(SCRIPT cmake/package-libraries.cmake COMPONENT libraries EXCLUDE_FROM_ALL)
 
@@ -60,7 +61,11 @@ list(JOIN suggested " | " suggested)
 list(PREPEND suggested libopenblas0)
 list(JOIN suggested ", " CPACK_DEBIAN_PACKAGE_SUGGESTS)
 find_program(ASSAY_SHLIBDEPS dpkg-shlibdeps)
-if(ASSAY_SHLIBDEPS)
+if(CMAKE_CROSSCOMPILING) # the packages of the other architecture are not in dpkg's database
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+  set(CPACK_ASSAY_PROGRAM ${PROJECT_BINARY_DIR}/assay)
+  set(CPACK_ASSAY_DEPENDS "libcjson1 (>= 1.7.15), libpcre2-8-0 (>= 10.40), libssl3 (>= 3.0.0)")
+elseif(ASSAY_SHLIBDEPS)
   set(CPACK_ASSAY_SHLIBDEPS ${ASSAY_SHLIBDEPS} --ignore-missing-info -O ${PROJECT_BINARY_DIR}/assay)
 elseif(ASSAY_DPKG)
   message(STATUS "dpkg-shlibdeps is missing: the .deb will name no dependencies")

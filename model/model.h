@@ -68,10 +68,15 @@ enum status model_share(struct model **out, const struct model *m, struct status
  * Round keys and values from now on, as a cache of these types would hold them: keys after RoPE,
  * values as attention reads them. Not while a forward pass is running.
  * Fails, leaving the model as it was: STATUS_UNSUPPORTED (a head that is no whole number of the
- *        type's blocks; compressed rows, which are both, and two types).
+ *        type's blocks; compressed rows, which are both, and two types), STATUS_USAGE (an exception
+ *        of no layer).
  */
 enum status model_round_kv(struct model *m, const struct model_kv_types *types,
                            struct status_why *why);
+
+/** "F8_E4M3", or with a scale "F8_E4M3@0.02", in the fewest digits that tell it. */
+enum { MODEL_KV_TYPE_NAME = 48 };
+const char *model_kv_type_name(char out[MODEL_KV_TYPE_NAME], struct model_kv_type type);
 void model_close(struct model *m);
 
 /**

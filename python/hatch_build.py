@@ -5,18 +5,22 @@ kept as it is, so that the program finds its libraries; the script `assay` start
 """
 import os
 import pathlib
-import platform
 import re
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
+MACHINES = {62: "x86_64", 183: "aarch64"}  # e_machine of an ELF file
+
+
 def platform_tag(files):
-    """The C library's version that these files need, as pip has it: the newest symbol of theirs."""
+    """What these files need, as pip has it: the program's processor, and the C library's version,
+    which is that of their newest symbol."""
+    machine = MACHINES[int.from_bytes(files[0].read_bytes()[18:20], "little")]
     versions = [tuple(map(int, found)) for file in files
                 for found in re.findall(rb"\0GLIBC_(\d+)\.(\d+)", file.read_bytes())]
     libc = "manylinux_%d_%d" % max(versions) if versions else "linux"
-    return f"{libc}_{platform.machine()}"
+    return f"{libc}_{machine}"
 
 
 class Program(BuildHookInterface):

@@ -1,14 +1,22 @@
 #!/usr/bin/env bash
-# Build the program for aarch64 Linux, run it under qemu, and compare its log-probabilities of each
-# token with those of the program for this machine, byte for byte, in `exact`, `high` and `fast`: of
-# the bundled models, and of all models in each FOLDER.
-# usage: bash scripts/check-aarch64.sh [FOLDER...]
-# It needs what scripts/deps.sh aarch64 installs. AARCH64_SYSROOT may name a folder that has the
-# arm64 packages instead; ASSAY, the program for this machine (default: build/dev/assay).
+# Build the program for aarch64 Linux and hold it under qemu against what x86-64 gave: the
+# log-probabilities of all tokens, byte for byte, in `exact`, `high` and `fast` (tests/golden/bits.py);
+# the tests of products, on processors with NEON alone, with dotprod, with i8mm.
+# usage: bash scripts/check-aarch64.sh [--some | --tests]
+#   --some   one in 25 of the models beside the checkout, and a test of products instead of all
+#   --tests  all unit tests that run under qemu on top
+# Without --some it makes the packages, too, and tries what is in the .tar.gz and in the wheel.
+# It needs what scripts/deps.sh aarch64 installs. AARCH64_SYSROOT may name another folder with arm64
+# packages.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
-export ASSAY=${ASSAY:-build/dev/assay} AARCH64_SYSROOT=${AARCH64_SYSROOT:-}
+root=${AARCH64_SYSROOT:-build/sysroot-aarch64}
 jobs=$(nproc)
+what=${1:-}
+case $what in
+    '' | --some | --tests) ;;
+    *) echo "usage: bash scripts/check-aarch64.sh [--some | --tests]" >&2; exit 2 ;;
+esac
 
 # The code of a step that cannot run here, as ctest has it.
 skip() {
@@ -19,49 +27,55 @@ skip() {
 for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
     command -v "$tool" >/dev/null || skip "$tool is not installed (scripts/deps.sh aarch64)"
 done
-[ -f "$AARCH64_SYSROOT/usr/lib/aarch64-linux-gnu/pkgconfig/libpcre2-8.pc" ] ||
-    skip "libpcre2-dev:arm64 is not installed (scripts/deps.sh aarch64)"
-[ -x "$ASSAY" ] || skip "$ASSAY was not built"
+[ -f "$root/usr/lib/aarch64-linux-gnu/pkgconfig/libpcre2-8.pc" ] ||
+    skip "$root has no libpcre2-dev for arm64 (scripts/deps.sh aarch64)"
+root=$(cd "$root" && pwd)
 
-cmake --preset aarch64 "-DCMAKE_SYSROOT=$AARCH64_SYSROOT" >/dev/null &&
-    cmake --build --preset aarch64 --target assay -- -j "$jobs" || exit 1
+tests=(test_panel)
+[ "$what" = --some ] || tests+=(test_integer_tile test_rounded test_integer_linear test_linear test_isa)
+targets=(assay "${tests[@]}")
+[ "$what" != --tests ] || targets=(all)
+log=build/aarch64.log
+if ! { cmake --preset aarch64 "-DCMAKE_SYSROOT=$root" -DASSAY_TESTS=ON -DASSAY_WERROR=ON &&
+       cmake --build --preset aarch64 --target "${targets[@]}" -- -j "$jobs"; } >"$log" 2>&1; then
+    grep -v '^\[' "$log" >&2
+    exit 1
+fi
 
-# One line: what became of a model in one precision. A model that both refuse is no difference.
-compare() {
-    local at said code arm_code=0
-    at=$(mktemp -d)
-    local arguments=(perplexity -m "$1" -f docs/handbook.md -c 64 --chunks 2 -t 1 --precision "$2")
-    "$ASSAY" "${arguments[@]}" --per-token "$at/x86" >/dev/null 2>"$at/x86.says"
-    code=$?
-    qemu-aarch64 -L "$AARCH64_SYSROOT/" build/aarch64/assay "${arguments[@]}" \
-        --per-token "$at/arm" >/dev/null 2>"$at/arm.says" || arm_code=$?
-    if [ "$code" -ne "$arm_code" ]; then
-        said="DIFFERENT: exit code $code here, $arm_code on aarch64: $(tail -n 1 "$at/arm.says")"
-    elif [ "$code" -ne 0 ]; then
-        said="refused by both: $(tail -n 1 "$at/x86.says")"
-    elif [ -s "$at/x86" ] && cmp -s "$at/x86" "$at/arm"; then
-        said=same
-    else
-        said="DIFFERENT: $(cmp "$at/x86" "$at/arm" 2>&1)"
-    fi
-    rm -r "$at"
-    printf '%s: %s %s\n' "$said" "$2" "$1"
-}
-export -f compare
-
-models=(data/*.gguf)
-for folder in "$@"; do
-    [ -d "$folder" ] || { echo "check-aarch64.sh: $folder is not a folder" >&2; exit 2; }
-    mapfile -t -O "${#models[@]}" models < <(find "$folder" -name '*.gguf' | sort)
+failed=0
+every=1
+[ "$what" != --some ] || every=25
+# The bundled models again without smmla, and without sdot.
+for cpu in max neoverse-n1 cortex-a72; do
+    python3 -B tests/golden/bits.py compare "$every" . \
+        qemu-aarch64 -L "$root/" -cpu "$cpu" build/aarch64/assay || failed=1
+    every=0
 done
-log=build/aarch64/compared.log
-for model in "${models[@]}"; do
-    printf '%s\0exact\0%s\0high\0%s\0fast\0' "$model" "$model" "$model"
-done | xargs -0 -n 2 -P "$jobs" bash -c 'compare "$@"' compare >"$log"
-grep -v '^same' "$log"
-different=$(grep -c '^DIFFERENT' "$log")
-same=$(grep -c '^same' "$log")
-printf '%d models in exact, high and fast: %d the same bytes, %d refused by both, %d different\n' \
-    "${#models[@]}" "$same" "$(grep -c '^refused' "$log")" "$different"
-# The bundled models are evaluated in any case.
-[ "$different" -eq 0 ] && [ "$same" -ge 6 ]
+
+packages() {
+    local made=build/aarch64/package at program
+    at=$(mktemp -d)
+    rm -rf "$made"
+    { (cd build/aarch64 && cpack) && bash scripts/wheel.sh build/aarch64 &&
+      mkdir "$at/tar" "$at/wheel" && tar -xf "$made"/*-linux-aarch64.tar.gz -C "$at/tar" &&
+      python3 -m zipfile -e "$made"/*_aarch64.whl "$at/wheel"; } >"$log" 2>&1 || { cat "$log"; return 1; }
+    [ "$(dpkg-deb -f "$made"/*_arm64.deb Architecture)" = arm64 ] || return 1
+    for program in "$at"/tar/*/bin/assay "$at/wheel/assay_gguf/program/bin/assay"; do
+        [ -f "$(dirname "$program")/../lib/assay/libpcre2-8.so.0" ] &&
+            python3 -B tests/golden/bits.py compare 0 . qemu-aarch64 -L "$root/" "$program" || return 1
+    done
+    rm -r "$at"
+}
+[ "$what" = --some ] || packages || { echo "FAILED: packages"; failed=1; }
+
+product_test() {
+    qemu-aarch64 -L "$3" -cpu "$1" "build/aarch64/tests/kernels/$2" >"build/aarch64/$1-$2.log" 2>&1 ||
+        { cat "build/aarch64/$1-$2.log"; echo "FAILED: $2 on $1"; return 1; }
+    echo "passed: $2 on $1"
+}
+export -f product_test
+for cpu in cortex-a72 neoverse-n1 max; do
+    printf "$cpu\0%s\0$root/\0" "${tests[@]}"
+done | xargs -0 -n 3 -P "$jobs" bash -c 'product_test "$@"' product_test || failed=1
+[ "$what" != --tests ] || ctest --preset aarch64 -j "$jobs" || failed=1
+exit "$failed"

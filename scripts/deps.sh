@@ -3,8 +3,8 @@
 # usage: bash scripts/deps.sh [build|package|test|all|aarch64]     (default: build)
 #   build    compilers, libraries, mpirun  package  what the target `package` needs on top
 #   test     what scripts/test.sh needs    all      what scripts/check-all.sh needs
-#   aarch64  what the preset aarch64 and scripts/check-aarch64.sh need on top; it is not among `all`,
-#            because it adds the architecture arm64, and may bring libraries of this machine up to date
+#   aarch64  a cross compiler and qemu on top, for the preset aarch64 and scripts/check-aarch64.sh;
+#            libraries for arm64 are unpacked in build/sysroot-aarch64, apart from the system's
 # Debian and its relatives: through apt, as root or with sudo. Elsewhere it lists what to install.
 set -euo pipefail
 
@@ -20,9 +20,7 @@ case $what in
     test) packages+=("${testing[@]}") ;;
     all) packages+=("${testing[@]}" clang-format clang-tidy valgrind
                       debootstrap) ;;
-    aarch64) packages+=(gcc-aarch64-linux-gnu qemu-user libc6-dev:arm64 libpcre2-dev:arm64
-                        libcjson-dev:arm64 libssl-dev:arm64 libmicrohttpd-dev:arm64
-                        libcurl4-openssl-dev:arm64) ;;
+    aarch64) packages+=(gcc-aarch64-linux-gnu qemu-user) ;;
     *) echo "usage: bash scripts/deps.sh [build|package|test|all|aarch64]" >&2; exit 2 ;;
 esac
 
@@ -31,10 +29,39 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     exit 0
 fi
 
+# Have apt fetch packages for arm64 and what they depend on, with lists and a state of its own, and
+# unpack them all.
+unpack_aarch64() {
+    local root=build/sysroot-aarch64 apt archive link
+    [ ! -e "$root" ] || return 0
+    apt=$PWD/build/sysroot-aarch64.apt
+    mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$root.part"
+    : >"$apt/status"
+    local settings=(-q -o APT::Architecture=arm64 -o APT::Architectures::=arm64
+        -o APT::Sandbox::User= -o Acquire::Languages=none -o "Dir::State=$apt"
+        -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt")
+    echo "deps.sh: unpacking libraries for arm64 in $root" >&2
+    apt-get "${settings[@]}" update >"$apt/log" 2>&1 &&
+        apt-get "${settings[@]}" install -y --no-install-recommends --download-only \
+            libc6-dev libpcre2-dev libcjson-dev libssl-dev libmicrohttpd-dev libcurl4-openssl-dev \
+            libcmocka-dev >>"$apt/log" 2>&1 ||
+        { tail -n 5 "$apt/log" >&2; echo "deps.sh: apt-get has no packages for arm64" >&2; return 1; }
+    for archive in "$apt"/archives/*.deb; do
+        dpkg -x "$archive" "$root.part"
+    done
+    # What a link names with its whole path is in the folder, too.
+    find "$root.part" -type l -lname '/*' | while IFS= read -r link; do
+        ln -sfrn "$root.part$(readlink "$link")" "$link"
+    done
+    mv "$root.part" "$root"
+    rm -r "$apt"
+}
+
 missing=()
 for package in "${packages[@]}"; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
 done
+[ "$what" != aarch64 ] || { cd "$(dirname "$0")/.." && unpack_aarch64; }
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 as_root=()
@@ -48,9 +75,6 @@ fi
 echo "deps.sh: installing ${missing[*]}" >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if [ "$what" = aarch64 ]; then
-    "${as_root[@]}" dpkg --add-architecture arm64
-fi
 if ! { "${as_root[@]}" apt-get update -q &&
        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
            apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # All tests, as a fresh machine can run them: install what is missing, build with warnings as
 # errors, run everything through ctest, run the unit tests and the tiny model again under
-# AddressSanitizer and UndefinedBehaviorSanitizer, and each fuzzer for 1 second.
+# AddressSanitizer and UndefinedBehaviorSanitizer, each fuzzer for 1 second, and the program for
+# aarch64 under qemu.
 # usage: bash scripts/test.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -46,5 +47,14 @@ run_tests asan-ubsan -LE 'slow|long|lint|ptx' -E reference
 
 step "fuzzers"
 bash scripts/fuzz.sh 1
+
+step "aarch64 under qemu"
+code=0
+if bash scripts/deps.sh aarch64; then
+    bash scripts/check-aarch64.sh --some || code=$?
+else
+    echo "skipped: no cross compiler, qemu or libraries for arm64 to be had"
+fi
+[ "$code" -eq 0 ] || [ "$code" -eq 77 ] || exit "$code"
 
 step "done"

@@ -124,7 +124,8 @@ struct cli_model_settings {
     int64_t yarn_original_ctx;
     /* NaN or negative: as the file says. */
     double yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow;
-    /* Names of types, "," between them; NULL: not rounded. The first of each go together. */
+    /* Candidates, "," between them: names of types, each with its exceptions; NULL: not rounded.
+     * The first of each go together. */
     const char *cache_k, *cache_v;
     bool no_kv_rotation;
     int64_t experts_used; /* of a token; 0: as the file says. A base is never opened with it */
@@ -143,13 +144,20 @@ void cli_model_plain(struct cli_model_settings *settings);
 size_t cli_kv_count(const struct cli_model_settings *settings);
 /**
  * The i-th pair. One type goes with each of several.
- * Fails: STATUS_USAGE (an unknown name).
+ * Fails: STATUS_USAGE (an unknown name, too many exceptions).
  */
 enum status cli_kv_types(struct model_kv_types *out, const struct cli_model_settings *settings,
                          size_t i, struct status_why *why);
 enum status cli_kv_check(const struct cli_model_settings *settings, struct status_why *why);
-/** What is added to the name of a model that is rounded so: " K Q8_0 V Q4_0", or "". */
-enum { CLI_KV_LABEL = 60 };
+/** A type with its exceptions, as the options take it: "Q8_0,layers 0-3:F16". */
+enum { CLI_KV_SPELLING = 2400 };
+const char *cli_kv_spelling(char out[CLI_KV_SPELLING], struct model_kv_type type,
+                            const struct model_kv_exceptions *but);
+/**
+ * What is added to the name of a model that is rounded so: " K Q8_0 V Q4_0", or "". Of many
+ * exceptions the first are named, and "...".
+ */
+enum { CLI_KV_LABEL = 128, CLI_KV_SHOWN = 32 };
 const char *cli_kv_label(char out[CLI_KV_LABEL], const struct model_kv_types *kv);
 
 /** What the lists cannot say. Fails: STATUS_USAGE. */

@@ -5,8 +5,8 @@
 #include "cli/options/common.h"
 
 #define CACHE_TYPES                                                                                \
-    "types of some layers are not implemented; expected f32, f16 or bf16, of which the last two "  \
-    "are not rounded to; -ctk and -ctv round all layers"
+    "expected f32, f16 or bf16, of which the last two are not rounded to; -ctk and -ctv round "    \
+    "some layers otherwise, and -ctk an indexer's keys: q8_0,layers 0-3:f16,indexer:q8_0"
 #define NOT_ROUNDED                                                                                \
     "keys and values of the first and last layers are rounded as the others are: by -ctk and -ctv"
 #define NOT_FETCHED "nothing is downloaded; "

@@ -1,8 +1,11 @@
 /* The types of -ctk and -ctv. */
+#include <float.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/text/number.h"
 #include "cli/options/common.h"
 #include "kernels/kernels.h"
 
@@ -13,11 +16,40 @@ static const struct {
 } types[] = {KERN_ROUND_TYPES(NAME)};
 enum { N_TYPES = sizeof types / sizeof *types };
 
+/** Where exceptions are for. */
+static const char *const wheres[MODEL_KV_N_WHERE] = {
+    [MODEL_KV_LAYERS] = "layers",
+    [MODEL_KV_WINDOWS] = "windows",
+    [MODEL_KV_FULL] = "full",
+    [MODEL_KV_INDEXER] = "indexer",
+};
+
+/** An element of a list, up to the next ','. */
+struct element {
+    const char *text;
+    size_t n;
+};
+
+/** The next element, and behind it in *list; with a ':' it is an exception of the type before. */
+static bool next(struct element *e, const char **list)
+{
+    if (!*list)
+        return false;
+    *e = (struct element){*list, strcspn(*list, ",")};
+    *list = e->text[e->n] ? e->text + e->n + 1 : NULL;
+    return true;
+}
+
+static bool is_exception(const struct element *e)
+{
+    return memchr(e->text, ':', e->n) != NULL;
+}
+
 static size_t n_names(const char *list)
 {
-    size_t n = list != NULL;
-    for (; list && *list; list++)
-        n += *list == ',';
+    size_t n = 0;
+    for (struct element e; next(&e, &list);)
+        n += !is_exception(&e);
     return n;
 }
 
@@ -32,33 +64,139 @@ static bool is_name(const char *name, const char *text, size_t n)
     return strlen(name) == n && strncasecmp(name, text, n) == 0;
 }
 
-/* The i-th name of a list, or its only one. */
-static enum status find(enum gguf_type *out, const char *option, const char *list, size_t i,
-                        struct status_why *why)
+/** A number above 0 that float32 has, of at most 24 characters; 0: it is none. */
+static float scale_of(const char *text, size_t n)
 {
-    *out = GGUF_TYPE_F32;
-    if (!list)
-        return STATUS_OK;
-    for (i = n_names(list) > 1 ? i : 0; i; i--)
-        list = strchr(list, ',') + 1;
-    size_t n = strcspn(list, ",");
-    for (size_t t = 0; t < N_TYPES; t++)
-        if (is_name(types[t].name, list, n) || is_name(types[t].engines, list, n)) {
-            *out = types[t].type;
+    struct base_number number;
+    char *end;
+    if (n == 0 || n >= sizeof number.text || strspn(text, "0123456789.eE+-") < n)
+        return 0;
+    memcpy(number.text, text, n);
+    number.text[n] = '\0';
+    float scale = strtof(number.text, &end);
+    return *end == '\0' && scale > 0 && scale <= FLT_MAX ? scale : 0;
+}
+
+/** A type, or with a scale of the tensor TYPE@SCALE; the scale 1 is none. */
+static enum status find_type(struct model_kv_type *out, const char *option, const struct element *e,
+                             struct status_why *why)
+{
+    const char *at = memchr(e->text, '@', e->n);
+    size_t n = at ? (size_t)(at - e->text) : e->n, t = 0;
+    while (t < N_TYPES && !is_name(types[t].name, e->text, n) &&
+           !is_name(types[t].engines, e->text, n))
+        t++;
+    if (t < N_TYPES) {
+        float scale = at ? scale_of(at + 1, e->n - n - 1) : 1;
+        *out = (struct model_kv_type){types[t].type, scale == 1 ? 0 : scale};
+        if (!at || (scale > 0 && kern_round_is_scaled(out->type)))
             return STATUS_OK;
-        }
+        return status_fail(why, STATUS_USAGE,
+                           "%s: '%.*s' has no scale of a tensor, expected fp8_e4m3 or fp8_e5m2, @ "
+                           "and a number above 0, as in fp8_e4m3@0.02",
+                           option, e->n < 32 ? (int)e->n : 32, e->text);
+    }
     return status_fail(why, STATUS_USAGE,
                        "%s: '%.*s' is no type of a cache, expected f32, f16, bf16, q8_0, q4_0, "
-                       "q4_1, iq4_nl, q5_0, q5_1, q6_0, q8_kv, fp8_e4m3, fp8_e5m2 or nvfp4",
-                       option, n < 32 ? (int)n : 32, list);
+                       "q4_1, iq4_nl, q5_0, q5_1, q6_0, q8_kv, fp8_e4m3, fp8_e5m2, mxfp8 or "
+                       "nvfp4",
+                       option, e->n < 32 ? (int)e->n : 32, e->text);
+}
+
+/** A number of at most 4 digits at the beginning; moves behind it. */
+static bool take_number(uint32_t *out, struct element *e)
+{
+    size_t n = 0;
+    for (*out = 0; n < e->n && n < 4 && e->text[n] >= '0' && e->text[n] <= '9'; n++)
+        *out = 10 * *out + (uint32_t)(e->text[n] - '0');
+    *e = (struct element){e->text + n, e->n - n};
+    return n > 0;
+}
+
+/** "layers 2", "layers 0-3", "layers 28-", or a word. */
+static bool find_where(struct model_kv_exception *out, struct element e)
+{
+    for (int w = 0; w < MODEL_KV_N_WHERE; w++)
+        if (w != MODEL_KV_LAYERS && is_name(wheres[w], e.text, e.n)) {
+            out->where = (enum model_kv_where)w;
+            return true;
+        }
+    size_t n = strlen("layer");
+    if (e.n < n || strncasecmp(e.text, "layer", n) != 0)
+        return false;
+    n += e.n > n && (e.text[n] == 's' || e.text[n] == 'S');
+    while (n < e.n && e.text[n] == ' ')
+        n++;
+    e = (struct element){e.text + n, e.n - n};
+    out->where = MODEL_KV_LAYERS;
+    bool found = take_number(&out->from, &e);
+    out->to = out->from;
+    if (!found || e.n == 0)
+        return found;
+    bool range = *e.text == '-';
+    e = (struct element){e.text + 1, e.n - 1};
+    out->to = UINT32_MAX;
+    found = range && (e.n == 0 || take_number(&out->to, &e));
+    return found && e.n == 0 && out->from <= out->to;
+}
+
+static enum status add_exception(struct model_kv_exceptions *but, const char *option,
+                                 const struct element *e, struct status_why *why)
+{
+    enum { MOST = sizeof but->at / sizeof *but->at };
+    const char *colon = memchr(e->text, ':', e->n);
+    size_t n = (size_t)(colon - e->text);
+    if (but->n == MOST)
+        return status_fail(why, STATUS_USAGE, "%s: more than %d exceptions of one type", option,
+                           MOST);
+    struct model_kv_exception *out = &but->at[but->n++];
+    bool is_v = strcmp(option, "-ctv") == 0, found = find_where(out, (struct element){e->text, n});
+    if (!found || (is_v && out->where == MODEL_KV_INDEXER))
+        return status_fail(why, STATUS_USAGE,
+                           "%s: '%.*s' names no layers, expected layers A-B, layers A-, layer A, "
+                           "windows or full%s",
+                           option, n < 32 ? (int)n : 32, e->text,
+                           is_v ? "" : ", or indexer for the keys of one");
+    return find_type(&out->type, option, &(struct element){colon + 1, e->n - n - 1}, why);
+}
+
+/** One of -ctk and -ctv, and where its value goes. */
+struct side {
+    const char *option, *list;
+    struct model_kv_type *type;
+    struct model_kv_exceptions *but;
+};
+
+/* The i-th candidate of a list, or its only one. */
+static enum status find(const struct side *side, size_t i, struct status_why *why)
+{
+    *side->type = (struct model_kv_type){GGUF_TYPE_F32, 0};
+    const char *rest = side->list;
+    size_t n = n_names(rest), n_before = 0;
+    i = n > 1 ? i : 0;
+    enum status status = STATUS_OK;
+    for (struct element e; next(&e, &rest) && !status;) {
+        if (!is_exception(&e))
+            status = n_before++ == i ? find_type(side->type, side->option, &e, why) : STATUS_OK;
+        else if (n_before == 0)
+            status = status_fail(why, STATUS_USAGE,
+                                 "%s: '%.*s' is an exception of no type, expected a type before "
+                                 "it, as in q8_0,layers 0-3:f16",
+                                 side->option, e.n < 32 ? (int)e.n : 32, e.text);
+        else if (n_before == i + 1)
+            status = add_exception(side->but, side->option, &e, why);
+    }
+    return status;
 }
 
 enum status cli_kv_types(struct model_kv_types *out, const struct cli_model_settings *s, size_t i,
                          struct status_why *why)
 {
     *out = (struct model_kv_types){.unturned = s->no_kv_rotation};
-    enum status status = find(&out->k, "-ctk", s->cache_k, i, why);
-    return status ? status : find(&out->v, "-ctv", s->cache_v, i, why);
+    const struct side k = {"-ctk", s->cache_k, &out->k, &out->k_but},
+                      v = {"-ctv", s->cache_v, &out->v, &out->v_but};
+    enum status status = find(&k, i, why);
+    return status ? status : find(&v, i, why);
 }
 
 enum status cli_kv_check(const struct cli_model_settings *s, struct status_why *why)
@@ -76,18 +214,42 @@ enum status cli_kv_check(const struct cli_model_settings *s, struct status_why *
     return status;
 }
 
+const char *cli_kv_spelling(char out[CLI_KV_SPELLING], struct model_kv_type type,
+                            const struct model_kv_exceptions *but)
+{
+    char name[MODEL_KV_TYPE_NAME];
+    size_t n = (size_t)snprintf(out, CLI_KV_SPELLING, "%s", model_kv_type_name(name, type));
+    for (size_t i = 0; i < but->n; i++) {
+        const struct model_kv_exception *e = &but->at[i];
+        char range[32] = "";
+        if (e->where == MODEL_KV_LAYERS && e->to == UINT32_MAX)
+            snprintf(range, sizeof range, " %u-", e->from);
+        else if (e->where == MODEL_KV_LAYERS && e->to == e->from)
+            snprintf(range, sizeof range, " %u", e->from);
+        else if (e->where == MODEL_KV_LAYERS)
+            snprintf(range, sizeof range, " %u-%u", e->from, e->to);
+        n += (size_t)snprintf(out + n, CLI_KV_SPELLING - n, ",%s%s:%s", wheres[e->where], range,
+                              model_kv_type_name(name, e->type));
+    }
+    return out;
+}
+
 const char *cli_kv_label(char out[CLI_KV_LABEL], const struct model_kv_types *kv)
 {
     size_t n = 0;
     const struct {
         const char *what;
-        enum gguf_type type;
-    } parts[] = {{"K", kv->k}, {"V", kv->v}};
+        struct model_kv_type type;
+        const struct model_kv_exceptions *but;
+    } parts[] = {{"K", kv->k, &kv->k_but}, {"V", kv->v, &kv->v_but}};
     out[0] = '\0';
-    for (size_t i = 0; i < 2; i++)
-        if (parts[i].type != GGUF_TYPE_F32)
-            n += (size_t)snprintf(out + n, CLI_KV_LABEL - n, " %s %s", parts[i].what,
-                                  gguf_type_name((uint32_t)parts[i].type));
+    for (size_t i = 0; i < 2; i++) {
+        char text[CLI_KV_SPELLING];
+        bool cut = strlen(cli_kv_spelling(text, parts[i].type, parts[i].but)) > CLI_KV_SHOWN;
+        if (parts[i].type.type != GGUF_TYPE_F32 || parts[i].but->n)
+            n += (size_t)snprintf(out + n, CLI_KV_LABEL - n, " %s %.*s%s", parts[i].what,
+                                  CLI_KV_SHOWN, text, cut ? "..." : "");
+    }
     if (n && kv->unturned)
         snprintf(out + n, CLI_KV_LABEL - n, " unrotated");
     return out;

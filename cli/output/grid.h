@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-enum { CLI_CELL_BYTES = 192 };
+enum { CLI_CELL_BYTES = 384 };
 
 /**
  * Texts in rows; the first row and, turned, the first column are heads. Zero-initialise; release

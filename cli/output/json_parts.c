@@ -76,8 +76,9 @@ static void add_model_settings(struct base_json *json, cJSON *o, const struct cl
     for (size_t i = 0; i < cli_kv_count(s); i++) {
         struct model_kv_types types;
         (void)cli_kv_types(&types, s, i, NULL); /* they were checked */
-        base_json_text(json, k, NULL, gguf_type_name((uint32_t)types.k));
-        base_json_text(json, v, NULL, gguf_type_name((uint32_t)types.v));
+        char text[CLI_KV_SPELLING];
+        base_json_text(json, k, NULL, cli_kv_spelling(text, types.k, &types.k_but));
+        base_json_text(json, v, NULL, cli_kv_spelling(text, types.v, &types.v_but));
     }
     base_json_flag(json, o, "kv_rotation", !s->no_kv_rotation);
 }
@@ -159,13 +160,7 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
         add_swapped(json, o, model->shards);
     else if (model->swaps)
         cli_swaps_add_json(json, o, model->swaps);
-    const struct model_kv_types *kv = &hparams->kv;
-    if (kv->k != GGUF_TYPE_F32 || kv->v != GGUF_TYPE_F32) {
-        cJSON *types = base_json_object(json, o, "kv_types");
-        base_json_text(json, types, "k", gguf_type_name((uint32_t)kv->k));
-        base_json_text(json, types, "v", gguf_type_name((uint32_t)kv->v));
-        base_json_flag(json, types, "rotation", !kv->unturned);
-    }
+    cli_json_add_kv_types(json, o, hparams);
     if (hparams->experts.n_used_chosen)
         base_json_uint(json, o, "experts_used", hparams->experts.n_used);
     if (with_file) { /* they follow from the file */

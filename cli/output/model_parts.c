@@ -1,5 +1,6 @@
 #include "cli/output/model_parts.h"
 
+#include "cli/options/common.h"
 #include "gguf/gguf.h"
 #include "model/forward/forward.h"
 #include "model/swap.h"
@@ -60,4 +61,35 @@ void cli_json_add_cache(struct base_json *json, cJSON *o, const struct model_hpa
     base_json_uint(json, cache, "window_k", shape.window_k);
     base_json_uint(json, cache, "window_v", shape.window_v);
     base_json_uint(json, cache, "state_bytes", (uint64_t)shape.state_bytes);
+}
+
+/* What is not rounded counts as halves, which caches hold by default. */
+static void count_as_halves(struct model_kv_type *type, struct model_kv_exceptions *but)
+{
+    if (type->type == GGUF_TYPE_F32)
+        type->type = GGUF_TYPE_F16;
+    for (size_t i = 0; i < but->n; i++)
+        if (but->at[i].type.type == GGUF_TYPE_F32)
+            but->at[i].type.type = GGUF_TYPE_F16;
+}
+
+void cli_json_add_kv_types(struct base_json *json, cJSON *o, const struct model_hparams *hparams)
+{
+    const struct model_kv_types *kv = &hparams->kv;
+    bool several = kv->k_but.n || kv->v_but.n;
+    if (kv->k.type == GGUF_TYPE_F32 && kv->v.type == GGUF_TYPE_F32 && !several)
+        return;
+    char text[CLI_KV_SPELLING];
+    cJSON *types = base_json_object(json, o, "kv_types");
+    base_json_text(json, types, "k", cli_kv_spelling(text, kv->k, &kv->k_but));
+    base_json_text(json, types, "v", cli_kv_spelling(text, kv->v, &kv->v_but));
+    base_json_flag(json, types, "rotation", !kv->unturned);
+    if (!several)
+        return;
+    struct model_hparams held = *hparams;
+    count_as_halves(&held.kv.k, &held.kv.k_but);
+    count_as_halves(&held.kv.v, &held.kv.v_but);
+    struct model_cache_shape shape = model_cache_shape(&held);
+    base_json_real(json, types, "token_bytes", shape.bytes);
+    base_json_real(json, types, "window_bytes", shape.window_bytes);
 }

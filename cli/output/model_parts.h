@@ -13,5 +13,7 @@ void cli_json_add_types(struct base_json *json, cJSON *o, const struct model *mo
  * the tokens. Layers that use another one's keys and values add nothing.
  */
 void cli_json_add_cache(struct base_json *json, cJSON *o, const struct model_hparams *hparams);
+/** "kv_types", unless neither keys nor values are rounded. */
+void cli_json_add_kv_types(struct base_json *json, cJSON *o, const struct model_hparams *hparams);
 
 #endif

@@ -291,8 +291,10 @@ const char *doc_model_kv_in(char out[DOC_KV_LABEL], const struct doc_field *mode
     out[0] = '\0';
     for (size_t i = 0; i < 2 && doc_field_find(&types, model, "kv_types"); i++) {
         const char *type = doc_field_text(&types, paths[i]);
+        enum { SHOWN = 32 }; /* of many exceptions */
         if (strcmp(type, "F32") != 0)
-            n += (size_t)snprintf(out + n, DOC_KV_LABEL - n, " %c %.12s", "KV"[i], type);
+            n += (size_t)snprintf(out + n, DOC_KV_LABEL - n, " %c %.*s%s", "KV"[i], SHOWN, type,
+                                  strlen(type) > SHOWN ? "..." : "");
     }
     if (n && doc_field_find(&rotation, &types, "rotation") && cJSON_IsFalse(rotation.value))
         n += (size_t)snprintf(out + n, DOC_KV_LABEL - n, " unrotated");

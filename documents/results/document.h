@@ -20,7 +20,7 @@
 enum doc_kind { DOC_PERPLEXITY, DOC_TASKS, DOC_KLD, DOC_SWEEP, DOC_IMATRIX };
 
 /** Room for what is forced upon a model, beside its name: " K Q8_0 V Q4_0 unrotated experts 2". */
-enum { DOC_KV_LABEL = 48 };
+enum { DOC_KV_LABEL = 128 };
 
 /** An open document. Zero-initialise; release with doc_free. */
 struct doc_document {

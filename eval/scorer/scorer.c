@@ -30,6 +30,13 @@ struct slab {
     size_t n_targets; /* capacity */
 };
 
+/** Layers that a forward pass is at, and the arithmetic of one, as if all were alike. */
+struct work {
+    const struct model_batch *batch;
+    size_t n_layers;
+    double token, pair; /* for each token, and for each pair of a query and a key */
+};
+
 struct eval_scorer {
     struct kern_backend *backend;
     struct eval_scorer_options options;
@@ -46,7 +53,7 @@ struct eval_scorer {
     struct slab slab;
     double forward_cost, cost; /* of the running batch: all forward passes, and all */
     double cost_begun;         /* of the passes before the one at work */
-    double cost_at_work;
+    struct work at_work;
 };
 
 static void report(const struct eval_scorer *s, double fraction)
@@ -55,10 +62,34 @@ static void report(const struct eval_scorer *s, double fraction)
         s->options.progress(s->options.progress_user, fraction);
 }
 
+static struct work work_of(const struct model *model, const struct model_batch *batch)
+{
+    double n = model_hparams(model)->n_layers, one = eval_cost_forward(model, 1);
+    double pair = eval_cost_forward(model, 2) - 2 * one; /* one token more attends to one more */
+    return (struct work){.batch = batch, .token = (one - pair) / n, .pair = pair / n};
+}
+
+/** The arithmetic of a layer for the first n_tokens of the batch. */
+static double layer_cost(const struct work *work, size_t n_tokens)
+{
+    double cost = 0;
+    for (size_t i = 0; i < work->batch->n_segments && n_tokens > 0; i++) {
+        size_t of_segment = base_min(work->batch->segments[i].n_tokens, n_tokens);
+        double n = (double)of_segment;
+        cost += n * work->token + n * (n + 1) / 2 * work->pair;
+        n_tokens -= of_segment;
+    }
+    return cost;
+}
+
+/** The tiles of a layer count as equally long; in a long window the last take most of the time. */
 static void on_tile(void *user, size_t done, size_t total)
 {
     const struct eval_scorer *s = user;
-    double cost = s->cost_begun + s->cost_at_work * (double)done / (double)total;
+    const struct work *work = &s->at_work;
+    size_t n = work->batch->n_tokens, n_tiles = total / work->n_layers;
+    double cost = s->cost_begun + layer_cost(work, n) * (double)(done / n_tiles) +
+                  layer_cost(work, done % n_tiles * n / n_tiles);
     report(s, s->cost > 0 ? cost / s->cost : 0);
 }
 
@@ -188,15 +219,6 @@ void eval_scorer_close(struct eval_scorer *s)
     free(s);
 }
 
-/** The arithmetic of a layer, as if all were alike. */
-static double layer_cost(const struct model *model, const struct model_batch *batch)
-{
-    double cost = 0;
-    for (size_t i = 0; i < batch->n_segments; i++)
-        cost += eval_cost_forward(model, batch->segments[i].n_tokens);
-    return cost / model_hparams(model)->n_layers;
-}
-
 /** The arithmetic of a batch. */
 static void estimate(struct eval_scorer *s, const struct model_batch *batch, size_t n_rows)
 {
@@ -205,7 +227,9 @@ static void estimate(struct eval_scorer *s, const struct model_batch *batch, siz
     double head = 0;
     for (size_t i = 0; i < s->n_models; i++) {
         const struct runner *r = &s->runners[i];
-        s->forward_cost += layer_cost(r->model, batch) * (double)(r->layers.to - r->layers.from);
+        struct work work = work_of(r->model, batch);
+        s->forward_cost +=
+            layer_cost(&work, batch->n_tokens) * (double)(r->layers.to - r->layers.from);
         head += s->scores ? eval_cost_head(r->model, n_rows) : 0;
     }
     s->cost = s->forward_cost + head;
@@ -362,16 +386,17 @@ static enum status forward_one(struct eval_scorer *s, size_t i, struct status_wh
 {
     const struct runner *r = &s->runners[i];
     struct eval_pass *pass = &s->passes[i];
-    double of_layer = layer_cost(r->model, pass->batch);
+    s->at_work = work_of(r->model, pass->batch);
+    double of_layer = layer_cost(&s->at_work, pass->batch->n_tokens);
     enum status status = STATUS_OK;
     if (pass->layer == 0)
         status = model_embed(r->session, pass->batch, r->x, why);
     s->cost_begun += of_layer * (double)(pass->layer - r->layers.from);
     while (pass->layer < r->layers.to && !status) {
         size_t next = next_layer(s, i);
-        s->cost_at_work = of_layer * (double)(next - pass->layer);
+        s->at_work.n_layers = next - pass->layer;
         status = model_forward(r->session, pass->batch, pass->layer, next, r->x, why);
-        s->cost_begun += s->cost_at_work;
+        s->cost_begun += of_layer * (double)s->at_work.n_layers;
         pass->layer = next;
         if (!status && s->streams)
             status = s->streams->kind->reach(s->streams, s->passes, s->n_models, i, why);

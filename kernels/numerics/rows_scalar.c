@@ -66,10 +66,10 @@ void kern_scalar_rope_halves(float *x, const float *angles, size_t n_pairs)
         rotate(&x[i], &x[i + n_pairs], angles[2 * i], angles[2 * i + 1]);
 }
 
-void kern_rope_fill(float *angles, size_t n_positions, const double *frequency, size_t n_pairs,
-                    double magnitude)
+void kern_rope_fill(float *angles, size_t first, size_t n_positions, const double *frequency,
+                    size_t n_pairs, double magnitude)
 {
-    for (size_t position = 0; position < n_positions; position++) {
+    for (size_t position = first; position < first + n_positions; position++) {
         for (size_t i = 0; i < n_pairs; i++) {
             double sine, cosine;
             kern_sincos((double)position * frequency[i], &sine, &cosine);

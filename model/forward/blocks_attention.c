@@ -166,8 +166,8 @@ static enum status project_kv(struct model_session *s, const struct model_step *
         model_show(s, MODEL_AT_V_NORM, v, w.n_kv_heads, width);
     }
     if (!status)
-        status = model_round_keys(s, k, n_rows, step->shape->key_size, why);
-    return status ? status : model_round_values(s, v, n_rows, width, why);
+        status = model_round_keys(s, step->i_layer, k, n_rows, step->shape->key_size, why);
+    return status ? status : model_round_values(s, step->i_layer, v, n_rows, width, why);
 }
 
 enum status model_block_keys(struct model_session *s, const struct model_step *step,

@@ -140,10 +140,11 @@ static enum status keys_compressed(struct model_session *s, const struct model_s
     if (!status)
         status = model_copy(s, op, why);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, z.wide);
+    struct model_kv_type type = model_key_type(&s->model->hparams, step->i_layer);
     if (!status)
-        status = model_round_compressed(s, k, n, z.wide, why);
+        status = model_round_rows(s, type, k, n, z.wide, why);
     op = (struct kern_copy){.x = k, .x_stride = z.wide, .y = v, .width = z.rank, .n_rows = n};
-    return status || s->model->hparams.kv.k == GGUF_TYPE_F32 ? status : model_copy(s, op, why);
+    return status || type.type == GGUF_TYPE_F32 ? status : model_copy(s, op, why);
 }
 
 /** Keys and values of each head, made of the compressed rows. */
@@ -184,8 +185,8 @@ static enum status keys_of_heads(struct model_session *s, const struct model_ste
     model_show(s, MODEL_AT_K_ROTATED, k, z.n_heads, z.key);
     model_show(s, MODEL_AT_V_PROJECTED, v, z.n_heads, z.value);
     if (!status)
-        status = model_round_keys(s, k, n * z.n_heads, z.key, why);
-    return status ? status : model_round_values(s, v, n * z.n_heads, z.value, why);
+        status = model_round_keys(s, step->i_layer, k, n * z.n_heads, z.key, why);
+    return status ? status : model_round_values(s, step->i_layer, v, n * z.n_heads, z.value, why);
 }
 
 enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_t n_heads,

@@ -62,7 +62,7 @@ size_t model_operation_bytes(const struct model *model, struct kern_backend *bac
 /** Rows of a position in a cache, n numbers together, rounded up to whole blocks. */
 static double row_bytes(enum gguf_type type, size_t n, size_t n_rows)
 {
-    const struct gguf_type_info *info = gguf_type_info((uint32_t)type);
+    const struct gguf_type_info *info = gguf_type_listed((uint32_t)type);
     size_t n_blocks = (n + info->block_elems - 1) / info->block_elems;
     return (double)n_blocks * info->block_bytes + (double)(n ? n_rows : 0) * info->row_prefix;
 }
@@ -76,8 +76,8 @@ static double state_bytes(const struct model_recurrent_hparams *n)
 
 /** What a layer keeps of each position: numbers, and of how many positions. */
 struct kept {
-    size_t k, v, most; /* most: SIZE_MAX: of all */
-    size_t n_rows;     /* heads */
+    size_t k, v, index, most; /* most: SIZE_MAX: of all */
+    size_t n_rows;            /* heads */
 };
 
 static struct kept kept_of(const struct model_hparams *h, size_t i)
@@ -89,7 +89,23 @@ static struct kept kept_of(const struct model_hparams *h, size_t i)
     bool compressed = l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
     size_t most = base_min(l->window ? l->window : SIZE_MAX, l->chunk ? l->chunk : SIZE_MAX);
     size_t index = l->sparse && l->index_layer == i ? h->index.key_size : 0;
-    return (struct kept){w.k + index, compressed ? 0 : w.v, most, compressed ? 1 : l->n_kv_heads};
+    return (struct kept){w.k, compressed ? 0 : w.v, index, most, compressed ? 1 : l->n_kv_heads};
+}
+
+/** Keys of an indexer that no exception rounds are of the type of its layer's, as in llama.cpp. */
+static enum gguf_type index_type(const struct model_hparams *h, size_t i)
+{
+    enum gguf_type type = model_index_type(h, i).type;
+    return type == GGUF_TYPE_F32 ? model_key_type(h, i).type : type;
+}
+
+/** Bytes that a layer keeps of a position. */
+static double position_bytes(const struct model_hparams *h, size_t i)
+{
+    struct kept kept = kept_of(h, i);
+    return row_bytes(model_key_type(h, i).type, kept.k, kept.n_rows) +
+           row_bytes(model_value_type(h, i).type, kept.v, kept.n_rows) +
+           row_bytes(index_type(h, i), kept.index, 1);
 }
 
 /** Numbers of a further key of a layer, the indexer's included. */
@@ -97,6 +113,14 @@ static size_t further_width(const struct model_hparams *h, size_t i)
 {
     const struct model_layer_shape *l = &h->layers[i];
     return l->run > 0 ? l->key_size + (l->runs_overlap ? h->index.key_size : 0) : 0;
+}
+
+static double further_bytes(const struct model_hparams *h, size_t i)
+{
+    const struct model_layer_shape *l = &h->layers[i];
+    size_t index = l->runs_overlap ? h->index.key_size : 0;
+    return row_bytes(model_key_type(h, i).type, l->key_size, 1) +
+           row_bytes(index_type(h, i), index, 1);
 }
 
 static double state_bytes_of(const struct model_hparams *h, size_t i)
@@ -111,16 +135,14 @@ static double state_bytes_of(const struct model_hparams *h, size_t i)
 double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,
                          size_t n_positions)
 {
+    struct model_hparams typed = *h;
+    typed.kv = *types;
     double sum = 0;
     for (size_t i = 0; i < h->n_layers; i++) {
-        struct kept kept = kept_of(h, i);
         sum += state_bytes_of(h, i);
-        sum +=
-            (double)base_min(n_positions, kept.most) *
-            (row_bytes(types->k, kept.k, kept.n_rows) + row_bytes(types->v, kept.v, kept.n_rows));
+        sum += (double)base_min(n_positions, kept_of(h, i).most) * position_bytes(&typed, i);
         if (h->layers[i].run > 0)
-            sum += (double)(n_positions / h->layers[i].run) *
-                   row_bytes(types->k, further_width(h, i), 1);
+            sum += (double)(n_positions / h->layers[i].run) * further_bytes(&typed, i);
     }
     return sum;
 }
@@ -131,12 +153,15 @@ struct model_cache_shape model_cache_shape(const struct model_hparams *h)
     for (size_t i = 0; i < h->n_layers; i++) {
         struct kept kept = kept_of(h, i);
         bool all = kept.most == SIZE_MAX;
-        *(all ? &shape.k : &shape.window_k) += kept.k;
+        *(all ? &shape.k : &shape.window_k) += kept.k + kept.index;
         *(all ? &shape.v : &shape.window_v) += kept.v;
+        *(all ? &shape.bytes : &shape.window_bytes) += position_bytes(h, i);
         if (!all)
             shape.window = base_max(shape.window, kept.most);
-        if (h->layers[i].run > 0)
+        if (h->layers[i].run > 0) {
             shape.k += base_div_up(further_width(h, i), h->layers[i].run);
+            shape.bytes += further_bytes(h, i) / h->layers[i].run;
+        }
         shape.state_bytes += state_bytes_of(h, i);
     }
     return shape;

@@ -40,29 +40,29 @@ static enum status check_batch(const struct model_session *s, const struct model
     return STATUS_OK;
 }
 
+enum { ANGLE_POSITIONS = 1024 /* at a time: a long table has no copy on the host */ };
+
 /** A table of angles, or of those that take a rotation back. */
 static enum status fill_one(struct model_session *s, enum model_rope_use use, bool back,
                             struct status_why *why)
 {
-    size_t n_pairs = s->model->hparams.ropes[use].n_rot / 2;
-    size_t n_bytes = s->scratch.angles[use] * sizeof(float);
-    float *angles = malloc(n_bytes);
+    size_t row = s->model->hparams.ropes[use].n_rot / 2 * 2, n_pairs = row / 2;
+    float *angles = malloc(ANGLE_POSITIONS * row * sizeof *angles);
     double *frequency = malloc(n_pairs * sizeof *frequency);
+    float *to = back ? s->back_angles[use] : s->angles[use];
+    const size_t parts[] = {s->scratch.n_short, s->options.max_segment};
     enum status status = STATUS_OK;
-    if (!angles || !frequency) {
-        status =
-            status_fail(why, STATUS_MEMORY, "no memory for %zu positions", s->options.max_segment);
-    } else {
-        float *to = angles;
-        const size_t parts[] = {s->scratch.n_short, s->options.max_segment};
-        for (size_t p = 0; p < 2; p++, to += 2 * parts[0] * n_pairs) {
-            double magnitude = model_rope_frequencies(s->model, use, parts[p], frequency);
-            for (size_t i = 0; i < n_pairs && back; i++)
-                frequency[i] = -frequency[i];
-            kern_rope_fill(to, parts[p], frequency, n_pairs, magnitude);
+    if (!angles || !frequency)
+        status = status_fail(why, STATUS_MEMORY, "no memory for angles");
+    for (size_t p = 0; p < 2 && !status; p++) {
+        double magnitude = model_rope_frequencies(s->model, use, parts[p], frequency);
+        for (size_t i = 0; i < n_pairs && back; i++)
+            frequency[i] = -frequency[i];
+        for (size_t first = 0, n; first < parts[p] && !status; first += n, to += n * row) {
+            n = base_min(parts[p] - first, ANGLE_POSITIONS);
+            kern_rope_fill(angles, first, n, frequency, n_pairs, magnitude);
+            status = kern_upload(s->backend, to, angles, n * row * sizeof *angles, why);
         }
-        float *table = back ? s->back_angles[use] : s->angles[use];
-        status = kern_upload(s->backend, table, angles, n_bytes, why);
     }
     free(frequency);
     free(angles);

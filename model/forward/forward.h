@@ -48,10 +48,16 @@ void model_session_close(struct model_session *s);
 /** Bytes of backend memory that a session with these options will allocate. */
 size_t model_session_bytes(const struct model *model, const struct model_session_options *options);
 
+/** What a layer's keys and values are rounded to by h->kv, and its indexer's keys. */
+struct model_kv_type model_key_type(const struct model_hparams *h, size_t i_layer);
+struct model_kv_type model_value_type(const struct model_hparams *h, size_t i_layer);
+struct model_kv_type model_index_type(const struct model_hparams *h, size_t i_layer);
+
 /**
  * Bytes of a key/value cache in which a program keeps a sequence of n_positions tokens. Layers that
  * see a window keep that many, layers that use others' keys none; of latent attention the
- * compressed rows count where the file lets queries meet them. An indexer's keys count as keys.
+ * compressed rows count where the file lets queries meet them. An indexer's keys count as keys,
+ * of a type of their own where types have one.
  * Layers with a state have that in float32. types: as model_round_kv has them, F32 being 4 bytes. A
  * program may round up.
  */
@@ -59,13 +65,14 @@ double model_cache_bytes(const struct model_hparams *h, const struct model_kv_ty
                          size_t n_positions);
 
 /**
- * What makes up such a cache, without types: numbers for keys and values of a token in all layers
+ * What makes up such a cache: numbers for keys and values of a token in all layers
  * that keep every position, those in the layers that keep a window, and bytes of states.
  */
 struct model_cache_shape {
     size_t k, v;
     size_t window, window_k, window_v; /* positions, of several windows the largest; 0: none */
     double state_bytes;
+    double bytes, window_bytes; /* of those numbers, by h->kv */
 };
 struct model_cache_shape model_cache_shape(const struct model_hparams *h);
 

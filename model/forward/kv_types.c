@@ -1,4 +1,7 @@
 /* What keys and values are rounded to. */
+#include <stdio.h>
+
+#include "base/text/number.h"
 #include "kernels/quant/round.h"
 #include "model/forward/session.h"
 
@@ -16,40 +19,145 @@ static enum status check_heads(const struct model *m, uint32_t i_layer, const ch
         gguf_path(m->file), what, i_layer, size, n_elems, gguf_type_name((uint32_t)type));
 }
 
-static enum status check_layer(const struct model *m, uint32_t i,
-                               const struct model_kv_types *types, struct status_why *why)
+/** Rows of a layer that are keys and values at once. */
+static bool is_compressed(const struct model_hparams *h, size_t i)
 {
-    const struct model_hparams *h = &m->hparams;
+    enum model_mixer mixer = h->layers[i].mixer;
+    return mixer == MODEL_RUN_ATTENTION || (mixer == MODEL_LATENT_ATTENTION && h->compressed_keys);
+}
+
+/** Whether a layer has an indexer of its own. */
+static bool has_index(const struct model_hparams *h, size_t i)
+{
     const struct model_layer_shape *l = &h->layers[i];
-    bool runs = l->mixer == MODEL_RUN_ATTENTION;
-    bool compressed = runs || (l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys);
+    return l->runs_overlap || (l->sparse && l->index_layer == i);
+}
+
+static bool is_among(const struct model_hparams *h, size_t i, const struct model_kv_exception *e)
+{
+    const struct model_layer_shape *l = &h->layers[i];
+    bool windows = l->window || l->chunk;
+    if (e->where == MODEL_KV_INDEXER)
+        return has_index(h, i);
+    if (!model_mixer_has_keys(l->mixer) || l->kv_layer != i)
+        return false;
+    return e->where == MODEL_KV_LAYERS ? e->from <= i && i <= e->to
+                                       : windows == (e->where == MODEL_KV_WINDOWS);
+}
+
+/** The type of a layer, or of its indexer's keys, that the last exception says; else `type`. */
+static struct model_kv_type type_of(const struct model_hparams *h, size_t i, bool of_index,
+                                    const struct model_kv_exceptions *but,
+                                    struct model_kv_type type)
+{
+    for (size_t k = 0; k < but->n; k++) {
+        const struct model_kv_exception *e = &but->at[k];
+        if ((e->where == MODEL_KV_INDEXER) == of_index && is_among(h, i, e))
+            type = e->type;
+    }
+    return type;
+}
+
+struct model_kv_type model_key_type(const struct model_hparams *h, size_t i_layer)
+{
+    return type_of(h, i_layer, false, &h->kv.k_but, h->kv.k);
+}
+
+struct model_kv_type model_value_type(const struct model_hparams *h, size_t i_layer)
+{
+    return type_of(h, i_layer, false, &h->kv.v_but, h->kv.v);
+}
+
+struct model_kv_type model_index_type(const struct model_hparams *h, size_t i_layer)
+{
+    bool of_runs = h->layers[i_layer].runs_overlap;
+    struct model_kv_type type = {GGUF_TYPE_F32, 0};
+    if (of_runs)
+        type = model_key_type(h, i_layer);
+    return type_of(h, i_layer, true, &h->kv.k_but, type);
+}
+
+const char *model_kv_type_name(char out[MODEL_KV_TYPE_NAME], struct model_kv_type type)
+{
+    struct base_number scale;
+    const char *name = gguf_type_name((uint32_t)type.type);
+    snprintf(out, MODEL_KV_TYPE_NAME, type.scale == 0 ? "%s" : "%s@%s", name,
+             base_float_text(&scale, type.scale));
+    return out;
+}
+
+/** h: with the types that are to be checked. */
+static enum status check_layer(const struct model *m, const struct model_hparams *h, uint32_t i,
+                               struct status_why *why)
+{
+    const struct model_layer_shape *l = &h->layers[i];
+    struct model_kv_type key = model_key_type(h, i), value = model_value_type(h, i);
+    char names[2][MODEL_KV_TYPE_NAME];
+    bool compressed = is_compressed(h, i);
     if (!model_mixer_has_keys(l->mixer))
         return STATUS_OK;
-    if (!compressed && types->v == GGUF_TYPE_Q8_KV)
+    if (!compressed && value.type == GGUF_TYPE_Q8_KV)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: q8_kv is a type of keys: ik_llama.cpp writes values of several "
                            "tokens as one row; expected another type for values",
                            gguf_path(m->file));
-    if (compressed && types->v != GGUF_TYPE_F32 && types->v != types->k)
+    bool same = value.type == key.type && value.scale == key.scale;
+    if (compressed && value.type != GGUF_TYPE_F32 && !same)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: its compressed rows are keys and values at once: expected one type "
                            "for both, or the keys' alone; found %s and %s",
-                           gguf_path(m->file), gguf_type_name((uint32_t)types->k),
-                           gguf_type_name((uint32_t)types->v));
+                           gguf_path(m->file), model_kv_type_name(names[0], key),
+                           model_kv_type_name(names[1], value));
     size_t k = compressed ? model_kv_widths(h, i).k : l->key_size;
-    enum status status = check_heads(m, i, "keys", types->k, k, why);
-    if (!status && l->runs_overlap)
-        status = check_heads(m, i, "indexer's keys", types->k, h->index.key_size, why);
+    enum status status = check_heads(m, i, "keys", key.type, k, why);
+    if (!status && has_index(h, i))
+        status = check_heads(m, i, "indexer's keys", model_index_type(h, i).type, h->index.key_size,
+                             why);
     return status || compressed ? status
-                                : check_heads(m, i, "values", types->v, l->value_size, why);
+                                : check_heads(m, i, "values", value.type, l->value_size, why);
+}
+
+/** An exception of no layer is a mistake. */
+static enum status check_exceptions(const struct model *m, const struct model_kv_exceptions *but,
+                                    struct status_why *why)
+{
+    static const char *const none[] = {
+        [MODEL_KV_LAYERS] = "keep keys and values of their own",
+        [MODEL_KV_WINDOWS] = "see a window",
+        [MODEL_KV_FULL] = "see all positions",
+        [MODEL_KV_INDEXER] = "have an indexer",
+    };
+    const struct model_hparams *h = &m->hparams;
+    for (size_t k = 0; k < but->n; k++) {
+        const struct model_kv_exception *e = &but->at[k];
+        bool found = false;
+        for (size_t i = 0; i < h->n_layers && !found; i++)
+            found = is_among(h, i, e);
+        uint32_t last = e->to == UINT32_MAX ? e->from : e->to;
+        if (e->where == MODEL_KV_LAYERS && last >= h->n_layers)
+            return status_fail(why, STATUS_USAGE,
+                               "%s: a type of a cache is for layer %u; expected one of its layers, "
+                               "0 to %u",
+                               gguf_path(m->file), last, h->n_layers - 1);
+        if (!found)
+            return status_fail(why, STATUS_USAGE,
+                               "%s: a type of a cache is for layers that %s; expected some, found "
+                               "none",
+                               gguf_path(m->file), none[e->where]);
+    }
+    return STATUS_OK;
 }
 
 enum status model_round_kv(struct model *m, const struct model_kv_types *types,
                            struct status_why *why)
 {
-    enum status status = STATUS_OK;
-    for (uint32_t i = 0; i < m->hparams.n_layers && !status; i++)
-        status = check_layer(m, i, types, why);
+    struct model_hparams h = m->hparams;
+    h.kv = *types;
+    enum status status = check_exceptions(m, &types->k_but, why);
+    if (!status)
+        status = check_exceptions(m, &types->v_but, why);
+    for (uint32_t i = 0; i < h.n_layers && !status; i++)
+        status = check_layer(m, &h, i, why);
     if (!status)
         m->hparams.kv = *types;
     return status;
@@ -68,33 +176,37 @@ static size_t turn_of(const struct model_session *s, size_t head_size, size_t fi
     return turns ? base_min(n, most) : 0;
 }
 
-static enum status round_numbers(struct model_session *s, struct kern_round op,
-                                 struct status_why *why)
+static enum status round_numbers(struct model_session *s, struct model_kv_type type,
+                                 struct kern_round op, struct status_why *why)
 {
+    op.type = type.type;
+    op.scale = type.scale;
     if (!kern_round_is_turned(op.type))
         op.n_turn = 0;
     return op.type == GGUF_TYPE_F32 ? STATUS_OK : kern_round(s->backend, &op, why);
 }
 
-enum status model_round_keys(struct model_session *s, float *k, size_t n_heads, size_t size,
-                             struct status_why *why)
+enum status model_round_keys(struct model_session *s, size_t i_layer, float *k, size_t n_heads,
+                             size_t size, struct status_why *why)
 {
     const struct model_hparams *h = &s->model->hparams;
     size_t turn = turn_of(s, size, h->layers[0].key_size, KERN_TURN_MAX);
-    return round_numbers(s, (struct kern_round){h->kv.k, k, n_heads * size, turn, size}, why);
+    struct kern_round op = {.x = k, .n = n_heads * size, .n_turn = turn, .row = size};
+    return round_numbers(s, model_key_type(h, i_layer), op, why);
 }
 
-enum status model_round_values(struct model_session *s, float *v, size_t n_heads, size_t size,
-                               struct status_why *why)
+enum status model_round_values(struct model_session *s, size_t i_layer, float *v, size_t n_heads,
+                               size_t size, struct status_why *why)
 {
     const struct model_hparams *h = &s->model->hparams;
     size_t turn = turn_of(s, size, h->layers[0].value_size, 64);
-    return round_numbers(s, (struct kern_round){h->kv.v, v, n_heads * size, turn, size}, why);
+    struct kern_round op = {.x = v, .n = n_heads * size, .n_turn = turn, .row = size};
+    return round_numbers(s, model_value_type(h, i_layer), op, why);
 }
 
-enum status model_round_compressed(struct model_session *s, float *k, size_t n, size_t width,
-                                   struct status_why *why)
+enum status model_round_rows(struct model_session *s, struct model_kv_type type, float *k, size_t n,
+                             size_t width, struct status_why *why)
 {
-    return round_numbers(s, (struct kern_round){s->model->hparams.kv.k, k, n * width, 0, width},
-                         why);
+    struct kern_round op = {.x = k, .n = n * width, .row = width};
+    return round_numbers(s, type, op, why);
 }

@@ -174,6 +174,10 @@ enum status model_multiply(struct model_session *s, const struct model_product *
                            const float *x, size_t n_rows, float *y, struct status_why *why);
 enum status model_multiply_same(struct model_session *s, const struct model_product *product,
                                 const float *x, size_t n_rows, float *y, struct status_why *why);
+/** y is read by an activation and the product after it alone, and by who traces. */
+enum status model_multiply_gate(struct model_session *s, const struct model_product *product,
+                                const float *x, size_t n_rows, float *y, bool same_x,
+                                struct status_why *why);
 enum status model_multiply_add(struct model_session *s, const struct model_product *product,
                                const float *x, size_t n_rows, float *y, struct status_why *why);
 
@@ -220,13 +224,14 @@ enum status model_rotate(struct model_session *s, const struct model_step *step,
 enum status model_rotate_as(struct model_session *s, const struct model_step *step, float *x,
                             size_t n_heads, size_t head_size, bool halves, struct status_why *why);
 
-/** Round heads of keys, of values, or n compressed rows, to what the model's types hold of them. */
-enum status model_round_keys(struct model_session *s, float *k, size_t n_heads, size_t size,
-                             struct status_why *why);
-enum status model_round_values(struct model_session *s, float *v, size_t n_heads, size_t size,
-                               struct status_why *why);
-enum status model_round_compressed(struct model_session *s, float *k, size_t n, size_t width,
-                                   struct status_why *why);
+/** Round heads of a layer's keys or values to what the model's types hold of them. */
+enum status model_round_keys(struct model_session *s, size_t i_layer, float *k, size_t n_heads,
+                             size_t size, struct status_why *why);
+enum status model_round_values(struct model_session *s, size_t i_layer, float *v, size_t n_heads,
+                               size_t size, struct status_why *why);
+/** Round n rows that are never turned: compressed ones, and an indexer's keys. */
+enum status model_round_rows(struct model_session *s, struct model_kv_type type, float *k, size_t n,
+                             size_t width, struct status_why *why);
 
 /** For each head i, columns of y = matrix i of a stack times columns of x. */
 struct model_per_head {

@@ -66,14 +66,14 @@ static void test_values_of_every_type(void **state)
     (void)state;
     struct cli_args args;
     struct cli_perplexity_settings s =
-        accept("-c 256 --chunks -1 --rope-freq-base 1e6 --isa avx2 --llama-compat "
+        accept("-c 256 --chunks -1 --rope-freq-base 1e6 --isa scalar --llama-compat "
                "--rope-scaling yarn -b 7 -q",
                &args);
     assert_string_equal(s.model, "x");
     assert_int_equal(s.windows.n_ctx.value, 256);
     assert_int_equal(s.windows.n_chunks, -1);
     assert_true(s.evaluate.load.rope_freq_base == 1e6);
-    assert_int_equal(s.evaluate.machine.isa, CLI_ISA_AVX2);
+    assert_int_equal(s.evaluate.machine.isa, CLI_ISA_SCALAR);
     assert_int_equal(s.evaluate.load.rope_scaling, 2);
     assert_true(s.llama_compat && args.quiet);
     assert_int_equal(s.evaluate.machine.n_batch, 7);
@@ -165,9 +165,9 @@ static void test_refused_options(void **state)
 {
     (void)state;
     assert_refused("-ctk-first q8_0,3",
-                   "-ctk-first q8_0,3: types of some layers are not implemented; expected f32, f16 "
-                   "or bf16, of which the last two are not rounded to; -ctk and -ctv round all "
-                   "layers");
+                   "-ctk-first q8_0,3: expected f32, f16 or bf16, of which the last two are not "
+                   "rounded to; -ctk and -ctv round some layers otherwise, and -ctk an indexer's "
+                   "keys: q8_0,layers 0-3:f16,indexer:q8_0");
     assert_refused("--lora a.gguf",
                    "--lora a.gguf: adapters are not implemented; merge it into the model first");
     assert_refused("--control-vector-layer-range 1 2",
@@ -186,7 +186,7 @@ static void test_malformed(void **state)
     assert_refused("-c 99999999999999999999",
                    "-c: 99999999999999999999 is out of range, expected 0 to 2147483647");
     assert_refused("--rope-freq-base nan", "--rope-freq-base: 'nan' is not a finite number");
-    assert_refused("--isa sse2", "--isa: 'sse2' is not one of: scalar avx2 avx512 amx auto");
+    assert_refused("--isa sse2", "--isa: 'sse2' is not one of: " CLI_ISAS);
     assert_refused("--precision low", "--precision: 'low' is not one of: high exact fast");
     assert_refused("--quiet=1", "--quiet takes no value, found '1'");
     char line[] = "perplexity -c 7";

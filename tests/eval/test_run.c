@@ -174,6 +174,50 @@ static void reports_windows_and_progress(void **state)
     evaluation_close(&e);
 }
 
+enum { LONG_TILE = 60, N_LONG_TILES = 4 };
+
+/** The shares of the first layer's tiles, as they are told. */
+struct shares {
+    double fractions[N_LONG_TILES];
+    size_t n;
+};
+
+static void on_share(void *user, const struct eval_progress *p)
+{
+    struct shares *shares = user;
+    if (shares->n < N_LONG_TILES)
+        shares->fractions[shares->n++] = p->fraction;
+}
+
+/** Operations of a layer of the bundled model for a window's first n tokens, from its shapes. */
+static double layer_operations(size_t n)
+{
+    double weights = 2.0 * 256 * 256 + 2.0 * 128 * 256 + 3.0 * 768 * 256;
+    double pairs = (double)(n * (n + 1) / 2);
+    return 2 * (double)n * weights + pairs * 2 * 8 * (32 + 32);
+}
+
+/** In a long window the last tiles take longest: attention's share grows from tile to tile. */
+static void progress_goes_with_the_arithmetic(void **state)
+{
+    (void)state;
+    struct setup setup =
+        setup_usual(ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf", N_LONG_TILES * LONG_TILE + 1, 1);
+    struct shares shares = {.n = 0};
+    setup.run =
+        (struct eval_run_options){.tile_tokens = LONG_TILE, .progress = on_share, .user = &shares};
+    struct evaluation e;
+    evaluate(&e, &setup);
+    assert_int_equal(shares.n, N_LONG_TILES);
+    double head = 2.0 * 2048 * 256 * (double)e.plan.n_scored;
+    double all = 4 * layer_operations(N_LONG_TILES * LONG_TILE) + head;
+    for (size_t i = 0; i < N_LONG_TILES; i++) {
+        double expected = layer_operations((i + 1) * LONG_TILE) / all;
+        assert_true(fabs(shares.fractions[i] - expected) < 1e-12);
+    }
+    evaluation_close(&e);
+}
+
 /** An interrupted run keeps its finished windows; a second call does the rest, to the bit. */
 static void can_be_interrupted_and_taken_up_again(void **state)
 {
@@ -312,6 +356,7 @@ int main(void)
         cmocka_unit_test(same_bits_for_any_tile),
         cmocka_unit_test(same_bits_for_any_isa),
         cmocka_unit_test(reports_windows_and_progress),
+        cmocka_unit_test(progress_goes_with_the_arithmetic),
         cmocka_unit_test(can_be_interrupted_and_taken_up_again),
         cmocka_unit_test(refuses_ids_beyond_the_model),
         cmocka_unit_test(strided_windows_meet_disjoint_ones),

@@ -218,43 +218,6 @@ static void test_preload(void **state)
     }
 }
 
-/**
- * Where there is room, preloaded heads are decoded, too: their first use decodes no more than the
- * second, the rows of targets. Results have the bits of heads that were not preloaded.
- */
-static void test_preload_decodes(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < 2 * CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
-        struct scene s;
-        struct cuda_pair p[2];
-        struct host_device_options way = cuda_pair_way(i / 2);
-        enum kern_precision precision = i % 2 ? KERN_PRECISION_EXACT : KERN_PRECISION_FAST;
-        scene_open(&s, 90 + i, 3, 17, 500);
-        for (size_t k = 0; k < 2; k++)
-            cuda_pair_open_panels(&p[k], precision, &way, 1 << 20);
-        const size_t *n_decoded = &p[1].log.n_launches[KERN_CUDA_DECODE];
-        assert_int_equal(kern_preload_heads(p[1].cuda, s.heads, 3, NULL), STATUS_OK);
-        size_t n_preloaded = *n_decoded;
-        struct results expected = score_cuda(&p[0], s.op, true);
-        for (size_t k = 1; k <= 2; k++) {
-            struct results found = score_cuda(&p[1], s.op, true);
-            assert_same(&found, &expected);
-            results_close(&found);
-        }
-        if (!cuda_pair_is_real()) {
-            assert_true(n_preloaded >= 3);
-            /* Halves: once more for the largest element of each. */
-            size_t of_targets = precision == KERN_PRECISION_EXACT ? 3 : 2 * 3;
-            assert_int_equal(*n_decoded - n_preloaded, 2 * of_targets);
-        }
-        results_close(&expected);
-        scene_close(&s);
-        for (size_t k = 0; k < 2; k++)
-            cuda_pair_close(&p[k]);
-    }
-}
-
 /** NaN, infinities and rows without any finite logit, in the bias and the hidden rows. */
 static void test_not_finite(void **state)
 {
@@ -316,6 +279,53 @@ static void test_not_finite_halves(void **state)
     results_close(&after);
     scene_close(&s);
     cuda_pair_close(&p);
+}
+
+/**
+ * A kernel of its own makes logits of the sums of every head but the last. There the first one does
+ * that reads them: of a head that is scored beside itself, and alone, all bits are the same.
+ */
+static void check_twice(struct cuda_pair *p, struct kern_score op, struct kern_head head, bool js)
+{
+    struct kern_head twice[] = {head, head};
+    op.heads = twice;
+    op.n_heads = 1;
+    struct results alone = score_cuda(p, op, false);
+    op.n_heads = 2;
+    op.want_js = js;
+    struct results both = score_cuda(p, op, true), first = both, second = both;
+    first.n_rows = second.n_rows = op.n_rows;
+    first.n_targets = second.n_targets = op.n_targets;
+    alone.n_tops = first.n_tops = 0;
+    second.rows += op.n_rows;
+    second.targets += op.n_targets;
+    second.pairs += op.n_rows;
+    for (size_t i = 0; i < op.n_rows; i++) {
+        const struct kern_pair_score *pair = &second.pairs[i];
+        assert_same_number(fabs(pair->kl) + pair->js + pair->tv, 0.0, "divergence of row", i);
+    }
+    assert_same(&first, &alone);
+    memcpy(both.pairs, second.pairs, op.n_rows * sizeof *both.pairs);
+    assert_same(&first, &second);
+    results_close(&alone);
+    results_close(&both);
+}
+
+static void test_twice(void **state)
+{
+    (void)state;
+    for (size_t h = 0; h < 2 * SCENE_HEADS; h++) {
+        struct scene s;
+        struct cuda_pair p;
+        cuda_pair_open(&p, h % 2 ? KERN_PRECISION_FAST : KERN_PRECISION_HIGH,
+                       &(struct host_device_options){0});
+        scene_open(&s, 34, SCENE_HEADS, 35, 1059);
+        struct kern_head head = s.heads[h / 2];
+        head.bias = h % 2 ? &s.biases[h / 2] : NULL;
+        check_twice(&p, s.op, head, h % 2);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
 }
 
 /** Records of n_rows hidden rows of head 0 in calls of `step` rows; hidden: the backend's. */
@@ -475,12 +485,12 @@ int main(void)
 {
     /* Tall tiles first: a changed kernel is tried in the first scenes (tests/ptx/mutants.h). */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tall_tiles),      cmocka_unit_test(test_heads),
-        cmocka_unit_test(test_wide_rows),       cmocka_unit_test(test_many_rows),
-        cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_not_finite_halves),
-        cmocka_unit_test(test_records),         cmocka_unit_test(test_record_slabs),
-        cmocka_unit_test(test_precisions),      cmocka_unit_test(test_preload),
-        cmocka_unit_test(test_preload_decodes),
+        cmocka_unit_test(test_tall_tiles),   cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_wide_rows),    cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_not_finite),   cmocka_unit_test(test_not_finite_halves),
+        cmocka_unit_test(test_twice),        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_record_slabs), cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_preload),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

@@ -101,7 +101,7 @@ static void run_rope(struct kern_backend *b, float *y, size_t n_pairs, bool spli
     for (size_t i = 0; i < n_pairs; i++) {
         frequency[i] = pow(0.3, (double)i);
     }
-    kern_rope_fill(table, ROPE_POSITIONS, frequency, n_pairs, 1.0);
+    kern_rope_fill(table, 0, ROPE_POSITIONS, frequency, n_pairs, 1.0);
     for (size_t t = 0; t < ROPE_T; t++) {
         positions[t] = (int32_t)(t * 7 % ROPE_POSITIONS);
     }
@@ -400,7 +400,7 @@ static void test_rope_of_known_angles(void **state)
     (void)state;
     const double quarter = 1.57079632679489661923;
     float table[4 * 2];
-    kern_rope_fill(table, 4, &quarter, 1, 1.0);
+    kern_rope_fill(table, 0, 4, &quarter, 1, 1.0);
     float x[8] = {1, 2, 1, 2, 1, 2, 1, 2};
     const int32_t positions[4] = {0, 1, 2, 3};
     static const float expected[8] = {1, 2, -2, 1, -1, -2, 2, -1};

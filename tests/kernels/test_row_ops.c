@@ -405,7 +405,7 @@ static void test_rope_fill(void **state)
     enum { PAIRS = 5, POSITIONS = 4099 };
     double frequency[PAIRS] = {1.0, 0.1234567890123, 1e-2, 1e-5, 0.0};
     float *table = malloc(sizeof(float) * 2 * PAIRS * POSITIONS);
-    kern_rope_fill(table, POSITIONS, frequency, PAIRS, 1.25);
+    kern_rope_fill(table, 0, POSITIONS, frequency, PAIRS, 1.25);
     for (size_t position = 0; position < POSITIONS; position++) {
         for (size_t i = 0; i < PAIRS; i++) {
             long double angle = (long double)((double)position * frequency[i]);
@@ -417,6 +417,9 @@ static void test_rope_fill(void **state)
             }
         }
     }
+    float part[2 * PAIRS * 3]; /* a table may be filled in pieces */
+    kern_rope_fill(part, POSITIONS - 3, 3, frequency, PAIRS, 1.25);
+    assert_memory_equal(part, table + (size_t)2 * PAIRS * (POSITIONS - 3), sizeof part);
     free(table);
 }
 

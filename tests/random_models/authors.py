@@ -92,16 +92,18 @@ class Gemma4(Gemma3):
             return self.make_rope(n, self.sliding_base(), "none", [1.0] * (n // 2))
         return self.make_rope(self.k.get("rope.dimension_count", self.head_size(i)))
 
-    def heads(self, i, h):
+    def kept_by(self, i):
         own = self.n_layers - self.k.get("attention.shared_kv_layers", 0)
+        return i if i < own else max(j for j in range(own) if self.slides(j) == self.slides(i))
+
+    def heads(self, i, h):
         size = self.head_size(i)
 
         def cut(c):
             return [rows(row, size) for row in self.product(f"blk.{i}.attn_{c}", h)]
         q = self.turn(i, self.head_norm(i, "q", cut("q")))
-        if i >= own:
-            source = max(j for j in range(own) if self.slides(j) == self.slides(i))
-            return q, *self.kept[source]
+        if self.kept_by(i) != i:
+            return q, *self.kept[self.kept_by(i)]
         k = cut("k")
         v = cut("v") if f"blk.{i}.attn_v.weight" in self.values else k
         v = [[rms(head, self.eps) for head in row] for row in v]
@@ -209,8 +211,8 @@ class Deepseek2(Model):
     def compressed(self, i):
         return f"blk.{i}.attn_kv_b.weight" not in self.values
 
-    def held(self, x):
-        return x if self.compressed(0) else super().held(x)
+    def held(self, i, what, x):
+        return x if what != "indexer" and self.compressed(0) else super().held(i, what, x)
 
     def heads(self, i, h):
         blk, dk, dv = f"blk.{i}.attn_", self.head_size(i), self.value_size(i)
@@ -226,7 +228,7 @@ class Deepseek2(Model):
         q = [[head[:nope] + rope(head[nope:], p) for head in rows(row, dk)] for p, row in enumerate(q)]
         turned = [rope(row[rank:], p) for p, row in enumerate(z)]
         if self.compressed(i):      # a row of the cache is both
-            c, turned = map(list, zip(*super().held(list(zip(c, turned)))))
+            c, turned = map(list, zip(*super().held(i, "k", list(zip(c, turned)))))
             down = [list(zip(*m)) for m in rows(self.matrix(blk + "k_b.weight"), rank)]
             k = [[[dot(column, row) for column in m] for m in down] for row in c]
             v = [rows(row, dv) for row in self.product(blk + "v_b", c)]

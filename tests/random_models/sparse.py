@@ -63,6 +63,7 @@ class Deepseek32(Sparse, Deepseek2):
         norm = [self.values[blk + "indexer.k_norm." + c] for c in ("weight", "bias")]
         k = self.product(blk + "indexer.attn_k", h)
         k = [rope(layer_norm(row, self.key_eps(), *norm), p) for p, row in enumerate(k)]
+        k = [row[0] for row in self.held(i, "indexer", [[row] for row in k])]
         weights = self.product(blk + "indexer.proj", h)
         choices = []
         for p, (heads, w) in enumerate(zip(q, weights)):
@@ -95,7 +96,7 @@ class MinimaxM3(Sparse, MinimaxM2):
             weight = self.values[f"{blk}indexer.{c}_norm.weight"]
             return [[rope(rms(head, self.eps, weight), p) for head in rows(row, n)]
                     for p, row in enumerate(self.product(f"{blk}indexer.{c}_proj", h))]
-        q, k = normed("q"), [row[0] for row in normed("k")]
+        q, k = normed("q"), [row[0] for row in self.held(i, "indexer", normed("k"))]
         size, local = (self.k["attention.indexer." + c] for c in ("block_size", "local_blocks"))
         choices = []
         for p, heads in enumerate(q):

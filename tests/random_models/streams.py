@@ -82,7 +82,8 @@ class Deepseek4(Streams):
                 terms = [(u[t - m][:d], z[t - m][:d]) for t in run] + terms
             key = [dot(softmax(b), a) for a, b in zip(zip(*(t[0] for t in terms)), zip(*(t[1] for t in terms)))]
             keys.append([self.turned(i, rms(key, self.eps, weight), w * m)])
-        return [key[0] for key in self.held(keys)]
+        what = "indexer" if name == "indexer_compressor" and self.rounds is not None else "k"
+        return [key[0] for key in self.held(i, what, keys)]
 
     def seen(self, i, h, low):
         """For each query the further keys that it sees, by number."""
@@ -107,7 +108,7 @@ class Deepseek4(Streams):
         blk, m, d = f"blk.{i}.attn_", self.k["attention.compress_ratios"][i], self.head_size(i)
         low = self.norm(blk + "q_a_norm", self.product(blk + "q_a", h))
         kv = self.norm(blk + "kv_a_norm", self.product(blk + "kv", h))
-        kv = [row[0] for row in self.held([[self.turned(i, row, p)] for p, row in enumerate(kv)])]
+        kv = [row[0] for row in self.held(i, "k", [[self.turned(i, row, p)] for p, row in enumerate(kv)])]
         further = self.further(i, "attn_compressor", h, m) if m else []
         seen = self.seen(i, h, low) if m else [[]] * len(h)
         sinks, out = self.values[blk + "sinks.weight"], []

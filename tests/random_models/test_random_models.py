@@ -17,7 +17,8 @@ SOURCE = pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
 import architectures  # noqa: E402
 from evaluate import ROUNDED_TOLERANCE, TOLERANCE, Evaluation, compare  # noqa: E402
-from forward import bf16  # noqa: E402
+from formats import f32  # noqa: E402
+from forward import bf16, e4m3, e5m2, mxfp8  # noqa: E402
 import rewrite  # noqa: E402
 
 def shared_prefixes(assay, generated, folder, rng):
@@ -36,6 +37,67 @@ def shared_prefixes(assay, generated, folder, rng):
     together = score(lines)
     if together != "".join(score([line]) for line in lines):
         raise ValueError("score: endings of a shared context score otherwise than alone")
+
+
+def each(rounded):
+    """The same for heads: each number by itself."""
+    return lambda head: [rounded(x) for x in head]
+
+
+def mixture(model, window, rng):
+    """Options of a cache with several types, and what these round (layer, kind) to."""
+    model.asked = {}
+    list(model.logits(window))
+    asked, model.asked = model.asked, None
+    scale = f32(rng.choice([0.02, 0.25, 3]))
+    floats = {"BF16": bf16, "fp8_e5m2": e5m2, f"fp8_e4m3@{scale:.9g}": lambda x: e4m3(x, scale)}
+    rounds, options = {}, []
+    for option, what in (("-ctk", "k"), ("-ctv", "v")):
+        types = {"f32": None, **{name: each(one) for name, one in floats.items()}}
+        if all(whole for (_, kind), whole in asked.items() if kind == what):
+            types["mxfp8"] = mxfp8
+        layers = sorted(i for i, kind in asked if kind == what)
+        if not layers:
+            continue
+        first = rng.choice([*types])
+        held, words = dict.fromkeys(layers, first), [first]
+        few = {"windows": [i for i in layers if model.first_seen(i, 1 << 20) > 0]}
+        few["full"] = [i for i in layers if i not in few["windows"]]
+        for _ in range(rng.randint(1, 3)):
+            at = sorted(rng.choices(layers, k=2))
+            where, there = rng.choice([
+                ("layer %d" % at[0], at[:1]), ("layers %d-" % at[0], [i for i in layers if i >= at[0]]),
+                ("LAYERS %d-%d" % tuple(at), [i for i in layers if at[0] <= i <= at[1]]),
+                *((name, those) for name, those in few.items() if those)])
+            to = rng.choice([*types])
+            held.update(dict.fromkeys(there, to))
+            words.append(f"{where}:{to}")
+        indexed = [i for i, kind in asked if kind == "indexer"] if what == "k" else []
+        if indexed:
+            words.append("indexer:fp8_e5m2")
+            rounds.update({(i, "indexer"): each(e5m2) for i in indexed})
+        rounds.update({(i, what): types[held[i]] for i in layers})
+        options += [option, ",".join(words)]
+    return options, rounds
+
+
+def caches(assay, file, evaluation, rng, model):
+    """With all keys and values rounded, and with those of some layers."""
+    model.rounded = each(bf16)
+    several = mixture(model, evaluation.windows[0], rng)
+    for options, model.rounds in ((["-ctk", "bf16", "-ctv", "bf16"], None), several):
+        if not options:  # all layers have states
+            continue
+        found = evaluation.run(assay, file, rng, more=options)
+        try:
+            model.watches_ties = False
+            compare(model, evaluation, found, ROUNDED_TOLERANCE)
+        except ValueError:
+            model.watches_ties = True
+            try:
+                compare(model, evaluation, found, ROUNDED_TOLERANCE)
+            except ValueError as why:
+                raise ValueError(f"{why} {options}") from None
 
 
 def check(assay, arch, seed, folder):
@@ -58,17 +120,7 @@ def check(assay, arch, seed, folder):
             results.append(compare(model, evaluation, found))
         except ValueError as why:
             raise ValueError(f"{why}{' (--llama-compat)' * compat}") from None
-    rounded = architectures.model(keys, tensors)
-    rounded.rounded = bf16
-    found = evaluation.run(assay, file, rng, more=["-ctk", "bf16", "-ctv", "bf16"])
-    try:
-        compare(rounded, evaluation, found, ROUNDED_TOLERANCE)
-    except ValueError:
-        rounded.watches_ties = True
-        try:
-            compare(rounded, evaluation, found, ROUNDED_TOLERANCE)
-        except ValueError as why:
-            raise ValueError(f"{why} -ctk bf16 -ctv bf16") from None
+    caches(assay, file, evaluation, rng, architectures.model(keys, tensors))
     for way in rewrite.WAYS if arch == "llama" else rewrite.WAYS[:-1]:
         other = way(folder, generated.pairs, generated.tensors, rng)
         if evaluation.run(assay, other, rng) != table:

@@ -4,139 +4,20 @@
  * a time: scores, online softmax, then values added up. Each output is a function of its own
  * query and the keys it sees, in the order of the keys.
  */
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-#include "kernels/chosen.h"
-#include "kernels/cpu/attention/products.h"
-#include "kernels/cpu/attention/ranges.h"
+#include "kernels/cpu/attention/task.h"
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/cpu/operations.h"
 
 enum {
     GROUPS = KERN_PANEL / KERN_LANES,
-    SHARING = 4,    /* at least so many blocks of queries use a block of keys once it is gathered */
-    MOST_HEADS = 16 /* of a task: their panels are a thread's memory */
+    SHARING = 4, /* at least so many blocks of queries use a block of keys once it is gathered */
+    SHARED_BYTES = 256 << 10, /* and more, while their panels are no larger and stay in L2 */
+    THREAD_TASKS = 16,        /* and each thread has so many tasks */
+    MOST_HEADS = 16           /* of a task: their panels are a thread's memory */
 };
-
-/** KERN_PANEL consecutive queries of a range under one head, and what is known of them so far. */
-struct query_block {
-    _Alignas(64) float max[KERN_PANEL], sum[KERN_PANEL]; /* see kern_softmax_block */
-    float *q;                                            /* the queries, packed */
-    float *out;                                          /* panel array [dv]: sums of p * v */
-    size_t first, n;                                     /* queries of the range */
-    size_t head;
-    size_t key_begin, key_end; /* of the set, seen by any of the queries; see operations.h */
-};
-
-struct attention {
-    const struct kern_cpu *cpu;
-    const struct kern_attention *op;
-    size_t n_task_heads, n_parts; /* heads per task; tasks that the heads of a key head make */
-    size_t n_shared;              /* query blocks per task and head */
-    size_t *first_task; /* per range: tasks in the ranges before it; one more at the end */
-    float *sinks;       /* [H], or NULL */
-    char *per_thread;
-    size_t thread_bytes;
-};
-
-/** The keys that are walked: of tokens, or the further ones. */
-struct key_set {
-    const float *k, *v;
-    const struct kern_query_range *range; /* where they lie */
-    size_t run;                           /* of a further key; 0: they are of tokens */
-    bool chosen;                          /* queries see those that they have chosen */
-};
-
-/** One task, with the memory of the thread that does it. */
-struct attention_task {
-    const struct attention *job;
-    const struct kern_query_range *range;
-    struct key_set set;
-    size_t kv_head, first_head; /* first_head: of the key head's */
-    struct query_block *blocks;
-    size_t n_blocks;
-    struct kern_key_block keys; /* the current ones; their scores become probabilities */
-    float *spare;               /* panel array [2 dv] */
-    bool careful;               /* hidden values may not be finite: see add_values_carefully() */
-};
-
-static_assert(KERN_KEY_BLOCK == 64, "a bit for each key of a block");
-
-/** The keys that each lane sees, relative to the first current key. */
-struct visible {
-    size_t key; /* the first current one */
-    int32_t begin[KERN_PANEL], end[KERN_PANEL];
-    uint64_t hidden[KERN_PANEL]; /* bits of those from begin to end that are not chosen */
-};
-
-/** First key that the query with this key index sees. */
-static size_t window_begin(const struct kern_attention *op, size_t query)
-{
-    size_t w = op->sliding_window, chunk = op->chunk;
-    size_t begin = w > 0 && query + 1 > w ? query + 1 - w : 0;
-    return chunk > 0 ? base_max(begin, query / chunk * chunk) : begin;
-}
-
-/** The keys of the current set that the query with this key index sees: from, and up to. */
-static size_t seen_begin(const struct attention_task *task, size_t query)
-{
-    return task->set.run > 0 ? 0 : window_begin(task->job->op, query);
-}
-
-static size_t seen_end(const struct attention_task *task, size_t query)
-{
-    return task->set.run > 0 ? (query + 1) / task->set.run : query + 1;
-}
-
-/** Bits begin .. end - 1. */
-static uint64_t bits_between(size_t begin, size_t end)
-{
-    return begin < end ? UINT64_MAX >> (64 - (end - begin)) << begin : 0;
-}
-
-/** Which of the keys from `begin` to `end` of a block's lane are not chosen. */
-static uint64_t find_hidden(const struct attention_task *task, const struct query_block *block,
-                            size_t lane, const struct visible *visible)
-{
-    const struct kern_chosen *chosen = &task->job->op->chosen;
-    size_t begin = (size_t)visible->begin[lane], end = (size_t)visible->end[lane];
-    if (!task->set.chosen || begin >= end)
-        return 0;
-    size_t row = (task->range->q_row + block->first + lane) * chosen->n_sets;
-    row += chosen->n_sets > 1 ? task->kv_head : 0;
-    const uint64_t *bits = chosen->bits + row * kern_chosen_words(chosen->most_keys);
-    return ~kern_chosen_keys(bits, visible->key) & bits_between(begin, end);
-}
-
-/** Returns false if no lane sees any of the keys. */
-static bool find_visible(struct visible *visible, const struct attention_task *task,
-                         const struct query_block *block, size_t key, size_t n_keys)
-{
-    bool any = false;
-    visible->key = key;
-    for (size_t lane = 0; lane < KERN_PANEL; lane++) {
-        size_t begin = 0, end = 0;
-        if (lane < block->n) {
-            size_t query = kern_query_key(task->range, block->first + lane);
-            begin = base_max(seen_begin(task, query), key) - key;
-            end = base_min(base_max(seen_end(task, query), key) - key, n_keys);
-        }
-        visible->begin[lane] = (int32_t)base_min(begin, n_keys);
-        visible->end[lane] = (int32_t)end;
-        visible->hidden[lane] = find_hidden(task, block, lane, visible);
-        any |= bits_between(begin, end) > visible->hidden[lane];
-    }
-    return any;
-}
-
-/** Whether a lane sees the j-th of the current keys. */
-static bool sees(const struct visible *visible, size_t lane, size_t j)
-{
-    return (int32_t)j >= visible->begin[lane] && (int32_t)j < visible->end[lane] &&
-           !(visible->hidden[lane] >> j & 1);
-}
 
 /** The row of a key and its value, in the parent or in the segment, as a row of one head. */
 static size_t key_row(const struct attention_task *task, size_t key)
@@ -144,15 +25,31 @@ static size_t key_row(const struct attention_task *task, size_t key)
     return kern_key_row(task->set.range, key) * task->job->op->n_kv_heads + task->kv_head;
 }
 
-/** Copy keys key .. key + n_keys - 1 and their values side by side. */
-static void gather_keys(const struct attention_task *task, size_t key, size_t n_keys)
+/** Have a row brought to L2. */
+static void fetch(const float *x, size_t n)
 {
+    for (size_t i = 0; i < n; i += 64 / sizeof *x)
+        __builtin_prefetch(x + i, 0, 2);
+}
+
+/**
+ * Copy the keys of the block that begins with `key`, before `end`, and their values side by side.
+ * Their rows lie a whole token apart; those of the next block are fetched meanwhile.
+ */
+static void gather_keys(const struct attention_task *task, size_t key, size_t end)
+{
+    size_t n_keys = base_min(end - key, KERN_KEY_BLOCK);
     const struct kern_attention *op = task->job->op;
     const struct kern_key_block *keys = &task->keys;
     for (size_t j = 0; j < n_keys; j++) {
         size_t row = key_row(task, key + j), d = op->head_size, dv = op->value_size;
         memcpy(keys->k + j * keys->k_stride, task->set.k + row * d, d * sizeof(float));
         memcpy(keys->v + j * keys->v_stride, task->set.v + row * dv, dv * sizeof(float));
+        if (key + j + KERN_KEY_BLOCK >= end)
+            continue;
+        row = key_row(task, key + j + KERN_KEY_BLOCK);
+        fetch(task->set.k + row * d, d);
+        fetch(task->set.v + row * dv, dv);
     }
     kern_key_block_pack(keys, n_keys);
 }
@@ -166,7 +63,7 @@ static void gather_seen_values(const struct attention_task *task, size_t n_keys,
     for (size_t j = 0; j < n_keys; j++) {
         size_t dv = op->value_size;
         float *v = keys->v + j * keys->v_stride;
-        if (!sees(visible, lane, j))
+        if (!kern_sees(visible, lane, j))
             memset(v, 0, dv * sizeof(float));
         else
             memcpy(v, task->set.v + key_row(task, visible->key + j) * dv, dv * sizeof(float));
@@ -206,6 +103,14 @@ static void hide_scores(float *scores, const struct visible *visible)
             scores[(size_t)__builtin_ctzll(hidden) * KERN_PANEL + lane] = -INFINITY;
 }
 
+static bool all_one(const float factors[KERN_PANEL])
+{
+    bool all = true;
+    for (size_t lane = 0; lane < KERN_PANEL; lane++)
+        all &= factors[lane] == 1.0f;
+    return all;
+}
+
 /** Online softmax of the scores; what was summed before is brought to the new maximum. */
 static void softmax_and_rescale(const struct attention_task *task, struct query_block *block,
                                 size_t n_keys, const struct visible *visible)
@@ -230,7 +135,8 @@ static void softmax_and_rescale(const struct attention_task *task, struct query_
             .rescale = rescale + lane,
         });
     }
-    kernels->panel_scale(block->out, op->value_size, rescale);
+    if (!all_one(rescale)) /* as nearly always in a long context, once a maximum has been seen */
+        kernels->panel_scale(block->out, op->value_size, rescale);
 }
 
 /** Take in the gathered keys, n_keys from visible->key on. */
@@ -253,8 +159,8 @@ static void walk_keys(struct attention_task *task, struct key_set set, struct qu
     task->set = set;
     for (size_t i = 0; i < n_blocks; i++) {
         size_t first = kern_query_key(task->range, blocks[i].first);
-        blocks[i].key_begin = seen_begin(task, first) / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
-        blocks[i].key_end = seen_end(task, first + blocks[i].n - 1);
+        blocks[i].key_begin = kern_seen_begin(task, first) / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
+        blocks[i].key_end = kern_seen_end(task, first + blocks[i].n - 1);
         begin = base_min(begin, blocks[i].key_begin);
         end = base_max(end, blocks[i].key_end);
     }
@@ -267,10 +173,10 @@ static void walk_keys(struct attention_task *task, struct key_set set, struct qu
                 continue;
             struct visible visible;
             size_t n_keys = base_min(blocks[i].key_end - key, KERN_KEY_BLOCK);
-            if (!find_visible(&visible, task, &blocks[i], key, n_keys))
+            if (!kern_find_visible(&visible, task, &blocks[i], key, n_keys))
                 continue;
             if (!gathered)
-                gather_keys(task, key, base_min(end - key, KERN_KEY_BLOCK));
+                gather_keys(task, key, end);
             gathered = true;
             attend_keys(task, &blocks[i], &visible, n_keys);
         }
@@ -433,6 +339,25 @@ static void run_task(void *context, size_t index, unsigned thread)
     attend_blocks(&task);
 }
 
+/** The query blocks that a task may have under each of its heads. */
+static size_t most_shared(const struct attention *job)
+{
+    size_t n_bytes = block_floats(job) * sizeof(float) * job->n_task_heads;
+    return base_max(base_div_up(SHARING, job->n_task_heads), SHARED_BYTES / n_bytes);
+}
+
+/** Fewer, if threads would have too few tasks. */
+static size_t fewer_shared(const struct attention *job)
+{
+    const struct kern_attention *op = job->op;
+    size_t n_blocks = 0, least = base_div_up(SHARING, job->n_task_heads);
+    for (size_t i = 0; i < op->n_ranges; i++)
+        n_blocks += base_div_up(op->ranges[i].n_q, KERN_PANEL);
+    size_t n_tasks = THREAD_TASKS * base_pool_n_threads(job->cpu->pool);
+    size_t enough = n_blocks * op->n_kv_heads * job->n_parts / n_tasks;
+    return base_min(job->n_shared, base_max(least, enough));
+}
+
 /** How the work is cut; returns the bytes of the threads, of first_task and of the sinks. */
 static size_t choose_sizes(struct attention *job)
 {
@@ -440,7 +365,7 @@ static size_t choose_sizes(struct attention *job)
     size_t group = op->n_heads / op->n_kv_heads;
     job->n_parts = base_div_up(group, MOST_HEADS);
     job->n_task_heads = base_div_up(group, job->n_parts);
-    job->n_shared = base_div_up(SHARING, job->n_task_heads);
+    job->n_shared = most_shared(job);
     job->thread_bytes = thread_size(job);
     return job->thread_bytes * base_pool_n_threads(job->cpu->pool) +
            (op->n_ranges + 1) * sizeof(size_t) + (op->sinks ? op->n_heads * sizeof(float) : 0);
@@ -468,6 +393,7 @@ enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attenti
         job.sinks = (float *)(void *)(job.first_task + op->n_ranges + 1);
         kern_weight_decode_row(cpu, op->sinks, 0, job.sinks);
     }
+    job.n_shared = fewer_shared(&job);
     kern_count_tasks(job.first_task, op->ranges, op->n_ranges, job.n_shared * KERN_PANEL);
     size_t n_tasks = job.first_task[op->n_ranges] * op->n_kv_heads * job.n_parts;
     return kern_cpu_run(cpu, n_tasks, run_task, &job);

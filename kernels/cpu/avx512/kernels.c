@@ -1,4 +1,5 @@
 /* The kernels that have an AVX-512 version. This folder alone is compiled with -mavx512*. */
+#include "kernels/cpu/avx2/gemm/gemm.h"
 #include "kernels/cpu/avx512/decode.h"
 #include "kernels/cpu/avx512/gemm/gemm.h"
 
@@ -17,7 +18,8 @@ const struct kern_kernels kern_kernels_avx512 = {
 };
 
 const struct kern_kernels kern_kernels_avx512_vnni = {.int16_tile = kern_avx512_vnni_int16_tile,
-                                                      .int8_tile = kern_avx512_vnni_int8_tile};
+                                                      .int8_tile = kern_avx512_vnni_int8_tile,
+                                                      .int8_row = kern_avx2_int8_row};
 
 const struct kern_kernels kern_kernels_avx512_pairs = {.int16_tile = kern_avx512_pairs_int16_tile,
                                                        .int16_row = kern_avx512_pairs_int16_row,

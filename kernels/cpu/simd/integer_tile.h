@@ -61,7 +61,7 @@ enum {
 struct tile_extent {
     size_t n_rows;       /* at most TILE_ROWS */
     size_t run, min_run; /* as in struct kern_integers */
-    size_t n_short;      /* for TILE_SHORT_SUMS */
+    int n_short;         /* for TILE_SHORT_SUMS (short_sums.h) */
 };
 
 /** Where the rows of a call are. */
@@ -190,54 +190,7 @@ TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_
         add_cell(sums, &w, e.n_rows, i, x, first_cell + i, rows->lane);
 }
 #else
-/*
- * Without VNNI vpmaddubsw gives sums of two products in 16 bits, and saturates. So as many of them
- * are added up in 16 bits as cannot: n_short = 32767 / (2 * 255 * the format's largest integer) of
- * each cell. Integers for which that is 0 multiply x as a signed number, with their sign: then a
- * sum is 2 * 128 * 127 < 2^15 at most.
- */
-TILE_INLINE vec_i short_sums(vec_i w, vec_i x, bool with_sign)
-{
-    if (!with_sign)
-        return V(maddubs_epi16)(x, w);
-    x = V(xor_si256)(x, V(set1_epi8)((char)KERN_INT8_OFFSET));
-    return V(maddubs_epi16)(V(abs_epi8)(w), V(sign_epi8)(x, w));
-}
-
-TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_rows *rows,
-                         struct tile_extent e, const tile_chunk *x, size_t first_cell)
-{
-    bool with_sign = e.n_short == 0;
-    size_t n_cells = e.run / TILE_CELL, step = base_max(base_min(e.n_short, n_cells), 1);
-    for (size_t r = 0; r < e.n_rows; r++)
-        for (size_t v = 0; v < TILE_VECTORS; v++)
-            sums[r][v] = with_sign ? V(setzero_si256)() : first_sum(rows, r);
-    struct tile_cells w = cells_of(rows, e.n_rows);
-#pragma GCC unroll 8
-    for (size_t i = 0; i < n_cells; i += step) {
-        vec_i few[TILE_ROWS][TILE_VECTORS];
-#pragma GCC unroll 8
-        for (size_t j = 0; j < step; j++) {
-            vec_i x0 = load_cells(x, first_cell + i + j, rows->lane, 0);
-            vec_i x1 = load_cells(x, first_cell + i + j, rows->lane, 1);
-            for (size_t r = 0; r < e.n_rows; r++) {
-                vec_i cell = broadcast_cell(&w, r, i + j);
-                vec_i s0 = short_sums(cell, x0, with_sign), s1 = short_sums(cell, x1, with_sign);
-                few[r][0] = j > 0 ? V(add_epi16)(few[r][0], s0) : s0;
-                few[r][1] = j > 0 ? V(add_epi16)(few[r][1], s1) : s1;
-                KEEP(few[r][0]);
-                KEEP(few[r][1]);
-            }
-        }
-        for (size_t r = 0; r < e.n_rows; r++) {
-            for (size_t v = 0; v < TILE_VECTORS; v++) {
-                vec_i wide = V(madd_epi16)(few[r][v], V(set1_epi16)(1));
-                sums[r][v] = V(add_epi32)(sums[r][v], wide);
-                KEEP(sums[r][v]);
-            }
-        }
-    }
-}
+#include "kernels/cpu/simd/short_sums.h"
 #endif
 
 /** The run that begins at column k of x, of all rows: the sums, scaled, onto the parts. */
@@ -380,34 +333,58 @@ TILE_INLINE void multiply_rows(const struct kern_fma_tile *op, struct tile_rows 
     }
 }
 
-/** All rows, in groups of nearly the same size. */
-TILE_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent e)
+/** All rows times the tokens of TILE_LANES lanes, in groups of nearly the same size. */
+TILE_INLINE void multiply_lanes(const struct kern_fma_tile *op, struct tile_rows rows,
+                                struct tile_extent e)
 {
     size_t n_groups = base_div_up(op->n_rows, TILE_ROWS);
-    size_t n_integers = op->n_k * sizeof(tile_integer) / sizeof(float);
-    size_t n_floats = n_integers + op->n_k / e.run;
     size_t n_lines = op->next_x ? op->n_k / TILE_COLUMNS * CHUNK_LINES : 0;
-    for (size_t lane = 0; lane < KERN_PANEL; lane += TILE_LANES) {
-        for (size_t i = 0, row = 0; i < n_groups; i++) {
-            size_t end = op->n_rows * (i + 1) / n_groups;
-            for (size_t l = n_lines * i / n_groups; l < n_lines * (i + 1) / n_groups; l++)
-                _mm_prefetch((const char *)op->next_x + l * LINE_BYTES, _MM_HINT_T1);
-            const float *w = op->w + row * op->w_row;
-            struct tile_rows rows = {.w = (const void *)w,
-                                     .begins = (const void *)(w + n_integers),
-                                     .scales = w + n_floats,
-                                     .mins = w + n_floats + op->n_k / e.run,
-                                     .stride = op->w_row,
-                                     .acc = op->acc + row * KERN_PANEL + lane,
-                                     .lane = lane};
-            e.n_rows = end - row;
-            multiply_rows(op, rows, e);
+    struct tile_rows group = rows;
+    for (size_t i = 0, row = 0; i < n_groups; i++) {
+        size_t end = op->n_rows * (i + 1) / n_groups;
+        for (size_t l = n_lines * i / n_groups; l < n_lines * (i + 1) / n_groups; l++)
+            _mm_prefetch((const char *)op->next_x + l * LINE_BYTES, _MM_HINT_T1);
+        group.w = rows.w + row * rows.stride * TILE_CELL;
+        group.begins = rows.begins + row * rows.stride;
+        group.scales = rows.scales + row * rows.stride;
+        group.mins = rows.mins + row * rows.stride;
+        group.acc = rows.acc + row * KERN_PANEL;
+        e.n_rows = end - row;
+#ifdef TILE_SHORT_SUMS
+        if (e.n_short == BY_SIGN && has_least(&group, e, op->n_k)) {
+            struct tile_extent by_weight = e;
+            by_weight.n_short = BY_WEIGHT;
+            multiply_rows(op, group, by_weight);
             row = end;
+            continue;
         }
+#endif
+        multiply_rows(op, group, e);
+        row = end;
     }
 }
 
-TILE_INLINE void multiply_short(const struct kern_fma_tile *op, size_t n_short)
+TILE_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent e)
+{
+    const float *factors = op->w + op->n_k / TILE_CELL;
+    struct tile_rows rows = {.w = (const void *)op->w,
+                             .begins = (const void *)factors,
+                             .scales = factors + op->n_k / e.run,
+                             .mins = factors + 2 * (op->n_k / e.run),
+                             .stride = op->w_row};
+    for (; rows.lane < KERN_PANEL; rows.lane += TILE_LANES) {
+        rows.acc = op->acc + rows.lane;
+#ifdef TILE_SHORT_SUMS
+        if (e.n_short == BY_SIGN) {
+            multiply_signed(op, rows, e);
+            continue;
+        }
+#endif
+        multiply_lanes(op, rows, e);
+    }
+}
+
+TILE_INLINE void multiply_short(const struct kern_fma_tile *op, int n_short)
 {
     const struct kern_integers *format = op->format;
     if (ASSAY_SANITIZED)
@@ -430,8 +407,7 @@ TILE_INLINE void multiply_short(const struct kern_fma_tile *op, size_t n_short)
 TILE_FUNCTION(const struct kern_fma_tile *op)
 {
 #ifdef TILE_SHORT_SUMS
-    size_t n_short = 32767 / (2 * 255 * (size_t)op->format->largest);
-    n_short = n_short >= 8 ? 8 : n_short >= 4 ? 4 : n_short >= 2 ? 2 : n_short;
+    int n_short = choose_short(op);
     if (ASSAY_SANITIZED)
         multiply_short(op, n_short);
     else if (n_short == 8)

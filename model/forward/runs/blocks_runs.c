@@ -158,7 +158,8 @@ static enum status project_kv(struct model_session *s, const struct model_step *
     if (!status)
         status = rotate(s, step, &(struct turn){k, n, 1, d, s->angle_rows, false}, why);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, d);
-    return status ? status : model_round_compressed(s, k, n, d, why);
+    struct model_kv_type type = model_key_type(&s->model->hparams, step->i_layer);
+    return status ? status : model_round_rows(s, type, k, n, d, why);
 }
 
 /** One kind of further keys: of attention or of the indexer. */
@@ -166,6 +167,7 @@ struct compressed {
     const struct model_compressor *compressor;
     float *u, *z, *keys;
     size_t width;
+    struct model_kv_type type; /* that the keys are rounded to */
 };
 
 /** The tile's tokens' u and z, and the further keys of the runs that end in it. */
@@ -200,7 +202,7 @@ static enum status compress(struct model_session *s, const struct model_step *st
     if (!status)
         status = rotate(s, step, &turn, why);
     return status || made->n == 0 ? status
-                                  : model_round_compressed(s, keys, made->n, c->width, why);
+                                  : model_round_rows(s, c->type, keys, made->n, c->width, why);
 }
 
 /** Which further keys each query sees. */
@@ -243,16 +245,19 @@ static enum status make_further(struct model_session *s, const struct model_step
                                 struct status_why *why)
 {
     const struct model_layer *layer = step->layer;
+    const struct model_hparams *h = &s->model->hparams;
     struct model_new_runs made =
         model_runs_ranges(s->ranges, step->n_ranges, z->run, s->run_ranges);
     model_runs_terms(s->ranges, step->n_ranges, z->run, step->shape->runs_overlap, s->run_terms,
                      s->run_positions);
     for (size_t i = 0; i < step->tile.n_tokens; i++)
         s->run_tokens[i] = s->positions[i] % (int32_t)z->run;
-    struct compressed keys = {&layer->compressor, rows->u, rows->z, rows->keys, z->d};
+    struct compressed keys = {&layer->compressor, rows->u, rows->z,
+                              rows->keys,         z->d,    model_key_type(h, step->i_layer)};
     enum status status = compress(s, step, &made, &keys, in, why);
-    struct compressed index = {&layer->index_compressor, rows->index_u, rows->index_z,
-                               rows->index_keys, z->index};
+    struct compressed index = {
+        &layer->index_compressor, rows->index_u, rows->index_z,
+        rows->index_keys,         z->index,      model_index_type(h, step->i_layer)};
     if (!status && z->chooses)
         status = compress(s, step, &made, &index, in, why);
     return status || !z->chooses ? status : choose(s, step, z, w, rows, in, why);

@@ -13,6 +13,9 @@ kern_fma_tile_fn kern_avx2_int8_tile, kern_avx2_vnni_int8_tile;
 kern_panel_pack_fn kern_avx2_int16_pack, kern_avx2_int8_pack;
 kern_to_int16_fn kern_avx2_to_int16;
 kern_to_int8_fn kern_avx2_to_int8;
-kern_int8_row_fn kern_avx2_int8_row;
+/** The second is for kern_avx2_int8_tile: where integers are larger than KERN_AVX2_UNSIGNED_MOST,
+ * it has for each run whether one is -128 instead of where its sum begins. */
+kern_int8_row_fn kern_avx2_int8_row, kern_avx2_int8_row_without_vnni;
+enum { KERN_AVX2_UNSIGNED_MOST = 32767 / (2 * 255) };
 
 #endif
