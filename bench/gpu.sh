@@ -10,16 +10,20 @@
 #   PEER_SIZES="2048 4096": PEER's -b and -ub, of which the better one counts
 #   LONG_CTX=4096 and MIXTURE=qwen3moe: of COMPARED, in the first shape, windows of so many tokens and
 #   a model of that architecture, too; none leaves either out
+#   SMALL=1b: the shape of the mixture, and of the layer whose counters are read; VOCAB=128256, of all
+#   PATIENCE=100: per cent of the time that each step has
 #   MODELS=folder for synthetic models (up to 17 GB, and 8 for recordings; default: memory if there
 #   is enough)
 #
-#        bash bench/gpu.sh --prepare [ARCHITECTURE]     (default: 90a)
-# On a machine with nvcc and assay's libraries, but without a GPU: build everything and put it,
-# with the libraries, into build/gpu-ready. Programs of that folder are taken before any is built, if
-# they are of the card's architecture and of this commit. scripts/gpu-bundle.sh packs them.
+#        bash bench/gpu.sh --prepare [ARCHITECTURE [BUILT]]     (default: 90a)
+# On a machine with nvcc and assay's libraries, but without a GPU: build everything, or take what the
+# folder BUILT has of it, and put it, with the libraries, into build/gpu-ready. Programs of that folder
+# are taken before any is built, if they are of the card's architecture and of this commit.
+# scripts/gpu-bundle.sh packs them.
 #
 # A step that fails, or does not end in its time, does not stop the others; the exit code says whether
-# one did: 0 none, 1 one did, 3 there is no GPU. What does not fit into BUDGET is left out and listed.
+# one did: 0 none, 1 one did or the script was stopped, 3 there is no GPU. What does not fit into BUDGET
+# is left out and listed. OUTPUT.json is written after each part, so it outlives a kill.
 # PEER runs beside assay on the same models, in turn; bench/build_peer.sh builds it. Everything
 # together takes longer than one budget: PARTS, SHAPES and TYPES divide it into calls. All logs are
 # packed beside OUTPUT.json.
@@ -28,10 +32,11 @@ cd "$(dirname "$0")/.."
 folder=build/gpu
 ready=build/gpu-ready
 programs="assay bench/make_model bench/bench_cuda"
-tests="tests/kernels/test_cuda_decode tests/kernels/test_cuda tests/kernels/test_cuda_choose tests/kernels/test_mixing tests/kernels/test_cuda_experts tests/kernels/test_cuda_attention tests/kernels/test_cuda_halves tests/kernels/test_cuda_gated tests/kernels/test_cuda_linear tests/kernels/test_cuda_recurrent tests/kernels/test_cuda_score tests/kernels/test_cuda_alone tests/model/test_cuda_model"
+tests="tests/kernels/test_cuda_decode tests/kernels/test_cuda tests/kernels/test_cuda_choose tests/kernels/test_mixing tests/kernels/test_cuda_experts tests/kernels/test_cuda_attention tests/kernels/test_cuda_halves tests/kernels/test_cuda_integers tests/kernels/test_cuda_gated tests/kernels/test_cuda_linear tests/kernels/test_cuda_recurrent tests/kernels/test_cuda_score tests/kernels/test_cuda_alone tests/model/test_cuda_model"
 
 # Nothing where there is no git, or no repository.
 commit() { git describe --always --dirty 2>/dev/null || true; }
+built= # that of prepared programs
 
 # configure ARCHITECTURE TESTS
 configure() {
@@ -40,21 +45,25 @@ configure() {
     cmake -S . -B build/gpu -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" \
         -DCMAKE_BUILD_TYPE=Release -DASSAY_CUDA=ON -DASSAY_MPI=OFF -DASSAY_TESTS="$with_tests" \
         -DCMAKE_CUDA_ARCHITECTURES="$architecture-real" \
-        -DCMAKE_EXE_LINKER_FLAGS='-Wl,--disable-new-dtags,-rpath,$ORIGIN/lib:$ORIGIN/../lib:$ORIGIN/../../lib'
+        -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags \
+        -DCMAKE_BUILD_RPATH='$ORIGIN/lib;$ORIGIN/../lib;$ORIGIN/../../lib'
 }
 export -f configure # for timeout, which runs programs only
 
 prepare() {
-    local architecture=${1:-90a} program library
-    configure "$architecture" ON || return
-    # shellcheck disable=SC2086
-    cmake --build "$folder" -j "$(nproc)" --target $(basename -a $programs $tests) || return
+    local architecture=${1:-90a} built=${2:-$folder} program library
+    if [ -z "${2:-}" ]; then
+        configure "$architecture" ON || return
+        # shellcheck disable=SC2086
+        cmake --build "$folder" -j "$(nproc)" --target $(basename -a $programs $tests) || return
+    fi
     rm -rf "$ready"
     for program in $programs $tests; do
+        [ -z "${2:-}" ] || [ -e "$built/$program" ] || continue
         mkdir -p "$ready/$(dirname "$program")" "$ready/lib"
-        strip -o "$ready/$program" "$folder/$program" || return
+        strip -o "$ready/$program" "$built/$program" || return
         # The C library is everyone's; what else is shared goes along.
-        ldd "$folder/$program" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
+        ldd "$built/$program" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
             grep -Ev '/(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)\.so' | while read -r library; do
             cp -L "$library" "$ready/lib/"
         done
@@ -65,7 +74,7 @@ prepare() {
 }
 
 if [ "${1:-}" = --prepare ]; then
-    prepare "${2:-}"
+    prepare "${2:-}" "${3:-}"
     exit
 fi
 
@@ -79,14 +88,31 @@ rm -rf "$logs" && mkdir -p "$logs"
 skipping= # not empty: there is no time for what comes
 left() { [ -n "$skipping" ] && echo 0 || echo $((budget - SECONDS)); }
 
-# note NAME RESULT [DETAIL]: a row of the JSON's steps
+# note NAME RESULT [DETAIL]: a row of the JSON's steps. DETAIL: without what JSON would escape
 note() {
-    python3 bench/gpu_report.py note "$1" "$2" "${3:-}" "$SECONDS" >>"$logs/steps.jsonl"
+    local detail=${3:-}
+    detail=$(printf '%s' "$detail" | LC_ALL=C tr -cd '\040-\176' | tr '"\\' "'/")
+    printf '{"name": "%s", "result": "%s", "detail": "%s", "second": %d}\n' "$1" "$2" "$detail" "$SECONDS" \
+        >>"$logs/steps.jsonl"
     printf '%4d s  %-34s %s  %s\n' "$SECONDS" "$1" "$2" "${3:-}"
     [ "$2" != FAILED ] || n_failed=$((n_failed + 1))
 }
 
 log_of() { echo "$logs/${1// /-}.log"; }
+
+# within SECONDS LOG COMMAND...: 124 if it does not end in time; less than SECONDS where less are left.
+# In the background, since a signal meets a script when it waits.
+child=
+within() {
+    local seconds=$(($1 * ${PATIENCE:-100} / 100 + 1)) log=$2 code=0
+    shift 2
+    [ "$seconds" -le "$(left)" ] || seconds=$(left)
+    timeout -k 10 "$seconds" "$@" >"$log" 2>&1 &
+    child=$!
+    wait "$child" || code=$?
+    [ "$code" -ne 124 ] || echo "no end after $seconds s" >>"$log"
+    return "$code"
+}
 
 # step NAME SECONDS COMMAND...: run it if there is time; its output goes to a log
 step() {
@@ -97,13 +123,11 @@ step() {
         note "$name" "left out"
         return 1
     fi
-    [ "$seconds" -le "$(left)" ] || seconds=$(left)
-    timeout -k 10 "$seconds" "$@" >"$log" 2>&1 || code=$?
+    within "$seconds" "$log" "$@" || code=$?
     if [ "$code" -eq 0 ]; then
         note "$name" ok
         return 0
     fi
-    [ "$code" -ne 124 ] || echo "no end after $seconds s" >>"$log"
     note "$name" FAILED "exit $code; $(tail -n 1 "$log" | cut -c 1-200)"
     tail -n 15 "$log" | sed 's/^/    | /'
     return 1
@@ -111,20 +135,28 @@ step() {
 
 gpu() { nvidia-smi --query-gpu="$1" --format=csv,noheader | head -n 1; }
 
-finish() {
+# keep: the document so far, and its tables
+keep() {
     CARD=$card ARCHITECTURE=$architecture DRIVER=$(gpu driver_version) CLOCKS=$(gpu clocks.sm,clocks.mem) \
-        COMMIT=$(commit) \
+        COMMIT=${built:-$(commit)} \
         python3 bench/gpu_report.py document "$logs" "$output"
+}
+
+finish() {
+    trap - INT TERM
+    keep 2>"$logs/tables.log" || { note "tables" FAILED "$(tail -n 1 "$logs/tables.log")"; keep >/dev/null 2>&1; }
     tar -C "$folder" -czf "${output%.json}-logs.tar.gz" logs
     echo "$n_failed steps failed; everything is in $output and ${output%.json}-logs.tar.gz; $SECONDS s"
     [ "$n_failed" -eq 0 ] || exit 1
     exit 0
 }
 
-card=$(gpu name) || { echo "gpu.sh: nvidia-smi finds no GPU" >&2; exit 3; }
+card=$(gpu name) && [ -n "$card" ] || { echo "gpu.sh: nvidia-smi finds no GPU" >&2; exit 3; }
 architecture=$(gpu compute_cap | tr -d .)
 [ "$architecture" != 90 ] || architecture=90a
 echo "$card, sm_$architecture, driver $(gpu driver_version), commit $(commit)"
+
+trap '[ -z "$child" ] || kill "$child"; note "the script" FAILED "it was stopped"; finish' INT TERM
 
 # cuBLASLt and its header may be a Python package's.
 blas=$(python3 bench/gpu_report.py find 'libcublasLt.so.1[23]')
@@ -146,7 +178,7 @@ prepared() {
 bin=$folder
 if prepared; then
     note "prepared programs" ok "$ready"
-    bin=$ready
+    bin=$ready built=$(cat "$ready/commit")
     [ ! -d "$ready/models" ] || export ASSAY_REFERENCE_MODELS=$PWD/$ready/models
     [ ! -e "$ready/peer/llama-perplexity" ] || PEER=${PEER:-$ready/peer/llama-perplexity}
 else
@@ -160,13 +192,17 @@ fi
 assay=$bin/assay
 
 # part NAME: what comes belongs to it, and is skipped if it is not asked for.
-part() { case " ${PARTS:-correctness speed why} " in *" $1 "*) skipping= ;; *) skipping=1 ;; esac; }
+part() {
+    keep >/dev/null 2>&1
+    case " ${PARTS:-correctness speed why} " in *" $1 "*) skipping= ;; *) skipping=1 ;; esac
+}
 
 # Tests: kernels and models on the device against the CPU; then the program.
 part correctness
 for test in $tests; do
     name=$(basename "$test")
-    [ -e "$bin/$test" ] && step "$name" 240 "$bin/$test" || continue
+    [ -e "$bin/$test" ] || { note "$name" "not here"; continue; }
+    step "$name" 240 "$bin/$test" || continue
     ! grep -q 'no CUDA device here' "$(log_of "$name")" || note "$name" FAILED "it found no device"
 done
 
@@ -221,8 +257,9 @@ windows="-f $text -c $ctx --chunks $chunks"
 own_run() {
     local name=$1
     shift
-    step "$name" 60 "$assay" "$@" --device cuda -q --json "$folder/run.json" &&
-        python3 bench/gpu_report.py run "$folder/run.json" "$name" >>"$logs/runs.jsonl"
+    step "$name" 60 "$assay" "$@" --device cuda -q --json "$folder/run.json" || return
+    python3 bench/gpu_report.py run "$folder/run.json" "$name" >>"$logs/runs.jsonl" ||
+        note "$name, its row" FAILED "$folder/run.json cannot be read"
 }
 
 # peer_run NAME ARGS...: a row about one of PEER, with each of its batch sizes; nothing without PEER
@@ -253,10 +290,10 @@ plain() {
 # once MODEL NAME: what is slow, and long windows
 once() {
     local model=$1 name=$2 long=${LONG_CTX:-4096}
-    own_run "$name perplexity exact" perplexity -m "$model" -f $text -c "$ctx" --chunks 16 --precision exact
+    own_run "$name perplexity exact" perplexity -m "$model" -f $text -c "$ctx" --chunks $((chunks < 16 ? chunks : 16)) --precision exact
     [ "$long" = none ] || for precision in fast high; do
         own_run "$name perplexity of $long $precision" perplexity -m "$model" -f $text -c "$long" \
-            --chunks $((57344 / long)) --precision $precision
+            --chunks $((ctx * chunks / long)) --precision $precision
     done
 }
 
@@ -281,7 +318,7 @@ compared() {
 made() {
     local model=$1 shape=$2 type=$3
     shift 3
-    step "make $shape $type${1:+ ${*: -1}}" 100 "$bin/bench/make_model" --shape "$shape" --vocab 128256 --type "$type" -o "$model" "$@"
+    step "make $shape $type${1:+ ${*: -1}}" 100 "$bin/bench/make_model" --shape "$shape" --vocab "${VOCAB:-128256}" --type "$type" -o "$model" "$@"
 }
 
 shapes=${SHAPES:-8b 1b} compared=${COMPARED:-Q4_K_M} mixture=${MIXTURE:-qwen3moe}
@@ -300,7 +337,7 @@ for shape in $shapes; do
 done
 if [ "$mixture" != none ] && [ "$compared" != none ]; then
     model=$MODELS/assay.$$.$mixture.gguf
-    if made "$model" 1b "$compared" --experts 128 --arch "$mixture"; then
+    if made "$model" "${SMALL:-1b}" "$compared" --experts 128 --arch "$mixture"; then
         for ((round = 0; round < ${ROUNDS:-3}; round++)); do
             plain "$model" "$mixture $compared"
         done
@@ -323,14 +360,14 @@ watch() {
         note "$name" "left out"
         return
     fi
-    timeout -k 10 120 "$@" >"$log" 2>&1 || code=$?
+    within 120 "$log" "$@" || code=$?
     if [ "$code" -eq 0 ]; then
         note "$name" ok
     elif grep -Eq "$fault" "$log"; then
         note "$name" FAILED "$(grep -E "$fault" "$log" | tail -n 1)"
         grep -m 12 '=========' "$log" | sed 's/^/    | /'
     elif [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; then
-        note "$name" FAILED "no end after 120 s"
+        note "$name" FAILED "$(tail -n 1 "$log" | cut -c 1-160)"
     else
         note "$name" refused "exit $code; $(tail -n 1 "$log" | cut -c 1-160)"
     fi
@@ -361,10 +398,10 @@ else
 fi
 if [ -n "$ncu" ]; then
     model=$MODELS/assay.$$.counters.gguf
-    if made "$model" 1b Q4_K_M --layers 1; then
+    if made "$model" "${SMALL:-1b}" Q4_K_M --layers 1; then
         for precision in exact fast; do
             watch "counters of $precision" '==ERROR==.*Failed' "$ncu" --set basic --print-summary per-kernel "$assay" \
-                perplexity -m "$model" -f $text -c 512 --chunks 8 --device cuda -q --precision $precision
+                perplexity -m "$model" -f $text -c "$ctx" --chunks $((chunks < 8 ? chunks : 8)) --device cuda -q --precision $precision
         done
     fi
     rm -f "$model"

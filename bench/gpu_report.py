@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """What bench/gpu.sh writes down: rows of JSON lines, comparisons of documents, the last table.
 
-usage: gpu_report.py note NAME RESULT DETAIL SECOND     a row about a step
-       gpu_report.py find PATTERN                       a file of CUDA's, wherever it is installed
+usage: gpu_report.py find PATTERN                       a file of CUDA's, wherever it is installed
        gpu_report.py same A.json B.json                 documents equal but for `run`?
        gpu_report.py near A.json B.json                 estimates within 2e-4 of each other?
        gpu_report.py run RUN.json NAME                  a row about a run of assay
@@ -21,10 +20,6 @@ import statistics
 import sys
 
 import gpu_model
-
-
-def note(name, result, detail, second):
-    print(json.dumps({"name": name, "result": result, "detail": detail, "second": int(second)}))
 
 
 def find(pattern):
@@ -224,7 +219,7 @@ def document(logs, output):
 
 
 if __name__ == "__main__":
-    COMMANDS = {f.__name__: f for f in (note, find, same, near, run, peer, document)}
+    COMMANDS = {f.__name__: f for f in (find, same, near, run, peer, document)}
     if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
         sys.exit(__doc__)
     COMMANDS[sys.argv[1]](*sys.argv[2:])

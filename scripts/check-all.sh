@@ -2,11 +2,11 @@
 # The long check, before a release: every test under gcc and clang; those without reference
 # models under AddressSanitizer with UndefinedBehaviorSanitizer, those with threads under
 # ThreadSanitizer; hundreds of random models; unit tests under valgrind; changed GPU kernels;
-# each fuzzer for 60 seconds; all files of a release; a new user's first steps on new machines; the
-# harness lm_eval with this program; a report in a browser; the program for aarch64 under qemu;
-# clang-format and clang-tidy. Takes some two hours of two processors; each step says how much of
-# their time it took. A step that fails does not stop the next: the end lists what passed, failed and
-# was skipped. What each step said is in build/check-all/.
+# each fuzzer for 60 seconds; all files of a release; a new user's first steps on new machines; half an
+# hour on a card, where there is none; the harness lm_eval with this program; a report in a browser;
+# the program for aarch64 under qemu; clang-format and clang-tidy. Takes some two hours of two
+# processors; each step says how much of their time it took. A step that fails does not stop the next:
+# the end lists what passed, failed and was skipped. What each step said is in build/check-all/.
 # usage: bash scripts/check-all.sh [STEP...]     (default: all but ptx-all; `list` names them)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -19,7 +19,7 @@ for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
 steps+=(random-models random-matrices at-length serve-hours report-layout lm-eval valgrind-tests valgrind-program
-        ptx fuzzers release bare-machines aarch64 clang-format clang-tidy)
+        ptx fuzzers release bare-machines gpu-rehearsal aarch64 clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
 # Code of a step that cannot run here, as ctest has it.
@@ -178,6 +178,12 @@ release() {
     rm -rf build/check-all/release && bash scripts/release.sh build/check-all/release
 }
 
+# bench/gpu.sh on a bare machine, with a device of host memory in the card's place.
+gpu_rehearsal() {
+    [ -x build/dev/assay ] || { skip "build/dev/assay was not built"; return; }
+    bash scripts/gpu-rehearsal.sh build/dev
+}
+
 clang_format() {
     need clang-format || return
     git ls-files -z '*.c' '*.h' '*.cu' | xargs -0 clang-format --dry-run -Werror
@@ -208,6 +214,7 @@ run_step() {
         fuzzers) need clang && bash scripts/fuzz.sh 60 ;;
         release) release ;;
         bare-machines) bash scripts/bare-machines.sh ;;
+        gpu-rehearsal) gpu_rehearsal ;;
         aarch64) bash scripts/check-aarch64.sh --tests ;;
         clang-format) clang_format ;;
         clang-tidy) clang_tidy ;;

@@ -1,28 +1,31 @@
 #!/usr/bin/env bash
 # Pack what bench/gpu.sh prepares for a card, to be carried to a machine that cannot build: Python
 # unpacks it there, into the same checkout.
-# usage: bash scripts/gpu-bundle.sh [-a ARCHITECTURE] [-o FOLDER] [--models FOLDER] [--peer FILE]
+# usage: bash scripts/gpu-bundle.sh [-a ARCHITECTURE] [-o FOLDER] [--built FOLDER] [--models FOLDER]
+#            [--peer FILE]
 #   -a: the card's, 90a unless told; -o: where the bundles go, build/bundle unless told
+#   --built: a folder with programs for it, which are built unless told (build/gpu)
 #   --models: reference models (F32) that the device is compared with the processor on; each goes
 #     into a bundle of its own
 #   --peer: a llama-perplexity built for the card (bench/build_peer.sh)
 # The bundle of the programs must not have more than 8 MB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-architecture=90a output=build/bundle models='' peer='' limit=8000000
+architecture=90a output=build/bundle built='' models='' peer='' limit=8000000
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || { echo "gpu-bundle.sh: $1 needs a value" >&2; exit 2; }
     case $1 in
         -a) architecture=$2 ;;
         -o) output=$2 ;;
+        --built) built=$2 ;;
         --models) models=$2 ;;
         --peer) peer=$2 ;;
-        *) echo "gpu-bundle.sh: unknown option $1; expected -a, -o, --models or --peer" >&2; exit 2 ;;
+        *) echo "gpu-bundle.sh: unknown option $1; expected -a, -o, --built, --models or --peer" >&2; exit 2 ;;
     esac
     shift 2
 done
 ready=build/gpu-ready
-bash bench/gpu.sh --prepare "$architecture" >&2
+bash bench/gpu.sh --prepare "$architecture" ${built:+"$built"} >&2
 rm -rf "$output" && mkdir -p "$output"
 
 # pack NAME PATH...: paths below the checkout. The dictionary is as long as all programs together,

@@ -77,7 +77,7 @@ static enum status run(struct kern_cuda *cuda, const struct kern_attention *op,
     const float *sinks;
     enum status status = kern_cuda_vector(cuda, op->sinks, &sinks, why);
     if (!status)
-        status = kern_cuda_scratch_put(cuda, arrays, 3, why);
+        status = kern_cuda_tables_put(cuda, arrays, 3, why);
     if (status)
         return status;
     struct kern_attention_args args = {

@@ -55,15 +55,17 @@ static enum status run(struct kern_cuda *cuda, const struct kern_choose *op,
         {op->ranges, op->n_ranges * sizeof *op->ranges, NULL},
         {tasks->all, tasks->n * sizeof *tasks->all, NULL},
         {op->n_seen, op->n_seen ? tasks->n_rows * sizeof *op->n_seen : 0, NULL},
-        {NULL, at_once * task_bytes(op), NULL},
     };
-    enum status status = kern_cuda_scratch_put(cuda, arrays, 4, why);
+    struct kern_cuda_array scores = {NULL, at_once * task_bytes(op), NULL};
+    enum status status = kern_cuda_tables_put(cuda, arrays, 3, why);
+    if (!status)
+        status = kern_cuda_scratch_put(cuda, &scores, 1, why);
     struct kern_choose_args args = {
         .q = op->q,
         .k = op->k,
         .weights = op->weights,
         .bits = op->bits,
-        .scores = arrays[3].to,
+        .scores = scores.to,
         .n_heads = op->n_heads,
         .n_sets = n_sets,
         .head_size = op->head_size,
@@ -73,7 +75,7 @@ static enum status run(struct kern_cuda *cuda, const struct kern_choose *op,
         .n_local = op->n_local,
         .most_keys = op->most_keys,
         .n_words = kern_chosen_words(op->most_keys),
-        .n_seen = op->n_seen ? arrays[2].to : NULL,
+        .n_seen = arrays[2].to,
         .ranges = arrays[0].to,
         .n_tiles = base_div_up(tasks->n_seen, KERN_CHOOSE_KEYS),
     };

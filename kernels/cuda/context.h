@@ -8,6 +8,7 @@
 #include "kernels/cuda/device/kernels.h"
 #include "kernels/cuda/gated/deferred.h"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/tables.h"
 #include "kernels/cuda/weights/cache.h"
 
 /** Tokens that are split into halves; from n_tokens to n_padded they are zeros. */
@@ -43,6 +44,7 @@ struct kern_cuda {
     struct kern_cuda_options options; /* nothing in it is 0 */
     struct kern_cuda_cache cache;
     struct kern_cuda_products products;
+    struct kern_cuda_tables tables;
     void *scratch;
     size_t scratch_bytes;
     uint64_t scratch_uses; /* calls of kern_cuda_scratch(), and times that it gave new memory */

@@ -53,7 +53,7 @@ static enum status convolve(struct kern_cuda *cuda, const struct kern_convolve *
     if (!status)
         status = kern_cuda_vector(cuda, op->bias, &args.bias, why);
     if (!status)
-        status = kern_cuda_scratch_put(cuda, arrays, 2, why);
+        status = kern_cuda_tables_put(cuda, arrays, 2, why);
     if (status)
         return status;
     size_t per_task = base_div_up(op->weight->n_rows, KERN_CONVOLVE_THREADS);
@@ -115,18 +115,20 @@ static enum status recur(struct kern_cuda *cuda, const struct kern_recur *op,
     struct kern_cuda_array arrays[] = {
         {op->runs, op->n_runs * sizeof *op->runs, NULL},
         {families, (n_families + 1) * sizeof *families, NULL},
-        {NULL, parents ? parent_bytes(op, n_families) : 0, NULL},
     };
+    struct kern_cuda_array ends = {NULL, parents ? parent_bytes(op, n_families) : 0, NULL};
     enum status status = kern_cuda_vector(cuda, op->dt_bias, &args.dt_bias, why);
     if (!status)
         status = kern_cuda_vector(cuda, op->decay, &args.decay, why);
     if (!status)
         status = kern_cuda_vector(cuda, op->skip, &args.skip, why);
     if (!status)
-        status = kern_cuda_scratch_put(cuda, arrays, 3, why);
+        status = kern_cuda_tables_put(cuda, arrays, 2, why);
+    if (!status && parents)
+        status = kern_cuda_scratch_put(cuda, &ends, 1, why);
     args.op.runs = arrays[0].to;
     args.families = arrays[1].to;
-    args.parents = parents ? arrays[2].to : NULL;
+    args.parents = ends.to;
     size_t n_at_a_time = parents ? families_at_a_time(op) : n_families;
     for (size_t i = 0; !status && i < n_families; i += n_at_a_time) {
         const struct kern_cuda_launch launch = {

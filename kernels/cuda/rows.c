@@ -49,7 +49,7 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
     struct kern_cuda_array positions = {op->positions, op->n_tokens * sizeof *op->positions, NULL};
-    enum status status = kern_cuda_scratch_put(cuda, &positions, 1, why);
+    enum status status = kern_cuda_tables_put(cuda, &positions, 1, why);
     if (status)
         return status;
     struct kern_rope_args args = {

@@ -218,6 +218,7 @@ static enum status host_alloc(struct kern_cuda_device *device, void **out, size_
     memset(*out, 0xff, n_bytes + GAP);
     run_kernel_memory(RUN_KERNEL_NEW, *out, n_bytes);
     d->blocks[i] = (struct allocation){*out, n_bytes};
+    d->log->n_allocs++;
     d->used_bytes += n_bytes;
     if (d->used_bytes > d->log->peak_bytes)
         d->log->peak_bytes = d->used_bytes;

@@ -40,7 +40,7 @@ struct host_device_options {
 struct host_device_log {
     size_t n_calls; /* that can fail */
     size_t n_launches[KERN_CUDA_N_KERNELS], n_gemms;
-    size_t n_copies_in, n_copies_out;
+    size_t n_copies_in, n_copies_out, n_allocs;
     unsigned last_algorithm; /* of a product */
     size_t n_left;           /* allocations that were not freed before close */
     size_t peak_bytes;

@@ -197,6 +197,52 @@ static void test_session_preloads(void **state)
     fixture_close(&f);
 }
 
+/**
+ * What a batch of windows like the one before brings to the device: the rows of its tokens. What
+ * every layer needs is there, and nothing is allocated.
+ */
+static void test_copies(void **state)
+{
+    (void)state;
+    enum { N_LAYERS = 4 };
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture f = fixture_open(&(struct tiny_model_options){.n_layers = N_LAYERS});
+        struct host_device_log log = {0};
+        use_cuda(&f, i ? KERN_PRECISION_EXACT : KERN_PRECISION_FAST,
+                 &(struct host_device_options){0}, &log);
+        kern_cuda_of(f.backend)->cache.resident_limit = 64 << 20;
+        struct model_session_options options = {.max_batch = WINDOW, .max_segment = WINDOW};
+        struct model_session *session;
+        int32_t *tokens = fixture_tokens(&f, 9, 2 * WINDOW);
+        void *x;
+        assert_int_equal(model_session_open(&session, f.model, f.backend, &options, NULL),
+                         STATUS_OK);
+        assert_int_equal(kern_alloc(f.backend, &x, 1 << 20, NULL), STATUS_OK);
+        struct kern_head head = model_kern_head(f.model);
+        assert_int_equal(kern_preload_heads(f.backend, &head, 1, NULL), STATUS_OK);
+        size_t n_copies = 0, n_allocs[2];
+        for (size_t k = 0; k < 2; k++) {
+            struct model_segment segment;
+            struct model_batch batch = fixture_window(tokens + k * WINDOW, WINDOW, &segment);
+            n_copies = log.n_copies_in;
+            n_allocs[k] = log.n_allocs;
+            assert_int_equal(model_embed(session, &batch, x, NULL), STATUS_OK);
+            assert_int_equal(model_forward(session, &batch, 0, N_LAYERS, x, NULL), STATUS_OK);
+            n_allocs[k] = log.n_allocs - n_allocs[k];
+        }
+        if (!on_real_device) {
+            assert_int_equal(log.n_copies_in - n_copies, 1);
+            assert_int_equal(n_allocs[1], 0);
+            /* The gains of two norms in each layer, positions, ranges, tasks, scratch memory. */
+            assert_true(n_allocs[0] <= 2 * N_LAYERS + 3 + 4);
+        }
+        kern_free(f.backend, x);
+        model_session_close(session);
+        free(tokens);
+        fixture_close(&f);
+    }
+}
+
 /** ln p of the tokens after the first of the window, in double; unit: of simulated rounding. */
 static void evaluate_truth(const struct fixture *f, const int32_t *tokens, double unit,
                            double *log_probs)
@@ -308,7 +354,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_architectures), cmocka_unit_test(test_types),
         cmocka_unit_test(test_features),      cmocka_unit_test(test_session_preloads),
-        cmocka_unit_test(test_precisions),    cmocka_unit_test(test_huge_weights),
+        cmocka_unit_test(test_copies),        cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_huge_weights),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     on_real_device = true;

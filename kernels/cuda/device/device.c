@@ -16,11 +16,14 @@ enum {
     N_SMALL = 64             /* so that the host may be an operation or two ahead */
 };
 
-/** Page-locked memory that copies pass through, so that they run beside everything else. */
+/**
+ * Page-locked memory that copies pass through, so that they run beside everything else. It is made,
+ * whole, by the first copy that needs it: page-locking takes longer than all that a test does.
+ */
 struct staging {
-    size_t n, n_bytes; /* buffers, and of each */
-    void *memory[N_SMALL];
-    cudaEvent_t used[N_SMALL]; /* when the device has read it */
+    size_t n, n_bytes;         /* buffers, and of each */
+    char *memory;              /* [n][n_bytes], or NULL */
+    cudaEvent_t used[N_SMALL]; /* when the device is done with it; NULL: it was never used */
     size_t next;
 };
 
@@ -98,6 +101,25 @@ static void device_free(struct kern_cuda_device *device, void *memory)
     (void)cudaFree(memory);
 }
 
+/** Buffers for n_bytes. Small copies of both streams share theirs. */
+static struct staging *staging_for(struct device *d, enum kern_cuda_stream stream, size_t n_bytes)
+{
+    return n_bytes <= SMALL_BYTES ? &d->small : &d->staging[stream];
+}
+
+/** Memory of buffer i, once the device is done with what was in it. */
+static cudaError_t staging_take(struct staging *s, size_t i, char **memory)
+{
+    cudaError_t code = cudaSuccess;
+    if (!s->memory)
+        code = cudaMallocHost((void **)&s->memory, s->n * s->n_bytes);
+    if (code == cudaSuccess)
+        code = s->used[i] ? cudaEventSynchronize(s->used[i])
+                          : cudaEventCreateWithFlags(&s->used[i], cudaEventDisableTiming);
+    *memory = code == cudaSuccess ? s->memory + i * s->n_bytes : NULL;
+    return code;
+}
+
 /** Copy through page-locked memory a piece at a time; waits only while all pieces are on the way.
  */
 static enum status device_copy_in(struct kern_cuda_device *device, enum kern_cuda_stream stream,
@@ -107,16 +129,18 @@ static enum status device_copy_in(struct kern_cuda_device *device, enum kern_cud
     struct device *d = of(device);
     enum status status = select_device(d, why);
     size_t n_bytes = kern_cuda_rows_total(rows);
-    struct staging *s = n_bytes <= SMALL_BYTES ? &d->small : &d->staging[stream];
+    struct staging *s = staging_for(d, stream, n_bytes);
     for (size_t done = 0; !status && done < n_bytes; done += s->n_bytes) {
         size_t left = n_bytes - done, n = left < s->n_bytes ? left : s->n_bytes;
         size_t i = s->next++ % s->n;
-        status = check(d, cudaEventSynchronize(s->used[i]), "an earlier operation", why);
+        char *memory;
+        status =
+            check(d, staging_take(s, i, &memory), "an earlier operation, or page-locking", why);
         if (status)
             return status;
-        kern_cuda_rows_gather(d->pool, rows, done, n, s->memory[i]);
-        cudaError_t code = cudaMemcpyAsync((char *)to + done, s->memory[i], n,
-                                           cudaMemcpyHostToDevice, d->streams[stream]);
+        kern_cuda_rows_gather(d->pool, rows, done, n, memory);
+        cudaError_t code = cudaMemcpyAsync((char *)to + done, memory, n, cudaMemcpyHostToDevice,
+                                           d->streams[stream]);
         if (code == cudaSuccess)
             code = cudaEventRecord(s->used[i], d->streams[stream]);
         status = check(d, code, "copying to it", why);
@@ -127,29 +151,24 @@ static enum status device_copy_in(struct kern_cuda_device *device, enum kern_cud
 /** A piece of copy_out: where it lies in the staging buffer, and where it belongs. */
 struct piece {
     size_t i_buffer, n_bytes;
-    char *to;
+    char *memory, *to;
 };
 
-/** Begin to copy a piece into a staging buffer, once the device has read what was in it. */
-static cudaError_t piece_begin(struct device *d, enum kern_cuda_stream stream,
-                               const struct piece *piece, const void *from)
+/** Begin to copy a piece into a staging buffer, once the device is done with what was in it. */
+static cudaError_t piece_begin(struct staging *s, cudaStream_t stream, struct piece *piece,
+                               const void *from)
 {
-    struct staging *s = &d->staging[stream];
-    cudaError_t code = cudaEventSynchronize(s->used[piece->i_buffer]);
+    cudaError_t code = staging_take(s, piece->i_buffer, &piece->memory);
     if (code == cudaSuccess)
-        code = cudaMemcpyAsync(s->memory[piece->i_buffer], from, piece->n_bytes,
-                               cudaMemcpyDeviceToHost, d->streams[stream]);
-    return code == cudaSuccess ? cudaEventRecord(s->used[piece->i_buffer], d->streams[stream])
-                               : code;
+        code = cudaMemcpyAsync(piece->memory, from, piece->n_bytes, cudaMemcpyDeviceToHost, stream);
+    return code == cudaSuccess ? cudaEventRecord(s->used[piece->i_buffer], stream) : code;
 }
 
-static cudaError_t piece_end(struct device *d, enum kern_cuda_stream stream,
+static cudaError_t piece_end(const struct device *d, const struct staging *s,
                              const struct piece *piece)
 {
-    struct staging *s = &d->staging[stream];
     cudaError_t code = cudaEventSynchronize(s->used[piece->i_buffer]);
-    const struct kern_cuda_rows all = {s->memory[piece->i_buffer], 1, piece->n_bytes,
-                                       piece->n_bytes, NULL};
+    const struct kern_cuda_rows all = {piece->memory, 1, piece->n_bytes, piece->n_bytes, NULL};
     if (code == cudaSuccess)
         kern_cuda_rows_gather(d->pool, &all, 0, piece->n_bytes, piece->to);
     return code;
@@ -161,21 +180,21 @@ static enum status device_copy_out(struct kern_cuda_device *device, enum kern_cu
                                    struct status_why *why)
 {
     struct device *d = of(device);
-    struct staging *s = &d->staging[stream];
+    struct staging *s = staging_for(d, stream, n_bytes);
     struct piece pieces[N_PINNED];
     enum status status = select_device(d, why);
     cudaError_t code = cudaSuccess;
-    size_t n_begun = 0, n_ended = 0, n_pieces = (n_bytes + PINNED_BYTES - 1) / PINNED_BYTES;
+    size_t n_begun = 0, n_ended = 0, n_pieces = (n_bytes + s->n_bytes - 1) / s->n_bytes;
     while (!status && code == cudaSuccess && n_ended < n_pieces) {
         if (n_begun < n_pieces && n_begun < n_ended + N_PINNED) {
-            size_t done = n_begun * PINNED_BYTES, left = n_bytes - done;
+            size_t done = n_begun * s->n_bytes, left = n_bytes - done;
             struct piece *piece = &pieces[n_begun++ % N_PINNED];
-            *piece = (struct piece){.i_buffer = s->next++ % N_PINNED,
-                                    .n_bytes = left < PINNED_BYTES ? left : PINNED_BYTES,
+            *piece = (struct piece){.i_buffer = s->next++ % s->n,
+                                    .n_bytes = left < s->n_bytes ? left : s->n_bytes,
                                     .to = (char *)to + done};
-            code = piece_begin(d, stream, piece, (const char *)from + done);
+            code = piece_begin(s, d->streams[stream], piece, (const char *)from + done);
         } else {
-            code = piece_end(d, stream, &pieces[n_ended++ % N_PINNED]);
+            code = piece_end(d, s, &pieces[n_ended++ % N_PINNED]);
         }
     }
     return status ? status : check(d, code, "an earlier operation, or copying from it", why);
@@ -299,9 +318,7 @@ static void events_close(cudaEvent_t *events, size_t n)
 static void staging_close(struct staging *s)
 {
     events_close(s->used, N_SMALL);
-    for (size_t i = 0; i < N_SMALL; i++)
-        if (s->memory[i])
-            (void)cudaFreeHost(s->memory[i]);
+    (void)cudaFreeHost(s->memory); /* NULL is passed over, too */
 }
 
 static void device_close(struct kern_cuda_device *device)
@@ -340,19 +357,6 @@ static const struct kern_cuda_device_ops device_ops = {
     .elapsed = device_elapsed,
 };
 
-static cudaError_t staging_open(struct staging *s, size_t n, size_t n_bytes)
-{
-    cudaError_t code = cudaSuccess;
-    s->n = n;
-    s->n_bytes = n_bytes;
-    for (size_t i = 0; code == cudaSuccess && i < n; i++) {
-        code = cudaMallocHost(&s->memory[i], n_bytes);
-        if (code == cudaSuccess)
-            code = cudaEventCreateWithFlags(&s->used[i], cudaEventDisableTiming);
-    }
-    return code;
-}
-
 /** Name and limits; the oldest devices that are known to do are those of compute capability 8.0. */
 static enum status describe(struct device *d, struct status_why *why)
 {
@@ -384,11 +388,11 @@ static enum status start(struct device *d, struct status_why *why)
     cudaError_t code = cudaSuccess;
     for (size_t i = 0; !status && code == cudaSuccess && i < KERN_CUDA_N_STREAMS; i++) {
         code = cudaStreamCreateWithFlags(&d->streams[i], cudaStreamNonBlocking);
-        if (code == cudaSuccess)
-            code = staging_open(&d->staging[i], N_PINNED, PINNED_BYTES);
+        d->staging[i].n = N_PINNED;
+        d->staging[i].n_bytes = PINNED_BYTES;
     }
-    if (!status && code == cudaSuccess)
-        code = staging_open(&d->small, N_SMALL, SMALL_BYTES);
+    d->small.n = N_SMALL;
+    d->small.n_bytes = SMALL_BYTES;
     if (!status)
         status = check(d, code, "starting", why);
     unsigned n_threads = base_pool_processors();

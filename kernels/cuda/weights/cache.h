@@ -27,6 +27,7 @@ struct kern_cuda_panel {
     enum gguf_type type;
     uint64_t generation;
     bool forgotten; /* not to be uploaded ahead of its use */
+    bool preloaded; /* for products: decoded as soon as all packed panels are there */
 
     void *packed;  /* device: rows without gaps, its own memory or that of a slot; or NULL */
     int slot;      /* -1: its own */

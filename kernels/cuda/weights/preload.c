@@ -1,4 +1,4 @@
-/* What the first use of a weight would do: upload its panels, and try its products. */
+/* What the first use of a weight would do: upload its panels, decode them, try its products. */
 #include "kernels/cuda/integers/integers.h"
 #include "kernels/cuda/walk.h"
 
@@ -15,6 +15,8 @@ static enum status upload_panels(struct kern_cuda *cuda, const struct kern_weigh
             status = kern_cuda_cache_find(cuda, weight, row, n_rows, &index, why);
         if (!status)
             status = kern_cuda_cache_settle(cuda, index, &stays, why);
+        if (!status)
+            cuda->cache.panels[index].preloaded = stays;
     }
     return status;
 }
@@ -31,7 +33,10 @@ enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *
     return status ? status : upload_panels(cuda, weight, panel_rows, why);
 }
 
-/** Heads that are walked together are cut into the same tiles. These are the panels to upload. */
+/**
+ * Heads that are walked together are cut into the same tiles. These are the panels to upload. They
+ * are the last ones: what room is left is for decoded panels.
+ */
 enum status kern_cuda_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                     size_t n_heads, struct status_why *why)
 {
@@ -46,5 +51,5 @@ enum status kern_cuda_preload_heads(struct kern_backend *b, const struct kern_he
         if (!status)
             status = upload_panels(cuda, heads[h].matrix, walk.tile_vocab, why);
     }
-    return status;
+    return status ? status : kern_cuda_operands_keep(cuda, why);
 }

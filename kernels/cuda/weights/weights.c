@@ -42,20 +42,19 @@ size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size
 }
 
 /** The same of rows of a weight. */
-static struct kern_cuda_operand lay_out_weight(const struct kern_cuda *cuda,
-                                               const struct kern_weight *weight, size_t n_rows,
-                                               void *memory)
+static struct kern_cuda_operand lay_out_weight(const struct kern_cuda *cuda, enum gguf_type type,
+                                               size_t n_rows, size_t n_cols, void *memory)
 {
-    if (!kern_cuda_uses_integers(cuda, weight->type))
-        return lay_out(cuda, n_rows, weight->n_cols, memory);
-    return (struct kern_cuda_operand){
-        .records = memory, .n_bytes = kern_cuda_integer_bytes(weight->type, n_rows, weight->n_cols)};
+    if (!kern_cuda_uses_integers(cuda, type))
+        return lay_out(cuda, n_rows, n_cols, memory);
+    return (struct kern_cuda_operand){.records = memory,
+                                      .n_bytes = kern_cuda_integer_bytes(type, n_rows, n_cols)};
 }
 
 size_t kern_cuda_weight_bytes(const struct kern_cuda *cuda, const struct kern_weight *weight,
                               size_t n_rows)
 {
-    return lay_out_weight(cuda, weight, n_rows, NULL).n_bytes;
+    return lay_out_weight(cuda, weight->type, n_rows, weight->n_cols, NULL).n_bytes;
 }
 
 static size_t packed_row(const struct kern_weight *weight)
@@ -157,6 +156,51 @@ static enum status decode_operand(struct kern_cuda *cuda, enum gguf_type type,
     return status ? status : decode(cuda, type, &args, why);
 }
 
+/** A panel to where it is kept, else to `memory`; that may be NULL: then it is not decoded. */
+static enum status decode_panel(struct kern_cuda *cuda, size_t index, void *memory,
+                                struct kern_cuda_operand *out, struct status_why *why)
+{
+    const struct kern_cuda_panel panel = cuda->cache.panels[index];
+    const uint8_t *packed = NULL;
+    enum status status = kern_cuda_cache_packed(cuda, index, &packed, why);
+    if (status)
+        return status;
+    *out = lay_out_weight(cuda, panel.type, panel.n_rows, panel.n_cols, memory);
+    void *kept = kern_cuda_cache_keep(cuda, index, out->n_bytes);
+    if (kept)
+        *out = lay_out_weight(cuda, panel.type, panel.n_rows, panel.n_cols, kept);
+    if (kept || memory)
+        status =
+            decode_operand(cuda, panel.type,
+                           decode_args(panel.type, packed, panel.n_rows, panel.n_cols), out, why);
+    if (!status)
+        status = kern_cuda_cache_done(cuda, index, why);
+    else
+        kern_cuda_cache_forget(cuda, index);
+    return status;
+}
+
+enum status kern_cuda_operands_keep(struct kern_cuda *cuda, struct status_why *why)
+{
+    const struct kern_cuda_cache *cache = &cuda->cache;
+    const void *last = NULL;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; !status && i < cache->n_panels; i++) {
+        const struct kern_cuda_panel *panel = &cache->panels[i];
+        struct kern_cuda_operand operand;
+        if (!panel->preloaded || !panel->packed || panel->slot >= 0 || panel->decoded)
+            continue;
+        status = kern_cuda_cancelled(cuda);
+        if (!status)
+            status = decode_panel(cuda, i, NULL, &operand, why);
+        if (!panel->decoded)
+            break;
+        last = panel->decoded;
+    }
+    uint8_t byte; /* it comes after all that decodes */
+    return status || !last ? status : kern_cuda_get(cuda, &byte, last, sizeof byte, why);
+}
+
 enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weight *weight,
                                   size_t row, size_t n_rows, void *memory,
                                   struct kern_cuda_operand *out, struct status_why *why)
@@ -166,26 +210,11 @@ enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weig
     if (status)
         return status;
     void *kept = cuda->cache.panels[index].decoded;
-    struct kern_cuda_operand l = lay_out_weight(cuda, weight, n_rows, kept);
-    if (kept) {
-        kern_cuda_cache_touch(cuda, index);
-        *out = l;
-        return STATUS_OK;
-    }
-    const uint8_t *packed = NULL;
-    status = kern_cuda_cache_packed(cuda, index, &packed, why);
-    if (status)
-        return status;
-    kept = kern_cuda_cache_keep(cuda, index, l.n_bytes);
-    l = lay_out_weight(cuda, weight, n_rows, kept ? kept : memory);
-    status = decode_operand(cuda, weight->type,
-                            decode_args(weight->type, packed, n_rows, weight->n_cols), &l, why);
-    if (!status)
-        status = kern_cuda_cache_done(cuda, index, why);
-    else
-        kern_cuda_cache_forget(cuda, index);
-    *out = l;
-    return status;
+    if (!kept)
+        return decode_panel(cuda, index, memory, out, why);
+    kern_cuda_cache_touch(cuda, index);
+    *out = lay_out_weight(cuda, weight->type, n_rows, weight->n_cols, kept);
+    return STATUS_OK;
 }
 
 enum status kern_cuda_scale(struct kern_cuda *cuda, const struct kern_scale_args *args,

@@ -24,6 +24,12 @@ enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weig
                                   size_t row, size_t n_rows, void *memory,
                                   struct kern_cuda_operand *out, struct status_why *why);
 
+/**
+ * Decode panels that were preloaded and stay packed on the device, in the order in which they were
+ * found, as long as there is room to keep them. All of it is done when the call returns.
+ */
+enum status kern_cuda_operands_keep(struct kern_cuda *cuda, struct status_why *why);
+
 struct kern_scale_args;
 
 /** Multiply on the device (kernels/rows.h). */
