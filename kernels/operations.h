@@ -211,6 +211,7 @@ struct kern_round {
     size_t n;            /* a multiple of the type's block and of n_turn */
     size_t n_turn;       /* 0: the numbers as they are; at most KERN_TURN_MAX */
     size_t row;          /* of Q8_KV, which shares a scale in each: a divisor of n */
+    float scale;         /* the tensor's, where kern_round_is_scaled(): above 0; 0 stands for 1 */
 };
 
 /** y[rows[i]] += shares[i] * x[from[i]] for i < n. What is added to one row is added in order. */

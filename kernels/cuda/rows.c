@@ -114,9 +114,12 @@ enum status kern_cuda_round(struct kern_backend *b, const struct kern_round *op,
         return status_fail(why, STATUS_UNSUPPORTED,
                            "keys and values of q8_kv are rounded on a CPU only; expected another "
                            "type, or no GPU");
-    struct kern_round_args args = {
-        .x = op->x, .n = op->n, .type = op->type, .n_turn = (uint32_t)op->n_turn};
-    args.scale = 1.0f / sqrtf((float)op->n_turn);
+    struct kern_round_args args = {.x = op->x,
+                                   .n = op->n,
+                                   .type = op->type,
+                                   .n_turn = (uint32_t)op->n_turn,
+                                   .scale = op->scale};
+    args.turn_scale = 1.0f / sqrtf((float)op->n_turn);
     return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_ROUND, base_div_up(op->n, KERN_ROWS_ELEMS),
                          &args, why);
 }
