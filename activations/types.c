@@ -91,12 +91,6 @@ static void round_q8_k(float *x, size_t n, float scale)
         round_codes(x, n, factor, 1 / factor);
 }
 
-static void round_e4m3(float *x, size_t n, float d)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = d * kern_e4m3_to_float(kern_e4m3_from_float(x[i] / d));
-}
-
 static void round_e2m1(float *x, size_t n, float d)
 {
     for (size_t i = 0; i < n; i++)
@@ -111,29 +105,23 @@ static void round_fp8(float *x, size_t n, float scale)
     if (isnan(amax))
         fill(x, n, amax);
     else
-        round_e4m3(x, n, fmaxf(amax / KERN_E4M3_MAX, least));
-}
-
-/** Elements with a power of two, of the largest magnitude. */
-static void round_mx(float *x, size_t n, int exponent, round_fn *elements)
-{
-    float amax = fabsf(largest_of(x, n));
-    if (isnan(amax))
-        fill(x, n, amax);
-    else
-        elements(x, n, kern_e8m0_to_float(kern_e8m0_for(amax, exponent)));
+        kern_round_e4m3(x, n, fmaxf(amax / KERN_E4M3_MAX, least));
 }
 
 static void round_mxfp8(float *x, size_t n, float scale)
 {
-    (void)scale;
-    round_mx(x, n, KERN_E4M3_EXPONENT, round_e4m3);
+    (void)n, (void)scale;
+    kern_round_mxfp8(x);
 }
 
 static void round_mxfp4(float *x, size_t n, float scale)
 {
     (void)scale;
-    round_mx(x, n, KERN_E2M1_EXPONENT, round_e2m1);
+    float amax = fabsf(largest_of(x, n));
+    if (isnan(amax))
+        fill(x, n, amax);
+    else
+        round_e2m1(x, n, kern_e8m0_to_float(kern_e8m0_for(amax, KERN_E2M1_EXPONENT)));
 }
 
 static void round_nvfp4(float *x, size_t n, float scale)
@@ -144,7 +132,7 @@ static void round_nvfp4(float *x, size_t n, float scale)
 
 #define round_q8_1       round_q8_0 /* beside its sum of codes, which is no input */
 #define round_mmq_64     round_mmq
-#define round_fp8_tensor round_e4m3
+#define round_fp8_tensor kern_round_e4m3
 
 static const struct {
     const char *name;

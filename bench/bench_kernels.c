@@ -1,9 +1,10 @@
 /**
  * How fast each decoder is, by type and ISA: one thread, 64 packed rows of 4096 weights decoded
  * one after the other into the same 16 KiB of float32, as a product in float32 does it; and
- * then split and packed as bfloat16 triples want them. Gweight/s counts elements, GB/s the bytes
- * read; the result is compared with the scalar decoder first, on random bits. Times are processor
- * time of the thread: the median, the best, and the spread between the 10th and the 90th
+ * then split and packed as bfloat16 triples want them. Where the best ISA has a way straight to
+ * integers of 8 and 16 bits, that and the way by a neutral copy. Gweight/s counts elements, GB/s
+ * the bytes read; the result is compared with the scalar decoder first, on random bits. Times are
+ * processor time of the thread: the median, the best, and the spread between the 10th and the 90th
  * percentile.
  *
  * usage: bench_kernels [-s SECONDS_PER_LINE] [TYPE...]
@@ -31,6 +32,10 @@ struct decode_work {
     float *y;              /* N_COLS floats */
     kern_bf16_pack_row_fn *pack;
     uint16_t *tile; /* N_ROWS packed rows of a slab */
+    const struct kern_integers *format;
+    kern_straight_fn *straight;
+    kern_to_int8_fn *to_int8; /* or NULL */
+    kern_to_int16_fn *to_int16;
 };
 
 static void decode_rows(void *context)
@@ -52,6 +57,62 @@ static void decode_and_pack_rows(void *context)
                        work->tile + row / KERN_BF16_GROUP * group);
         }
     }
+}
+
+/** What a row becomes as integers. */
+struct integer_row {
+    int8_t integers[N_COLS * sizeof(int16_t)];
+    float scales[N_COLS / 16], mins[N_COLS / 16];
+};
+static _Alignas(64) struct integer_row by_copy, by_straight;
+
+static const void *row_blocks(const struct decode_work *work, size_t row)
+{
+    return (const char *)work->rows.data + row * work->rows.row_bytes;
+}
+
+static void copy_row(const struct decode_work *work, size_t row)
+{
+    static _Alignas(64) float copy[N_COLS];
+    void *integers = by_copy.integers;
+    const void *blocks = row_blocks(work, row);
+    kern_integers_scales(work->format, blocks, N_COLS, by_copy.scales, by_copy.mins);
+    kern_integers_neutral(work->format, blocks, N_COLS, copy);
+    work->decode(copy, work->y, N_COLS);
+    if (work->to_int8)
+        work->to_int8(work->y, N_COLS, integers);
+    else
+        work->to_int16(work->y, N_COLS, integers);
+}
+
+static void copy_rows(void *context)
+{
+    for (size_t row = 0; row < N_ROWS; row++)
+        copy_row(context, row);
+}
+
+static void straight_row(const struct decode_work *work, size_t row)
+{
+    work->straight(row_blocks(work, row), N_COLS, by_straight.integers, by_straight.scales,
+                   by_straight.mins);
+}
+
+static void straight_rows(void *context)
+{
+    for (size_t row = 0; row < N_ROWS; row++)
+        straight_row(context, row);
+}
+
+/** Whether both ways give every row the same integers; tests compare scales and minima, too. */
+static bool integers_agree(const struct decode_work *work)
+{
+    for (size_t row = 0; row < N_ROWS; row++) {
+        copy_row(work, row);
+        straight_row(work, row);
+        if (memcmp(by_copy.integers, by_straight.integers, sizeof by_copy.integers) != 0)
+            return false;
+    }
+    return true;
 }
 
 /** Whether every row has the scalar decoder's bits. */
@@ -87,11 +148,13 @@ static void fill_with_normal(uint8_t *blocks, enum gguf_type type)
     random_blocks_close(&pool);
 }
 
+enum { MAX_LINES = KERN_ISA_COUNT + 5 };
+
 /** The variants of a type. */
 struct lines {
-    struct decode_work works[KERN_ISA_COUNT + 1];
-    struct bench_case cases[KERN_ISA_COUNT + 1];
-    const char *names[KERN_ISA_COUNT + 1];
+    struct decode_work works[MAX_LINES];
+    struct bench_case cases[MAX_LINES];
+    const char *names[MAX_LINES];
     size_t n;
 };
 
@@ -102,6 +165,26 @@ static void add_line(struct lines *lines, const char *name, bench_fn *run,
     lines->works[i] = *work;
     lines->names[i] = name;
     lines->cases[i] = (struct bench_case){.run = run, .context = &lines->works[i]};
+}
+
+/** Check and collect both ways to integers, where the best ISA has two; false: they differ. */
+static bool collect_integers(struct lines *lines, enum gguf_type type, struct decode_work work)
+{
+    struct kern_kernels table;
+    kern_kernels_build(&table, kern_isa_detect());
+    for (unsigned bits = 8; bits <= 16; bits += 8) {
+        work.format = kern_integers_find(type, bits);
+        work.straight = (bits == 8 ? table.straight8 : table.straight16)[type];
+        work.to_int8 = bits == 8 ? table.to_int8 : NULL;
+        work.to_int16 = table.to_int16;
+        if (!work.straight)
+            continue;
+        if (!integers_agree(&work))
+            return false;
+        add_line(lines, bits == 8 ? "8, copy" : "16, copy", copy_rows, &work);
+        add_line(lines, bits == 8 ? "8 bits" : "16 bits", straight_rows, &work);
+    }
+    return true;
 }
 
 /** Check and collect the decoders of all ISAs, and the best one with packing; false: one errs. */
@@ -127,6 +210,10 @@ static bool collect(struct lines *lines, const struct gguf_type_info *type, stru
     }
     if (kern_isa_detect() >= KERN_ISA_AVX512)
         add_line(lines, "and packed", decode_and_pack_rows, &work);
+    if (!collect_integers(lines, type->type, work)) {
+        printf("%-8s %-10s WRONG\n", type->name, "integers");
+        return false;
+    }
     return true;
 }
 

@@ -25,7 +25,9 @@ UNITS = {
     ("linear fast", "SPLIT"): ("split fast", "element", SCORED * WIDTH),
     ("linear high", "SPLIT"): ("split high", "element", SCORED * WIDTH),
     ("finish", "FINISH"): ("finish", "output", SCORED * 4096),
-    ("exact", "EXACT"): ("exact", "multiply-add", 128 * 128 * 256),
+    ("gated fast", "GATE_SPLIT"): ("gate split fast", "element", SCORED * WIDTH),
+    ("gated high", "GATE_SPLIT"): ("gate split high", "element", SCORED * WIDTH),
+    ("exact", "EXACT"): ("exact", "multiply-add", 128 * 128 * 2048),
     ("rows", "NORM"): ("norm", "element", TOKENS * WIDTH),
     ("rows", "ROPE"): ("rope", "element", TOKENS * WIDTH),
     ("rows", "GATE"): ("gate", "element", TOKENS * WIDTH),
@@ -41,16 +43,24 @@ UNITS = {
     ("attention", "FLASH3_128"): ("attention high 128", "pair", PAIRS),
     ("attention", "ATTENTION 64"): ("attention exact 64", "pair", PAIRS),
     ("attention", "ATTENTION 128"): ("attention exact 128", "pair", PAIRS),
+    ("linear int16", "PACK"): ("pack", "element", 128 * 1024),
+    ("linear int16", "INTEGERS_32"): ("integers 32", "multiply-add", 128 * 128 * 1024),
+    ("linear int16", "INTEGERS_16"): ("integers 16", "multiply-add", 128 * 128 * 1024),
+    ("linear int16", "INTEGERS_WIDE_32_MIN"): ("integers wide 32 min", "multiply-add",
+                                               128 * 128 * 1024),
 }
 for number, name in TYPES.items():
     for precision in ("fast", "high", "exact"):
         UNITS[f"linear {precision}", f"DECODE {number}"] = (f"decode {name} {precision}", "element",
                                                             TOKENS * WIDTH)
+    UNITS["linear int16", f"DECODE {number}"] = (f"decode {name} int16", "element", 128 * 1024)
 
 # The pipe of an instruction of PTX, by its name: the first that matches. A move is none: ptxas
 # leaves few of them. What PTX has as one instruction and a device as many counts as the number.
 CLASSES = [(re.compile(pattern), pipe, count) for pattern, pipe, count in (
     (r"mov\.|cvta|ld\.param", None, 0),
+    (r"mma\..*m16n8k32.*\.s8", "mma bytes", 2), # of 16 columns
+    (r"mma\..*\.s8", "mma bytes", 1),
     (r"mma\.", "mma", 1),
     (r"(ld|st|atom|red|ldmatrix|cp)\b", "memory", 1),
     (r"shfl", "shuffle", 1),

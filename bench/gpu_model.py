@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What the CUDA backend should take on a card: reckoned, not measured.
 
-usage: gpu_model.py [--card NAME] [--shape NAME] [--precision fast|high|exact] [--type Q4_K]
+usage: gpu_model.py [--card NAME] [--shape NAME] [--precision fast|high|int16|exact] [--type Q4_K]
                     [--context 512] [--tokens 8192] [--kernels]
-Without a choice all cards and shapes are printed, for `fast` and `high`. --kernels prints instead,
+Without a choice all cards and shapes are printed, for `fast` and `high`. int16 is `high` with
+products in 16-bit integers, as some cards have it (docs/cuda.md). --kernels prints instead,
 for each kernel, the time of a thousand million units of its work and what bounds it.
 
 A kernel takes as long as the slowest of what it needs, as if all else ran beside that: memory, the
@@ -21,18 +22,18 @@ import pathlib
 COUNTS = pathlib.Path(__file__).resolve().with_name("gpu_counts.json")
 
 # Of NVIDIA's data sheets and white papers (A100, H100, H200, Ada): multiprocessors, the clock in
-# GHz at which the peak is stated, TFLOP/s of halves with float32 sums and without sparsity, memory
-# in GB/s and GB, shared memory of a multiprocessor in KiB, PCIe in GB/s.
+# GHz at which the peak is stated, TFLOP/s of halves with float32 sums and TOP/s of bytes, both
+# without sparsity, memory in GB/s and GB, shared memory of a multiprocessor in KiB, PCIe in GB/s.
 # l2: bytes of a cycle. 5120 is what the A100's white paper says; for the others nothing is
 # published: an assumption.
 CARDS = {
-    "A100": dict(architecture="80", sms=108, clock=1.41, peak=312, memory=2039, gb=80, shared=164,
+    "A100": dict(architecture="80", sms=108, clock=1.41, peak=312, bytes=624, memory=2039, gb=80, shared=164,
                  l2=5120, pcie=32),
-    "H100": dict(architecture="90", sms=132, clock=1.83, peak=989.4, memory=3350, gb=80,
+    "H100": dict(architecture="90", sms=132, clock=1.83, peak=989.4, bytes=1979, memory=3350, gb=80,
                  shared=228, l2=5120, pcie=64),
-    "H200": dict(architecture="90", sms=132, clock=1.83, peak=989.4, memory=4800, gb=141,
+    "H200": dict(architecture="90", sms=132, clock=1.83, peak=989.4, bytes=1979, memory=4800, gb=141,
                  shared=228, l2=5120, pcie=64),
-    "RTX 4090": dict(architecture="89", sms=128, clock=2.52, peak=165.2, memory=1008, gb=24,
+    "RTX 4090": dict(architecture="89", sms=128, clock=2.52, peak=165.2, bytes=660.6, memory=1008, gb=24,
                      shared=100, l2=2048, pcie=32),
 }
 
@@ -45,7 +46,12 @@ PIPES = {
 }
 WARP, SECTOR, SCHEDULERS, MMA_FLOPS = 32, 32, 4, 2 * 16 * 8 * 16
 # What these read was written just before, and fits the second-level cache.
-FROM_L2 = ("fold", "pair", "js", "lowest", "codes", "finish head")
+FROM_L2 = ("fold", "pair", "js", "lowest", "codes")
+# The kernel of a type's products in integers. Memory is reckoned for a whole product: bytes of a
+# weight and of an activation, rows that meet the same tokens one after another.
+INTEGERS = {"Q8_0": "integers 32", "IQ4_XS": "integers 32", "Q6_K": "integers 16",
+            "Q4_K": "integers wide 32 min"}
+WEIGHT_BYTES, TOKEN_BYTES, GROUP_ROWS = 1.31, 2.31, 2048
 TILE, WALK, VOCAB_TILE = 4096, 2048, 4096  # tokens of a product, rows and vocabulary of a head's
 PACKED = {"F16": 2.0, "Q8_0": 34 / 32, "Q6_K": 210 / 256, "Q4_K": 144 / 256, "IQ4_XS": 136 / 256}
 
@@ -61,14 +67,15 @@ def read_counts(path=COUNTS):
 
 def bounds(counts, card, name):
     """{what: seconds} that a thousand million units of a kernel's work need of each resource."""
-    per_unit = counts["finish" if name == "finish head" else name]["per_unit"]
+    per_unit = counts[name]["per_unit"]
     cycles = 1e9 * card["sms"] * card["clock"]  # of all multiprocessors, in a second
     get = lambda *keys: sum(per_unit.get(key, 0) for key in keys)
     found = {"cache": SECTOR * get("read_sectors", "written_sectors") / (card["l2"] * card["clock"]),
              "shared memory": 1e9 * get("shared_cycles") / cycles,
              "instructions": 1e9 * get("issued") / SCHEDULERS / cycles,
-             "tensor cores": get("mma") * MMA_FLOPS / (1e3 * card["peak"])}
-    if name not in FROM_L2:
+             "tensor cores": MMA_FLOPS / 1e3 * (get("mma") / card["peak"] +
+                                                get("mma bytes") / card["bytes"])}
+    if name not in FROM_L2 and name not in INTEGERS.values():
         found["memory"] = SECTOR * get("read_once", "written_once") / card["memory"]
     for pipe, width in PIPES[card["architecture"]].items():
         found[pipe] = 1e9 * WARP * get(pipe) / width / cycles
@@ -89,8 +96,8 @@ def resident(counts, card, name):
 class Reckoning:
     """Seconds of what one evaluation does on a card."""
 
-    def __init__(self, card, precision, counts):
-        self.card, self.precision, self.counts = card, precision, counts
+    def __init__(self, card, precision, counts, kind):
+        self.card, self.precision, self.counts, self.kind = card, precision, counts, kind
         self.factor = 3 if precision == "high" else 1
 
     def kernel(self, name, n_units, n_blocks=None):
@@ -107,66 +114,78 @@ class Reckoning:
         """By the library; `exact` by our own kernel."""
         if self.precision == "exact":
             return self.kernel("exact", rows * columns * tokens)
+        if self.precision == "int16":
+            n_bytes = (WEIGHT_BYTES * rows * columns * math.ceil(tokens / TILE) + 4 * rows * tokens +
+                       TOKEN_BYTES * columns * tokens * math.ceil(rows / GROUP_ROWS))
+            n_blocks = math.ceil(rows / 128) * math.ceil(tokens / 128)
+            return max(self.kernel(INTEGERS[self.kind], rows * columns * tokens, n_blocks),
+                       n_bytes / (1e9 * self.card["memory"]))
         depth = self.factor * columns
         n_bytes = 2 * depth * (rows * math.ceil(tokens / TILE) + tokens) + 4 * rows * tokens
         return max(2 * rows * depth * tokens / (1e12 * self.card["peak"]),
                    n_bytes / (1e9 * self.card["memory"]))
 
-    def around(self, rows, columns, tokens, split=True):
+    def around(self, rows, columns, tokens, split=True, finish=True):
         """What a product needs beside itself: its tokens as halves, and its results from sums."""
         if self.precision == "exact":
             return {}
+        if self.precision == "int16":
+            return {"split": self.kernel("pack", columns * tokens) if split else 0}
         return {"split": self.kernel(f"split {self.precision}", columns * tokens) if split else 0,
-                "finish": self.kernel("finish", rows * tokens)}
+                "finish": self.kernel("finish", rows * tokens) if finish else 0}
+
+    def gates_together(self, ff):
+        """Whether one kernel takes gate and up to the next product: a row fits shared memory."""
+        return self.precision not in ("int16", "exact") and 4 * ff + 16 <= 1024 * (self.card["shared"] - 1)
 
 
 def kept(card, precision, kind, n_weights):
     """(share of the weights that stays decoded, packed bytes that do not stay at all)"""
     room = 0.75 * 1e9 * card["gb"]
     packed = n_weights * PACKED[kind]
-    decoded = n_weights * {"fast": 2, "high": 6, "exact": 4}[precision]
+    decoded = n_weights * {"fast": 2, "high": 6, "int16": WEIGHT_BYTES, "exact": 4}[precision]
     return min(max(room - packed, 0) / decoded, 1), max(packed - room, 0)
 
 
 def layer(r, shape, kind, tokens, context, share):
     """Seconds of each phase in a layer."""
     _, width, ff, kv, _, head = SHAPES[shape]
-    products = [(width, width, True), (kv, width, False), (kv, width, False), (width, width, True),
-                (ff, width, True), (ff, width, False), (width, ff, True)]
+    apart = not r.gates_together(ff)
+    products = [(width, width, True, True), (kv, width, False, True), (kv, width, False, True),
+                (width, width, True, True), (ff, width, True, apart), (ff, width, False, apart),
+                (width, ff, apart, True)]
     phases = {"products": 0, "decode": 0, "split": 0, "finish": 0}
-    for rows, columns, split in products:
+    for rows, columns, *around in products:
         phases["products"] += r.product(rows, columns, tokens)
         phases["decode"] += r.kernel(f"decode {kind} {r.precision}",
                                      rows * columns * math.ceil(tokens / TILE)) * (1 - share)
-        for phase, seconds in r.around(rows, columns, tokens, split).items():
+        for phase, seconds in r.around(rows, columns, tokens, *around).items():
             phases[phase] += seconds
+    attention = "high" if r.precision == "int16" else r.precision
     n = math.ceil(context / 64)
     pairs = tokens / context * width / head * 4096 * n * (n + 1) / 2
-    phases["attention"] = r.kernel(f"attention {r.precision} {head}", pairs,
+    phases["attention"] = r.kernel(f"attention {attention} {head}", pairs,
                                    tokens / context * width / head * n)
     phases["norm"] = 2 * r.kernel("norm", width * tokens)
     phases["rope"] = r.kernel("rope", (width + kv) * tokens)
-    phases["gate"] = r.kernel("gate", ff * tokens)
+    phases["gate"] = r.kernel("gate" if apart else f"gate split {r.precision}", ff * tokens)
     return phases
 
 
 def head(r, shape, kind, n_scored, share):
     """Seconds of the head, for the rows that are scored."""
     _, width, _, _, vocab, _ = SHAPES[shape]
-    phases = {"head's product": r.product(vocab, width, n_scored),
-              "head's decoding": r.kernel(f"decode {kind} {r.precision}",
-                                          vocab * width * math.ceil(n_scored / WALK)) * (1 - share),
-              "fold": r.kernel("fold", vocab * n_scored, min(WALK, n_scored) / 16),
-              "target": r.kernel("target", width * n_scored)}
-    if r.precision != "exact":
-        phases["head's finish"] = r.kernel("finish head", vocab * n_scored)
-    return phases
+    return {"head's product": r.product(vocab, width, n_scored),
+            "head's decoding": r.kernel(f"decode {kind} {r.precision}",
+                                        vocab * width * math.ceil(n_scored / WALK)) * (1 - share),
+            "fold": r.kernel("fold", vocab * n_scored, min(WALK, n_scored) / 16),
+            "target": r.kernel("target", width * n_scored)}
 
 
 def reckon(card, shape, precision, kind="Q4_K", tokens=8192, context=512, n_scored=None,
            counts=None):
     """{"layer", "head", "upload", "seconds", "phases"}: phases as `run.phases` of a result has."""
-    r = Reckoning(CARDS[card], precision, counts or read_counts())
+    r = Reckoning(CARDS[card], precision, counts or read_counts(), kind)
     n_layers, width, ff, kv, vocab, _ = SHAPES[shape]
     n_scored = tokens // 2 if n_scored is None else n_scored
     n_weights = n_layers * width * (2 * width + 2 * kv + 3 * ff) + vocab * width
@@ -182,7 +201,7 @@ def reckon(card, shape, precision, kind="Q4_K", tokens=8192, context=512, n_scor
     library = n_layers * per_layer["products"] + of_head["head's product"]
     return {"layer": per_layer, "head": of_head, "upload": upload, "seconds": seconds,
             "phases": phases, "decoded_share": share, "tokens_per_second": tokens / seconds,
-            "library_share": 0 if precision == "exact" else library / seconds}
+            "library_share": 0 if precision in ("int16", "exact") else library / seconds}
 
 
 def print_kernels(card, counts):
@@ -213,7 +232,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--card", choices=CARDS)
     parser.add_argument("--shape", choices=SHAPES)
-    parser.add_argument("--precision", choices=("fast", "high", "exact"))
+    parser.add_argument("--precision", choices=("fast", "high", "int16", "exact"))
     parser.add_argument("--type", choices=PACKED, default="Q4_K")
     parser.add_argument("--context", type=int, default=512)
     parser.add_argument("--tokens", type=int, default=8192)

@@ -16,8 +16,8 @@ static const struct gguf_type_info types[GGUF_TYPE_LIMIT] = {
 /* clang-format on */
 
 /*
- * Types that exist but are not decoded: activation formats that no stored weight uses, formats
- * withdrawn from GGUF, plain integers and doubles; 64 to 66 are of a fork of llama.cpp,
+ * Types that exist but are not decoded: formats of activations and caches that no stored weight
+ * uses, formats withdrawn from GGUF, plain integers and doubles; 64 to 66 are of a fork of llama.cpp,
  * those from 97 on of ik_llama.cpp.
  */
 static const struct gguf_type_info listed[] = {
@@ -35,7 +35,7 @@ static const struct gguf_type_info listed[] = {
     {136, "Q8_K64", 1, 0, 0, 1},      {142, "IQ2_TN", 1, 0, 0, 1},
     {143, "IQ1_TN", 1, 0, 0, 1},      {147, "Q8_K16", 1, 0, 0, 1},
     {148, "Q8_K32", 1, 0, 0, 1},      {149, "Q8_KR8", 1, 0, 0, 1},
-    {150, "Q8_K128", 1, 0, 0, 1},
+    {150, "Q8_K128", 1, 0, 0, 1},     {GGUF_TYPE_MXFP8, "MXFP8", 32, 33, 0, 1},
 };
 
 static const struct gguf_type_info unknown = {GGUF_TYPE_LIMIT, "unknown", 1, 0, 0, 1};

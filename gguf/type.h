@@ -13,14 +13,16 @@ enum gguf_type {
 #define GGUF_TYPE_ID(TYPE, name, id, ...) GGUF_TYPE_##TYPE = (id),
     GGUF_EACH_TYPE(GGUF_TYPE_ID)
 #undef GGUF_TYPE_ID
+    /* Of caches alone: 32 floats of 8 bits (E4M3), then a scale of 8. No tensor has it. */
+    GGUF_TYPE_MXFP8 = 404,
     /* Ids at or above this are unknown; arrays indexed by id have this size. */
-    GGUF_TYPE_LIMIT = 404
+    GGUF_TYPE_LIMIT = 405
 };
 
 enum {
     GGUF_WHOLE_NUMBERS = 26, /* I32: tables, which are not decoded */
     GGUF_FIRST_IK = 97,      /* ids from here on are ik_llama.cpp's; llama.cpp has none of them */
-    GGUF_FIRST_FOLDER = 400, /* ids from here on are of tensors of folders; files have none */
+    GGUF_FIRST_FOLDER = 400, /* ids from here on are of folders and caches; files have none */
     GGUF_MAX_LISTED = 128,   /* rows that gguf_type_listed() may return, all different */
     GGUF_MAX_BUNDLE = 16     /* of bundle_rows */
 };

@@ -319,11 +319,14 @@ enum status kern_round(struct kern_backend *b, const struct kern_round *op, stru
     assert(n_elems && op->n_turn <= KERN_TURN_MAX && !(op->n_turn & (op->n_turn - 1)));
     assert(op->n % n_elems == 0 && (!op->n_turn || op->n % op->n_turn == 0));
     assert(op->type != GGUF_TYPE_Q8_KV || (op->row && op->n % op->row == 0 && !op->n_turn));
+    assert(op->scale == 0 || (op->scale > 0 && kern_round_is_scaled(op->type)));
     if (op->n == 0 || op->type == GGUF_TYPE_F32)
         return STATUS_OK;
     assert(op->x);
+    struct kern_round scaled = *op;
+    scaled.scale = op->scale == 0 ? 1.0f : op->scale;
     uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_OTHER, begun, b->ops->round(b, op, why));
+    return counted(b, KERN_PHASE_OTHER, begun, b->ops->round(b, &scaled, why));
 }
 
 enum status kern_gather(struct kern_backend *b, const float *x, size_t width, const uint32_t *rows,

@@ -55,6 +55,9 @@ struct kern_linear {
     /* A hint: the operation before this one was a linear with the same, unchanged x, so its packed
      * copy may be used again. */
     bool same_x;
+    /* A hint: the operations after this one are an activation, with y as the gate or as `up`, and a
+     * linear of that gate. Nobody reads y or the gate after these: they may hold anything then. */
+    bool passing;
     /* For who watches products, as imatrix/ does; no product depends on it. Row i counts where
      * marks[mark_rows[i]] is not 0; mark_rows NULL: marks[i]. Host; marks NULL: nobody said. */
     const uint8_t *marks;
@@ -208,6 +211,7 @@ struct kern_round {
     size_t n;            /* a multiple of the type's block and of n_turn */
     size_t n_turn;       /* 0: the numbers as they are; at most KERN_TURN_MAX */
     size_t row;          /* of Q8_KV, which shares a scale in each: a divisor of n */
+    float scale;         /* the tensor's, where kern_round_is_scaled(): above 0; 0 stands for 1 */
 };
 
 /** y[rows[i]] += shares[i] * x[from[i]] for i < n. What is added to one row is added in order. */

@@ -156,10 +156,18 @@ enum model_kv_where {
     MODEL_KV_INDEXER, /* not layers: the keys of indexers; of keys only */
     MODEL_KV_N_WHERE
 };
+/**
+ * A type of a cache: GGUF_TYPE_F32 (0: numbers as they are) or one of KERN_ROUND_TYPES, with the
+ * scale of struct kern_round (kernels/operations.h; 0: none).
+ */
+struct model_kv_type {
+    enum gguf_type type;
+    float scale;
+};
 struct model_kv_exception {
     enum model_kv_where where;
     uint32_t from, to; /* of MODEL_KV_LAYERS: from is the first, to the last; UINT32_MAX: all */
-    enum gguf_type type;
+    struct model_kv_type type;
 };
 /** The last one that a layer is among counts. */
 struct model_kv_exceptions {
@@ -169,10 +177,10 @@ struct model_kv_exceptions {
 
 /**
  * What keys and values of attention are rounded to, as a key/value cache of these types would hold
- * them: GGUF_TYPE_F32 (all zero) or one of KERN_ROUND_TYPES (kernels/quant/round.h).
+ * them. All zero: as they are.
  */
 struct model_kv_types {
-    enum gguf_type k, v;
+    struct model_kv_type k, v;
     bool unturned; /* blocks hold heads as they are, not turned as llama.cpp's caches turn them */
     struct model_kv_exceptions k_but, v_but; /* of these layers another type */
 };

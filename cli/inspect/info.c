@@ -124,7 +124,7 @@ static void read_hparams(struct cli_info *info)
 
 double cli_info_cache_bytes(const struct cli_info *info, size_t n_tokens)
 {
-    const struct model_kv_types halves = {.k = GGUF_TYPE_F16, .v = GGUF_TYPE_F16};
+    const struct model_kv_types halves = {.k = {GGUF_TYPE_F16, 0}, .v = {GGUF_TYPE_F16, 0}};
     return model_cache_bytes(&info->model, &halves, n_tokens);
 }
 

@@ -150,8 +150,8 @@ enum status cli_kv_types(struct model_kv_types *out, const struct cli_model_sett
                          size_t i, struct status_why *why);
 enum status cli_kv_check(const struct cli_model_settings *settings, struct status_why *why);
 /** A type with its exceptions, as the options take it: "Q8_0,layers 0-3:F16". */
-enum { CLI_KV_SPELLING = 1600 };
-const char *cli_kv_spelling(char out[CLI_KV_SPELLING], enum gguf_type type,
+enum { CLI_KV_SPELLING = 2400 };
+const char *cli_kv_spelling(char out[CLI_KV_SPELLING], struct model_kv_type type,
                             const struct model_kv_exceptions *but);
 /**
  * What is added to the name of a model that is rounded so: " K Q8_0 V Q4_0", or "". Of many

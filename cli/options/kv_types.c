@@ -1,8 +1,11 @@
 /* The types of -ctk and -ctv. */
+#include <float.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/text/number.h"
 #include "cli/options/common.h"
 #include "kernels/kernels.h"
 
@@ -61,17 +64,42 @@ static bool is_name(const char *name, const char *text, size_t n)
     return strlen(name) == n && strncasecmp(name, text, n) == 0;
 }
 
-static enum status find_type(enum gguf_type *out, const char *option, const struct element *e,
+/** A number above 0 that float32 has, of at most 24 characters; 0: it is none. */
+static float scale_of(const char *text, size_t n)
+{
+    struct base_number number;
+    char *end;
+    if (n == 0 || n >= sizeof number.text || strspn(text, "0123456789.eE+-") < n)
+        return 0;
+    memcpy(number.text, text, n);
+    number.text[n] = '\0';
+    float scale = strtof(number.text, &end);
+    return *end == '\0' && scale > 0 && scale <= FLT_MAX ? scale : 0;
+}
+
+/** A type, or with a scale of the tensor TYPE@SCALE; the scale 1 is none. */
+static enum status find_type(struct model_kv_type *out, const char *option, const struct element *e,
                              struct status_why *why)
 {
-    for (size_t t = 0; t < N_TYPES; t++)
-        if (is_name(types[t].name, e->text, e->n) || is_name(types[t].engines, e->text, e->n)) {
-            *out = types[t].type;
+    const char *at = memchr(e->text, '@', e->n);
+    size_t n = at ? (size_t)(at - e->text) : e->n, t = 0;
+    while (t < N_TYPES && !is_name(types[t].name, e->text, n) &&
+           !is_name(types[t].engines, e->text, n))
+        t++;
+    if (t < N_TYPES) {
+        float scale = at ? scale_of(at + 1, e->n - n - 1) : 1;
+        *out = (struct model_kv_type){types[t].type, scale == 1 ? 0 : scale};
+        if (!at || (scale > 0 && kern_round_is_scaled(out->type)))
             return STATUS_OK;
-        }
+        return status_fail(why, STATUS_USAGE,
+                           "%s: '%.*s' has no scale of a tensor, expected fp8_e4m3 or fp8_e5m2, @ "
+                           "and a number above 0, as in fp8_e4m3@0.02",
+                           option, e->n < 32 ? (int)e->n : 32, e->text);
+    }
     return status_fail(why, STATUS_USAGE,
                        "%s: '%.*s' is no type of a cache, expected f32, f16, bf16, q8_0, q4_0, "
-                       "q4_1, iq4_nl, q5_0, q5_1, q6_0, q8_kv, fp8_e4m3, fp8_e5m2 or nvfp4",
+                       "q4_1, iq4_nl, q5_0, q5_1, q6_0, q8_kv, fp8_e4m3, fp8_e5m2, mxfp8 or "
+                       "nvfp4",
                        option, e->n < 32 ? (int)e->n : 32, e->text);
 }
 
@@ -135,14 +163,14 @@ static enum status add_exception(struct model_kv_exceptions *but, const char *op
 /** One of -ctk and -ctv, and where its value goes. */
 struct side {
     const char *option, *list;
-    enum gguf_type *type;
+    struct model_kv_type *type;
     struct model_kv_exceptions *but;
 };
 
 /* The i-th candidate of a list, or its only one. */
 static enum status find(const struct side *side, size_t i, struct status_why *why)
 {
-    *side->type = GGUF_TYPE_F32;
+    *side->type = (struct model_kv_type){GGUF_TYPE_F32, 0};
     const char *rest = side->list;
     size_t n = n_names(rest), n_before = 0;
     i = n > 1 ? i : 0;
@@ -186,10 +214,11 @@ enum status cli_kv_check(const struct cli_model_settings *s, struct status_why *
     return status;
 }
 
-const char *cli_kv_spelling(char out[CLI_KV_SPELLING], enum gguf_type type,
+const char *cli_kv_spelling(char out[CLI_KV_SPELLING], struct model_kv_type type,
                             const struct model_kv_exceptions *but)
 {
-    size_t n = (size_t)snprintf(out, CLI_KV_SPELLING, "%s", gguf_type_name((uint32_t)type));
+    char name[MODEL_KV_TYPE_NAME];
+    size_t n = (size_t)snprintf(out, CLI_KV_SPELLING, "%s", model_kv_type_name(name, type));
     for (size_t i = 0; i < but->n; i++) {
         const struct model_kv_exception *e = &but->at[i];
         char range[32] = "";
@@ -200,7 +229,7 @@ const char *cli_kv_spelling(char out[CLI_KV_SPELLING], enum gguf_type type,
         else if (e->where == MODEL_KV_LAYERS)
             snprintf(range, sizeof range, " %u-%u", e->from, e->to);
         n += (size_t)snprintf(out + n, CLI_KV_SPELLING - n, ",%s%s:%s", wheres[e->where], range,
-                              gguf_type_name((uint32_t)e->type));
+                              model_kv_type_name(name, e->type));
     }
     return out;
 }
@@ -210,14 +239,14 @@ const char *cli_kv_label(char out[CLI_KV_LABEL], const struct model_kv_types *kv
     size_t n = 0;
     const struct {
         const char *what;
-        enum gguf_type type;
+        struct model_kv_type type;
         const struct model_kv_exceptions *but;
     } parts[] = {{"K", kv->k, &kv->k_but}, {"V", kv->v, &kv->v_but}};
     out[0] = '\0';
     for (size_t i = 0; i < 2; i++) {
         char text[CLI_KV_SPELLING];
         bool cut = strlen(cli_kv_spelling(text, parts[i].type, parts[i].but)) > CLI_KV_SHOWN;
-        if (parts[i].type != GGUF_TYPE_F32 || parts[i].but->n)
+        if (parts[i].type.type != GGUF_TYPE_F32 || parts[i].but->n)
             n += (size_t)snprintf(out + n, CLI_KV_LABEL - n, " %s %.*s%s", parts[i].what,
                                   CLI_KV_SHOWN, text, cut ? "..." : "");
     }

@@ -64,19 +64,20 @@ void cli_json_add_cache(struct base_json *json, cJSON *o, const struct model_hpa
 }
 
 /* What is not rounded counts as halves, which caches hold by default. */
-static void count_as_halves(enum gguf_type *type, struct model_kv_exceptions *but)
+static void count_as_halves(struct model_kv_type *type, struct model_kv_exceptions *but)
 {
-    *type = *type == GGUF_TYPE_F32 ? GGUF_TYPE_F16 : *type;
+    if (type->type == GGUF_TYPE_F32)
+        type->type = GGUF_TYPE_F16;
     for (size_t i = 0; i < but->n; i++)
-        if (but->at[i].type == GGUF_TYPE_F32)
-            but->at[i].type = GGUF_TYPE_F16;
+        if (but->at[i].type.type == GGUF_TYPE_F32)
+            but->at[i].type.type = GGUF_TYPE_F16;
 }
 
 void cli_json_add_kv_types(struct base_json *json, cJSON *o, const struct model_hparams *hparams)
 {
     const struct model_kv_types *kv = &hparams->kv;
     bool several = kv->k_but.n || kv->v_but.n;
-    if (kv->k == GGUF_TYPE_F32 && kv->v == GGUF_TYPE_F32 && !several)
+    if (kv->k.type == GGUF_TYPE_F32 && kv->v.type == GGUF_TYPE_F32 && !several)
         return;
     char text[CLI_KV_SPELLING];
     cJSON *types = base_json_object(json, o, "kv_types");

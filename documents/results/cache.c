@@ -12,9 +12,10 @@ static double bytes_of(const struct doc_field *model, const char *which)
     const char *name =
         doc_field_find(&types, model, "kv_types") ? doc_field_text(&types, which) : "F16";
     name = strcmp(name, "F32") == 0 ? "F16" : name; /* not rounded: as caches are by default */
+    size_t n = strcspn(name, "@");                  /* a scale of the tensor takes no room */
     for (uint32_t id = 0; id < GGUF_TYPE_LIMIT; id++) {
-        const struct gguf_type_info *type = gguf_type_info(id);
-        if (type && strcmp(type->name, name) == 0)
+        const struct gguf_type_info *type = gguf_type_listed(id);
+        if (type->block_bytes && strlen(type->name) == n && strncmp(type->name, name, n) == 0)
             return (double)type->block_bytes / type->block_elems;
     }
     return (double)NAN;

@@ -256,7 +256,7 @@ static void round_elements(const void *context, size_t begin, size_t end)
         size_t n = base_min(end - i, n_run);
         turn(op->x + i, op->n_turn);
         for (size_t k = 0; k < n; k += KERN_PACK_ELEMS)
-            kern_round_numbers(op->type, op->x + i + k, base_min(n - k, KERN_PACK_ELEMS));
+            kern_round_scaled(op->type, op->x + i + k, base_min(n - k, KERN_PACK_ELEMS), op->scale);
         turn(op->x + i, op->n_turn);
     }
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/context.h"
+#include "kernels/cuda/integers/integers.h"
 #include "kernels/cuda/operations.h"
 
 enum {
@@ -61,7 +62,9 @@ enum status kern_cuda_cancelled(const struct kern_cuda *cuda)
 enum status kern_cuda_run_launch(struct kern_cuda *cuda, const struct kern_cuda_launch *launch,
                                  struct status_why *why)
 {
-    enum status status = kern_cuda_cancelled(cuda);
+    enum status status = kern_cuda_settle(cuda, why);
+    if (!status)
+        status = kern_cuda_cancelled(cuda);
     if (status || launch->n_blocks == 0)
         return status;
     return cuda->device->ops->launch(cuda->device, launch, why);
@@ -85,13 +88,18 @@ enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, si
     if (n_bytes == 0)
         return STATUS_OK;
     const struct kern_cuda_rows all = {from, 1, n_bytes, n_bytes, NULL};
-    return cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, to, &all, why);
+    enum status status = kern_cuda_settle(cuda, why);
+    return status ? status
+                  : cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, to, &all, why);
 }
 
 enum status kern_cuda_get(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
                           struct status_why *why)
 {
-    return cuda->device->ops->copy_out(cuda->device, KERN_CUDA_COMPUTE, to, from, n_bytes, why);
+    enum status status = kern_cuda_settle(cuda, why);
+    return status ? status
+                  : cuda->device->ops->copy_out(cuda->device, KERN_CUDA_COMPUTE, to, from, n_bytes,
+                                                why);
 }
 
 enum status kern_cuda_scratch_put(struct kern_cuda *cuda, struct kern_cuda_array *arrays,
@@ -120,6 +128,7 @@ static enum status cuda_alloc(struct kern_backend *b, void **out, size_t n_bytes
 static void cuda_free(struct kern_backend *b, void *memory)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
+    (void)kern_cuda_settle(cuda, NULL); /* only after a failure is there something to settle */
     cuda->device->ops->free(cuda->device, memory);
 }
 
@@ -139,6 +148,7 @@ static void cuda_close(struct kern_backend *b)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
     kern_cuda_cache_close(cuda);
+    cuda->device->ops->free(cuda->device, cuda->deferred.memory);
     cuda->device->ops->free(cuda->device, cuda->scratch);
     cuda->device->ops->close(cuda->device);
     free(cuda->products.shapes);
@@ -195,12 +205,17 @@ static enum status choose(struct kern_cuda *cuda, struct status_why *why)
              "from host memory\n",
              cuda->device->name, 1e-9 * (double)free_bytes, 1e-9 * (double)total_bytes,
              1e-9 * (double)o->weight_bytes);
-    /* Halves have the same bits on one device only, floats everywhere. */
+    /* Halves have the same bits on one device only, floats everywhere. With integers other weights
+     * and attention are as with halves. */
     static const char *const forms[] = {
         [KERN_PRECISION_HIGH] = "f16x3", [KERN_PRECISION_FAST] = "f16"};
+    cuda->in_integers = o->precision == KERN_PRECISION_HIGH &&
+                        o->integers != KERN_CUDA_INTEGERS_NEVER &&
+                        (o->integers == KERN_CUDA_INTEGERS_ALWAYS ||
+                         kern_cuda_prefers_integers(cuda->device->compute_capability));
     if (kern_cuda_uses_halves(cuda))
-        snprintf(cuda->products_name, sizeof cuda->products_name, "%s on %s", forms[o->precision],
-                 cuda->device->name);
+        snprintf(cuda->products_name, sizeof cuda->products_name, "%s on %s",
+                 cuda->in_integers ? "int16" : forms[o->precision], cuda->device->name);
     else
         snprintf(cuda->products_name, sizeof cuda->products_name, "float32");
     return STATUS_OK;

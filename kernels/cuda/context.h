@@ -6,6 +6,7 @@
 #include "kernels/backend.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/device/kernels.h"
+#include "kernels/cuda/gated/deferred.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/weights/cache.h"
 
@@ -14,6 +15,13 @@ struct kern_cuda_split_tokens {
     const float *x; /* NULL: none */
     size_t n_tokens, n_padded, n_cols;
     struct kern_cuda_operand operand;
+    uint64_t scratch_uses; /* the backend's count when scratch memory held them last */
+};
+
+/** Tokens as records of integers (kernels/integers/records.h), in scratch memory. */
+struct kern_cuda_packed_tokens {
+    const float *x; /* NULL: none */
+    size_t n_tokens, n_cols;
     uint64_t scratch_uses; /* the backend's count when scratch memory held them last */
 };
 
@@ -39,8 +47,11 @@ struct kern_cuda {
     size_t scratch_bytes;
     uint64_t scratch_uses; /* calls of kern_cuda_scratch(), and times that it gave new memory */
     struct kern_cuda_split_tokens split; /* by the last product, in scratch memory */
-    char plan[512];                      /* for the user: how much memory weights may take */
-    char products_name[288];             /* as docs/json.md has it */
+    struct kern_cuda_deferred deferred;
+    struct kern_cuda_packed_tokens packed;
+    bool in_integers;        /* products of quantised weights, of 16 bits */
+    char plan[512];          /* for the user: how much memory weights may take */
+    char products_name[288]; /* as docs/json.md has it */
 };
 
 static inline struct kern_cuda *kern_cuda_of(struct kern_backend *b)
@@ -110,6 +121,10 @@ enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, si
 /** Device to host, after all that was queued on the compute stream. */
 enum status kern_cuda_get(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
                           struct status_why *why);
+
+/** The kernel of kern_activate(), at once. */
+enum status kern_cuda_gate(struct kern_cuda *cuda, const struct kern_activate *op,
+                           struct status_why *why);
 
 /* The device's time of each operation: kernels/backend.c calls these around operations. */
 void kern_cuda_begin_phase(struct kern_backend *b);

@@ -7,9 +7,17 @@
 
 struct kern_backend;
 
+/** Whether `high` multiplies quantised weights in 16-bit integers, or all in halves. */
+enum kern_cuda_integers {
+    KERN_CUDA_INTEGERS_BY_CARD, /* kern_cuda_prefers_integers() */
+    KERN_CUDA_INTEGERS_ALWAYS,
+    KERN_CUDA_INTEGERS_NEVER
+};
+
 struct kern_cuda_options {
     enum kern_precision precision;
     /* What follows may be 0: chosen here. Tests set it, so that much happens in little memory. */
+    enum kern_cuda_integers integers;
     size_t weight_bytes;   /* device memory for weights: packed, and decoded ones that are kept */
     size_t panel_size;     /* of a weight that is decoded at once: elements, and packed bytes */
     size_t n_slots;        /* staging slots for packed panels that do not stay; at least 4 */

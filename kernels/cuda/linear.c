@@ -2,9 +2,13 @@
  * y = W x. A panel of the weight is decoded once and meets all tokens, some thousand at a time.
  * Exact products are a kernel of our own. The others are the library's, on halves.
  */
+#include "kernels/cuda/integers/integers.h"
+#include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/weights/weights.h"
+
+enum { SUMS_ALIGNMENT = 64 };
 
 /** A product, its sizes and its part of scratch memory. */
 struct linear {
@@ -14,7 +18,8 @@ struct linear {
     size_t panel_rows;
     struct kern_cuda_product shape; /* of a panel; its n_tokens are a chunk of the tokens */
     void *weights, *tokens;
-    float *sums; /* [chunk, panel_rows] */
+    float *sums;   /* [chunk, panel_rows] */
+    bool deferred; /* sums go to y, and stay there */
 };
 
 /** Rows row .. row + n_rows - 1 of the weight, decoded. */
@@ -47,8 +52,13 @@ static struct linear linear_of(struct kern_cuda *cuda, const struct kern_linear 
 
 size_t kern_cuda_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
 {
+    if (kern_cuda_uses_integers(kern_cuda_of(b), op->weight->type))
+        return kern_cuda_integer_linear_bytes(kern_cuda_of(b), op);
     struct linear job = linear_of(kern_cuda_of(b), op);
-    return divide(&job, NULL);
+    size_t n_bytes = divide(&job, NULL);
+    return kern_cuda_uses_halves(job.cuda)
+               ? n_bytes + kern_cuda_deferred_bytes(op->n_tokens, op->weight->n_rows)
+               : n_bytes;
 }
 
 static enum status multiply_exact(const struct linear *job, const struct panel *panel,
@@ -101,12 +111,16 @@ static enum status multiply_halves(const struct linear *job, const struct panel 
     for (size_t t = 0; !status && t < job->op->n_tokens; t += shape.n_tokens) {
         size_t n = base_min(job->op->n_tokens - t, shape.n_tokens);
         const uint16_t *x = tokens->halves + t * kern_cuda_depth(job->cuda, shape.n_k);
+        float *sums = job->deferred ? job->op->y + t * job->op->y_stride + panel->row : job->sums;
         status = kern_cuda_multiply(job->cuda, product, panel->weights.halves, x,
-                                    kern_cuda_product_padded(product, n), job->sums, why);
-        if (!status)
+                                    kern_cuda_product_padded(product, n), sums,
+                                    job->deferred ? job->op->y_stride : 0, why);
+        if (!status && !job->deferred)
             status = finish(job, panel, t, n, tokens->largest, why);
     }
-    return status;
+    return status || !job->deferred ? status
+                                    : kern_cuda_defer_columns(job->cuda, panel->row, panel->n_rows,
+                                                              panel->weights.largest, why);
 }
 
 /** Everything that may itself use scratch memory, then ours. */
@@ -122,6 +136,28 @@ static enum status prepare(struct linear *job, struct status_why *why)
     return status;
 }
 
+/** Tokens of all chunks. Only the last chunk is padded, no more than it must be. */
+static size_t padded_tokens(const struct linear *job)
+{
+    size_t chunk = job->shape.n_tokens, n_tokens = job->op->n_tokens;
+    size_t before = base_round_up(n_tokens, chunk) - chunk;
+    return before + kern_cuda_product_padded(&job->shape, n_tokens - before);
+}
+
+/**
+ * Whether the product's sums may wait where its results belong: they fill y and nothing beside it,
+ * and the library finds them aligned as those that it was tried with.
+ */
+static bool can_defer(const struct linear *job)
+{
+    const struct kern_linear *op = job->op;
+    size_t n_rows = op->weight->n_rows;
+    bool aligned = (uintptr_t)op->y % SUMS_ALIGNMENT == 0 &&
+                   (n_rows == job->panel_rows || n_rows * sizeof(float) % SUMS_ALIGNMENT == 0);
+    return op->passing && !op->accumulate && op->y_stride == n_rows && aligned &&
+           padded_tokens(job) == op->n_tokens;
+}
+
 /**
  * The tokens in halves, to cuda->split. Those of the product before serve if it had the same
  * tokens, padded them as far, and nothing used scratch memory between its call and ours. Both have
@@ -132,13 +168,11 @@ static enum status split_tokens(const struct linear *job, struct status_why *why
     struct kern_cuda *cuda = job->cuda;
     struct kern_cuda_split_tokens *split = &cuda->split;
     const struct kern_linear *op = job->op;
-    size_t chunk = job->shape.n_tokens, n_cols = job->shape.n_k;
-    /* Only the last chunk is padded no more than it must be. */
-    size_t before = base_round_up(op->n_tokens, chunk) - chunk;
-    size_t n_padded = before + kern_cuda_product_padded(&job->shape, op->n_tokens - before);
-    bool is_there = op->same_x && split->x == op->x && split->n_tokens == op->n_tokens &&
-                    split->n_cols == n_cols && split->n_padded >= n_padded &&
-                    split->scratch_uses + 1 == cuda->scratch_uses;
+    size_t n_cols = job->shape.n_k, n_padded = padded_tokens(job);
+    bool of_gate = kern_cuda_is_of_gate(cuda, op);
+    bool is_there = op->same_x && !of_gate && split->x == op->x &&
+                    split->n_tokens == op->n_tokens && split->n_cols == n_cols &&
+                    split->n_padded >= n_padded && split->scratch_uses + 1 == cuda->scratch_uses;
     split->scratch_uses = cuda->scratch_uses;
     if (is_there)
         return STATUS_OK;
@@ -146,9 +180,27 @@ static enum status split_tokens(const struct linear *job, struct status_why *why
     split->n_tokens = op->n_tokens;
     split->n_padded = n_padded;
     split->n_cols = n_cols;
-    enum status status = kern_cuda_split(cuda, split, job->tokens, why);
+    enum status status = kern_cuda_split(cuda, split, of_gate, job->tokens, why);
     if (status)
         split->x = NULL;
+    return status;
+}
+
+/** The panels, one after the other. */
+static enum status multiply(struct linear *job, struct status_why *why)
+{
+    struct kern_cuda *cuda = job->cuda;
+    const struct kern_weight *w = job->op->weight;
+    bool halves = kern_cuda_uses_halves(cuda);
+    enum status status = STATUS_OK;
+    for (size_t row = 0; !status && row < w->n_rows; row += job->panel_rows) {
+        struct panel panel = {.row = row, .n_rows = base_min(w->n_rows - row, job->panel_rows)};
+        status =
+            kern_cuda_operand_get(cuda, w, row, panel.n_rows, job->weights, &panel.weights, why);
+        if (!status)
+            status = halves ? multiply_halves(job, &panel, &cuda->split.operand, why)
+                            : multiply_exact(job, &panel, why);
+    }
     return status;
 }
 
@@ -156,19 +208,19 @@ enum status kern_cuda_linear(struct kern_backend *b, const struct kern_linear *o
                              struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
+    if (kern_cuda_uses_integers(cuda, op->weight->type))
+        return kern_cuda_integer_linear(cuda, op, why);
     struct linear job = linear_of(cuda, op);
-    const struct kern_weight *w = op->weight;
     bool halves = kern_cuda_uses_halves(cuda);
-    enum status status = prepare(&job, why);
+    enum status status = kern_cuda_hold(cuda, op, why);
+    if (!status)
+        status = prepare(&job, why);
     if (!status && halves)
         status = split_tokens(&job, why);
-    for (size_t row = 0; !status && row < w->n_rows; row += job.panel_rows) {
-        struct panel panel = {.row = row, .n_rows = base_min(w->n_rows - row, job.panel_rows)};
-        status =
-            kern_cuda_operand_get(cuda, w, row, panel.n_rows, job.weights, &panel.weights, why);
-        if (!status)
-            status = halves ? multiply_halves(&job, &panel, &cuda->split.operand, why)
-                            : multiply_exact(&job, &panel, why);
-    }
-    return status;
+    job.deferred = !status && halves && can_defer(&job);
+    if (job.deferred)
+        status = kern_cuda_defer(cuda, op, job.bias, cuda->split.operand.largest, why);
+    if (!status)
+        status = multiply(&job, why);
+    return kern_cuda_release(cuda, status);
 }

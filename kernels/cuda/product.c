@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "kernels/cuda/context.h"
+#include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/product.h"
 
 size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t n_tokens)
@@ -16,13 +17,14 @@ size_t kern_cuda_depth(const struct kern_cuda *cuda, size_t n_cols)
 
 enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
                                const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
-                               float *c, struct status_why *why)
+                               float *c, size_t c_stride, struct status_why *why)
 {
     bool at_a = product->side == KERN_CUDA_TOKENS_A;
     const struct kern_cuda_gemm gemm = {
         .a = at_a ? tokens : weights,
         .b = at_a ? weights : tokens,
         .c = c,
+        .c_stride = c_stride,
         .n_a = at_a ? n_tokens : product->n_weights,
         .n_b = at_a ? product->n_weights : n_tokens,
         .n_k = kern_cuda_depth(cuda, product->n_k),
@@ -47,6 +49,20 @@ enum status kern_cuda_finish(struct kern_cuda *cuda, const struct kern_finish_ar
 {
     size_t n_blocks = base_div_up(args->n_a, KERN_FINISH_ELEMS) * args->n_b;
     return kern_cuda_run(cuda, KERN_CUDA_FINISH, n_blocks, args, why);
+}
+
+struct kern_powers kern_cuda_take_powers(struct kern_cuda_arena *arena, size_t n)
+{
+    return (struct kern_powers){.largest = kern_cuda_take(arena, n * sizeof(uint32_t)),
+                                .first = kern_cuda_take(arena, n * sizeof(float)),
+                                .second = kern_cuda_take(arena, n * sizeof(float))};
+}
+
+enum status kern_cuda_put_powers(struct kern_cuda *cuda, struct kern_powers to, size_t n,
+                                 const uint32_t *largest, struct status_why *why)
+{
+    const struct kern_powers_args args = {.largest = largest, .to = to, .n = n};
+    return kern_cuda_run(cuda, KERN_CUDA_POWERS, base_div_up(n, KERN_POWERS_THREADS), &args, why);
 }
 
 enum status kern_cuda_product_find(struct kern_cuda *cuda, const struct kern_cuda_product *shape,

@@ -7,6 +7,7 @@
 #define KERNELS_CUDA_PRODUCT_H
 
 #include "kernels/cuda/device/device.h"
+#include "kernels/cuda/kernels/gated/gated.h"
 
 /** On which side the tokens are in c[j][i] = sum_k a[i][k] b[j][k]. */
 enum kern_cuda_side { KERN_CUDA_TOKENS_A, KERN_CUDA_TOKENS_B };
@@ -26,15 +27,17 @@ struct kern_cuda_products {
     size_t n_shapes, capacity;
 };
 
-/** Rows of a product, in the form of the precision: floats, or halves. */
+/** Rows of a product, in the form of the precision: floats, halves or integers. */
 struct kern_cuda_operand {
     float *floats;     /* exact: [n_rows, n_cols] */
     uint16_t *halves;  /* else: [n_rows][kern_cuda_depth()] */
     uint32_t *largest; /* of halves: [n_rows] */
-    size_t n_bytes;    /* of all three */
+    uint32_t *records; /* or records of integers (kernels/integers/records.h) */
+    size_t n_bytes;    /* of all of them */
 };
 
 struct kern_cuda;
+struct kern_cuda_arena;
 struct kern_exact_args;
 struct kern_finish_args;
 
@@ -71,15 +74,22 @@ size_t kern_cuda_depth(const struct kern_cuda *cuda, size_t n_cols);
 /**
  * c = weights times tokens, rows of kern_cuda_depth() halves.
  * n_tokens: padded.   c: [n_tokens][n_weights] with tokens at b, else [n_weights][n_tokens].
+ * c_stride: from row to row of c; 0: they lie side by side.
  */
 enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
                                const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
-                               float *c, struct status_why *why);
+                               float *c, size_t c_stride, struct status_why *why);
 
 /** Launch the exact product, or what finishes the library's, of as many blocks as it takes. */
 enum status kern_cuda_exact(struct kern_cuda *cuda, const struct kern_exact_args *args,
                             struct status_why *why);
 enum status kern_cuda_finish(struct kern_cuda *cuda, const struct kern_finish_args *args,
                              struct status_why *why);
+
+/** Room for the powers of n rows of an operand. */
+struct kern_powers kern_cuda_take_powers(struct kern_cuda_arena *arena, size_t n);
+/** The powers of n rows that were scaled by these magnitudes. */
+enum status kern_cuda_put_powers(struct kern_cuda *cuda, struct kern_powers to, size_t n,
+                                 const uint32_t *largest, struct status_why *why);
 
 #endif

@@ -112,10 +112,7 @@ static enum status reduce_tile(struct recording *r, size_t vocab_row, size_t n_g
     size_t n = base_min(r->walk.n_vocab - vocab_row, r->walk.tile_vocab);
     enum status status = kern_cuda_walk_multiply(&r->walk, &r->head, vocab_row, n, logits, why);
     struct kern_fold_args fold = {
-        .tile = {.logits = logits,
-                 .stride = r->walk.stride,
-                 .n_vocab = n,
-                 .first_token = (int32_t)vocab_row},
+        .tile = kern_cuda_walk_tile(&r->walk, &r->head, vocab_row, logits),
         .sums = r->sums,
         .slot_begin = r->no_slots,
     };

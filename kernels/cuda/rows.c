@@ -67,13 +67,19 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
     return kern_cuda_run(cuda, KERN_CUDA_ROPE, base_div_up(n_pairs, KERN_ROWS_ELEMS), &args, why);
 }
 
-enum status kern_cuda_activate(struct kern_backend *b, const struct kern_activate *op,
-                               struct status_why *why)
+enum status kern_cuda_gate(struct kern_cuda *cuda, const struct kern_activate *op,
+                           struct status_why *why)
 {
     struct kern_gate_args args = {
         .gate = op->gate, .up = op->up, .n = op->n, .curve = op->curve, .kind = op->kind};
-    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_GATE, base_div_up(op->n, KERN_ROWS_ELEMS),
-                         &args, why);
+    return kern_cuda_run(cuda, KERN_CUDA_GATE, base_div_up(op->n, KERN_ROWS_ELEMS), &args, why);
+}
+
+enum status kern_cuda_activate(struct kern_backend *b, const struct kern_activate *op,
+                               struct status_why *why)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    return kern_cuda_defer_activation(cuda, op) ? STATUS_OK : kern_cuda_gate(cuda, op, why);
 }
 
 enum status kern_cuda_scale_rows(struct kern_backend *b, float *x, size_t width, size_t n_rows,
@@ -108,9 +114,12 @@ enum status kern_cuda_round(struct kern_backend *b, const struct kern_round *op,
         return status_fail(why, STATUS_UNSUPPORTED,
                            "keys and values of q8_kv are rounded on a CPU only; expected another "
                            "type, or no GPU");
-    struct kern_round_args args = {
-        .x = op->x, .n = op->n, .type = op->type, .n_turn = (uint32_t)op->n_turn};
-    args.scale = 1.0f / sqrtf((float)op->n_turn);
+    struct kern_round_args args = {.x = op->x,
+                                   .n = op->n,
+                                   .type = op->type,
+                                   .n_turn = (uint32_t)op->n_turn,
+                                   .scale = op->scale};
+    args.turn_scale = 1.0f / sqrtf((float)op->n_turn);
     return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_ROUND, base_div_up(op->n, KERN_ROWS_ELEMS),
                          &args, why);
 }

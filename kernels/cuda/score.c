@@ -60,14 +60,10 @@ static enum status begin_heads(struct kern_cuda_scoring *s, struct status_why *w
     return status;
 }
 
+/** A head's tile, for a kernel that makes logits of it where it is not logits yet. */
 static struct kern_logits tile_of(const struct kern_cuda_scoring *s, size_t h, size_t vocab_row)
 {
-    return (struct kern_logits){
-        .logits = s->heads[h].logits,
-        .stride = s->walk.stride,
-        .n_vocab = kern_cuda_scoring_rows(s, vocab_row),
-        .first_token = (int32_t)vocab_row,
-    };
+    return kern_cuda_walk_tile(&s->walk, &s->heads[h], vocab_row, s->heads[h].logits);
 }
 
 /** Take the logits of the targets out of the tile. */
@@ -87,17 +83,17 @@ static enum status take(struct kern_cuda_scoring *s, size_t h, size_t vocab_row,
                          &args, why);
 }
 
-/** The logits of every head for a tile. */
+/** The logits of every head for a tile; of the last one its sums, where it has them. */
 static enum status make_tile(struct kern_cuda_scoring *s, size_t vocab_row, struct status_why *why)
 {
     enum status status = s->first_live > 0 ? kern_cuda_scoring_decode(s, vocab_row, why)
                                            : kern_cuda_cancelled(s->cuda);
     for (size_t h = s->first_live; !status && h < s->op->n_heads; h++) {
-        status =
-            kern_cuda_walk_multiply(&s->walk, &s->heads[h], vocab_row,
-                                    kern_cuda_scoring_rows(s, vocab_row), s->heads[h].logits, why);
-        if (!status && kern_cuda_uses_halves(s->cuda))
-            status = take(s, h, vocab_row, why);
+        struct kern_cuda_walk_head *head = &s->heads[h];
+        size_t n = kern_cuda_scoring_rows(s, vocab_row);
+        status = kern_cuda_walk_multiply(&s->walk, head, vocab_row, n, head->logits, why);
+        if (!status && h + 1 < s->op->n_heads)
+            status = kern_cuda_walk_finish(&s->walk, head, n, head->logits, why);
     }
     return status;
 }
@@ -133,6 +129,8 @@ static enum status fold_tile(struct kern_cuda_scoring *s, size_t vocab_row, stru
             .tops = s->state.tops ? s->state.tops + at : NULL,
         };
         status = kern_cuda_run(s->cuda, KERN_CUDA_FOLD, s->chunk.n_groups, &args, why);
+        if (!status && h >= s->first_live && kern_cuda_uses_halves(s->cuda))
+            status = take(s, h, vocab_row, why);
     }
     return status;
 }

@@ -1,5 +1,8 @@
 #include "kernels/cuda/walk.h"
 
+#include "kernels/cuda/integers/integers.h"
+#include "kernels/cuda/kernels/exact/exact.h"
+#include "kernels/cuda/kernels/integers/product.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/rows.h"
 #include "kernels/numerics/lanes.h"
@@ -40,6 +43,11 @@ struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows,
     return walk;
 }
 
+static bool in_integers(const struct kern_cuda_walk *walk, const struct kern_cuda_walk_head *head)
+{
+    return kern_cuda_uses_integers(walk->cuda, head->head->matrix->type);
+}
+
 static size_t padded(const struct kern_cuda_walk *walk, size_t n_rows)
 {
     if (walk->step == 0)
@@ -55,12 +63,18 @@ size_t kern_cuda_walk_room(const struct kern_cuda_walk *walk)
 void kern_cuda_walk_divide(const struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
                            size_t n_tiles, struct kern_cuda_arena *arena)
 {
-    size_t n_cols = head->head->matrix->n_cols, room = kern_cuda_walk_room(walk);
-    if (kern_cuda_uses_halves(walk->cuda))
+    const struct kern_weight *matrix = head->head->matrix;
+    size_t n_cols = matrix->n_cols, room = kern_cuda_walk_room(walk);
+    if (in_integers(walk, head)) {
+        head->hidden_memory = kern_cuda_take(arena, kern_cuda_token_bytes(room, n_cols));
+    } else if (kern_cuda_uses_halves(walk->cuda)) {
         head->hidden_memory =
             kern_cuda_take(arena, kern_cuda_operand_bytes(walk->cuda, room, n_cols));
+        head->of_rows = kern_cuda_take_powers(arena, room);
+        head->of_vocab = kern_cuda_take_powers(arena, walk->tile_vocab);
+    }
     head->weights =
-        kern_cuda_take(arena, kern_cuda_operand_bytes(walk->cuda, walk->tile_vocab, n_cols));
+        kern_cuda_take(arena, kern_cuda_weight_bytes(walk->cuda, matrix, walk->tile_vocab));
     head->logits = kern_cuda_take(arena, n_tiles * walk->tile_vocab * room * sizeof(float));
 }
 
@@ -81,7 +95,9 @@ enum status kern_cuda_walk_prepare(struct kern_cuda_walk *walk, struct kern_cuda
 {
     struct kern_cuda_product shape = shape_of(walk, head, walk->tile_vocab);
     enum status status = kern_cuda_vector(walk->cuda, head->head->bias, &head->bias, why);
-    if (!status)
+    if (in_integers(walk, head))
+        shape.step = EXACT_STEP;
+    else if (!status)
         status = kern_cuda_products_prepare(walk->cuda, &shape, walk->n_vocab, why);
     walk->step = base_max(walk->step, shape.step);
     return status;
@@ -96,11 +112,17 @@ enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_w
     head->rows = head->head->hidden + first * n_cols;
     if (!kern_cuda_uses_halves(walk->cuda))
         return STATUS_OK;
+    if (in_integers(walk, head)) {
+        head->hidden = (struct kern_cuda_operand){.records = head->hidden_memory};
+        return kern_cuda_pack(walk->cuda, head->rows, n_rows, n_cols, head->hidden.records, why);
+    }
     struct kern_cuda_split_tokens split = {
         .x = head->rows, .n_tokens = n_rows, .n_padded = walk->stride, .n_cols = n_cols};
-    enum status status = kern_cuda_split(walk->cuda, &split, head->hidden_memory, why);
+    enum status status = kern_cuda_split(walk->cuda, &split, false, head->hidden_memory, why);
     head->hidden = split.operand;
-    return status;
+    return status ? status
+                  : kern_cuda_put_powers(walk->cuda, head->of_rows, walk->stride,
+                                         head->hidden.largest, why);
 }
 
 static enum status multiply_exact(const struct kern_cuda_walk *walk,
@@ -123,7 +145,7 @@ static enum status multiply_exact(const struct kern_cuda_walk *walk,
 }
 
 static enum status multiply_halves(const struct kern_cuda_walk *walk,
-                                   const struct kern_cuda_walk_head *head, size_t row, size_t n,
+                                   struct kern_cuda_walk_head *head, size_t row, size_t n,
                                    const struct kern_cuda_operand *weights, float *logits,
                                    struct status_why *why)
 {
@@ -131,22 +153,40 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
     enum status status = kern_cuda_product_find(walk->cuda, &shape, &product, why);
     if (!status)
         status = kern_cuda_multiply(walk->cuda, product, weights->halves, head->hidden.halves,
-                                    walk->stride, logits, why);
-    if (status)
-        return status;
-    struct kern_finish_args args = {
-        .sums = logits,
-        .out = logits,
-        .sums_stride = walk->stride,
-        .out_stride = walk->stride,
-        .n_a = walk->n_rows,
-        .n_b = n,
-        .a_largest = head->hidden.largest,
-        .b_largest = weights->largest,
-        .bias_b = head->bias ? head->bias + row : NULL,
+                                    walk->stride, logits, 0, why);
+    if (!status)
+        status = kern_cuda_put_powers(walk->cuda, head->of_vocab, n, weights->largest, why);
+    float cap = head->head->soft_cap;
+    head->raw = (struct kern_raw_logits){
+        .rows = head->of_rows,
+        .vocab = head->of_vocab,
+        .bias = head->bias ? head->bias + row : NULL,
         .scale = head->head->matrix->scale,
+        .cap = cap > 0.0f ? cap : 0.0f,
+        .inverse = 1.0f / cap,
     };
-    return kern_cuda_finish(walk->cuda, &args, why);
+    return status;
+}
+
+static enum status multiply_integers(const struct kern_cuda_walk *walk,
+                                     const struct kern_cuda_walk_head *head, size_t row, size_t n,
+                                     const struct kern_cuda_operand *weights, float *logits,
+                                     struct status_why *why)
+{
+    const struct kern_weight *matrix = head->head->matrix;
+    const struct kern_integers_args args = {
+        .weights = weights->records,
+        .tokens = head->hidden.records,
+        .n_blocks = kern_record_blocks(matrix->n_cols),
+        .out = logits,
+        .row_step = walk->stride,
+        .token_step = 1,
+        .n_rows = n,
+        .n_tokens = walk->n_rows,
+        .bias = head->bias ? head->bias + row : NULL,
+        .scale = matrix->scale,
+    };
+    return kern_cuda_multiply_integers(walk->cuda, matrix->type, &args, why);
 }
 
 /** The soft cap of a tile's logits, if the head has one. */
@@ -175,8 +215,46 @@ enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,
         kern_cuda_operand_get(walk->cuda, head->head->matrix, row, n, head->weights, &weights, why);
     if (status)
         return status;
-    status = kern_cuda_uses_halves(walk->cuda)
-                 ? multiply_halves(walk, head, row, n, &weights, logits, why)
-                 : multiply_exact(walk, head, row, n, &weights, logits, why);
+    if (!weights.records && kern_cuda_uses_halves(walk->cuda))
+        return multiply_halves(walk, head, row, n, &weights, logits, why);
+    status = weights.records ? multiply_integers(walk, head, row, n, &weights, logits, why)
+                             : multiply_exact(walk, head, row, n, &weights, logits, why);
     return status ? status : cap_logits(walk, head, n, logits, why);
+}
+
+enum status kern_cuda_walk_finish(const struct kern_cuda_walk *walk,
+                                  struct kern_cuda_walk_head *head, size_t n, float *logits,
+                                  struct status_why *why)
+{
+    struct kern_finish_args args = {
+        .sums = logits,
+        .out = logits,
+        .sums_stride = walk->stride,
+        .out_stride = walk->stride,
+        .n_a = walk->n_rows,
+        .n_b = n,
+        .a_largest = head->raw.rows.largest,
+        .b_largest = head->raw.vocab.largest,
+        .bias_b = head->raw.bias,
+        .scale = head->raw.scale,
+    };
+    if (!head->raw.rows.first)
+        return STATUS_OK;
+    head->raw.rows = (struct kern_powers){0};
+    enum status status = kern_cuda_finish(walk->cuda, &args, why);
+    return status ? status : cap_logits(walk, head, n, logits, why);
+}
+
+struct kern_logits kern_cuda_walk_tile(const struct kern_cuda_walk *walk,
+                                       struct kern_cuda_walk_head *head, size_t row, float *logits)
+{
+    struct kern_logits tile = {
+        .logits = logits,
+        .stride = walk->stride,
+        .n_vocab = base_min(walk->n_vocab - row, walk->tile_vocab),
+        .first_token = (int32_t)row,
+        .raw = head->raw,
+    };
+    head->raw.rows = (struct kern_powers){0};
+    return tile;
 }

@@ -6,6 +6,7 @@
 #ifndef KERNELS_CUDA_WALK_H
 #define KERNELS_CUDA_WALK_H
 
+#include "kernels/cuda/kernels/score.h"
 #include "kernels/cuda/weights/weights.h"
 
 enum {
@@ -18,10 +19,12 @@ struct kern_cuda_walk_head {
     const struct kern_head *head;
     const float *bias; /* device, or NULL */
     void *hidden_memory;
-    struct kern_cuda_operand hidden; /* of the current rows, from split */
-    const float *rows;               /* device: the current rows as floats */
-    void *weights;                   /* memory for an operand of a tile */
-    float *logits;                   /* [tile_vocab, stride], in room for more */
+    struct kern_cuda_operand hidden;      /* of the current rows, from split */
+    const float *rows;                    /* device: the current rows as floats */
+    void *weights;                        /* memory for an operand of a tile */
+    float *logits;                        /* [tile_vocab, stride], in room for more */
+    struct kern_powers of_rows, of_vocab; /* with halves: of the current rows and the last tile */
+    struct kern_raw_logits raw;           /* what is to make logits of that */
 };
 
 struct kern_cuda_walk {
@@ -59,9 +62,21 @@ enum status kern_cuda_walk_prepare(struct kern_cuda_walk *walk, struct kern_cuda
 enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
                                  size_t first, size_t n_rows, struct status_why *why);
 
-/** Logits of the vocabulary rows `row` .. row + n - 1 to `logits`; n is a tile or the last one. */
+/**
+ * Logits of the vocabulary rows `row` .. row + n - 1 to `logits`, or sums, of which head->raw makes
+ * logits. n is a tile or the last one.
+ */
 enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,
                                     struct kern_cuda_walk_head *head, size_t row, size_t n,
                                     float *logits, struct status_why *why);
+
+/** Make logits of them at once. */
+enum status kern_cuda_walk_finish(const struct kern_cuda_walk *walk,
+                                  struct kern_cuda_walk_head *head, size_t n, float *logits,
+                                  struct status_why *why);
+
+/** The tile for a kernel that makes logits of what is not logits yet. */
+struct kern_logits kern_cuda_walk_tile(const struct kern_cuda_walk *walk,
+                                       struct kern_cuda_walk_head *head, size_t row, float *logits);
 
 #endif

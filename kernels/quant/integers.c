@@ -2,12 +2,7 @@
 
 #include <string.h>
 
-#include "kernels/quant/formats.h"
-#include "kernels/quant/ik/formats.h"
-
-/** Those that are integers, of the table of types: SCALED and WITH_MIN take its columns. */
-#define FORMATS(SCALED, WITH_MIN)                                                                  \
-    GGUF_TYPES(GGUF_NO_TYPE, GGUF_NO_TYPE, SCALED, WITH_MIN, GGUF_NO_TYPE, SCALED)
+#include "kernels/quant/integer_list.h"
 
 #define NEUTRALISE(name)                                                                           \
     static void name##_neutralise(void *blocks, size_t n_blocks)                                   \
@@ -33,28 +28,18 @@
             kern_##name##_scales(block + i, scales + (elems) / (run)*i, mins + (elems) / (run)*i); \
     }                                                                                              \
     NEUTRALISE(name)
-FORMATS(SCALED_LOOPS, WITH_MIN_LOOPS)
-
-/** Types whose integers may be multiplied by their sub-scales: WIDE(type, name, runs of a min or of
- * a narrow scale in a block of 256, elements that share a min, largest integer). */
-/* clang-format off */
-#define WIDE_FORMATS(WIDE)                                                                         \
-    WIDE(Q2_K, q2_k, 16, 16, 45) WIDE(Q3_K, q3_k, 16, 0, 128) WIDE(Q4_K, q4_k, 8, 32, 945)         \
-    WIDE(IQ1_S, iq1_s, 8, 0, 135) WIDE(IQ1_M, iq1_m, 16, 0, 135) WIDE(IQ3_S, iq3_s, 8, 0, 465)     \
-    WIDE(TQ1_0, tq1_0, 8, 0, 1) WIDE(TQ2_0, tq2_0, 8, 0, 2)
-/* clang-format on */
-enum { WIDE_RUN = 64, WIDE_ELEMS = 256 };
+KERN_INTEGER_FORMATS(SCALED_LOOPS, WITH_MIN_LOOPS)
 
 #define WIDE_LOOPS(TYPE, name, runs, min_elems, most)                                              \
     static void name##_wide_scales(const void *blocks, size_t n_blocks, float *scales,             \
                                    float *mins)                                                    \
     {                                                                                              \
         const struct kern_block_##name *block = blocks;                                            \
-        float narrow[WIDE_ELEMS / 16];                                                             \
+        float narrow[KERN_WIDE_ELEMS / 16];                                                        \
         for (size_t i = 0; i < n_blocks; i++, block++) {                                           \
             if ((min_elems) > 0)                                                                   \
                 name##_scales(block, 1, narrow, mins + (runs)*i);                                  \
-            for (size_t j = 0; j < WIDE_ELEMS / WIDE_RUN; j++)                                     \
+            for (size_t j = 0; j < KERN_WIDE_ELEMS / KERN_WIDE_RUN; j++)                           \
                 *scales++ = kern_##name##_block_scale(block);                                      \
         }                                                                                          \
     }                                                                                              \
@@ -64,7 +49,7 @@ enum { WIDE_RUN = 64, WIDE_ELEMS = 256 };
         for (size_t i = 0; i < n_blocks; i++)                                                      \
             kern_##name##_neutralise_block(block + i);                                             \
     }
-WIDE_FORMATS(WIDE_LOOPS)
+KERN_WIDE_FORMATS(WIDE_LOOPS)
 
 /**
  * Leaving room costs accuracy, (127 / (127 - room))^2 of the squared error: 1.07, 1.31 or 1.79.
@@ -90,18 +75,17 @@ const int kern_rooms[] = {0, 4, 16, 32};
 #define WITH_MIN_ROW(TYPE, name, id, elems, bytes, prefix, rows, run, most)                        \
     ROW(TYPE, name, elems, run, run, most)
 #define WIDE_ROW(TYPE, name, runs, min_elems, most)                                                \
-    {                                                                                              \
-        GGUF_TYPE_##TYPE,                                                                          \
-        sizeof(struct kern_block_##name),                                                          \
-        WIDE_ELEMS,                                                                                \
-        WIDE_RUN,                                                                                  \
-        min_elems,                                                                                 \
-        most,                                                                                      \
-        0,                                                                                         \
-        name##_wide_scales,                                                                        \
-        name##_neutralise_block},
-static const struct kern_integers formats[] = {FORMATS(SCALED_ROW, WITH_MIN_ROW)};
-static const struct kern_integers wide_formats[] = {WIDE_FORMATS(WIDE_ROW)};
+    {GGUF_TYPE_##TYPE,                                                                             \
+     sizeof(struct kern_block_##name),                                                             \
+     KERN_WIDE_ELEMS,                                                                              \
+     KERN_WIDE_RUN,                                                                                \
+     min_elems,                                                                                    \
+     most,                                                                                         \
+     0,                                                                                            \
+     name##_wide_scales,                                                                           \
+     name##_neutralise_block},
+static const struct kern_integers formats[] = {KERN_INTEGER_FORMATS(SCALED_ROW, WITH_MIN_ROW)};
+static const struct kern_integers wide_formats[] = {KERN_WIDE_FORMATS(WIDE_ROW)};
 
 static const struct kern_integers *find(enum gguf_type type, const struct kern_integers *rows,
                                         size_t n)

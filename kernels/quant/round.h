@@ -11,7 +11,7 @@
 
 /**
  * The list of these types: X(TYPE, name). Those of llama.cpp, in the order in which it names them,
- * ik_llama.cpp's and vLLM's.
+ * ik_llama.cpp's, vLLM's, and MXFP8 as the MX specification has it.
  */
 #define KERN_ROUND_OF_LLAMA(X)                                                                     \
     X(Q8_0, q8_0) X(Q4_0, q4_0) X(Q4_1, q4_1) X(IQ4_NL, iq4_nl) X(Q5_0, q5_0) X(Q5_1, q5_1)
@@ -20,7 +20,9 @@
 #define KERN_ROUND_TYPES(X)                                                                        \
     X(F32, f32)                                                                                    \
     X(F16, f16)                                                                                    \
-    X(BF16, bf16) KERN_ROUND_BLOCKS(X) X(Q8_KV, q8_kv) KERN_ROUND_FLOATS(X) X(NVFP4, nvfp4)
+    X(BF16, bf16)                                                                                  \
+    KERN_ROUND_BLOCKS(X)                                                                           \
+    X(Q8_KV, q8_kv) KERN_ROUND_FLOATS(X) X(MXFP8, mxfp8) X(NVFP4, nvfp4)
 
 enum { KERN_NVFP4_RUN = 16 /* elements that share a scale */ };
 
@@ -36,6 +38,7 @@ static inline size_t kern_round_elems(enum gguf_type type)
         return 1;
     case GGUF_TYPE_NVFP4:
         return KERN_NVFP4_RUN;
+    case GGUF_TYPE_MXFP8:
     case GGUF_TYPE_Q8_KV:
 #define KERN_ROUND_CASE(TYPE, name) case GGUF_TYPE_##TYPE:
         KERN_ROUND_BLOCKS(KERN_ROUND_CASE)
@@ -43,6 +46,12 @@ static inline size_t kern_round_elems(enum gguf_type type)
     default:
         return 0;
     }
+}
+
+/** A tensor of it may have a scale: numbers are divided by it before, and multiplied after. */
+static inline bool kern_round_is_scaled(enum gguf_type type)
+{
+    return type == GGUF_TYPE_F8_E4M3 || type == GGUF_TYPE_F8_E5M2;
 }
 
 /** llama.cpp's caches have it in blocks, and turn what they hold. */
@@ -67,6 +76,28 @@ KERN_INLINE float kern_round_largest(const float *x, size_t n)
         largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
     }
     return largest;
+}
+
+/** Floats of 8 bits, times d. */
+KERN_INLINE void kern_round_e4m3(float *x, size_t n, float d)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = d * kern_e4m3_to_float(kern_e4m3_from_float(x[i] / d));
+}
+
+KERN_INLINE void kern_round_e5m2(float *x, size_t n, float d)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = d * kern_e5m2_to_float(kern_e5m2_from_float(x[i] / d));
+}
+
+/** A block of KERN_PACK_ELEMS numbers: E4M3 with a power of two, of the largest magnitude. */
+KERN_INLINE void kern_round_mxfp8(float *x)
+{
+    float largest = kern_round_largest(x, KERN_PACK_ELEMS);
+    kern_round_e4m3(
+        x, KERN_PACK_ELEMS,
+        isnan(largest) ? largest : kern_e8m0_to_float(kern_e8m0_for(largest, KERN_E4M3_EXPONENT)));
 }
 
 /** A run of KERN_NVFP4_RUN numbers: halves of E2M1 with a scale in E4M3, times the tensor's. */
@@ -100,9 +131,10 @@ KERN_INLINE void kern_round_q8_kv(float *x, size_t n)
 
 /**
  * Round n numbers in place, at most KERN_PACK_ELEMS: one block, or any n of a type without. Q8_KV
- * has a function of its own. Floats of 8 bits and NVFP4 have the scale 1 of the tensor.
+ * has a function of its own. scale: the tensor's, of floats of 8 bits (kern_round_is_scaled()).
+ * NVFP4 has the scale 1 of the tensor.
  */
-KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
+KERN_INLINE void kern_round_scaled(enum gguf_type type, float *x, size_t n, float scale)
 {
     if (type == GGUF_TYPE_F16)
         for (size_t i = 0; i < n; i++)
@@ -111,15 +143,21 @@ KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
         for (size_t i = 0; i < n; i++)
             x[i] = kern_float_from_bits((uint32_t)kern_bf16_from_float(x[i]) << 16);
     else if (type == GGUF_TYPE_F8_E4M3)
-        for (size_t i = 0; i < n; i++)
-            x[i] = kern_e4m3_to_float(kern_e4m3_from_float(x[i]));
+        kern_round_e4m3(x, n, scale);
     else if (type == GGUF_TYPE_F8_E5M2)
-        for (size_t i = 0; i < n; i++)
-            x[i] = kern_e5m2_to_float(kern_e5m2_from_float(x[i]));
+        kern_round_e5m2(x, n, scale);
+    else if (type == GGUF_TYPE_MXFP8)
+        kern_round_mxfp8(x);
     else if (type == GGUF_TYPE_NVFP4)
         for (size_t i = 0; i < n; i += KERN_NVFP4_RUN)
             kern_round_nvfp4(x + i, 1.0f);
     KERN_ROUND_BLOCKS(KERN_ROUND_THROUGH)
+}
+
+/** The same with the scale 1. */
+KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
+{
+    kern_round_scaled(type, x, n, 1.0f);
 }
 
 /**

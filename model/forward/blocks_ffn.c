@@ -7,9 +7,10 @@ enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step
     const struct model_ffn *ffn = step->ffn;
     bool gated = ffn->gate.weight.data != NULL;
     size_t n = step->n_rows, width = ffn->up.weight.n_rows;
-    enum status status = model_multiply(s, gated ? &ffn->gate : &ffn->up, step->x, n, step->y, why);
+    enum status status =
+        model_multiply_gate(s, gated ? &ffn->gate : &ffn->up, step->x, n, step->y, false, why);
     if (!status && gated)
-        status = model_multiply_same(s, &ffn->up, step->x, n, step->up, why);
+        status = model_multiply_gate(s, &ffn->up, step->x, n, step->up, true, why);
     model_show(s, step->place + !gated, step->y, 1, width);
     struct kern_sparsify cut = {
         .x = step->y, .n_rows = n, .width = width, .sample = s->model->hparams.sample_deviation};

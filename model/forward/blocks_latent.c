@@ -140,11 +140,11 @@ static enum status keys_compressed(struct model_session *s, const struct model_s
     if (!status)
         status = model_copy(s, op, why);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, z.wide);
-    enum gguf_type type = model_key_type(&s->model->hparams, step->i_layer);
+    struct model_kv_type type = model_key_type(&s->model->hparams, step->i_layer);
     if (!status)
         status = model_round_rows(s, type, k, n, z.wide, why);
     op = (struct kern_copy){.x = k, .x_stride = z.wide, .y = v, .width = z.rank, .n_rows = n};
-    return status || type == GGUF_TYPE_F32 ? status : model_copy(s, op, why);
+    return status || type.type == GGUF_TYPE_F32 ? status : model_copy(s, op, why);
 }
 
 /** Keys and values of each head, made of the compressed rows. */

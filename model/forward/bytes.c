@@ -62,7 +62,7 @@ size_t model_operation_bytes(const struct model *model, struct kern_backend *bac
 /** Rows of a position in a cache, n numbers together, rounded up to whole blocks. */
 static double row_bytes(enum gguf_type type, size_t n, size_t n_rows)
 {
-    const struct gguf_type_info *info = gguf_type_info((uint32_t)type);
+    const struct gguf_type_info *info = gguf_type_listed((uint32_t)type);
     size_t n_blocks = (n + info->block_elems - 1) / info->block_elems;
     return (double)n_blocks * info->block_bytes + (double)(n ? n_rows : 0) * info->row_prefix;
 }
@@ -95,16 +95,16 @@ static struct kept kept_of(const struct model_hparams *h, size_t i)
 /** Keys of an indexer that no exception rounds are of the type of its layer's, as in llama.cpp. */
 static enum gguf_type index_type(const struct model_hparams *h, size_t i)
 {
-    enum gguf_type type = model_index_type(h, i);
-    return type == GGUF_TYPE_F32 ? model_key_type(h, i) : type;
+    enum gguf_type type = model_index_type(h, i).type;
+    return type == GGUF_TYPE_F32 ? model_key_type(h, i).type : type;
 }
 
 /** Bytes that a layer keeps of a position. */
 static double position_bytes(const struct model_hparams *h, size_t i)
 {
     struct kept kept = kept_of(h, i);
-    return row_bytes(model_key_type(h, i), kept.k, kept.n_rows) +
-           row_bytes(model_value_type(h, i), kept.v, kept.n_rows) +
+    return row_bytes(model_key_type(h, i).type, kept.k, kept.n_rows) +
+           row_bytes(model_value_type(h, i).type, kept.v, kept.n_rows) +
            row_bytes(index_type(h, i), kept.index, 1);
 }
 
@@ -119,7 +119,8 @@ static double further_bytes(const struct model_hparams *h, size_t i)
 {
     const struct model_layer_shape *l = &h->layers[i];
     size_t index = l->runs_overlap ? h->index.key_size : 0;
-    return row_bytes(model_key_type(h, i), l->key_size, 1) + row_bytes(index_type(h, i), index, 1);
+    return row_bytes(model_key_type(h, i).type, l->key_size, 1) +
+           row_bytes(index_type(h, i), index, 1);
 }
 
 static double state_bytes_of(const struct model_hparams *h, size_t i)

@@ -49,9 +49,9 @@ void model_session_close(struct model_session *s);
 size_t model_session_bytes(const struct model *model, const struct model_session_options *options);
 
 /** What a layer's keys and values are rounded to by h->kv, and its indexer's keys. */
-enum gguf_type model_key_type(const struct model_hparams *h, size_t i_layer);
-enum gguf_type model_value_type(const struct model_hparams *h, size_t i_layer);
-enum gguf_type model_index_type(const struct model_hparams *h, size_t i_layer);
+struct model_kv_type model_key_type(const struct model_hparams *h, size_t i_layer);
+struct model_kv_type model_value_type(const struct model_hparams *h, size_t i_layer);
+struct model_kv_type model_index_type(const struct model_hparams *h, size_t i_layer);
 
 /**
  * Bytes of a key/value cache in which a program keeps a sequence of n_positions tokens. Layers that

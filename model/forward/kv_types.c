@@ -1,4 +1,7 @@
 /* What keys and values are rounded to. */
+#include <stdio.h>
+
+#include "base/text/number.h"
 #include "kernels/quant/round.h"
 #include "model/forward/session.h"
 
@@ -43,8 +46,9 @@ static bool is_among(const struct model_hparams *h, size_t i, const struct model
 }
 
 /** The type of a layer, or of its indexer's keys, that the last exception says; else `type`. */
-static enum gguf_type type_of(const struct model_hparams *h, size_t i, bool of_index,
-                              const struct model_kv_exceptions *but, enum gguf_type type)
+static struct model_kv_type type_of(const struct model_hparams *h, size_t i, bool of_index,
+                                    const struct model_kv_exceptions *but,
+                                    struct model_kv_type type)
 {
     for (size_t k = 0; k < but->n; k++) {
         const struct model_kv_exception *e = &but->at[k];
@@ -54,21 +58,32 @@ static enum gguf_type type_of(const struct model_hparams *h, size_t i, bool of_i
     return type;
 }
 
-enum gguf_type model_key_type(const struct model_hparams *h, size_t i_layer)
+struct model_kv_type model_key_type(const struct model_hparams *h, size_t i_layer)
 {
     return type_of(h, i_layer, false, &h->kv.k_but, h->kv.k);
 }
 
-enum gguf_type model_value_type(const struct model_hparams *h, size_t i_layer)
+struct model_kv_type model_value_type(const struct model_hparams *h, size_t i_layer)
 {
     return type_of(h, i_layer, false, &h->kv.v_but, h->kv.v);
 }
 
-enum gguf_type model_index_type(const struct model_hparams *h, size_t i_layer)
+struct model_kv_type model_index_type(const struct model_hparams *h, size_t i_layer)
 {
     bool of_runs = h->layers[i_layer].runs_overlap;
-    enum gguf_type type = of_runs ? model_key_type(h, i_layer) : GGUF_TYPE_F32;
+    struct model_kv_type type = {GGUF_TYPE_F32, 0};
+    if (of_runs)
+        type = model_key_type(h, i_layer);
     return type_of(h, i_layer, true, &h->kv.k_but, type);
+}
+
+const char *model_kv_type_name(char out[MODEL_KV_TYPE_NAME], struct model_kv_type type)
+{
+    struct base_number scale;
+    const char *name = gguf_type_name((uint32_t)type.type);
+    snprintf(out, MODEL_KV_TYPE_NAME, type.scale == 0 ? "%s" : "%s@%s", name,
+             base_float_text(&scale, type.scale));
+    return out;
 }
 
 /** h: with the types that are to be checked. */
@@ -76,27 +91,30 @@ static enum status check_layer(const struct model *m, const struct model_hparams
                                struct status_why *why)
 {
     const struct model_layer_shape *l = &h->layers[i];
-    enum gguf_type key = model_key_type(h, i), value = model_value_type(h, i);
+    struct model_kv_type key = model_key_type(h, i), value = model_value_type(h, i);
+    char names[2][MODEL_KV_TYPE_NAME];
     bool compressed = is_compressed(h, i);
     if (!model_mixer_has_keys(l->mixer))
         return STATUS_OK;
-    if (!compressed && value == GGUF_TYPE_Q8_KV)
+    if (!compressed && value.type == GGUF_TYPE_Q8_KV)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: q8_kv is a type of keys: ik_llama.cpp writes values of several "
                            "tokens as one row; expected another type for values",
                            gguf_path(m->file));
-    if (compressed && value != GGUF_TYPE_F32 && value != key)
+    bool same = value.type == key.type && value.scale == key.scale;
+    if (compressed && value.type != GGUF_TYPE_F32 && !same)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: its compressed rows are keys and values at once: expected one type "
                            "for both, or the keys' alone; found %s and %s",
-                           gguf_path(m->file), gguf_type_name((uint32_t)key),
-                           gguf_type_name((uint32_t)value));
+                           gguf_path(m->file), model_kv_type_name(names[0], key),
+                           model_kv_type_name(names[1], value));
     size_t k = compressed ? model_kv_widths(h, i).k : l->key_size;
-    enum status status = check_heads(m, i, "keys", key, k, why);
+    enum status status = check_heads(m, i, "keys", key.type, k, why);
     if (!status && has_index(h, i))
-        status =
-            check_heads(m, i, "indexer's keys", model_index_type(h, i), h->index.key_size, why);
-    return status || compressed ? status : check_heads(m, i, "values", value, l->value_size, why);
+        status = check_heads(m, i, "indexer's keys", model_index_type(h, i).type, h->index.key_size,
+                             why);
+    return status || compressed ? status
+                                : check_heads(m, i, "values", value.type, l->value_size, why);
 }
 
 /** An exception of no layer is a mistake. */
@@ -158,9 +176,11 @@ static size_t turn_of(const struct model_session *s, size_t head_size, size_t fi
     return turns ? base_min(n, most) : 0;
 }
 
-static enum status round_numbers(struct model_session *s, struct kern_round op,
-                                 struct status_why *why)
+static enum status round_numbers(struct model_session *s, struct model_kv_type type,
+                                 struct kern_round op, struct status_why *why)
 {
+    op.type = type.type;
+    op.scale = type.scale;
     if (!kern_round_is_turned(op.type))
         op.n_turn = 0;
     return op.type == GGUF_TYPE_F32 ? STATUS_OK : kern_round(s->backend, &op, why);
@@ -171,8 +191,8 @@ enum status model_round_keys(struct model_session *s, size_t i_layer, float *k, 
 {
     const struct model_hparams *h = &s->model->hparams;
     size_t turn = turn_of(s, size, h->layers[0].key_size, KERN_TURN_MAX);
-    enum gguf_type type = model_key_type(h, i_layer);
-    return round_numbers(s, (struct kern_round){type, k, n_heads * size, turn, size}, why);
+    struct kern_round op = {.x = k, .n = n_heads * size, .n_turn = turn, .row = size};
+    return round_numbers(s, model_key_type(h, i_layer), op, why);
 }
 
 enum status model_round_values(struct model_session *s, size_t i_layer, float *v, size_t n_heads,
@@ -180,12 +200,13 @@ enum status model_round_values(struct model_session *s, size_t i_layer, float *v
 {
     const struct model_hparams *h = &s->model->hparams;
     size_t turn = turn_of(s, size, h->layers[0].value_size, 64);
-    enum gguf_type type = model_value_type(h, i_layer);
-    return round_numbers(s, (struct kern_round){type, v, n_heads * size, turn, size}, why);
+    struct kern_round op = {.x = v, .n = n_heads * size, .n_turn = turn, .row = size};
+    return round_numbers(s, model_value_type(h, i_layer), op, why);
 }
 
-enum status model_round_rows(struct model_session *s, enum gguf_type type, float *k, size_t n,
+enum status model_round_rows(struct model_session *s, struct model_kv_type type, float *k, size_t n,
                              size_t width, struct status_why *why)
 {
-    return round_numbers(s, (struct kern_round){type, k, n * width, 0, width}, why);
+    struct kern_round op = {.x = k, .n = n * width, .row = width};
+    return round_numbers(s, type, op, why);
 }

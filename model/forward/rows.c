@@ -62,6 +62,15 @@ enum status model_multiply_same(struct model_session *s, const struct model_prod
     return multiply(s, product, op, why);
 }
 
+enum status model_multiply_gate(struct model_session *s, const struct model_product *product,
+                                const float *x, size_t n_rows, float *y, bool same_x,
+                                struct status_why *why)
+{
+    struct kern_linear op = {
+        .x = x, .y = y, .n_tokens = n_rows, .same_x = same_x, .passing = !s->options.trace};
+    return multiply(s, product, op, why);
+}
+
 enum status model_multiply_add(struct model_session *s, const struct model_product *product,
                                const float *x, size_t n_rows, float *y, struct status_why *why)
 {

@@ -174,6 +174,10 @@ enum status model_multiply(struct model_session *s, const struct model_product *
                            const float *x, size_t n_rows, float *y, struct status_why *why);
 enum status model_multiply_same(struct model_session *s, const struct model_product *product,
                                 const float *x, size_t n_rows, float *y, struct status_why *why);
+/** y is read by an activation and the product after it alone, and by who traces. */
+enum status model_multiply_gate(struct model_session *s, const struct model_product *product,
+                                const float *x, size_t n_rows, float *y, bool same_x,
+                                struct status_why *why);
 enum status model_multiply_add(struct model_session *s, const struct model_product *product,
                                const float *x, size_t n_rows, float *y, struct status_why *why);
 
@@ -226,7 +230,7 @@ enum status model_round_keys(struct model_session *s, size_t i_layer, float *k, 
 enum status model_round_values(struct model_session *s, size_t i_layer, float *v, size_t n_heads,
                                size_t size, struct status_why *why);
 /** Round n rows that are never turned: compressed ones, and an indexer's keys. */
-enum status model_round_rows(struct model_session *s, enum gguf_type type, float *k, size_t n,
+enum status model_round_rows(struct model_session *s, struct model_kv_type type, float *k, size_t n,
                              size_t width, struct status_why *why);
 
 /** For each head i, columns of y = matrix i of a stack times columns of x. */

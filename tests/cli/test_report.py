@@ -236,12 +236,13 @@ class Report(unittest.TestCase):
         document = copy.deepcopy(self.bare)
         one = document["candidates"][0]["model"]
         one["cache"].update(window=100, window_k=32, window_v=64, state_bytes=7)
-        one["kv_types"] = {"k": "Q8_0", "v": "F32", "rotation": True}
-        (self.folder / "d.json").write_text(json.dumps(document))
-        done = run("report", "d.json", "-o", "-", "--context", "1000", cwd=self.folder)
-        self.assertEqual(self.rows(Page(done.stdout), "Models on a text")[1]["with cache MiB"],
-                         (model["n_bytes"] + (1000 * n + 3200) * 34 / 32 + 2 * (1000 * n + 6400) + 7)
-                         / 2 ** 20)
+        for k, v, k_bytes, v_bytes in (("Q8_0", "F32", 34 / 32, 2), ("MXFP8", "F8_E4M3@0.02", 33 / 32, 1)):
+            one["kv_types"] = {"k": k, "v": v, "rotation": True}
+            (self.folder / "d.json").write_text(json.dumps(document))
+            done = run("report", "d.json", "-o", "-", "--context", "1000", cwd=self.folder)
+            self.assertEqual(self.rows(Page(done.stdout), "Models on a text")[1]["with cache MiB"],
+                             (model["n_bytes"] + (1000 * n + 3200) * k_bytes
+                              + v_bytes * (1000 * n + 6400) + 7) / 2 ** 20)
         del one["cache"]
         (self.folder / "d.json").write_text(json.dumps(document))
         done = run("report", "d.json", "-o", "-", "--context", "1000", cwd=self.folder)

@@ -105,11 +105,12 @@ static void run_gemm(struct host_device *d, const struct kern_cuda_gemm *g)
     enum host_device_gemm way = d->options.gemm;
     run_kernel_memory(RUN_KERNEL_READ, g->a, g->n_a * g->n_k * sizeof *g->a);
     run_kernel_memory(RUN_KERNEL_READ, g->b, g->n_b * g->n_k * sizeof *g->b);
-    run_kernel_memory(RUN_KERNEL_WRITTEN, g->c, g->n_a * g->n_b * sizeof *g->c);
     for (size_t j = 0; j < g->n_b; j++) {
+        float *c = g->c + j * (g->c_stride ? g->c_stride : g->n_a);
+        run_kernel_memory(RUN_KERNEL_WRITTEN, c, g->n_a * sizeof *c);
         for (size_t i = 0; i < g->n_a; i++) {
             float sum = dot(g->a + i * g->n_k, g->b + j * g->n_k, g->n_k);
-            g->c[j * g->n_a + i] = sum * (1.0f + 0x1p-22f * (float)error_of(way, g, i, j));
+            c[i] = sum * (1.0f + 0x1p-22f * (float)error_of(way, g, i, j));
         }
     }
     bool slower = !has_several_algorithms(way) || way == HOST_DEVICE_GEMM_SLOWER;

@@ -46,16 +46,17 @@ void cuda_pair_open(struct cuda_pair *p, enum kern_precision precision,
     cuda_pair_open_panels(p, precision, options, 64 << 10);
 }
 
-void cuda_pair_open_panels(struct cuda_pair *p, enum kern_precision precision,
-                           const struct host_device_options *options, size_t panel_size)
+static void open_backends(struct cuda_pair *p, const struct kern_cpu_options *cpu,
+                          struct kern_cuda_options cuda, const struct host_device_options *options,
+                          size_t panel_size)
 {
     *p = (struct cuda_pair){0};
     run_kernel_scene();
-    struct kern_cpu_options cpu = {.n_threads = 1, .isa_cap = KERN_ISA_COUNT - 1};
-    assert_int_equal(kern_cpu_open(&p->cpu, &cpu, NULL), STATUS_OK);
+    assert_int_equal(kern_cpu_open(&p->cpu, cpu, NULL), STATUS_OK);
     struct kern_cuda_device *device = open_device(p, options);
-    struct kern_cuda_options cuda = {
-        .precision = precision,
+    cuda = (struct kern_cuda_options){
+        .precision = cuda.precision,
+        .integers = cuda.integers,
         .weight_bytes = panel_size > 64 << 10 ? 8 * panel_size : 600 << 10,
         .panel_size = panel_size,
         .n_slots = 4,
@@ -65,6 +66,26 @@ void cuda_pair_open_panels(struct cuda_pair *p, enum kern_precision precision,
     struct status_why why = {""};
     if (kern_cuda_open(&p->cuda, device, &cuda, &why) != STATUS_OK)
         fail_msg("%s", why.text);
+}
+
+void cuda_pair_open_panels(struct cuda_pair *p, enum kern_precision precision,
+                           const struct host_device_options *options, size_t panel_size)
+{
+    const struct kern_cpu_options cpu = {.n_threads = 1, .isa_cap = KERN_ISA_COUNT - 1};
+    /* The same on any card: a real one may prefer integers. */
+    const struct kern_cuda_options cuda = {.precision = precision,
+                                           .integers = KERN_CUDA_INTEGERS_NEVER};
+    open_backends(p, &cpu, cuda, options, panel_size);
+}
+
+void cuda_pair_open_integers(struct cuda_pair *p, const struct host_device_options *options,
+                             size_t panel_size)
+{
+    const struct kern_cpu_options cpu = {
+        .n_threads = 1, .isa_cap = KERN_ISA_COUNT - 1, .precision = KERN_PRECISION_HIGH};
+    const struct kern_cuda_options cuda = {.precision = KERN_PRECISION_HIGH,
+                                           .integers = KERN_CUDA_INTEGERS_ALWAYS};
+    open_backends(p, &cpu, cuda, options, panel_size);
 }
 
 void cuda_pair_close(struct cuda_pair *p)

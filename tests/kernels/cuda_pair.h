@@ -31,6 +31,9 @@ void cuda_pair_open(struct cuda_pair *p, enum kern_precision precision,
 /** The same with panels of that many bytes, and room for 8 of them. */
 void cuda_pair_open_panels(struct cuda_pair *p, enum kern_precision precision,
                            const struct host_device_options *options, size_t panel_size);
+/** The same in `high`, with products of quantised weights in integers on both. */
+void cuda_pair_open_integers(struct cuda_pair *p, const struct host_device_options *options,
+                             size_t panel_size);
 /** Fail if device memory was lost. */
 void cuda_pair_close(struct cuda_pair *p);
 

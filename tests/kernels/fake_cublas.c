@@ -73,16 +73,16 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
     return right ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-/** data: rows, columns. Columns are side by side. */
+/** data: rows, columns, from column to column: only those of floats need not lie side by side. */
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType_t type,
                                           uint64_t n_rows, uint64_t n_cols, int64_t stride)
 {
-    (void)type;
-    cublasStatus_t status =
-        (uint64_t)stride == n_rows ? fake_cublas.layout : CUBLAS_STATUS_INVALID_VALUE;
+    bool right = (uint64_t)stride == n_rows || (type == CUDA_R_32F && (uint64_t)stride > n_rows);
+    cublasStatus_t status = right ? fake_cublas.layout : CUBLAS_STATUS_INVALID_VALUE;
     if (make((void **)layout, status) == CUBLAS_STATUS_SUCCESS) {
         (*layout)->data[0] = n_rows;
         (*layout)->data[1] = n_cols;
+        (*layout)->data[2] = (uint64_t)stride;
     }
     return status;
 }
@@ -197,7 +197,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               const cublasLtMatmulAlgo_t *algorithm, void *workspace,
                               size_t n_bytes, cudaStream_t stream)
 {
-    (void)handle, (void)desc, (void)c, (void)lc, (void)ld, (void)stream;
+    (void)handle, (void)desc, (void)c, (void)lc, (void)stream;
     uint64_t number = algorithm->data[0];
     struct plan plan = plan_of(la, lb);
     fake_cublas.n_products++;
@@ -215,7 +215,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         for (uint64_t i = 0; i < plan.n_a; i++) {
             float sum = dot((const uint16_t *)a + i * plan.n_k, (const uint16_t *)b + j * plan.n_k,
                             plan.n_k);
-            ((float *)d)[j * plan.n_a + i] =
+            ((float *)d)[j * ld->data[2] + i] =
                 has(fake_cublas.other_bits, number) ? sum * (1.0f + 0x1p-20f) : sum;
         }
     }

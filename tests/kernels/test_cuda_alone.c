@@ -17,6 +17,7 @@
 #include "kernels/backend.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/kernels/codes.h"
+#include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/rows.h"
 #include "kernels/cuda/kernels/targets.h"
@@ -102,6 +103,64 @@ static void test_digest(void **state)
         take(&p, a.digest, sums, sizeof sums);
         kern_free(p.cuda, device_x);
         free(x);
+    }
+    cuda_pair_close(&p);
+}
+
+/** A product and what is added to it, to where row b of the result begins. */
+static void multiply_plainly(const struct kern_exact_args *a, const float *x, const float *y,
+                             const float *bias_a, const float *bias_b, float *out)
+{
+    for (size_t i = 0; i < a->n_a * a->n_b; i++) {
+        size_t row_a = i % a->n_a, row_b = i / a->n_a;
+        float *to = out + row_b * a->out_stride + row_a, sum = 0.0f;
+        for (size_t k = 0; k < a->n_k; k++)
+            sum = fmaf(x[row_a * a->n_k + k], y[row_b * a->n_k + k], sum);
+        sum = a->scale != 1.0f ? sum * a->scale : sum;
+        sum = bias_a ? sum + bias_a[row_a] : bias_b ? sum + bias_b[row_b] : sum;
+        *to = a->accumulate ? sum + *to : sum;
+    }
+}
+
+/** Squares whose rows end at each place of a thread's fours, with each thing that is added. */
+static void test_exact(void **state)
+{
+    (void)state;
+    static const size_t rows[] = {1, 61, 62, 63, 125, 126, 127, 128};
+    enum { N_B = 128, N_ROWS = sizeof rows / sizeof *rows };
+    struct cuda_pair p;
+    open_pair(&p);
+    struct rng r = rng_open(rng_seed(), 103);
+    for (unsigned i = 0; i < 12 * N_ROWS; i++) {
+        size_t n_a = rows[i / 12], n_k = (const size_t[]){4, 1, 3}[i % 3];
+        size_t stride = n_a + i / 6 % 2, skew = i / 6 % 2, n_out = N_B * stride + skew;
+        float *x = cuda_data_floats(&r, n_a * n_k, 1.0f),
+              *y = cuda_data_floats(&r, N_B * n_k, 1.0f);
+        float *bias = cuda_data_floats(&r, N_B + 1, 1.0f), *out = cuda_data_floats(&r, n_out, 1.0f);
+        float *device_out = put(&p, out, n_out * sizeof *out);
+        float *device_bias = put(&p, bias, (N_B + 1) * sizeof *bias);
+        struct kern_exact_args a = {.a = put(&p, x, n_a * n_k * sizeof *x),
+                                    .b = put(&p, y, N_B * n_k * sizeof *y),
+                                    .out = device_out + skew,
+                                    .out_stride = stride,
+                                    .n_a = n_a,
+                                    .n_b = N_B,
+                                    .n_k = n_k,
+                                    .bias_a = i % 3 == 1 ? device_bias + skew : NULL,
+                                    .bias_b = i % 3 == 2 ? device_bias + skew : NULL,
+                                    .scale = i / 3 % 2 ? 0.75f : 1.0f,
+                                    .accumulate = i / 3 % 2};
+        multiply_plainly(&a, x, y, a.bias_a ? bias + skew : NULL, a.bias_b ? bias + skew : NULL,
+                         out + skew);
+        launch(&p, KERN_CUDA_EXACT, 1, &a);
+        take(&p, device_out, out, n_out * sizeof *out);
+        const float *copies[] = {a.a, a.b, device_bias};
+        for (size_t k = 0; k < 3; k++)
+            kern_free(p.cuda, (void *)(uintptr_t)copies[k]);
+        free(x);
+        free(y);
+        free(bias);
+        free(out);
     }
     cuda_pair_close(&p);
 }
@@ -315,8 +374,9 @@ static void test_target(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fill), cmocka_unit_test(test_digest), cmocka_unit_test(test_cap),
-        cmocka_unit_test(test_take), cmocka_unit_test(test_lowest), cmocka_unit_test(test_target),
+        cmocka_unit_test(test_fill),   cmocka_unit_test(test_digest), cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_cap),    cmocka_unit_test(test_take),   cmocka_unit_test(test_lowest),
+        cmocka_unit_test(test_target),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

@@ -281,6 +281,53 @@ static void test_not_finite_halves(void **state)
     cuda_pair_close(&p);
 }
 
+/**
+ * A kernel of its own makes logits of the sums of every head but the last. There the first one does
+ * that reads them: of a head that is scored beside itself, and alone, all bits are the same.
+ */
+static void check_twice(struct cuda_pair *p, struct kern_score op, struct kern_head head, bool js)
+{
+    struct kern_head twice[] = {head, head};
+    op.heads = twice;
+    op.n_heads = 1;
+    struct results alone = score_cuda(p, op, false);
+    op.n_heads = 2;
+    op.want_js = js;
+    struct results both = score_cuda(p, op, true), first = both, second = both;
+    first.n_rows = second.n_rows = op.n_rows;
+    first.n_targets = second.n_targets = op.n_targets;
+    alone.n_tops = first.n_tops = 0;
+    second.rows += op.n_rows;
+    second.targets += op.n_targets;
+    second.pairs += op.n_rows;
+    for (size_t i = 0; i < op.n_rows; i++) {
+        const struct kern_pair_score *pair = &second.pairs[i];
+        assert_same_number(fabs(pair->kl) + pair->js + pair->tv, 0.0, "divergence of row", i);
+    }
+    assert_same(&first, &alone);
+    memcpy(both.pairs, second.pairs, op.n_rows * sizeof *both.pairs);
+    assert_same(&first, &second);
+    results_close(&alone);
+    results_close(&both);
+}
+
+static void test_twice(void **state)
+{
+    (void)state;
+    for (size_t h = 0; h < 2 * SCENE_HEADS; h++) {
+        struct scene s;
+        struct cuda_pair p;
+        cuda_pair_open(&p, h % 2 ? KERN_PRECISION_FAST : KERN_PRECISION_HIGH,
+                       &(struct host_device_options){0});
+        scene_open(&s, 34, SCENE_HEADS, 35, 1059);
+        struct kern_head head = s.heads[h / 2];
+        head.bias = h % 2 ? &s.biases[h / 2] : NULL;
+        check_twice(&p, s.op, head, h % 2);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
 /** Records of n_rows hidden rows of head 0 in calls of `step` rows; hidden: the backend's. */
 static uint16_t *record(struct kern_backend *b, const struct kern_head *head, const float *hidden,
                         size_t n_rows, size_t step)
@@ -438,11 +485,12 @@ int main(void)
 {
     /* Tall tiles first: a changed kernel is tried in the first scenes (tests/ptx/mutants.h). */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tall_tiles), cmocka_unit_test(test_heads),
-        cmocka_unit_test(test_wide_rows),  cmocka_unit_test(test_many_rows),
-        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_not_finite_halves),
-        cmocka_unit_test(test_records),    cmocka_unit_test(test_record_slabs),
-        cmocka_unit_test(test_precisions), cmocka_unit_test(test_preload),
+        cmocka_unit_test(test_tall_tiles),   cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_wide_rows),    cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_not_finite),   cmocka_unit_test(test_not_finite_halves),
+        cmocka_unit_test(test_twice),        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_record_slabs), cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_preload),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

@@ -16,6 +16,7 @@
 
 #include "kernels/quant/round.h"
 #include "tests/harness/rng.h"
+#include "tests/kernels/nearest_small.h"
 #include "tests/kernels/pack_vectors.h"
 
 enum { N_BLOCKS = 12, N = N_BLOCKS * KERN_PACK_ELEMS, MAX_BYTES = 34 };
@@ -221,24 +222,6 @@ static void test_rows_are_another_programs(void **state)
     assert_true(odd[3] == 0 && odd[4] == 0);
 }
 
-/** 0, and numbers of 2 bits of mantissa and an exponent of 5, as the format defines them. */
-static double e5m2_value(int code)
-{
-    int e = code >> 2, m = code & 3;
-    return e ? ldexp(4 + m, e - 15 - 2) : ldexp(m, -14 - 2);
-}
-
-/** The nearest of them, of two as near the one with an even code. */
-static double nearest_e5m2(double x)
-{
-    int best = 0;
-    for (int code = 1; code < 124; code++) {
-        double now = fabs(fabs(x) - e5m2_value(code)), before = fabs(fabs(x) - e5m2_value(best));
-        best = now < before || (now == before && code % 2 == 0) ? code : best;
-    }
-    return copysign(e5m2_value(best), x);
-}
-
 static void test_eight_bits(void **state)
 {
     (void)state;
@@ -247,7 +230,7 @@ static void test_eight_bits(void **state)
         double x = ldexp((double)rng_below(&r, 4096) - 2048, (int)rng_below(&r, 38) - 30);
         float y = (float)x;
         kern_round_numbers(GGUF_TYPE_F8_E5M2, &y, 1);
-        assert_true((double)y == nearest_e5m2(x));
+        assert_true((double)y == nearest_small(x, 2, 15, 123));
     }
     float y[] = {INFINITY, -70000.0f, 61440.0f, NAN};
     kern_round_numbers(GGUF_TYPE_F8_E5M2, y, 4);

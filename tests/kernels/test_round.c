@@ -16,6 +16,7 @@
 #include "kernels/quant/round.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/cpu_backend.h"
+#include "tests/kernels/nearest_small.h"
 #include "tests/kernels/ops_variants.h"
 
 enum { ROUND_N = 9 * 1024, ROUND_TURN = 128, ROUND_ROW = 96 };
@@ -45,14 +46,21 @@ static void check_turned(const float *x, const float *found, enum gguf_type type
     }
 }
 
-static void run(int isa, unsigned n_threads, enum gguf_type type, size_t n_turn, const float *x,
-                float *y)
+static void run_scaled(int isa, unsigned n_threads, struct kern_round op, const float *x, float *y)
 {
     struct kern_backend *b = backend_open(isa, n_threads);
-    struct kern_round op = {type, y, ROUND_N, n_turn, ROUND_ROW};
+    op.x = y;
+    op.n = ROUND_N;
+    op.row = ROUND_ROW;
     memcpy(y, x, ROUND_N * sizeof *y);
     assert_int_equal(kern_round(b, &op, NULL), STATUS_OK);
     kern_close(b);
+}
+
+static void run(int isa, unsigned n_threads, enum gguf_type type, size_t n_turn, const float *x,
+                float *y)
+{
+    run_scaled(isa, n_threads, (struct kern_round){.type = type, .n_turn = n_turn}, x, y);
 }
 
 #define ID(TYPE, name) GGUF_TYPE_##TYPE,
@@ -108,11 +116,62 @@ static void test_same_bits_for_any_isa_and_threads(void **state)
     }
 }
 
+/** One scale for all numbers: what is divided is rounded to float32, as engines have it. */
+static void test_scaled_floats(void **state)
+{
+    (void)state;
+    static float x[ROUND_N], y[ROUND_N], other[ROUND_N];
+    struct rng r = rng_open(rng_seed(), 21);
+    fill_normal(&r, x, ROUND_N, 2.0f);
+    static const float scales[] = {1.0f, 0.02f, 0x1p-5f, 3.0f, 1e-4f, 1e30f};
+    for (size_t i = 0; i < 2 * sizeof scales / sizeof *scales; i++) {
+        enum gguf_type type = i % 2 ? GGUF_TYPE_F8_E5M2 : GGUF_TYPE_F8_E4M3;
+        float s = scales[i / 2];
+        struct kern_round op = {.type = type, .scale = s};
+        run_scaled(KERN_ISA_SCALAR, 1, op, x, y);
+        run_scaled((int)kern_isa_detect(), 3, op, x, other);
+        assert_int_equal(compare_bits(other, y, ROUND_N), ROUND_N);
+        for (size_t k = 0; k < ROUND_N; k++) {
+            double ratio = (double)(x[k] / s),
+                   q = i % 2 ? nearest_small(ratio, 2, 15, 123) : nearest_small(ratio, 3, 7, 126);
+            assert_true(y[k] == (float)((double)s * q));
+        }
+    }
+}
+
+/** Blocks of 32 with the power of two floor(log2(largest)) - 8, not below 2^-127. */
+static void test_mxfp8(void **state)
+{
+    (void)state;
+    static float x[ROUND_N], y[ROUND_N];
+    struct rng r = rng_open(rng_seed(), 22);
+    fill_normal(&r, x, ROUND_N, 1.0f);
+    for (size_t i = 0; i < ROUND_N; i++)
+        x[i] = ldexpf(x[i], (int)(i / KERN_PACK_ELEMS % 270) - 146);
+    memset(x + 96, 0, 32 * sizeof *x);
+    x[5 * 32] = INFINITY;
+    run(KERN_ISA_SCALAR, 1, GGUF_TYPE_MXFP8, 0, x, y);
+    for (size_t b = 0; b < ROUND_N; b += 32) {
+        int exponent = -127;
+        for (size_t k = b; k < b + 32; k++)
+            if (x[k] != 0 && ilogb((double)x[k]) - 8 > exponent)
+                exponent = ilogb((double)x[k]) - 8;
+        for (size_t k = b; k < b + 32 && b != 5 * 32; k++) {
+            double q = nearest_small(ldexp((double)x[k], -exponent), 3, 7, 126);
+            assert_true((double)y[k] == ldexp(q, exponent));
+        }
+    }
+    for (size_t k = 0; k < 32; k++)
+        assert_true(isnan(y[5 * 32 + k]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_definition),
         cmocka_unit_test(test_same_bits_for_any_isa_and_threads),
+        cmocka_unit_test(test_scaled_floats),
+        cmocka_unit_test(test_mxfp8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

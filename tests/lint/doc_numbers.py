@@ -35,7 +35,7 @@ TABLE = [
     (CUDA, r"is timed (\d+) times", "kernels/cuda/product_trial.c", r"RUNS = (\d+)"),
     (CUDA, r"zeros to a multiple of (\d+) and", BACKEND, r"PRODUCT_STEP = (\d+)"),
     (CUDA, r"product of the shape is padded to (\d+)\.", BACKEND, r"PRODUCT_TOKENS = (\d+)"),
-    (CUDA, r"\| exact \| 4 R K per (\d+) tokens", K + "product.h", r"KERN_EXACT_SIDE = (\d+)"),
+    (CUDA, r"\| exact \| 4 R K per (\d+) tokens", K + "exact/exact.h", r"KERN_EXACT_SIDE = (\d+)"),
     # Attention.
     (CUDA, r"a block of queries, (\d+) keys at a time", "kernels/types.h",
      r"KERN_KEY_BLOCK = (\d+)"),

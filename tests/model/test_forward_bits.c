@@ -35,13 +35,13 @@ enum {
     N_MODELS = N_TINY + sizeof sparse_models / sizeof sparse_models[0]
 };
 static const struct model_kv_types kv_types[N_MODELS] = {
-    [4] = {GGUF_TYPE_Q4_0, GGUF_TYPE_IQ4_NL, false},
-    [5] = {GGUF_TYPE_Q8_0,
-           GGUF_TYPE_BF16,
+    [4] = {{GGUF_TYPE_Q4_0, 0}, {GGUF_TYPE_IQ4_NL, 0}, false},
+    [5] = {{GGUF_TYPE_Q8_0, 0},
+           {GGUF_TYPE_BF16, 0},
            false,
-           {1, {{MODEL_KV_WINDOWS, 0, 0, GGUF_TYPE_Q4_0}}},
-           {1, {{MODEL_KV_LAYERS, 1, 1, GGUF_TYPE_F16}}}},
-    [N_TINY] = {.k_but = {1, {{MODEL_KV_INDEXER, 0, 0, GGUF_TYPE_F8_E4M3}}}},
+           {1, {{MODEL_KV_WINDOWS, 0, 0, {GGUF_TYPE_Q4_0, 0}}}},
+           {1, {{MODEL_KV_LAYERS, 1, 1, {GGUF_TYPE_F16, 0}}}}},
+    [N_TINY] = {.k_but = {1, {{MODEL_KV_INDEXER, 0, 0, {GGUF_TYPE_F8_E4M3, 0.02f}}}}},
 };
 
 static struct fixture open_model(size_t m)
@@ -296,16 +296,22 @@ static void test_rounding_is_seen(void **state)
 {
     (void)state;
     static const struct model_kv_types types[] = {
-        {GGUF_TYPE_F32, GGUF_TYPE_F32, false},
-        {GGUF_TYPE_Q4_0, GGUF_TYPE_F32, false},
-        {GGUF_TYPE_F32, GGUF_TYPE_Q4_0, false},
-        {GGUF_TYPE_Q4_0, GGUF_TYPE_Q4_0, false},
-        {GGUF_TYPE_Q4_0, GGUF_TYPE_Q4_0, true},
-        {GGUF_TYPE_Q4_1, GGUF_TYPE_Q4_0, true},
-        {.k_but = {1, {{MODEL_KV_LAYERS, 0, 0, GGUF_TYPE_Q4_0}}}},
-        {.k_but = {1, {{MODEL_KV_LAYERS, 1, UINT32_MAX, GGUF_TYPE_Q4_0}}}},
-        {.v_but = {1, {{MODEL_KV_LAYERS, 0, 0, GGUF_TYPE_Q4_0}}}},
-        {GGUF_TYPE_Q4_0, .k_but = {1, {{MODEL_KV_LAYERS, 0, 0, GGUF_TYPE_Q4_1}}}},
+        {{GGUF_TYPE_F32, 0}, {GGUF_TYPE_F32, 0}, false},
+        {{GGUF_TYPE_Q4_0, 0}, {GGUF_TYPE_F32, 0}, false},
+        {{GGUF_TYPE_F32, 0}, {GGUF_TYPE_Q4_0, 0}, false},
+        {{GGUF_TYPE_Q4_0, 0}, {GGUF_TYPE_Q4_0, 0}, false},
+        {{GGUF_TYPE_Q4_0, 0}, {GGUF_TYPE_Q4_0, 0}, true},
+        {{GGUF_TYPE_Q4_1, 0}, {GGUF_TYPE_Q4_0, 0}, true},
+        {.k_but = {1, {{MODEL_KV_LAYERS, 0, 0, {GGUF_TYPE_Q4_0, 0}}}}},
+        {.k_but = {1, {{MODEL_KV_LAYERS, 1, UINT32_MAX, {GGUF_TYPE_Q4_0, 0}}}}},
+        {.v_but = {1, {{MODEL_KV_LAYERS, 0, 0, {GGUF_TYPE_Q4_0, 0}}}}},
+        {{GGUF_TYPE_MXFP8, 0}, {GGUF_TYPE_F32, 0}, false},
+        {{GGUF_TYPE_F8_E4M3, 0}, {GGUF_TYPE_F32, 0}, false},
+        {{GGUF_TYPE_F8_E4M3, 0.75f}, {GGUF_TYPE_F32, 0}, false},
+        {{GGUF_TYPE_F32, 0}, {GGUF_TYPE_F8_E4M3, 0.75f}, false},
+        {{GGUF_TYPE_F8_E4M3, 0},
+         .k_but = {1, {{MODEL_KV_LAYERS, 0, 0, {GGUF_TYPE_F8_E4M3, 0.75f}}}}},
+        {{GGUF_TYPE_Q4_0, 0}, .k_but = {1, {{MODEL_KV_LAYERS, 0, 0, {GGUF_TYPE_Q4_1, 0}}}}},
     };
     enum { N_TYPES = sizeof types / sizeof *types, N = 40 };
     struct fixture f = fixture_open(&models[4]);
@@ -332,7 +338,7 @@ static void test_rounding_is_seen(void **state)
                                      "multiple of 32, the block of Q4_0"));
     assert_int_equal(model_round_kv(f.model, &types[2], &why), STATUS_UNSUPPORTED);
     assert_non_null(strstr(why.text, "the values of layer 0"));
-    assert_int_equal(model_hparams(f.model)->kv.v, GGUF_TYPE_F32);
+    assert_int_equal(model_hparams(f.model)->kv.v.type, GGUF_TYPE_F32);
     fixture_close(&f);
 }
 
@@ -342,12 +348,14 @@ static void test_types_of_layers(void **state)
     (void)state;
     enum { N = 90 }; /* longer than the window */
     static const struct model_kv_types types[][2] = {
-        {{.k = GGUF_TYPE_Q4_0}, {.k_but = {1, {{MODEL_KV_LAYERS, 0, UINT32_MAX, GGUF_TYPE_Q4_0}}}}},
-        {{.v = GGUF_TYPE_F16},
+        {{.k = {GGUF_TYPE_Q4_0, 0}},
+         {.k_but = {1, {{MODEL_KV_LAYERS, 0, UINT32_MAX, {GGUF_TYPE_Q4_0, 0}}}}}},
+        {{.v = {GGUF_TYPE_F16, 0}},
          {.v_but = {2,
-                    {{MODEL_KV_LAYERS, 0, 0, GGUF_TYPE_Q4_0},
-                     {MODEL_KV_LAYERS, 0, UINT32_MAX, GGUF_TYPE_F16}}}}},
-        {{.k = GGUF_TYPE_Q8_0}, {.k_but = {1, {{MODEL_KV_WINDOWS, 0, 0, GGUF_TYPE_Q8_0}}}}},
+                    {{MODEL_KV_LAYERS, 0, 0, {GGUF_TYPE_Q4_0, 0}},
+                     {MODEL_KV_LAYERS, 0, UINT32_MAX, {GGUF_TYPE_F16, 0}}}}}},
+        {{.k = {GGUF_TYPE_Q8_0, 0}},
+         {.k_but = {1, {{MODEL_KV_WINDOWS, 0, 0, {GGUF_TYPE_Q8_0, 0}}}}}},
     };
     struct fixture f = fixture_open(&models[5]);
     size_t n = N * (size_t)model_hparams(f.model)->n_embd;
@@ -367,9 +375,9 @@ static void test_types_of_layers(void **state)
     free(tokens);
     struct status_why why;
     static const struct model_kv_types wrong[] = {
-        {.k_but = {1, {{MODEL_KV_FULL, 0, 0, GGUF_TYPE_F16}}}},
-        {.k_but = {1, {{MODEL_KV_INDEXER, 0, 0, GGUF_TYPE_F16}}}},
-        {.v_but = {1, {{MODEL_KV_LAYERS, 0, 9, GGUF_TYPE_F16}}}},
+        {.k_but = {1, {{MODEL_KV_FULL, 0, 0, {GGUF_TYPE_F16, 0}}}}},
+        {.k_but = {1, {{MODEL_KV_INDEXER, 0, 0, {GGUF_TYPE_F16, 0}}}}},
+        {.v_but = {1, {{MODEL_KV_LAYERS, 0, 9, {GGUF_TYPE_F16, 0}}}}},
     };
     static const char *const says[] = {
         "a type of a cache is for layers that see all positions; expected some, found none",
@@ -382,13 +390,29 @@ static void test_types_of_layers(void **state)
     fixture_close(&f);
 }
 
+/** Rows that are keys and values at once have one type, and one scale. */
+static void test_compressed_rows(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_open_bytes(sparse_model_make(&sparse_models[0]));
+    struct model_kv_types types = {.k = {GGUF_TYPE_F8_E4M3, 0.02f}, .v = {GGUF_TYPE_F8_E4M3, 0.5f}};
+    struct status_why why;
+    assert_int_equal(model_round_kv(f.model, &types, &why), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(why.text, "its compressed rows are keys and values at once: expected "
+                                     "one type for both, or the keys' alone; found F8_E4M3@0.02 "
+                                     "and F8_E4M3@0.5"));
+    types.v.scale = types.k.scale;
+    assert_int_equal(model_round_kv(f.model, &types, &why), STATUS_OK);
+    fixture_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ways_to_run),     cmocka_unit_test(test_windows_alone),
         cmocka_unit_test(test_shared_prefix),   cmocka_unit_test(test_unwanted),
         cmocka_unit_test(test_two_at_once),     cmocka_unit_test(test_rounding_is_seen),
-        cmocka_unit_test(test_types_of_layers),
+        cmocka_unit_test(test_types_of_layers), cmocka_unit_test(test_compressed_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

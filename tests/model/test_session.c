@@ -271,8 +271,8 @@ static void test_cache_bytes(void **state)
     (void)state;
     struct model_layer_shape layers[32];
     struct model_hparams h = {.n_layers = 32, .layers = layers};
-    const struct model_kv_types f16 = {.k = GGUF_TYPE_F16, .v = GGUF_TYPE_F16};
-    const struct model_kv_types q8_0 = {.k = GGUF_TYPE_Q8_0, .v = GGUF_TYPE_F16};
+    const struct model_kv_types f16 = {.k = {GGUF_TYPE_F16, 0}, .v = {GGUF_TYPE_F16, 0}};
+    const struct model_kv_types q8_0 = {.k = {GGUF_TYPE_Q8_0, 0}, .v = {GGUF_TYPE_F16, 0}};
     for (uint32_t i = 0; i < 32; i++)
         layers[i] = (struct model_layer_shape){
             .n_heads = 32, .n_kv_heads = 8, .key_size = 128, .value_size = 128, .kv_layer = i};

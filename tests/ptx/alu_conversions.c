@@ -38,6 +38,11 @@ PTX_OP1(s32_of_f32, s32, f32,
         : a >= 0x1p31f ? INT32_MAX
         : a < -0x1p31f ? INT32_MIN
                        : (s32)a)
+PTX_OP1(near_s32_of_f32, s32, f32,
+        a != a         ? 0
+        : a >= 0x1p31f ? INT32_MAX
+        : a < -0x1p31f ? INT32_MIN
+                       : (s32)nearbyintf(a))
 PTX_OP1(u32_of_f64, u32, f64, !(a > 0) ? 0 : a >= 0x1p32 ? 0xffffffffu : (u32)a)
 PTX_OP1(f64_of_f32, f64, f32, a)
 PTX_OP1(f32_of_f64, f32, f64, a)
@@ -99,6 +104,7 @@ static const struct ptx_form rows[] = {
                 FROM_INTEGERS(FLOAT_ROW, f32, "w")
                     FROM_INTEGERS(FLOAT_ROW, f64, "d"){"cvt.rzi.u32.f32", "w>w", u32_of_f32},
     {"cvt.rzi.s32.f32", "w>w", s32_of_f32},
+    {"cvt.rni.s32.f32", "w>w", near_s32_of_f32},
     {"cvt.rzi.u32.f64", "w>d", u32_of_f64},
     {"cvt.f64.f32", "d>w", f64_of_f32},
     {"cvt.rn.f32.f64", "w>d", f32_of_f64},

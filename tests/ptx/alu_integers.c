@@ -89,6 +89,13 @@ WIDTHS(BITS)
 WIDTHS(COMPARISONS)
 WIDTHS(MOVES)
 
+static void halves_of_32(uint8_t *file, const uint32_t *at, uint32_t mask)
+{
+    u16 *low = PTX_REG(u16, 0), *high = PTX_REG(u16, 1);
+    const u32 *pa = PTX_REG(u32, 2);
+    PTX_EACH(u32 a = pa[i]; low[i] = (u16)a; high[i] = (u16)(a >> 16);)
+}
+
 PTX_OP2(wide_u16, u32, u16, u16, (u32)a *b)
 PTX_OP2(wide_s16, s32, s16, s16, (s32)a *b)
 PTX_OP2(wide_u32, u64, u32, u32, (u64)a *b)
@@ -160,6 +167,7 @@ static const struct ptx_form rows[] = {
     {"mul.wide.s32", "d>ww", wide_s32},
     {"bfi.b32", "w>wwww", bfi_32},
     {"bfi.b64", "d>ddww", bfi_64},
+    {"mov.b32 {}", "hh>w", halves_of_32},
     {"prmt.b32", "w>www", prmt},
     {"and.pred", "p>pp", and_pred},
     {"or.pred", "p>pp", or_pred},

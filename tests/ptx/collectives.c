@@ -102,6 +102,56 @@ static void mma_bf16(uint8_t *file, const uint32_t *at, uint32_t mask)
     }
 }
 
+/** Four columns of a lane's fragment. */
+static inline void bytes(s8 *to, u32 word)
+{
+    for (u32 i = 0; i < 4; i++)
+        to[i] = (s8)(word >> 8 * i & 255);
+}
+
+/**
+ * d{4}, a{2 depth / 16}, b{depth / 16}, c{4}: integers of 8 bits, sums modulo 2^32 in any order.
+ * Fragments as in the PTX ISA for m16n8k16 and m16n8k32 of .s8: register r + 2 h of a is row
+ * g + 8 r, columns 16 h + 4 q on, register h of b column g, rows likewise.
+ */
+static inline void mma_s8(uint8_t *file, const uint32_t *at, u32 depth)
+{
+    s8 a[ROWS][32], b[COLUMNS][32];
+    u32 n_halves = depth / 16, c_at = 4 + 3 * n_halves;
+    for (u32 lane = 0; lane < PTX_LANES; lane++) {
+        for (u32 h = 0; h < n_halves; h++) {
+            u32 k = 16 * h + 4 * (lane % 4);
+            bytes(&a[lane / 4][k], PTX_REG(u32, 4 + 2 * h)[lane]);
+            bytes(&a[lane / 4 + 8][k], PTX_REG(u32, 5 + 2 * h)[lane]);
+            bytes(&b[lane / 4][k], PTX_REG(u32, 4 + 2 * n_halves + h)[lane]);
+        }
+    }
+    u32 d[4][PTX_LANES]; /* all of c is read before d is written */
+    for (u32 i = 0; i < 4; i++) {
+        for (u32 lane = 0; lane < PTX_LANES; lane++) {
+            const s8 *row = a[lane / 4 + i / 2 * 8], *column = b[lane % 4 * 2 + i % 2];
+            s32 sum = 0;
+            for (u32 k = 0; k < depth; k++)
+                sum += row[k] * column[k];
+            d[i][lane] = PTX_REG(u32, c_at + i)[lane] + (u32)sum;
+        }
+    }
+    for (u32 i = 0; i < 4; i++)
+        memcpy(PTX_REG(u32, i), d[i], sizeof d[i]);
+}
+
+static void mma_s8_16(uint8_t *file, const uint32_t *at, uint32_t mask)
+{
+    (void)mask;
+    mma_s8(file, at, 16);
+}
+
+static void mma_s8_32(uint8_t *file, const uint32_t *at, uint32_t mask)
+{
+    (void)mask;
+    mma_s8(file, at, 32);
+}
+
 static const struct ptx_form rows[] = {
     {"shfl.sync.bfly.b32", "wp>wwww", shfl_bfly, PTX_COLLECTIVE},
     {"shfl.sync.down.b32", "wp>wwww", shfl_down, PTX_COLLECTIVE},
@@ -110,6 +160,9 @@ static const struct ptx_form rows[] = {
     {"vote.sync.any.pred", "p>pw", vote_any, PTX_COLLECTIVE},
     {"vote.sync.all.pred", "p>pw", vote_all, PTX_COLLECTIVE},
     {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "wwww>wwwwwwwwww", mma_bf16,
+     PTX_COLLECTIVE},
+    {"mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", "wwww>wwwwwww", mma_s8_16, PTX_COLLECTIVE},
+    {"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "wwww>wwwwwwwwww", mma_s8_32,
      PTX_COLLECTIVE},
 };
 

@@ -18,6 +18,7 @@
 
 enum {
     WIDTH = 4096,
+    NARROW = 64,
     TOKENS = 16,
     ROWS = 16,
     CONTEXT = 512,
@@ -77,11 +78,13 @@ static struct kern_weight weight_of(enum gguf_type type, size_t n_rows, size_t n
                                 .generation = kern_next_generation()};
 }
 
-static void backend_open(enum kern_precision precision)
+static void backend_open(enum kern_precision precision, enum kern_cuda_integers integers)
 {
     struct status_why why;
-    const struct kern_cuda_options options = {
-        .precision = precision, .product_tokens = SCORED, .product_step = SCORED};
+    const struct kern_cuda_options options = {.precision = precision,
+                                              .integers = integers,
+                                              .product_tokens = SCORED,
+                                              .product_step = SCORED};
     struct kern_cuda_device *device =
         host_device_open(&(struct host_device_options){.shared_bytes = 227 << 10}, NULL);
     must(kern_cuda_open(&b, device, &options, &why), &why);
@@ -106,6 +109,34 @@ static void linear(const char *scene, enum gguf_type type, size_t n_rows, size_t
     must(kern_linear(b, &op, &why), &why);
     run_ptx_report(out, scene);
     free((void *)(uintptr_t)w.data);
+}
+
+/** A feed-forward's products and what is between them, after their trials. */
+static void gated(const char *scene)
+{
+    struct status_why why;
+    struct kern_weight gate = weight_of(GGUF_TYPE_F32, WIDTH, NARROW);
+    struct kern_weight down = weight_of(GGUF_TYPE_F32, NARROW, WIDTH);
+    float *x = floats(SCORED * NARROW), *y = floats(SCORED * NARROW);
+    float *inner = floats(SCORED * WIDTH), *up = floats(SCORED * WIDTH);
+    struct kern_linear op = {.weight = &gate,
+                             .x = x,
+                             .y = inner,
+                             .y_stride = WIDTH,
+                             .n_tokens = SCORED,
+                             .passing = true};
+    must(kern_linear(b, &op, &why), &why);
+    op.y = up;
+    op.same_x = true;
+    must(kern_linear(b, &op, &why), &why);
+    const struct kern_activate activate = {.gate = inner, .up = up, .n = SCORED * WIDTH};
+    must(kern_activate(b, &activate, &why), &why);
+    op = (struct kern_linear){
+        .weight = &down, .x = inner, .y = y, .y_stride = NARROW, .n_tokens = SCORED};
+    must(kern_linear(b, &op, &why), &why);
+    run_ptx_report(out, scene);
+    free((void *)(uintptr_t)gate.data);
+    free((void *)(uintptr_t)down.data);
 }
 
 static void rows(void)
@@ -209,12 +240,14 @@ int main(int argc, char **argv)
     static const char *const names[] = {"linear fast", "linear high", "linear exact"};
     rng = rng_open(1, 0);
     for (size_t i = 0; i < 3; i++) {
-        backend_open(precisions[i]);
+        backend_open(precisions[i], KERN_CUDA_INTEGERS_NEVER);
         for (size_t k = 0; k < sizeof types / sizeof *types; k++)
             linear(names[i], types[k], ROWS, WIDTH,
                    precisions[i] == KERN_PRECISION_EXACT ? 1 : SCORED);
         attention(64);
         attention(128);
+        if (precisions[i] != KERN_PRECISION_EXACT)
+            gated(precisions[i] == KERN_PRECISION_FAST ? "gated fast" : "gated high");
         if (precisions[i] == KERN_PRECISION_FAST) {
             rows();
             linear("finish", GGUF_TYPE_F32, 4096, 64, SCORED);
@@ -223,7 +256,10 @@ int main(int argc, char **argv)
             score("target", 1, 128, 2048);
         }
         if (precisions[i] == KERN_PRECISION_EXACT)
-            linear("exact", GGUF_TYPE_F32, 128, 256, 128);
+            linear("exact", GGUF_TYPE_F32, 128, 2048, 128);
     }
+    backend_open(KERN_PRECISION_HIGH, KERN_CUDA_INTEGERS_ALWAYS);
+    for (size_t k = 1; k < sizeof types / sizeof *types; k++) /* a block's tile */
+        linear("linear int16", types[k], 128, 1024, 128);
     return fclose(out) != 0;
 }

@@ -7,6 +7,7 @@ BUILD      a build's tests/ptx: the programs and the PTX
 --kind     barrier  a barrier is left out
            bound    a comparison takes one more, or one less: of integers that are not constants,
                     or of a thread's number, where a branch depends on it
+           wait     nothing waits for copies to shared memory
            mma      two of the registers of a matrix are exchanged in a product
 --kernel   as in kernels/cuda/kernels/list.h; all of kernels.ptx are the default
 --sample   so many of each kind and kernel, evenly spread, rather than all; and without the scenes
@@ -37,10 +38,13 @@ TESTS = {
     "mixing": ["MIX", "STREAM_WEIGHTS", "COMPRESS", "SPARSIFY", "STRETCH"],
     "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR", "RECUR_STEPS"],
     "cuda_alone": ["FILL", "DIGEST", "CAP", "TARGET", "TAKE", "LOWEST"],
+    "cuda_gated": ["POWERS", "GATE_SPLIT"],
     "cuda_linear": ["SPLIT", "FINISH", "EXACT"],
+    "cuda_integers": ["PACK", "INTEGERS_32", "INTEGERS_32_MIN", "INTEGERS_16", "INTEGERS_WIDE_32",
+                      "INTEGERS_WIDE_32_MIN", "INTEGERS_WIDE_16", "INTEGERS_WIDE_16_MIN"],
     "cuda_score": ["FOLD", "PAIR", "JS", "CODES"],
 }
-KINDS = ["barrier", "bound", "mma"]
+KINDS = ["barrier", "bound", "mma", "wait"]
 OTHER = {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt"}
 
 
@@ -80,14 +84,20 @@ def bound(text, i, kernel):
     yield text[i].replace(f"setp.{match.group(1)}.", f"setp.{OTHER[match.group(1)]}.", 1)
 
 
+def wait(text, i, _kernel):
+    if re.match(r"\s*cp\.async\.wait", text[i]):
+        yield ""
+
+
 def mma(text, i, _kernel):
     match = re.match(r"(\s*mma\S+ \{.*?\}, \{)(.*?)(\}, \{)(.*?)(\}, .*)", text[i])
     if not match:
         return
     a, b = match.group(2).split(", "), match.group(4).split(", ")
     head, between, tail = match.group(1), match.group(3), match.group(5)
-    yield head + ", ".join(a) + between + ", ".join(reversed(b)) + tail
-    for k, other in ((0, 1), (0, 2), (1, 3)):
+    if len(b) > 1:
+        yield head + ", ".join(a) + between + ", ".join(reversed(b)) + tail
+    for k, other in ((0, 1), (0, 2), (1, 3))[: 3 if len(a) > 2 else 1]:
         swapped = list(a)
         swapped[k], swapped[other] = swapped[other], swapped[k]
         yield head + ", ".join(swapped) + between + ", ".join(b) + tail
@@ -140,7 +150,7 @@ def read_results(path):
 
 def sort_of(found):
     """What found a mutant, in a word or two."""
-    for word in ("a race", "nobody wrote", "never written", "no end", "a wrong result",
+    for word in ("a race", "nobody wrote", "not waited for", "never written", "no end", "a wrong result",
                  "beyond what the", "in no allocation", "barrier", "waits for its warp"):
         if word in found:
             return word if word != "never written" else "nobody wrote"

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,10 +43,11 @@ static void note_branch(struct ptx_builder *b, struct ptx_word name)
 static void parse_form(struct ptx_builder *b, const struct ptx_statement *s, struct ptx_ins *ins)
 {
     char name[96];
-    if (s->name.n >= sizeof name)
+    /* A register's two halves to two registers. */
+    bool of_two = ptx_word_is(s->name, "mov.b32") && s->n_operands == 3;
+    int n = snprintf(name, sizeof name, "%.*s%s", (int)s->name.n, s->name.at, of_two ? " {}" : "");
+    if (n < 0 || (size_t)n >= sizeof name)
         ptx_text_fail(b->text, "a long name: %.*s", (int)s->name.n, s->name.at);
-    memcpy(name, s->name.at, s->name.n);
-    name[s->name.n] = 0;
     const struct ptx_form *form = ptx_form_find(name);
     if (!form)
         ptx_text_fail(b->text, "unknown instruction %s: see forms.h", name);

@@ -101,7 +101,7 @@ static bool branch(struct ptx_warp *w, struct group *g, const struct ptx_ins *in
 static void run_collective(struct ptx_block *b, struct ptx_warp *w, const struct ptx_ins *in)
 {
     check_init(b, w, in, PTX_ALL_LANES);
-    if (in->kind == PTX_WARP_BARRIER || (in->kind == PTX_COLLECTIVE && in->n_in < 10)) {
+    if (in->kind == PTX_WARP_BARRIER || (in->kind == PTX_COLLECTIVE && in->n_out < 4)) {
         const uint32_t *members = ptx_register(w->file, in->at[in->n_out + in->n_in - 1]);
         for (unsigned lane = 0; lane < PTX_LANES; lane++) {
             if (members[lane] != PTX_ALL_LANES)

@@ -32,6 +32,22 @@ def e5m2(x):
     return max(-57344.0, min(57344.0, round(x / step) * step))
 
 
+def e4m3(x, scale):
+    """scale times the nearest float of 8 bits with 3 of mantissa of x / scale, at most the largest."""
+    x /= scale
+    step = math.ldexp(1.0, max(math.frexp(x)[1] - 1, -6) - 3)
+    return scale * max(-448.0, min(448.0, round(x / step) * step))
+
+
+def mxfp8(head):
+    """Blocks of 32 of these with a power of two, of the largest one."""
+    out = []
+    for block in rows(head, 32):
+        scale = math.ldexp(1.0, max(math.frexp(max(map(abs, block)))[1] - 9, -127))
+        out += [e4m3(x, scale) for x in block]
+    return out
+
+
 def bf16(x):
     """The nearest number of 8 significant bits, halves to even."""
     (bits,) = struct.unpack("<I", struct.pack("<f", x))
@@ -100,7 +116,7 @@ class Model:
     parallel = False
     rounded = None                  # what a cache holds of a number of keys and values
     rounds = None                   # or of one of (layer, "k", "v" or "indexer")
-    asked = None                    # a set of them that were asked for
+    asked = None                    # of each that was asked for, whether it is whole blocks of 32
     watches_ties = False            # a number that float32 may round elsewhere ends what is sure
     attend_from = 0                 # rows of attention before it are zeros: for tests of long texts
     compat_betas = False            # llama.cpp reads YaRN's betas
@@ -271,7 +287,7 @@ class Model:
     def held(self, i, what, x):
         """Heads of keys ("k"), values ("v") or an indexer's keys as a cache of layer i holds them."""
         if self.asked is not None:
-            self.asked.add((i, what))
+            self.asked[i, what] = all(len(head) % 32 == 0 for row in x for head in row)
         rounded = self.rounded if what != "indexer" else None
         if self.rounds is not None:
             rounded = self.rounds.get((i, what))
@@ -280,9 +296,9 @@ class Model:
         for p, row in enumerate(x if self.watches_ties else []):
             for head in row:
                 off = 2e-7 * max(map(abs, head))  # some roundings of float32
-                if any(rounded(z - off) != rounded(z + off) for z in head):
+                if rounded([z - off for z in head]) != rounded([z + off for z in head]):
                     self.sure = min(self.sure, p)
-        return [[[rounded(z) for z in head] for head in row] for row in x]
+        return [[rounded(head) for head in row] for row in x]
 
     def attend(self, i, q, k, v):
         k, v = (self.held(self.kept_by(i), what, x) for what, x in (("k", k), ("v", v)))

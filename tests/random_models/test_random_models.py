@@ -17,7 +17,8 @@ SOURCE = pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
 import architectures  # noqa: E402
 from evaluate import ROUNDED_TOLERANCE, TOLERANCE, Evaluation, compare  # noqa: E402
-from forward import bf16, e5m2  # noqa: E402
+from formats import f32  # noqa: E402
+from forward import bf16, e4m3, e5m2, mxfp8  # noqa: E402
 import rewrite  # noqa: E402
 
 def shared_prefixes(assay, generated, folder, rng):
@@ -38,13 +39,23 @@ def shared_prefixes(assay, generated, folder, rng):
         raise ValueError("score: endings of a shared context score otherwise than alone")
 
 
+def each(rounded):
+    """The same for heads: each number by itself."""
+    return lambda head: [rounded(x) for x in head]
+
+
 def mixture(model, window, rng):
     """Options of a cache with several types, and what these round (layer, kind) to."""
-    model.asked = set()
+    model.asked = {}
     list(model.logits(window))
     asked, model.asked = model.asked, None
-    types, rounds, options = {"f32": None, "BF16": bf16, "fp8_e5m2": e5m2}, {}, []
+    scale = f32(rng.choice([0.02, 0.25, 3]))
+    floats = {"BF16": bf16, "fp8_e5m2": e5m2, f"fp8_e4m3@{scale:.9g}": lambda x: e4m3(x, scale)}
+    rounds, options = {}, []
     for option, what in (("-ctk", "k"), ("-ctv", "v")):
+        types = {"f32": None, **{name: each(one) for name, one in floats.items()}}
+        if all(whole for (_, kind), whole in asked.items() if kind == what):
+            types["mxfp8"] = mxfp8
         layers = sorted(i for i, kind in asked if kind == what)
         if not layers:
             continue
@@ -64,7 +75,7 @@ def mixture(model, window, rng):
         indexed = [i for i, kind in asked if kind == "indexer"] if what == "k" else []
         if indexed:
             words.append("indexer:fp8_e5m2")
-            rounds.update({(i, "indexer"): e5m2 for i in indexed})
+            rounds.update({(i, "indexer"): each(e5m2) for i in indexed})
         rounds.update({(i, what): types[held[i]] for i in layers})
         options += [option, ",".join(words)]
     return options, rounds
@@ -72,7 +83,7 @@ def mixture(model, window, rng):
 
 def caches(assay, file, evaluation, rng, model):
     """With all keys and values rounded, and with those of some layers."""
-    model.rounded = bf16
+    model.rounded = each(bf16)
     several = mixture(model, evaluation.windows[0], rng)
     for options, model.rounds in ((["-ctk", "bf16", "-ctv", "bf16"], None), several):
         if not options:  # all layers have states

@@ -13,14 +13,7 @@ void kern_avx2_q2_k_factors(struct kern_k_factors *factors, const struct kern_bl
 
 void kern_avx2_q3_k_scales(float scales[16], const struct kern_block_q3_k *block)
 {
-    __m128i low = _mm_loadl_epi64((const __m128i *)block->scales);
-    low = _mm_unpacklo_epi64(low, _mm_srli_epi16(low, 4));
-    __m128i high = _mm_set1_epi32((int)kern_load_u32(block->scales + 8));
-    high = _mm_srlv_epi32(high, _mm_setr_epi32(0, 2, 4, 6));
-    low = _mm_and_si128(low, _mm_set1_epi8(15));
-    high = _mm_slli_epi16(_mm_and_si128(high, _mm_set1_epi8(3)), 4);
-    __m128i scale = _mm_sub_epi8(_mm_or_si128(low, high), _mm_set1_epi8(32));
-    store_scaled16(scales, scale, load_half8(block->d));
+    store_scaled16(scales, q3_k_scales(block), load_half8(block->d));
 }
 
 void kern_avx2_q4_k_factors(struct kern_k_factors *factors, const uint8_t *packed, const uint8_t *d,

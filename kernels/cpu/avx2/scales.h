@@ -24,6 +24,18 @@ struct kern_k_factors {
 /** Q2_K: both, of the runs. */
 void kern_avx2_q2_k_factors(struct kern_k_factors *factors, const struct kern_block_q2_k *block);
 
+/** Q3_K: scale - 32 of the runs, a byte each. */
+static inline __m128i q3_k_scales(const struct kern_block_q3_k *block)
+{
+    __m128i low = _mm_loadl_epi64((const __m128i *)block->scales);
+    low = _mm_unpacklo_epi64(low, _mm_srli_epi16(low, 4));
+    __m128i high = _mm_set1_epi32((int)kern_load_u32(block->scales + 8));
+    high = _mm_srlv_epi32(high, _mm_setr_epi32(0, 2, 4, 6));
+    low = _mm_and_si128(low, _mm_set1_epi8(15));
+    high = _mm_slli_epi16(_mm_and_si128(high, _mm_set1_epi8(3)), 4);
+    return _mm_sub_epi8(_mm_or_si128(low, high), _mm_set1_epi8(32));
+}
+
 /** Q3_K: d * (scale - 32) of the runs. */
 void kern_avx2_q3_k_scales(float scales[16], const struct kern_block_q3_k *block);
 

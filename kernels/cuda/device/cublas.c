@@ -40,7 +40,7 @@ struct layouts {
 
 /** A size that an algorithm has been found to take. */
 struct taken {
-    size_t n_a, n_b;
+    size_t n_a, n_b, c_stride;
     unsigned algorithm;
     struct layouts layouts;
 };
@@ -170,14 +170,14 @@ void kern_cublas_close(struct kern_cublas *blas)
 
 /** What was made is in *l even where it fails. */
 static cublasStatus_t layouts_open(const struct kern_cublas *blas, struct layouts *l, size_t n_a,
-                                   size_t n_b, size_t n_k)
+                                   size_t n_b, size_t n_k, size_t c_stride)
 {
     *l = (struct layouts){0};
     cublasStatus_t code = blas->f.layout_create(&l->a, CUDA_R_16F, n_k, n_a, (int64_t)n_k);
     if (code == CUBLAS_STATUS_SUCCESS)
         code = blas->f.layout_create(&l->b, CUDA_R_16F, n_k, n_b, (int64_t)n_k);
     if (code == CUBLAS_STATUS_SUCCESS)
-        code = blas->f.layout_create(&l->c, CUDA_R_32F, n_a, n_b, (int64_t)n_a);
+        code = blas->f.layout_create(&l->c, CUDA_R_32F, n_a, n_b, (int64_t)c_stride);
     return code;
 }
 
@@ -211,7 +211,7 @@ static enum status make_plan(const struct kern_cublas *blas, struct plan *plan,
     int n = 0;
     const uint64_t workspace = KERN_CUBLAS_WORKSPACE;
     const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
-    cublasStatus_t code = layouts_open(blas, &l, plan->n_a, plan->n_b, plan->n_k);
+    cublasStatus_t code = layouts_open(blas, &l, plan->n_a, plan->n_b, plan->n_k, plan->n_a);
     if (code == CUBLAS_STATUS_SUCCESS)
         code = blas->f.preference_create(&preference);
     if (code == CUBLAS_STATUS_SUCCESS)
@@ -263,15 +263,17 @@ static enum status find(struct kern_cublas *blas, const struct kern_cuda_gemm *g
 static cublasStatus_t take(const struct kern_cublas *blas, struct plan *plan,
                            const struct kern_cuda_gemm *gemm, struct layouts *l)
 {
+    size_t c_stride = gemm->c_stride ? gemm->c_stride : gemm->n_a;
     for (size_t i = 0; i < base_min(plan->n_taken, MAX_TAKEN); i++) {
         const struct taken *t = &plan->taken[i];
-        if (t->n_a == gemm->n_a && t->n_b == gemm->n_b && t->algorithm == gemm->algorithm) {
+        if (t->n_a == gemm->n_a && t->n_b == gemm->n_b && t->c_stride == c_stride &&
+            t->algorithm == gemm->algorithm) {
             *l = t->layouts;
             return CUBLAS_STATUS_SUCCESS;
         }
     }
     cublasLtMatmulHeuristicResult_t checked;
-    cublasStatus_t code = layouts_open(blas, l, gemm->n_a, gemm->n_b, gemm->n_k);
+    cublasStatus_t code = layouts_open(blas, l, gemm->n_a, gemm->n_b, gemm->n_k, c_stride);
     if (code == CUBLAS_STATUS_SUCCESS)
         code = blas->f.check(blas->handle, blas->desc, l->a, l->b, l->c, l->c,
                              &plan->algorithms[gemm->algorithm], &checked);
@@ -280,7 +282,7 @@ static cublasStatus_t take(const struct kern_cublas *blas, struct plan *plan,
     struct taken *last = &plan->taken[plan->n_taken % MAX_TAKEN];
     layouts_close(blas, code == CUBLAS_STATUS_SUCCESS ? &last->layouts : l);
     if (code == CUBLAS_STATUS_SUCCESS) {
-        *last = (struct taken){gemm->n_a, gemm->n_b, gemm->algorithm, *l};
+        *last = (struct taken){gemm->n_a, gemm->n_b, c_stride, gemm->algorithm, *l};
         plan->n_taken++;
     }
     return code;

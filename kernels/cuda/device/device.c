@@ -366,6 +366,7 @@ static enum status describe(struct device *d, struct status_why *why)
     snprintf(d->base.name, sizeof d->base.name, "%.128s (sm_%d%d, CUDA %d.%d)", p.name, p.major,
              p.minor, runtime / 1000, runtime % 1000 / 10);
     d->base.shared_bytes = p.sharedMemPerBlockOptin;
+    d->base.compute_capability = (unsigned)(10 * p.major + p.minor);
     if (p.major < 8)
         return status_fail(
             why, STATUS_UNSUPPORTED,

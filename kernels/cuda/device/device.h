@@ -42,13 +42,14 @@ enum { KERN_CUDA_MAX_ALGORITHMS = 8 };
 
 /**
  * c[j][i] = sum_k a[i][k] b[j][k], halves in, float32 sums. The library proposes
- * algorithms for a product of plan_a by plan_b rows. Only those that never split k are numbered.
- * The same algorithm is used for fewer rows. STATUS_UNSUPPORTED if it does not take them, or if
- * there are not so many algorithms.
+ * algorithms for a product of plan_a by plan_b rows, with rows of c side by side. Only those that
+ * never split k are numbered. The same algorithm is used for fewer rows. STATUS_UNSUPPORTED if it
+ * does not take them, or if there are not so many algorithms.
  */
 struct kern_cuda_gemm {
     const uint16_t *a, *b; /* [n_a, n_k], [n_b, n_k] */
-    float *c;              /* [n_b, n_a] */
+    float *c;              /* [n_b, c_stride], of which n_a are written */
+    size_t c_stride;       /* 0: n_a */
     size_t n_a, n_b, n_k;
     size_t plan_a, plan_b;
     unsigned algorithm; /* which of them, in the library's order, from 0 */
@@ -114,8 +115,9 @@ struct kern_cuda_device_ops {
 /** First member of every implementation's own struct. */
 struct kern_cuda_device {
     const struct kern_cuda_device_ops *ops;
-    char name[256];      /* "NVIDIA H200 (sm_90, CUDA 13.0)" */
-    size_t shared_bytes; /* most of a block */
+    char name[256];              /* "NVIDIA H200 (sm_90, CUDA 13.0)" */
+    size_t shared_bytes;         /* most of a block */
+    unsigned compute_capability; /* 89: 8.9 */
 };
 
 /**

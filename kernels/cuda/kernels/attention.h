@@ -52,6 +52,7 @@ struct kern_attention_block {
     struct kern_attention_shared *s;
     float *q;
     size_t first_value; /* of the elements that this block adds up */
+    bool aligned;       /* rows, to 16 bytes */
     bool careful;
 };
 
@@ -60,7 +61,10 @@ struct kern_attention_sums {
     float out[KERN_ATTENTION_CHUNKS][4][4];
 };
 
-/** Elements from .. from + n - 1 of the queries. */
+/**
+ * Elements from .. from + n - 1 of the queries. Eight lanes have neighbouring queries, others the
+ * next four elements.
+ */
 KERN_INLINE void kern_attention_load_queries(const struct kern_attention_block *b, size_t from,
                                              unsigned n)
 {
@@ -68,18 +72,26 @@ KERN_INLINE void kern_attention_load_queries(const struct kern_attention_block *
     size_t d = b->view.a->head_size;
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
-        for (unsigned i = t; i < KERN_ATTENTION_QUERIES * n; i += KERN_ATTENTION_THREADS) {
-            unsigned query = i / n, e = i % n;
-            b->q[e * KERN_ATTENTION_Q_PITCH + query] =
-                query < b->view.n_queries ? q[kern_attention_query_row(&b->view, query) * d + e]
-                                          : 0.0f;
+        for (unsigned e = t / 8 * 4; e < n; e += KERN_ATTENTION_DIMS) {
+            KERN_UNROLL
+            for (unsigned i = 0; i < KERN_ATTENTION_QUERIES / 8; i++) {
+                unsigned query = t % 8 + 8 * i;
+                bool real = query < b->view.n_queries;
+                size_t row = kern_attention_query_row(&b->view, real ? query : 0);
+                struct kern_vec4 x = kern_attention_four(q + row * d, n, real, e, b->aligned);
+                KERN_UNROLL
+                for (unsigned k = 0; k < 4; k++) {
+                    if (e + k < n)
+                        b->q[(e + k) * KERN_ATTENTION_Q_PITCH + query] = x.v[k];
+                }
+            }
         }
     }
 }
 
 /**
  * Elements from `from` on of n_keys keys, turned: kv[element][key], or values: kv[key][element].
- * Lanes go along the elements, so that reading is coalesced.
+ * Eight lanes have neighbouring keys, others the next four elements.
  */
 KERN_INLINE void kern_attention_load(const struct kern_attention_block *b, size_t key,
                                      size_t n_keys, size_t from, bool turned)
@@ -92,12 +104,24 @@ KERN_INLINE void kern_attention_load(const struct kern_attention_block *b, size_
     unsigned n = left < KERN_ATTENTION_DIMS ? (unsigned)left : KERN_ATTENTION_DIMS;
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
-        unsigned e = t % KERN_ATTENTION_DIMS;
-        for (unsigned j = t / KERN_ATTENTION_DIMS; j < KERN_KEY_BLOCK;
-             j += KERN_ATTENTION_THREADS / KERN_ATTENTION_DIMS) {
-            bool real = j < n_keys && e < n;
-            float x = real ? rows[kern_attention_row(&b->view, key + j) * width + from + e] : 0.0f;
-            b->s->kv[turned ? e * KERN_ATTENTION_PITCH + j : j * KERN_ATTENTION_PITCH + e] = x;
+        unsigned e = t / 8 * 4;
+        for (unsigned half = 0; half < KERN_KEY_BLOCK; half += KERN_KEY_BLOCK / 2) {
+            struct kern_vec4 x[KERN_KEY_BLOCK / 16]; /* on their way together */
+            KERN_UNROLL
+            for (unsigned i = 0; i < KERN_KEY_BLOCK / 16; i++) {
+                unsigned j = half + i * 8 + t % 8;
+                size_t row = kern_attention_row(&b->view, key + (j < n_keys ? j : 0));
+                x[i] = kern_attention_four(rows + row * width + from, n, j < n_keys, e, b->aligned);
+            }
+            KERN_UNROLL
+            for (unsigned i = 0; i < KERN_KEY_BLOCK / 16; i++) {
+                unsigned j = half + i * 8 + t % 8;
+                if (!turned)
+                    *(struct kern_vec4 *)(void *)(b->s->kv + j * KERN_ATTENTION_PITCH + e) = x[i];
+                KERN_UNROLL
+                for (unsigned k = 0; turned && k < 4; k++)
+                    b->s->kv[(e + k) * KERN_ATTENTION_PITCH + j] = x[i].v[k];
+            }
         }
     }
 }
@@ -305,6 +329,7 @@ KERN_INLINE void kern_attend_block(const struct kern_attention_args *a, size_t b
     b.first_value = block % a->n_parts * KERN_ATTENTION_MOST;
     b.s = (struct kern_attention_shared *)shared;
     b.q = (float *)(b.s + 1);
+    b.aligned = kern_attention_aligned(a);
     if (a->head_size <= KERN_ATTENTION_MOST)
         kern_attention_load_queries(&b, 0, (unsigned)a->head_size);
     b.careful = false;

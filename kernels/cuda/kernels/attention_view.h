@@ -155,6 +155,37 @@ KERN_INLINE size_t kern_attention_query_row(const struct kern_attention_view *b,
     return (b->range.q_row + b->first + i) * b->a->n_heads + b->head;
 }
 
+/** Whether all rows begin at multiples of 16 bytes. */
+KERN_INLINE bool kern_attention_aligned(const struct kern_attention_args *a)
+{
+    uintptr_t addresses = (uintptr_t)a->q | (uintptr_t)a->k | (uintptr_t)a->v | (uintptr_t)a->out |
+                          (uintptr_t)a->further_k | (uintptr_t)a->further_v;
+    return a->head_size % 4 == 0 && a->value_size % 4 == 0 && addresses % 16 == 0;
+}
+
+/**
+ * Elements from .. from + 3 of a row of d; zeros where there are none. A row that is not real is
+ * one that may be read. Without branches where rows are aligned, so that loads can be under way
+ * side by side.
+ */
+KERN_INLINE struct kern_vec4 kern_attention_four(const float *row, unsigned d, bool real,
+                                                 unsigned from, bool aligned)
+{
+    struct kern_vec4 x;
+    if (aligned) {
+        x = *(const struct kern_vec4 *)(const void *)(row + (from < d ? from : 0));
+        real = real && from < d;
+        KERN_UNROLL
+        for (unsigned i = 0; i < 4; i++)
+            x.v[i] = real ? x.v[i] : 0.0f;
+        return x;
+    }
+    KERN_UNROLL
+    for (unsigned i = 0; i < 4; i++)
+        x.v[i] = real && from + i < d ? row[from + i] : 0.0f;
+    return x;
+}
+
 /**
  * The work of block `block` of a grid, where a task has up to n_queries queries and keys come
  * n_keys at a time. They begin at a multiple of that, so that a query's sums do not depend on the

@@ -4,8 +4,9 @@
  * A block of threads takes KERN_DECODE_ELEMS elements. Their bytes come to shared memory in 16-byte
  * loads. Each thread decodes 32 of them with the format's own function, and they leave in coalesced
  * stores. Per element it must move the format's bytes (0.56 for Q4_K) and write 4, 2 or 6 bytes
- * (float, half, two halves of which one is there twice). TO_MAX writes next to nothing. Arithmetic
- * is a few operations per element, and is the limit for the codebooks of IQ2 and IQ3 only.
+ * (float, half, two halves of which one is there twice), or those of a record of integers
+ * (integers/records.h). TO_MAX writes next to nothing. Arithmetic is a few operations per element,
+ * and is the limit for the codebooks of IQ2 and IQ3 only.
  */
 #ifndef KERNELS_CUDA_KERNELS_DECODE_H
 #define KERNELS_CUDA_KERNELS_DECODE_H
@@ -13,6 +14,7 @@
 #include "gguf/type.h"
 #include "gguf/type_list.h"
 #include "kernels/cuda/kernels/half.h"
+#include "kernels/cuda/kernels/integers/decode.h"
 #include "kernels/cuda/kernels/thread.h"
 #include "kernels/quant/formats.h"
 #include "kernels/quant/ik/formats.h"
@@ -39,8 +41,9 @@ enum {
 /** What becomes of a decoded element. */
 enum kern_decode_form {
     KERN_DECODE_TO_FLOAT,
-    KERN_DECODE_TO_MAX,   /* only raise the row's largest magnitude */
-    KERN_DECODE_TO_HALVES /* scaled, in one part or two */
+    KERN_DECODE_TO_MAX,     /* only raise the row's largest magnitude */
+    KERN_DECODE_TO_HALVES,  /* scaled, in one part or two */
+    KERN_DECODE_TO_INTEGERS /* as records; of types that have them */
 };
 
 /** Rows of n_cols elements, packed without gaps from `blocks` (aligned to 16) on. */
@@ -52,6 +55,7 @@ struct kern_decode_args {
     enum kern_decode_form form;
     float *y;                     /* TO_FLOAT: [n_elems] */
     struct kern_half_rows halves; /* TO_HALVES */
+    struct kern_records integers; /* TO_INTEGERS */
     uint32_t *largest;            /* [rows]: bits; TO_MAX raises them, the halves read them */
 };
 
@@ -173,6 +177,33 @@ KERN_INLINE void kern_decode_store(enum gguf_type type, const struct kern_decode
     }
 }
 
+/** The chunk's n elements as integers. */
+KERN_INLINE void kern_decode_integers(enum gguf_type type, const struct kern_decode_args *a,
+                                      const struct kern_decode_start *start, unsigned n,
+                                      uint8_t *bytes)
+{
+    const unsigned n_elems = kern_integer_form_of(type).elems;
+    for (unsigned t = kern_thread_begin(); t < KERN_DECODE_THREADS;
+         t += kern_thread_step(KERN_DECODE_THREADS)) {
+        uint32_t col = start->col + t * n_elems;
+        if (t * n_elems < n)
+            kern_integer_neutral(type, &a->integers, bytes, t, start->row + col / start->n_cols,
+                                 col % start->n_cols);
+    }
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < KERN_DECODE_THREADS;
+         t += kern_thread_step(KERN_DECODE_THREADS)) {
+        unsigned from = t * KERN_DECODE_GROUP;
+        uint32_t col = start->col + from;
+        float y[KERN_DECODE_GROUP];
+        if (from >= n)
+            continue;
+        kern_decode_group(type, bytes, from, KERN_DECODE_GROUP, y);
+        kern_integer_store(type, &a->integers, start->row + col / start->n_cols,
+                           col % start->n_cols, y);
+    }
+}
+
 /** Elements KERN_DECODE_ELEMS * block .. of a weight of this type. */
 KERN_INLINE void kern_decode_block(enum gguf_type type, const struct kern_decode_args *a,
                                    size_t block, void *shared)
@@ -183,6 +214,12 @@ KERN_INLINE void kern_decode_block(enum gguf_type type, const struct kern_decode
     unsigned n = left < KERN_DECODE_ELEMS ? (unsigned)left : KERN_DECODE_ELEMS;
     kern_decode_load(a, first, n, bytes);
     kern_barrier();
+    struct kern_decode_start start = {first, first / a->n_cols, (uint32_t)(first % a->n_cols),
+                                      (uint32_t)a->n_cols};
+    if (kern_integer_form_of(type).run > 0 && a->form == KERN_DECODE_TO_INTEGERS) {
+        kern_decode_integers(type, a, &start, n, bytes);
+        return;
+    }
     for (unsigned t = kern_thread_begin(); t < KERN_DECODE_THREADS;
          t += kern_thread_step(KERN_DECODE_THREADS)) {
         unsigned from = t * KERN_DECODE_GROUP;
@@ -197,8 +234,6 @@ KERN_INLINE void kern_decode_block(enum gguf_type type, const struct kern_decode
     if (a->form == KERN_DECODE_TO_MAX)
         return;
     kern_barrier();
-    struct kern_decode_start start = {first, first / a->n_cols, (uint32_t)(first % a->n_cols),
-                                      (uint32_t)a->n_cols};
     for (unsigned t = kern_thread_begin(); t < KERN_DECODE_THREADS;
          t += kern_thread_step(KERN_DECODE_THREADS)) {
         for (unsigned i = 4 * t; i < n; i += 4 * KERN_DECODE_THREADS) {

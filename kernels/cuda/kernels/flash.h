@@ -403,8 +403,7 @@ KERN_INLINE void kern_flash_attend(const struct kern_attention_args *a, size_t b
     b.a = a;
     b.q = (struct kern_mma_a *)(b.s + 1);
     b.kv = (struct kern_mma_b *)(b.q + KERN_FLASH_QUERIES * dims / 8 * parts);
-    uintptr_t addresses = (uintptr_t)a->q | (uintptr_t)a->k | (uintptr_t)a->v | (uintptr_t)a->out;
-    b.aligned = a->head_size % 4 == 0 && a->value_size % 4 == 0 && addresses % 16 == 0;
+    b.aligned = kern_attention_aligned(a);
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_FLASH_THREADS)) {
         struct kern_attention_view view =
             kern_attention_view_of(a, block, KERN_FLASH_QUERIES, b.keys);

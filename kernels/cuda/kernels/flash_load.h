@@ -58,29 +58,6 @@ KERN_INLINE struct kern_attention_view kern_flash_view(const struct kern_flash_b
     return view;
 }
 
-/**
- * Elements from .. from + 3 of a row of d; zeros where there are none. A row that is not real is
- * one that may be read. Without branches where rows are aligned, so that loads can be under way
- * side by side.
- */
-KERN_INLINE struct kern_vec4 kern_flash_load(const float *row, unsigned d, bool real, unsigned from,
-                                             bool aligned)
-{
-    struct kern_vec4 x;
-    if (aligned) {
-        x = *(const struct kern_vec4 *)(const void *)(row + (from < d ? from : 0));
-        real = real && from < d;
-        KERN_UNROLL
-        for (unsigned i = 0; i < 4; i++)
-            x.v[i] = real ? x.v[i] : 0.0f;
-        return x;
-    }
-    KERN_UNROLL
-    for (unsigned i = 0; i < 4; i++)
-        x.v[i] = real && from + i < d ? row[from + i] : 0.0f;
-    return x;
-}
-
 /** The block's query of a lane's r-th row. */
 KERN_INLINE unsigned kern_flash_query(unsigned w, unsigned lane, unsigned r)
 {
@@ -117,8 +94,9 @@ KERN_INLINE void kern_flash_load_queries(const struct kern_flash_block *b)
                 unsigned query = kern_flash_query(w, lane, r);
                 bool real = query < view.n_queries;
                 size_t row = kern_attention_query_row(&view, real ? query : 0), d = b->a->head_size;
-                rows[r] = kern_flash_load(b->a->q + row * d, (unsigned)d, real,
-                                          k * KERN_MMA_DEPTH + lane % KERN_QUAD * 4, b->aligned);
+                rows[r] =
+                    kern_attention_four(b->a->q + row * d, (unsigned)d, real,
+                                        k * KERN_MMA_DEPTH + lane % KERN_QUAD * 4, b->aligned);
             }
             kern_flash_store_queries(rows, b->parts,
                                      b->q + (size_t)(w * depth + k) * b->parts * KERN_WARP + lane);
@@ -155,8 +133,8 @@ KERN_INLINE void kern_flash_take_keys(const struct kern_flash_block *b, size_t k
             struct kern_vec4 x[KERN_FLASH_LOADS];
             KERN_UNROLL
             for (unsigned i = 0; i < KERN_FLASH_LOADS && k + i < b->dims / KERN_MMA_DEPTH; i++)
-                x[i] = kern_flash_load(row, d, j < n_keys,
-                                       (k + i) * KERN_MMA_DEPTH + lane % KERN_QUAD * 4, aligned);
+                x[i] = kern_attention_four(
+                    row, d, j < n_keys, (k + i) * KERN_MMA_DEPTH + lane % KERN_QUAD * 4, aligned);
             KERN_UNROLL
             for (unsigned i = 0; i < KERN_FLASH_LOADS && k + i < b->dims / KERN_MMA_DEPTH; i++)
                 kern_parts_store_b(x[i], b->parts, kern_flash_tile(b, k + i, n_tiles, n) + lane);
@@ -209,7 +187,7 @@ KERN_INLINE void kern_flash_take_values(const struct kern_flash_block *b, size_t
         struct kern_vec4 x[2][4];
         KERN_UNROLL
         for (unsigned i = 0; i < 8; i++)
-            x[i / 4][i % 4] = kern_flash_load(
+            x[i / 4][i % 4] = kern_attention_four(
                 rows[i % 4], d, real[i % 4],
                 (group + i / 4 * step) * KERN_FLASH_GROUP + lane / KERN_QUAD * 4, aligned);
         KERN_UNROLL

@@ -68,8 +68,28 @@
         sizeof(uint32_t), kern_split_block(a, block, shared))                                      \
     ROW(FINISH, "finish", kern_finish_args, KERN_FINISH_THREADS, 0,                                \
         0, kern_finish_block(a, block, shared))                                                    \
-    ROW(EXACT, "exact", kern_exact_args, KERN_EXACT_THREADS, 0,                                    \
+    ROW(POWERS, "powers", kern_powers_args, KERN_POWERS_THREADS, 0,                                \
+        0, kern_powers_block(a, block, shared))                                                    \
+    ROW(GATE_SPLIT, "gate split", kern_gate_split_args, KERN_GATE_SPLIT_THREADS, 0,                \
+        0, kern_gate_split_block(a, block, shared))                                                \
+    ROW(EXACT, "exact", kern_exact_args, KERN_EXACT_THREADS, 2,                                    \
         sizeof(struct kern_exact_shared), kern_exact_block(a, block, shared))                      \
+    ROW(PACK, "pack", kern_pack_args, KERN_PACK_THREADS, 0,                                        \
+        0, kern_pack_block(a, block, shared))                                                      \
+    ROW(INTEGERS_32, "integers", kern_integers_args, KERN_INTEGERS_THREADS, 1,                     \
+        KERN_INTEGERS_SHARED(32, 0, 0), kern_integers_block(a, block, shared, 32, 0, 0))           \
+    ROW(INTEGERS_32_MIN, "integers", kern_integers_args, KERN_INTEGERS_THREADS, 1,                 \
+        KERN_INTEGERS_SHARED(32, 0, 1), kern_integers_block(a, block, shared, 32, 0, 1))           \
+    ROW(INTEGERS_16, "integers", kern_integers_args, KERN_INTEGERS_THREADS, 1,                     \
+        KERN_INTEGERS_SHARED(16, 0, 0), kern_integers_block(a, block, shared, 16, 0, 0))           \
+    ROW(INTEGERS_WIDE_32, "integers", kern_integers_args, KERN_INTEGERS_THREADS, 1,                \
+        KERN_INTEGERS_SHARED(32, 1, 0), kern_integers_block(a, block, shared, 32, 1, 0))           \
+    ROW(INTEGERS_WIDE_32_MIN, "integers", kern_integers_args, KERN_INTEGERS_THREADS, 1,            \
+        KERN_INTEGERS_SHARED(32, 1, 1), kern_integers_block(a, block, shared, 32, 1, 1))           \
+    ROW(INTEGERS_WIDE_16, "integers", kern_integers_args, KERN_INTEGERS_THREADS, 1,                \
+        KERN_INTEGERS_SHARED(16, 1, 0), kern_integers_block(a, block, shared, 16, 1, 0))           \
+    ROW(INTEGERS_WIDE_16_MIN, "integers", kern_integers_args, KERN_INTEGERS_THREADS, 1,            \
+        KERN_INTEGERS_SHARED(16, 1, 1), kern_integers_block(a, block, shared, 16, 1, 1))           \
     ROW(FILL, "fill", kern_fill_args, KERN_FILL_THREADS, 0,                                        \
         0, kern_fill_block(a, block, shared))                                                      \
     ROW(DIGEST, "digest", kern_digest_args, KERN_FILL_THREADS, 0,                                  \

@@ -1,11 +1,9 @@
 /**
- * Kernels around the library's products of halves, and the exact product, which is our own.
+ * Kernels around the library's products of halves. The exact product is in exact/.
  *
  *   split   x [T, K] to scaled halves and the rows' largest magnitudes: 4 T K bytes read (twice,
  *           the second time from L2), 2 or 6 T K written
  *   finish  sums to results: 4 to 12 bytes per element
- *   exact   2 T R K operations in float32, one chain of fused multiply-adds per output in the
- *           order of the columns: the bits of the CPU's products
  *   fill    test operands for the library, pseudo-random halves
  *   digest  whether two products have the same bits: 4 bytes per result
  */
@@ -22,10 +20,6 @@ enum {
     KERN_SPLIT_THREADS = 256,
     KERN_FINISH_THREADS = 256,
     KERN_FINISH_ELEMS = 1024,
-    KERN_EXACT_THREADS = 256,
-    KERN_EXACT_SIDE = 128, /* outputs of a block: a square of this side */
-    KERN_EXACT_DEPTH = 16, /* columns in shared memory at a time */
-    KERN_EXACT_PITCH = KERN_EXACT_SIDE + 4,
     KERN_FILL_THREADS = 256,
     KERN_FILL_ELEMS = 4096
 };
@@ -131,123 +125,6 @@ KERN_INLINE void kern_finish_block(const struct kern_finish_args *a, size_t bloc
         if (i < n_a)
             kern_finish_four(a, b, i, n_a - i < 4 ? n_a - i : 4, exponent_b);
     }
-}
-
-/** out[b][a] = sum_k a[a][k] b[b][k], then scale, bias, accumulate as above. */
-struct kern_exact_args {
-    const float *a, *b; /* [n_a, n_k], [n_b, n_k] */
-    float *out;         /* [n_b, out_stride] */
-    size_t out_stride, n_a, n_b, n_k;
-    const float *bias_a, *bias_b;
-    float scale;
-    bool accumulate;
-};
-
-struct kern_exact_shared {
-    float a[KERN_EXACT_DEPTH][KERN_EXACT_PITCH], b[KERN_EXACT_DEPTH][KERN_EXACT_PITCH];
-};
-
-/**
- * Columns k .. k + n - 1 of KERN_EXACT_SIDE rows, turned; rows beyond n_rows are zeros. Thread t
- * has half the columns of one row: two loads of 16 bytes where the rows are aligned and whole.
- */
-KERN_INLINE void kern_exact_load(float (*to)[KERN_EXACT_PITCH], const float *from, size_t row,
-                                 size_t n_rows, size_t n_k, size_t k, unsigned n, unsigned t)
-{
-    unsigned r = t / 2, begin = t % 2 * (KERN_EXACT_DEPTH / 2);
-    const float *x = from + (row + r) * n_k + k + begin;
-    if (row + r < n_rows && n == KERN_EXACT_DEPTH && n_k % 4 == 0 && ((uintptr_t)from & 15) == 0) {
-        const struct kern_vec4 *vecs = (const struct kern_vec4 *)(const void *)x;
-        struct kern_vec4 low = vecs[0], high = vecs[1];
-        KERN_UNROLL
-        for (unsigned i = 0; i < 4; i++) {
-            to[begin + i][r] = low.v[i];
-            to[begin + 4 + i][r] = high.v[i];
-        }
-        return;
-    }
-    for (unsigned i = 0; i < KERN_EXACT_DEPTH / 2 && begin + i < n; i++)
-        to[begin + i][r] = row + r < n_rows ? x[i] : 0.0f;
-}
-
-/** The i-th of the eight indices of a thread's row or column in the square: two runs of four. */
-KERN_INLINE unsigned kern_exact_index(unsigned column, unsigned i)
-{
-    return column * 4 + i % 4 + i / 4 * (KERN_EXACT_SIDE / 2);
-}
-
-KERN_INLINE void kern_exact_multiply(const struct kern_exact_shared *s, unsigned n, unsigned t,
-                                     float (*sums)[8])
-{
-    for (unsigned k = 0; k < n; k++) {
-        float a[8], b[8];
-        KERN_UNROLL
-        for (unsigned i = 0; i < 8; i++) {
-            a[i] = s->a[k][kern_exact_index(t % 16, i)];
-            b[i] = s->b[k][kern_exact_index(t / 16, i)];
-        }
-        KERN_UNROLL
-        for (unsigned j = 0; j < 8; j++) {
-            KERN_UNROLL
-            for (unsigned i = 0; i < 8; i++)
-                sums[j][i] = fmaf(a[i], b[j], sums[j][i]);
-        }
-    }
-}
-
-KERN_INLINE void kern_exact_store(const struct kern_exact_args *a, size_t a0, size_t b0, unsigned t,
-                                  float (*sums)[8])
-{
-    KERN_UNROLL
-    for (unsigned j = 0; j < 8; j++) {
-        size_t row_b = b0 + kern_exact_index(t / 16, j);
-        KERN_UNROLL
-        for (unsigned i = 0; i < 8; i++) {
-            size_t row_a = a0 + kern_exact_index(t % 16, i);
-            if (row_a >= a->n_a || row_b >= a->n_b)
-                continue;
-            float *out = a->out + row_b * a->out_stride + row_a;
-            const float *bias = a->bias_a   ? a->bias_a + row_a
-                                : a->bias_b ? a->bias_b + row_b
-                                            : NULL;
-            *out = kern_finished(sums[j][i], a->scale, bias, a->accumulate ? out : NULL);
-        }
-    }
-}
-
-/** A block computes a square of outputs; blocks run through a first. */
-KERN_INLINE void kern_exact_block(const struct kern_exact_args *a, size_t block, void *shared)
-{
-    struct kern_exact_shared *s = (struct kern_exact_shared *)shared;
-    size_t per_row = (a->n_a + KERN_EXACT_SIDE - 1) / KERN_EXACT_SIDE;
-    size_t a0 = block % per_row * KERN_EXACT_SIDE, b0 = block / per_row * KERN_EXACT_SIDE;
-    float sums[KERN_SLOTS(KERN_EXACT_THREADS)][8][8];
-    for (unsigned t = kern_thread_begin(); t < KERN_EXACT_THREADS;
-         t += kern_thread_step(KERN_EXACT_THREADS)) {
-        KERN_UNROLL
-        for (unsigned i = 0; i < 64; i++)
-            sums[kern_slot(t)][i / 8][i % 8] = 0.0f;
-    }
-    for (size_t k = 0; k < a->n_k; k += KERN_EXACT_DEPTH) {
-        unsigned n = a->n_k - k < KERN_EXACT_DEPTH ? (unsigned)(a->n_k - k) : KERN_EXACT_DEPTH;
-        for (unsigned t = kern_thread_begin(); t < KERN_EXACT_THREADS;
-             t += kern_thread_step(KERN_EXACT_THREADS)) {
-            kern_exact_load(s->a, a->a, a0, a->n_a, a->n_k, k, n, t);
-            kern_exact_load(s->b, a->b, b0, a->n_b, a->n_k, k, n, t);
-        }
-        kern_barrier();
-        for (unsigned t = kern_thread_begin(); t < KERN_EXACT_THREADS;
-             t += kern_thread_step(KERN_EXACT_THREADS)) {
-            /* The least index comes first: where it has no output, the thread has none. */
-            if (a0 + kern_exact_index(t % 16, 0) < a->n_a &&
-                b0 + kern_exact_index(t / 16, 0) < a->n_b)
-                kern_exact_multiply(s, n, t, sums[kern_slot(t)]);
-        }
-        kern_barrier();
-    }
-    for (unsigned t = kern_thread_begin(); t < KERN_EXACT_THREADS;
-         t += kern_thread_step(KERN_EXACT_THREADS))
-        kern_exact_store(a, a0, b0, t, sums[kern_slot(t)]);
 }
 
 /** A number in which every bit depends on every bit of z. */

@@ -265,7 +265,8 @@ struct kern_round_args {
     size_t n;
     enum gguf_type type;
     uint32_t n_turn;
-    float scale; /* n_turn^(-1/2) */
+    float turn_scale; /* n_turn^(-1/2) */
+    float scale;      /* the tensor's */
 };
 
 struct kern_round_shared {
@@ -281,7 +282,7 @@ KERN_INLINE void kern_round_turn(const struct kern_round_args *a, float *x, uint
             for (uint32_t i = t; i < n / 2; i += KERN_ROWS_THREADS) {
                 uint32_t below = i & (half - 1);
                 kern_turn_pair(x + 2 * (i - below) + below, half,
-                               2 * half == a->n_turn ? a->scale : 1.0f);
+                               2 * half == a->n_turn ? a->turn_scale : 1.0f);
             }
         }
         kern_barrier();
@@ -303,7 +304,8 @@ KERN_INLINE void kern_round_block(const struct kern_round_args *a, size_t block,
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
         for (uint32_t i = t * KERN_PACK_ELEMS; i < n; i += KERN_ROWS_THREADS * KERN_PACK_ELEMS)
-            kern_round_numbers(a->type, x + i, n - i < KERN_PACK_ELEMS ? n - i : KERN_PACK_ELEMS);
+            kern_round_scaled(a->type, x + i, n - i < KERN_PACK_ELEMS ? n - i : KERN_PACK_ELEMS,
+                              a->scale);
     }
     kern_barrier();
     kern_round_turn(a, x, n);

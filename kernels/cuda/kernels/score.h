@@ -19,7 +19,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "kernels/cuda/kernels/thread.h"
+#include "kernels/cuda/kernels/gated/gated.h"
+#include "kernels/cuda/kernels/product.h"
 #include "kernels/numerics/terms.h"
 
 enum {
@@ -29,13 +30,54 @@ enum {
     KERN_JS_RUN = 4 /* vocabulary rows of a thread in a round of the second pass */
 };
 
+/** What makes logits of a product's sums: see struct kern_sums. */
+struct kern_raw_logits {
+    struct kern_powers rows;   /* [stride], of the hidden rows; NULL: they are logits already */
+    struct kern_powers vocab;  /* [n_vocab] */
+    const float *bias;         /* [n_vocab], or NULL */
+    float scale, cap, inverse; /* cap 0: none; else 1 / cap */
+};
+
 /** Logits of n_vocab vocabulary rows from first_token on. */
 struct kern_logits {
-    const float *logits; /* [n_vocab, stride]; the rows of lanes without a row hold anything */
-    size_t stride;       /* a multiple of KERN_LANES */
+    float *logits; /* [n_vocab, stride]; the rows of lanes without a row hold anything */
+    size_t stride; /* a multiple of KERN_LANES */
     size_t n_vocab;
     int32_t first_token;
+    struct kern_raw_logits raw; /* the kernel that reads them first makes logits of them */
 };
+
+/** The powers of a lane's hidden row, where there are sums. */
+struct kern_raw_lane {
+    float first, second;
+};
+
+KERN_INLINE struct kern_raw_lane kern_raw_lane_of(const struct kern_logits *tile, size_t group,
+                                                  unsigned lane)
+{
+    struct kern_raw_lane powers = {1.0f, 1.0f};
+    if (tile->raw.rows.first) {
+        powers.first = tile->raw.rows.first[group * KERN_LANES + lane];
+        powers.second = tile->raw.rows.second[group * KERN_LANES + lane];
+    }
+    return powers;
+}
+
+/** The logit of a vocabulary row of the tile, which is at *at; a sum there becomes it. */
+KERN_INLINE float kern_raw_finish(const struct kern_logits *tile, uint32_t row,
+                                  struct kern_raw_lane lane, float *at)
+{
+    const struct kern_raw_logits *raw = &tile->raw;
+    float x = *at;
+    if (!raw->rows.first)
+        return x;
+    x = x * (raw->vocab.first[row] * lane.first) * (raw->vocab.second[row] * lane.second);
+    x = kern_finished(x, raw->scale, raw->bias ? raw->bias + row : NULL, NULL);
+    if (raw->cap > 0.0f)
+        x = fmath_soft_cap_f32(x, raw->cap, raw->inverse);
+    *at = x;
+    return x;
+}
 
 /** The vocabulary rows of a strip's score block in a round; 0 past the end. */
 KERN_INLINE unsigned kern_score_rows(const struct kern_logits *tile, size_t round, unsigned strip)
@@ -48,8 +90,8 @@ KERN_INLINE unsigned kern_score_rows(const struct kern_logits *tile, size_t roun
 }
 
 /** The first logit of a thread's score block. */
-KERN_INLINE const float *kern_score_at(const struct kern_logits *tile, size_t group, size_t round,
-                                       unsigned strip, unsigned lane)
+KERN_INLINE float *kern_score_at(const struct kern_logits *tile, size_t group, size_t round,
+                                 unsigned strip, unsigned lane)
 {
     size_t row = round + (size_t)strip * KERN_SCORE_BLOCK;
     return tile->logits + row * tile->stride + group * KERN_LANES + lane;
@@ -61,17 +103,24 @@ struct kern_score_maxima {
     int32_t token[KERN_SCORE_STRIPS][KERN_LANES]; /* the first that has it */
 };
 
+/** finishes: sums become logits. */
 KERN_INLINE void kern_score_find_max(struct kern_score_maxima *m, const struct kern_logits *tile,
-                                     size_t round, unsigned strip, unsigned lane, const float *l)
+                                     size_t group, size_t round, unsigned t, bool finishes)
 {
     float max = -INFINITY;
     int32_t token = -1;
+    unsigned lane = t % KERN_LANES, strip = t / KERN_LANES;
     unsigned n = kern_score_rows(tile, round, strip);
+    float *l = kern_score_at(tile, group, round, strip, lane);
+    struct kern_raw_lane powers = kern_raw_lane_of(tile, group, lane);
+    uint32_t row = (uint32_t)(round + (size_t)strip * KERN_SCORE_BLOCK);
     for (unsigned i = 0; i < n; i++) {
-        if (l[i * tile->stride] > max) {
-            max = l[i * tile->stride];
+        float logit = finishes ? kern_raw_finish(tile, row + i, powers, l) : *l;
+        if (logit > max) {
+            max = logit;
             token = tile->first_token + (int32_t)(round + strip * KERN_SCORE_BLOCK + i);
         }
+        l += tile->stride;
     }
     m->max[strip][lane] = max;
     m->token[strip][lane] = token;
@@ -229,9 +278,9 @@ KERN_INLINE void kern_fold_block(const struct kern_fold_args *a, size_t group, v
         for (unsigned t = kern_thread_begin(); t < KERN_SCORE_THREADS;
              t += kern_thread_step(KERN_SCORE_THREADS)) {
             unsigned lane = t % KERN_LANES, strip = t / KERN_LANES;
-            const float *l = kern_score_at(&a->tile, group, round, strip, lane);
-            kern_score_find_max(&s->maxima, &a->tile, round, strip, lane, l);
-            kern_fold_ranks(a, group, round, strip, lane, l);
+            kern_score_find_max(&s->maxima, &a->tile, group, round, t, true);
+            kern_fold_ranks(a, group, round, strip, lane,
+                            kern_score_at(&a->tile, group, round, strip, lane));
         }
         kern_barrier();
         for (unsigned t = kern_thread_begin(); t < KERN_SCORE_THREADS;
@@ -253,7 +302,7 @@ KERN_INLINE void kern_fold_block(const struct kern_fold_args *a, size_t group, v
  * maxima of both as they were.
  */
 struct kern_pair_args {
-    struct kern_logits base, other;
+    struct kern_logits base, other;                        /* base: no sums */
     const struct kern_score_lanes *base_sums, *other_sums; /* [groups] */
     struct kern_pair_lanes *pairs;                         /* [groups] */
     double cut;
@@ -327,11 +376,8 @@ KERN_INLINE void kern_pair_block_of(const struct kern_pair_args *a, size_t group
     for (size_t round = 0; round < a->base.n_vocab; round += KERN_SCORE_ROUND) {
         for (unsigned t = kern_thread_begin(); t < KERN_SCORE_THREADS;
              t += kern_thread_step(KERN_SCORE_THREADS)) {
-            unsigned lane = t % KERN_LANES, strip = t / KERN_LANES;
-            kern_score_find_max(&s->base, &a->base, round, strip, lane,
-                                kern_score_at(&a->base, group, round, strip, lane));
-            kern_score_find_max(&s->other, &a->other, round, strip, lane,
-                                kern_score_at(&a->other, group, round, strip, lane));
+            kern_score_find_max(&s->base, &a->base, group, round, t, false);
+            kern_score_find_max(&s->other, &a->other, group, round, t, true);
         }
         kern_barrier();
         for (unsigned t = kern_thread_begin(); t < KERN_SCORE_THREADS;
@@ -347,8 +393,8 @@ KERN_INLINE void kern_pair_block_of(const struct kern_pair_args *a, size_t group
 
 /** The second pass: terms of struct kern_js_lanes, added in the vocabulary's order. */
 struct kern_js_args {
-    struct kern_logits base, other;
-    struct kern_js_lanes *js; /* [groups] */
+    struct kern_logits base, other; /* base: no sums */
+    struct kern_js_lanes *js;       /* [groups] */
 };
 
 struct kern_js_shared {
@@ -366,9 +412,11 @@ KERN_INLINE void kern_js_block(const struct kern_js_args *a, size_t group, void 
              t += kern_thread_step(KERN_SCORE_THREADS)) {
             unsigned lane = t % KERN_LANES;
             size_t at = group * KERN_LANES + lane;
+            struct kern_raw_lane powers = kern_raw_lane_of(&a->other, group, lane);
             for (size_t i = t / KERN_LANES; i < n; i += KERN_SCORE_STRIPS) {
                 float base = a->base.logits[(round + i) * a->base.stride + at];
-                float other = a->other.logits[(round + i) * a->other.stride + at];
+                float other = kern_raw_finish(&a->other, (uint32_t)(round + i), powers,
+                                              a->other.logits + (round + i) * a->other.stride + at);
                 struct kern_js_terms terms =
                     kern_js_terms_of(kern_log_prob(base, js->base_shift[lane]),
                                      kern_log_prob(other, js->other_shift[lane]));

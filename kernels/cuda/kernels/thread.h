@@ -106,6 +106,11 @@ struct kern_bytes16 {
     uint32_t v[4];
 } __attribute__((aligned(16)));
 
+/** The same of 8. */
+struct kern_bytes8 {
+    uint32_t v[2];
+} __attribute__((aligned(8)));
+
 /** Four neighbouring floats, of which n are there; else 0. One load where that is possible. */
 KERN_INLINE struct kern_vec4 kern_load4(const float *x, unsigned n)
 {

@@ -1,4 +1,5 @@
 /* What the first use of a weight would do: upload its panels, and try its products. */
+#include "kernels/cuda/integers/integers.h"
 #include "kernels/cuda/walk.h"
 
 /** Upload panels of panel_rows rows until one finds no room: the others are uploaded when used. */
@@ -24,7 +25,9 @@ enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *
     struct kern_cuda *cuda = kern_cuda_of(b);
     struct kern_cuda_product shape = kern_cuda_linear_shape(cuda, weight);
     size_t panel_rows = shape.n_weights;
-    enum status status = kern_cuda_products_prepare(cuda, &shape, weight->n_rows, why);
+    enum status status = STATUS_OK;
+    if (!kern_cuda_uses_integers(cuda, weight->type))
+        status = kern_cuda_products_prepare(cuda, &shape, weight->n_rows, why);
     return status ? status : upload_panels(cuda, weight, panel_rows, why);
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/cuda/weights/weights.h"
 
+#include "kernels/cuda/integers/integers.h"
 #include "kernels/cuda/kernels/decode.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/rows.h"
@@ -38,6 +39,23 @@ static struct kern_half_rows rows_of(const struct kern_cuda *cuda,
 size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size_t n_cols)
 {
     return lay_out(cuda, n_rows, n_cols, NULL).n_bytes;
+}
+
+/** The same of rows of a weight. */
+static struct kern_cuda_operand lay_out_weight(const struct kern_cuda *cuda,
+                                               const struct kern_weight *weight, size_t n_rows,
+                                               void *memory)
+{
+    if (!kern_cuda_uses_integers(cuda, weight->type))
+        return lay_out(cuda, n_rows, weight->n_cols, memory);
+    return (struct kern_cuda_operand){
+        .records = memory, .n_bytes = kern_cuda_integer_bytes(weight->type, n_rows, weight->n_cols)};
+}
+
+size_t kern_cuda_weight_bytes(const struct kern_cuda *cuda, const struct kern_weight *weight,
+                              size_t n_rows)
+{
+    return lay_out_weight(cuda, weight, n_rows, NULL).n_bytes;
 }
 
 static size_t packed_row(const struct kern_weight *weight)
@@ -103,11 +121,32 @@ static enum status find_largest(struct kern_cuda *cuda, enum gguf_type type,
     return status ? status : decode(cuda, type, &args, why);
 }
 
+/** Packed rows to records. Of those that are not full the rest is zeros. */
+static enum status decode_integers(struct kern_cuda *cuda, enum gguf_type type,
+                                   struct kern_decode_args args, const struct kern_cuda_operand *l,
+                                   struct status_why *why)
+{
+    size_t n_rows = args.n_elems / args.n_cols, n_whole = n_rows / KERN_RECORD_ROWS;
+    if (args.n_cols % KERN_RECORD_COLUMNS > 0)
+        n_whole = 0;
+    size_t n_full = kern_cuda_integer_bytes(type, n_whole * KERN_RECORD_ROWS, args.n_cols);
+    enum status status = STATUS_OK;
+    if (n_full < l->n_bytes)
+        status = cuda->device->ops->clear(cuda->device, (char *)l->records + n_full, 0,
+                                          l->n_bytes - n_full, why);
+    args.form = KERN_DECODE_TO_INTEGERS;
+    args.integers =
+        (struct kern_records){.words = l->records, .n_blocks = kern_record_blocks(args.n_cols)};
+    return status ? status : decode(cuda, type, &args, why);
+}
+
 /** Packed rows to an operand. */
 static enum status decode_operand(struct kern_cuda *cuda, enum gguf_type type,
                                   struct kern_decode_args args, const struct kern_cuda_operand *l,
                                   struct status_why *why)
 {
+    if (l->records)
+        return decode_integers(cuda, type, args, l, why);
     args.y = l->floats;
     args.halves = rows_of(cuda, l, args.n_cols, false);
     args.largest = l->largest;
@@ -127,7 +166,7 @@ enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weig
     if (status)
         return status;
     void *kept = cuda->cache.panels[index].decoded;
-    struct kern_cuda_operand l = lay_out(cuda, n_rows, weight->n_cols, kept);
+    struct kern_cuda_operand l = lay_out_weight(cuda, weight, n_rows, kept);
     if (kept) {
         kern_cuda_cache_touch(cuda, index);
         *out = l;
@@ -138,7 +177,7 @@ enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weig
     if (status)
         return status;
     kept = kern_cuda_cache_keep(cuda, index, l.n_bytes);
-    l = lay_out(cuda, n_rows, weight->n_cols, kept ? kept : memory);
+    l = lay_out_weight(cuda, weight, n_rows, kept ? kept : memory);
     status = decode_operand(cuda, weight->type,
                             decode_args(weight->type, packed, n_rows, weight->n_cols), &l, why);
     if (!status)
@@ -234,10 +273,14 @@ enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda
 }
 
 enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_tokens *tokens,
-                            void *memory, struct status_why *why)
+                            bool of_gate, void *memory, struct status_why *why)
 {
     struct kern_cuda_operand l = lay_out(cuda, tokens->n_padded, tokens->n_cols, memory);
     tokens->operand = l;
+    if (of_gate) {
+        const struct kern_half_rows to = rows_of(cuda, &l, tokens->n_cols, true);
+        return kern_cuda_split_gate(cuda, tokens, &to, why);
+    }
     struct kern_split_args args = {
         .x = tokens->x,
         .to = rows_of(cuda, &l, tokens->n_cols, true),

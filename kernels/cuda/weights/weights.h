@@ -11,11 +11,13 @@ size_t kern_cuda_panel_rows(const struct kern_cuda *cuda, const struct kern_weig
 struct kern_cuda_product kern_cuda_linear_shape(const struct kern_cuda *cuda,
                                                 const struct kern_weight *weight);
 
-/** Bytes of an operand of n_rows rows. */
+/** Bytes of an operand of n_rows rows of floats or halves; of a weight, in its own form. */
 size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size_t n_cols);
+size_t kern_cuda_weight_bytes(const struct kern_cuda *cuda, const struct kern_weight *weight,
+                              size_t n_rows);
 
 /**
- * Decode rows row .. row + n_rows - 1, to `memory` (kern_cuda_operand_bytes) or to where they are
+ * Decode rows row .. row + n_rows - 1, to `memory` (kern_cuda_weight_bytes) or to where they are
  * kept. They must fit a panel. The operand is valid for what is queued next.
  */
 enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weight *weight,
@@ -52,8 +54,11 @@ struct kern_cuda_single_rows {
 enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda_single_rows *rows,
                                   struct status_why *why);
 
-/** Split the tokens into halves, to tokens->operand in memory of kern_cuda_operand_bytes(). */
+/**
+ * Split the tokens into halves, to tokens->operand in memory of kern_cuda_operand_bytes(). of_gate:
+ * they are the gate that waits (deferred.h).
+ */
 enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_tokens *tokens,
-                            void *memory, struct status_why *why);
+                            bool of_gate, void *memory, struct status_why *why);
 
 #endif

@@ -130,7 +130,7 @@ enum status model_index_keys(struct model_session *s, const struct model_step *s
     if (!status)
         status = rotate(s, step, k, 1, why);
     model_show(s, MODEL_AT_INDEX_K, k, 1, h->key_size);
-    enum gguf_type type = model_index_type(&s->model->hparams, step->i_layer);
+    struct model_kv_type type = model_index_type(&s->model->hparams, step->i_layer);
     return status ? status : model_round_rows(s, type, k, n, h->key_size, why);
 }
 

@@ -158,7 +158,7 @@ static enum status project_kv(struct model_session *s, const struct model_step *
     if (!status)
         status = rotate(s, step, &(struct turn){k, n, 1, d, s->angle_rows, false}, why);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, d);
-    enum gguf_type type = model_key_type(&s->model->hparams, step->i_layer);
+    struct model_kv_type type = model_key_type(&s->model->hparams, step->i_layer);
     return status ? status : model_round_rows(s, type, k, n, d, why);
 }
 
@@ -167,7 +167,7 @@ struct compressed {
     const struct model_compressor *compressor;
     float *u, *z, *keys;
     size_t width;
-    enum gguf_type type; /* that the keys are rounded to */
+    struct model_kv_type type; /* that the keys are rounded to */
 };
 
 /** The tile's tokens' u and z, and the further keys of the runs that end in it. */

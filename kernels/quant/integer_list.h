@@ -1,0 +1,24 @@
+/** Which types are integers times scales, for those who make code for each: the host's table
+ * (integers.c), the device's decoder (kernels/cuda/kernels/integers/decode.h). */
+#ifndef KERNELS_QUANT_INTEGER_LIST_H
+#define KERNELS_QUANT_INTEGER_LIST_H
+
+#include "gguf/type_list.h"
+#include "kernels/quant/formats.h"
+#include "kernels/quant/ik/formats.h"
+
+/** The rows of the table of types that are: SCALED and WITH_MIN take its columns. */
+#define KERN_INTEGER_FORMATS(SCALED, WITH_MIN)                                                     \
+    GGUF_TYPES(GGUF_NO_TYPE, GGUF_NO_TYPE, SCALED, WITH_MIN, GGUF_NO_TYPE, SCALED)
+
+/** Types whose integers may be multiplied by their sub-scales: WIDE(type, name, runs of a min or of
+ * a narrow scale in a block of KERN_WIDE_ELEMS, elements that share a min, largest integer). */
+/* clang-format off */
+#define KERN_WIDE_FORMATS(WIDE)                                                                    \
+    WIDE(Q2_K, q2_k, 16, 16, 45) WIDE(Q3_K, q3_k, 16, 0, 128) WIDE(Q4_K, q4_k, 8, 32, 945)         \
+    WIDE(IQ1_S, iq1_s, 8, 0, 135) WIDE(IQ1_M, iq1_m, 16, 0, 135) WIDE(IQ3_S, iq3_s, 8, 0, 465)     \
+    WIDE(TQ1_0, tq1_0, 8, 0, 1) WIDE(TQ2_0, tq2_0, 8, 0, 2)
+/* clang-format on */
+enum { KERN_WIDE_RUN = 64, KERN_WIDE_ELEMS = 256 };
+
+#endif
