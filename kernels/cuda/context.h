@@ -8,7 +8,7 @@
 #include "kernels/cuda/device/kernels.h"
 #include "kernels/cuda/gated/deferred.h"
 #include "kernels/cuda/product.h"
-#include "kernels/cuda/tables.h"
+#include "kernels/cuda/tables/tables.h"
 #include "kernels/cuda/weights/cache.h"
 
 /** Tokens that are split into halves; from n_tokens to n_padded they are zeros. */

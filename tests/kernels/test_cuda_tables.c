@@ -1,4 +1,4 @@
-/** Small arrays that the CUDA backend uploads once (kernels/cuda/tables.h). */
+/** Small arrays that the CUDA backend uploads once (kernels/cuda/tables/tables.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

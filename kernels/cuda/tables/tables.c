@@ -1,4 +1,4 @@
-#include "kernels/cuda/tables.h"
+#include "kernels/cuda/tables/tables.h"
 
 #include <stdlib.h>
 #include <string.h>
