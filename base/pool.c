@@ -2,14 +2,15 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/condition.h"
+#include "base/system/system.h"
 
 /* About 20 microseconds: longer than the gap between two operations, far below a time slice. */
 enum { SPIN_ROUNDS = 500 };
@@ -116,13 +117,7 @@ static int start_thread(struct worker *worker)
 
 unsigned base_pool_processors(void)
 {
-    cpu_set_t set; /* too small a set on machines with more than 1024 processors */
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return (unsigned)CPU_COUNT(&set);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    if (online > BASE_POOL_MAX_THREADS)
-        return BASE_POOL_MAX_THREADS;
-    return online > 0 ? (unsigned)online : 1;
+    return (unsigned)base_min(base_system_processors(), BASE_POOL_MAX_THREADS);
 }
 
 enum status base_pool_open(struct base_pool **out, unsigned n_threads, struct status_why *why)

@@ -2,15 +2,14 @@
 """What the CUDA backend should take on a card: reckoned, not measured.
 
 usage: gpu_model.py [--card NAME] [--shape NAME] [--precision fast|high|int16|exact] [--type Q4_K]
-                    [--context 512] [--tokens 8192] [--counts FILE] [--margin]
-                    [--kernels]
+                    [--context 512] [--tokens 8192] [--counts FILE] [--margin] [--kernels]
        gpu_model.py --table [--counts FILE]
 Without a choice all cards and shapes are printed, for `fast` and `high`. int16 is `high` with
 products in 16-bit integers, as some cards have it (docs/cuda.md). --kernels prints instead,
 for each kernel, the time of a thousand million units of its work and what bounds it. --margin takes
 peak and memory as far below the data sheet as an H100 was measured: 798 of 989 TFLOP/s in halves,
 3.0 of 3.35 TB/s. --table prints tokens per second, by the data sheet and with that margin.
---counts: another file of counts.
+--counts: another file of counts, such as that of an earlier commit.
 
 A kernel takes as long as the slowest of what it needs, as if all else ran beside that: memory, the
 second-level cache, shared memory, the instructions of each pipe. Counts are those of
@@ -190,9 +189,8 @@ def head(r, shape, kind, n_scored, share):
 
 def reckon(card, shape, precision, kind="Q4_K", tokens=8192, context=512, n_scored=None,
            counts=None):
-    """{"layer", "head", "upload", "seconds", "phases"}: phases as `run.phases` of a result has.
-    card: a name, or what CARDS has of one."""
-    card = CARDS[card] if isinstance(card, str) else card
+    """{"layer", "head", "upload", "seconds", "phases"}: phases as `run.phases` of a result has. The card: its name, or what CARDS has of one."""
+    card = CARDS.get(card_or_name) if isinstance(card_or_name, str) else card_or_name
     r = Reckoning(card, precision, counts or read_counts(), kind)
     n_layers, width, ff, kv, vocab, _ = SHAPES[shape]
     n_scored = tokens // 2 if n_scored is None else n_scored

@@ -66,7 +66,7 @@ static void occupy_standard_streams(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 &&
             open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
-            (void)!open("/", O_PATH); /* neither read nor written */
+            (void)!open("/", O_RDONLY | O_DIRECTORY); /* neither read nor written */
 }
 
 /* Whether the program was called by a link that has the name of llama.cpp's. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/system/system.h"
 
 enum {
     LOOK_MS = 250,        /* between two looks at the cancel flags */
@@ -63,8 +64,8 @@ static enum status send_all(struct cluster_link *link, struct cluster_part part,
                             struct status_why *why)
 {
     for (size_t done = 0; done < part.n_bytes;) {
-        ssize_t n = send(link->fd, (const char *)part.bytes + done, part.n_bytes - done,
-                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n =
+            base_system_send(link->fd, (const char *)part.bytes + done, part.n_bytes - done);
         if (n > 0) {
             done += (size_t)n;
         } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {

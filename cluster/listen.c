@@ -2,15 +2,15 @@
 
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/system/system.h"
 #include "cluster/exchange.h"
 
 struct eval_listen {
     struct eval_dispatch *dispatch;
     const struct cluster_rank_crew *ranks;
-    int event; /* tells the thread to end */
+    int end[2]; /* a pipe; a byte in it tells the thread to end */
     pthread_t thread;
 };
 
@@ -43,7 +43,7 @@ static void *listen_to_all(void *opaque)
                            &(struct status_why){"no memory to listen to ranks"});
         return NULL;
     }
-    about[0] = (struct pollfd){.fd = l->event, .events = POLLIN};
+    about[0] = (struct pollfd){.fd = l->end[0], .events = POLLIN};
     for (size_t rank = 1; rank < team->n_ranks; rank++) {
         bool is_worker = rank % l->ranks->n_shares == 0;
         about[rank] =
@@ -66,11 +66,14 @@ enum status cluster_listen_open(struct eval_listen **out, struct eval_dispatch *
 {
     struct eval_listen *l = *out = calloc(1, sizeof *l);
     if (l) {
-        *l = (struct eval_listen){d, ranks, eventfd(0, EFD_CLOEXEC), 0};
-        if (l->event >= 0 && pthread_create(&l->thread, NULL, listen_to_all, l) == 0)
+        *l = (struct eval_listen){.dispatch = d, .ranks = ranks};
+        bool piped = base_system_pipe(l->end) == 0;
+        if (piped && pthread_create(&l->thread, NULL, listen_to_all, l) == 0)
             return STATUS_OK;
-        if (l->event >= 0)
-            close(l->event);
+        if (piped) {
+            close(l->end[0]);
+            close(l->end[1]);
+        }
     }
     free(l);
     *out = NULL;
@@ -81,8 +84,9 @@ void cluster_listen_close(struct eval_listen *l)
 {
     if (!l)
         return;
-    (void)eventfd_write(l->event, 1);
+    (void)!write(l->end[1], "", 1);
     pthread_join(l->thread, NULL);
-    close(l->event);
+    close(l->end[0]);
+    close(l->end[1]);
     free(l);
 }

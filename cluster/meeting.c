@@ -15,6 +15,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/system/system.h"
 #include "cluster/team.h"
 
 enum {
@@ -112,11 +113,11 @@ enum status cluster_team_listen(struct cluster_team *team, size_t n_ranks, bool 
     team->n_links = n_ranks - 1;
     for (size_t i = 0; i < team->n_links; i++)
         team->links[i].fd = -1;
-    team->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    team->listener = base_system_socket(AF_INET, false);
     if (team->listener < 0 || bind(team->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
         listen(team->listener, SOMAXCONN) != 0 ||
         getsockname(team->listener, (struct sockaddr *)&at, &length) != 0 ||
-        getrandom(address->token, sizeof address->token, 0) != (ssize_t)sizeof address->token)
+        getentropy(address->token, sizeof address->token) != 0)
         return status_fail(why, STATUS_IO, "rank 0 cannot listen for the others: %s",
                            strerror(errno));
     address->port = at.sin_port;
@@ -189,7 +190,7 @@ static void hear(struct door *door, size_t i)
 /** One more caller. Where there is no room, the one that has been silent for longest has to go. */
 static void let_in(struct door *door)
 {
-    int fd = accept4(door->team->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = base_system_accept(door->team->listener, false);
     bool full = door->n == N_CALLERS || (fd < 0 && (errno == EMFILE || errno == ENFILE));
     if (full && door->n)
         turn_away(door, 0);
@@ -305,7 +306,7 @@ enum status cluster_team_gather(struct cluster_team *team, double seconds,
 static int connect_to(uint32_t ip, uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = ip, .sin_port = port};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0, n;
+    int fd = base_system_socket(AF_INET, false), error = 0, n;
     struct pollfd about = {.fd = fd, .events = POLLOUT};
     socklen_t length = sizeof error;
     bool begun =

@@ -3,6 +3,7 @@
 option(ASSAY_TESTS "Build the tests (needs cmocka)" ON)
 option(ASSAY_BENCH "Build the benchmarks, on x86-64" ON)
 option(ASSAY_WERROR "Treat warnings as errors" OFF)
+option(ASSAY_PORTABLE "Take base/system/posix.c instead of linux.c" OFF)
 option(ASSAY_COVERAGE "Instrument for gcov" OFF)
 option(ASSAY_FUZZ "Build libFuzzer targets (needs clang)" OFF)
 # Whether kernels for AVX2, AVX-512 and AMX are compiled; aarch64 has others (kernels/cpu/).

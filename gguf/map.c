@@ -9,6 +9,7 @@
 
 #include "base/file/folder.h"
 #include "base/file/name.h"
+#include "base/system/system.h"
 #include "base/text/printable.h"
 #include "base/text/words.h"
 
@@ -130,8 +131,8 @@ enum status gguf_map_keep(struct gguf_map *map, size_t n_bytes, const char *path
         return status_fail(why, STATUS_MEMORY, "%s: no memory for its directory of %zu bytes", path,
                            n_bytes);
     enum status status = read_begin(map, copy, n < map->n_bytes ? n : map->n_bytes, path, why);
-    if (!status && (mprotect(copy, n, PROT_READ) != 0 ||
-                    mremap(copy, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, map->data) == MAP_FAILED))
+    if (!status &&
+        (mprotect(copy, n, PROT_READ) != 0 || base_system_move_pages(copy, map->data, n) != 0))
         status = status_fail(why, STATUS_MEMORY, "%s: its directory cannot be kept in memory: %s",
                              path, strerror(errno));
     if (status)

@@ -19,7 +19,7 @@ for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
 steps+=(random-models random-matrices at-length serve-hours report-layout lm-eval valgrind-tests valgrind-program
-        ptx fuzzers release bare-machines gpu-rehearsal aarch64 clang-format clang-tidy)
+        ptx fuzzers release bare-machines gpu-rehearsal aarch64 portable clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
 # Code of a step that cannot run here, as ctest has it.
@@ -64,6 +64,12 @@ run_tests() {
         --output-junit junit.xml --test-output-size-passed 65536 || code=$?
     python3 -B scripts/skipped.py "build/$1/junit.xml"
     return "$code"
+}
+
+# What calls base/system/, with the form for systems other than Linux.
+portable() {
+    cmake --preset dev -B build/portable -DASSAY_PORTABLE=ON && cmake --build build/portable -- -j "$jobs" &&
+        ctest --test-dir build/portable --output-on-failure -j "$jobs" -L '^(base|gguf|cluster|serve)$'
 }
 
 # Valgrind has no AVX-512: it hides it from CPUID, so that the AVX2 kernels are what it checks.
@@ -216,6 +222,7 @@ run_step() {
         bare-machines) bash scripts/bare-machines.sh ;;
         gpu-rehearsal) gpu_rehearsal ;;
         aarch64) bash scripts/check-aarch64.sh --tests ;;
+        portable) portable ;;
         clang-format) clang_format ;;
         clang-tidy) clang_tidy ;;
     esac

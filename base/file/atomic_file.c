@@ -14,6 +14,7 @@
 
 #include "base/file/folder.h"
 #include "base/file/name.h"
+#include "base/system/system.h"
 
 enum { MAX_NAMES = 1000 };
 
@@ -140,10 +141,10 @@ static int open_nameless(struct base_file *file)
 {
     struct stat about;
     choose_name(file, 0);
-    if (stat(file->temporary, &about) == 0 || errno != ENOENT || access("/proc/self/fd", X_OK) != 0)
+    if (stat(file->temporary, &about) == 0 || errno != ENOENT)
         return -1;
     char *folder = strdup(file->path);
-    int fd = folder ? open(dirname(folder), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    int fd = folder ? base_system_nameless(dirname(folder)) : -1;
     free(folder);
     return fd;
 }
@@ -165,11 +166,9 @@ static int open_named(struct base_file *file)
 /* Give a nameless file its temporary name. */
 static bool give_name(struct base_file *file)
 {
-    char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fileno(file->stream));
     for (unsigned attempt = 0; !file->named && attempt < MAX_NAMES; attempt++) {
         choose_name(file, attempt);
-        file->named = linkat(AT_FDCWD, link, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0;
+        file->named = base_system_give_name(fileno(file->stream), file->temporary) == 0;
         if (!file->named && errno != EEXIST)
             break;
     }

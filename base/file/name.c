@@ -1,11 +1,12 @@
 #include "base/file/name.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/system/system.h"
 
 static bool same_file(const struct stat *a, const struct stat *b)
 {
@@ -23,7 +24,7 @@ int base_file_rename(const char *from, const char *to, bool replace)
     struct stat there;
     if (replace)
         return rename(from, to);
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+    if (base_system_rename_new(from, to) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;

@@ -17,6 +17,7 @@
 #include "base/file/atomic_file.h"
 #include "base/file/folder.h"
 #include "base/file/name.h"
+#include "base/system/system.h"
 
 struct base_part {
     char *path; /* of the whole file, symbolic links resolved */
@@ -164,7 +165,7 @@ static enum status set_aside(const struct base_part *part, struct status_why *wh
     double available = 0, wanted = (double)part->n_bytes;
     int error = EOVERFLOW;
     if (part->n_bytes <= INT64_MAX)
-        error = fallocate(part->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)part->n_bytes) == 0 ? 0 : errno;
+        error = base_system_set_aside(part->fd, (int64_t)part->n_bytes);
     bool known = free_bytes(part, &available);
     bool cannot_tell = error == EOPNOTSUPP || error == ENOSYS || error == EINVAL || error == EINTR;
     if (error == 0 || (cannot_tell && (!known || available >= wanted)))

@@ -46,7 +46,7 @@ static enum status grow(struct base_strtab *t, struct status_why *why)
     if (!slots)
         return status_fail(why, STATUS_MEMORY, "out of memory for %zu strings", capacity);
     /* Without entropy the table still works; only its defence against collisions is gone. */
-    if (!t->slots && getrandom(&t->seed, sizeof t->seed, GRND_NONBLOCK) != sizeof t->seed)
+    if (!t->slots && getentropy(&t->seed, sizeof t->seed) != 0)
         t->seed = (uintptr_t)slots;
     for (size_t k = 0; k < n_slots; k++) {
         size_t i = t->slots[k].hash & mask;

@@ -13,7 +13,7 @@
 struct cli_deadline {
     char sentence[512];
     int64_t seconds;
-    int event; /* tells the thread to end */
+    int end[2]; /* a pipe; a byte in it tells the thread to end */
     pthread_t thread;
 };
 

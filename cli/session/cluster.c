@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/system/system.h"
 #include "cli/process/deadline.h"
 #include "cli/process/faults.h"
 #include "cli/process/say.h"
@@ -66,10 +67,8 @@ static bool find(void *handle, const char *name, void *function)
 /* The program's folder, with a slash at its end. A path that is not absolute does not count. */
 static bool find_folder(char folder[PATH_MAX])
 {
-    ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX);
-    if (n <= 0 || n == PATH_MAX || *folder != '/')
+    if (!base_system_program(folder))
         return false;
-    folder[n] = '\0';
     strrchr(folder, '/')[1] = '\0';
     return true;
 }

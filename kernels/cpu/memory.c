@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/arithmetic.h"
+#include "base/system/system.h"
 
 enum { ALIGNMENT = 64, MAP_BYTES = 1 << 20, HUGE_PAGE = 2 << 20 };
 
@@ -27,7 +28,7 @@ static struct header *map_block(size_t n_bytes)
     /* Only a hint: fewer TLB misses. A refusal changes nothing but speed. The last, partial
      * page is left out, so that no more memory is taken than was asked for. */
     if (alignment == HUGE_PAGE)
-        (void)madvise(memory, n_bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+        base_system_huge_pages(memory, n_bytes / HUGE_PAGE * HUGE_PAGE);
     struct header *header = (struct header *)(void *)memory - 1;
     *header = (struct header){.base = base, .mapped_bytes = mapped_bytes};
     return header;

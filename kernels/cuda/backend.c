@@ -148,8 +148,8 @@ static void cuda_close(struct kern_backend *b)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
     kern_cuda_cache_close(cuda);
-    kern_cuda_tables_close(cuda);
     cuda->device->ops->free(cuda->device, cuda->deferred.memory);
+    kern_cuda_tables_close(cuda);
     cuda->device->ops->free(cuda->device, cuda->scratch);
     cuda->device->ops->close(cuda->device);
     free(cuda->products.shapes);

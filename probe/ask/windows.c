@@ -185,7 +185,7 @@ enum status probe_names_make(struct probe_names **out, const struct model_tokeni
     }
     names->mask = n - 1;
     names->plain = -1;
-    if (getrandom(&names->seed, sizeof names->seed, GRND_NONBLOCK) < 0)
+    if (getentropy(&names->seed, sizeof names->seed) != 0)
         names->seed = (uintptr_t)names; /* no result depends on it */
     for (size_t i = 0; i < n; i++)
         names->slots[i].id = -1;

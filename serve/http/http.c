@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <microhttpd.h>
 #include <netdb.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/condition.h"
+#include "base/system/system.h"
 #include "serve/http/connections.h"
 #include "serve/http/listen.h"
 
@@ -89,8 +89,7 @@ const char *serve_http_header(const struct serve_http_request *r, const char *na
 
 bool serve_http_is_gone(const struct serve_http_request *r)
 {
-    struct pollfd about = {.fd = r->connection->fd, .events = POLLRDHUP};
-    return poll(&about, 1, 0) > 0 && about.revents & (POLLRDHUP | POLLHUP | POLLERR);
+    return base_system_hung_up(r->connection->fd);
 }
 
 void serve_http_client(const struct serve_http_request *r, char out[SERVE_CLIENT_BYTES])

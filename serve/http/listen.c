@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/system/system.h"
 #include "serve/http/http.h"
 
 static struct addrinfo *look_up(const char *host, unsigned port, int *error)
@@ -63,7 +64,7 @@ enum status serve_listen(int *out, char address[SERVE_ADDRESS_BYTES], const char
     struct addrinfo *found = look_up(host, port, &error);
     if (!found)
         return status_fail(why, STATUS_USAGE, "--host %s: %s", host, gai_strerror(error));
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = base_system_socket(found->ai_family, true);
     bool listens = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
                    bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0;
     error = errno;

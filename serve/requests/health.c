@@ -1,8 +1,6 @@
 /* GET /health and GET /metrics. */
-#include <stdio.h>
-#include <unistd.h>
-
 #include "base/buffer.h"
+#include "base/system/system.h"
 #include "cli/output/json_parts.h"
 #include "cli/reference/base.h"
 #include "serve/serve.h"
@@ -100,18 +98,6 @@ static void metric(struct base_buffer *t, const char *name, const char *type, co
     base_buffer_format(t, "assay_%s %.17g\n", name, value);
 }
 
-static double resident_bytes(void)
-{
-    unsigned long long pages = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%llu %llu", &pages, &resident) != 2)
-        resident = 0;
-    fclose(file);
-    return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
-
 void serve_get_metrics(struct serve *serve, const struct serve_http_request *request,
                        struct serve_http_reply *reply)
 {
@@ -135,7 +121,7 @@ void serve_get_metrics(struct serve *serve, const struct serve_http_request *req
     metric(t, "tokens_total", "counter", "Tokens that were evaluated.", (double)count.n_tokens);
     metric(t, "swaps_total", "counter", "Requests that swapped tensors.",
            (double)atomic_load(&serve->n_swaps));
-    metric(t, "resident_bytes", "gauge", "Resident size of the process.", resident_bytes());
+    metric(t, "resident_bytes", "gauge", "Resident size of the process.", base_system_resident());
     size_t n = t->n;
     char *body = base_buffer_take(t);
     if (body)

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/file/atomic_file.h"
+#include "base/system/system.h"
 
 static char folder[] = "/tmp/assay-atomic-XXXXXX";
 static char target[sizeof folder + 16];
@@ -127,9 +129,11 @@ static void test_a_kill_leaves_nothing(void **state)
 {
     (void)state;
     int probe = open(folder, O_TMPFILE | O_WRONLY, 0600);
-    if (probe < 0)
+    int nameless = base_system_nameless(folder);
+    if (probe < 0 || (nameless < 0 && errno == ENOSYS)) /* base/system/posix.c never has one */
         skip();
     close(probe);
+    close(nameless);
     write_target("old");
     struct base_file *file;
     struct status_why why;

@@ -69,7 +69,7 @@ TABLE = [
     (CUDA, r"page-locked buffers of \d+ MiB, (\w+) for each stream",
      "kernels/cuda/device/device.c", r"N_PINNED = (\d+)"),
     (CUDA, r"Copies of up to (\d+ KiB)", "kernels/cuda/device/device.c", r"SMALL_BYTES = ([^,]+),"),
-    (CUDA, r"targets\) have (\d+) buffers", "kernels/cuda/device/device.c", r"N_SMALL = (\d+)"),
+    (CUDA, r"have (\d+) buffers of their own", "kernels/cuda/device/device.c", r"N_SMALL = (\d+)"),
     (CUDA, r"with a workspace of (\d+ MiB)", "kernels/cuda/device/cublas.h",
      r"KERN_CUBLAS_WORKSPACE = ([^}]+) }"),
     (CUDA, r"Up to (\w+) threads fill", "kernels/cuda/device/staging.h",

@@ -165,9 +165,10 @@ static enum status decode_panel(struct kern_cuda *cuda, size_t index, void *memo
     enum status status = kern_cuda_cache_packed(cuda, index, &packed, why);
     if (status)
         return status;
-    *out = lay_out_weight(cuda, panel.type, panel.n_rows, panel.n_cols, NULL);
+    *out = lay_out_weight(cuda, panel.type, panel.n_rows, panel.n_cols, memory);
     void *kept = kern_cuda_cache_keep(cuda, index, out->n_bytes);
-    *out = lay_out_weight(cuda, panel.type, panel.n_rows, panel.n_cols, kept ? kept : memory);
+    if (kept)
+        *out = lay_out_weight(cuda, panel.type, panel.n_rows, panel.n_cols, kept);
     if (kept || memory)
         status =
             decode_operand(cuda, panel.type,
