@@ -189,8 +189,9 @@ def head(r, shape, kind, n_scored, share):
 
 def reckon(card, shape, precision, kind="Q4_K", tokens=8192, context=512, n_scored=None,
            counts=None):
-    """{"layer", "head", "upload", "seconds", "phases"}: phases as `run.phases` of a result has. The card: its name, or what CARDS has of one."""
-    card = CARDS.get(card_or_name) if isinstance(card_or_name, str) else card_or_name
+    """{"layer", "head", "upload", "seconds", "phases"}: phases as `run.phases` of a result has.
+    card: a name, or what CARDS has of one."""
+    card = CARDS[card] if isinstance(card, str) else card
     r = Reckoning(card, precision, counts or read_counts(), kind)
     n_layers, width, ff, kv, vocab, _ = SHAPES[shape]
     n_scored = tokens // 2 if n_scored is None else n_scored

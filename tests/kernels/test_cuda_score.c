@@ -115,6 +115,43 @@ static void test_preload(void **state)
     }
 }
 
+/**
+ * Where there is room, preloaded heads are decoded, too: their first use decodes no more than the
+ * second, the rows of targets. Results have the bits of heads that were not preloaded.
+ */
+static void test_preload_decodes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
+        struct scene s;
+        struct cuda_pair p[2];
+        struct host_device_options way = cuda_pair_way(i / 2);
+        enum kern_precision precision = i % 2 ? KERN_PRECISION_EXACT : KERN_PRECISION_FAST;
+        scene_open(&s, 90 + i, 3, 17, 500);
+        for (size_t k = 0; k < 2; k++)
+            cuda_pair_open_panels(&p[k], precision, &way, 1 << 20);
+        const size_t *n_decoded = &p[1].log.n_launches[KERN_CUDA_DECODE];
+        assert_int_equal(kern_preload_heads(p[1].cuda, s.heads, 3, NULL), STATUS_OK);
+        size_t n_preloaded = *n_decoded;
+        struct results expected = score_cuda(&p[0], s.op, true);
+        for (size_t k = 1; k <= 2; k++) {
+            struct results found = score_cuda(&p[1], s.op, true);
+            assert_same(&found, &expected);
+            results_close(&found);
+        }
+        if (!cuda_pair_is_real()) {
+            assert_true(n_preloaded >= 3);
+            /* Halves: once more for the largest element of each. */
+            size_t of_targets = precision == KERN_PRECISION_EXACT ? 3 : 2 * 3;
+            assert_int_equal(*n_decoded - n_preloaded, 2 * of_targets);
+        }
+        results_close(&expected);
+        scene_close(&s);
+        for (size_t k = 0; k < 2; k++)
+            cuda_pair_close(&p[k]);
+    }
+}
+
 /** NaN, infinities and rows without any finite logit, in the bias and the hidden rows. */
 static void test_not_finite(void **state)
 {
