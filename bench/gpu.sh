@@ -45,8 +45,7 @@ configure() {
     cmake -S . -B build/gpu -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" \
         -DCMAKE_BUILD_TYPE=Release -DASSAY_CUDA=ON -DASSAY_MPI=OFF -DASSAY_TESTS="$with_tests" \
         -DCMAKE_CUDA_ARCHITECTURES="$architecture-real" \
-        -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags \
-        -DCMAKE_BUILD_RPATH='$ORIGIN/lib;$ORIGIN/../lib;$ORIGIN/../../lib'
+        -DCMAKE_EXE_LINKER_FLAGS="-Wl,--disable-new-dtags,-rpath,'\$ORIGIN/lib:\$ORIGIN/../lib:\$ORIGIN/../../lib'"
 }
 export -f configure # for timeout, which runs programs only
 

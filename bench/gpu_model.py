@@ -187,10 +187,11 @@ def head(r, shape, kind, n_scored, share):
             "target": r.kernel("target", width * n_scored)}
 
 
-def reckon(card_or_name, shape, precision, kind="Q4_K", tokens=8192, context=512, n_scored=None,
+def reckon(card, shape, precision, kind="Q4_K", tokens=8192, context=512, n_scored=None,
            counts=None):
-    """{"layer", "head", "upload", "seconds", "phases"}: phases as `run.phases` of a result has. The card: its name, or what CARDS has of one."""
-    card = CARDS.get(card_or_name) if isinstance(card_or_name, str) else card_or_name
+    """{"layer", "head", "upload", "seconds", "phases"}: phases as `run.phases` of a result has.
+    card: a name, or what CARDS has of one."""
+    card = CARDS[card] if isinstance(card, str) else card
     r = Reckoning(card, precision, counts or read_counts(), kind)
     n_layers, width, ff, kv, vocab, _ = SHAPES[shape]
     n_scored = tokens // 2 if n_scored is None else n_scored
@@ -219,7 +220,7 @@ def print_table(counts):
     print("| card | shape | precision | data sheet | with the margin |\n| --- | --- | --- | --- | --- |")
     for card in ("H100", "RTX 4090", "A100"):
         for shape in ("1b", "8b"):
-            for precision in ("fast", "high", "exact"):
+            for precision in ("fast", "high", "int16", "exact"):
                 rates = [reckon(of, shape, precision, counts=counts)["tokens_per_second"]
                          for of in (CARDS[card], with_margin(card))]
                 print(f"| {card} | {shape} | `{precision}` | " +
@@ -236,8 +237,8 @@ def print_kernels(card, counts):
 
 
 def print_reckoning(card, shape, precision, options, counts):
-    found = reckon(with_margin(card) if options.margin else card, shape, precision, options.type, options.tokens, options.context,
-                   counts=counts)
+    found = reckon(with_margin(card) if options.margin else card, shape, precision, options.type,
+                   options.tokens, options.context, counts=counts)
     cells = "  ".join(f"{phase} {1e3 * seconds:.3g}" for phase, seconds in found["layer"].items())
     print(f"\n{card}, {shape} {options.type} {precision}: reckoned {found['tokens_per_second']:.0f} "
           f"tokens/s, {found['seconds']:.3g} s for {options.tokens} tokens; "

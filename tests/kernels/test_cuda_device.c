@@ -15,7 +15,7 @@
 #include "kernels/cuda/device/device.h"
 #include "kernels/cuda/device/kernels.h"
 
-enum { MAX_COPIES = 256, SMALL = 64 << 10, LARGE = 16 << 20 };
+enum { MAX_COPIES = 256, MAX_ALIVE = 128, SMALL = 64 << 10, LARGE = 16 << 20 };
 
 static struct {
     struct {
@@ -26,7 +26,8 @@ static struct {
     size_t n_copies;
     size_t n_calls, fail_at; /* the call of this number fails, counted from 1; 0: none */
     size_t n_locked;         /* page-locked so far */
-    long n_alive;            /* memory, events and streams that were not given back */
+    void *alive[MAX_ALIVE];  /* memory, events and streams, until they are given back */
+    size_t n_alive;
 } runtime;
 
 static cudaError_t called(void)
@@ -49,16 +50,32 @@ static cudaError_t make(void **out, size_t n_bytes)
         return code;
     *out = malloc(n_bytes);
     assert_non_null(*out);
-    runtime.n_alive++;
+    assert_true(runtime.n_alive < MAX_ALIVE);
+    runtime.alive[runtime.n_alive++] = *out;
     return code;
 }
 
 /** Never fails: what is given back is given back. */
 static cudaError_t give_back(void *memory)
 {
-    runtime.n_alive -= memory != NULL;
-    free(memory);
+    for (size_t i = 0; memory && i < runtime.n_alive; i++) {
+        if (runtime.alive[i] == memory) {
+            runtime.alive[i] = runtime.alive[--runtime.n_alive];
+            free(memory);
+            return cudaSuccess;
+        }
+    }
+    assert_null(memory); /* ours, and not given back before */
     return cudaSuccess;
+}
+
+/** As if no call had been made. */
+static void start_again(size_t fail_at)
+{
+    while (runtime.n_alive > 0)
+        free(runtime.alive[--runtime.n_alive]);
+    memset(&runtime, 0, sizeof runtime);
+    runtime.fail_at = fail_at;
 }
 
 /* What the device calls of the runtime. */
@@ -259,7 +276,7 @@ static void test_copies(void **state)
 {
     (void)state;
     struct kern_cuda_device *d;
-    memset(&runtime, 0, sizeof runtime);
+    start_again(0);
     assert_int_equal(kern_cuda_device_open(&d, 0, NULL), STATUS_OK);
     assert_int_equal(runtime.n_alive, KERN_CUDA_N_STREAMS);
     assert_int_equal(runtime.n_locked, 0);
@@ -319,8 +336,7 @@ static void test_failures(void **state)
     size_t n_unseen = 0, n_calls = 1;
     for (size_t at = 0; at <= n_calls; at++) {
         struct status_why why = {""};
-        memset(&runtime, 0, sizeof runtime);
-        runtime.fail_at = at;
+        start_again(at);
         enum status status = do_all(&why);
         if (at == 0) {
             assert_int_equal(status, STATUS_OK);
@@ -334,6 +350,7 @@ static void test_failures(void **state)
         if (status || at == 0)
             assert_int_equal(runtime.n_alive, 0);
     }
+    start_again(0);
     assert_true(n_calls > 40 && n_unseen <= 6); /* free() and close() have nobody to tell */
 }
 

@@ -65,6 +65,7 @@ static enum status card_gemm(struct kern_cuda_device *d, const struct kern_cuda_
     if (g->algorithm > 0)
         return status_fail(why, STATUS_UNSUPPORTED, "no such algorithm");
     size_t stride = (g->n_a + LANES - 1) / LANES * LANES;
+    size_t c_stride = g->c_stride ? g->c_stride : g->n_a;
     size_t b_stride = (g->n_b + LANES - 1) / LANES * LANES;
     float *a = turned(g->a, g->n_a, g->n_k), *b = turned(g->b, g->n_b, g->n_k);
     for (size_t i = 0; i < g->n_a; i += LANES) {
@@ -72,7 +73,7 @@ static enum status card_gemm(struct kern_cuda_device *d, const struct kern_cuda_
             float sums[LANES];
             add_lanes(a + i, stride, b + j, b_stride, g->n_k, sums);
             for (size_t lane = 0; lane < LANES && i + lane < g->n_a; lane++)
-                g->c[j * g->n_a + i + lane] = sums[lane];
+                g->c[j * c_stride + i + lane] = sums[lane];
         }
     }
     free(a);
