@@ -16,6 +16,7 @@
 #ifndef KERNELS_CUDA_KERNELS_THREAD_H
 #define KERNELS_CUDA_KERNELS_THREAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -111,16 +112,23 @@ struct kern_bytes8 {
     uint32_t v[2];
 } __attribute__((aligned(8)));
 
-/** Four neighbouring floats, of which n are there; else 0. One load where that is possible. */
-KERN_INLINE struct kern_vec4 kern_load4(const float *x, unsigned n)
+/** n of four neighbouring floats; else 0. One load if they are `whole`: n is 4, and they are
+ * aligned. */
+KERN_INLINE struct kern_vec4 kern_load4_whole(const float *x, unsigned n, bool whole)
 {
-    if (n == 4 && ((uintptr_t)x & 15) == 0)
+    if (whole)
         return *(const struct kern_vec4 *)(const void *)x;
     struct kern_vec4 y;
     KERN_UNROLL
     for (unsigned i = 0; i < 4; i++)
         y.v[i] = i < n ? x[i] : 0.0f;
     return y;
+}
+
+/** The same, in one load where that is possible. */
+KERN_INLINE struct kern_vec4 kern_load4(const float *x, unsigned n)
+{
+    return kern_load4_whole(x, n, n == 4 && ((uintptr_t)x & 15) == 0);
 }
 
 /** The first n of four floats, in one store where that is possible. */

@@ -77,7 +77,7 @@ KERN_INLINE unsigned kern_exact_four_b(unsigned t)
     return t / (2 * KERN_WARP) * 4 + t % KERN_WARP / 8;
 }
 
-/** Of the eight rows of a thread, two fours of neighbours: the place of the i-th in the square. */
+/** The place in the square of a thread's i-th row. Its eight rows are two fours of neighbours. */
 KERN_INLINE unsigned kern_exact_index(unsigned four, unsigned i)
 {
     return four * 4 + i % 4 + i / 4 * (KERN_EXACT_SIDE / 2);

@@ -60,18 +60,6 @@ struct kern_sums {
     float scale;
 };
 
-/** n of four neighbours, in one load if they are `whole`: n is 4, and they are aligned. */
-KERN_INLINE struct kern_vec4 kern_sums_load(const float *x, unsigned n, bool whole)
-{
-    if (whole)
-        return *(const struct kern_vec4 *)(const void *)x;
-    struct kern_vec4 y;
-    KERN_UNROLL
-    for (unsigned i = 0; i < 4; i++)
-        y.v[i] = i < n ? x[i] : 0.0f;
-    return y;
-}
-
 /**
  * Results i .. i + n - 1 of a row, n up to 4. A sum is a multiple of 2^-48, so no step before the
  * last rounds: the bits are those of kern_scale_by().
@@ -80,12 +68,12 @@ KERN_INLINE struct kern_vec4 kern_sums_finish(const struct kern_sums *s, size_t 
                                               size_t i, unsigned n)
 {
     bool whole = n_cols % 4 == 0;
-    struct kern_vec4 y = kern_sums_load(s->sums + row * n_cols + i, n, whole);
-    struct kern_vec4 first = kern_sums_load(s->cols.first + i, n, whole);
-    struct kern_vec4 second = kern_sums_load(s->cols.second + i, n, whole);
+    struct kern_vec4 y = kern_load4_whole(s->sums + row * n_cols + i, n, whole);
+    struct kern_vec4 first = kern_load4_whole(s->cols.first + i, n, whole);
+    struct kern_vec4 second = kern_load4_whole(s->cols.second + i, n, whole);
     struct kern_vec4 bias = {{0.0f, 0.0f, 0.0f, 0.0f}};
     if (s->bias)
-        bias = kern_sums_load(s->bias + i, n, whole);
+        bias = kern_load4_whole(s->bias + i, n, whole);
     float row_first = s->rows.first[row], row_second = s->rows.second[row];
     KERN_UNROLL
     for (unsigned k = 0; k < 4; k++) {

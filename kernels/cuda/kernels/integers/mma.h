@@ -1,5 +1,5 @@
 /**
- * Products of bytes on tensor cores, and copies to shared memory that run beside them.
+ * Products of bytes on tensor cores.
  *
  * One instruction, mma.sync.m16n8k32 (or k16), multiplies 16 x 32 signed bytes by 32 x 8 and adds
  * to 32-bit integers, modulo 2^32. Fragments (PTX ISA, "Matrix Fragments for mma.m16n8k16" and
@@ -88,26 +88,6 @@ KERN_INLINE void kern_mma_bytes16(struct kern_mma_sums *d, int32_t begin,
     for (unsigned i = 0; i < KERN_WARP * 4; i++)
         d[i / 4].v[i % 4] = begin;
     kern_mma_bytes_on_host(d, a, b, part, half);
-#endif
-}
-
-/** Copy 16 bytes to shared memory; kern_staged() waits for all that the thread has begun. */
-KERN_INLINE void kern_stage(uint32_t *to, const uint32_t *from)
-{
-#ifdef __CUDACC__
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-                 :
-                 : "r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from)
-                 : "memory");
-#else
-    memcpy(to, from, 16);
-#endif
-}
-
-KERN_INLINE void kern_staged(void)
-{
-#ifdef __CUDACC__
-    asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 }
 

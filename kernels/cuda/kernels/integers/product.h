@@ -10,6 +10,7 @@
 #ifndef KERNELS_CUDA_KERNELS_INTEGERS_PRODUCT_H
 #define KERNELS_CUDA_KERNELS_INTEGERS_PRODUCT_H
 
+#include "kernels/cuda/kernels/exact/copies.h"
 #include "kernels/cuda/kernels/integers/tile.h"
 
 enum {
@@ -105,7 +106,7 @@ KERN_INLINE void kern_stage_records(const struct kern_stage_from *f, size_t colu
     for (unsigned c = 0; c < KERN_STAGE_COPIES; c++) {
         unsigned before = c * KERN_INTEGERS_THREADS, n = f->n * f->n_wanted / 4;
         if (before + KERN_INTEGERS_THREADS <= n || (before < n && t < n - before))
-            kern_stage(to + 4 * (before + t), records + from[c]);
+            kern_copy16(to + 4 * (before + t), records + from[c]);
     }
 }
 
@@ -190,7 +191,7 @@ KERN_INLINE void kern_integers_block(const struct kern_integers_args *a, size_t 
     for (size_t k = 0; k <= a->n_blocks; k++) {
         uint32_t *next = stages + k % 2 * KERN_STAGE_WORDS(run, wide, min);
         const uint32_t *now = stages + (k + 1) % 2 * KERN_STAGE_WORDS(run, wide, min);
-        kern_staged();
+        kern_copies_wait();
         kern_barrier();
         for (unsigned t = kern_thread_begin(); k < a->n_blocks && t < KERN_INTEGERS_THREADS;
              t += kern_thread_step(KERN_INTEGERS_THREADS)) {
