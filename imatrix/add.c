@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/array.h"
 #include "imatrix/file/write.h"
 #include "imatrix/statistics.h"
@@ -14,9 +15,10 @@
 struct adding {
     const struct imat_part *parts;
     size_t n;
-    size_t *at;      /* [n]: the next entry of each part */
-    uint64_t scale;  /* of counts and sums of the older format */
-    size_t n_missed; /* names that a part does not have */
+    size_t *at;         /* [n]: the next entry of each part */
+    uint64_t scale;     /* of counts and sums of the older format */
+    size_t *categories; /* numbers in the sum: those of each part, one part after the other */
+    size_t n_missed;    /* names that a part does not have */
 };
 
 /* The next entry of a part; NULL at its end. */
@@ -97,19 +99,13 @@ static enum status begin_entry(const struct adding *a, const char *name, struct 
     return base_array_new(out->counts, (size_t)out->n_matrices, "counts", why);
 }
 
-/** The number of a category's name in the sum; its end where it has none. */
-static size_t category_of(const struct imat_matrix *sum, const char *name)
+/** The number of a category's name in the sum, which has it from now on. */
+static enum status add_category(struct imat_matrix *sum, const char *name, size_t *number,
+                                struct status_why *why)
 {
-    size_t i = 0;
-    while (i < sum->n_categories && strcmp(sum->categories[i], name) != 0)
-        i++;
-    return i;
-}
-
-static enum status add_category(struct imat_matrix *sum, const char *name, struct status_why *why)
-{
-    if (category_of(sum, name) < sum->n_categories)
-        return STATUS_OK;
+    for (*number = 0; *number < sum->n_categories; ++*number)
+        if (strcmp(sum->categories[*number], name) == 0)
+            return STATUS_OK;
     if (sum->n_categories == IMAT_MOST_NAMES)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "the files have more than %d categories of documents together",
@@ -120,22 +116,30 @@ static enum status add_category(struct imat_matrix *sum, const char *name, struc
                : status_fail(why, STATUS_MEMORY, "no memory for the name of a category");
 }
 
-/** Those of all parts, if any has some; a part without them has rows of the nameless one. */
-static enum status add_categories(struct imat_matrix *sum, const struct imat_part *parts, size_t n,
-                                  struct status_why *why)
+/** Those of a part: without any, its rows are of the nameless one. */
+static size_t n_categories_of(const struct imat_matrix *m)
 {
-    size_t most = 0;
-    for (size_t i = 0; i < n; i++)
-        most += parts[i].matrix.n_categories;
-    if (!most || !sum->exact)
+    return base_max(m->n_categories, 1);
+}
+
+/** The categories of all parts, if any has some. */
+static enum status add_categories(struct adding *a, struct imat_matrix *sum, struct status_why *why)
+{
+    size_t n = 0, n_named = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        n += n_categories_of(&a->parts[i].matrix);
+        n_named += a->parts[i].matrix.n_categories;
+    }
+    if (!n_named || !sum->exact)
         return STATUS_OK;
-    enum status status = base_array_new(sum->categories, most + 1, "categories", why);
-    for (size_t i = 0; i < n && !status; i++) {
-        const struct imat_matrix *m = &parts[i].matrix;
-        for (size_t k = 0; k < m->n_categories && !status; k++)
-            status = add_category(sum, m->categories[k], why);
-        if (!status && !m->n_categories)
-            status = add_category(sum, "", why);
+    enum status status = base_array_new(sum->categories, n, "categories", why);
+    if (!status)
+        status = base_array_new(a->categories, n, "categories", why);
+    size_t *number = a->categories;
+    for (size_t i = 0; i < a->n && !status; i++) {
+        const struct imat_matrix *m = &a->parts[i].matrix;
+        for (size_t k = 0; k < n_categories_of(m) && !status; k++)
+            status = add_category(sum, m->n_categories ? m->categories[k] : "", number++, why);
     }
     return status;
 }
@@ -148,14 +152,13 @@ static enum status add_use(const struct adding *a, const char *name, const struc
     if (!sum->n_categories || !imat_is_experts(out))
         return STATUS_OK;
     enum status status = base_array_new(out->use, n * sum->n_categories, "rows", why);
+    const size_t *number = a->categories;
     for (size_t i = 0; i < a->n && !status; i++) {
-        const struct imat_matrix *m = &a->parts[i].matrix;
         const struct imat_entry *e = next_of(a, i);
-        for (size_t c = 0; has_name(e, name) && c < (e->use ? m->n_categories : 1); c++) {
-            uint64_t *to = out->use + n * category_of(sum, e->use ? m->categories[c] : "");
-            const uint64_t *rows = e->use ? e->use + n * c : e->counts;
-            for (size_t k = 0; k < n; k++)
-                to[k] += rows[k];
+        for (size_t c = 0; c < n_categories_of(&a->parts[i].matrix); c++, number++) {
+            const uint64_t *rows = !has_name(e, name) ? NULL : e->use ? e->use + n * c : e->counts;
+            for (size_t k = 0; rows && k < n; k++)
+                out->use[n * *number + k] += rows[k];
         }
     }
     return status;
@@ -321,10 +324,11 @@ enum status imat_add(struct imat_matrix *out, const struct imat_part *parts, siz
     if (!status)
         status = imat_add_texts(out, parts, n, notes, why);
     if (!status)
-        status = add_categories(out, parts, n, why);
+        status = add_categories(&a, out, why);
     if (!status)
         status = add_entries(&a, out, notes, why);
     free(a.at);
+    free(a.categories);
     if (status)
         return status;
     bool all_lost = true;

@@ -37,7 +37,7 @@ static uint64_t bits_of(double x)
 }
 
 /**
- * Squares of n columns of ROWS rows that lie `stride` apart. A square and HIGH_UNIT add up to a
+ * Squares of n columns of n_rows rows that lie `stride` apart. A square and HIGH_UNIT add up to a
  * double whose last bit is worth 2^-16, so the sum's bits count such units from HIGH_UNIT's own on.
  * What this rounding leaves is exact, and is counted in quanta likewise. Bits are added as they
  * are. Returns all bits of the sums.
