@@ -2,11 +2,20 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "base/arithmetic.h"
 #include "documents/report/heatmap.h"
 #include "documents/report/html.h"
 #include "documents/report/report.h"
 
-enum { CELL_H = 16, LEFT = 60, TOP = 30, MAP_WIDTH = 900, KEY_STEPS = 32, MOST_CELLS = 1 << 17 };
+enum {
+    CELL_H = 16,
+    LEFT = 60,
+    TOP = 30,
+    MAP_WIDTH = 900,
+    KEY_STEPS = 32,
+    MOST_CELLS = 1 << 17,
+    MOST_MAPS = 4096 /* of categories; no file has more */
+};
 static const double shades = 4; /* from an even share divided by 2^4 to one multiplied by it */
 
 /** The most experts of a block, and the cells of all. Returns why there is no picture, or NULL. */
@@ -30,15 +39,13 @@ enum { WHOLE = -1 };
 /** Number `category` of a block's categories, or the block itself. False: it has no such one. */
 static bool find_part(struct doc_field *part, const struct doc_field *block, int category)
 {
-    struct doc_field list, item = {0};
     *part = *block;
     if (category == WHOLE)
         return true;
-    bool found = doc_field_find(&list, block, "categories");
-    for (int i = 0; i <= category && found; i++)
-        found = doc_field_next(&list, &item);
-    *part = item;
-    return found;
+    if (!doc_field_find(part, block, "categories"))
+        return false;
+    part->value = cJSON_GetArrayItem(part->value, category);
+    return part->value;
 }
 
 /** A row of cells, with their figures where the pointer is on them. */
@@ -127,7 +134,7 @@ static void put_categories(struct doc_report *r, const struct doc_field *blocks,
                            size_t n_wide)
 {
     struct doc_field block = {0}, part;
-    size_t n_maps = MOST_CELLS / (n_blocks * n_wide);
+    size_t n_maps = base_min(MOST_MAPS, MOST_CELLS / (n_blocks * n_wide));
     if (!doc_field_next(blocks, &block))
         return;
     for (int i = 0; (size_t)i < n_maps && find_part(&part, &block, i); i++) {
