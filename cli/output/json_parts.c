@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/system/system.h"
 #include "base/text/printable.h"
 #include "cli/host.h"
 #include "cli/options/common.h"
@@ -361,7 +362,7 @@ cJSON *cli_json_add_run(struct base_json *json, const struct cli_evaluation *e)
     base_json_uint(json, run, "max_batch_tokens", stats->max_batch_tokens);
     add_devices(json, run, &e->backends);
     base_json_real(json, run, "memory_bound_bytes", e->memory.total);
-    base_json_real(json, run, "memory_peak_bytes", eval_memory_peak());
+    base_json_real(json, run, "memory_peak_bytes", base_system_peak());
     add_versions(json, run);
     return run;
 }

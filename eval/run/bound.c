@@ -1,6 +1,7 @@
 /* What a run will take of memory. */
 #include <math.h>
 
+#include "base/system/system.h"
 #include "eval/run/local.h"
 #include "kernels/backend.h"
 #include "model/swap.h"
@@ -73,7 +74,7 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
         add_workers(&m, units, models, options);
     m.on_device = kern_describe(models->backends[0]).own_memory;
     m.scores += units->kind->n_bytes(units) + EVAL_MEMORY_SMALL_THINGS;
-    m.before = eval_memory_peak();
+    m.before = base_system_peak();
     m.total = fmax(m.weights + m.present + m.scorer + m.scores, m.before);
     return m;
 }

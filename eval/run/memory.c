@@ -2,11 +2,6 @@
 
 #include "base/system/system.h"
 
-double eval_memory_peak(void)
-{
-    return base_system_peak();
-}
-
 /** Whether one of the file's shards lies in [start, end), or a part of it. */
 static bool holds_shard(const void *context, uintptr_t start, uintptr_t end)
 {

@@ -32,7 +32,4 @@ double eval_memory_present(const struct gguf_file *file);
 /** Bytes of the mapped shards alone, to be taken off where several files are open. */
 double eval_memory_resident(const struct gguf_file *file);
 
-/** The most bytes that this process ever had resident; 0 where the system does not tell. */
-double eval_memory_peak(void);
-
 #endif
