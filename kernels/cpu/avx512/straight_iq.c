@@ -203,6 +203,17 @@ STRAIGHT_INLINE void store_iq1(void *integers, size_t i, const struct kern_iq_bl
     }
 }
 
+/** The scales of an IQ1 block: of its n runs, or in 16 bits its own; what comes after them. */
+STRAIGHT_INLINE float *store_iq1_scales(float *scales, const struct kern_iq_block *b, unsigned bits,
+                                        size_t n, float block_scale)
+{
+    if (bits == 8)
+        store_iq_scales(scales, b, n, 0.125f);
+    else
+        _mm_storeu_ps(scales, _mm_set1_ps(block_scale));
+    return scales + (bits == 8 ? n : 4);
+}
+
 STRAIGHT_INLINE void iq1_s(const void *blocks, size_t n, void *integers, float *scales, float *mins,
                            unsigned bits)
 {
@@ -215,11 +226,7 @@ STRAIGHT_INLINE void iq1_s(const void *blocks, size_t n, void *integers, float *
         for (size_t r = 0; r < 16; r++)
             sub[r] = 2 * (block->qh[r / 2 * 2 + 1] >> 4 & 7) + 1;
         store_iq1(integers, i, &unpacked, bits, sub);
-        if (bits == 8)
-            store_iq_scales(scales, &unpacked, 8, 0.125f);
-        else
-            _mm_storeu_ps(scales, _mm_set1_ps(kern_iq1_s_block_scale(block)));
-        scales += bits == 8 ? 8 : 4;
+        scales = store_iq1_scales(scales, &unpacked, bits, 8, kern_iq1_s_block_scale(block));
     }
 }
 
@@ -235,11 +242,7 @@ STRAIGHT_INLINE void iq1_m(const void *blocks, size_t n, void *integers, float *
         for (size_t r = 0; r < 16; r++)
             sub[r] = (int)(2 * (kern_load_u16(block->scales + r / 4 * 2) >> r % 4 * 3 & 7) + 1);
         store_iq1(integers, i, &unpacked, bits, sub);
-        if (bits == 8)
-            store_iq_scales(scales, &unpacked, 16, 0.125f);
-        else
-            _mm_storeu_ps(scales, _mm_set1_ps(kern_iq1_m_block_scale(block)));
-        scales += bits == 8 ? 16 : 4;
+        scales = store_iq1_scales(scales, &unpacked, bits, 16, kern_iq1_m_block_scale(block));
     }
 }
 
