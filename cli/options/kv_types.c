@@ -30,7 +30,8 @@ struct element {
     size_t n;
 };
 
-/** The next element, and behind it in *list; with a ':' it is an exception of the type before. */
+/** The next element, and what comes after it in *list; with a ':' it is an exception of the type
+ * before. */
 static bool next(struct element *e, const char **list)
 {
     if (!*list)
@@ -64,7 +65,7 @@ static bool is_name(const char *name, const char *text, size_t n)
     return strlen(name) == n && strncasecmp(name, text, n) == 0;
 }
 
-/** A number above 0 that float32 has, of at most 24 characters; 0: it is none. */
+/** A number above 0 that float32 has, of less than 24 characters; 0: the text is not one. */
 static float scale_of(const char *text, size_t n)
 {
     struct base_number number;
@@ -77,7 +78,7 @@ static float scale_of(const char *text, size_t n)
     return *end == '\0' && scale > 0 && scale <= FLT_MAX ? scale : 0;
 }
 
-/** A type, or with a scale of the tensor TYPE@SCALE; the scale 1 is none. */
+/** A type, or with a scale of the tensor TYPE@SCALE; 1 counts as no scale. */
 static enum status find_type(struct model_kv_type *out, const char *option, const struct element *e,
                              struct status_why *why)
 {
@@ -103,7 +104,7 @@ static enum status find_type(struct model_kv_type *out, const char *option, cons
                        option, e->n < 32 ? (int)e->n : 32, e->text);
 }
 
-/** A number of at most 4 digits at the beginning; moves behind it. */
+/** A number of at most 4 digits at the beginning; *e is then what comes after it. */
 static bool take_number(uint32_t *out, struct element *e)
 {
     size_t n = 0;

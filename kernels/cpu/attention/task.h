@@ -64,7 +64,7 @@ struct visible {
 size_t kern_seen_begin(const struct attention_task *task, size_t query);
 size_t kern_seen_end(const struct attention_task *task, size_t query);
 
-/** Of the n_keys keys from `key` on. Returns false if no lane sees any of them. */
+/** Find those among the n_keys keys from `key` on. Returns false if no lane sees any of them. */
 bool kern_find_visible(struct visible *visible, const struct attention_task *task,
                        const struct query_block *block, size_t key, size_t n_keys);
 
