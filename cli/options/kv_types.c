@@ -235,23 +235,9 @@ const char *cli_kv_spelling(char out[CLI_KV_SPELLING], struct model_kv_type type
     return out;
 }
 
-const char *cli_kv_label(char out[CLI_KV_LABEL], const struct model_kv_types *kv)
+const char *cli_kv_label(char out[DOC_KV_LABEL], const struct model_kv_types *kv)
 {
-    size_t n = 0;
-    const struct {
-        const char *what;
-        struct model_kv_type type;
-        const struct model_kv_exceptions *but;
-    } parts[] = {{"K", kv->k, &kv->k_but}, {"V", kv->v, &kv->v_but}};
-    out[0] = '\0';
-    for (size_t i = 0; i < 2; i++) {
-        char text[CLI_KV_SPELLING];
-        bool cut = strlen(cli_kv_spelling(text, parts[i].type, parts[i].but)) > CLI_KV_SHOWN;
-        if (parts[i].type.type != GGUF_TYPE_F32 || parts[i].but->n)
-            n += (size_t)snprintf(out + n, CLI_KV_LABEL - n, " %s %.*s%s", parts[i].what,
-                                  CLI_KV_SHOWN, text, cut ? "..." : "");
-    }
-    if (n && kv->unturned)
-        snprintf(out + n, CLI_KV_LABEL - n, " unrotated");
-    return out;
+    char k[CLI_KV_SPELLING], v[CLI_KV_SPELLING];
+    return doc_kv_label(out, cli_kv_spelling(k, kv->k, &kv->k_but),
+                        cli_kv_spelling(v, kv->v, &kv->v_but), !kv->unturned);
 }
