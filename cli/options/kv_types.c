@@ -99,8 +99,8 @@ static enum status find_type(struct model_kv_type *out, const char *option, cons
     }
     return status_fail(why, STATUS_USAGE,
                        "%s: '%.*s' is no type of a cache, expected f32, f16, bf16, q8_0, q4_0, "
-                       "q4_1, iq4_nl, q5_0, q5_1, q6_0, q8_kv, fp8_e4m3, fp8_e5m2, mxfp8 or "
-                       "nvfp4",
+                       "q4_1, iq4_nl, q5_0, q5_1, q6_0, q8_kv, fp8_e4m3, fp8_e5m2, mxfp8, "
+                       "nvfp4 or fp8_ds_mla",
                        option, e->n < 32 ? (int)e->n : 32, e->text);
 }
 

@@ -86,6 +86,26 @@ const char *model_kv_type_name(char out[MODEL_KV_TYPE_NAME], struct model_kv_typ
     return out;
 }
 
+/** FP8_DS_MLA is of rows of two parts, which latent attention alone has. */
+static enum status check_parts(const struct model *m, const struct model_hparams *h, uint32_t i,
+                               struct status_why *why)
+{
+    const enum gguf_type type = GGUF_TYPE_FP8_DS_MLA;
+    bool latent = h->layers[i].mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
+    if (has_index(h, i) && model_index_type(h, i).type == type)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: fp8_ds_mla is a type of compressed rows, expected another one for "
+                           "an indexer's keys",
+                           gguf_path(m->file));
+    bool used = model_key_type(h, i).type == type || model_value_type(h, i).type == type;
+    if (used && !latent)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: fp8_ds_mla is a type of the compressed rows of latent attention; "
+                           "layer %u has none, expected another type",
+                           gguf_path(m->file), i);
+    return STATUS_OK;
+}
+
 /** h: with the types that are to be checked. */
 static enum status check_layer(const struct model *m, const struct model_hparams *h, uint32_t i,
                                struct status_why *why)
@@ -108,8 +128,13 @@ static enum status check_layer(const struct model *m, const struct model_hparams
                            "for both, or the keys' alone; found %s and %s",
                            gguf_path(m->file), model_kv_type_name(names[0], key),
                            model_kv_type_name(names[1], value));
+    enum status status = check_parts(m, h, i, why);
+    if (status)
+        return status;
     size_t k = compressed ? model_kv_widths(h, i).k : l->key_size;
-    enum status status = check_heads(m, i, "keys", key.type, k, why);
+    bool parts = key.type == GGUF_TYPE_FP8_DS_MLA;
+    status = check_heads(m, i, parts ? "compressed keys" : "keys", key.type, parts ? h->kv_rank : k,
+                         why);
     if (!status && has_index(h, i))
         status = check_heads(m, i, "indexer's keys", model_index_type(h, i).type, h->index.key_size,
                              why);
