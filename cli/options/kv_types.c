@@ -78,7 +78,7 @@ static float scale_of(const char *text, size_t n)
     return *end == '\0' && scale > 0 && scale <= FLT_MAX ? scale : 0;
 }
 
-/** A type, or with a scale of the tensor TYPE@SCALE; 1 counts as no scale. */
+/** A type, or with a scale of the tensor TYPE@SCALE, 1 being none, or TYPE@calibrated. */
 static enum status find_type(struct model_kv_type *out, const char *option, const struct element *e,
                              struct status_why *why)
 {
@@ -88,13 +88,14 @@ static enum status find_type(struct model_kv_type *out, const char *option, cons
            !is_name(types[t].engines, e->text, n))
         t++;
     if (t < N_TYPES) {
-        float scale = at ? scale_of(at + 1, e->n - n - 1) : 1;
-        *out = (struct model_kv_type){types[t].type, scale == 1 ? 0 : scale};
+        bool calibrated = at && is_name("calibrated", at + 1, e->n - n - 1);
+        float scale = at && !calibrated ? scale_of(at + 1, e->n - n - 1) : 1;
+        *out = (struct model_kv_type){types[t].type, scale == 1 ? 0 : scale, calibrated};
         if (!at || (scale > 0 && kern_round_is_scaled(out->type)))
             return STATUS_OK;
         return status_fail(why, STATUS_USAGE,
                            "%s: '%.*s' has no scale of a tensor, expected fp8_e4m3 or fp8_e5m2, @ "
-                           "and a number above 0, as in fp8_e4m3@0.02",
+                           "and a number above 0, as in fp8_e4m3@0.02, or calibrated",
                            option, e->n < 32 ? (int)e->n : 32, e->text);
     }
     return status_fail(why, STATUS_USAGE,
@@ -158,7 +159,14 @@ static enum status add_exception(struct model_kv_exceptions *but, const char *op
                            "windows or full%s",
                            option, n < 32 ? (int)n : 32, e->text,
                            is_v ? "" : ", or indexer for the keys of one");
-    return find_type(&out->type, option, &(struct element){colon + 1, e->n - n - 1}, why);
+    enum status status =
+        find_type(&out->type, option, &(struct element){colon + 1, e->n - n - 1}, why);
+    if (!status && out->where == MODEL_KV_INDEXER && out->type.calibrated)
+        status = status_fail(why, STATUS_USAGE,
+                             "%s: an indexer's keys do not calibrate a scale, expected a number "
+                             "after @",
+                             option);
+    return status;
 }
 
 /** One of -ctk and -ctv, and where its value goes. */

@@ -84,6 +84,14 @@ void cli_json_add_kv_types(struct base_json *json, cJSON *o, const struct model_
     base_json_text(json, types, "k", cli_kv_spelling(text, kv->k, &kv->k_but));
     base_json_text(json, types, "v", cli_kv_spelling(text, kv->v, &kv->v_but));
     base_json_flag(json, types, "rotation", !kv->unturned);
+    if (kv->scales) {
+        cJSON *k = base_json_list(json, types, "k_scales"),
+              *v = base_json_list(json, types, "v_scales");
+        for (uint32_t i = 0; i < hparams->n_layers; i++) {
+            base_json_real(json, k, NULL, (double)kv->scales[i].k);
+            base_json_real(json, v, NULL, (double)kv->scales[i].v);
+        }
+    }
     if (!several && !parts)
         return;
     struct model_hparams held = *hparams;

@@ -171,6 +171,7 @@ enum status cli_model_open(struct cli_model *out, const char *path,
 void cli_model_close(struct cli_model *model)
 {
     if (!model->lent) {
+        free(model->scales);
         model_close(model->model);
         cli_shards_close(model->shards);
     }

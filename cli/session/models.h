@@ -15,10 +15,11 @@ struct cli_model {
     const char *label; /* of --label; borrowed; NULL: it has none */
     struct model *model;
     char id[BASE_HEX];
-    char sha256[BASE_HEX];         /* where it was asked for, else "" */
-    struct cli_shards *shards;     /* its files, where tensors may be replaced; else NULL */
-    const struct cli_swaps *swaps; /* tensors of other files in it; NULL: none */
-    bool lent;                     /* the model is the host's, and stays open */
+    char sha256[BASE_HEX];          /* where it was asked for, else "" */
+    struct cli_shards *shards;      /* its files, where tensors may be replaced; else NULL */
+    const struct cli_swaps *swaps;  /* tensors of other files in it; NULL: none */
+    struct model_kv_scales *scales; /* of types that calibrate themselves; NULL: none yet */
+    bool lent;                      /* the model is the host's, and stays open */
     char
         kv[DOC_KV_LABEL]; /* what keys, values and inputs of products are rounded to, how many
                            * experts a token goes through where that was chosen: follows its name */
