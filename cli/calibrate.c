@@ -4,13 +4,8 @@
 
 #include "activations/calibration.h"
 #include "base/array.h"
-#include "gguf/gguf.h"
-
-static bool wants(const struct model *model)
-{
-    const struct model_kv_types *kv = &model_hparams(model)->kv;
-    return model_kv_calibrated(kv) && !kv->scales;
-}
+#include "cli/host.h"
+#include "kernels/kernels.h"
 
 static enum status calibrate(const struct cli_evaluation *e, struct cli_model *model,
                              const struct cli_windows *w, struct status_why *why)
@@ -34,27 +29,14 @@ static enum status calibrate(const struct cli_evaluation *e, struct cli_model *m
 enum status cli_calibrate(const struct cli_evaluation *e, struct cli_model *model,
                           const struct cli_windows *windows, struct status_why *why)
 {
-    if (!wants(model->model))
+    const struct model_kv_types *kv = &model_hparams(model->model)->kv;
+    if (!model_kv_calibrated(kv) || kv->scales)
         return STATUS_OK;
     if (model->lent || e->settings->machine.split)
         return status_fail(why, STATUS_USAGE,
                            "%s: @calibrated needs the whole model in one process that opens it "
                            "for one text; expected a number after @",
                            model->path);
+    kern_set_cancel(e->backends.items[0], e->host->cancel(e->host));
     return calibrate(e, model, windows, why);
-}
-
-enum status cli_calibrate_check(const struct cli_evaluation *e, struct status_why *why)
-{
-    const struct eval_models *m = &e->models;
-    for (size_t i = 0; i <= m->n_candidates; i++) {
-        const struct model *model = i ? m->candidates[i - 1] : m->model;
-        if (wants(model))
-            return status_fail(why, STATUS_USAGE,
-                               "%s: @calibrated takes the first window of the text of "
-                               "perplexity, record, kld, check or explain; expected a number "
-                               "after @ here",
-                               gguf_path(model_file(model)));
-    }
-    return STATUS_OK;
 }

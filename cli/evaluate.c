@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/text/printable.h"
-#include "cli/calibrate.h"
 #include "cli/host.h"
 #include "cli/output/json_parts.h"
 #include "cli/process/faults.h"
@@ -227,8 +226,6 @@ enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why
     e->n_faults = cli_mapping_faults();
     cli_backends_times(&e->backends, &e->phases_before);
     enum status status = e->kind->open(e, why);
-    if (!status)
-        status = cli_calibrate_check(e, why);
     return status ? status : ready(e, why);
 }
 

@@ -98,6 +98,7 @@ enum status cli_model_share(struct cli_model *out, const struct cli_model *m,
 {
     *out = *m;
     out->lent = false;
+    out->scales = NULL;
     return model_share(&out->model, m->model, why);
 }
 

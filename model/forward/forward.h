@@ -38,7 +38,8 @@ struct model_session;
 
 /**
  * Allocate the scratch; model and backend must outlive the session.
- * Fails: STATUS_MEMORY, STATUS_DEVICE.
+ * Fails: STATUS_MEMORY, STATUS_DEVICE, STATUS_USAGE (sizes of nothing; types of a cache whose
+ *        scales nobody has calibrated).
  */
 enum status model_session_open(struct model_session **out, const struct model *model,
                                struct kern_backend *backend,

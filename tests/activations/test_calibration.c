@@ -59,10 +59,10 @@ static void test_scales_are_those_of_their_own_pass(void **state)
     struct model_segment segment;
     struct model_batch batch = fixture_window(tokens, N, &segment);
     const struct model_kv_type e4m3 = {.type = GGUF_TYPE_F8_E4M3, .calibrated = true};
-    const struct model_kv_types types = {.k = e4m3, .v = e4m3};
+    struct model_kv_scales scales[2][N_LAYERS] = {{{0}}};
+    const struct model_kv_types types = {.k = e4m3, .v = e4m3, .scales = scales[0]};
     assert_int_equal(model_round_kv(f.model, &types, NULL), STATUS_OK);
     struct largest uncalibrated = evaluate(&f, &batch);
-    struct model_kv_scales scales[2][N_LAYERS] = {{{0}}};
     for (int i = 0; i < 2; i++) {
         fixture_use_backend(&f, i ? 3 : 1, i ? kern_isa_detect() : KERN_ISA_SCALAR);
         assert_int_equal(act_calibrate(f.model, f.backend, tokens, N, scales[i], NULL), STATUS_OK);
@@ -93,6 +93,10 @@ static void test_refusals(void **state)
         .v_but = {1, {{MODEL_KV_LAYERS, 1, 1, {GGUF_TYPE_F8_E5M2, 0, true}}}}};
     assert_int_equal(model_round_kv(f.model, &types, NULL), STATUS_OK);
     assert_true(model_kv_calibrated(&types));
+    struct model_session *s;
+    struct model_session_options options = {.max_batch = 3, .max_segment = 3};
+    assert_int_equal(model_session_open(&s, f.model, f.backend, &options, &why), STATUS_USAGE);
+    assert_non_null(strstr(why.text, "its cache has no scales yet"));
     const int32_t wrong[] = {0, 1 << 20};
     assert_int_equal(act_calibrate(f.model, f.backend, wrong, 2, scales, &why), STATUS_USAGE);
     assert_non_null(strstr(why.text, "token 1 of the batch is 1048576"));
