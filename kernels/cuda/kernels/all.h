@@ -11,6 +11,8 @@
 #include "kernels/cuda/kernels/experts/route.h"
 #include "kernels/cuda/kernels/flash.h"
 #include "kernels/cuda/kernels/gated/gated.h"
+#include "kernels/cuda/kernels/gated/norm.h"
+#include "kernels/cuda/kernels/gated/rotated.h"
 #include "kernels/cuda/kernels/integers/pack.h"
 #include "kernels/cuda/kernels/integers/product.h"
 #include "kernels/cuda/kernels/mixing/measured.h"

@@ -91,6 +91,7 @@ void kern_cuda_forget(struct kern_backend *b, const void *data, size_t n_bytes)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
     uintptr_t first = (uintptr_t)data;
+    (void)kern_cuda_settle(cuda, NULL); /* a norm or sums that wait may need a vector of it */
     for (size_t i = 0; i < cuda->cache.n_panels; i++) {
         struct kern_cuda_panel *panel = &cuda->cache.panels[i];
         uintptr_t at = (uintptr_t)panel->data;
