@@ -36,20 +36,20 @@ static float *rows_of(struct cuda_pair *p, struct rng *r, size_t n_cols, bool wi
     return copy;
 }
 
-/** what: 1: parts, 2: a gain, 4: wild numbers, 8: x is not aligned. */
+/** what: 1: parts, 2: a gain, 4: wild numbers, 8: x and the gain are not aligned. */
 static void check_norm(struct cuda_pair *p, struct rng *r, size_t n_cols, unsigned what)
 {
-    size_t n = ROWS * n_cols;
-    float *memory = rows_of(p, r, n_cols + (what & 8 ? 1 : 0), what & 4);
-    float *gain = cuda_sums_numbers(p, r, n_cols), *y[2], *host[2];
+    size_t n = ROWS * n_cols, off = what & 8 ? 1 : 0;
+    float *memory = rows_of(p, r, n_cols + off, what & 4);
+    float *gain = cuda_sums_numbers(p, r, n_cols + off), *y[2], *host[2];
     struct kern_half_out out[2];
     for (size_t way = 0; way < 2; way++) {
         y[way] = cuda_sums_room(p, NULL, n * sizeof(float));
         host[way] = malloc(n * sizeof(float));
         out[way] = cuda_sums_out(p, ROWS, BLOCKS, n_cols, what & 1);
     }
-    const struct kern_norm_args norm = {.x = memory + (what & 8 ? 1 : 0),
-                                        .gain = what & 2 ? gain : NULL,
+    const struct kern_norm_args norm = {.x = memory + off,
+                                        .gain = what & 2 ? gain + off : NULL,
                                         .y = y[0],
                                         .width = n_cols,
                                         .n_groups = 1,
@@ -74,11 +74,11 @@ static void check_norm(struct cuda_pair *p, struct rng *r, size_t n_cols, unsign
 static void test_norm_split(void **state)
 {
     (void)state;
-    static const size_t wide[] = {512, 514, 2051};
+    static const size_t wide[] = {51, 512, 514, 2051};
     struct cuda_pair p;
     struct rng r = rng_open(rng_seed(), 41);
     cuda_pair_open(&p, KERN_PRECISION_EXACT, &(struct host_device_options){0});
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         check_norm(&p, &r, wide[i], 3);
     for (unsigned what = 0; what < 16; what++)
         for (size_t n_cols = 15; n_cols < 19; n_cols++)

@@ -62,12 +62,11 @@ struct kern_sums {
 
 /**
  * Results i .. i + n - 1 of a row, n up to 4. A sum is a multiple of 2^-48, so no step before the
- * last rounds: the bits are those of kern_scale_by().
+ * last rounds: the bits are those of kern_scale_by().   whole: i and n_cols are multiples of 4.
  */
 KERN_INLINE struct kern_vec4 kern_sums_finish(const struct kern_sums *s, size_t row, size_t n_cols,
-                                              size_t i, unsigned n)
+                                              size_t i, unsigned n, bool whole)
 {
-    bool whole = n_cols % 4 == 0;
     struct kern_vec4 y = kern_load4_whole(s->sums + row * n_cols + i, n, whole);
     struct kern_vec4 first = kern_load4_whole(s->cols.first + i, n, whole);
     struct kern_vec4 second = kern_load4_whole(s->cols.second + i, n, whole);
@@ -96,10 +95,11 @@ struct kern_gate_split_args {
 KERN_INLINE uint32_t kern_gate_split_four(const struct kern_gate_split_args *a, size_t row,
                                           size_t i, unsigned n, float *x, uint32_t most)
 {
-    struct kern_vec4 y = kern_sums_finish(&a->gate, row, a->out.n_cols, i, n);
+    bool whole = a->out.n_cols % 4 == 0;
+    struct kern_vec4 y = kern_sums_finish(&a->gate, row, a->out.n_cols, i, n, whole);
     struct kern_vec4 up = {{1.0f, 1.0f, 1.0f, 1.0f}};
     if (a->up.sums)
-        up = kern_sums_finish(&a->up, row, a->out.n_cols, i, n);
+        up = kern_sums_finish(&a->up, row, a->out.n_cols, i, n, whole);
     KERN_UNROLL
     for (unsigned k = 0; k < 4; k++)
         y.v[k] = kern_activation(a->kind, &a->curve, y.v[k], up.v[k]);

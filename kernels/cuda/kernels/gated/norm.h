@@ -68,7 +68,9 @@ KERN_INLINE void kern_norm_split_block(const struct kern_norm_split_args *a, siz
         for (uint32_t i = 4 * t; i < n_real; i += 4 * KERN_ROWS_THREADS) {
             unsigned n = n_real - i < 4 ? n_real - i : 4;
             struct kern_vec4 *four = (struct kern_vec4 *)(void *)(row + i), v = *four;
-            struct kern_vec4 gain = kern_load4(a->gain ? a->gain + i : NULL, a->gain ? n : 0);
+            struct kern_vec4 gain = {{1.0f, 1.0f, 1.0f, 1.0f}};
+            if (a->gain)
+                gain = kern_load4(a->gain + i, n);
             KERN_UNROLL
             for (unsigned k = 0; k < 4; k++) {
                 v.v[k] = v.v[k] * s->inverse;

@@ -25,7 +25,7 @@ struct kern_rotated_args {
 KERN_INLINE struct kern_vec4 kern_rotated_four(const struct kern_rotated_args *a, size_t row,
                                                uint32_t i)
 {
-    return kern_sums_finish(&a->sums, row, a->rope.stride, i, 4);
+    return kern_sums_finish(&a->sums, row, a->rope.stride, i, 4, true);
 }
 
 /** Pairs whose elements lie n_pairs apart: four of `first`, four of `second`, with eight numbers of
@@ -56,8 +56,8 @@ KERN_INLINE void kern_rotated_part(const struct kern_rotated_args *a, size_t row
         struct kern_vec4 first = kern_rotated_four(a, row, at + i);
         struct kern_vec4 second = kern_rotated_four(a, row, at + i + n_pairs);
         kern_rotate_fours(&first, &second, angles + 2 * i);
-        kern_store4(out + at + i, 4, &first);
-        kern_store4(out + at + i + n_pairs, 4, &second);
+        kern_store4_whole(out + at + i, 4, true, &first);
+        kern_store4_whole(out + at + i + n_pairs, 4, true, &second);
         return;
     }
     at += r->split_halves ? i + n_pairs : i;
@@ -67,7 +67,7 @@ KERN_INLINE void kern_rotated_part(const struct kern_rotated_args *a, size_t row
         if (!r->split_halves && i + k < 2 * n_pairs)
             kern_rotate(&y.v[k], &y.v[k + 1], angles[i + k], angles[i + k + 1]);
     }
-    kern_store4(out + at, 4, &y);
+    kern_store4_whole(out + at, 4, true, &y);
 }
 
 KERN_INLINE void kern_rotated_block(const struct kern_rotated_args *a, size_t block, void *shared)
