@@ -79,7 +79,8 @@ static void test_norm_split(void **state)
     struct rng r = rng_open(rng_seed(), 41);
     cuda_pair_open(&p, KERN_PRECISION_EXACT, &(struct host_device_options){0});
     for (size_t i = 0; i < 4; i++)
-        check_norm(&p, &r, wide[i], 3);
+        for (unsigned gain = 0; gain <= 2; gain += 2)
+            check_norm(&p, &r, wide[i], 1 + gain);
     for (unsigned what = 0; what < 16; what++)
         for (size_t n_cols = 15; n_cols < 19; n_cols++)
             check_norm(&p, &r, n_cols, what);
