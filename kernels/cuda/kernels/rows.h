@@ -311,6 +311,7 @@ KERN_INLINE void kern_round_block(const struct kern_round_args *a, size_t block,
     float *x = ((struct kern_round_shared *)shared)->x, *out = a->x + block * KERN_ROWS_ELEMS;
     size_t left = a->n - block * KERN_ROWS_ELEMS;
     uint32_t n = left < KERN_ROWS_ELEMS ? (uint32_t)left : KERN_ROWS_ELEMS;
+    const uint32_t step = (uint32_t)kern_round_step(a->type);
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
         for (uint32_t i = t; i < n; i += KERN_ROWS_THREADS)
@@ -320,9 +321,8 @@ KERN_INLINE void kern_round_block(const struct kern_round_args *a, size_t block,
     kern_round_turn(a, x, n);
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
-        for (uint32_t i = t * KERN_PACK_ELEMS; i < n; i += KERN_ROWS_THREADS * KERN_PACK_ELEMS)
-            kern_round_scaled(a->type, x + i, n - i < KERN_PACK_ELEMS ? n - i : KERN_PACK_ELEMS,
-                              a->scale);
+        for (uint32_t i = t * step; i < n; i += KERN_ROWS_THREADS * step)
+            kern_round_scaled(a->type, x + i, n - i < step ? n - i : step, a->scale);
     }
     kern_barrier();
     kern_round_turn(a, x, n);
