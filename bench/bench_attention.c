@@ -2,7 +2,8 @@
  * How fast attention is on one thread, over the queries of one window: heads of usual and of large
  * sizes, latent attention, windows and chunks. Only what queries see counts as work, 2 (d + dv)
  * operations for a key and a head; masked parts of blocks, softmax and the gathering of keys are
- * what is missing to the ceiling, a loop of multiply-adds. Then indexers, which choose keys: their
+ * what is missing to the ceiling, a loop of multiply-adds. Beside it the time with `fast`, in
+ * integers of 16 bits, and how many times that is faster. Then indexers, which choose keys: their
  * work is 2 d operations for a key and a head, for queries that leave out a key.
  *
  * usage: bench_attention [-s SECONDS_PER_LINE] [-i] [-l]
@@ -84,12 +85,20 @@ static double operations(const struct line *line)
     return pairs * 2.0 * (double)(line->op.n_heads * (line->op.head_size + line->op.value_size));
 }
 
+static void open_backend(struct work *w, const struct line *line, enum kern_isa isa,
+                         enum kern_precision precision)
+{
+    struct kern_cpu_options options = {.n_threads = 1, .isa_cap = isa, .precision = precision};
+    w->op = line->op;
+    if (kern_cpu_open(&w->backend, &options, NULL))
+        abort();
+}
+
 static void measure(const struct line *line, enum kern_isa isa, double seconds)
 {
-    struct kern_cpu_options options = {.n_threads = 1, .isa_cap = isa};
-    struct work w = {.op = line->op};
-    if (kern_cpu_open(&w.backend, &options, NULL))
-        abort();
+    struct work float32, integers;
+    open_backend(&float32, line, isa, KERN_PRECISION_EXACT);
+    open_backend(&integers, line, isa, KERN_PRECISION_FAST);
     struct rng r = rng_open(1, 1);
     size_t n = line->n_tokens, d = line->op.head_size, dv = line->op.value_size;
     size_t n_q = line->n_queries ? line->n_queries : n;
@@ -100,22 +109,27 @@ static void measure(const struct line *line, enum kern_isa isa, double seconds)
     if (!q || !k || !v || !out)
         abort();
     struct kern_query_range range = {.n_q = n_q, .q_offset = n - n_q};
-    w.op.q = q;
-    w.op.k = k;
-    w.op.v = v;
-    w.op.out = out;
-    w.op.ranges = &range;
-    w.op.n_ranges = 1;
+    float32.op.q = q;
+    float32.op.k = k;
+    float32.op.v = v;
+    float32.op.out = out;
+    float32.op.ranges = &range;
+    float32.op.n_ranges = 1;
+    integers.op = float32.op;
     bench_fn *ceiling = isa == KERN_ISA_AVX2 ? bench_fma_avx2 : bench_fma_avx512;
-    struct bench_case cases[] = {{attend, &w, {0}}, {ceiling, NULL, {0}}};
-    bench_compare(cases, 2, BENCH_THREAD, seconds);
+    struct bench_case cases[] = {
+        {attend, &float32, {0}}, {attend, &integers, {0}}, {ceiling, NULL, {0}}};
+    bench_compare(cases, 3, BENCH_THREAD, seconds);
     double rate = operations(line) / cases[0].time.median;
-    double most = bench_fma_flops(isa) / cases[1].time.median;
-    printf("%-14s %6zu %-7s %9.2f %9.1f %7.0f%% %6.0f%% %8.2f\n", line->name, n, kern_isa_name(isa),
-           1e3 * cases[0].time.median, 1e-9 * rate, 100 * rate / most, 100 * cases[0].time.spread,
-           1e-6 * (double)kern_attention_bytes(w.backend, &w.op));
+    double most = bench_fma_flops(isa) / cases[2].time.median;
+    printf("%-14s %6zu %-7s %9.2f %9.1f %7.0f%% %6.0f%% %8.2f %9.2f %6.2f\n", line->name, n,
+           kern_isa_name(isa), 1e3 * cases[0].time.median, 1e-9 * rate, 100 * rate / most,
+           100 * cases[0].time.spread,
+           1e-6 * (double)kern_attention_bytes(float32.backend, &float32.op),
+           1e3 * cases[1].time.median, cases[0].time.median / cases[1].time.median);
     fflush(stdout);
-    kern_close(w.backend);
+    kern_close(float32.backend);
+    kern_close(integers.backend);
     free(q);
     free(k);
     free(v);
@@ -201,8 +215,8 @@ int main(int argc, char **argv)
         }
     }
     bench_print_machine();
-    printf("%-14s %6s %-7s %9s %9s %8s %7s %8s\n", "heads", "tokens", "isa", "ms", "GFLOP/s",
-           "of FMA", "spread", "MB");
+    printf("%-14s %6s %-7s %9s %9s %8s %7s %8s %9s %6s\n", "heads", "tokens", "isa", "ms",
+           "GFLOP/s", "of FMA", "spread", "MB", "fast: ms", "times");
     for (size_t i = 0; windows && i < sizeof long_lines / sizeof *long_lines; i++) {
         for (enum kern_isa isa = KERN_ISA_AVX2; isa <= kern_isa_detect(); isa++)
             measure(&long_lines[i], isa, seconds);

@@ -32,7 +32,7 @@ done
 root=$(cd "$root" && pwd)
 
 tests=(test_panel)
-[ "$what" = --some ] || tests+=(test_integer_tile test_rounded test_integer_linear test_linear test_isa)
+[ "$what" = --some ] || tests+=(test_integer_tile test_rounded test_rounded_lanes test_integer_linear test_linear test_isa)
 targets=(assay "${tests[@]}")
 [ "$what" != --tests ] || targets=(all)
 log=build/aarch64.log

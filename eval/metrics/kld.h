@@ -115,8 +115,8 @@ void eval_kld_free(struct eval_kld_result *result);
  * The mean divergence from double precision, in nats, that products of a kind make of a small
  * trained model by themselves, at most (docs/performance.md). Other models may round several times
  * as much. products: as `struct kern_description` names them. whole: no weight has fewer than 16
- * bits, so that products in integers, which are of the others, are not used. Returns NaN for what
- * was not measured.
+ * bits, so that products in integers, which are of the others, are not used but for attention in
+ * `fast`. Returns NaN for what was not measured.
  */
 double eval_rounding_of(const char *products, bool whole);
 

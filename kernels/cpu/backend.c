@@ -91,6 +91,10 @@ static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options 
                                      kern_rooms[i]);
     kern_product_choose_words(&cpu->words, &cpu->kernels, &cpu->integers[0]);
     kern_product_choose_integers(&cpu->head_integers, &cpu->kernels, &high, &cpu->product, 0);
+    if (options->precision == KERN_PRECISION_FAST && cpu->head_integers.multiply) {
+        cpu->attention_product = cpu->head_integers;
+        cpu->attention_product.largest = KERN_ATTENTION_MOST;
+    }
 }
 
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,

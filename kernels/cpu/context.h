@@ -32,7 +32,8 @@ struct kern_cpu {
      * else all as the first. No `multiply`: as others. */
     struct kern_product integers[KERN_ROOMS];
     struct kern_product words; /* with 8 bits: of weights that bytes do not take */
-    /* What is as with `high` in `fast`: a score is an exponent, a logit is the result. */
+    /* What has 16 bits in `fast`, or triples as with `high`: a score is an exponent, a logit is the
+     * result. Attention is in float32 with `high`, where there are no triples. */
     struct kern_product attention_product, head_integers;
     const char *remarks;
     kern_cblas_sgemm_fn *sgemm; /* NULL: the products are our own */

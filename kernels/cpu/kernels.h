@@ -122,12 +122,22 @@ typedef kern_panel_pack_fn kern_bf16_pack_panel_fn;
 /** The same of a panel array x [n_k]: its lanes are the tokens. */
 typedef void kern_bf16_pack_lanes_fn(const float *x, size_t n_k, unsigned n_parts, uint16_t *out);
 
+/**
+ * Operands of attention's products in 16 bits (rounded.h): lanes of a panel array, multiplied with
+ * rows that int16_round makes: n numbers, a multiple of 16, are one block; it returns their scale.
+ * int16_turn: out[c][r] = x[r][c], of n_rows, a multiple of 16, and n_cols, a multiple of 8.
+ */
+typedef void kern_int16_pack_lanes_fn(const struct kern_lanes_pack *op);
+typedef float kern_int16_round_fn(const float *x, size_t n, int largest, int16_t *integers);
+typedef void kern_int16_turn_fn(const int16_t *x, size_t n_rows, size_t n_cols, int16_t *out);
+
 /** The list of the product kernels above: X(name) for each. */
 /* clang-format off */
 #define KERN_PRODUCT_KERNELS(X)                                                                    \
     X(fma_tile) X(panel_pack) X(panel_unpack) X(panel_scale) X(bf16_pack_row) X(bf16_pack_panel)   \
     X(bf16_pack_lanes) X(int16_tile) X(int16_pack) X(to_int16) X(int16_row) X(int8_tile)           \
-    X(int8_pack) X(to_int8) X(int8_row) X(words_tile) X(words_pack)
+    X(int8_pack) X(to_int8) X(int8_row) X(words_tile) X(words_pack) X(int16_pack_lanes)            \
+    X(int16_round) X(int16_turn)
 /* clang-format on */
 
 #define KERN_PRODUCT_MEMBER(name) kern_##name##_fn *(name);

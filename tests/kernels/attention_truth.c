@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -88,6 +89,28 @@ static size_t first_seen(const struct kern_attention *op, size_t i)
     return first;
 }
 
+static double largest_of(const float *x, size_t n)
+{
+    double most = 0.0;
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, fabs((double)x[i]));
+    return most;
+}
+
+/** What rounded factors add to the error of q k: of each block of 64 columns. */
+static double rounded_score(const float *q, const float *k, size_t d, double operand)
+{
+    double error = 0.0;
+    for (size_t first = 0; first < d && operand > 0.0; first += 64) {
+        size_t n = d - first < 64 ? d - first : 64;
+        double q_step = operand * largest_of(q + first, n);
+        double k_step = operand * largest_of(k + first, n);
+        for (size_t i = first; i < first + n; i++)
+            error += q_step * fabs((double)k[i]) + k_step * fabs((double)q[i]) + q_step * k_step;
+    }
+    return error;
+}
+
 static void find_seen(const struct truth *truth, const struct kern_query_range *range, size_t query,
                       size_t head, struct seen *seen)
 {
@@ -119,7 +142,8 @@ static void find_seen(const struct truth *truth, const struct kern_query_range *
             magnitude += fabs((double)q[i] * (double)k[i]);
         }
         double s = dot * (double)op->scale;
-        double error = product_error * magnitude * fabs((double)op->scale);
+        double error = product_error * magnitude + rounded_score(q, k, d, rounding->operand);
+        error *= fabs((double)op->scale);
         if (cap > 0.0) {
             s = cap * tanh(s / cap);
             error += 8.0 * rounding->unit * fabs(s);
@@ -129,6 +153,35 @@ static void find_seen(const struct truth *truth, const struct kern_query_range *
         seen->max_abs = fmax(seen->max_abs, fabs(s));
         seen->score_error = fmax(seen->score_error, error);
     }
+}
+
+/**
+ * What rounded terms p and values add to errors: of element i, the sum over keys of
+ * value[key] + term[key] |v_i|. m being a value's largest: a value is off by operand m; a term by
+ * operand times the largest p m of its block of keys, over its own m.
+ */
+struct rounded_errors {
+    double value[ATTENTION_TRUTH_MAX_KEYS], term[ATTENTION_TRUTH_MAX_KEYS];
+};
+
+static void find_rounded_errors(const struct truth *truth, const struct seen *seen, double sum,
+                                struct rounded_errors *errors)
+{
+    double operand = truth->rounding->operand, largest[ATTENTION_TRUTH_MAX_KEYS];
+    memset(errors, 0, sizeof *errors);
+    for (size_t key = seen->first; key <= seen->last && operand > 0.0; key++) {
+        largest[key] = largest_of(seen->values[key], truth->op->value_size);
+        errors->value[key] = exp(seen->scores[key] - seen->max) / sum * operand * largest[key];
+    }
+    for (size_t key = seen->first; key <= seen->last && operand > 0.0; key++) {
+        double most = 0.0;
+        size_t first = key / truth->rounding->key_block * truth->rounding->key_block;
+        for (size_t j = 0; j < truth->rounding->key_block && first + j <= seen->last; j++)
+            most = fmax(most, first + j >= seen->first ? errors->value[first + j] : 0.0);
+        errors->term[key] = largest[key] > 0.0 ? most / largest[key] : 0.0;
+    }
+    for (size_t key = seen->first; key <= seen->last && operand > 0.0; key++)
+        errors->value[key] += errors->term[key] * operand * largest[key];
 }
 
 /*
@@ -156,15 +209,18 @@ static void evaluate(const struct truth *truth, const struct kern_query_range *r
     size_t n_sums = n * rounding->n_products + n + 1 + 4 * n_blocks + 6;
     double relative = 2.0 * seen.score_error + 4.0 * rounding->unit * seen.max_abs +
                       (double)n_sums * rounding->unit + rounding->product;
+    struct rounded_errors rounded;
+    find_rounded_errors(truth, &seen, sum, &rounded);
     for (size_t i = 0; i < truth->op->value_size; i++) {
-        double value = 0.0, magnitude = 0.0;
+        double value = 0.0, magnitude = 0.0, error = 0.0;
         for (size_t key = seen.first; key <= seen.last; key++) {
             double term = exp(seen.scores[key] - seen.max) / sum * (double)seen.values[key][i];
             value += term;
             magnitude += fabs(term);
+            error += rounded.value[key] + rounded.term[key] * fabs((double)seen.values[key][i]);
         }
         truth->out[i] = value;
-        truth->bound[i] = 1.01 * relative * magnitude; /* for the products of small errors */
+        truth->bound[i] = 1.01 * (relative * magnitude + error); /* products of small errors */
     }
 }
 

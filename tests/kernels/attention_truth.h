@@ -34,6 +34,9 @@ struct attention_rounding {
     double unit;       /* of a float32 sum: 2^-24 where it is rounded to the nearest */
     size_t n_products; /* that are added for two numbers */
     size_t key_block;  /* keys after which sums are rescaled */
+    double
+        operand; /* error of a factor, relative to the largest of its block: 64 columns of a query
+                    or key, a value, the terms of a block of keys times their largest values */
 };
 
 /** Roots of mean squares of errors, relative to that of the outputs. */

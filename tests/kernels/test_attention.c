@@ -1,7 +1,7 @@
 /*
  * Attention on the CPU backend: against a float64 evaluation within a derived bound, and to
  * the bit for any ISA, any number of threads, queries one at a time, prefixes shared or not.
- * All of it in float32, and in bfloat16 triples as AMX computes them (in software).
+ * All of it in float32, in bfloat16 triples as AMX computes them (in software), and in integers.
  */
 #include <assert.h>
 #include <math.h>
@@ -15,127 +15,8 @@
 
 #include <cmocka.h>
 
-#include "kernels/backend.h"
-#include "kernels/cpu/cpu.h"
-#include "kernels/operations.h"
-#include "tests/harness/compare.h"
-#include "tests/harness/guard.h"
-#include "tests/harness/rng.h"
-#include "tests/kernels/attention_truth.h"
-
-struct scene {
-    struct kern_attention op;
-    struct attention_sinks sinks;
-    struct guard q, k, v, out;
-    size_t n_tokens; /* rows of q, k, v and out */
-};
-
-/** How the tests' backends compute. */
-static enum kern_precision precision;
-
-static struct kern_backend *backend_open(enum kern_isa cap, unsigned n_threads)
-{
-    struct kern_cpu_options options = {
-        .n_threads = n_threads, .isa_cap = cap, .precision = precision, .amx = KERN_AMX_EMULATED};
-    struct kern_backend *b = NULL;
-    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
-    return b;
-}
-
-static struct guard random_rows(struct rng *r, size_t n_rows, size_t width)
-{
-    struct guard g = guard_open(n_rows * width * sizeof(float), 0);
-    for (size_t i = 0; i < n_rows * width; i++)
-        ((float *)(void *)g.data)[i] = 1.5f * rng_normal(r);
-    return g;
-}
-
-static void scene_open(struct scene *s, struct rng *r, const struct attention_shape *shape,
-                       size_t n_tokens)
-{
-    s->op = attention_shape_op(shape, r, &s->sinks);
-    size_t d = s->op.head_size, dv = s->op.value_size;
-    s->n_tokens = n_tokens;
-    s->q = random_rows(r, n_tokens, shape->n_heads * d);
-    s->k = random_rows(r, n_tokens, shape->n_kv_heads * d);
-    s->v = random_rows(r, n_tokens, shape->n_kv_heads * dv);
-    s->out = guard_open(n_tokens * shape->n_heads * dv * sizeof(float), 0);
-    s->op.q = (const float *)(void *)s->q.data;
-    s->op.k = (const float *)(void *)s->k.data;
-    s->op.v = (const float *)(void *)s->v.data;
-    s->op.out = (float *)(void *)s->out.data;
-}
-
-static void scene_close(struct scene *s)
-{
-    struct guard *all[] = {&s->q, &s->k, &s->v, &s->out};
-    for (size_t i = 0; i < 4; i++) {
-        assert_true(guard_intact(all[i]));
-        guard_close(all[i]);
-    }
-}
-
-static void run(enum kern_isa isa, unsigned n_threads, const struct kern_attention *op)
-{
-    struct kern_backend *b = backend_open(isa, n_threads);
-    assert_int_equal(kern_attention(b, op, NULL), STATUS_OK);
-    kern_close(b);
-}
-
-/** Products in triples add 3 * 2^-16 of the sum of magnitudes, to scores and to values. */
-static void check_against_truth(const struct kern_attention *op)
-{
-    const struct attention_rounding rounding = {
-        .product = precision == KERN_PRECISION_EXACT ? 0 : 3 * 0x1p-16,
-        .unit = 0x1p-24,
-        .n_products = 1,
-        .key_block = KERN_KEY_BLOCK};
-    (void)attention_truth_check(op, &rounding);
-}
-
-static void assert_same(const float *found, const float *expected, size_t n, const char *what)
-{
-    size_t i = compare_bits(found, expected, n);
-    if (i < n)
-        fail_msg("%s: element %zu is %a, expected %a", what, i, (double)found[i],
-                 (double)expected[i]);
-}
-
-/** All ISAs and threads give one result; so do the queries one at a time, in ranges of one. */
-static void check_invariance(struct scene *s)
-{
-    size_t row_floats = s->op.n_heads * s->op.value_size;
-    size_t n = s->n_tokens * row_floats;
-    float *expected = malloc(n * sizeof(float));
-    memcpy(expected, s->op.out, n * sizeof(float));
-    bool slow = precision != KERN_PRECISION_EXACT; /* the emulation: fewer combinations */
-    for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
-        for (unsigned n_threads = slow ? 2 : 1; n_threads <= 4; n_threads *= 2) {
-            if (slow && (isa == KERN_ISA_SCALAR + 1 || n_threads > 2))
-                continue;
-            run((enum kern_isa)isa, n_threads, &s->op);
-            assert_same(s->op.out, expected, n, kern_isa_name((enum kern_isa)isa));
-        }
-    }
-    if (!slow)
-        memset(s->op.out, 0xff, n * sizeof(float));
-    struct kern_attention op = s->op;
-    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
-    for (size_t i = 0; i < s->op.n_ranges; i++) {
-        for (size_t query = 0; query < s->op.ranges[i].n_q; query += slow ? 11 : 1) {
-            struct kern_query_range one = s->op.ranges[i];
-            one.q_row += query;
-            one.q_offset += query;
-            one.n_q = 1;
-            op.ranges = &one;
-            op.n_ranges = 1;
-            assert_int_equal(kern_attention(b, &op, NULL), STATUS_OK);
-        }
-    }
-    kern_close(b);
-    assert_same(s->op.out, expected, n, "one query at a time");
-    free(expected);
-}
+#include "base/arithmetic.h"
+#include "tests/kernels/attention_scene.h"
 
 static const struct attention_shape shapes[] = {
     {1, 1, 1, 0},
@@ -158,10 +39,15 @@ static const struct attention_shape shapes[] = {
 };
 enum { N_FIXED = sizeof shapes / sizeof shapes[0], N_SHAPES = N_FIXED + 7 };
 
-/** The fixed ones, then random mixtures. */
+/** The fixed ones, then random mixtures. What comes in integers has heads of multiples of 32. */
 static struct attention_shape shape_at(struct rng *r, size_t i)
 {
-    return i < N_FIXED ? shapes[i] : attention_shape_random(r, 50);
+    struct attention_shape shape = i < N_FIXED ? shapes[i] : attention_shape_random(r, 50);
+    if (in_integers()) {
+        shape.head_size = base_round_up(shape.head_size, KERN_ROUNDED_COLUMNS);
+        shape.value_size = base_round_up(shape.value_size, KERN_ROUNDED_COLUMNS);
+    }
+    return shape;
 }
 
 /** The next shape to be tested: emulation and sanitizers are slow. */
@@ -250,11 +136,11 @@ static void test_shared_prefix(void **state)
 static void test_later_tokens_are_not_seen(void **state)
 {
     (void)state;
-    enum { N = 100, BAD = 70 };
+    enum { N = 100, BAD = 70, D = 32 };
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < 3; i++) {
         struct rng r = rng_open(rng_seed(), 200);
-        struct attention_shape shape = {2, 1, 16, 0};
+        struct attention_shape shape = {2, 1, D, 0};
         struct scene s;
         scene_open(&s, &r, &shape, N);
         const struct kern_query_range range = {.n_q = N};
@@ -264,12 +150,12 @@ static void test_later_tokens_are_not_seen(void **state)
         size_t width = shape.n_heads * shape.head_size;
         float *expected = malloc(s.out.n_bytes);
         memcpy(expected, s.out.data, s.out.n_bytes);
-        ((float *)(void *)s.k.data)[BAD * 16 + 5] = bad[i];
-        ((float *)(void *)s.v.data)[BAD * 16 + 3] = bad[i];
+        ((float *)(void *)s.k.data)[BAD * D + 5] = bad[i];
+        ((float *)(void *)s.v.data)[BAD * D + 3] = bad[i];
         for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
             run((enum kern_isa)isa, 1, &s.op);
             assert_same(s.op.out, expected, BAD * width, "queries before the bad token");
-            for (size_t c = 3; c < width; c += 16)
+            for (size_t c = 3; c < width; c += D)
                 assert_false(isfinite(s.op.out[BAD * width + c]));
         }
         free(expected);
@@ -281,9 +167,9 @@ static void test_later_tokens_are_not_seen(void **state)
 static void test_earlier_tokens_are_forgotten(void **state)
 {
     (void)state;
-    enum { N = 100, BAD = 30, WINDOW = 20 };
+    enum { N = 100, BAD = 30, WINDOW = 20, D = 32 };
     struct rng r = rng_open(rng_seed(), 300);
-    struct attention_shape shape = {2, 1, 16, WINDOW};
+    struct attention_shape shape = {2, 1, D, WINDOW};
     struct scene s;
     scene_open(&s, &r, &shape, N);
     const struct kern_query_range range = {.n_q = N};
@@ -293,7 +179,7 @@ static void test_earlier_tokens_are_forgotten(void **state)
     size_t width = shape.n_heads * shape.head_size, after = (BAD + WINDOW) * width;
     float *expected = malloc(s.out.n_bytes);
     memcpy(expected, s.out.data, s.out.n_bytes);
-    ((float *)(void *)s.v.data)[BAD * 16 + 3] = NAN;
+    ((float *)(void *)s.v.data)[BAD * D + 3] = NAN;
     run(KERN_ISA_COUNT - 1, 1, &s.op);
     assert_same(s.op.out, expected, BAD * width, "queries before");
     assert_same(s.op.out + after, expected + after, N * width - after, "queries behind");
@@ -450,7 +336,7 @@ static void test_tasks_of_many_blocks(void **state)
     scene_close(&s);
 }
 
-/** Even where products may be coarse, attention's are not: the same bits as in high. */
+/** Even where products are one bfloat16, attention's are triples: the same bits as in high. */
 static void test_fast_is_high(void **state)
 {
     (void)state;
@@ -491,10 +377,21 @@ int main(void)
         cmocka_unit_test(test_cancel_and_checks),
         cmocka_unit_test(test_tasks_of_many_blocks),
     };
+    const struct CMUnitTest integers[] = {
+        cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_shared_prefix),
+        cmocka_unit_test(test_later_tokens_are_not_seen),
+        cmocka_unit_test(test_earlier_tokens_are_forgotten),
+        cmocka_unit_test(test_large_heads),
+        cmocka_unit_test(test_unseen_blocks_are_skipped),
+    };
     const struct CMUnitTest modes[] = {cmocka_unit_test(test_fast_is_high)};
     precision = KERN_PRECISION_EXACT;
     int n_failed = cmocka_run_group_tests_name("float32", tests, NULL, NULL);
     precision = KERN_PRECISION_HIGH;
     n_failed += cmocka_run_group_tests_name("bf16 triples", tests, NULL, NULL);
-    return n_failed + cmocka_run_group_tests_name("modes", modes, NULL, NULL);
+    n_failed += cmocka_run_group_tests_name("modes", modes, NULL, NULL);
+    precision = KERN_PRECISION_FAST;
+    amx = KERN_AMX_NONE;
+    return n_failed + cmocka_run_group_tests_name("integers", integers, NULL, NULL);
 }

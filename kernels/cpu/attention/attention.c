@@ -14,7 +14,7 @@
 enum {
     GROUPS = KERN_PANEL / KERN_LANES,
     SHARING = 4, /* at least so many blocks of queries use a block of keys once it is gathered */
-    SHARED_BYTES = 256 << 10, /* and more, while their panels are no larger and stay in L2 */
+    SHARED_BYTES = 512 << 10, /* and more, while their panels are no larger and stay in L2 */
     THREAD_TASKS = 16,        /* and each thread has so many tasks */
     MOST_HEADS = 16           /* of a task: their panels are a thread's memory */
 };
@@ -290,7 +290,7 @@ static void find_blocks(struct attention_task *task, size_t first)
 /** Floats of a query block's panels: packed queries, sums. */
 static size_t block_floats(const struct attention *job)
 {
-    return kern_query_panel_floats(job->cpu, job->op->head_size) + job->op->value_size * KERN_PANEL;
+    return kern_query_panel_floats(job->cpu, job->op) + job->op->value_size * KERN_PANEL;
 }
 
 static size_t blocks_per_task(const struct attention *job)

@@ -15,6 +15,7 @@ const struct kern_kernels kern_kernels_avx512 = {
     .bf16_pack_panel = kern_avx512_bf16_pack_panel,
     .bf16_pack_lanes = kern_avx512_bf16_pack_lanes,
     .int16_tile = kern_avx512_int16_tile,
+    .int16_pack_lanes = kern_avx512_int16_pack_lanes,
 };
 
 const struct kern_kernels kern_kernels_avx512_vnni = {.int16_tile = kern_avx512_vnni_int16_tile,

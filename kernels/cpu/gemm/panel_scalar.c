@@ -176,6 +176,18 @@ static void int8_row(const int8_t *integers, size_t n_k, const struct kern_integ
         begins[k / format->run] -= KERN_INT8_OFFSET * integers[k];
 }
 
+static void int16_pack_lanes(const struct kern_lanes_pack *op)
+{
+    kern_pack_turned(op, kern_scalar_int16_pack);
+}
+
+static void int16_turn(const int16_t *x, size_t n_rows, size_t n_cols, int16_t *out)
+{
+    for (size_t c = 0; c < n_cols; c++)
+        for (size_t r = 0; r < n_rows; r++)
+            out[c * n_rows + r] = x[r * n_cols + c];
+}
+
 const struct kern_kernels kern_kernels_scalar = {
     .fma_tile = fma_tile,
     .panel_pack = panel_pack,
@@ -195,4 +207,7 @@ const struct kern_kernels kern_kernels_scalar = {
     .words_tile = words_tile,
     .words_pack = kern_scalar_words_pack,
     .bytes_most = KERN_INTEGER_LIMIT,
+    .int16_pack_lanes = int16_pack_lanes,
+    .int16_round = kern_scalar_int16_round,
+    .int16_turn = int16_turn,
 };

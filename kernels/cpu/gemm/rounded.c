@@ -109,3 +109,30 @@ void kern_scalar_int8_pack(const struct kern_panel_pack *op)
         }
     }
 }
+
+float kern_scalar_int16_round(const float *x, size_t n, int most, int16_t *integers)
+{
+    struct factors f = choose_factors(x, n, (float)most);
+    for (size_t i = 0; i < n; i++)
+        integers[i] = f.inverse > 0.0f ? (int16_t)nearbyintf(x[i] * f.inverse) : 0;
+    return f.scale;
+}
+
+void kern_pack_turned(const struct kern_lanes_pack *op,
+                      void (*pack)(const struct kern_panel_pack *))
+{
+    float rows[TOKENS][KERN_INT16_BLOCK];
+    struct kern_int16_chunk *chunk = op->out;
+    for (size_t k = 0; k < op->n_k; k += KERN_INT16_BLOCK) {
+        size_t n = base_min(op->n_k - k, KERN_INT16_BLOCK);
+        for (size_t i = 0; i < n; i++)
+            for (size_t lane = 0; lane < TOKENS; lane++)
+                rows[lane][i] = op->x[(k + i) * TOKENS + lane] * op->factors[k + i];
+        pack(&(struct kern_panel_pack){.x = rows[0],
+                                       .x_stride = KERN_INT16_BLOCK,
+                                       .n_lanes = TOKENS,
+                                       .n_k = n,
+                                       .largest = op->largest,
+                                       .out = chunk + k / COLUMNS});
+    }
+}

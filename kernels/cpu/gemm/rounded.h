@@ -6,6 +6,9 @@
  *     int16 (high)           64                 31743
  *     int8 (fast)            32                   127; 123, 111 or 95 for weights of small integers
  *
+ * With `fast` attention multiplies integers of 16 bits as well (../attention/products.h): 64
+ * products of two that are at most 5792 come to less than 2^31.
+ *
  * Each block of a token (the last of a row may be shorter) is rounded on its own:
  * scale = max |x| / largest, integers = x * (largest / max |x|), to the nearest, halves to even. So
  * |x - scale * integer| is at most 0.506 scales: half of one, and 3 roundings to float32; about
@@ -51,6 +54,7 @@ enum {
     KERN_ROUNDED_PAIRED = 6, /* cells of eight, in pairs */
     KERN_INT16_BLOCK = 64,
     KERN_INT16_MAX = 31743,
+    KERN_ATTENTION_MOST = 5792, /* the largest integer where 16 bits meet 16 bits */
     KERN_INT8_BLOCK = 32,
     KERN_INT8_MAX = 127,
     KERN_INT8_OFFSET = 128
@@ -84,5 +88,19 @@ struct kern_int8_chunk {
 void kern_scalar_int16_pack(const struct kern_panel_pack *op);
 void kern_scalar_int8_pack(const struct kern_panel_pack *op);
 void kern_scalar_words_pack(const struct kern_panel_pack *op); /* of int8, as chunks of int16 */
+
+/** Lanes to be rounded: a panel array x [n_k][32], of which row k is multiplied with factors[k]
+ * first. n_k: a multiple of 32. */
+struct kern_lanes_pack {
+    const float *x, *factors;
+    size_t n_k;
+    int largest;
+    void *out; /* n_k / 32 struct kern_int16_chunk, aligned to 64; the sums may be left out */
+};
+/** By way of the same numbers as rows, which `pack` packs. */
+void kern_pack_turned(const struct kern_lanes_pack *op,
+                      void (*pack)(const struct kern_panel_pack *));
+/** A row of n numbers as one block, to integers; returns its scale. */
+float kern_scalar_int16_round(const float *x, size_t n, int largest, int16_t *integers);
 
 #endif

@@ -116,6 +116,23 @@ void INTEGER(int8_pack)(const struct kern_panel_pack *op)
             pack_block(op, k, KERN_INT8_BLOCK, lane, false);
 }
 
+void INTEGER(int16_pack_lanes)(const struct kern_lanes_pack *op)
+{
+    kern_pack_turned(op, INTEGER(int16_pack));
+}
+
+float INTEGER(int16_round)(const float *x, size_t n, int largest, int16_t *integers)
+{
+    struct factors f = choose_factors(x, n, (float)largest);
+    for (size_t i = 0; i < n; i += HALF) {
+        int16x8_t rounded[2];
+        (void)round_half(x + i, f.inverse, rounded);
+        vst1q_s16(integers + i, rounded[0]);
+        vst1q_s16(integers + i + 8, rounded[1]);
+    }
+    return f.scale;
+}
+
 /** A weight is 256 high + low: the low bytes of a row, then the high ones, then 128 times the sum
  * of each run. */
 void INTEGER(int16_row)(const int16_t *integers, size_t n_k, const struct kern_integers *format,

@@ -278,3 +278,37 @@ void kern_avx2_int8_row(const int8_t *integers, size_t n_k, const struct kern_in
         }
     }
 }
+
+float kern_avx2_int16_round(const float *x, size_t n, int largest, int16_t *integers)
+{
+    _Alignas(32) int32_t bits[WIDTH] = {largest_bits(x, n)};
+    struct factors f = choose_factors(bits, (float)largest);
+    for (size_t i = 0; i < n; i += 2 * WIDTH) {
+        __m256i sixteen = to_int16(scaled(x + i, &f, 0), scaled(x + i + WIDTH, &f, 0));
+        _mm256_storeu_si256((__m256i *)(void *)(integers + i), sixteen);
+    }
+    return _mm256_cvtss_f32(f.scale);
+}
+
+/** Eight columns of two rows: a column's two numbers side by side. */
+static inline __m256 pair_rows(const int16_t *x, size_t stride)
+{
+    __m128i a = _mm_loadu_si128((const __m128i *)(const void *)x);
+    __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(x + stride));
+    return _mm256_castsi256_ps(
+        _mm256_set_m128i(_mm_unpackhi_epi16(a, b), _mm_unpacklo_epi16(a, b)));
+}
+
+void kern_avx2_int16_turn(const int16_t *x, size_t n_rows, size_t n_cols, int16_t *out)
+{
+    for (size_t r = 0; r < n_rows; r += 2 * WIDTH) {
+        for (size_t c = 0; c < n_cols; c += WIDTH) {
+            __m256 m[WIDTH];
+            for (size_t i = 0; i < WIDTH; i++)
+                m[i] = pair_rows(x + (r + 2 * i) * n_cols + c, n_cols);
+            transpose8(m);
+            for (size_t i = 0; i < WIDTH; i++)
+                _mm256_storeu_ps((float *)(void *)(out + (c + i) * n_rows + r), m[i]);
+        }
+    }
+}
