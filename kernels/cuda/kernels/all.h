@@ -10,6 +10,7 @@
 #include "kernels/cuda/kernels/experts/gather.h"
 #include "kernels/cuda/kernels/experts/route.h"
 #include "kernels/cuda/kernels/flash.h"
+#include "kernels/cuda/kernels/flash_parts.h"
 #include "kernels/cuda/kernels/gated/gated.h"
 #include "kernels/cuda/kernels/integers/pack.h"
 #include "kernels/cuda/kernels/integers/product.h"

@@ -28,18 +28,22 @@
 
 #include "kernels/cuda/kernels/flash_load.h"
 
-/** What a warp keeps: sums in tiles, probabilities of the current keys, of a lane's two rows ... */
-struct kern_flash_warp {
+/** What a warp keeps of a tile of queries, of a lane's two rows ... */
+struct kern_flash_tile {
     struct kern_mma_c out[KERN_FLASH_MAX_DIMS / KERN_MMA_COLUMNS][KERN_WARP_SLOTS];
-    struct kern_parts_a p[KERN_FLASH_MAX_KEYS / KERN_MMA_DEPTH];
+    struct kern_parts_a p[KERN_FLASH_KEYS / KERN_MMA_DEPTH]; /* probabilities of current keys */
     float max[2][KERN_WARP_SLOTS];
     float sum[2][KERN_WARP_SLOTS];     /* of the lane's own columns */
     float rescale[2][KERN_WARP_SLOTS]; /* what out is yet to be multiplied with */
 };
 
-/** Scores of the current keys, which become probabilities, in tiles. */
+struct kern_flash_warp {
+    struct kern_flash_tile tile[KERN_FLASH_MAX_TILES];
+};
+
+/** Scores of the current keys, which become probabilities, in tiles of KERN_MMA_COLUMNS. */
 struct kern_flash_scores {
-    struct kern_mma_c s[KERN_FLASH_MAX_KEYS / KERN_MMA_COLUMNS][KERN_WARP_SLOTS];
+    struct kern_mma_c s[KERN_FLASH_KEYS / KERN_MMA_COLUMNS][KERN_WARP_SLOTS];
 };
 
 /**
@@ -59,45 +63,48 @@ KERN_INLINE struct kern_parts_orders kern_flash_pass(const struct kern_flash_blo
 /** Whether any query of the warp sees any of the keys. */
 KERN_INLINE bool kern_flash_any_seen(const struct kern_flash_block *b, unsigned w, size_t key)
 {
-    struct kern_attention_view view = kern_flash_view(b);
-    size_t first = (size_t)w * KERN_MMA_ROWS;
-    return first < view.n_queries && key <= kern_attention_key(&view, first + KERN_MMA_ROWS - 1) &&
-           key + b->keys > kern_attention_window_begin(&view, kern_attention_key(&view, first));
+    struct kern_attention_view view = kern_flash_view(b, 0);
+    size_t first = kern_flash_first(b, w, 0);
+    size_t last = kern_flash_first(b, w, b->tiles - 1) + KERN_MMA_ROWS - 1;
+    return first < view.n_queries && key <= kern_attention_key(&view, last) &&
+           key + KERN_FLASH_KEYS >
+               kern_attention_window_begin(&view, kern_attention_key(&view, first));
 }
 
-/** Whether every query of the warp sees all of the keys. */
-KERN_INLINE bool kern_flash_all_seen(const struct kern_flash_block *b, unsigned w, size_t key)
+/** Whether every query of a tile sees all of the keys. */
+KERN_INLINE bool kern_flash_all_seen(const struct kern_flash_block *b, unsigned w, unsigned tile,
+                                     size_t key)
 {
-    struct kern_attention_view view = kern_flash_view(b);
-    size_t first = kern_attention_key(&view, (size_t)w * KERN_MMA_ROWS);
-    return !b->a->chosen && key + b->keys <= first + 1 &&
+    struct kern_attention_view view = kern_flash_view(b, tile);
+    size_t first = kern_attention_key(&view, kern_flash_first(b, w, tile));
+    return !b->a->chosen && key + KERN_FLASH_KEYS <= first + 1 &&
            key >= kern_attention_window_begin(&view, first + KERN_MMA_ROWS - 1);
 }
 
 /** How many of the current keys come before the one with this index. */
-KERN_INLINE unsigned kern_flash_nth_key(const struct kern_flash_block *b, size_t key, size_t index)
+KERN_INLINE unsigned kern_flash_nth_key(size_t key, size_t index)
 {
     size_t n = index > key ? index - key : 0;
-    return n < b->keys ? (unsigned)n : b->keys;
+    return n < KERN_FLASH_KEYS ? (unsigned)n : KERN_FLASH_KEYS;
 }
 
 /** Minus infinity for the scores of what is not seen: their probability will be 0. */
-KERN_INLINE void kern_flash_mask(const struct kern_flash_block *b, unsigned w, size_t key,
-                                 struct kern_flash_scores *scores)
+KERN_INLINE void kern_flash_mask(const struct kern_flash_block *b, unsigned w, unsigned tile,
+                                 size_t key, struct kern_flash_scores *scores)
 {
-    struct kern_attention_view view = kern_flash_view(b);
+    struct kern_attention_view view = kern_flash_view(b, tile);
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         KERN_UNROLL
         for (unsigned r = 0; r < 2; r++) {
-            unsigned query = kern_flash_query(w, lane, r);
+            unsigned query = kern_flash_query(b, w, tile, lane, r);
             size_t own = kern_attention_key(&view, query);
-            unsigned begin = kern_flash_nth_key(b, key, kern_attention_window_begin(&view, own));
-            unsigned end = kern_flash_nth_key(b, key, query < view.n_queries ? own + 1 : 0);
+            unsigned begin = kern_flash_nth_key(key, kern_attention_window_begin(&view, own));
+            unsigned end = kern_flash_nth_key(key, query < view.n_queries ? own + 1 : 0);
             uint64_t chosen = UINT64_MAX;
             if (b->a->chosen && begin < end)
                 chosen = kern_attention_chosen(&view, query, key);
             KERN_UNROLL
-            for (unsigned n = 0; n < b->keys / KERN_MMA_COLUMNS; n++) {
+            for (unsigned n = 0; n < KERN_FLASH_KEYS / KERN_MMA_COLUMNS; n++) {
                 KERN_UNROLL
                 for (unsigned i = 0; i < 2; i++) {
                     unsigned j = n * KERN_MMA_COLUMNS + lane % KERN_QUAD * 2 + i;
@@ -109,63 +116,91 @@ KERN_INLINE void kern_flash_mask(const struct kern_flash_block *b, unsigned w, s
     }
 }
 
-/** The parts of a tile of queries that a pass wants. */
-KERN_INLINE void kern_flash_get_queries(const struct kern_flash_block *b, unsigned tile,
-                                        unsigned n_parts, struct kern_parts_a *q)
+/** The parts of queries that a pass wants, 16 elements from k on. */
+KERN_INLINE void kern_flash_get_queries(const struct kern_flash_block *b,
+                                        const struct kern_mma_a *from, unsigned k, unsigned n_parts,
+                                        struct kern_parts_a *q)
 {
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         KERN_UNROLL
         for (unsigned p = 0; p < KERN_MAX_PARTS; p++) {
             if (p < n_parts)
-                q->part[p][kern_slot(lane)] =
-                    b->q[(size_t)(tile * b->parts + p) * KERN_WARP + lane];
+                q->part[p][kern_slot(lane)] = from[(size_t)(k * b->parts + p) * KERN_WARP + lane];
         }
     }
 }
 
-/** s = cap(q k^T scale), one warp's. */
-KERN_INLINE void kern_flash_score(const struct kern_flash_block *b, unsigned w,
-                                  struct kern_flash_scores *scores)
+/** Columns' tiles that a warp multiplies at a time, with all its tiles of queries. */
+KERN_INLINE unsigned kern_flash_group(const struct kern_flash_block *b)
 {
-    unsigned n_tiles = b->keys / KERN_MMA_COLUMNS, depth = b->dims / KERN_MMA_DEPTH;
+    return KERN_MMA_GROUP / b->tiles;
+}
+
+/** Fragments of rows 16 k .. of a product's b, which has n_columns, from tile n of columns on. */
+KERN_INLINE const struct kern_mma_b2 *kern_flash_at(const struct kern_flash_block *b,
+                                                    const struct kern_mma_b2 *all, unsigned k,
+                                                    unsigned n_columns, unsigned n)
+{
+    return all + (size_t)(k * (n_columns / KERN_MMA_COLUMNS) + n) / 2 * b->parts * KERN_WARP;
+}
+
+/** s = q k^T, a warp's, of all its tiles. */
+KERN_INLINE void kern_flash_multiply(const struct kern_flash_block *b, unsigned w,
+                                     struct kern_flash_scores *scores)
+{
+    const unsigned group = kern_flash_group(b);
+    unsigned depth = ((unsigned)b->a->head_size + KERN_MMA_DEPTH - 1) / KERN_MMA_DEPTH;
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         KERN_UNROLL
-        for (unsigned i = 0; i < n_tiles * 4; i++)
-            scores->s[i / 4][kern_slot(lane)].v[i % 4] = 0.0f;
+        for (unsigned i = 0; i < b->tiles * KERN_FLASH_KEYS / 2; i++)
+            scores[i / 16].s[i / 4 % 4][kern_slot(lane)].v[i % 4] = 0.0f;
     }
     KERN_UNROLL
     for (unsigned pass = 0; pass < b->parts - 1; pass++) {
         struct kern_parts_orders orders = kern_flash_pass(b, pass);
         KERN_ROLLED
         for (unsigned k = 0; k < depth; k++) {
-            struct kern_parts_a q;
-            kern_flash_get_queries(b, w * depth + k, orders.end, &q);
+            struct kern_parts_a q[KERN_FLASH_MAX_TILES];
             KERN_UNROLL
-            for (unsigned n = 0; n < n_tiles; n += KERN_MMA_GROUP)
-                kern_parts_multiply(scores->s + n, &q, kern_flash_tile(b, k, n_tiles, n), orders);
+            for (unsigned tile = 0; tile < b->tiles; tile++)
+                kern_flash_get_queries(b, kern_flash_queries(b, w, tile), k, orders.end, &q[tile]);
+            KERN_UNROLL
+            for (unsigned n = 0; n < KERN_FLASH_KEYS / KERN_MMA_COLUMNS; n += group) {
+                struct kern_parts_b keys;
+                kern_parts_load_b(kern_flash_at(b, b->keys, k, KERN_FLASH_KEYS, n), group, orders,
+                                  &keys);
+                KERN_UNROLL
+                for (unsigned tile = 0; tile < b->tiles; tile++)
+                    kern_parts_multiply(scores[tile].s + n, &q[tile], &keys, group, orders);
+            }
         }
     }
+}
+
+/** s = cap(s scale) */
+KERN_INLINE void kern_flash_scale(const struct kern_flash_block *b,
+                                  struct kern_flash_scores *scores)
+{
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         KERN_UNROLL
-        for (unsigned i = 0; i < n_tiles * 4; i++)
+        for (unsigned i = 0; i < KERN_FLASH_KEYS / 2; i++)
             scores->s[i / 4][kern_slot(lane)].v[i % 4] *= b->a->scale;
         if (!(b->a->soft_cap > 0.0f))
             continue;
         KERN_UNROLL
-        for (unsigned i = 0; i < n_tiles * 4; i++)
+        for (unsigned i = 0; i < KERN_FLASH_KEYS / 2; i++)
             scores->s[i / 4][kern_slot(lane)].v[i % 4] = fmath_soft_cap_f32(
                 scores->s[i / 4][kern_slot(lane)].v[i % 4], b->a->soft_cap, b->a->inverse_cap);
     }
 }
 
 /** The scores of a lane's r-th row become probabilities; returns their sum. */
-KERN_INLINE float kern_flash_exponentials(const struct kern_flash_block *b, unsigned slot,
-                                          unsigned r, float reference,
+KERN_INLINE float kern_flash_exponentials(unsigned slot, unsigned r, float reference,
                                           struct kern_flash_scores *scores)
 {
     float sum = 0.0f;
     KERN_UNROLL
-    for (unsigned i = 0; i < b->keys / 4; i++) {
+    for (unsigned i = 0; i < KERN_FLASH_KEYS / 4; i++) {
         float *x = &scores->s[i / 2][slot].v[2 * r + i % 2];
         *x = fmath_exp_f32(*x - reference);
         sum += *x;
@@ -176,12 +211,12 @@ KERN_INLINE float kern_flash_exponentials(const struct kern_flash_block *b, unsi
 /** The probabilities in parts. What a lane has of two tiles of scores is its fragment of one. */
 KERN_INLINE void kern_flash_split(const struct kern_flash_block *b,
                                   const struct kern_flash_scores *scores,
-                                  struct kern_flash_warp *state)
+                                  struct kern_flash_tile *state)
 {
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         unsigned slot = kern_slot(lane);
         KERN_UNROLL
-        for (unsigned i = 0; i < b->keys / 4; i++) {
+        for (unsigned i = 0; i < KERN_FLASH_KEYS / 4; i++) {
             const float *x = scores->s[i / 2][slot].v + i % 2 * 2;
             uint32_t words[KERN_MAX_PARTS];
             kern_parts_of(x[0], x[1], b->parts, words);
@@ -194,7 +229,7 @@ KERN_INLINE void kern_flash_split(const struct kern_flash_block *b,
 
 /** Online softmax: what was summed before is brought to the new maximum. */
 KERN_INLINE void kern_flash_softmax(const struct kern_flash_block *b,
-                                    struct kern_flash_scores *scores, struct kern_flash_warp *state)
+                                    struct kern_flash_scores *scores, struct kern_flash_tile *state)
 {
     KERN_UNROLL
     for (unsigned r = 0; r < 2; r++) {
@@ -203,7 +238,7 @@ KERN_INLINE void kern_flash_softmax(const struct kern_flash_block *b,
             unsigned slot = kern_slot(lane);
             max[slot] = state->max[r][slot];
             KERN_UNROLL
-            for (unsigned i = 0; i < b->keys / 4; i++) {
+            for (unsigned i = 0; i < KERN_FLASH_KEYS / 4; i++) {
                 float x = scores->s[i / 2][slot].v[2 * r + i % 2];
                 max[slot] = x > max[slot] ? x : max[slot];
             }
@@ -213,7 +248,7 @@ KERN_INLINE void kern_flash_softmax(const struct kern_flash_block *b,
             unsigned slot = kern_slot(lane);
             float old = state->max[r][slot], now = max[slot];
             float rescale = old == -INFINITY ? 1.0f : fmath_exp_f32(old - now);
-            float sum = kern_flash_exponentials(b, slot, r, now == -INFINITY ? 0.0f : now, scores);
+            float sum = kern_flash_exponentials(slot, r, now == -INFINITY ? 0.0f : now, scores);
             state->sum[r][slot] = fmaf(state->sum[r][slot], rescale, sum);
             state->max[r][slot] = now;
             state->rescale[r][slot] = rescale;
@@ -222,40 +257,58 @@ KERN_INLINE void kern_flash_softmax(const struct kern_flash_block *b,
     kern_flash_split(b, scores, state);
 }
 
+/** out = out rescale + c, for columns' tiles n .. n + n_tiles - 1. */
+KERN_INLINE void kern_flash_add(struct kern_mma_c (*c)[KERN_WARP_SLOTS], unsigned n,
+                                unsigned n_tiles, struct kern_flash_tile *state)
+{
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+        unsigned slot = kern_slot(lane);
+        KERN_UNROLL
+        for (unsigned i = 0; i < n_tiles * 4; i++) {
+            float *out = &state->out[n + i / 4][slot].v[i % 4];
+            *out = fmaf(*out, state->rescale[i % 4 / 2][slot], c[i / 4][slot].v[i % 4]);
+        }
+    }
+}
+
 /**
  * out = out rescale + p v, one warp's. Tensor cores add up no more than the current keys, float32
  * the rest.
  */
 KERN_INLINE void kern_flash_values(const struct kern_flash_block *b, struct kern_flash_warp *state)
 {
-    unsigned n_tiles = b->dims / KERN_MMA_COLUMNS, depth = b->keys / KERN_MMA_DEPTH;
+    const unsigned group = kern_flash_group(b), depth = KERN_FLASH_KEYS / KERN_MMA_DEPTH;
     KERN_UNROLL
-    for (unsigned n = 0; n < n_tiles; n += KERN_MMA_GROUP) {
-        struct kern_mma_c c[KERN_MMA_GROUP][KERN_WARP_SLOTS];
+    for (unsigned n = 0; n < b->dims / KERN_MMA_COLUMNS; n += group) {
+        if (n / KERN_MMA_GROUP * KERN_FLASH_GROUP >= (unsigned)b->a->value_size)
+            break; /* only padding is left */
+        struct kern_mma_c c[KERN_FLASH_MAX_TILES][KERN_MMA_GROUP][KERN_WARP_SLOTS];
         for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
             KERN_UNROLL
-            for (unsigned i = 0; i < KERN_MMA_GROUP * 4; i++)
-                c[i / 4][kern_slot(lane)].v[i % 4] = 0.0f;
+            for (unsigned i = 0; i < b->tiles * group * 4; i++)
+                c[i / 4 / group][i / 4 % group][kern_slot(lane)].v[i % 4] = 0.0f;
         }
         KERN_UNROLL
-        for (unsigned i = 0; i < (b->parts - 1) * depth; i++)
-            kern_parts_multiply(c, &state->p[i % depth], kern_flash_tile(b, i % depth, n_tiles, n),
-                                kern_flash_pass(b, i / depth));
-        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
-            unsigned slot = kern_slot(lane);
+        for (unsigned i = 0; i < (b->parts - 1) * depth; i++) {
+            struct kern_parts_orders orders = kern_flash_pass(b, i / depth);
+            struct kern_parts_b values;
+            kern_parts_load_b(kern_flash_at(b, b->values, i % depth, b->dims, n), group, orders,
+                              &values);
             KERN_UNROLL
-            for (unsigned i = 0; i < KERN_MMA_GROUP * 4; i++) {
-                float *out = &state->out[n + i / 4][slot].v[i % 4];
-                *out = fmaf(*out, state->rescale[i % 4 / 2][slot], c[i / 4][slot].v[i % 4]);
-            }
+            for (unsigned tile = 0; tile < b->tiles; tile++)
+                kern_parts_multiply(c[tile], &state->tile[tile].p[i % depth], &values, group,
+                                    orders);
         }
+        KERN_UNROLL
+        for (unsigned tile = 0; tile < b->tiles; tile++)
+            kern_flash_add(c[tile], n, group, &state->tile[tile]);
     }
 }
 
 /** Whether a query sees a value that counts as infinite or NaN; slow, and rarely asked. */
 KERN_INLINE bool kern_flash_meets(const struct kern_flash_block *b, unsigned query, unsigned e)
 {
-    struct kern_attention_view view = kern_flash_view(b);
+    struct kern_attention_view view = kern_flash_view(b, 0); /* heads of a block have these keys */
     for (size_t key = view.key_begin; key < view.key_end; key++) {
         if (kern_attention_sees(&view, query, key) &&
             !kern_bf16_holds(b->a->v[kern_attention_row(&view, key) * b->a->value_size + e]))
@@ -276,10 +329,10 @@ KERN_INLINE void kern_flash_spoil(const struct kern_flash_block *b, unsigned que
 }
 
 /** Elements e .. e + 3 of an output. */
-KERN_INLINE void kern_flash_store(const struct kern_flash_block *b, unsigned query, unsigned e,
-                                  struct kern_vec4 x)
+KERN_INLINE void kern_flash_store(const struct kern_flash_block *b, unsigned tile, unsigned query,
+                                  unsigned e, struct kern_vec4 x)
 {
-    struct kern_attention_view view = kern_flash_view(b);
+    struct kern_attention_view view = kern_flash_view(b, tile);
     unsigned d = (unsigned)b->a->value_size;
     if (e >= d)
         return;
@@ -301,15 +354,15 @@ KERN_INLINE void kern_flash_store(const struct kern_flash_block *b, unsigned que
 }
 
 /** Divide by the sums, note what is not finite, write. */
-KERN_INLINE void kern_flash_finish(const struct kern_flash_block *b, unsigned w,
-                                   struct kern_flash_warp *state)
+KERN_INLINE void kern_flash_finish(const struct kern_flash_block *b, unsigned w, unsigned tile,
+                                   struct kern_flash_tile *state)
 {
-    struct kern_attention_view view = kern_flash_view(b);
+    struct kern_attention_view view = kern_flash_view(b, tile);
     KERN_UNROLL
     for (unsigned r = 0; r < 2; r++) {
         kern_quad_sum(state->sum[r]);
         for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
-            unsigned query = kern_flash_query(w, lane, r), slot = kern_slot(lane);
+            unsigned query = kern_flash_query(b, w, tile, lane, r), slot = kern_slot(lane);
             if (query >= view.n_queries)
                 continue;
             float inverse = 1.0f / state->sum[r][slot];
@@ -317,21 +370,22 @@ KERN_INLINE void kern_flash_finish(const struct kern_flash_block *b, unsigned w,
             for (unsigned i = 0; i < b->dims / 16; i++) {
                 struct kern_vec4 x;
                 KERN_UNROLL
-                for (unsigned tile = 0; tile < KERN_MMA_GROUP; tile++) {
-                    unsigned n = i / 2 * KERN_MMA_GROUP + tile;
+                for (unsigned k = 0; k < KERN_MMA_GROUP; k++) {
+                    unsigned n = i / 2 * KERN_MMA_GROUP + k;
                     /* 0 is added so that -0, which blocks of unseen keys make +0, is always +0. */
-                    x.v[tile] = state->out[n][slot].v[2 * r + i % 2] * inverse + 0.0f;
+                    x.v[k] = state->out[n][slot].v[2 * r + i % 2] * inverse + 0.0f;
                 }
-                kern_flash_store(b, query,
+                kern_flash_store(b, tile, query,
                                  i / 2 * KERN_FLASH_GROUP + lane % KERN_QUAD * 8 + i % 2 * 4, x);
             }
         }
     }
 }
 
-KERN_INLINE void kern_flash_begin(const struct kern_flash_block *b, struct kern_flash_warp *state)
+KERN_INLINE void kern_flash_begin(const struct kern_flash_block *b, unsigned tile,
+                                  struct kern_flash_tile *state)
 {
-    struct kern_attention_view view = kern_flash_view(b);
+    struct kern_attention_view view = kern_flash_view(b, tile);
     float sink = kern_attention_sink(&view);
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         unsigned slot = kern_slot(lane);
@@ -350,69 +404,139 @@ KERN_INLINE void kern_flash_begin(const struct kern_flash_block *b, struct kern_
 KERN_INLINE void kern_flash_attend_keys(const struct kern_flash_block *b, unsigned w, size_t key,
                                         struct kern_flash_warp *state)
 {
-    struct kern_flash_scores scores;
-    kern_flash_score(b, w, &scores);
-    if (!kern_flash_all_seen(b, w, key))
-        kern_flash_mask(b, w, key, &scores);
-    kern_flash_softmax(b, &scores, state);
+    struct kern_flash_scores scores[KERN_FLASH_MAX_TILES];
+    kern_flash_multiply(b, w, scores);
+    KERN_UNROLL
+    for (unsigned tile = 0; tile < b->tiles; tile++) {
+        kern_flash_scale(b, &scores[tile]);
+        if (!kern_flash_all_seen(b, w, tile, key))
+            kern_flash_mask(b, w, tile, key, &scores[tile]);
+        kern_flash_softmax(b, &scores[tile], &state->tile[tile]);
+    }
 }
 
-KERN_INLINE void kern_flash_walk(const struct kern_flash_block *b)
+/** The first of the blocks of keys from `key` on of which a query may see one; or key_end. */
+KERN_INLINE size_t kern_flash_next(const struct kern_flash_block *b, size_t key)
 {
-    struct kern_attention_view view = kern_flash_view(b);
-    struct kern_flash_warp state[KERN_SLOTS(KERN_FLASH_WARPS)];
-    for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
-         w = kern_warp_next(w, KERN_FLASH_WARPS))
-        kern_flash_begin(b, &state[kern_slot(w)]);
-    for (size_t key = view.key_begin; key < view.key_end; key += b->keys) {
-        size_t left = view.key_end - key;
-        unsigned n_keys = left < b->keys ? (unsigned)left : b->keys;
-        if (kern_attention_skips(&view, &b->s->any_chosen, KERN_FLASH_THREADS, key, n_keys))
-            continue;
-        kern_flash_load_keys(b, key, n_keys);
+    struct kern_attention_view view = kern_flash_view(b, 0);
+    for (; key < view.key_end; key += KERN_FLASH_KEYS) {
+        size_t left = view.key_end - key, n = left < KERN_FLASH_KEYS ? left : KERN_FLASH_KEYS;
+        if (!kern_attention_skips(&view, &b->s->any_chosen, KERN_FLASH_THREADS, key, n))
+            return key;
+    }
+    return view.key_end;
+}
+
+/** The current values, which have been copied, and what the warps make of them. */
+KERN_INLINE void kern_flash_use_values(const struct kern_flash_block *b, size_t key,
+                                       struct kern_flash_warp *state)
+{
+    if (b->careful) {
+        kern_flash_clean(b);
         kern_barrier();
+    }
+    for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
+         w = kern_warp_next(w, KERN_FLASH_WARPS)) {
+        if (kern_flash_any_seen(b, w, key))
+            kern_flash_values(b, &state[kern_slot(w)]);
+    }
+}
+
+/**
+ * Values are copied while scores are computed, and the next keys while values are added up. Where
+ * both have one place, each is copied when nobody needs the other.
+ */
+KERN_INLINE void kern_flash_walk_keys(const struct kern_flash_block *b,
+                                      struct kern_flash_warp *state)
+{
+    const bool is_double = kern_flash_is_double(b->dims);
+    size_t end = b->s->view.key_end, key = kern_flash_next(b, b->s->view.key_begin);
+    if (key < end)
+        kern_flash_fetch(b, key, false);
+    while (key < end) {
+        kern_copies_wait();
+        kern_barrier();
+        if (is_double)
+            kern_flash_fetch(b, key, true);
         for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
              w = kern_warp_next(w, KERN_FLASH_WARPS)) {
             if (kern_flash_any_seen(b, w, key))
                 kern_flash_attend_keys(b, w, key, &state[kern_slot(w)]);
         }
-        kern_barrier();
-        kern_flash_load_values(b, key, n_keys);
-        kern_barrier();
-        for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
-             w = kern_warp_next(w, KERN_FLASH_WARPS)) {
-            if (kern_flash_any_seen(b, w, key))
-                kern_flash_values(b, &state[kern_slot(w)]);
+        if (!is_double) {
+            kern_barrier();
+            kern_flash_fetch(b, key, true);
         }
+        kern_copies_wait();
         kern_barrier();
+        size_t next = kern_flash_next(b, key + KERN_FLASH_KEYS);
+        if (is_double && next < end)
+            kern_flash_fetch(b, next, false);
+        kern_flash_use_values(b, key, state);
+        if (!is_double && next < end) {
+            kern_barrier();
+            kern_flash_fetch(b, next, false);
+        }
+        key = next;
     }
-    for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
-         w = kern_warp_next(w, KERN_FLASH_WARPS))
-        kern_flash_finish(b, w, &state[kern_slot(w)]);
 }
 
-/** dims, parts: constants; 64, 128 or 256, at least the heads' and values' size; 2 or 3. */
+KERN_INLINE void kern_flash_walk(const struct kern_flash_block *b)
+{
+    struct kern_flash_warp state[KERN_SLOTS(KERN_FLASH_WARPS)];
+    for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
+         w = kern_warp_next(w, KERN_FLASH_WARPS)) {
+        KERN_UNROLL
+        for (unsigned tile = 0; tile < b->tiles; tile++)
+            kern_flash_begin(b, tile, &state[kern_slot(w)].tile[tile]);
+    }
+    kern_flash_walk_keys(b, state);
+    for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
+         w = kern_warp_next(w, KERN_FLASH_WARPS)) {
+        KERN_UNROLL
+        for (unsigned tile = 0; tile < b->tiles; tile++)
+            kern_flash_finish(b, w, tile, &state[kern_slot(w)].tile[tile]);
+    }
+}
+
+/** The queries of a block, which has as many of each head of a group. */
+KERN_INLINE size_t kern_flash_n_queries(unsigned tiles, size_t group_heads)
+{
+    return (size_t)KERN_FLASH_WARPS * KERN_MMA_ROWS * tiles / group_heads;
+}
+
+/**
+ * dims, parts, tiles: constants; 64, 128 or 256, at least the heads' and values' size; 2 or 3; of
+ * queries for each warp.
+ */
 KERN_INLINE void kern_flash_attend(const struct kern_attention_args *a, size_t block, void *shared,
-                                   unsigned dims, unsigned parts)
+                                   unsigned dims, unsigned parts, unsigned tiles)
 {
     struct kern_flash_block b;
+    unsigned n = kern_flash_pieces(dims, parts);
     b.dims = dims;
     b.parts = parts;
-    b.keys = kern_flash_keys(dims);
+    b.tiles = tiles;
     b.s = (struct kern_flash_shared *)shared;
     b.a = a;
     b.q = (struct kern_mma_a *)(b.s + 1);
-    b.kv = (struct kern_mma_b *)(b.q + KERN_FLASH_QUERIES * dims / 8 * parts);
+    b.keys = (struct kern_mma_b2 *)(void *)(b.q + (size_t)KERN_FLASH_WARPS * tiles * dims /
+                                                      KERN_MMA_DEPTH * parts * KERN_WARP);
+    b.values = b.keys + (kern_flash_is_double(dims) ? n : 0);
     b.aligned = kern_attention_aligned(a);
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_FLASH_THREADS)) {
-        struct kern_attention_view view =
-            kern_attention_view_of(a, block, KERN_FLASH_QUERIES, b.keys);
+        struct kern_attention_view view = kern_attention_view_of(
+            a, block, kern_flash_n_queries(tiles, a->group_heads), KERN_FLASH_KEYS);
+        size_t head = view.kv_head - a->first_head / (a->n_heads / a->n_kv_heads);
         view.a = NULL; /* kept in memory, it would keep the arguments from being constants */
         b.s->view = view;
+        b.s->parts = a->parts + (head * a->n_blocks + a->tasks[block / a->n_groups].parts) * 2 * n;
         b.s->not_finite = 0;
     }
     kern_barrier();
-    kern_flash_load_queries(&b);
+    KERN_UNROLL
+    for (unsigned tile = 0; tile < tiles; tile++)
+        kern_flash_load_queries(&b, tile);
     for (unsigned walk = 0; walk < 2; walk++) {
         b.careful = walk > 0;
         kern_flash_walk(&b);
