@@ -410,45 +410,34 @@ static void test_sign_of_zero(void **state)
     cuda_pair_close(&p);
 }
 
-/**
- * Tiles of one head or of two, where a range is of one block or of several, and one tile for each
- * warp: the same bits.
- */
+/** Heads in pairs, each head with keys of its own, one tile for each warp: the same bits. */
 static void test_pairs_of_heads(void **state)
 {
     (void)state;
-    enum { T = 180, D = 128 };
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0, n = 180, d = 128; i < 3; i++) {
         struct rng r = rng_open(rng_seed(), 800 + i);
         struct flash_scene s;
         struct cuda_pair p;
-        flash_scene_open(&s, &r, (struct attention_shape){4, 1, D, .sliding_window = 100 * (i / 2)},
-                         T);
-        s.op.ranges = &(struct kern_query_range){.n_q = T};
+        flash_scene_open(&s, &r, (struct attention_shape){4, 1, d, 100 * (i / 2)}, n);
+        s.op.ranges = &(struct kern_query_range){.n_q = n};
         s.op.n_ranges = 1;
         flash_scene_pair(&p, precisions[i % 2], i);
         flash_scene_run(&p, &s);
-        float *pairs = cuda_data_copy(s.out, T * 4 * D);
-        float *q = s.q, *out = s.out;
-        s.op.n_heads = 1;
-        for (size_t head = 0; head < 4; head++) {
-            for (size_t t = 0; t < T; t++)
-                memcpy(s.out + t * D, q + (t * 4 + head) * D, D * sizeof *q);
-            s.q = cuda_data_copy(s.out, T * D);
-            flash_scene_run(&p, &s);
-            for (size_t t = 0; t < T; t++)
-                cuda_data_assert_same(out + t * D, pairs + (t * 4 + head) * D, D, "a head alone");
-            free(s.q);
-        }
-        s.q = q;
-        s.op.n_heads = 4;
         cuda_pair_close(&p);
-        if (precisions[i % 2] == KERN_PRECISION_HIGH) {
-            flash_scene_pair_of(&p, KERN_PRECISION_HIGH, i, FLASH_SCENE_LITTLE);
-            flash_scene_run(&p, &s);
-            cuda_data_assert_same(s.out, pairs, T * 4 * D, "one tile for each warp");
-            cuda_pair_close(&p);
-        }
+        float *pairs = cuda_data_copy(s.out, n * 4 * d), *k = s.k, *v = s.v;
+        flash_scene_pair_of(&p, precisions[i % 2], i, FLASH_SCENE_LITTLE);
+        flash_scene_run(&p, &s);
+        cuda_data_assert_same(s.out, pairs, n * 4 * d, "in little shared memory");
+        cuda_pair_close(&p);
+        s.op.n_kv_heads = 4;
+        s.k = cuda_data_repeat(k, n, d, 4);
+        s.v = cuda_data_repeat(v, n, d, 4);
+        flash_scene_pair(&p, precisions[i % 2], i);
+        flash_scene_run(&p, &s);
+        cuda_data_assert_same(s.out, pairs, n * 4 * d, "heads apart");
+        cuda_pair_close(&p);
+        free(k);
+        free(v);
         free(pairs);
         flash_scene_close(&s);
     }
