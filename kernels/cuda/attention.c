@@ -1,7 +1,7 @@
-/* Attention: the host's part of kernels/attention.h, kernels/flash.h and kernels/flash_parts.h. */
+/* Attention: the host's part of kernels/attention.h and kernels/flash/. */
 #include "kernels/cuda/kernels/attention.h"
-#include "kernels/cuda/kernels/flash.h"
-#include "kernels/cuda/kernels/flash_parts.h"
+#include "kernels/cuda/kernels/flash/flash.h"
+#include "kernels/cuda/kernels/flash/parts.h"
 
 #include <stdlib.h>
 

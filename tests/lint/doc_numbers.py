@@ -39,9 +39,9 @@ TABLE = [
     # Attention.
     (CUDA, r"a block of queries, (\d+) keys at a time", "kernels/types.h",
      r"KERN_KEY_BLOCK = (\d+)"),
-    (CUDA, r"a block of queries, \d+ keys at a time or (\d+)", K + "flash_load.h",
+    (CUDA, r"a block of queries, \d+ keys at a time or (\d+)", K + "flash/load.h",
      r"KERN_FLASH_KEYS = (\d+)"),
-    (CUDA, r"for heads of up to (\d+) elements", K + "flash_load.h",
+    (CUDA, r"for heads of up to (\d+) elements", K + "flash/load.h",
      r"KERN_FLASH_MAX_DIMS = (\d+)"),
     (CUDA, r"queries of a block \| (\d+) \|", K + "attention.h",
      r"KERN_ATTENTION_QUERIES = (\d+)"),

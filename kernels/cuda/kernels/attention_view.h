@@ -1,6 +1,6 @@
 /**
  * What the attention kernels have in common: their arguments, and which keys a block's queries see.
- * attention.h has the one in float32, flash.h the one on tensor cores.
+ * attention.h has the one in float32, flash/ the one on tensor cores.
  */
 #ifndef KERNELS_CUDA_KERNELS_ATTENTION_VIEW_H
 #define KERNELS_CUDA_KERNELS_ATTENTION_VIEW_H

@@ -1,6 +1,6 @@
 /**
  * Keys and values to parts, for flash.h: a block of threads takes KERN_FLASH_KEYS keys of one head
- * and writes what flash_load.h says, zeros for keys behind the last one. A thread has four
+ * and writes what load.h says, zeros for keys behind the last one. A thread has four
  * neighbouring elements of two keys, or of four values, and stores fragments of two tiles at a
  * time.
  *
@@ -10,7 +10,7 @@
 #ifndef KERNELS_CUDA_KERNELS_FLASH_PARTS_H
 #define KERNELS_CUDA_KERNELS_FLASH_PARTS_H
 
-#include "kernels/cuda/kernels/flash_load.h"
+#include "kernels/cuda/kernels/flash/load.h"
 
 struct kern_parts_args {
     struct kern_attention_args of;           /* k and v, their sizes, ranges */

@@ -27,10 +27,10 @@
  * where an output is not finite, the walk is repeated with zeros instead of them. Outputs of
  * queries that see one become NaN.
  */
-#ifndef KERNELS_CUDA_KERNELS_FLASH_H
-#define KERNELS_CUDA_KERNELS_FLASH_H
+#ifndef KERNELS_CUDA_KERNELS_FLASH_FLASH_H
+#define KERNELS_CUDA_KERNELS_FLASH_FLASH_H
 
-#include "kernels/cuda/kernels/flash_scores.h"
+#include "kernels/cuda/kernels/flash/scores.h"
 
 /** out = out rescale + c, for columns' tiles n .. n + n_tiles - 1. */
 KERN_INLINE void kern_flash_add(struct kern_mma_c (*c)[KERN_WARP_SLOTS], unsigned n,

@@ -4,7 +4,7 @@
 #ifndef KERNELS_CUDA_KERNELS_FLASH_SCORES_H
 #define KERNELS_CUDA_KERNELS_FLASH_SCORES_H
 
-#include "kernels/cuda/kernels/flash_load.h"
+#include "kernels/cuda/kernels/flash/load.h"
 
 /** What a warp keeps of a tile of queries, of a lane's two rows ... */
 struct kern_flash_tile {
