@@ -4,7 +4,7 @@
 #define INTEGERS(set)                                                                              \
     .int16_tile = kern_##set##_int16_tile, .int16_pack = kern_##set##_int16_pack,                  \
     .int16_row = kern_##set##_int16_row, .int8_tile = kern_##set##_int8_tile,                      \
-    .int8_pack = kern_##set##_int8_pack
+    .int8_pack = kern_##set##_int8_pack, .bytes_most = KERN_INTEGER_LIMIT
 
 const struct kern_kernels kern_kernels_neon = {
     .fma_tile = kern_neon_fma_tile,

@@ -19,7 +19,7 @@
 #define KERNELS_CUDA_KERNELS_FLASH_LOAD_H
 
 #include "kernels/cuda/kernels/attention_view.h"
-#include "kernels/cuda/kernels/exact/copies.h"
+#include "kernels/cuda/kernels/copies.h"
 #include "kernels/cuda/kernels/mma.h"
 
 enum {
