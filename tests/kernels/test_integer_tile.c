@@ -58,6 +58,15 @@ static int draw_integer(struct rng *r, const struct kern_integers *format)
     return format->run < 64 && integer == KERN_INTEGER_LIMIT ? integer - 1 : integer;
 }
 
+/** A number times one that a few columns share, as a sub-scale is (kernels/cpu/kernels.h). */
+static void draw_wide(struct rng *r, const struct kern_integers *format, int *integers, size_t n)
+{
+    int factor = 1 + (int)rng_below(r, 63),
+        most = (int)base_min(INT8_MAX, format->largest / factor);
+    for (size_t i = 0; i < n; i++)
+        integers[i] = factor * ((int)rng_below(r, 2 * (size_t)most + 1) - most);
+}
+
 static void fill_row(struct rng *r, enum operands what, const struct product *p, size_t row)
 {
     const struct kern_integers *format = p->op.format;
@@ -68,6 +77,11 @@ static void fill_row(struct rng *r, enum operands what, const struct product *p,
     assert_true(p->op.n_k <= 512);
     for (size_t i = 0; i < p->op.n_k; i++)
         integers[i] = what == OPERANDS_WORST ? -format->largest : draw_integer(r, format);
+    size_t shared = format->min_run == 32 ? 32 : 16;
+    for (size_t k = 0;
+         format->largest > INT8_MAX && format->run == 64 && what != OPERANDS_WORST && k < p->op.n_k;
+         k += shared)
+        draw_wide(r, format, integers + k, shared);
     put_integers(w, integers, p->op.n_k, format->run);
     for (size_t i = 0; i < n_factors; i++)
         factors[i] = what == OPERANDS_WORST                           ? 1.0f

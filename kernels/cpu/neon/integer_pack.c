@@ -3,6 +3,7 @@
  * dotprod and for i8mm. kernels/cpu/gemm/rounded.h defines the integers; one of 16 bits is
  * 256 high + 128 + low here.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
@@ -116,21 +117,49 @@ void INTEGER(int8_pack)(const struct kern_panel_pack *op)
             pack_block(op, k, KERN_INT8_BLOCK, lane, false);
 }
 
-/** A weight is 256 high + low: the low bytes of a row, then the high ones, then 128 times the sum
- * of each run. */
+/** The largest number that divides n integers; 1 if all are 0. */
+static int common_factor(const int16_t *integers, size_t n)
+{
+    int factor = 0;
+    for (size_t i = 0; i < n && factor != 1; i++) {
+        int rest = factor ? abs(integers[i]) % factor : abs(integers[i]);
+        while (rest != 0) {
+            int next = factor % rest;
+            factor = rest;
+            rest = next;
+        }
+    }
+    return factor ? factor : 1;
+}
+
+/** Eight integers, divided by what divides them; inverse: its reciprocal. The quotient is off by
+ * less than 2^-15 before it is rounded. */
+static inline int16x8_t divide(int16x8_t w, float inverse)
+{
+    float32x4_t a = vcvtq_f32_s32(vmovl_s16(vget_low_s16(w))), b = vcvtq_f32_s32(vmovl_high_s16(w));
+    return vcombine_s16(vmovn_s32(vcvtnq_s32_f32(vmulq_n_f32(a, inverse))),
+                        vmovn_s32(vcvtnq_s32_f32(vmulq_n_f32(b, inverse))));
+}
+
+/** The bytes of a row, the factors of each 16 columns if it is wide, and 128 times the sum of each
+ * run. */
 void INTEGER(int16_row)(const int16_t *integers, size_t n_k, const struct kern_integers *format,
                         float *out)
 {
     int8_t *bytes = (void *)out;
-    int32_t *begins = (void *)(out + n_k / 2);
+    int32_t *factors = (void *)(bytes + n_k), *begins = (void *)(out + n_k / 2);
+    size_t factor_run = word_factor_run(format->min_run);
+    float inverse = 1.0f;
     memset(begins, 0, n_k / format->run * sizeof *begins);
     for (size_t k = 0; k < n_k; k += HALF) {
         int16x8_t w[2] = {vld1q_s16(integers + k), vld1q_s16(integers + k + 8)};
         begins[k / format->run] += 128 * (vaddlvq_s16(w[0]) + vaddlvq_s16(w[1]));
-        int8x16_t low = low_bytes(w);
-        w[0] = vsubq_s16(w[0], vmovl_s8(vget_low_s8(low)));
-        w[1] = vsubq_s16(w[1], vmovl_high_s8(low));
-        vst1q_s8(bytes + k, low);
-        vst1q_s8(bytes + n_k + k, high_bytes(w));
+        if (word_wide(format) && k % factor_run == 0) {
+            factors[k / HALF] = common_factor(integers + k, factor_run);
+            inverse = 1.0f / (float)factors[k / HALF];
+        }
+        for (size_t i = 0; i < 2 && inverse != 1.0f; i++)
+            w[i] = divide(w[i], inverse);
+        vst1q_s8(bytes + k, low_bytes(w));
     }
 }

@@ -26,7 +26,7 @@ enum {
 struct tile_extent {
     size_t n_pairs;
     size_t run, min_run; /* as in struct kern_integers */
-    bool wide;           /* weights have high bytes, too */
+    bool wide;           /* weights have factors */
 };
 
 /** Where the rows of a call are; the second of the last pair may be the first once more. */
@@ -38,15 +38,15 @@ struct tile_rows {
 
 typedef int32x4_t tile_sums[TILE_PAIRS][TILE_FOURS][2];
 
-/** Columns k to k + run - 1: a plane of the weights times one of x, onto the sums. */
-WORD_INLINE void add_planes(tile_sums sums, const struct tile_rows *rows, struct tile_extent e,
-                            const tile_chunk *x, size_t k, size_t w_plane, size_t x_plane)
+/** Columns k to k + run - 1: the weights times a plane of x, onto the sums. */
+WORD_INLINE void add_plane(tile_sums sums, const struct tile_rows *rows, struct tile_extent e,
+                           const tile_chunk *x, size_t k, size_t x_plane)
 {
     for (size_t i = k; i < k + e.run; i += TILE_HALF) {
         int8x16_t w[TILE_PAIRS][2];
         for (size_t p = 0; p < e.n_pairs; p++)
-            load_rows(w[p], (const int8_t *)rows->w[2 * p] + w_plane * rows->n_k + i,
-                      (const int8_t *)rows->w[2 * p + 1] + w_plane * rows->n_k + i);
+            load_rows(w[p], (const int8_t *)rows->w[2 * p] + i,
+                      (const int8_t *)rows->w[2 * p + 1] + i);
         const int8_t *half = (const int8_t *)(x + i / TILE_COLUMNS) + x_plane * TILE_PLANE +
                              i / TILE_HALF % 2 * (TILE_PLANE / 2) + rows->lane * TILE_HALF;
         for (size_t f = 0; f < TILE_FOURS; f++) {
@@ -67,21 +67,51 @@ WORD_INLINE void times_256(tile_sums sums, struct tile_extent e)
     }
 }
 
-/** The sums of the run at column k, modulo 2^32, but for what a row adds to them. */
-WORD_INLINE void sum_run(tile_sums sums, const struct tile_rows *rows, struct tile_extent e,
-                         const tile_chunk *x, size_t k)
+WORD_INLINE void clear(tile_sums sums, struct tile_extent e)
 {
     for (size_t i = 0; i < e.n_pairs * TILE_FOURS * 2; i++)
         sums[i / 4][i / 2 % 2][i % 2] = vdupq_n_s32(0);
-    if (e.wide) {
-        add_planes(sums, rows, e, x, k, 1, 0);
-        times_256(sums, e);
-        add_planes(sums, rows, e, x, k, 1, 1);
-    }
-    add_planes(sums, rows, e, x, k, 0, 0);
+}
+
+/** The sums of the run at column k, modulo 2^32, but for what a row adds to them. */
+WORD_INLINE void sum_bytes(tile_sums sums, const struct tile_rows *rows, struct tile_extent e,
+                           const tile_chunk *x, size_t k)
+{
+    clear(sums, e);
+    add_plane(sums, rows, e, x, k, 0);
     if (!TILE_BYTES) {
         times_256(sums, e);
-        add_planes(sums, rows, e, x, k, 0, 1);
+        add_plane(sums, rows, e, x, k, 1);
+    }
+}
+
+/** The factors of a pair of rows at column k. */
+WORD_INLINE void add_pair(int32x4_t totals[TILE_FOURS][2], int32x4_t sums[TILE_FOURS][2],
+                          const struct tile_rows *rows, size_t pair, size_t k)
+{
+    const int32_t *of[2];
+    for (size_t r = 0; r < 2; r++)
+        of[r] = (const void *)((const int8_t *)rows->w[2 * pair + r] + rows->n_k);
+    for (size_t f = 0; f < TILE_FOURS; f++)
+        add_times(totals[f], sums[f], of[0][k / TILE_HALF], of[1][k / TILE_HALF]);
+}
+
+/** sum_bytes(), of weights with factors or without. */
+WORD_INLINE void sum_run(tile_sums totals, const struct tile_rows *rows, struct tile_extent e,
+                         const tile_chunk *x, size_t k)
+{
+    if (!e.wide) {
+        sum_bytes(totals, rows, e, x, k);
+        return;
+    }
+    clear(totals, e);
+    struct tile_extent part = e;
+    part.run = word_factor_run(e.min_run);
+    for (size_t i = k; i < k + e.run; i += part.run) {
+        tile_sums sums;
+        sum_bytes(sums, rows, part, x, i);
+        for (size_t p = 0; p < e.n_pairs; p++)
+            add_pair(totals[p], sums[p], rows, p, i);
     }
 }
 
@@ -144,7 +174,8 @@ WORD_INLINE void multiply(const struct tile_rows *rows, struct tile_extent e, co
 /** All rows, in groups of nearly the same size. */
 WORD_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent e)
 {
-    size_t n_groups = base_div_up(op->n_rows, TILE_ROWS);
+    /* Totals take as many registers as sums. */
+    size_t n_groups = base_div_up(op->n_rows, e.wide ? TILE_ROWS / 2 : TILE_ROWS);
     for (size_t i = 0, row = 0; i < n_groups; i++) {
         size_t end = op->n_rows * (i + 1) / n_groups;
         struct tile_rows rows = {
@@ -166,7 +197,7 @@ WORD_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent
 TILE_FUNCTION(const struct kern_fma_tile *op)
 {
     const struct kern_integers *format = op->format;
-    const bool wide = format->run == 64 && format->largest > INT8_MAX;
+    const bool wide = word_wide(format);
 #define RUNS(columns, min_columns, high)                                                           \
     if (format->run == (columns) && format->min_run == (min_columns) && wide == (high))            \
     multiply_all(op, (struct tile_extent){0, columns, min_columns, high})

@@ -12,6 +12,18 @@
 
 #define WORD_INLINE static inline __attribute__((always_inline, unused))
 
+/** Whether weights are beyond a byte: then they lie as bytes, and a factor of 16 or 32 columns. */
+WORD_INLINE bool word_wide(const struct kern_integers *format)
+{
+    return format->run == 64 && format->largest > INT8_MAX;
+}
+
+/** Columns that share a factor. */
+WORD_INLINE size_t word_factor_run(size_t min_run)
+{
+    return min_run == 32 ? 32 : 16;
+}
+
 #if defined __ARM_FEATURE_MATMUL_INT8
 #define INTEGER(name) kern_i8mm_##name
 enum { WORD_COLUMNS = 8 };
@@ -37,6 +49,14 @@ WORD_INLINE void part_rows(int32x4_t sums[2])
     int64x2_t a = (int64x2_t)sums[0], b = (int64x2_t)sums[1];
     sums[0] = (int32x4_t)vzip1q_s64(a, b);
     sums[1] = (int32x4_t)vzip2q_s64(a, b);
+}
+
+/** Sums of rows 0 and 1, times a number of each row, onto totals. */
+WORD_INLINE void add_times(int32x4_t totals[2], const int32x4_t sums[2], int32_t row0, int32_t row1)
+{
+    int32x4_t factors = vcombine_s32(vdup_n_s32(row0), vdup_n_s32(row1));
+    totals[0] = vmlaq_s32(totals[0], sums[0], factors);
+    totals[1] = vmlaq_s32(totals[1], sums[1], factors);
 }
 
 /** 16 columns of each of four tokens to where products look for them. */
@@ -81,6 +101,12 @@ WORD_INLINE void add_products(int32x4_t sums[2], const int8x16_t w[2], const int
         sums[r] = WORD_DOT(sums[r], x[2], w[r], 2);
         sums[r] = WORD_DOT(sums[r], x[3], w[r], 3);
     }
+}
+
+WORD_INLINE void add_times(int32x4_t totals[2], const int32x4_t sums[2], int32_t row0, int32_t row1)
+{
+    totals[0] = vmlaq_n_s32(totals[0], sums[0], row0);
+    totals[1] = vmlaq_n_s32(totals[1], sums[1], row1);
 }
 
 WORD_INLINE void part_rows(int32x4_t sums[2])
