@@ -1,20 +1,14 @@
 /*
  * Activations and weights as signed bytes, for products in integers: compiled for NEON alone, for
  * dotprod and for i8mm. kernels/cpu/gemm/rounded.h defines the integers; one of 16 bits is
- * 256 high + 128 + low here.
+ * 256 high + low here, and the high one at most 124.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
 #include "kernels/cpu/neon/integer_words.h"
 
-enum {
-    COLUMNS = KERN_ROUNDED_COLUMNS,
-    HALF = COLUMNS / 2,
-    TOKENS = KERN_ROUNDED_TOKENS,
-    PLANE = COLUMNS * TOKENS /* bytes of a chunk */
-};
+enum { COLUMNS = KERN_ROUNDED_COLUMNS, HALF = COLUMNS / 2, TOKENS = KERN_ROUNDED_TOKENS };
 
 struct factors {
     float scale, inverse;
@@ -54,7 +48,7 @@ static inline int8x16_t low_bytes(const int16x8_t x[2])
 
 static inline int8x16_t high_bytes(const int16x8_t x[2])
 {
-    return vcombine_s8(vshrn_n_s16(x[0], 8), vshrn_n_s16(x[1], 8));
+    return vcombine_s8(vrshrn_n_s16(x[0], 8), vrshrn_n_s16(x[1], 8));
 }
 
 /** Half a chunk of four tokens. bytes: out, of the first plane. */
@@ -66,11 +60,11 @@ static inline void pack_half(const float *const x[4], const struct factors f[4],
         int16x8_t integers[2];
         sums[t] = (float)round_half(x[t], f[t].inverse, integers);
         first[t] = wide ? high_bytes(integers) : low_bytes(integers);
-        low[t] = veorq_s8(low_bytes(integers), vdupq_n_s8(INT8_MIN));
+        low[t] = low_bytes(integers);
     }
     lay_tokens(bytes, first);
     if (wide)
-        lay_tokens(bytes + PLANE, low);
+        lay_tokens(bytes + WORD_CHUNK, low);
 }
 
 /** Columns of a block of four tokens, those from `lane` on. chunk: out, whose bytes come first. */
@@ -91,7 +85,8 @@ static inline void pack_block(const struct kern_panel_pack *op, size_t k, size_t
         struct kern_rounded_factors *of =
             wide ? &((struct kern_int16_chunk *)chunk)->of : &((struct kern_int8_chunk *)chunk)->of;
         for (size_t half = 0; half < 2; half++) {
-            int8_t *bytes = (int8_t *)chunk + half * PLANE / 2 + lane * HALF;
+            int8_t *bytes = (int8_t *)chunk + lane / WORD_LANES * WORD_CHUNK * (wide ? 2 : 1) +
+                            half * WORD_X + lane % WORD_LANES * WORD_COLUMNS;
             pack_half(x, f, wide, bytes, of->sum[half] + lane);
             for (size_t t = 0; t < 4; t++)
                 x[t] += HALF;
@@ -117,49 +112,59 @@ void INTEGER(int8_pack)(const struct kern_panel_pack *op)
             pack_block(op, k, KERN_INT8_BLOCK, lane, false);
 }
 
-/** The largest number that divides n integers; 1 if all are 0. */
-static int common_factor(const int16_t *integers, size_t n)
+/** Where a vector is 0, the largest number. */
+static inline uint16x8_t but_zeros(int16x8_t x)
 {
-    int factor = 0;
-    for (size_t i = 0; i < n && factor != 1; i++) {
-        int rest = factor ? abs(integers[i]) % factor : abs(integers[i]);
-        while (rest != 0) {
-            int next = factor % rest;
-            factor = rest;
-            rest = next;
-        }
+    return vorrq_u16((uint16x8_t)vabsq_s16(x), vceqzq_s16(x));
+}
+
+/**
+ * n integers, 16 or 32, as bytes times a factor, which it returns: 1 if they fit, else what
+ * Euclid's algorithm finds, with all of them at a time. Quotients are products with a reciprocal of
+ * 15 bits, rounded: off by at most 1023 / 2^16 before, so that whole ones are right, and each rest
+ * that is not 0 is a smaller factor.
+ */
+static inline int divide_run(const int16_t *integers, size_t n, int8_t *bytes)
+{
+    uint16x8_t most = vdupq_n_u16(0), least = vdupq_n_u16(UINT16_MAX);
+    for (size_t i = 0; i < n; i += 8) {
+        int16x8_t w = vld1q_s16(integers + i);
+        most = vmaxq_u16(most, (uint16x8_t)vabsq_s16(w));
+        least = vminq_u16(least, but_zeros(w));
     }
-    return factor ? factor : 1;
+    bool fit = vmaxvq_u16(most) <= INT8_MAX;
+    for (int factor = fit ? 1 : vminvq_u16(least), rest;; factor = rest) {
+        int16_t inverse = (int16_t)base_min((size_t)((32768 + factor / 2) / factor), INT16_MAX);
+        least = vdupq_n_u16(UINT16_MAX);
+        for (size_t i = 0; i < n; i += 8) {
+            int16x8_t w = vld1q_s16(integers + i), quotients = vqrdmulhq_n_s16(w, inverse);
+            least = vminq_u16(least, but_zeros(vmlsq_n_s16(w, quotients, (int16_t)factor)));
+            vst1_s8(bytes + i, vmovn_s16(quotients));
+        }
+        rest = vminvq_u16(least);
+        if (rest == UINT16_MAX)
+            return factor;
+    }
 }
 
-/** Eight integers, divided by what divides them; inverse: its reciprocal. The quotient is off by
- * less than 2^-15 before it is rounded. */
-static inline int16x8_t divide(int16x8_t w, float inverse)
-{
-    float32x4_t a = vcvtq_f32_s32(vmovl_s16(vget_low_s16(w))), b = vcvtq_f32_s32(vmovl_high_s16(w));
-    return vcombine_s16(vmovn_s32(vcvtnq_s32_f32(vmulq_n_f32(a, inverse))),
-                        vmovn_s32(vcvtnq_s32_f32(vmulq_n_f32(b, inverse))));
-}
-
-/** The bytes of a row, the factors of each 16 columns if it is wide, and 128 times the sum of each
- * run. */
+/** The bytes of a row, then the factors of its runs if it has any. */
 void INTEGER(int16_row)(const int16_t *integers, size_t n_k, const struct kern_integers *format,
                         float *out)
 {
     int8_t *bytes = (void *)out;
-    int32_t *factors = (void *)(bytes + n_k), *begins = (void *)(out + n_k / 2);
-    size_t factor_run = word_factor_run(format->min_run);
-    float inverse = 1.0f;
-    memset(begins, 0, n_k / format->run * sizeof *begins);
-    for (size_t k = 0; k < n_k; k += HALF) {
-        int16x8_t w[2] = {vld1q_s16(integers + k), vld1q_s16(integers + k + 8)};
-        begins[k / format->run] += 128 * (vaddlvq_s16(w[0]) + vaddlvq_s16(w[1]));
-        if (word_wide(format) && k % factor_run == 0) {
-            factors[k / HALF] = common_factor(integers + k, factor_run);
-            inverse = 1.0f / (float)factors[k / HALF];
-        }
-        for (size_t i = 0; i < 2 && inverse != 1.0f; i++)
-            w[i] = divide(w[i], inverse);
-        vst1q_s8(bytes + k, low_bytes(w));
-    }
+    int32_t *factors = (void *)(bytes + n_k);
+    size_t factor_run = word_factor_run(format);
+    for (size_t k = 0; k < n_k && factor_run == 0; k += 8)
+        vst1_s8(bytes + k, vmovn_s16(vld1q_s16(integers + k)));
+    for (size_t k = 0; k < n_k && factor_run > 0; k += factor_run)
+        *factors++ = factor_run == 16 ? divide_run(integers + k, 16, bytes + k)
+                                      : divide_run(integers + k, 32, bytes + k);
+}
+
+/** Bytes as they are: nothing else of a row is read. */
+void INTEGER(int8_row)(const int8_t *integers, size_t n_k, const struct kern_integers *format,
+                       float *out)
+{
+    (void)format;
+    memcpy(out, integers, n_k);
 }
