@@ -13,9 +13,10 @@ struct act_rounding;
 struct kern_backend;
 
 /**
- * From now on these backends round products with weights of the files that are added; they may compute in threads of their own. They fail also with
- * STATUS_UNSUPPORTED, where the rule has nothing for a product, and with STATUS_MEMORY.
- * Fails: STATUS_UNSUPPORTED (a backend whose memory is not the host's), STATUS_MEMORY.
+ * From now on these backends round products with weights of the files that are added; they may
+ * compute in threads of their own. They fail also with STATUS_UNSUPPORTED, where the rule has
+ * nothing for a product, and with STATUS_MEMORY. Fails: STATUS_UNSUPPORTED (a backend whose memory
+ * is not the host's), STATUS_MEMORY.
  */
 enum status act_rounding_open(struct act_rounding **out, const struct act_rule *rule,
                               struct kern_backend *const *backends, size_t n_backends,

@@ -146,13 +146,13 @@ static double evaluate(const struct settings *s, struct bench *b, struct kern_ba
     struct eval_perplexity_result result;
     eval_perplexity(&result, &plan, &stream, tables);
 
-    double n = (double)plan.n_windows, one = eval_cost_forward(model, 1);
-    double pair = eval_cost_forward(model, 2) - 2 * one; /* one token more attends to one more */
-    double inputs = (double)plan.n_inputs;
+    struct eval_cost cost = {0};
+    eval_cost_add(&cost, model);
+    double n = (double)plan.n_windows, products = (double)plan.n_inputs * cost.token;
     b->n_inputs = plan.n_windows * plan.n_inputs;
     b->n_models = 1 + models.n_candidates;
-    b->pair_flops = n * inputs * (inputs + 1) / 2 * pair;
-    b->product_flops = n * (inputs * (one - pair) + eval_cost_head(model, plan.n_scored));
+    b->pair_flops = n * (eval_cost_segment(&cost, plan.n_inputs) - products);
+    b->product_flops = n * (products + eval_cost_head(model, plan.n_scored));
     eval_table_free(&tables[0]);
     eval_table_free(&tables[1]);
     eval_stream_free(&stream);

@@ -144,6 +144,15 @@ class Reckoning:
         return self.precision not in ("int16", "exact") and 4 * ff + 16 <= 1024 * (self.card["shared"] - 1)
 
 
+    def joins(self, width):
+        """
+        Whether one kernel takes a norm to a product, and one a product to a rotation. Counts of
+        earlier commits have no such kernels.
+        """
+        return (self.precision in ("fast", "high") and "finish rope" in self.counts and
+                4 * width + 144 <= 1024 * (self.card["shared"] - 1))
+
+
 def kept(card, precision, kind, n_weights):
     """(share of the weights that stays decoded, packed bytes that do not stay at all)"""
     room = 0.75 * 1e9 * card["gb"]
@@ -156,9 +165,10 @@ def layer(r, shape, kind, tokens, context, share):
     """Seconds of each phase in a layer."""
     _, width, ff, kv, _, head = SHAPES[shape]
     apart = not r.gates_together(ff)
-    products = [(width, width, True, True), (kv, width, False, True), (kv, width, False, True),
-                (width, width, True, True), (ff, width, True, apart), (ff, width, False, apart),
-                (width, ff, apart, True)]
+    joins = r.joins(width)  # norm with split, and finish with rope
+    products = [(width, width, not joins, not joins), (kv, width, False, not joins),
+                (kv, width, False, True), (width, width, True, True),
+                (ff, width, not joins, apart), (ff, width, False, apart), (width, ff, apart, True)]
     phases = {"products": 0, "decode": 0, "split": 0, "finish": 0}
     for rows, columns, *around in products:
         phases["products"] += r.product(rows, columns, tokens)
@@ -171,8 +181,8 @@ def layer(r, shape, kind, tokens, context, share):
     pairs = tokens / context * width / head * 4096 * n * (n + 1) / 2
     phases["attention"] = r.kernel(f"attention {attention} {head}", pairs,
                                    tokens / context * width / head * n)
-    phases["norm"] = 2 * r.kernel("norm", width * tokens)
-    phases["rope"] = r.kernel("rope", (width + kv) * tokens)
+    phases["norm"] = 2 * r.kernel(f"norm split {r.precision}" if joins else "norm", width * tokens)
+    phases["rope"] = r.kernel("finish rope" if joins else "rope", (width + kv) * tokens)
     phases["gate"] = r.kernel("gate" if apart else f"gate split {r.precision}", ff * tokens)
     return phases
 
@@ -200,10 +210,12 @@ def reckon(card, shape, precision, kind="Q4_K", tokens=8192, context=512, n_scor
     per_layer = layer(r, shape, kind, tokens, context, share)
     of_head = head(r, shape, kind, n_scored, share)
     upload = missing / (1e9 * card["pcie"]) * math.ceil(tokens / (4 * TILE))
-    linear = sum(per_layer.get(p, 0) for p in ("products", "decode", "split", "finish"))
-    phases = {"linear": n_layers * linear, "score": sum(of_head.values())}
+    of_linear = ["products", "decode", "split", "finish"]
+    of_linear += ["norm"] * r.joins(width) + ["gate"] * r.gates_together(ff)  # it launches them
+    phases = {"linear": n_layers * sum(per_layer[p] for p in of_linear),
+              "score": sum(of_head.values())}
     for phase in ("attention", "norm", "rope", "gate"):
-        phases[phase] = n_layers * per_layer[phase]
+        phases[phase] = 0 if phase in of_linear else n_layers * per_layer[phase]
     seconds = max(sum(phases.values()), upload)
     library = n_layers * per_layer["products"] + of_head["head's product"]
     return {"layer": per_layer, "head": of_head, "upload": upload, "seconds": seconds,

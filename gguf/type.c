@@ -17,25 +17,40 @@ static const struct gguf_type_info types[GGUF_TYPE_LIMIT] = {
 
 /*
  * Types that exist but are not decoded: formats of activations and caches that no stored weight
- * uses, formats withdrawn from GGUF, plain integers and doubles; 64 to 66 are of a fork of llama.cpp,
- * those from 97 on of ik_llama.cpp.
+ * uses, formats withdrawn from GGUF, plain integers and doubles; 64 to 66 are of a fork of
+ * llama.cpp, those from 97 on of ik_llama.cpp.
  */
 static const struct gguf_type_info listed[] = {
     /* id, name, elements of a block, bytes of a block (0: not known), then as above */
-    {4, "Q4_2", 1, 0, 0, 1},          {5, "Q4_3", 1, 0, 0, 1},
-    {9, "Q8_1", 32, 36, 0, 1},        {15, "Q8_K", 256, 292, 0, 1},
-    {24, "I8", 1, 1, 0, 1},           {25, "I16", 1, 2, 0, 1},
-    {26, "I32", 1, 4, 0, 1},          {27, "I64", 1, 8, 0, 1},
-    {28, "F64", 1, 8, 0, 1},          {31, "Q4_0_4_4", 32, 18, 0, 1},
-    {32, "Q4_0_4_8", 32, 18, 0, 1},   {33, "Q4_0_8_8", 32, 18, 0, 1},
-    {37, "IQ4_NL_4_8", 32, 18, 0, 1}, {38, "IQ4_NL_8_8", 32, 18, 0, 1},
-    {64, "IQ1_XS", 1, 0, 0, 1},       {65, "IQ1_XXS", 1, 0, 0, 1},
-    {66, "IQ1_XXXS", 1, 0, 0, 1},     {97, "Q8_0_X4", 1, 0, 0, 1},
-    {98, "Q8_1_X4", 1, 0, 0, 1},      {99, "Q8_2_X4", 1, 0, 0, 1},
-    {136, "Q8_K64", 1, 0, 0, 1},      {142, "IQ2_TN", 1, 0, 0, 1},
-    {143, "IQ1_TN", 1, 0, 0, 1},      {147, "Q8_K16", 1, 0, 0, 1},
-    {148, "Q8_K32", 1, 0, 0, 1},      {149, "Q8_KR8", 1, 0, 0, 1},
-    {150, "Q8_K128", 1, 0, 0, 1},     {GGUF_TYPE_MXFP8, "MXFP8", 32, 33, 0, 1},
+    {4, "Q4_2", 1, 0, 0, 1},
+    {5, "Q4_3", 1, 0, 0, 1},
+    {9, "Q8_1", 32, 36, 0, 1},
+    {15, "Q8_K", 256, 292, 0, 1},
+    {24, "I8", 1, 1, 0, 1},
+    {25, "I16", 1, 2, 0, 1},
+    {26, "I32", 1, 4, 0, 1},
+    {27, "I64", 1, 8, 0, 1},
+    {28, "F64", 1, 8, 0, 1},
+    {31, "Q4_0_4_4", 32, 18, 0, 1},
+    {32, "Q4_0_4_8", 32, 18, 0, 1},
+    {33, "Q4_0_8_8", 32, 18, 0, 1},
+    {37, "IQ4_NL_4_8", 32, 18, 0, 1},
+    {38, "IQ4_NL_8_8", 32, 18, 0, 1},
+    {64, "IQ1_XS", 1, 0, 0, 1},
+    {65, "IQ1_XXS", 1, 0, 0, 1},
+    {66, "IQ1_XXXS", 1, 0, 0, 1},
+    {97, "Q8_0_X4", 1, 0, 0, 1},
+    {98, "Q8_1_X4", 1, 0, 0, 1},
+    {99, "Q8_2_X4", 1, 0, 0, 1},
+    {136, "Q8_K64", 1, 0, 0, 1},
+    {142, "IQ2_TN", 1, 0, 0, 1},
+    {143, "IQ1_TN", 1, 0, 0, 1},
+    {147, "Q8_K16", 1, 0, 0, 1},
+    {148, "Q8_K32", 1, 0, 0, 1},
+    {149, "Q8_KR8", 1, 0, 0, 1},
+    {150, "Q8_K128", 1, 0, 0, 1},
+    {GGUF_TYPE_MXFP8, "MXFP8", 32, 33, 0, 1},
+    {GGUF_TYPE_FP8_DS_MLA, "FP8_DS_MLA", 128, 132, 0, 1},
 };
 
 static const struct gguf_type_info unknown = {GGUF_TYPE_LIMIT, "unknown", 1, 0, 0, 1};

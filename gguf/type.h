@@ -15,8 +15,10 @@ enum gguf_type {
 #undef GGUF_TYPE_ID
     /* Of caches alone: 32 floats of 8 bits (E4M3), then a scale of 8. No tensor has it. */
     GGUF_TYPE_MXFP8 = 404,
+    /* Of caches of compressed rows alone: 128 floats of 8 bits (E4M3), then a float32 scale. */
+    GGUF_TYPE_FP8_DS_MLA = 405,
     /* Ids at or above this are unknown; arrays indexed by id have this size. */
-    GGUF_TYPE_LIMIT = 405
+    GGUF_TYPE_LIMIT = 406
 };
 
 enum {

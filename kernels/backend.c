@@ -318,7 +318,8 @@ enum status kern_round(struct kern_backend *b, const struct kern_round *op, stru
     (void)n_elems;
     assert(n_elems && op->n_turn <= KERN_TURN_MAX && !(op->n_turn & (op->n_turn - 1)));
     assert(op->n % n_elems == 0 && (!op->n_turn || op->n % op->n_turn == 0));
-    assert(op->type != GGUF_TYPE_Q8_KV || (op->row && op->n % op->row == 0 && !op->n_turn));
+    assert(!op->n_turn || op->type == GGUF_TYPE_F32 || kern_round_is_turned(op->type));
+    assert(op->type != GGUF_TYPE_Q8_KV || (op->row && op->n % op->row == 0));
     assert(op->scale == 0 || (op->scale > 0 && kern_round_is_scaled(op->type)));
     if (op->n == 0 || op->type == GGUF_TYPE_F32)
         return STATUS_OK;

@@ -209,7 +209,7 @@ struct kern_round {
     enum gguf_type type; /* one of KERN_ROUND_TYPES */
     float *x;            /* [n], in place */
     size_t n;            /* a multiple of the type's block and of n_turn */
-    size_t n_turn;       /* 0: the numbers as they are; at most KERN_TURN_MAX */
+    size_t n_turn;       /* 0: as they are; of kern_round_is_turned(), at most KERN_TURN_MAX */
     size_t row;          /* of Q8_KV, which shares a scale in each: a divisor of n */
     float scale;         /* the tensor's, where kern_round_is_scaled(): above 0; 0 stands for 1 */
 };

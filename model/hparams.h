@@ -163,6 +163,11 @@ enum model_kv_where {
 struct model_kv_type {
     enum gguf_type type;
     float scale;
+    bool calibrated; /* the scale is the layer's in `scales` of struct model_kv_types */
+};
+/** Of a layer's keys and values. */
+struct model_kv_scales {
+    float k, v; /* above 0; 0 counts as 1 */
 };
 struct model_kv_exception {
     enum model_kv_where where;
@@ -183,6 +188,7 @@ struct model_kv_types {
     struct model_kv_type k, v;
     bool unturned; /* blocks hold heads as they are, not turned as llama.cpp's caches turn them */
     struct model_kv_exceptions k_but, v_but; /* of these layers another type */
+    const struct model_kv_scales *scales;    /* [L], borrowed; NULL: all are 1 so far */
 };
 
 /** Per-layer arrays have n_layers + n_bound entries. */

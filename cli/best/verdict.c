@@ -84,22 +84,24 @@ static const char *shown(char out[96], const struct cli_best_place *p)
     return out;
 }
 
+enum { FILE_BYTES = 160, ANSWER_BYTES = CLI_CALLED_BYTES + FILE_BYTES + 4 };
+
 /** The file, with its label where that is another name. */
-static void name_answer(char out[448], const struct cli_best_file *f)
+static void name_answer(char out[ANSWER_BYTES], const struct cli_best_file *f)
 {
-    char name[160];
+    char name[FILE_BYTES];
     base_printable_text(name, sizeof name, base_file_name(f->path));
     if (strstr(name, f->label))
-        snprintf(out, 448, "%s", name);
+        snprintf(out, ANSWER_BYTES, "%s", name);
     else
-        snprintf(out, 448, "%s (%s)", f->label, name);
+        snprintf(out, ANSWER_BYTES, "%s (%s)", f->label, name);
 }
 
 static void say_answer(const struct cli_best *b, struct status_why *out, size_t i, bool clear)
 {
     const struct cli_best_file *f = &b->files[i];
     const struct base_estimate kld = b->k.results[f->candidate].figures.kld;
-    char name[448], cache[96] = "";
+    char name[ANSWER_BYTES], cache[96] = "";
     name_answer(name, f);
     if (f->cache > 0)
         snprintf(cache, sizeof cache, " and %.4f of cache for %lld tokens", f->cache / gibibyte,

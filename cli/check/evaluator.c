@@ -5,6 +5,7 @@
 #include "base/arithmetic.h"
 #include "base/array.h"
 
+#include "cli/calibrate.h"
 #include "cli/check/evaluator.h"
 #include "cli/commands.h"
 #include "kernels/kernels.h"
@@ -32,6 +33,8 @@ static enum status lay_windows(struct cli_check *c, struct status_why *why)
     enum status status = cli_base_tokens(&c->recorded, &c->windows, &plan, why);
     if (!status)
         status = cli_windows_lay(&c->windows, &plan, why);
+    if (!status)
+        status = cli_calibrate(&c->e, &c->model, &c->windows, why);
     if (!status)
         status = c->recorded.kind->use(&c->recorded, &c->windows.plan, false, why);
     if (!status)

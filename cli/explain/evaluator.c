@@ -15,7 +15,7 @@ size_t cli_explain_n_parts(const struct cli_explain *x)
     return x->settings->recorded ? CLI_N_PARTS : CLI_EXPLAIN_RECORDED;
 }
 
-const char *cli_explain_cache(char out[CLI_KV_LABEL], const struct cli_explain *x)
+const char *cli_explain_cache(char out[DOC_KV_LABEL], const struct cli_explain *x)
 {
     struct model_kv_types types;
     (void)cli_kv_types(&types, &x->settings->kld.evaluate.load, 0, NULL); /* they were checked */

@@ -18,7 +18,7 @@ static void print_beginning(const void *self)
 {
     const struct cli_explain *x = self;
     const struct eval_plan *plan = &x->k.windows.plan;
-    char cache[CLI_KV_LABEL];
+    char cache[DOC_KV_LABEL];
     cli_say("assay: %zu window%s of %zu tokens; inputs as %s, cache%s\n", plan->n_windows,
             status_plural(plan->n_windows), plan->window,
             cli_activations_name(x->settings->kld.evaluate.machine.activations),

@@ -1,4 +1,5 @@
 #include "cli/kld/evaluator.h"
+#include "cli/calibrate.h"
 #include "cli/input/tokens.h"
 
 #include <inttypes.h>
@@ -271,6 +272,8 @@ static struct eval_models models_of(const struct cli_kld *k)
 enum status cli_kld_make_units(struct cli_kld *k, struct status_why *why)
 {
     enum status status = lay_windows(k, why);
+    for (size_t i = 0; i < k->n_candidates && !status; i++)
+        status = cli_calibrate(&k->e, &k->candidates[i], &k->windows, why);
     if (status)
         return status;
     k->e.units = &k->windows.units.units;

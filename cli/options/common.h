@@ -8,6 +8,7 @@
 #define CLI_OPTIONS_COMMON_H
 
 #include "cli/options/args.h"
+#include "documents/results/cache_label.h"
 #include "model/model.h"
 
 /** Indices into the words of the lists' choices. */
@@ -153,12 +154,8 @@ enum status cli_kv_check(const struct cli_model_settings *settings, struct statu
 enum { CLI_KV_SPELLING = 2400 };
 const char *cli_kv_spelling(char out[CLI_KV_SPELLING], struct model_kv_type type,
                             const struct model_kv_exceptions *but);
-/**
- * What is added to the name of a model that is rounded so: " K Q8_0 V Q4_0", or "". Of many
- * exceptions the first are named, and "...".
- */
-enum { CLI_KV_LABEL = 128, CLI_KV_SHOWN = 32 };
-const char *cli_kv_label(char out[CLI_KV_LABEL], const struct model_kv_types *kv);
+/** What is added to the name of a model that is rounded so: see doc_kv_label(). */
+const char *cli_kv_label(char out[DOC_KV_LABEL], const struct model_kv_types *kv);
 
 /** What the lists cannot say. Fails: STATUS_USAGE. */
 enum status cli_model_check(const struct cli_model_settings *settings, struct status_why *why);

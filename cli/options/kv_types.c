@@ -78,7 +78,7 @@ static float scale_of(const char *text, size_t n)
     return *end == '\0' && scale > 0 && scale <= FLT_MAX ? scale : 0;
 }
 
-/** A type, or with a scale of the tensor TYPE@SCALE; 1 counts as no scale. */
+/** A type, or with a scale of the tensor TYPE@SCALE, 1 being none, or TYPE@calibrated. */
 static enum status find_type(struct model_kv_type *out, const char *option, const struct element *e,
                              struct status_why *why)
 {
@@ -88,19 +88,20 @@ static enum status find_type(struct model_kv_type *out, const char *option, cons
            !is_name(types[t].engines, e->text, n))
         t++;
     if (t < N_TYPES) {
-        float scale = at ? scale_of(at + 1, e->n - n - 1) : 1;
-        *out = (struct model_kv_type){types[t].type, scale == 1 ? 0 : scale};
+        bool calibrated = at && is_name("calibrated", at + 1, e->n - n - 1);
+        float scale = at && !calibrated ? scale_of(at + 1, e->n - n - 1) : 1;
+        *out = (struct model_kv_type){types[t].type, scale == 1 ? 0 : scale, calibrated};
         if (!at || (scale > 0 && kern_round_is_scaled(out->type)))
             return STATUS_OK;
         return status_fail(why, STATUS_USAGE,
                            "%s: '%.*s' has no scale of a tensor, expected fp8_e4m3 or fp8_e5m2, @ "
-                           "and a number above 0, as in fp8_e4m3@0.02",
+                           "and a number above 0, as in fp8_e4m3@0.02, or calibrated",
                            option, e->n < 32 ? (int)e->n : 32, e->text);
     }
     return status_fail(why, STATUS_USAGE,
                        "%s: '%.*s' is no type of a cache, expected f32, f16, bf16, q8_0, q4_0, "
-                       "q4_1, iq4_nl, q5_0, q5_1, q6_0, q8_kv, fp8_e4m3, fp8_e5m2, mxfp8 or "
-                       "nvfp4",
+                       "q4_1, iq4_nl, q5_0, q5_1, q6_0, q8_kv, fp8_e4m3, fp8_e5m2, mxfp8, "
+                       "nvfp4 or fp8_ds_mla",
                        option, e->n < 32 ? (int)e->n : 32, e->text);
 }
 
@@ -158,7 +159,14 @@ static enum status add_exception(struct model_kv_exceptions *but, const char *op
                            "windows or full%s",
                            option, n < 32 ? (int)n : 32, e->text,
                            is_v ? "" : ", or indexer for the keys of one");
-    return find_type(&out->type, option, &(struct element){colon + 1, e->n - n - 1}, why);
+    enum status status =
+        find_type(&out->type, option, &(struct element){colon + 1, e->n - n - 1}, why);
+    if (!status && out->where == MODEL_KV_INDEXER && out->type.calibrated)
+        status = status_fail(why, STATUS_USAGE,
+                             "%s: an indexer's keys do not calibrate a scale, expected a number "
+                             "after @",
+                             option);
+    return status;
 }
 
 /** One of -ctk and -ctv, and where its value goes. */
@@ -235,23 +243,9 @@ const char *cli_kv_spelling(char out[CLI_KV_SPELLING], struct model_kv_type type
     return out;
 }
 
-const char *cli_kv_label(char out[CLI_KV_LABEL], const struct model_kv_types *kv)
+const char *cli_kv_label(char out[DOC_KV_LABEL], const struct model_kv_types *kv)
 {
-    size_t n = 0;
-    const struct {
-        const char *what;
-        struct model_kv_type type;
-        const struct model_kv_exceptions *but;
-    } parts[] = {{"K", kv->k, &kv->k_but}, {"V", kv->v, &kv->v_but}};
-    out[0] = '\0';
-    for (size_t i = 0; i < 2; i++) {
-        char text[CLI_KV_SPELLING];
-        bool cut = strlen(cli_kv_spelling(text, parts[i].type, parts[i].but)) > CLI_KV_SHOWN;
-        if (parts[i].type.type != GGUF_TYPE_F32 || parts[i].but->n)
-            n += (size_t)snprintf(out + n, CLI_KV_LABEL - n, " %s %.*s%s", parts[i].what,
-                                  CLI_KV_SHOWN, text, cut ? "..." : "");
-    }
-    if (n && kv->unturned)
-        snprintf(out + n, CLI_KV_LABEL - n, " unrotated");
-    return out;
+    char k[CLI_KV_SPELLING], v[CLI_KV_SPELLING];
+    return doc_kv_label(out, cli_kv_spelling(k, kv->k, &kv->k_but),
+                        cli_kv_spelling(v, kv->v, &kv->v_but), !kv->unturned);
 }

@@ -147,8 +147,10 @@ const struct cli_option cli_model_options[] = {
     {"-ctk --cache-type-k --ctk", CLI_TEXT, "TYPE",
      "round keys as a cache of this type holds them: f32 (default: not rounded), f16, bf16, q8_0, "
      "q4_0, q4_1, iq4_nl, q5_0, q5_1, ik_llama.cpp's q6_0 and q8_kv, vLLM's fp8_e4m3, fp8_e5m2 "
-     "(also with a scale of the tensor: fp8_e4m3@0.02) and nvfp4, or mxfp8. After it come the "
-     "layers that have another one, the last that fits counts: "
+     "(also with a scale of the tensor: fp8_e4m3@0.02, or what the first window gives each layer: "
+     "fp8_e4m3@calibrated), nvfp4 and, for latent attention, "
+     "fp8_ds_mla, or mxfp8. After it come the layers that have another one, the last that fits "
+     "counts: "
      "q8_0,layers 0-3:f16,windows:q4_0; also full (no window), and indexer (its keys; else not "
      "rounded). assay kld takes several, with , between them: each is a candidate. The base is "
      "never rounded",

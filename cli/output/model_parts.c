@@ -76,7 +76,7 @@ static void count_as_halves(struct model_kv_type *type, struct model_kv_exceptio
 void cli_json_add_kv_types(struct base_json *json, cJSON *o, const struct model_hparams *hparams)
 {
     const struct model_kv_types *kv = &hparams->kv;
-    bool several = kv->k_but.n || kv->v_but.n;
+    bool several = kv->k_but.n || kv->v_but.n, parts = kv->k.type == GGUF_TYPE_FP8_DS_MLA;
     if (kv->k.type == GGUF_TYPE_F32 && kv->v.type == GGUF_TYPE_F32 && !several)
         return;
     char text[CLI_KV_SPELLING];
@@ -84,7 +84,15 @@ void cli_json_add_kv_types(struct base_json *json, cJSON *o, const struct model_
     base_json_text(json, types, "k", cli_kv_spelling(text, kv->k, &kv->k_but));
     base_json_text(json, types, "v", cli_kv_spelling(text, kv->v, &kv->v_but));
     base_json_flag(json, types, "rotation", !kv->unturned);
-    if (!several)
+    if (kv->scales) {
+        cJSON *k = base_json_list(json, types, "k_scales"),
+              *v = base_json_list(json, types, "v_scales");
+        for (uint32_t i = 0; i < hparams->n_layers; i++) {
+            base_json_real(json, k, NULL, (double)kv->scales[i].k);
+            base_json_real(json, v, NULL, (double)kv->scales[i].v);
+        }
+    }
+    if (!several && !parts)
         return;
     struct model_hparams held = *hparams;
     count_as_halves(&held.kv.k, &held.kv.k_but);

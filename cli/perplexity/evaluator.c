@@ -1,4 +1,5 @@
 #include "cli/perplexity/evaluator.h"
+#include "cli/calibrate.h"
 #include "cli/input/tokens.h"
 
 #include <math.h>
@@ -57,6 +58,8 @@ static enum status open(void *self, struct status_why *why)
         status = cli_tokens_compare(&given, s->model, why);
     if (!status)
         status = cli_windows_lay(&p->windows, &plan, why);
+    if (!status)
+        status = cli_calibrate(&p->e, &p->model, &p->windows, why);
     if (!status)
         status = make_tables(p, why);
     if (p->windows.documents.n)

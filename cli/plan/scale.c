@@ -16,19 +16,18 @@ const char *const cli_plan_limits[] = {
     [CLI_PLAN_DEVICE] = "device",
 };
 
-/** Operations of all models for a segment of n tokens: a n + b n (n + 1) / 2. */
-struct polynomial {
-    double a, b, head; /* head: of a row, through all heads */
+/** Operations of all models. */
+struct costs {
+    struct eval_cost forward;
+    double head; /* of a row, through all heads */
 };
 
-static struct polynomial costs_of(const struct eval_models *models)
+static struct costs costs_of(const struct eval_models *models)
 {
-    struct polynomial p = {0};
+    struct costs p = {0};
     for (size_t i = 0; i <= models->n_candidates; i++) {
         const struct model *model = i ? models->candidates[i - 1] : models->model;
-        double one = eval_cost_forward(model, 1), two = eval_cost_forward(model, 2);
-        p.b += two - 2 * one;
-        p.a += one - (two - 2 * one);
+        eval_cost_add(&p.forward, model);
         p.head += eval_cost_head(model, 1);
     }
     if (models->base && models->base->kind == EVAL_ROWS_HIDDEN)
@@ -37,13 +36,14 @@ static struct polynomial costs_of(const struct eval_models *models)
 }
 
 static void count_item(struct cli_plan_work *out, const struct eval_units *units, size_t item,
-                       const struct polynomial *costs)
+                       const struct costs *costs)
 {
     struct eval_size size = units->kind->size(units, item);
     double head = (double)size.n_rows * costs->head;
-    double n_segments = (double)base_max(size.n_segments, 1);
-    double length = (double)size.n_tokens / n_segments;
-    double forward = n_segments * (costs->a * length + costs->b * length * (length + 1) / 2);
+    size_t n_segments = base_max(size.n_segments, 1), n_longer = size.n_tokens % n_segments;
+    size_t length = size.n_tokens / n_segments; /* as if they were all alike */
+    double forward = (double)(n_segments - n_longer) * eval_cost_segment(&costs->forward, length) +
+                     (double)n_longer * eval_cost_segment(&costs->forward, length + 1);
     if (units->kind->cost) /* it knows which layers are left out */
         forward = fmax(units->kind->cost(units, item) - head, 0);
     out->forward += forward;
@@ -54,7 +54,7 @@ static void count_item(struct cli_plan_work *out, const struct eval_units *units
 void cli_plan_count(struct cli_plan_work *out, const struct eval_units *units,
                     const struct eval_models *models, size_t n_batches)
 {
-    const struct polynomial costs = costs_of(models);
+    const struct costs costs = costs_of(models);
     size_t tile = kern_describe(models->backends[0]).tile_tokens;
     *out = (struct cli_plan_work){.n_left = units->n - units->n_finished};
     tile = tile ? tile : MODEL_TILE_TOKENS;

@@ -55,6 +55,22 @@ static bool lend(struct cli_model *out, const char *path, const struct cli_host 
     return found;
 }
 
+/** Two mixtures may begin alike, and then have one name. */
+static void remark_on_label(const struct model_kv_types *kv)
+{
+    const struct {
+        const char *option;
+        struct model_kv_type type;
+        const struct model_kv_exceptions *but;
+    } sides[] = {{"-ctk", kv->k, &kv->k_but}, {"-ctv", kv->v, &kv->v_but}};
+    char text[CLI_KV_SPELLING];
+    for (size_t i = 0; i < 2; i++)
+        if (doc_kv_is_cut(cli_kv_spelling(text, sides[i].type, sides[i].but)))
+            cli_say("assay: note: names of models have the first %d characters of %s; kv_types in "
+                    "results has all %zu\n",
+                    DOC_KV_SHOWN, sides[i].option, strlen(text));
+}
+
 enum status cli_model_round(struct cli_model *model, const struct cli_evaluate_settings *settings,
                             size_t i, struct status_why *why)
 {
@@ -68,6 +84,7 @@ enum status cli_model_round(struct cli_model *model, const struct cli_evaluate_s
     const char *rounds = cli_activations_name(settings->machine.activations);
     const char *engine = rounds ? strchr(rounds, ':') : NULL;
     size_t n = strlen(cli_kv_label(model->kv, &types));
+    remark_on_label(&types);
     if (rounds)
         n += (size_t)snprintf(model->kv + n, sizeof model->kv - n, " A %s",
                               engine ? engine + 1 : rounds);
@@ -81,6 +98,7 @@ enum status cli_model_share(struct cli_model *out, const struct cli_model *m,
 {
     *out = *m;
     out->lent = false;
+    out->scales = NULL;
     return model_share(&out->model, m->model, why);
 }
 
@@ -154,6 +172,7 @@ enum status cli_model_open(struct cli_model *out, const char *path,
 void cli_model_close(struct cli_model *model)
 {
     if (!model->lent) {
+        free(model->scales);
         model_close(model->model);
         cli_shards_close(model->shards);
     }

@@ -7,7 +7,7 @@
 #include "cli/session/shards.h"
 #include "eval/identity.h"
 
-enum { CLI_CALLED_BYTES = BASE_LABEL_BYTES + CLI_KV_LABEL };
+enum { CLI_CALLED_BYTES = BASE_LABEL_BYTES + DOC_KV_LABEL };
 
 /** An open model and what results name it by. Zero-initialise; release with cli_model_close(). */
 struct cli_model {
@@ -15,12 +15,13 @@ struct cli_model {
     const char *label; /* of --label; borrowed; NULL: it has none */
     struct model *model;
     char id[BASE_HEX];
-    char sha256[BASE_HEX];         /* where it was asked for, else "" */
-    struct cli_shards *shards;     /* its files, where tensors may be replaced; else NULL */
-    const struct cli_swaps *swaps; /* tensors of other files in it; NULL: none */
-    bool lent;                     /* the model is the host's, and stays open */
+    char sha256[BASE_HEX];          /* where it was asked for, else "" */
+    struct cli_shards *shards;      /* its files, where tensors may be replaced; else NULL */
+    const struct cli_swaps *swaps;  /* tensors of other files in it; NULL: none */
+    struct model_kv_scales *scales; /* of types that calibrate themselves; NULL: none yet */
+    bool lent;                      /* the model is the host's, and stays open */
     char
-        kv[CLI_KV_LABEL]; /* what keys, values and inputs of products are rounded to, how many
+        kv[DOC_KV_LABEL]; /* what keys, values and inputs of products are rounded to, how many
                            * experts a token goes through where that was chosen: follows its name */
     char called[CLI_CALLED_BYTES]; /* in lines: see cli_models_label; else "" */
 };

@@ -285,20 +285,16 @@ const char *doc_model_label_in(const struct doc_field *model)
 
 const char *doc_model_kv_in(char out[DOC_KV_LABEL], const struct doc_field *model)
 {
-    static const char *const paths[] = {"k", "v"};
-    struct doc_field types, rotation;
-    size_t n = 0;
+    struct doc_field field;
     out[0] = '\0';
-    for (size_t i = 0; i < 2 && doc_field_find(&types, model, "kv_types"); i++) {
-        const char *type = doc_field_text(&types, paths[i]);
-        enum { SHOWN = 32 }; /* of many exceptions */
-        if (strcmp(type, "F32") != 0)
-            n += (size_t)snprintf(out + n, DOC_KV_LABEL - n, " %c %.*s%s", "KV"[i], SHOWN, type,
-                                  strlen(type) > SHOWN ? "..." : "");
+    if (doc_field_find(&field, model, "kv_types")) {
+        struct doc_field rotation;
+        bool rotated =
+            !doc_field_find(&rotation, &field, "rotation") || !cJSON_IsFalse(rotation.value);
+        doc_kv_label(out, doc_field_text(&field, "k"), doc_field_text(&field, "v"), rotated);
     }
-    if (n && doc_field_find(&rotation, &types, "rotation") && cJSON_IsFalse(rotation.value))
-        n += (size_t)snprintf(out + n, DOC_KV_LABEL - n, " unrotated");
-    if (doc_field_find(&types, model, "experts_used"))
+    size_t n = strlen(out);
+    if (doc_field_find(&field, model, "experts_used"))
         snprintf(out + n, DOC_KV_LABEL - n, " experts %.4g", doc_field_real(model, "experts_used"));
     return out;
 }

@@ -15,12 +15,10 @@
 
 #include "base/digest.h"
 #include "base/text/string.h"
+#include "documents/results/cache_label.h"
 
 /** Results of evaluations, and, from DOC_SWEEP on, what a report shows beside them: no board. */
 enum doc_kind { DOC_PERPLEXITY, DOC_TASKS, DOC_KLD, DOC_SWEEP, DOC_IMATRIX };
-
-/** Room for what is forced upon a model, beside its name: " K Q8_0 V Q4_0 unrotated experts 2". */
-enum { DOC_KV_LABEL = 128 };
 
 /** An open document. Zero-initialise; release with doc_free. */
 struct doc_document {
@@ -92,7 +90,8 @@ const char *doc_field_text(const struct doc_field *from, const char *path);
 const char *doc_model_file_in(const struct doc_field *model);
 /** The label in such an object; NULL: it has none. */
 const char *doc_model_label_in(const struct doc_field *model);
-/** What such an object says that was forced upon the model, as struct cli_model has it in `kv`. */
+/** What such an object says that was forced upon the model, as struct cli_model has it in `kv`:
+ * " K Q8_0 V Q4_0 unrotated experts 2". */
 const char *doc_model_kv_in(char out[DOC_KV_LABEL], const struct doc_field *model);
 /** A list; n: its elements, 0 after a failure. */
 struct doc_field doc_field_list(size_t *n, const struct doc_field *from, const char *path);

@@ -9,7 +9,29 @@
 
 #include "model/model.h"
 
-/** All layers for one segment of n_tokens: the products, and attention over n (n + 1) / 2 pairs. */
+/** Layers whose queries see the same positions: all before, `window` of them, or those of a run. */
+struct eval_cost_span {
+    size_t window, chunk; /* 0: no limit */
+    double pair;          /* operations of a query and a key that it sees, all these layers' */
+};
+
+enum { EVAL_COST_SPANS = 8 };
+
+/** What segments of any length take in the layers of one model, or of several. */
+struct eval_cost {
+    double token; /* the products of a token */
+    size_t n_spans;
+    struct eval_cost_span spans[EVAL_COST_SPANS];
+};
+
+/**
+ * Add a model's layers to *cost, which is zero-initialised. Windows of more lengths than there is
+ * room for count as the last of these.
+ */
+void eval_cost_add(struct eval_cost *cost, const struct model *model);
+
+/** All layers for one segment of n_tokens: the products, and attention over the pairs it sees. */
+double eval_cost_segment(const struct eval_cost *cost, size_t n_tokens);
 double eval_cost_forward(const struct model *model, size_t n_tokens);
 
 /** The head for n_rows scored rows. */

@@ -34,7 +34,8 @@ struct slab {
 struct work {
     const struct model_batch *batch;
     size_t n_layers;
-    double token, pair; /* for each token, and for each pair of a query and a key */
+    struct eval_cost cost; /* of all layers of the model */
+    double share;          /* of one */
 };
 
 struct eval_scorer {
@@ -64,9 +65,9 @@ static void report(const struct eval_scorer *s, double fraction)
 
 static struct work work_of(const struct model *model, const struct model_batch *batch)
 {
-    double n = model_hparams(model)->n_layers, one = eval_cost_forward(model, 1);
-    double pair = eval_cost_forward(model, 2) - 2 * one; /* one token more attends to one more */
-    return (struct work){.batch = batch, .token = (one - pair) / n, .pair = pair / n};
+    struct work work = {.batch = batch, .share = 1.0 / model_hparams(model)->n_layers};
+    eval_cost_add(&work.cost, model);
+    return work;
 }
 
 /** The arithmetic of a layer for the first n_tokens of the batch. */
@@ -75,8 +76,7 @@ static double layer_cost(const struct work *work, size_t n_tokens)
     double cost = 0;
     for (size_t i = 0; i < work->batch->n_segments && n_tokens > 0; i++) {
         size_t of_segment = base_min(work->batch->segments[i].n_tokens, n_tokens);
-        double n = (double)of_segment;
-        cost += n * work->token + n * (n + 1) / 2 * work->pair;
+        cost += eval_cost_segment(&work->cost, of_segment) * work->share;
         n_tokens -= of_segment;
     }
     return cost;

@@ -251,12 +251,12 @@ static void turn(float *x, size_t n)
 static void round_elements(const void *context, size_t begin, size_t end)
 {
     const struct kern_round *op = context;
-    size_t n_run = base_max(op->n_turn, KERN_PACK_ELEMS);
+    size_t step = kern_round_step(op->type), n_run = base_max(op->n_turn, step);
     for (size_t i = begin; i < end; i += n_run) {
         size_t n = base_min(end - i, n_run);
         turn(op->x + i, op->n_turn);
-        for (size_t k = 0; k < n; k += KERN_PACK_ELEMS)
-            kern_round_scaled(op->type, op->x + i + k, base_min(n - k, KERN_PACK_ELEMS), op->scale);
+        for (size_t k = 0; k < n; k += step)
+            kern_round_scaled(op->type, op->x + i + k, base_min(n - k, step), op->scale);
         turn(op->x + i, op->n_turn);
     }
 }

@@ -145,8 +145,8 @@ static size_t padded_tokens(const struct linear *job)
 }
 
 /**
- * Whether the product's sums may wait where its results belong: they fill y and nothing beside it,
- * and the library finds them aligned as those that it was tried with.
+ * Whether the product's sums may wait where its results belong (deferred.h): they fill y and
+ * nothing beside it, and the library finds them aligned as those that it was tried with.
  */
 static bool can_defer(const struct linear *job)
 {
@@ -154,7 +154,7 @@ static bool can_defer(const struct linear *job)
     size_t n_rows = op->weight->n_rows;
     bool aligned = (uintptr_t)op->y % SUMS_ALIGNMENT == 0 &&
                    (n_rows == job->panel_rows || n_rows * sizeof(float) % SUMS_ALIGNMENT == 0);
-    return op->passing && !op->accumulate && op->y_stride == n_rows && aligned &&
+    return !op->accumulate && op->y_stride == n_rows && aligned &&
            padded_tokens(job) == op->n_tokens;
 }
 
@@ -169,8 +169,8 @@ static enum status split_tokens(const struct linear *job, struct status_why *why
     struct kern_cuda_split_tokens *split = &cuda->split;
     const struct kern_linear *op = job->op;
     size_t n_cols = job->shape.n_k, n_padded = padded_tokens(job);
-    bool of_gate = kern_cuda_is_of_gate(cuda, op);
-    bool is_there = op->same_x && !of_gate && split->x == op->x &&
+    bool from_waiting = kern_cuda_is_waiting(cuda, op);
+    bool is_there = op->same_x && !from_waiting && split->x == op->x &&
                     split->n_tokens == op->n_tokens && split->n_cols == n_cols &&
                     split->n_padded >= n_padded && split->scratch_uses + 1 == cuda->scratch_uses;
     split->scratch_uses = cuda->scratch_uses;
@@ -180,7 +180,7 @@ static enum status split_tokens(const struct linear *job, struct status_why *why
     split->n_tokens = op->n_tokens;
     split->n_padded = n_padded;
     split->n_cols = n_cols;
-    enum status status = kern_cuda_split(cuda, split, of_gate, job->tokens, why);
+    enum status status = kern_cuda_split(cuda, split, from_waiting, job->tokens, why);
     if (status)
         split->x = NULL;
     return status;
@@ -217,9 +217,9 @@ enum status kern_cuda_linear(struct kern_backend *b, const struct kern_linear *o
         status = prepare(&job, why);
     if (!status && halves)
         status = split_tokens(&job, why);
-    job.deferred = !status && halves && can_defer(&job);
-    if (job.deferred)
-        status = kern_cuda_defer(cuda, op, job.bias, cuda->split.operand.largest, why);
+    if (!status && halves && can_defer(&job))
+        status =
+            kern_cuda_defer(cuda, op, job.bias, cuda->split.operand.largest, &job.deferred, why);
     if (!status)
         status = multiply(&job, why);
     return kern_cuda_release(cuda, status);

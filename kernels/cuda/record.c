@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/cuda/kernels/codes.h"
-#include "kernels/cuda/kernels/score.h"
+#include "kernels/cuda/kernels/score/codes.h"
+#include "kernels/cuda/kernels/score/score.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/numerics/fmath.h"

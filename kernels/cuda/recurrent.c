@@ -1,5 +1,5 @@
-/* Recurrent layers: the host's part of kernels/recurrent.h. */
-#include "kernels/cuda/kernels/recurrent.h"
+/* Recurrent layers: the host's part of kernels/recurrent/. */
+#include "kernels/cuda/kernels/recurrent/recurrent.h"
 
 #include <stdlib.h>
 

@@ -38,24 +38,23 @@ enum status kern_cuda_norm(struct kern_backend *b, const struct kern_norm *op,
                                   .center = op->center,
                                   .accumulate = op->accumulate,
                                   .plain = op->plain};
-    enum status status = kern_cuda_vector(cuda, op->gain, &args.gain, why);
+    enum status status = kern_cuda_settle(cuda, why);
+    if (!status)
+        status = kern_cuda_vector(cuda, op->gain, &args.gain, why);
     if (!status)
         status = kern_cuda_vector(cuda, op->bias, &args.bias, why);
-    return status ? status : kern_cuda_run(cuda, KERN_CUDA_NORM, op->n_rows, &args, why);
+    return status || kern_cuda_defer_norm(cuda, &args, op->n_rows)
+               ? status
+               : kern_cuda_run(cuda, KERN_CUDA_NORM, op->n_rows, &args, why);
 }
 
 enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
                            struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
-    struct kern_cuda_array positions = {op->positions, op->n_tokens * sizeof *op->positions, NULL};
-    enum status status = kern_cuda_tables_put(cuda, &positions, 1, why);
-    if (status)
-        return status;
     struct kern_rope_args args = {
         .x = op->x,
         .angles = op->angles,
-        .positions = positions.to,
         .stride = op->stride,
         .n_tokens = op->n_tokens,
         .n_heads = op->n_heads,
@@ -63,6 +62,14 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
         .n_pairs = op->n_pairs,
         .split_halves = op->split_halves,
     };
+    struct kern_cuda_waiting *waiting = kern_cuda_rotates(cuda, &args);
+    struct kern_cuda_array positions = {op->positions, op->n_tokens * sizeof *op->positions, NULL};
+    enum status status = kern_cuda_tables_put(cuda, &positions, 1, why);
+    if (status)
+        return kern_cuda_release(cuda, status);
+    args.positions = positions.to;
+    if (waiting)
+        return kern_cuda_finish_rope(cuda, waiting, &args, why);
     size_t n_pairs = op->n_tokens * op->n_heads * op->n_pairs;
     return kern_cuda_run(cuda, KERN_CUDA_ROPE, base_div_up(n_pairs, KERN_ROWS_ELEMS), &args, why);
 }

@@ -6,9 +6,9 @@
 #ifndef KERNELS_CUDA_SCORE_H
 #define KERNELS_CUDA_SCORE_H
 
-#include "kernels/cuda/kernels/codes.h"
-#include "kernels/cuda/kernels/score.h"
-#include "kernels/cuda/kernels/targets.h"
+#include "kernels/cuda/kernels/score/codes.h"
+#include "kernels/cuda/kernels/score/score.h"
+#include "kernels/cuda/kernels/score/targets.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/numerics/score_chunk.h"
 

@@ -6,7 +6,7 @@
 #ifndef KERNELS_CUDA_WALK_H
 #define KERNELS_CUDA_WALK_H
 
-#include "kernels/cuda/kernels/score.h"
+#include "kernels/cuda/kernels/score/score.h"
 #include "kernels/cuda/weights/weights.h"
 
 enum {

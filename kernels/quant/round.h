@@ -22,9 +22,10 @@
     X(F16, f16)                                                                                    \
     X(BF16, bf16)                                                                                  \
     KERN_ROUND_BLOCKS(X)                                                                           \
-    X(Q8_KV, q8_kv) KERN_ROUND_FLOATS(X) X(MXFP8, mxfp8) X(NVFP4, nvfp4)
+    X(Q8_KV, q8_kv)                                                                                \
+    KERN_ROUND_FLOATS(X) X(MXFP8, mxfp8) X(NVFP4, nvfp4) X(FP8_DS_MLA, fp8_ds_mla)
 
-enum { KERN_NVFP4_RUN = 16 /* elements that share a scale */ };
+enum { KERN_NVFP4_RUN = 16, KERN_DS_MLA_RUN = 128 /* elements that share a scale */ };
 
 /** Elements of a block; 0: no type of a cache. A block of Q8_KV is a row, of whole such blocks. */
 static inline size_t kern_round_elems(enum gguf_type type)
@@ -38,6 +39,8 @@ static inline size_t kern_round_elems(enum gguf_type type)
         return 1;
     case GGUF_TYPE_NVFP4:
         return KERN_NVFP4_RUN;
+    case GGUF_TYPE_FP8_DS_MLA:
+        return KERN_DS_MLA_RUN;
     case GGUF_TYPE_MXFP8:
     case GGUF_TYPE_Q8_KV:
 #define KERN_ROUND_CASE(TYPE, name) case GGUF_TYPE_##TYPE:
@@ -46,6 +49,12 @@ static inline size_t kern_round_elems(enum gguf_type type)
     default:
         return 0;
     }
+}
+
+/** How many numbers are rounded at a time: a block, or several. */
+KERN_INLINE size_t kern_round_step(enum gguf_type type)
+{
+    return type == GGUF_TYPE_FP8_DS_MLA ? KERN_DS_MLA_RUN : KERN_PACK_ELEMS;
 }
 
 /** A tensor of it may have a scale: numbers are divided by it before, and multiplied after. */
@@ -112,6 +121,13 @@ KERN_INLINE void kern_round_nvfp4(float *x, float scale)
                    : d / 2 * (float)kern_fp4_values[kern_e2m1_from_float(x[i] / d)];
 }
 
+/** KERN_DS_MLA_RUN numbers: E4M3 with a float32 scale, by which the largest one is 448. */
+KERN_INLINE void kern_round_ds_mla(float *x)
+{
+    float largest = kern_round_largest(x, KERN_DS_MLA_RUN), d = largest / KERN_E4M3_MAX;
+    kern_round_e4m3(x, KERN_DS_MLA_RUN, d < FLT_MIN ? FLT_MIN : d);
+}
+
 /** A row of Q8_KV: codes of 8 bits with a float32 scale; halves go to even. */
 KERN_INLINE void kern_round_q8_kv(float *x, size_t n)
 {
@@ -130,7 +146,7 @@ KERN_INLINE void kern_round_q8_kv(float *x, size_t n)
     }
 
 /**
- * Round n numbers in place, at most KERN_PACK_ELEMS: one block, or any n of a type without. Q8_KV
+ * Round n numbers in place, at most kern_round_step(): blocks, or any n of a type without. Q8_KV
  * has a function of its own. scale: the tensor's, of floats of 8 bits (kern_round_is_scaled()).
  * NVFP4 has the scale 1 of the tensor.
  */
@@ -151,6 +167,8 @@ KERN_INLINE void kern_round_scaled(enum gguf_type type, float *x, size_t n, floa
     else if (type == GGUF_TYPE_NVFP4)
         for (size_t i = 0; i < n; i += KERN_NVFP4_RUN)
             kern_round_nvfp4(x + i, 1.0f);
+    else if (type == GGUF_TYPE_FP8_DS_MLA)
+        kern_round_ds_mla(x);
     KERN_ROUND_BLOCKS(KERN_ROUND_THROUGH)
 }
 

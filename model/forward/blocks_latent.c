@@ -119,6 +119,29 @@ static enum status compress(struct model_session *s, const struct model_step *st
     return status ? status : rotate_end(s, step, w->z, 1, z.wide, why);
 }
 
+/** k: of each row v and the rotated part of z. */
+static enum status join(struct model_session *s, struct sizes z, const struct latent_work *w,
+                        const float *v, float *k, size_t n, struct status_why *why)
+{
+    struct kern_copy op = {
+        .x = v, .x_stride = z.rank, .y = k, .y_stride = z.wide, .width = z.rank, .n_rows = n};
+    enum status status = model_copy(s, op, why);
+    op.x = w->z + z.rank;
+    op.x_stride = z.wide;
+    op.y = k + z.rank;
+    op.width = z.rot;
+    return status ? status : model_copy(s, op, why);
+}
+
+/** Where the parts of a row have types of their own. */
+static enum status round_parts(struct model_session *s, struct sizes z, const struct latent_work *w,
+                               float *v, size_t n, struct status_why *why)
+{
+    const struct model_kv_type parts[] = {{GGUF_TYPE_FP8_DS_MLA, 0}, {GGUF_TYPE_BF16, 0}};
+    enum status status = model_round_rows(s, parts[0], v, n, z.rank, why);
+    return status ? status : model_round_rows(s, parts[1], w->z, n, z.wide, why);
+}
+
 /** Keys are the compressed rows with their rotated part; values the compressed rows. */
 static enum status keys_compressed(struct model_session *s, const struct model_step *step,
                                    const struct latent_work *w, const float *in,
@@ -129,21 +152,17 @@ static enum status keys_compressed(struct model_session *s, const struct model_s
     float *k = s->k + step->tile.kv_row * z.wide;
     float *v = s->v + step->tile.kv_row * z.rank;
     enum status status = compress(s, step, w, in, v, why);
-    struct kern_copy op = {
-        .x = v, .x_stride = z.rank, .y = k, .y_stride = z.wide, .width = z.rank, .n_rows = n};
     if (!status)
-        status = model_copy(s, op, why);
-    op.x = w->z + z.rank;
-    op.x_stride = z.wide;
-    op.y = k + z.rank;
-    op.width = z.rot;
-    if (!status)
-        status = model_copy(s, op, why);
+        status = join(s, z, w, v, k, n, why);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, z.wide);
     struct model_kv_type type = model_key_type(&s->model->hparams, step->i_layer);
+    if (!status && type.type == GGUF_TYPE_FP8_DS_MLA) {
+        status = round_parts(s, z, w, v, n, why);
+        return status ? status : join(s, z, w, v, k, n, why);
+    }
     if (!status)
         status = model_round_rows(s, type, k, n, z.wide, why);
-    op = (struct kern_copy){.x = k, .x_stride = z.wide, .y = v, .width = z.rank, .n_rows = n};
+    struct kern_copy op = {.x = k, .x_stride = z.wide, .y = v, .width = z.rank, .n_rows = n};
     return status || type.type == GGUF_TYPE_F32 ? status : model_copy(s, op, why);
 }
 

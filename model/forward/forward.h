@@ -38,7 +38,8 @@ struct model_session;
 
 /**
  * Allocate the scratch; model and backend must outlive the session.
- * Fails: STATUS_MEMORY, STATUS_DEVICE.
+ * Fails: STATUS_MEMORY, STATUS_DEVICE, STATUS_USAGE (sizes of nothing; types of a cache whose
+ *        scales nobody has calibrated).
  */
 enum status model_session_open(struct model_session **out, const struct model *model,
                                struct kern_backend *backend,
@@ -47,6 +48,12 @@ void model_session_close(struct model_session *s);
 
 /** Bytes of backend memory that a session with these options will allocate. */
 size_t model_session_bytes(const struct model *model, const struct model_session_options *options);
+
+/** Floats of a key row and of a value row of a layer. */
+struct model_kv_widths {
+    size_t k, v;
+};
+struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_layer);
 
 /** What a layer's keys and values are rounded to by h->kv, and its indexer's keys. */
 struct model_kv_type model_key_type(const struct model_hparams *h, size_t i_layer);

@@ -60,12 +60,32 @@ static struct model_kv_type type_of(const struct model_hparams *h, size_t i, boo
 
 struct model_kv_type model_key_type(const struct model_hparams *h, size_t i_layer)
 {
-    return type_of(h, i_layer, false, &h->kv.k_but, h->kv.k);
+    struct model_kv_type type = type_of(h, i_layer, false, &h->kv.k_but, h->kv.k);
+    if (type.calibrated && h->kv.scales)
+        type.scale = h->kv.scales[i_layer].k;
+    return type;
 }
 
 struct model_kv_type model_value_type(const struct model_hparams *h, size_t i_layer)
 {
-    return type_of(h, i_layer, false, &h->kv.v_but, h->kv.v);
+    struct model_kv_type type = type_of(h, i_layer, false, &h->kv.v_but, h->kv.v);
+    if (type.calibrated && h->kv.scales)
+        type.scale = h->kv.scales[i_layer].v;
+    return type;
+}
+
+static bool any_calibrated(const struct model_kv_exceptions *but)
+{
+    bool found = false;
+    for (size_t i = 0; i < but->n; i++)
+        found |= but->at[i].type.calibrated;
+    return found;
+}
+
+bool model_kv_calibrated(const struct model_kv_types *kv)
+{
+    return kv->k.calibrated || kv->v.calibrated || any_calibrated(&kv->k_but) ||
+           any_calibrated(&kv->v_but);
 }
 
 struct model_kv_type model_index_type(const struct model_hparams *h, size_t i_layer)
@@ -81,9 +101,30 @@ const char *model_kv_type_name(char out[MODEL_KV_TYPE_NAME], struct model_kv_typ
 {
     struct base_number scale;
     const char *name = gguf_type_name((uint32_t)type.type);
-    snprintf(out, MODEL_KV_TYPE_NAME, type.scale == 0 ? "%s" : "%s@%s", name,
-             base_float_text(&scale, type.scale));
+    bool plain = type.scale == 0 && !type.calibrated;
+    snprintf(out, MODEL_KV_TYPE_NAME, plain ? "%s" : "%s@%s", name,
+             type.calibrated ? "calibrated" : base_float_text(&scale, type.scale));
     return out;
+}
+
+/** FP8_DS_MLA is of rows of two parts, which latent attention alone has. */
+static enum status check_parts(const struct model *m, const struct model_hparams *h, uint32_t i,
+                               struct status_why *why)
+{
+    const enum gguf_type type = GGUF_TYPE_FP8_DS_MLA;
+    bool latent = h->layers[i].mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
+    if (has_index(h, i) && model_index_type(h, i).type == type)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: fp8_ds_mla is a type of compressed rows, expected another one for "
+                           "an indexer's keys",
+                           gguf_path(m->file));
+    bool used = model_key_type(h, i).type == type || model_value_type(h, i).type == type;
+    if (used && !latent)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: fp8_ds_mla is a type of the compressed rows of latent attention; "
+                           "layer %u has none, expected another type",
+                           gguf_path(m->file), i);
+    return STATUS_OK;
 }
 
 /** h: with the types that are to be checked. */
@@ -101,15 +142,26 @@ static enum status check_layer(const struct model *m, const struct model_hparams
                            "%s: q8_kv is a type of keys: ik_llama.cpp writes values of several "
                            "tokens as one row; expected another type for values",
                            gguf_path(m->file));
-    bool same = value.type == key.type && value.scale == key.scale;
+    bool same = value.type == key.type && value.calibrated == key.calibrated &&
+                (key.calibrated || value.scale == key.scale);
+    if (l->mixer == MODEL_RUN_ATTENTION && (key.calibrated || value.calibrated))
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: layer %u makes further keys of runs of tokens, which do not "
+                           "calibrate a scale; expected a number after @",
+                           gguf_path(m->file), i);
     if (compressed && value.type != GGUF_TYPE_F32 && !same)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: its compressed rows are keys and values at once: expected one type "
                            "for both, or the keys' alone; found %s and %s",
                            gguf_path(m->file), model_kv_type_name(names[0], key),
                            model_kv_type_name(names[1], value));
+    enum status status = check_parts(m, h, i, why);
+    if (status)
+        return status;
     size_t k = compressed ? model_kv_widths(h, i).k : l->key_size;
-    enum status status = check_heads(m, i, "keys", key.type, k, why);
+    bool parts = key.type == GGUF_TYPE_FP8_DS_MLA;
+    status = check_heads(m, i, parts ? "compressed keys" : "keys", key.type, parts ? h->kv_rank : k,
+                         why);
     if (!status && has_index(h, i))
         status = check_heads(m, i, "indexer's keys", model_index_type(h, i).type, h->index.key_size,
                              why);

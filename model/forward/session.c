@@ -267,6 +267,12 @@ enum status model_session_open(struct model_session **out, const struct model *m
                            "a session for batches of %zu and segments of %zu tokens, expected 1 "
                            "or more and at most %d per segment",
                            options->max_batch, options->max_segment, MAX_SEGMENT);
+    const struct model_kv_types *kv = &model_hparams(model)->kv;
+    if (model_kv_calibrated(kv) && !kv->scales)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: its cache has no scales yet, and the windows of a text alone "
+                           "calibrate them; expected a number after @ instead of calibrated",
+                           gguf_path(model_file(model)));
     struct model_session *s = calloc(1, sizeof *s);
     if (!s)
         return status_fail(why, STATUS_MEMORY, "no memory for a session");

@@ -151,12 +151,6 @@ struct kern_recur model_recur_of(const struct model *m, size_t i_layer);
 enum status model_convolve(struct model_session *s, const struct model_step *step, size_t which,
                            const float *x, float *y, struct status_why *why);
 
-/** Floats of a key row and of a value row of a layer. */
-struct model_kv_widths {
-    size_t k, v;
-};
-struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_layer);
-
 /** Show rows of [n_heads, size] that lie one after the other; the chosen experts and their shares.
  */
 void model_show_always(struct model_session *s, enum model_place place, const float *data,

@@ -77,7 +77,8 @@ def write_nan(path):
 
 def of_texts(folder):
     """What perplexity and kld write, with all that a text, its windows and the settings can add."""
-    yield made("perplexity", "-m", Q4, *TEXTS, "--context-curve", "-ctk", "q8_0,layers 0-1:f16", "--activations",
+    yield made("perplexity", "-m", Q4, *TEXTS, "--context-curve", "-ctk", "q8_0,layers 0-1:f16",
+               "-ctv", "fp8_e4m3@calibrated", "--activations",
                "q8_1", "--hash-model", "--override-kv", "a.b=int:3", "--state", folder / "s", "--rope-scaling", "yarn",
                "--rope-scale", "1", "--rope-freq-base", "10000", "--yarn-orig-ctx", "256",
                "--yarn-ext-factor", "0", "--yarn-attn-factor", "1", "--yarn-beta-fast", "32",

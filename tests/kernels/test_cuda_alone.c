@@ -16,11 +16,11 @@
 #include "base/arithmetic.h"
 #include "kernels/backend.h"
 #include "kernels/cuda/context.h"
-#include "kernels/cuda/kernels/codes.h"
 #include "kernels/cuda/kernels/exact/exact.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/rows.h"
-#include "kernels/cuda/kernels/targets.h"
+#include "kernels/cuda/kernels/score/codes.h"
+#include "kernels/cuda/kernels/score/targets.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
 

@@ -20,6 +20,7 @@
 #include "kernels/operations.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
+#include "tests/kernels/cuda_sums.h"
 
 /** Who reads what is between the products. */
 enum between { NOBODY, READS_GATE, READS_UP, READS_ACTIVATED, USES_GATE };
@@ -39,16 +40,6 @@ struct ffn {
     struct kern_weight gate, up, down, bias;
     float *x, *y, *inner, *high;
 };
-
-static void launch(struct cuda_pair *p, enum kern_cuda_kernel kernel, size_t n_blocks,
-                   size_t shared_bytes, const void *args)
-{
-    struct status_why why = {""};
-    const struct kern_cuda_launch launch = {
-        .kernel = kernel, .n_blocks = n_blocks, .shared_bytes = shared_bytes, .args = args};
-    if (kern_cuda_run_launch(kern_cuda_of(p->cuda), &launch, &why))
-        fail_msg("%s", why.text);
-}
 
 /** Something that reads n floats of x. */
 static enum status read_floats(struct kern_backend *b, const float *x, size_t n)
@@ -185,12 +176,6 @@ static void compare_with_cpu(struct cuda_pair *p, const struct ffn *f,
     free(cpu.y);
 }
 
-/** How many of a kernel the pair has launched. */
-static size_t launched(const struct cuda_pair *p, enum kern_cuda_kernel kernel)
-{
-    return p->log.n_launches[kernel];
-}
-
 /** together: whether one kernel is to take the gate to the last product. */
 static void check_ffn(enum kern_precision precision, const struct scene *s, bool together)
 {
@@ -204,14 +189,16 @@ static void check_ffn(enum kern_precision precision, const struct scene *s, bool
         struct host_device_options options = cuda_pair_way(way);
         cuda_pair_open(&p, precision, &options);
         assert_int_equal(run_on_device(p.cuda, &f, false, expected), STATUS_OK);
-        size_t n_finish = launched(&p, KERN_CUDA_FINISH), n_gate = launched(&p, KERN_CUDA_GATE);
-        assert_int_equal(launched(&p, KERN_CUDA_GATE_SPLIT), 0);
+        size_t n_finish = cuda_sums_launched(&p, KERN_CUDA_FINISH),
+               n_gate = cuda_sums_launched(&p, KERN_CUDA_GATE);
+        assert_int_equal(cuda_sums_launched(&p, KERN_CUDA_GATE_SPLIT), 0);
         assert_int_equal(run_on_device(p.cuda, &f, true, found), STATUS_OK);
         cuda_data_assert_same(found, expected, n, "a feed-forward");
         if (!cuda_pair_is_real()) {
-            assert_int_equal(launched(&p, KERN_CUDA_GATE_SPLIT), together);
-            assert_int_equal(launched(&p, KERN_CUDA_GATE) - n_gate, !together);
-            assert_true(!together || launched(&p, KERN_CUDA_FINISH) - n_finish < n_finish);
+            assert_int_equal(cuda_sums_launched(&p, KERN_CUDA_GATE_SPLIT), together);
+            assert_int_equal(cuda_sums_launched(&p, KERN_CUDA_GATE) - n_gate, !together);
+            assert_true(!together ||
+                        cuda_sums_launched(&p, KERN_CUDA_FINISH) - n_finish < n_finish);
         }
         if (s->between != USES_GATE)
             compare_with_cpu(&p, &f, precision, found);
@@ -296,97 +283,22 @@ static void test_failures(void **state)
     free_ffn(&f);
 }
 
-enum { ROWS = 3, BLOCKS = 5, PARTS = 3, MILD = 32 };
-
-static void *room(struct cuda_pair *p, const void *from, size_t n_bytes)
-{
-    void *copy;
-    assert_int_equal(kern_alloc(p->cuda, &copy, n_bytes, NULL), STATUS_OK);
-    if (from)
-        assert_int_equal(kern_upload(p->cuda, copy, from, n_bytes, NULL), STATUS_OK);
-    return copy;
-}
-
-/**
- * Magnitudes that scale by everything from the least power of two to the largest; `mild` ones make
- * results around 1.
- */
-static uint32_t *magnitudes(struct cuda_pair *p, struct rng *r, size_t n, bool mild)
-{
-    static const float all[] = {0.0f, 1e-45f, 1e-38f, 1e-20f, 0.3f, 1.0f, 5.5f, 1e20f, 3e38f};
-    uint32_t *bits = malloc(n * sizeof *bits);
-    assert_non_null(bits);
-    for (size_t i = 0; i < n; i++)
-        bits[i] = mild              ? kern_magnitude_bits(200.0f)
-                  : rng_below(r, 8) ? kern_magnitude_bits(all[rng_below(r, 9)])
-                                    : 0x7f800000u;
-    uint32_t *copy = room(p, bits, n * sizeof *bits);
-    free(bits);
-    return copy;
-}
-
-static float *numbers(struct cuda_pair *p, struct rng *r, size_t n)
-{
-    float *x = cuda_data_floats(r, n, 1e4f), *copy = room(p, x, n * sizeof *x);
-    free(x);
-    return copy;
-}
-
-static struct kern_powers powers_of(struct cuda_pair *p, const uint32_t *largest, size_t n)
-{
-    struct kern_powers_args a = {.largest = largest, .n = n};
-    a.to.largest = room(p, NULL, n * sizeof(uint32_t));
-    a.to.first = room(p, NULL, n * sizeof(float));
-    a.to.second = room(p, NULL, n * sizeof(float));
-    launch(p, KERN_CUDA_POWERS, base_div_up(n, KERN_POWERS_THREADS), 0, &a);
-    return a.to;
-}
-
-static void free_powers(struct cuda_pair *p, struct kern_powers powers)
-{
-    kern_free(p->cuda, powers.largest);
-    kern_free(p->cuda, powers.first);
-    kern_free(p->cuda, powers.second);
-}
-
-static struct kern_half_rows to_halves(uint16_t *halves, size_t n_cols, bool parts)
-{
-    struct kern_half_rows to = {.hi = halves, .stride = parts ? PARTS * n_cols : n_cols};
-    to.lo = parts ? halves + n_cols : NULL;
-    to.again = parts ? halves + 2 * n_cols : NULL;
-    return to;
-}
-
-static void finish(struct cuda_pair *p, const struct kern_gate_split_args *a,
-                   const struct kern_sums *sums, float *out)
-{
-    const struct kern_finish_args finish = {.sums = sums->sums,
-                                            .out = out,
-                                            .sums_stride = a->n_cols,
-                                            .out_stride = a->n_cols,
-                                            .n_a = a->n_cols,
-                                            .n_b = ROWS,
-                                            .a_largest = sums->cols.largest,
-                                            .b_largest = sums->rows.largest,
-                                            .bias_a = sums->bias,
-                                            .scale = sums->scale};
-    launch(p, KERN_CUDA_FINISH, ROWS * base_div_up(a->n_cols, KERN_FINISH_ELEMS), 0, &finish);
-}
+enum { ROWS = 3, BLOCKS = 5, MILD = 32 };
 
 /** By the kernels that come one after the other elsewhere. */
 static void one_by_one(struct cuda_pair *p, const struct kern_gate_split_args *a)
 {
-    size_t n = ROWS * a->n_cols;
-    float *gate = room(p, NULL, n * sizeof *gate), *up = room(p, NULL, n * sizeof *up);
-    finish(p, a, &a->gate, gate);
+    size_t n = ROWS * a->out.n_cols;
+    float *gate = cuda_sums_room(p, NULL, n * sizeof *gate),
+          *up = cuda_sums_room(p, NULL, n * sizeof *up);
+    cuda_sums_finish(p, &a->gate, gate, ROWS, a->out.n_cols);
     if (a->up.sums)
-        finish(p, a, &a->up, up);
+        cuda_sums_finish(p, &a->up, up, ROWS, a->out.n_cols);
     const struct kern_gate_args activate = {
         .gate = gate, .up = a->up.sums ? up : NULL, .n = n, .curve = a->curve, .kind = a->kind};
-    launch(p, KERN_CUDA_GATE, base_div_up(n, KERN_ROWS_ELEMS), 0, &activate);
-    const struct kern_split_args split = {
-        .x = gate, .to = a->to, .largest = a->largest, .n_rows = ROWS, .n_cols = a->n_cols};
-    launch(p, KERN_CUDA_SPLIT, BLOCKS, sizeof(uint32_t), &split);
+    cuda_sums_launch(p, KERN_CUDA_GATE, base_div_up(n, KERN_ROWS_ELEMS), 0, &activate);
+    const struct kern_split_args split = {.x = gate, .out = a->out};
+    cuda_sums_launch(p, KERN_CUDA_SPLIT, BLOCKS, sizeof(uint32_t), &split);
     kern_free(p->cuda, gate);
     kern_free(p->cuda, up);
 }
@@ -394,43 +306,30 @@ static void one_by_one(struct cuda_pair *p, const struct kern_gate_split_args *a
 /** Run both ways and compare halves and magnitudes. */
 static void compare_ways(struct cuda_pair *p, struct kern_gate_split_args *a, bool parts)
 {
-    size_t n = BLOCKS * (parts ? PARTS : 1) * a->n_cols, n_bytes = n * sizeof(uint16_t);
-    uint16_t *halves[2];
-    uint32_t largest[2][BLOCKS];
+    size_t n_cols = a->out.n_cols;
+    struct kern_half_out out[2];
     for (size_t way = 0; way < 2; way++) {
-        uint16_t *to = room(p, NULL, n_bytes);
-        a->to = to_halves(to, a->n_cols, parts);
-        a->largest = room(p, NULL, sizeof largest[way]);
+        a->out = out[way] = cuda_sums_out(p, ROWS, BLOCKS, n_cols, parts);
         if (way == 0)
             one_by_one(p, a);
         else
-            launch(p, KERN_CUDA_GATE_SPLIT, BLOCKS,
-                   KERN_GATE_SPLIT_HEADER + base_round_up(a->n_cols, 4) * sizeof(float), a);
-        halves[way] = malloc(n_bytes);
-        assert_non_null(halves[way]);
-        assert_int_equal(kern_download(p->cuda, halves[way], to, n_bytes, NULL), STATUS_OK);
-        assert_int_equal(
-            kern_download(p->cuda, largest[way], a->largest, sizeof largest[way], NULL), STATUS_OK);
-        kern_free(p->cuda, to);
-        kern_free(p->cuda, a->largest);
+            cuda_sums_launch(p, KERN_CUDA_GATE_SPLIT, BLOCKS,
+                             KERN_GATE_SPLIT_HEADER + base_round_up(n_cols, 4) * sizeof(float), a);
     }
-    assert_memory_equal(largest[1], largest[0], sizeof largest[0]);
-    assert_memory_equal(halves[1], halves[0], n_bytes);
-    free(halves[0]);
-    free(halves[1]);
+    cuda_sums_assert_same(p, out[1], out[0], BLOCKS);
 }
 
 static void check_kernel(struct cuda_pair *p, struct rng *r, size_t n_cols,
                          enum kern_activation kind, unsigned what)
 {
-    uint32_t *of_rows = magnitudes(p, r, ROWS, what & MILD);
-    float *bias = numbers(p, r, n_cols);
+    uint32_t *of_rows = cuda_sums_magnitudes(p, r, ROWS, what & MILD);
+    float *bias = cuda_sums_numbers(p, r, n_cols);
     struct kern_sums sums[2];
-    struct kern_powers rows = powers_of(p, of_rows, ROWS);
+    struct kern_powers rows = cuda_sums_powers(p, of_rows, ROWS);
     for (size_t i = 0; i < 2; i++) {
-        uint32_t *of_cols = magnitudes(p, r, n_cols, what & MILD);
-        sums[i] = (struct kern_sums){.sums = numbers(p, r, ROWS * n_cols),
-                                     .cols = powers_of(p, of_cols, n_cols),
+        uint32_t *of_cols = cuda_sums_magnitudes(p, r, n_cols, what & MILD);
+        sums[i] = (struct kern_sums){.sums = cuda_sums_numbers(p, r, ROWS * n_cols),
+                                     .cols = cuda_sums_powers(p, of_cols, n_cols),
                                      .rows = rows,
                                      .bias = what & 1 << i ? bias : NULL,
                                      .scale = what & 4 ? 0.75f : 1.0f};
@@ -438,8 +337,7 @@ static void check_kernel(struct cuda_pair *p, struct rng *r, size_t n_cols,
     }
     struct kern_gate_split_args args = {
         .gate = sums[0],
-        .n_rows = ROWS,
-        .n_cols = n_cols,
+        .out = {.n_cols = n_cols},
         .curve = {.clamp = 0.5f, .slope = 0.5, .rise = 0.8, .fall = 0.8, .eps = -1e-6},
         .kind = kind};
     bool limits_up = kind == KERN_SWIGLU_OAI || kind == KERN_SWIGLU_CLAMP_BEFORE ||
@@ -449,9 +347,9 @@ static void check_kernel(struct cuda_pair *p, struct rng *r, size_t n_cols,
     compare_ways(p, &args, what & 16);
     for (size_t i = 0; i < 2; i++) {
         kern_free(p->cuda, (void *)(uintptr_t)sums[i].sums);
-        free_powers(p, sums[i].cols);
+        cuda_sums_free_powers(p, sums[i].cols);
     }
-    free_powers(p, rows);
+    cuda_sums_free_powers(p, rows);
     kern_free(p->cuda, of_rows);
     kern_free(p->cuda, bias);
 }

@@ -70,7 +70,7 @@ static const enum gguf_type types[] = {KERN_ROUND_TYPES(ID)};
 static void round_by_definition(enum gguf_type type, float *x)
 {
     bool rows = type == GGUF_TYPE_Q8_KV;
-    size_t n = rows ? ROUND_ROW : KERN_PACK_ELEMS;
+    size_t n = rows ? ROUND_ROW : kern_round_step(type);
     for (size_t k = 0; k < ROUND_N; k += n)
         if (rows)
             kern_round_q8_kv(x + k, n);
@@ -165,6 +165,30 @@ static void test_mxfp8(void **state)
         assert_true(isnan(y[5 * 32 + k]));
 }
 
+/** Runs of 128 with a float32 scale by which the largest is 448; the least one is FLT_MIN. */
+static void test_ds_mla(void **state)
+{
+    (void)state;
+    static float x[ROUND_N], y[ROUND_N];
+    struct rng r = rng_open(rng_seed(), 23);
+    fill_normal(&r, x, ROUND_N, 1.0f);
+    for (size_t i = 0; i < ROUND_N; i++)
+        x[i] = ldexpf(x[i], (int)(i / 128 % 60 * 4) - 146);
+    memset(x + 128, 0, 128 * sizeof *x);
+    x[5 * 128 + 77] = NAN;
+    run(KERN_ISA_SCALAR, 1, GGUF_TYPE_FP8_DS_MLA, 0, x, y);
+    for (size_t b = 0; b < ROUND_N; b += 128) {
+        float largest = 0;
+        for (size_t k = b; k < b + 128; k++)
+            largest = fmaxf(largest, fabsf(x[k]));
+        float scale = fmaxf(largest / 448, 0x1p-126f);
+        for (size_t k = b; k < b + 128; k++) {
+            double q = nearest_small((double)(x[k] / scale), 3, 7, 126);
+            assert_true(b == 5 * 128 ? isnan(y[k]) : y[k] == (float)((double)scale * q));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_same_bits_for_any_isa_and_threads),
         cmocka_unit_test(test_scaled_floats),
         cmocka_unit_test(test_mxfp8),
+        cmocka_unit_test(test_ds_mla),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,11 +58,11 @@ TABLE = [
      r"KERN_SCORE_BLOCK = (\d+)"),
     (CUDA, r"A slab of up to (\d+) rows", RECORD, r"SLAB_ROWS = (\d+)"),
     (CUDA, r"Recording folds (\d+) rows at a time", RECORD, r"SLAB_ROWS = (\d+)"),
-    (CUDA, r"additions per target, (\d+) targets of a block", K + "targets.h",
+    (CUDA, r"additions per target, (\d+) targets of a block", K + "score/targets.h",
      r"KERN_TARGET_SIDE = (\d+)"),
     (CUDA, r"targets of a block and (\d+) at a time", "kernels/cuda/score.h",
      r"KERN_CUDA_TARGET_ROWS = (\d+)"),
-    (CUDA, r"after each tile, (\w+) loads of a thread", K + "codes.h", r"KERN_LOWEST_RUN = (\d+)"),
+    (CUDA, r"after each tile, (\w+) loads of a thread", K + "score/codes.h", r"KERN_LOWEST_RUN = (\d+)"),
     # Memory and copies.
     (CUDA, r"page-locked buffers of (\d+ MiB)", "kernels/cuda/device/device.c",
      r"PINNED_BYTES = ([^,]+),"),

@@ -287,9 +287,15 @@ void float64_simulate_rounding(struct float64_model *m, double unit, uint64_t se
 }
 
 /**
- * y = scale W x + bias. Simulated rounding: every partial sum of the chain is rounded, with a
- * relative error of unit / sqrt(3) rms.
+ * A sum as a chain of multiply-adds would have it. Simulated rounding: every partial sum is
+ * rounded, with a relative error of unit / sqrt(3) rms.   squares: the sum of theirs.
  */
+static double chained(struct float64_model *m, double sum, double squares)
+{
+    return m->unit == 0 ? sum : sum + m->unit * sqrt(squares / 3) * (double)rng_normal(&m->rng);
+}
+
+/** y = scale W x + bias. */
 static void multiply(struct float64_model *m, const struct matrix *w, const double *x, double *y)
 {
     for (size_t r = 0; r < w->n_rows; r++) {
@@ -300,9 +306,7 @@ static void multiply(struct float64_model *m, const struct matrix *w, const doub
             sum += (double)row[c] * x[c];
             squares += sum * sum;
         }
-        if (m->unit != 0)
-            sum += m->unit * sqrt(squares / 3) * (double)rng_normal(&m->rng);
-        y[r] = sum * w->scale + (w->bias ? (double)w->bias[r] : 0);
+        y[r] = chained(m, sum, squares) * w->scale + (w->bias ? (double)w->bias[r] : 0);
     }
 }
 
@@ -334,7 +338,7 @@ static void rotate(const struct float64_model *m, double *x, size_t n_heads, siz
 }
 
 /** out = attention of the query at position p over keys 0 .. p; weights: scratch [p + 1]. */
-static void attend(const struct float64_model *m, const struct layer *l, const double *q,
+static void attend(struct float64_model *m, const struct layer *l, const double *q,
                    const double *keys, const double *values, size_t p, double *weights, double *out)
 {
     size_t d = m->head_size;
@@ -350,14 +354,19 @@ static void attend(const struct float64_model *m, const struct layer *l, const d
             weights[j] = dot / sqrt((double)d);
             max = fmax(max, weights[j]);
         }
-        double total = 0;
-        for (size_t j = first; j <= p; j++)
+        double total = 0, squares = 0;
+        for (size_t j = first; j <= p; j++) {
             total += weights[j] = exp(weights[j] - max);
+            squares += total * total;
+        }
+        total = chained(m, total, squares);
         for (size_t i = 0; i < d; i++) {
-            double sum = 0;
-            for (size_t j = first; j <= p; j++)
+            double sum = squares = 0;
+            for (size_t j = first; j <= p; j++) {
                 sum += weights[j] * values[j * row + at + i];
-            out[head * d + i] = sum / total;
+                squares += sum * sum;
+            }
+            out[head * d + i] = chained(m, sum, squares) / total;
         }
     }
 }

@@ -403,6 +403,14 @@ static void test_compressed_rows(void **state)
                                      "and F8_E4M3@0.5"));
     types.v.scale = types.k.scale;
     assert_int_equal(model_round_kv(f.model, &types, &why), STATUS_OK);
+    types = (struct model_kv_types){.k = {GGUF_TYPE_FP8_DS_MLA, 0}};
+    assert_int_equal(model_round_kv(f.model, &types, &why), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(why.text, "the compressed keys of layer 0 are rows of 8 numbers, "
+                                     "expected a multiple of 128, the block of FP8_DS_MLA"));
+    types = (struct model_kv_types){
+        .k_but = {1, {{MODEL_KV_INDEXER, 0, 0, {GGUF_TYPE_FP8_DS_MLA, 0}}}}};
+    assert_int_equal(model_round_kv(f.model, &types, &why), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(why.text, "expected another one for an indexer's keys"));
     fixture_close(&f);
 }
 

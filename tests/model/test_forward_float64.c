@@ -180,11 +180,25 @@ static void test_types(void **state)
                 16);
 }
 
+/** Windows of two tiles and a part of a third: sums over thousands of keys, of which a sliding
+ * window leaves more than a tile. */
+static void test_long_windows(void **state)
+{
+    (void)state;
+    enum { N = 2 * MODEL_TILE_TOKENS + 200 };
+    struct tiny_model_options options = {
+        .seed = 200, .n_layers = 2, .n_embd = 32, .n_ff = 32, .n_heads = 2, .n_kv_heads = 1};
+    compare("long window", &options, N);
+    options.sliding_window = MODEL_TILE_TOKENS + 301;
+    compare("long, sliding window", &options, N);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_features),
         cmocka_unit_test(test_types),
+        cmocka_unit_test(test_long_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

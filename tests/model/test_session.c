@@ -299,6 +299,8 @@ static void test_cache_bytes(void **state)
     assert_true(model_cache_bytes(&h, &f16, 10) == 10 * 576 * 2);
     shape = model_cache_shape(&h);
     assert_true(shape.k == 576 && shape.v == 0 && shape.window == 0);
+    const struct model_kv_types parts = {.k = {GGUF_TYPE_FP8_DS_MLA, 0}};
+    assert_true(model_cache_bytes(&h, &parts, 10) == 10 * 656); /* as vLLM says of it */
     h.compressed_keys = false;
     assert_true(model_cache_bytes(&h, &f16, 10) == 10 * of_token);
 

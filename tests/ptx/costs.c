@@ -59,6 +59,14 @@ static float *floats(size_t n)
     return memory;
 }
 
+/** Looks at results, so that none waits for what comes next. */
+static void look(const float *x)
+{
+    struct status_why why;
+    float first;
+    must(kern_download(b, &first, x, sizeof first, &why), &why);
+}
+
 static struct kern_weight weight_of(enum gguf_type type, size_t n_rows, size_t n_cols)
 {
     struct random_blocks pool;
@@ -107,7 +115,68 @@ static void linear(const char *scene, enum gguf_type type, size_t n_rows, size_t
     run_ptx_report(nowhere, "trial");
     fclose(nowhere);
     must(kern_linear(b, &op, &why), &why);
+    look(op.y);
     run_ptx_report(out, scene);
+    free((void *)(uintptr_t)w.data);
+}
+
+/** The rotation of heads of 128 in rows of WIDTH; positions: [n], written. */
+static struct kern_rope rope_of(float *x, int32_t *positions, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        positions[i] = (int32_t)i;
+    return (struct kern_rope){.x = x,
+                              .stride = WIDTH,
+                              .n_tokens = n,
+                              .n_heads = WIDTH / 128,
+                              .head_size = 128,
+                              .n_pairs = 64,
+                              .split_halves = true,
+                              .angles = floats(n * 128),
+                              .n_positions = n,
+                              .positions = positions};
+}
+
+/** A norm, a product of its results, and the rotation of that, after the product's trial. */
+static void waiting(const char *scene)
+{
+    struct status_why why;
+    struct kern_weight gain = weight_of(GGUF_TYPE_F32, 1, WIDTH);
+    struct kern_weight w = weight_of(GGUF_TYPE_F32, NARROW, WIDTH);
+    struct kern_norm norm = {.gain = &gain,
+                             .eps = 1e-5f,
+                             .x = floats(SCORED * WIDTH),
+                             .y = floats(SCORED * WIDTH),
+                             .n_rows = SCORED,
+                             .width = WIDTH,
+                             .n_groups = 1};
+    const struct kern_linear op = {.weight = &w,
+                                   .x = norm.y,
+                                   .y = floats(SCORED * NARROW),
+                                   .y_stride = NARROW,
+                                   .n_tokens = SCORED};
+    must(kern_norm(b, &norm, &why), &why);
+    must(kern_linear(b, &op, &why), &why);
+    run_ptx_report(out, scene);
+    free((void *)(uintptr_t)gain.data);
+    free((void *)(uintptr_t)w.data);
+}
+
+/** A product with many outputs and its rotation. */
+static void rotated(void)
+{
+    struct status_why why;
+    struct kern_weight w = weight_of(GGUF_TYPE_F32, WIDTH, NARROW);
+    const struct kern_linear op = {.weight = &w,
+                                   .x = floats(SCORED * NARROW),
+                                   .y = floats(SCORED * WIDTH),
+                                   .y_stride = WIDTH,
+                                   .n_tokens = SCORED};
+    int32_t positions[SCORED];
+    const struct kern_rope rope = rope_of(op.y, positions, SCORED);
+    must(kern_linear(b, &op, &why), &why);
+    must(kern_rope(b, &rope, &why), &why);
+    run_ptx_report(out, "rotated");
     free((void *)(uintptr_t)w.data);
 }
 
@@ -152,21 +221,11 @@ static void rows(void)
                              .width = WIDTH,
                              .n_groups = 1};
     must(kern_norm(b, &norm, &why), &why); /* the first brings the gain */
+    look(y);
     run_ptx_report(out, "first norm");
     must(kern_norm(b, &norm, &why), &why);
     int32_t positions[TOKENS];
-    for (int32_t i = 0; i < TOKENS; i++)
-        positions[i] = i;
-    struct kern_rope rope = {.x = x,
-                             .stride = WIDTH,
-                             .n_tokens = TOKENS,
-                             .n_heads = WIDTH / 128,
-                             .head_size = 128,
-                             .n_pairs = 64,
-                             .split_halves = true,
-                             .angles = floats(TOKENS * 128),
-                             .n_positions = TOKENS,
-                             .positions = positions};
+    const struct kern_rope rope = rope_of(x, positions, TOKENS);
     must(kern_rope(b, &rope, &why), &why);
     struct kern_activate gate = {.gate = y, .up = x, .n = TOKENS * WIDTH};
     must(kern_activate(b, &gate, &why), &why);
@@ -248,8 +307,11 @@ int main(int argc, char **argv)
         attention(128);
         if (precisions[i] != KERN_PRECISION_EXACT)
             gated(precisions[i] == KERN_PRECISION_FAST ? "gated fast" : "gated high");
+        if (precisions[i] != KERN_PRECISION_EXACT)
+            waiting(precisions[i] == KERN_PRECISION_FAST ? "waiting fast" : "waiting high");
         if (precisions[i] == KERN_PRECISION_FAST) {
             rows();
+            rotated();
             linear("finish", GGUF_TYPE_F32, 4096, 64, SCORED);
             score("score", 1, VOCAB, 64);
             score("pair", 2, VOCAB, 64);

@@ -39,6 +39,7 @@ TESTS = {
     "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR", "RECUR_STEPS"],
     "cuda_alone": ["FILL", "DIGEST", "CAP", "TARGET", "TAKE", "LOWEST"],
     "cuda_gated": ["POWERS", "GATE_SPLIT"],
+    "cuda_waiting": ["NORM_SPLIT", "ROTATED"],
     "cuda_linear": ["SPLIT", "FINISH", "EXACT"],
     "cuda_integers": ["PACK", "INTEGERS_32", "INTEGERS_32_MIN", "INTEGERS_16", "INTEGERS_WIDE_32",
                       "INTEGERS_WIDE_32_MIN", "INTEGERS_WIDE_16", "INTEGERS_WIDE_16_MIN"],

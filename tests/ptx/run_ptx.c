@@ -78,7 +78,7 @@ static size_t find_kernel(const struct kern_cuda_launch *launch)
     return i;
 }
 
-/** Logits of lanes without a row hold anything (kern_logits, kernels/cuda/kernels/score.h). */
+/** Logits of lanes without a row hold anything (struct kern_logits). */
 static bool may_read_unwritten(enum kern_cuda_kernel kernel)
 {
     return kernel == KERN_CUDA_FOLD || kernel == KERN_CUDA_PAIR || kernel == KERN_CUDA_JS ||

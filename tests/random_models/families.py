@@ -111,12 +111,12 @@ class Deepseek2(Glm4moe):
     norms, qk_norm, n_layers_of, gate_up = ("attn_norm", "ffn_norm"), "", (2, 3), True
     gatings, gating_share, partial, freqs = (2, 1), 0.7, 1.0, 0.0
     scalings, separate_sizes = ["", "yarn", "yarn", "linear"], False
-    old_share, q_ranks = 0.4, (0, 8, 12, 32)
+    old_share, q_ranks, ranks = 0.4, (0, 8, 12, 32), (8, 12, 32)
 
     def sizes(self):
         rng = self.rng
         self.n_rot, self.dv = rng.choice([2, 4, 8]), rng.choice([4, 6, 8])
-        self.nope, self.rank = rng.choice([2, 4, 8, 32]), rng.choice([8, 12, 32])
+        self.nope, self.rank = rng.choice([2, 4, 8, 32]), rng.choice(self.ranks)
         self.dk, self.q_rank = self.nope + self.n_rot, rng.choice(self.q_ranks)
         self.old = self.may(self.old_share)
         self.kv = list(self.n_heads) if self.old else [1] * len(self.kv)

@@ -48,6 +48,21 @@ def mxfp8(head):
     return out
 
 
+def ds_mla(part, rank):
+    """A compressed row in runs of 128 with a float32 scale, of the largest one; what is turned in bf16."""
+    if len(part) != rank:
+        return [bf16(x) for x in part]
+    out = []
+    for run in rows(part, 128):
+        scale = max(f32(max(map(abs, run)) / 448), 2.0 ** -126)
+        out += [e4m3(x, scale) for x in run]
+    return out
+
+
+def f32(x):
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
 def bf16(x):
     """The nearest number of 8 significant bits, halves to even."""
     (bits,) = struct.unpack("<I", struct.pack("<f", x))

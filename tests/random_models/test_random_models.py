@@ -16,7 +16,7 @@ import tempfile
 SOURCE = pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
 import architectures  # noqa: E402
-from evaluate import ROUNDED_TOLERANCE, TOLERANCE, Evaluation, compare  # noqa: E402
+from evaluate import TOLERANCE, Evaluation, compare, compare_rounded  # noqa: E402
 from formats import f32  # noqa: E402
 from forward import bf16, e4m3, e5m2, mxfp8  # noqa: E402
 import rewrite  # noqa: E402
@@ -90,14 +90,9 @@ def caches(assay, file, evaluation, rng, model):
             continue
         found = evaluation.run(assay, file, rng, more=options)
         try:
-            model.watches_ties = False
-            compare(model, evaluation, found, ROUNDED_TOLERANCE)
-        except ValueError:
-            model.watches_ties = True
-            try:
-                compare(model, evaluation, found, ROUNDED_TOLERANCE)
-            except ValueError as why:
-                raise ValueError(f"{why} {options}") from None
+            compare_rounded(model, evaluation, found)
+        except ValueError as why:
+            raise ValueError(f"{why} {options}") from None
 
 
 def check(assay, arch, seed, folder):

@@ -5,7 +5,8 @@
 #define INTEGERS(set)                                                                              \
     .int16_tile = kern_##set##_int16_tile, .int16_pack = kern_##set##_int16_pack,                  \
     .int16_row = kern_##set##_int16_row, .int8_tile = kern_##set##_int8_tile,                      \
-    .int8_pack = kern_##set##_int8_pack, .int8_row = kern_##set##_int8_row
+    .int8_pack = kern_##set##_int8_pack, .int8_row = kern_##set##_int8_row,                        \
+    .bytes_most = KERN_INTEGER_LIMIT
 
 #define DECODE(TYPE, name)     [GGUF_TYPE_##TYPE] = kern_neon_decode_##name,
 #define STRAIGHT8(TYPE, name)  [GGUF_TYPE_##TYPE] = kern_neon_straight8_##name,

@@ -109,4 +109,51 @@ KERN_INLINE void kern_half_rows_store(const struct kern_half_rows *rows, size_t 
     kern_half_store(rows->again + at, n, whole, &hi);
 }
 
+/** Rows that a kernel makes halves of, one in a block of the grid. */
+struct kern_half_out {
+    struct kern_half_rows to;
+    uint32_t *largest;     /* of each row of the grid */
+    size_t n_rows, n_cols; /* rows from n_rows on become zeros */
+};
+
+/** Numbers of a row that are there. */
+KERN_INLINE uint32_t kern_half_n_real(const struct kern_half_out *out, size_t row)
+{
+    return row < out->n_rows ? (uint32_t)out->n_cols : 0;
+}
+
+/** The larger of `most` and the magnitudes of the first n of four numbers. */
+KERN_INLINE uint32_t kern_half_most(uint32_t most, unsigned n, const struct kern_vec4 *x)
+{
+    KERN_UNROLL
+    for (unsigned k = 0; k < 4; k++) {
+        uint32_t bits = k < n ? kern_magnitude_bits(x->v[k]) : 0;
+        most = bits > most ? bits : most;
+    }
+    return most;
+}
+
+/**
+ * A row's halves and its largest magnitude, from its numbers at x. A thread has four neighbours of
+ * every 4 * n_threads.   whole: x is a multiple of 16 bytes, with room for a multiple of 4 numbers.
+ */
+KERN_INLINE void kern_half_row_store(const struct kern_half_out *out, size_t row, uint32_t largest,
+                                     const float *x, bool whole, unsigned n_threads)
+{
+    uint32_t n_cols = (uint32_t)out->n_cols, n_real = kern_half_n_real(out, row);
+    int exponent = kern_row_exponent(largest);
+    for (unsigned t = kern_thread_begin(); t < n_threads; t += kern_thread_step(n_threads)) {
+        if (t == 0)
+            out->largest[row] = largest;
+        for (uint32_t i = 4 * t; i < n_cols; i += 4 * n_threads) {
+            unsigned n = n_cols - i < 4 ? n_cols - i : 4;
+            struct kern_vec4 y = {{0.0f, 0.0f, 0.0f, 0.0f}};
+            if (n_real > 0)
+                y = whole ? kern_load4_whole(x + i, 4, true) : kern_load4(x + i, n);
+            kern_half_rows_store(&out->to, row * out->to.stride + i, n, whole && n_cols % 4 == 0,
+                                 exponent, y.v);
+        }
+    }
+}
+
 #endif

@@ -72,6 +72,10 @@
         0, kern_powers_block(a, block, shared))                                                    \
     ROW(GATE_SPLIT, "gate split", kern_gate_split_args, KERN_GATE_SPLIT_THREADS, 0,                \
         0, kern_gate_split_block(a, block, shared))                                                \
+    ROW(NORM_SPLIT, "norm split", kern_norm_split_args, KERN_ROWS_THREADS, 0,                      \
+        0, kern_norm_split_block(a, block, shared))                                                \
+    ROW(ROTATED, "finish rope", kern_rotated_args, KERN_ROTATED_THREADS, 0,                        \
+        0, kern_rotated_block(a, block, shared))                                                   \
     ROW(EXACT, "exact", kern_exact_args, KERN_EXACT_THREADS, 2,                                    \
         sizeof(struct kern_exact_shared), kern_exact_block(a, block, shared))                      \
     ROW(PACK, "pack", kern_pack_args, KERN_PACK_THREADS, 0,                                        \

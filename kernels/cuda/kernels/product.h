@@ -24,19 +24,17 @@ enum {
     KERN_FILL_ELEMS = 4096
 };
 
-/** A block per row; rows from n_rows on become zeros. */
+/** A block per row. */
 struct kern_split_args {
     const float *x; /* [n_rows, n_cols] */
-    struct kern_half_rows to;
-    uint32_t *largest; /* of each row of the grid */
-    size_t n_rows, n_cols;
+    struct kern_half_out out;
 };
 
 KERN_INLINE void kern_split_block(const struct kern_split_args *a, size_t block, void *shared)
 {
     uint32_t *largest = (uint32_t *)shared;
-    const float *x = a->x + block * a->n_cols;
-    uint32_t n_cols = (uint32_t)a->n_cols, n_real = block < a->n_rows ? n_cols : 0;
+    const float *x = a->x + block * a->out.n_cols;
+    uint32_t n_real = kern_half_n_real(&a->out, block);
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_SPLIT_THREADS))
         *largest = 0;
     kern_barrier();
@@ -45,27 +43,13 @@ KERN_INLINE void kern_split_block(const struct kern_split_args *a, size_t block,
         uint32_t most = 0;
         for (uint32_t i = 4 * t; i < n_real; i += 4 * KERN_SPLIT_THREADS) {
             struct kern_vec4 y = kern_load4(x + i, n_real - i < 4 ? n_real - i : 4);
-            KERN_UNROLL
-            for (unsigned k = 0; k < 4; k++) {
-                uint32_t bits = kern_magnitude_bits(y.v[k]);
-                most = bits > most ? bits : most;
-            }
+            most = kern_half_most(most, 4, &y);
         }
         if (most > 0)
             kern_atomic_max(largest, most);
     }
     kern_barrier();
-    int exponent = kern_row_exponent(*largest);
-    for (unsigned t = kern_thread_begin(); t < KERN_SPLIT_THREADS;
-         t += kern_thread_step(KERN_SPLIT_THREADS)) {
-        if (t == 0)
-            a->largest[block] = *largest;
-        for (uint32_t i = 4 * t; i < n_cols; i += 4 * KERN_SPLIT_THREADS) {
-            unsigned n = n_cols - i < 4 ? n_cols - i : 4;
-            struct kern_vec4 y = kern_load4(x + i, n_real > 0 ? n : 0);
-            kern_half_rows_store(&a->to, block * a->to.stride + i, n, false, exponent, y.v);
-        }
-    }
+    kern_half_row_store(&a->out, block, *largest, x, false, KERN_SPLIT_THREADS);
 }
 
 /**

@@ -40,7 +40,22 @@ struct kern_norm_shared {
     float inverse;
 };
 
-/** lane[j] += elements j, j + 16, ... of the chunk less the mean, or the squares of these. */
+/** lane[j] += elements j, j + 16, ... of n less the mean, or the squares of these. */
+KERN_INLINE void kern_norm_add_lanes(double *lane, double mean, const float *x, size_t n,
+                                     bool squares)
+{
+    for (unsigned t = kern_thread_begin(); t < KERN_NORM_LANES;
+         t += kern_thread_step(KERN_ROWS_THREADS)) {
+        double sum = lane[t];
+        for (size_t i = t; i < n; i += KERN_NORM_LANES) {
+            double d = (double)x[i] - mean;
+            sum += squares ? d * d : d;
+        }
+        lane[t] = sum;
+    }
+}
+
+/** The same of a chunk, by way of shared memory. */
 KERN_INLINE void kern_norm_add(struct kern_norm_shared *s, const float *x, size_t n, bool squares)
 {
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
@@ -49,15 +64,7 @@ KERN_INLINE void kern_norm_add(struct kern_norm_shared *s, const float *x, size_
             s->x[i] = x[i];
     }
     kern_barrier();
-    for (unsigned t = kern_thread_begin(); t < KERN_NORM_LANES;
-         t += kern_thread_step(KERN_ROWS_THREADS)) {
-        double sum = s->lane[t], mean = s->mean;
-        for (size_t i = t; i < n; i += KERN_NORM_LANES) {
-            double d = (double)s->x[i] - mean;
-            sum += squares ? d * d : d;
-        }
-        s->lane[t] = sum;
-    }
+    kern_norm_add_lanes(s->lane, s->mean, s->x, n, squares);
     kern_barrier();
 }
 
@@ -75,13 +82,19 @@ KERN_INLINE void kern_norm_add_row(struct kern_norm_shared *s, const float *x, s
 }
 
 /** The sum of the lanes: one thread. */
-KERN_INLINE double kern_norm_total(struct kern_norm_shared *s)
+KERN_INLINE double kern_norm_total(double *lane)
 {
     for (unsigned half = KERN_NORM_LANES / 2; half > 0; half /= 2) {
         for (unsigned j = 0; j < half; j++)
-            s->lane[j] += s->lane[j + half];
+            lane[j] += lane[j + half];
     }
-    return s->lane[0];
+    return lane[0];
+}
+
+/** What elements of a row are multiplied by, from the lanes' squares. */
+KERN_INLINE float kern_norm_inverse(double *lane, size_t width, float eps)
+{
+    return (float)(1.0 / sqrt(kern_norm_total(lane) / (double)width + (double)eps));
 }
 
 /** The sum over the row to `mean`, or of the squares to `inverse`. */
@@ -90,11 +103,10 @@ KERN_INLINE void kern_norm_sum(struct kern_norm_shared *s, const struct kern_nor
 {
     kern_norm_add_row(s, x, a->width, squares);
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS)) {
-        double mean = kern_norm_total(s) / (double)a->width;
         if (squares)
-            s->inverse = (float)(1.0 / sqrt(mean + (double)a->eps));
+            s->inverse = kern_norm_inverse(s->lane, a->width, a->eps);
         else
-            s->mean = mean;
+            s->mean = kern_norm_total(s->lane) / (double)a->width;
     }
     kern_barrier();
 }
@@ -136,6 +148,14 @@ struct kern_rope_args {
     bool split_halves;
 };
 
+/** One pair by the angle that these are of. */
+KERN_INLINE void kern_rotate(float *first, float *second, float cosine, float sine)
+{
+    float old_first = *first, old_second = *second;
+    *first = fmaf(old_first, cosine, -(old_second * sine));
+    *second = fmaf(old_second, cosine, old_first * sine);
+}
+
 KERN_INLINE void kern_rope_pair(const struct kern_rope_args *a, size_t token, size_t head,
                                 size_t pair)
 {
@@ -143,10 +163,7 @@ KERN_INLINE void kern_rope_pair(const struct kern_rope_args *a, size_t token, si
     float *x = a->x + token * a->stride + head * a->head_size;
     float *first = a->split_halves ? x + pair : x + 2 * pair;
     float *second = a->split_halves ? x + pair + a->n_pairs : x + 2 * pair + 1;
-    float cosine = angle[0], sine = angle[1];
-    float old_first = *first, old_second = *second;
-    *first = fmaf(old_first, cosine, -(old_second * sine));
-    *second = fmaf(old_second, cosine, old_first * sine);
+    kern_rotate(first, second, angle[0], angle[1]);
 }
 
 /** A block takes KERN_ROWS_ELEMS pairs. Within it indices are of 32 bits: division is slow. */
@@ -294,6 +311,7 @@ KERN_INLINE void kern_round_block(const struct kern_round_args *a, size_t block,
     float *x = ((struct kern_round_shared *)shared)->x, *out = a->x + block * KERN_ROWS_ELEMS;
     size_t left = a->n - block * KERN_ROWS_ELEMS;
     uint32_t n = left < KERN_ROWS_ELEMS ? (uint32_t)left : KERN_ROWS_ELEMS;
+    const uint32_t step = (uint32_t)kern_round_step(a->type);
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
         for (uint32_t i = t; i < n; i += KERN_ROWS_THREADS)
@@ -303,9 +321,8 @@ KERN_INLINE void kern_round_block(const struct kern_round_args *a, size_t block,
     kern_round_turn(a, x, n);
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
-        for (uint32_t i = t * KERN_PACK_ELEMS; i < n; i += KERN_ROWS_THREADS * KERN_PACK_ELEMS)
-            kern_round_scaled(a->type, x + i, n - i < KERN_PACK_ELEMS ? n - i : KERN_PACK_ELEMS,
-                              a->scale);
+        for (uint32_t i = t * step; i < n; i += KERN_ROWS_THREADS * step)
+            kern_round_scaled(a->type, x + i, n - i < step ? n - i : step, a->scale);
     }
     kern_barrier();
     kern_round_turn(a, x, n);

@@ -131,10 +131,10 @@ KERN_INLINE struct kern_vec4 kern_load4(const float *x, unsigned n)
     return kern_load4_whole(x, n, n == 4 && ((uintptr_t)x & 15) == 0);
 }
 
-/** The first n of four floats, in one store where that is possible. */
-KERN_INLINE void kern_store4(float *to, unsigned n, const struct kern_vec4 *x)
+/** The first n of four floats, in one store if they are `whole`, as with loads. */
+KERN_INLINE void kern_store4_whole(float *to, unsigned n, bool whole, const struct kern_vec4 *x)
 {
-    if (n == 4 && ((uintptr_t)to & 15) == 0) {
+    if (whole) {
         *(struct kern_vec4 *)(void *)to = *x;
         return;
     }
@@ -144,6 +144,12 @@ KERN_INLINE void kern_store4(float *to, unsigned n, const struct kern_vec4 *x)
         if (i < n)
             to[i] = x->v[i];
     }
+}
+
+/** The same, in one store where that is possible. */
+KERN_INLINE void kern_store4(float *to, unsigned n, const struct kern_vec4 *x)
+{
+    kern_store4_whole(to, n, n == 4 && ((uintptr_t)to & 15) == 0, x);
 }
 
 /** Four halves, as their bits. */

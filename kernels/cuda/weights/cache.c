@@ -9,6 +9,9 @@
 /* Panels uploaded ahead: enough that one is uploaded while others are multiplied. */
 enum { LOOK_AHEAD = 3 };
 
+/* Decoded panels that are given up together: few allocations, and little is decoded again. */
+#define CHUNK_BYTES ((size_t)2 << 30)
+
 /* Events: one for uploads of panels that stay, then two for each slot. */
 enum { EVENT_RESIDENT, EVENT_SLOTS };
 
@@ -33,21 +36,13 @@ enum status kern_cuda_cache_open(struct kern_cuda *cuda, struct status_why *why)
     const struct kern_cuda_options *options = &cuda->options;
     cache->n_slots = options->n_slots;
     cache->slot_bytes = options->panel_size;
+    cache->chunk_bytes = CHUNK_BYTES;
     cache->limit = options->weight_bytes;
     size_t ring = base_min(cache->n_slots * cache->slot_bytes, cache->limit / 2);
     cache->resident_limit = cache->limit - ring;
     if (base_array_new(cache->slots, cache->n_slots, "slots", why))
         return STATUS_MEMORY;
     return STATUS_OK;
-}
-
-static void drop_decoded(struct kern_cuda *cuda, struct kern_cuda_panel *panel)
-{
-    if (!panel->decoded)
-        return;
-    cuda->device->ops->free(cuda->device, panel->decoded);
-    cuda->cache.decoded_bytes -= panel->decoded_bytes;
-    panel->decoded = NULL;
 }
 
 static void drop_vector(struct kern_cuda *cuda, struct kern_cuda_panel *panel)
@@ -73,13 +68,14 @@ void kern_cuda_cache_close(struct kern_cuda *cuda)
     struct kern_cuda_cache *cache = &cuda->cache;
     for (size_t i = 0; i < cache->n_panels; i++) {
         drop_packed(cuda, &cache->panels[i]);
-        drop_decoded(cuda, &cache->panels[i]);
+        kern_cuda_cache_forget(cuda, i);
         drop_vector(cuda, &cache->panels[i]);
     }
     for (size_t i = 0; cache->slots && i < cache->n_slots; i++)
         cuda->device->ops->free(cuda->device, cache->slots[i].memory);
     free(cache->panels);
     free(cache->slots);
+    free(cache->chunks);
     *cache = (struct kern_cuda_cache){0};
 }
 
@@ -95,13 +91,14 @@ void kern_cuda_forget(struct kern_backend *b, const void *data, size_t n_bytes)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
     uintptr_t first = (uintptr_t)data;
+    (void)kern_cuda_settle(cuda, NULL); /* a norm or sums that wait may need a vector of it */
     for (size_t i = 0; i < cuda->cache.n_panels; i++) {
         struct kern_cuda_panel *panel = &cuda->cache.panels[i];
         uintptr_t at = (uintptr_t)panel->data;
         if (at < first || at - first >= n_bytes)
             continue;
         drop_packed(cuda, panel);
-        drop_decoded(cuda, panel);
+        kern_cuda_cache_forget(cuda, i);
         drop_vector(cuda, panel);
         panel->forgotten = true;
     }
@@ -122,7 +119,7 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
             continue;
         if (panel->generation != weight->generation) {
             drop_packed(cuda, panel);
-            drop_decoded(cuda, panel);
+            panel->decoded = NULL; /* its place serves the new generation */
             drop_vector(cuda, panel);
             panel->generation = weight->generation;
         }
@@ -282,7 +279,10 @@ static enum status look_ahead(struct kern_cuda *cuda, size_t index, struct statu
 void kern_cuda_cache_touch(struct kern_cuda *cuda, size_t index)
 {
     struct kern_cuda_cache *cache = &cuda->cache;
-    cache->panels[index].last_used = ++cache->n_uses;
+    const struct kern_cuda_panel *panel = &cache->panels[index];
+    cache->n_uses++;
+    if (panel->place)
+        cache->chunks[panel->chunk].last_used = cache->n_uses;
     if (cache->last > 0)
         cache->panels[cache->last - 1].after = index + 1;
     cache->last = index + 1;
@@ -326,37 +326,4 @@ enum status kern_cuda_cache_done(struct kern_cuda *cuda, size_t index, struct st
         status = look_ahead(cuda, index, why);
     cuda->cache.held = 0;
     return status;
-}
-
-void *kern_cuda_cache_keep(struct kern_cuda *cuda, size_t index, size_t n_bytes)
-{
-    struct kern_cuda_cache *cache = &cuda->cache;
-    struct kern_cuda_panel *panel = &cache->panels[index];
-    if (cache->resident_bytes + cache->decoded_bytes + n_bytes > cache->resident_limit)
-        return NULL;
-    if (cuda->device->ops->alloc(cuda->device, &panel->decoded, n_bytes, NULL))
-        return NULL;
-    panel->decoded_bytes = n_bytes;
-    cache->decoded_bytes += n_bytes;
-    return panel->decoded;
-}
-
-void kern_cuda_cache_forget(struct kern_cuda *cuda, size_t index)
-{
-    drop_decoded(cuda, &cuda->cache.panels[index]);
-}
-
-bool kern_cuda_cache_shrink(struct kern_cuda *cuda)
-{
-    struct kern_cuda_cache *cache = &cuda->cache;
-    struct kern_cuda_panel *oldest = NULL;
-    for (size_t i = 0; i < cache->n_panels; i++) {
-        struct kern_cuda_panel *panel = &cache->panels[i];
-        if (panel->decoded && i + 1 != cache->held &&
-            (!oldest || panel->last_used < oldest->last_used))
-            oldest = panel;
-    }
-    if (oldest)
-        drop_decoded(cuda, oldest);
-    return oldest != NULL;
 }

@@ -4,7 +4,8 @@
  * A weight is handled in panels of rows. Packed panels stay on the device while there is room. The
  * others are streamed: each passes through one of a few slots every time that it is used. The cache
  * remembers which panel came after each the last time, so the next ones are uploaded while this one
- * is computed with. Decoded panels are kept in the room that is left, and are freed first.
+ * is computed with. Decoded panels are kept in the room that is left, in a few large allocations
+ * (kept.c), and are freed first.
  */
 #ifndef KERNELS_CUDA_WEIGHTS_CACHE_H
 #define KERNELS_CUDA_WEIGHTS_CACHE_H
@@ -29,21 +30,30 @@ struct kern_cuda_panel {
     bool forgotten; /* not to be uploaded ahead of its use */
     bool preloaded; /* for products: decoded as soon as all packed panels are there */
 
-    void *packed;  /* device: rows without gaps, its own memory or that of a slot; or NULL */
-    int slot;      /* -1: its own */
-    bool awaited;  /* the upload into the slot has been waited for */
-    void *decoded; /* device: kept operand (weights.c knows how it looks), or NULL */
-    size_t decoded_bytes;
+    void *packed; /* device: rows without gaps, its own memory or that of a slot; or NULL */
+    int slot;     /* -1: its own */
+    bool awaited; /* the upload into the slot has been waited for */
+    void *place;  /* device: where it is decoded to, in a chunk, or NULL */
+    size_t chunk; /* which */
+    void
+        *decoded; /* its place, if that holds the operand (weights.c knows how it looks), or NULL */
+    size_t decoded_bytes; /* of an operand; known when it is preloaded, or first kept */
     float *vector;      /* device: the row in float32 for good, if it is a bias or gain; or NULL */
     float vector_scale; /* that is in it */
-    uint64_t last_used;
-    size_t next;  /* in the bucket: index + 1, or 0 */
-    size_t after; /* what was used after it last time: index + 1, or 0 */
+    size_t next;        /* in the bucket: index + 1, or 0 */
+    size_t after;       /* what was used after it last time: index + 1, or 0 */
 };
 
 struct kern_cuda_slot {
     void *memory;
     size_t panel; /* that it holds: index + 1, or 0 */
+    uint64_t last_used;
+};
+
+/** Memory for several decoded panels. */
+struct kern_cuda_chunk {
+    void *memory; /* NULL: not in use */
+    size_t n_bytes, n_panels;
     uint64_t last_used;
 };
 
@@ -53,9 +63,11 @@ struct kern_cuda_cache {
     size_t buckets[KERN_CUDA_CACHE_BUCKETS]; /* index + 1 of the first, or 0 */
     struct kern_cuda_slot *slots;
     size_t n_slots, slot_bytes;
-    size_t limit, resident_limit; /* bytes: of everything; of packed panels that stay */
-    size_t resident_bytes, decoded_bytes;
-    size_t last; /* panel used last: index + 1, or 0 */
+    struct kern_cuda_chunk *chunks;
+    size_t n_chunks, chunk_capacity, chunk_bytes; /* at most, unless a panel is larger */
+    size_t limit, resident_limit;         /* bytes: of everything; of packed panels that stay */
+    size_t resident_bytes, decoded_bytes; /* of packed panels; of chunks */
+    size_t last;                          /* panel used last: index + 1, or 0 */
     size_t held; /* panel whose decoded rows are about to be used: index + 1, or 0 */
     uint64_t n_uses;
     size_t n_uploads; /* panels copied to the device so far; for tests */
@@ -96,16 +108,19 @@ enum status kern_cuda_cache_packed(struct kern_cuda *cuda, size_t index, const u
                                    struct status_why *why);
 enum status kern_cuda_cache_done(struct kern_cuda *cuda, size_t index, struct status_why *why);
 
-/** Memory to keep the panel decoded in, or NULL if there is no room. */
+/**
+ * Memory to keep the panel decoded in, or NULL if there is no room. The first panel of a chunk
+ * allocates it, with places for the preloaded ones that come after this one.
+ */
 void *kern_cuda_cache_keep(struct kern_cuda *cuda, size_t index, size_t n_bytes);
 
-/** Free what keep() gave: it was not filled. */
+/** Give up the panel's place, if it has one. */
 void kern_cuda_cache_forget(struct kern_cuda *cuda, size_t index);
 
 /** Note that a panel that is kept decoded was used. */
 void kern_cuda_cache_touch(struct kern_cuda *cuda, size_t index);
 
-/** Free the decoded panel that has not been used for longest, never one that cache_done() is
+/** Free the chunk that has not been used for longest, never that of a panel that cache_done() is
  * called for; false if there is none. */
 bool kern_cuda_cache_shrink(struct kern_cuda *cuda);
 

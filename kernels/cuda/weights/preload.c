@@ -15,8 +15,11 @@ static enum status upload_panels(struct kern_cuda *cuda, const struct kern_weigh
             status = kern_cuda_cache_find(cuda, weight, row, n_rows, &index, why);
         if (!status)
             status = kern_cuda_cache_settle(cuda, index, &stays, why);
-        if (!status)
-            cuda->cache.panels[index].preloaded = stays;
+        if (status)
+            break;
+        struct kern_cuda_panel *panel = &cuda->cache.panels[index];
+        panel->preloaded = stays;
+        panel->decoded_bytes = kern_cuda_weight_bytes(cuda, weight, n_rows);
     }
     return status;
 }

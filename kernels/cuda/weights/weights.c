@@ -302,20 +302,16 @@ enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda
 }
 
 enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_tokens *tokens,
-                            bool of_gate, void *memory, struct status_why *why)
+                            bool from_waiting, void *memory, struct status_why *why)
 {
     struct kern_cuda_operand l = lay_out(cuda, tokens->n_padded, tokens->n_cols, memory);
+    const struct kern_half_out out = {.to = rows_of(cuda, &l, tokens->n_cols, true),
+                                      .largest = l.largest,
+                                      .n_rows = tokens->n_tokens,
+                                      .n_cols = tokens->n_cols};
     tokens->operand = l;
-    if (of_gate) {
-        const struct kern_half_rows to = rows_of(cuda, &l, tokens->n_cols, true);
-        return kern_cuda_split_gate(cuda, tokens, &to, why);
-    }
-    struct kern_split_args args = {
-        .x = tokens->x,
-        .to = rows_of(cuda, &l, tokens->n_cols, true),
-        .largest = l.largest,
-        .n_rows = tokens->n_tokens,
-        .n_cols = tokens->n_cols,
-    };
+    if (from_waiting)
+        return kern_cuda_split_waiting(cuda, &out, tokens->n_padded, why);
+    const struct kern_split_args args = {.x = tokens->x, .out = out};
     return kern_cuda_run(cuda, KERN_CUDA_SPLIT, tokens->n_padded, &args, why);
 }

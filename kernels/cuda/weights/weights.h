@@ -61,10 +61,10 @@ enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda
                                   struct status_why *why);
 
 /**
- * Split the tokens into halves, to tokens->operand in memory of kern_cuda_operand_bytes(). of_gate:
- * they are the gate that waits (deferred.h).
+ * Split the tokens into halves, to tokens->operand in memory of kern_cuda_operand_bytes().
+ * from_waiting: they are results that wait (deferred.h).
  */
 enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_tokens *tokens,
-                            bool of_gate, void *memory, struct status_why *why);
+                            bool from_waiting, void *memory, struct status_why *why);
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef KERNELS_CUDA_KERNELS_EXACT_EXACT_H
 #define KERNELS_CUDA_KERNELS_EXACT_EXACT_H
 
-#include "kernels/cuda/kernels/exact/copies.h"
+#include "kernels/cuda/kernels/copies.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/warp.h"
 

@@ -62,12 +62,11 @@ struct kern_sums {
 
 /**
  * Results i .. i + n - 1 of a row, n up to 4. A sum is a multiple of 2^-48, so no step before the
- * last rounds: the bits are those of kern_scale_by().
+ * last rounds: the bits are those of kern_scale_by().   whole: i and n_cols are multiples of 4.
  */
 KERN_INLINE struct kern_vec4 kern_sums_finish(const struct kern_sums *s, size_t row, size_t n_cols,
-                                              size_t i, unsigned n)
+                                              size_t i, unsigned n, bool whole)
 {
-    bool whole = n_cols % 4 == 0;
     struct kern_vec4 y = kern_load4_whole(s->sums + row * n_cols + i, n, whole);
     struct kern_vec4 first = kern_load4_whole(s->cols.first + i, n, whole);
     struct kern_vec4 second = kern_load4_whole(s->cols.second + i, n, whole);
@@ -84,12 +83,10 @@ KERN_INLINE struct kern_vec4 kern_sums_finish(const struct kern_sums *s, size_t 
     return y;
 }
 
-/** A block per row of `to`; rows from n_rows on become zeros. */
+/** A block per row. */
 struct kern_gate_split_args {
-    struct kern_sums gate, up; /* [n_rows, n_cols] */
-    struct kern_half_rows to;
-    uint32_t *largest; /* of each row of the grid */
-    size_t n_rows, n_cols;
+    struct kern_sums gate, up; /* [out.n_rows, out.n_cols] */
+    struct kern_half_out out;
     struct kern_curve curve;
     enum kern_activation kind;
 };
@@ -98,18 +95,16 @@ struct kern_gate_split_args {
 KERN_INLINE uint32_t kern_gate_split_four(const struct kern_gate_split_args *a, size_t row,
                                           size_t i, unsigned n, float *x, uint32_t most)
 {
-    struct kern_vec4 y = kern_sums_finish(&a->gate, row, a->n_cols, i, n);
+    bool whole = a->out.n_cols % 4 == 0;
+    struct kern_vec4 y = kern_sums_finish(&a->gate, row, a->out.n_cols, i, n, whole);
     struct kern_vec4 up = {{1.0f, 1.0f, 1.0f, 1.0f}};
     if (a->up.sums)
-        up = kern_sums_finish(&a->up, row, a->n_cols, i, n);
+        up = kern_sums_finish(&a->up, row, a->out.n_cols, i, n, whole);
     KERN_UNROLL
-    for (unsigned k = 0; k < 4; k++) {
+    for (unsigned k = 0; k < 4; k++)
         y.v[k] = kern_activation(a->kind, &a->curve, y.v[k], up.v[k]);
-        uint32_t bits = k < n ? kern_magnitude_bits(y.v[k]) : 0;
-        most = bits > most ? bits : most;
-    }
     *(struct kern_vec4 *)(void *)(x + i) = y;
-    return most;
+    return kern_half_most(most, n, &y);
 }
 
 KERN_INLINE void kern_gate_split_block(const struct kern_gate_split_args *a, size_t block,
@@ -117,7 +112,7 @@ KERN_INLINE void kern_gate_split_block(const struct kern_gate_split_args *a, siz
 {
     uint32_t *largest = (uint32_t *)shared;
     float *x = (float *)shared + KERN_GATE_SPLIT_HEADER / sizeof(float); /* the row */
-    uint32_t n_cols = (uint32_t)a->n_cols, n_real = block < a->n_rows ? n_cols : 0;
+    uint32_t n_real = kern_half_n_real(&a->out, block);
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_GATE_SPLIT_THREADS))
         *largest = 0;
     kern_barrier();
@@ -130,20 +125,7 @@ KERN_INLINE void kern_gate_split_block(const struct kern_gate_split_args *a, siz
             kern_atomic_max(largest, most);
     }
     kern_barrier();
-    int exponent = kern_row_exponent(*largest);
-    for (unsigned t = kern_thread_begin(); t < KERN_GATE_SPLIT_THREADS;
-         t += kern_thread_step(KERN_GATE_SPLIT_THREADS)) {
-        if (t == 0)
-            a->largest[block] = *largest;
-        for (uint32_t i = 4 * t; i < n_cols; i += 4 * KERN_GATE_SPLIT_THREADS) {
-            unsigned n = n_cols - i < 4 ? n_cols - i : 4;
-            struct kern_vec4 y = {{0.0f, 0.0f, 0.0f, 0.0f}};
-            if (n_real > 0)
-                y = *(const struct kern_vec4 *)(const void *)(x + i);
-            kern_half_rows_store(&a->to, block * a->to.stride + i, n, n_cols % 4 == 0, exponent,
-                                 y.v);
-        }
-    }
+    kern_half_row_store(&a->out, block, *largest, x, true, KERN_GATE_SPLIT_THREADS);
 }
 
 #endif

@@ -10,7 +10,7 @@
 #ifndef KERNELS_CUDA_KERNELS_INTEGERS_PRODUCT_H
 #define KERNELS_CUDA_KERNELS_INTEGERS_PRODUCT_H
 
-#include "kernels/cuda/kernels/exact/copies.h"
+#include "kernels/cuda/kernels/copies.h"
 #include "kernels/cuda/kernels/integers/tile.h"
 
 enum {

@@ -23,11 +23,11 @@ KERN_INLINE void kern_sparsify_block(const struct kern_sparsify_args *a, size_t 
         s->mean = 0.0;
     kern_norm_add_row(s, x, a->width, false);
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS))
-        s->mean = kern_norm_total(s) / (double)a->width;
+        s->mean = kern_norm_total(s->lane) / (double)a->width;
     kern_barrier();
     kern_norm_add_row(s, x, a->width, true);
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS)) {
-        double variance = kern_norm_total(s) / kern_sparsify_divisor(a->width, a->sample);
+        double variance = kern_norm_total(s->lane) / kern_sparsify_divisor(a->width, a->sample);
         s->mean = s->mean + (double)a->scale * sqrt(variance);
     }
     kern_barrier();
@@ -59,12 +59,12 @@ KERN_INLINE void kern_stretch_block(const struct kern_stretch_args *a, size_t bl
     kern_norm_add_row(s, x, a->width, true);
     double squares[KERN_SLOTS(1)];
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS))
-        squares[kern_slot(t)] = kern_norm_total(s);
+        squares[kern_slot(t)] = kern_norm_total(s->lane);
     kern_barrier();
     kern_norm_add_row(s, a->to + block * a->width, a->width, true);
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS)) {
         double least = (double)a->least * (double)a->width;
-        s->inverse = kern_stretch_factor(squares[kern_slot(t)], kern_norm_total(s), least);
+        s->inverse = kern_stretch_factor(squares[kern_slot(t)], kern_norm_total(s->lane), least);
     }
     kern_barrier();
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;

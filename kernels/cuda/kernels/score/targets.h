@@ -4,8 +4,8 @@
  *   target  one chain of multiply-adds per target: 2 K operations, 8 K bytes
  *   take    the tile's own logits of the targets, where the library computed them
  */
-#ifndef KERNELS_CUDA_KERNELS_TARGETS_H
-#define KERNELS_CUDA_KERNELS_TARGETS_H
+#ifndef KERNELS_CUDA_KERNELS_SCORE_TARGETS_H
+#define KERNELS_CUDA_KERNELS_SCORE_TARGETS_H
 
 #include <math.h>
 #include <stdbool.h>

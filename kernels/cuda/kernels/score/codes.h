@@ -4,8 +4,8 @@
  *   codes   codes to log-probabilities, or logits to codes: 2 bytes and 4 per token
  *   lowest  the smallest logit of each row: 4 bytes per token
  */
-#ifndef KERNELS_CUDA_KERNELS_CODES_H
-#define KERNELS_CUDA_KERNELS_CODES_H
+#ifndef KERNELS_CUDA_KERNELS_SCORE_CODES_H
+#define KERNELS_CUDA_KERNELS_SCORE_CODES_H
 
 #include <math.h>
 #include <stdbool.h>

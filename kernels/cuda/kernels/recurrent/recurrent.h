@@ -3,8 +3,8 @@
  * Formulas and orders are those of kernels/recurrent/op.h and kernels/cpu/recurrent/, so the bits
  * are the CPU's.
  */
-#ifndef KERNELS_CUDA_KERNELS_RECURRENT_H
-#define KERNELS_CUDA_KERNELS_RECURRENT_H
+#ifndef KERNELS_CUDA_KERNELS_RECURRENT_RECURRENT_H
+#define KERNELS_CUDA_KERNELS_RECURRENT_RECURRENT_H
 
 #include "kernels/cuda/kernels/recurrent/chunk.h"
 #include "kernels/cuda/kernels/recurrent/convolve.h"

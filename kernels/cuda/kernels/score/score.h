@@ -13,8 +13,8 @@
  * Per logit it must read 4 bytes (from L2, where the product left them) and do one exponential in
  * double, about 70 operations; for a pair 8 bytes and two; js three.
  */
-#ifndef KERNELS_CUDA_KERNELS_SCORE_H
-#define KERNELS_CUDA_KERNELS_SCORE_H
+#ifndef KERNELS_CUDA_KERNELS_SCORE_SCORE_H
+#define KERNELS_CUDA_KERNELS_SCORE_SCORE_H
 
 #include <math.h>
 #include <stdbool.h>

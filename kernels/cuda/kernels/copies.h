@@ -2,8 +2,8 @@
  * Copies from global to shared memory that go on while the thread computes (PTX ISA, cp.async). A
  * thread waits for its own; a barrier then shows them to the others. On the host they are at once.
  */
-#ifndef KERNELS_CUDA_KERNELS_EXACT_COPIES_H
-#define KERNELS_CUDA_KERNELS_EXACT_COPIES_H
+#ifndef KERNELS_CUDA_KERNELS_COPIES_H
+#define KERNELS_CUDA_KERNELS_COPIES_H
 
 #include <string.h>
 
