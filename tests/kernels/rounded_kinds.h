@@ -138,15 +138,15 @@ static inline int integer_at(const void *chunks, size_t lane, size_t i)
 /** The same of chunks that the variant's own kernel has packed. */
 static inline int own_integer_at(const void *chunks, size_t lane, size_t i)
 {
-    enum { PLANE = COLUMNS * TOKENS };
-    size_t word = variant->word;
+    enum { PLANE = COLUMNS * 8 }; /* of eight tokens */
+    size_t word = variant->word, n_planes = kind->bytes ? 1 : 2;
     if (!word)
         return integer_at(chunks, lane, i);
     const int8_t *bytes = chunk_at(chunks, i / COLUMNS);
     i %= COLUMNS;
-    bytes += i / 16 * (PLANE / 2) + lane / 4 * 64;
-    bytes += i % 16 / word * 4 * word + lane % 4 * word + i % word;
-    return kind->bytes ? *bytes : 256 * *bytes + 128 + bytes[PLANE];
+    bytes += lane / 8 * n_planes * PLANE + i / 16 * PLANE / 2;
+    bytes += i % 16 / word * 8 * word + lane % 8 * word + i % word;
+    return kind->bytes ? *bytes : 256 * *bytes + bytes[PLANE];
 }
 
 /** A weight's integer of column i of a row. */

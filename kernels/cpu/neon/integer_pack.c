@@ -1,19 +1,14 @@
 /*
  * Activations and weights as signed bytes, for products in integers: compiled for NEON alone, for
  * dotprod and for i8mm. kernels/cpu/gemm/rounded.h defines the integers; one of 16 bits is
- * 256 high + 128 + low here.
+ * 256 high + low here, and the high one at most 124.
  */
 #include <string.h>
 
 #include "base/arithmetic.h"
 #include "kernels/cpu/neon/integer_words.h"
 
-enum {
-    COLUMNS = KERN_ROUNDED_COLUMNS,
-    HALF = COLUMNS / 2,
-    TOKENS = KERN_ROUNDED_TOKENS,
-    PLANE = COLUMNS * TOKENS /* bytes of a chunk */
-};
+enum { COLUMNS = KERN_ROUNDED_COLUMNS, HALF = COLUMNS / 2, TOKENS = KERN_ROUNDED_TOKENS };
 
 struct factors {
     float scale, inverse;
@@ -53,7 +48,7 @@ static inline int8x16_t low_bytes(const int16x8_t x[2])
 
 static inline int8x16_t high_bytes(const int16x8_t x[2])
 {
-    return vcombine_s8(vshrn_n_s16(x[0], 8), vshrn_n_s16(x[1], 8));
+    return vcombine_s8(vrshrn_n_s16(x[0], 8), vrshrn_n_s16(x[1], 8));
 }
 
 /** Half a chunk of four tokens. bytes: out, of the first plane. */
@@ -65,11 +60,11 @@ static inline void pack_half(const float *const x[4], const struct factors f[4],
         int16x8_t integers[2];
         sums[t] = (float)round_half(x[t], f[t].inverse, integers);
         first[t] = wide ? high_bytes(integers) : low_bytes(integers);
-        low[t] = veorq_s8(low_bytes(integers), vdupq_n_s8(INT8_MIN));
+        low[t] = low_bytes(integers);
     }
     lay_tokens(bytes, first);
     if (wide)
-        lay_tokens(bytes + PLANE, low);
+        lay_tokens(bytes + WORD_CHUNK, low);
 }
 
 /** Columns of a block of four tokens, those from `lane` on. chunk: out, whose bytes come first. */
@@ -90,7 +85,8 @@ static inline void pack_block(const struct kern_panel_pack *op, size_t k, size_t
         struct kern_rounded_factors *of =
             wide ? &((struct kern_int16_chunk *)chunk)->of : &((struct kern_int8_chunk *)chunk)->of;
         for (size_t half = 0; half < 2; half++) {
-            int8_t *bytes = (int8_t *)chunk + half * PLANE / 2 + lane * HALF;
+            int8_t *bytes = (int8_t *)chunk + lane / WORD_LANES * WORD_CHUNK * (wide ? 2 : 1) +
+                            half * WORD_X + lane % WORD_LANES * WORD_COLUMNS;
             pack_half(x, f, wide, bytes, of->sum[half] + lane);
             for (size_t t = 0; t < 4; t++)
                 x[t] += HALF;
@@ -133,21 +129,61 @@ float INTEGER(int16_round)(const float *x, size_t n, int largest, int16_t *integ
     return f.scale;
 }
 
-/** A weight is 256 high + low: the low bytes of a row, then the high ones, then 128 times the sum
- * of each run. */
+/** Where a vector is 0, the largest number. */
+static inline uint16x8_t but_zeros(int16x8_t x)
+{
+    return vorrq_u16((uint16x8_t)vabsq_s16(x), vceqzq_s16(x));
+}
+
+/**
+ * n integers, 16 or 32, as bytes times a factor, which it returns: 1 if they fit, else what
+ * Euclid's algorithm finds, with all of them at a time. Quotients are products with a reciprocal of
+ * 15 bits, rounded: off by at most 1023 / 2^16 before, so that whole ones are right, and each rest
+ * that is not 0 is a smaller factor.
+ */
+static inline int divide_run(const int16_t *integers, size_t n, int8_t *bytes)
+{
+    uint16x8_t most = vdupq_n_u16(0), least = vdupq_n_u16(UINT16_MAX);
+    for (size_t i = 0; i < n; i += 8) {
+        int16x8_t w = vld1q_s16(integers + i);
+        most = vmaxq_u16(most, (uint16x8_t)vabsq_s16(w));
+        least = vminq_u16(least, but_zeros(w));
+    }
+    bool fit = vmaxvq_u16(most) <= INT8_MAX;
+    for (int factor = fit ? 1 : vminvq_u16(least), rest;; factor = rest) {
+        int16_t inverse = (int16_t)base_min((size_t)((32768 + factor / 2) / factor), INT16_MAX);
+        least = vdupq_n_u16(UINT16_MAX);
+        for (size_t i = 0; i < n; i += 8) {
+            int16x8_t w = vld1q_s16(integers + i), quotients = vqrdmulhq_n_s16(w, inverse);
+            least = vminq_u16(least, but_zeros(vmlsq_n_s16(w, quotients, (int16_t)factor)));
+            vst1_s8(bytes + i, vmovn_s16(quotients));
+        }
+        rest = vminvq_u16(least);
+        if (rest == UINT16_MAX)
+            return factor;
+    }
+}
+
+/** The bytes of a row, then the factors of its runs if it has any, or the high bytes. */
 void INTEGER(int16_row)(const int16_t *integers, size_t n_k, const struct kern_integers *format,
                         float *out)
 {
     int8_t *bytes = (void *)out;
-    int32_t *begins = (void *)(out + n_k / 2);
-    memset(begins, 0, n_k / format->run * sizeof *begins);
-    for (size_t k = 0; k < n_k; k += HALF) {
-        int16x8_t w[2] = {vld1q_s16(integers + k), vld1q_s16(integers + k + 8)};
-        begins[k / format->run] += 128 * (vaddlvq_s16(w[0]) + vaddlvq_s16(w[1]));
-        int8x16_t low = low_bytes(w);
-        w[0] = vsubq_s16(w[0], vmovl_s8(vget_low_s8(low)));
-        w[1] = vsubq_s16(w[1], vmovl_high_s8(low));
-        vst1q_s8(bytes + k, low);
-        vst1q_s8(bytes + n_k + k, high_bytes(w));
-    }
+    int32_t *factors = (void *)(bytes + n_k);
+    for (size_t k = 0; k < n_k && word_in_planes(format); k += 8)
+        vst1_s8(bytes + n_k + k, vrshrn_n_s16(vld1q_s16(integers + k), 8));
+    size_t factor_run = word_factor_run(format);
+    for (size_t k = 0; k < n_k && factor_run == 0; k += 8)
+        vst1_s8(bytes + k, vmovn_s16(vld1q_s16(integers + k)));
+    for (size_t k = 0; k < n_k && factor_run > 0; k += factor_run)
+        *factors++ = factor_run == 16 ? divide_run(integers + k, 16, bytes + k)
+                                      : divide_run(integers + k, 32, bytes + k);
+}
+
+/** Bytes as they are: nothing else of a row is read. */
+void INTEGER(int8_row)(const int8_t *integers, size_t n_k, const struct kern_integers *format,
+                       float *out)
+{
+    (void)format;
+    memcpy(out, integers, n_k);
 }

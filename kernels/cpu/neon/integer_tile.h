@@ -1,6 +1,6 @@
-/* The kernels int16_tile and int8_tile: four pairs of rows times eight tokens. A body: a set's file
- * defines TILE_BYTES, 1 or 0, and TILE_FUNCTION, then includes it. integer_pack.c lays the
- * operands. */
+/* The kernels int16_tile and int8_tile: groups of three pairs of rows times eight tokens
+ * (integer_words.h). A body: a set's file defines TILE_BYTES, 1 or 0, and TILE_FUNCTION, then
+ * includes it. integer_pack.c lays the operands. */
 #include "base/arithmetic.h"
 #include "kernels/cpu/neon/integer_words.h"
 
@@ -15,172 +15,272 @@ enum { TILE_BLOCK = KERN_INT16_BLOCK };
 enum {
     TILE_COLUMNS = KERN_ROUNDED_COLUMNS,
     TILE_HALF = TILE_COLUMNS / 2,
-    TILE_PLANE = TILE_COLUMNS * KERN_ROUNDED_TOKENS,
-    TILE_PAIRS = 4,
-    TILE_ROWS = 2 * TILE_PAIRS,
-    TILE_FOURS = 2, /* of tokens */
-    TILE_LANES = 4 * TILE_FOURS
+    TILE_PLANES = TILE_BYTES ? 1 : 2,
+    TILE_MOST = 512 /* columns of a group */
 };
 
 /** What is constant after inlining. */
 struct tile_extent {
-    size_t n_pairs;
     size_t run, min_run; /* as in struct kern_integers */
-    bool wide;           /* weights have high bytes, too */
+    size_t factor_run;   /* word_factor_run() */
+    bool planes;         /* word_in_planes() */
 };
 
-/** Where the rows of a call are; the second of the last pair may be the first once more. */
-struct tile_rows {
-    const float *w[TILE_ROWS];
+typedef float tile_numbers[WORD_NUMBERS];
+
+/** The rows of a group, laid for all tokens of a call: the last row as often as there are too few.
+ * Numbers of rows: scales, minima, and factors of integers, which are int32_t. */
+struct tile_group {
+    _Alignas(64) int8_t w[TILE_MOST / TILE_HALF][WORD_W];
+    _Alignas(16) tile_numbers scales[TILE_MOST / TILE_HALF], mins[TILE_MOST / TILE_HALF],
+        factors[TILE_MOST / TILE_HALF];
+    size_t n_k, n_rows;
     float *acc;
-    size_t n_rows, n_k, lane;
 };
 
-typedef int32x4_t tile_sums[TILE_PAIRS][TILE_FOURS][2];
+/** Where a block of columns of a group is, and eight tokens of it. */
+struct tile_block {
+    const int8_t *w;
+    const tile_numbers *scales, *mins, *factors;
+    const tile_chunk *x;
+    size_t lane, plane; /* bytes from the low ones of w to the high ones */
+};
 
-/** Columns k to k + run - 1: a plane of the weights times one of x, onto the sums. */
-WORD_INLINE void add_planes(tile_sums sums, const struct tile_rows *rows, struct tile_extent e,
-                            const tile_chunk *x, size_t k, size_t w_plane, size_t x_plane)
+/** n columns from k on, onto the sums. */
+WORD_INLINE void add_plane(int32x4_t *sums, const struct tile_block *b, size_t plane, size_t k,
+                           size_t n)
 {
-    for (size_t i = k; i < k + e.run; i += TILE_HALF) {
-        int8x16_t w[TILE_PAIRS][2];
-        for (size_t p = 0; p < e.n_pairs; p++)
-            load_rows(w[p], (const int8_t *)rows->w[2 * p] + w_plane * rows->n_k + i,
-                      (const int8_t *)rows->w[2 * p + 1] + w_plane * rows->n_k + i);
-        const int8_t *half = (const int8_t *)(x + i / TILE_COLUMNS) + x_plane * TILE_PLANE +
-                             i / TILE_HALF % 2 * (TILE_PLANE / 2) + rows->lane * TILE_HALF;
-        for (size_t f = 0; f < TILE_FOURS; f++) {
-            int8x16_t cells[4];
-            for (size_t j = 0; j < 4; j++)
-                cells[j] = vld1q_s8(half + 64 * f + 16 * j);
-            for (size_t p = 0; p < e.n_pairs; p++)
-                add_products(sums[p][f], w[p], cells);
-        }
+    const int8_t *w = b->w + k / TILE_HALF * WORD_W;
+    for (size_t at = k; at < k + n; at += TILE_COLUMNS) {
+        const int8_t *x = (const int8_t *)(b->x + at / TILE_COLUMNS) +
+                          b->lane / WORD_LANES * WORD_CHUNK * TILE_PLANES + plane * WORD_CHUNK +
+                          at / TILE_HALF % 2 * WORD_X;
+        add_products(sums, &w, &x);
+        if (n > TILE_HALF)
+            add_products(sums, &w, &x);
     }
 }
 
-WORD_INLINE void times_256(tile_sums sums, struct tile_extent e)
+/** The sums of n columns from k on. */
+WORD_INLINE void sum_bytes(int32x4_t *sums, const struct tile_block *b, size_t k, size_t n)
 {
-    for (size_t i = 0; i < e.n_pairs * TILE_FOURS * 2; i++) {
-        int32x4_t *sum = &sums[i / 4][i / 2 % 2][i % 2];
-        *sum = vshlq_n_s32(*sum, 8);
+    for (size_t i = 0; i < WORD_VECTORS; i++)
+        sums[i] = (int32x4_t)word_zero();
+    add_plane(sums, b, 0, k, n);
+    if (TILE_BYTES)
+        return;
+    for (size_t i = 0; i < WORD_VECTORS; i++)
+        sums[i] = vshlq_n_s32(sums[i], 8);
+    add_plane(sums, b, 1, k, n);
+}
+
+/** The sums of the columns that share a factor, from k on, times it. */
+WORD_INLINE void add_times(int32x4_t *totals, const struct tile_block *b, struct tile_extent e,
+                           size_t k)
+{
+    int32x4_t sums[WORD_VECTORS];
+    sum_bytes(sums, b, k, e.factor_run);
+    const float *factors = b->factors[k / e.factor_run];
+    for (size_t i = 0; i < WORD_VECTORS; i++)
+        totals[i] = vmlaq_s32(totals[i], sums[i], (int32x4_t)of_rows(factors, i));
+}
+
+/** The sums of the high bytes of the run at column k, times 256, onto those of its low ones. */
+WORD_INLINE void add_high(int32x4_t *sums, struct tile_block b, struct tile_extent e, size_t k)
+{
+    int32x4_t high[WORD_VECTORS];
+    b.w += b.plane;
+    sum_bytes(high, &b, k, e.run);
+    for (size_t i = 0; i < WORD_VECTORS; i++)
+        sums[i] = vaddq_s32(sums[i], vshlq_n_s32(high[i], 8));
+}
+
+/** The sums of the run at column k. */
+WORD_INLINE void sum_run(int32x4_t *sums, const struct tile_block *b, struct tile_extent e,
+                         size_t k)
+{
+    if (e.factor_run == 0) {
+        sum_bytes(sums, b, k, e.run);
+        if (e.planes)
+            add_high(sums, *b, e, k);
+        return;
+    }
+    for (size_t i = 0; i < WORD_VECTORS; i++)
+        sums[i] = (int32x4_t)word_zero();
+    add_times(sums, b, e, k);
+    add_times(sums, b, e, k + e.factor_run);
+    if (2 * e.factor_run < e.run) {
+        add_times(sums, b, e, k + 2 * e.factor_run);
+        add_times(sums, b, e, k + 3 * e.factor_run);
     }
 }
 
-/** The sums of the run at column k, modulo 2^32, but for what a row adds to them. */
-WORD_INLINE void sum_run(tile_sums sums, const struct tile_rows *rows, struct tile_extent e,
-                         const tile_chunk *x, size_t k)
+/** The run at column k, scaled, and its minima onto the parts, which begin with column 0. */
+WORD_INLINE void add_run(float32x4_t *parts, const struct tile_block *b, struct tile_extent e,
+                         size_t k)
 {
-    for (size_t i = 0; i < e.n_pairs * TILE_FOURS * 2; i++)
-        sums[i / 4][i / 2 % 2][i % 2] = vdupq_n_s32(0);
-    if (e.wide) {
-        add_planes(sums, rows, e, x, k, 1, 0);
-        times_256(sums, e);
-        add_planes(sums, rows, e, x, k, 1, 1);
-    }
-    add_planes(sums, rows, e, x, k, 0, 0);
-    if (!TILE_BYTES) {
-        times_256(sums, e);
-        add_planes(sums, rows, e, x, k, 0, 1);
+    int32x4_t sums[WORD_VECTORS];
+    sum_run(sums, b, e, k);
+    for (size_t i = 0; i < WORD_VECTORS; i++)
+        parts[i] = vfmaq_f32(k == 0 ? word_zero() : parts[i], vcvtq_f32_s32(sums[i]),
+                             of_rows(b->scales[k / e.run], i));
+    for (size_t at = k; e.min_run > 0 && at < k + e.run; at += e.min_run) {
+        size_t which = e.min_run == TILE_COLUMNS ? 2 : at / e.min_run % 2;
+        const float *x_sums = b->x[at / TILE_COLUMNS].of.sum[which] + b->lane;
+        const float *mins = b->mins[at / e.min_run];
+        for (size_t i = 0; i < WORD_VECTORS; i++)
+            parts[i] = vfmaq_f32(parts[i], of_tokens(x_sums, i), of_rows(mins, i));
     }
 }
 
-typedef float32x4_t tile_parts[TILE_ROWS][TILE_FOURS];
-
-/** The run at column k, scaled, and its minima onto the parts. */
-WORD_INLINE void add_run(tile_parts parts, const struct tile_rows *rows, struct tile_extent e,
-                         const tile_chunk *x, size_t k)
+/** A block of n columns onto acc. */
+WORD_INLINE void add_block(float32x4_t *acc, const struct tile_block *b, struct tile_extent e,
+                           size_t n)
 {
-    tile_sums sums;
-    sum_run(sums, rows, e, x, k);
-    size_t n_integers = rows->n_k / (TILE_BYTES ? 4 : 2), n_runs = rows->n_k / e.run;
-    for (size_t i = 0; i < e.n_pairs * TILE_FOURS; i++)
-        part_rows(sums[i / TILE_FOURS][i % TILE_FOURS]);
-    for (size_t r = 0; r < 2 * e.n_pairs; r++) {
-        const float *factors = rows->w[r] + n_integers;
-        int32_t begin = TILE_BYTES ? 0 : ((const int32_t *)(const void *)factors)[k / e.run];
-        const float *scale = factors + n_runs + k / e.run;
-        for (size_t f = 0; f < TILE_FOURS; f++) {
-            int32x4_t sum = vaddq_s32(sums[r / 2][f][r % 2], vdupq_n_s32(begin));
-            parts[r][f] = vfmaq_n_f32(parts[r][f], vcvtq_f32_s32(sum), *scale);
-        }
-        const float *mins = factors + 2 * n_runs;
-        for (size_t i = k; e.min_run > 0 && i < k + e.run; i += e.min_run) {
-            size_t which = e.min_run == TILE_COLUMNS ? 2 : i / e.min_run % 2;
-            const float *x_sums = x[i / TILE_COLUMNS].of.sum[which] + rows->lane;
-            for (size_t f = 0; f < TILE_FOURS; f++)
-                parts[r][f] =
-                    vfmaq_n_f32(parts[r][f], vld1q_f32(x_sums + 4 * f), mins[i / e.min_run]);
-        }
+    float32x4_t parts[WORD_VECTORS], before[WORD_VECTORS], scales[4];
+    add_run(parts, b, e, 0);
+    if (e.run < n)
+        add_run(parts, b, e, e.run);
+    if (2 * e.run < n) {
+        add_run(parts, b, e, 2 * e.run);
+        add_run(parts, b, e, 3 * e.run);
+    }
+    for (size_t i = 0; i < 4; i++)
+        scales[i] = of_tokens(b->x->of.scale + b->lane, i);
+    if (!TILE_BYTES) /* sums and parts take the registers: acc is in memory */
+        __asm__ volatile("" : "+r"(acc));
+    for (size_t i = 0; i < WORD_VECTORS; i++)
+        before[i] = acc[i];
+    for (size_t i = 0; i < WORD_VECTORS; i++)
+        before[i] = vfmaq_f32(before[i], parts[i], scales[i % 4]);
+    for (size_t i = 0; i < WORD_VECTORS; i++)
+        acc[i] = before[i];
+}
+
+/** All columns of a group onto acc. */
+WORD_INLINE void add_blocks(float32x4_t *acc, const struct tile_group *g, struct tile_extent e,
+                            const tile_chunk *x, size_t lane)
+{
+    size_t plane = g->n_k / TILE_HALF * WORD_W;
+    struct tile_block b = {g->w[0], g->scales, g->mins, g->factors, x, lane, plane};
+    size_t k = 0;
+    for (; k + TILE_BLOCK <= g->n_k; k += TILE_BLOCK) {
+        add_block(acc, &b, e, TILE_BLOCK);
+        b.w += TILE_BLOCK / TILE_HALF * WORD_W;
+        b.scales += TILE_BLOCK / e.run;
+        b.mins += e.min_run > 0 ? TILE_BLOCK / e.min_run : 0;
+        b.factors += e.factor_run > 0 ? TILE_BLOCK / e.factor_run : 0;
+        b.x += TILE_BLOCK / TILE_COLUMNS;
+    }
+    if (e.run < TILE_BLOCK && k < g->n_k)
+        add_block(acc, &b, e, TILE_COLUMNS);
+}
+
+/** Eight tokens. */
+WORD_INLINE void multiply(const struct tile_group *g, struct tile_extent e, const tile_chunk *x,
+                          size_t lane, bool resume)
+{
+    float *out[WORD_ROWS];
+    for (size_t r = 0; r < WORD_ROWS; r++)
+        out[r] = g->acc + base_min(r, g->n_rows - 1) * KERN_PANEL + lane;
+    float32x4_t here[WORD_VECTORS], *acc = here, v[4];
+    if (!TILE_BYTES) /* sums and parts take the registers: this is in memory */
+        __asm__("" : "+r"(acc) : : "memory");
+    for (size_t i = 0; i < WORD_VECTORS; i += 4) {
+        for (size_t j = 0; j < 4; j++)
+            v[j] = resume ? vld1q_f32(out[(i + j) / 2] + j % 2 * 4) : vdupq_n_f32(0.0f);
+        part_rows(v);
+        for (size_t j = 0; j < 4; j++)
+            acc[i + j] = v[j];
+    }
+    add_blocks(acc, g, e, x, lane);
+    for (size_t i = 0; i < WORD_VECTORS; i += 4) {
+        for (size_t j = 0; j < 4; j++)
+            v[j] = acc[i + j];
+        part_rows(v);
+        for (size_t j = 0; j < 4; j++)
+            vst1q_f32(out[(i + j) / 2] + j % 2 * 4, v[j]);
     }
 }
 
-WORD_INLINE void multiply(const struct tile_rows *rows, struct tile_extent e, const tile_chunk *x,
-                          bool resume)
+/** Lay a number of each row for each of n runs: they are `after` those of another kind. */
+WORD_INLINE void lay_numbers(tile_numbers *out, const float *const *rows, size_t after, size_t n)
 {
-    for (size_t k = 0; k < rows->n_k; k += TILE_BLOCK) {
-        tile_parts parts;
-        for (size_t i = 0; i < 2 * e.n_pairs * TILE_FOURS; i++)
-            parts[i / TILE_FOURS][i % TILE_FOURS] = vdupq_n_f32(0.0f);
-        for (size_t i = k; i < k + TILE_BLOCK && i < rows->n_k; i += e.run)
-            add_run(parts, rows, e, x, i);
-        const float *scale = x[k / TILE_COLUMNS].of.scale + rows->lane;
-        for (size_t r = 0; r < 2 * e.n_pairs && r < rows->n_rows; r++) {
-            float *acc = rows->acc + r * KERN_PANEL + rows->lane;
-            for (size_t f = 0; f < TILE_FOURS; f++) {
-                float32x4_t before = resume || k > 0 ? vld1q_f32(acc + 4 * f) : vdupq_n_f32(0.0f);
-                vst1q_f32(acc + 4 * f, vfmaq_f32(before, parts[r][f], vld1q_f32(scale + 4 * f)));
-            }
-        }
-    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t r = 0; r < WORD_ROWS; r++)
+            for (size_t j = 0; j < WORD_TIMES; j++)
+                out[i][r * WORD_TIMES + j] = rows[r][after + i];
 }
 
-#define TILE_CASE(n)                                                                               \
-    case n:                                                                                        \
-        e.n_pairs = n;                                                                             \
-        multiply(&rows, e, (const void *)op->x, op->resume);                                       \
-        break
+/** Lay n bytes of each row, those from `from` on. */
+WORD_INLINE void lay_bytes(int8_t *out, const float *const *rows, size_t from, size_t n)
+{
+    for (size_t at = from; at < from + n; at += TILE_HALF, out += WORD_W)
+        for (size_t p = 0; p < WORD_PAIRS; p++)
+            lay_rows(out, p, (const int8_t *)rows[2 * p] + at,
+                     (const int8_t *)rows[2 * p + 1] + at);
+}
 
-/** All rows, in groups of nearly the same size. */
+/** Columns from k on of all rows of a group. */
+WORD_INLINE void lay_group(struct tile_group *g, const struct kern_fma_tile *op, size_t row,
+                           struct tile_extent e, size_t k)
+{
+    const float *rows[WORD_ROWS];
+    const size_t n_k = g->n_k, n_runs = op->n_k / e.run;
+    size_t scales = op->n_k / (TILE_BYTES ? 4 : 2) + n_runs;
+    for (size_t r = 0; r < WORD_ROWS; r++)
+        rows[r] = op->w + (row + base_min(r, g->n_rows - 1)) * op->w_row;
+    lay_numbers(g->scales, rows, scales + k / e.run, n_k / e.run);
+    if (e.min_run > 0)
+        lay_numbers(g->mins, rows, scales + n_runs + k / e.min_run, n_k / e.min_run);
+    if (e.factor_run > 0)
+        lay_numbers(g->factors, rows, op->n_k / 4 + k / e.factor_run, n_k / e.factor_run);
+    lay_bytes(g->w[0], rows, k, n_k);
+    if (e.planes)
+        lay_bytes(g->w[n_k / TILE_HALF], rows, op->n_k + k, n_k);
+}
+
+/** All rows and tokens, at most TILE_MOST columns of a group at a time. */
 WORD_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent e)
 {
-    size_t n_groups = base_div_up(op->n_rows, TILE_ROWS);
-    for (size_t i = 0, row = 0; i < n_groups; i++) {
-        size_t end = op->n_rows * (i + 1) / n_groups;
-        struct tile_rows rows = {
-            .acc = op->acc + row * KERN_PANEL, .n_rows = end - row, .n_k = op->n_k};
-        for (size_t r = 0; r < TILE_ROWS; r++)
-            rows.w[r] = op->w + base_min(row + r, end - 1) * op->w_row;
-        for (; rows.lane < KERN_PANEL; rows.lane += TILE_LANES) {
-            switch (base_div_up(rows.n_rows, 2)) {
-                TILE_CASE(1);
-                TILE_CASE(2);
-                TILE_CASE(3);
-                TILE_CASE(TILE_PAIRS);
-            }
+    struct tile_group g;
+    const size_t most = e.planes ? TILE_MOST / 2 : TILE_MOST;
+    for (size_t row = 0; row < op->n_rows; row += WORD_ROWS) {
+        g.n_rows = base_min(op->n_rows - row, WORD_ROWS);
+        g.acc = op->acc + row * KERN_PANEL;
+        for (size_t k = 0; k < op->n_k; k += most) {
+            g.n_k = base_min(op->n_k - k, most);
+            lay_group(&g, op, row, e, k);
+            const tile_chunk *x = (const tile_chunk *)(const void *)op->x + k / TILE_COLUMNS;
+            for (size_t lane = 0; lane < KERN_PANEL; lane += WORD_LANES)
+                multiply(&g, e, x, lane, op->resume || k > 0);
         }
-        row = end;
     }
 }
 
 TILE_FUNCTION(const struct kern_fma_tile *op)
 {
     const struct kern_integers *format = op->format;
-    const bool wide = format->run == 64 && format->largest > INT8_MAX;
-#define RUNS(columns, min_columns, high)                                                           \
-    if (format->run == (columns) && format->min_run == (min_columns) && wide == (high))            \
-    multiply_all(op, (struct tile_extent){0, columns, min_columns, high})
-    RUNS(16, 0, false);
-    RUNS(16, 16, false);
-    RUNS(32, 0, false);
-    RUNS(32, 32, false);
+    size_t factor_run = word_factor_run(format);
+    bool planes = word_in_planes(format);
+#define RUNS(columns, min_columns, factor_columns)                                                 \
+    if (!planes && format->run == (columns) && format->min_run == (min_columns) &&                 \
+        factor_run == (factor_columns))                                                            \
+    multiply_all(op, (struct tile_extent){columns, min_columns, factor_columns, false})
+    RUNS(16, 0, 0);
+    RUNS(16, 16, 0);
+    RUNS(32, 0, 0);
+    RUNS(32, 32, 0);
 #if !TILE_BYTES
-    RUNS(64, 0, false);
-    RUNS(64, 16, false);
-    RUNS(64, 32, false);
-    RUNS(64, 0, true);
-    RUNS(64, 16, true);
-    RUNS(64, 32, true);
+    RUNS(64, 0, 0);
+    RUNS(64, 16, 0);
+    RUNS(64, 0, 16);
+    RUNS(64, 0, 32);
+    RUNS(64, 32, 32);
+    if (planes && format->run == 32)
+        multiply_all(op, (struct tile_extent){32, 0, 0, true});
+    if (planes && format->run == 64)
+        multiply_all(op, (struct tile_extent){64, 0, 0, true});
 #endif
 #undef RUNS
 }

@@ -15,7 +15,8 @@ kern_panel_scale_fn kern_neon_panel_scale;
     kern_panel_pack_fn kern_##set##_int16_pack, kern_##set##_int8_pack;                            \
     kern_int16_row_fn kern_##set##_int16_row;                                                      \
     kern_int16_pack_lanes_fn kern_##set##_int16_pack_lanes;                                        \
-    kern_int16_round_fn kern_##set##_int16_round
+    kern_int16_round_fn kern_##set##_int16_round;                                                  \
+    kern_int8_row_fn kern_##set##_int8_row
 KERN_NEON_INTEGERS(neon);
 KERN_NEON_INTEGERS(dotprod);
 KERN_NEON_INTEGERS(i8mm);
