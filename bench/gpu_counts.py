@@ -20,7 +20,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 # tests/ptx/costs.c: what a scene computes, as units of the kernel's work.
 TOKENS, SCORED, WIDTH, VOCAB, CONTEXT = 16, 32, 4096, 4096, 512
 TYPES = {"0": "F32", "1": "F16", "8": "Q8_0", "12": "Q4_K", "14": "Q6_K", "23": "IQ4_XS"}
-PAIRS = 64 * 64 * sum(range(1, CONTEXT // 64 + 1))  # of queries and keys, in squares of 64
+PAIRS = 2 * 64 * 64 * sum(range(1, CONTEXT // 64 + 1))  # of queries and keys, in squares of 64
 UNITS = {
     ("linear fast", "SPLIT"): ("split fast", "element", SCORED * WIDTH),
     ("linear high", "SPLIT"): ("split high", "element", SCORED * WIDTH),
@@ -44,6 +44,7 @@ UNITS = {
     ("attention", "FLASH2_128"): ("attention fast 128", "pair", PAIRS),
     ("attention", "FLASH3_64"): ("attention high 64", "pair", PAIRS),
     ("attention", "FLASH3_128"): ("attention high 128", "pair", PAIRS),
+    ("little shared memory", "FLASH3_128_ONE"): ("attention high 128 in 99 KiB", "pair", PAIRS),
     ("attention", "ATTENTION 64"): ("attention exact 64", "pair", PAIRS),
     ("attention", "ATTENTION 128"): ("attention exact 128", "pair", PAIRS),
     ("linear int16", "PACK"): ("pack", "element", 128 * 1024),
@@ -52,6 +53,10 @@ UNITS = {
     ("linear int16", "INTEGERS_WIDE_32_MIN"): ("integers wide 32 min", "multiply-add",
                                                128 * 128 * 1024),
 }
+for precision in ("fast", "high"):  # keys and values of a head
+    for size in (64, 128):
+        UNITS["attention", f"PARTS {precision} {size}"] = (f"parts {precision} {size}", "element",
+                                                           2 * CONTEXT * size)
 for number, name in TYPES.items():
     for precision in ("fast", "high", "exact"):
         UNITS[f"linear {precision}", f"DECODE {number}"] = (f"decode {name} {precision}", "element",
@@ -111,10 +116,13 @@ def count(build):
         rows = [json.loads(line) for line in output.read_text().splitlines()]
     text = {name: (folder / f"{name}.ptx").read_text().splitlines() for name in ("kernels", "decode")}
     kernels, sizes = {}, iter((64, 128))
+    parts = iter(("fast 64", "fast 128", "high 64", "high 128", "in 99 KiB"))
     for row in rows:
         kernel = row["kernel"]
         if kernel == "ATTENTION":
             kernel = f"{kernel} {next(sizes)}"
+        elif kernel == "PARTS":
+            kernel = f"{kernel} {next(parts)}"
         unit = UNITS.get((row["scene"], kernel))
         if not unit or unit[0] in kernels:  # the first scene of each
             continue

@@ -177,10 +177,16 @@ def layer(r, shape, kind, tokens, context, share):
         for phase, seconds in r.around(rows, columns, tokens, *around).items():
             phases[phase] += seconds
     attention = "high" if r.precision == "int16" else r.precision
-    n = math.ceil(context / 64)
-    pairs = tokens / context * width / head * 4096 * n * (n + 1) / 2
-    phases["attention"] = r.kernel(f"attention {attention} {head}", pairs,
-                                   tokens / context * width / head * n)
+    n, n_heads = math.ceil(context / 64), tokens / context * width / head
+    name, parts = f"attention {attention} {head}", f"parts {attention} {head}"
+    in_parts = parts in r.counts  # not in `exact`, nor in counts of earlier commits
+    pairs_of_heads = in_parts and r.counts[name]["shared_bytes"] <= 1024 * (r.card["shared"] - 1)
+    if in_parts and not pairs_of_heads:
+        name += " in 99 KiB"
+    phases["attention"] = r.kernel(name, n_heads * 4096 * n * (n + 1) / 2,
+                                   n_heads * n / (2 if pairs_of_heads else 1))
+    if in_parts:
+        phases["attention"] += r.kernel(parts, 2 * kv * tokens)
     phases["norm"] = 2 * r.kernel(f"norm split {r.precision}" if joins else "norm", width * tokens)
     phases["rope"] = r.kernel("finish rope" if joins else "rope", (width + kv) * tokens)
     phases["gate"] = r.kernel("gate" if apart else f"gate split {r.precision}", ff * tokens)

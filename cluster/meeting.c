@@ -67,19 +67,9 @@ static void own_host(char host[CLUSTER_TEAM_HOST])
  */
 static void prepare_socket(int fd, bool listens)
 {
-    const struct {
-        int level, name, value;
-    } options[] = {
-        {SOL_SOCKET, SO_KEEPALIVE, 1},
-        {IPPROTO_TCP, TCP_KEEPIDLE, GONE_MS / 3000},
-        {IPPROTO_TCP, TCP_KEEPINTVL, GONE_MS / 6000},
-        {IPPROTO_TCP, TCP_KEEPCNT, 4},
-        {IPPROTO_TCP, TCP_NODELAY, 1},
-        {IPPROTO_TCP, TCP_USER_TIMEOUT, listens ? GONE_MS : 0},
-    };
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        setsockopt(fd, options[i].level, options[i].name, &options[i].value,
-                   sizeof options[i].value);
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    base_system_end_when_gone(fd, GONE_MS, listens);
 }
 
 /** All IPv4 addresses of this machine that others can reach. */

@@ -92,7 +92,7 @@ void gguf_map_read_ahead(const void *data, size_t n_bytes)
         return;
     size_t before = (uintptr_t)data % (uintptr_t)page;
     /* The advice goes to the mapping, which is only read; the type knows no const. */
-    (void)madvise((char *)(uintptr_t)data - before, n_bytes + before, MADV_WILLNEED);
+    (void)posix_madvise((char *)(uintptr_t)data - before, n_bytes + before, POSIX_MADV_WILLNEED);
 }
 
 enum status gguf_map_check_unchanged(const struct gguf_map *map, const char *path,

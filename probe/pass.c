@@ -8,20 +8,21 @@
 /** A pass at work. */
 struct work {
     const struct probe_pass *p;
-    size_t *order;            /* [n lists]: by window, then by position */
-    struct probe_want *wants; /* [n lists] */
+    const struct probe_sample **order; /* [n lists]: by window, then by position */
+    struct probe_want *wants;          /* [n lists] */
     double *values;
     struct probe_unlisted *unlisted;
 };
 
-static int by_place(const void *a, const void *b, void *lists)
+static int by_place(const void *a, const void *b)
 {
-    const struct probe_sample *items = ((const struct probe_lists *)lists)->items;
-    const struct probe_sample *x = &items[*(const size_t *)a];
-    const struct probe_sample *y = &items[*(const size_t *)b];
+    const struct probe_sample *x = *(const struct probe_sample *const *)a;
+    const struct probe_sample *y = *(const struct probe_sample *const *)b;
     if (x->window != y->window)
         return (x->window > y->window) - (x->window < y->window);
-    return (x->position > y->position) - (x->position < y->position);
+    if (x->position != y->position)
+        return (x->position > y->position) - (x->position < y->position);
+    return (x > y) - (x < y);
 }
 
 /** The tokens of a window with the change; *moved: where row 0 of the window is now. */
@@ -46,13 +47,13 @@ static enum status evaluate_window(struct work *w, size_t first, size_t n, struc
 {
     const struct probe_pass *p = w->p;
     const struct probe_lists *l = p->lists;
-    size_t window = l->items[w->order[first]].window, n_wants = 0;
+    size_t window = w->order[first]->window, n_wants = 0;
     struct model_tokens tokens = {0};
     ptrdiff_t moved;
     enum status status = change_tokens(&tokens, p, &p->windows[window],
-                                       l->items[w->order[first + n - 1]].position, &moved, why);
+                                       w->order[first + n - 1]->position, &moved, why);
     for (size_t i = 0; i < n; i++) {
-        const struct probe_sample *s = &l->items[w->order[first + i]];
+        const struct probe_sample *s = w->order[first + i];
         ptrdiff_t row = (ptrdiff_t)s->position - 1 + moved;
         for (size_t k = 0; row < 0 && k < s->n; k++)
             w->values[s->first + k] = (double)NAN;
@@ -75,7 +76,7 @@ static enum status evaluate_window(struct work *w, size_t first, size_t n, struc
         status = probe_evaluate(&e, w->wants, n_wants, why);
     size_t skipped = n - n_wants;
     for (size_t i = 0; i < n_wants && !status && w->unlisted; i++)
-        w->unlisted[w->order[first + skipped + i]] = w->wants[i].unlisted;
+        w->unlisted[w->order[first + skipped + i] - l->items] = w->wants[i].unlisted;
     free(tokens.ids);
     return status;
 }
@@ -84,18 +85,18 @@ enum status probe_pass_run(const struct probe_pass *pass, double *values,
                            struct probe_unlisted *unlisted, struct status_why *why)
 {
     struct work w = {.p = pass, .values = values, .unlisted = unlisted};
-    struct probe_lists copy = *pass->lists; /* the sort takes lists that may change */
-    enum status status = base_array_new(w.order, copy.n, "lists", why);
+    const struct probe_lists *l = pass->lists;
+    enum status status = base_array_new(w.order, l->n, "lists", why);
     if (!status)
-        status = base_array_new(w.wants, copy.n, "lists", why);
-    for (size_t i = 0; !status && i < copy.n; i++)
-        w.order[i] = i;
+        status = base_array_new(w.wants, l->n, "lists", why);
+    for (size_t i = 0; !status && i < l->n; i++)
+        w.order[i] = &l->items[i];
     if (!status)
-        qsort_r(w.order, copy.n, sizeof *w.order, by_place, &copy);
-    for (size_t first = 0, n; first < copy.n && !status; first += n) {
-        size_t window = copy.items[w.order[first]].window;
+        qsort(w.order, l->n, sizeof *w.order, by_place);
+    for (size_t first = 0, n; first < l->n && !status; first += n) {
+        size_t window = w.order[first]->window;
         n = 1;
-        while (first + n < copy.n && copy.items[w.order[first + n]].window == window)
+        while (first + n < l->n && w.order[first + n]->window == window)
             n++;
         status = evaluate_window(&w, first, n, why);
         if (pass->window_done)

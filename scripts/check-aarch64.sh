@@ -5,7 +5,8 @@
 # usage: bash scripts/check-aarch64.sh [--some | --tests]
 #   --some   one in 25 of the models beside the checkout, and a test of products instead of all
 #   --tests  all unit tests that run under qemu on top
-# Without --some it makes the packages, too, and tries what is in the .tar.gz and in the wheel.
+# Without --some it makes the packages, too, and tries what is in the .tar.gz and in the wheel; and
+# builds with base/system/posix.c, for one in 25 of the models and the tests of what calls it.
 # It needs what scripts/deps.sh aarch64 installs. AARCH64_SYSROOT may name another folder with arm64
 # packages.
 set -uo pipefail
@@ -67,6 +68,19 @@ packages() {
     rm -r "$at"
 }
 [ "$what" = --some ] || packages || { echo "FAILED: packages"; failed=1; }
+
+# The form of base/system/ for systems other than Linux.
+portable() {
+    local built=build/aarch64-portable
+    { cmake --preset aarch64 -B "$built" "-DCMAKE_SYSROOT=$root" -DASSAY_TESTS=ON -DASSAY_WERROR=ON \
+          -DASSAY_PORTABLE=ON &&
+      cmake --build "$built" --target assay tests/{base,gguf,cluster,serve,cli}/all -- -j "$jobs"; } \
+        >"$log" 2>&1 || { grep -v '^\[' "$log" >&2; return 1; }
+    python3 -B tests/golden/bits.py compare 25 . qemu-aarch64 -L "$root/" "$built/assay" &&
+        ctest --test-dir "$built" --output-on-failure -j "$jobs" -R '^test_' \
+            -L '^(base|gguf|cluster|serve|cli)$'
+}
+[ "$what" = --some ] || portable || { echo "FAILED: base/system/posix.c"; failed=1; }
 
 product_test() {
     qemu-aarch64 -L "$3" -cpu "$1" "build/aarch64/tests/kernels/$2" >"build/aarch64/$1-$2.log" 2>&1 ||

@@ -69,7 +69,8 @@ run_tests() {
 # What calls base/system/, with the form for systems other than Linux.
 portable() {
     cmake --preset dev -B build/portable -DASSAY_PORTABLE=ON && cmake --build build/portable -- -j "$jobs" &&
-        ctest --test-dir build/portable --output-on-failure -j "$jobs" -L '^(base|gguf|cluster|serve)$'
+        ctest --test-dir build/portable --output-on-failure -j "$jobs" -R '^test_' \
+            -L '^(base|gguf|cluster|serve|cli)$'
 }
 
 # Valgrind has no AVX-512: it hides it from CPUID, so that the AVX2 kernels are what it checks.

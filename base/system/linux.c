@@ -2,13 +2,21 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <math.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#ifdef __aarch64__
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #include "base/system/system.h"
 
@@ -43,6 +51,19 @@ unsigned base_system_processors(void)
         return (unsigned)CPU_COUNT(&set);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? (unsigned)online : 1;
+}
+
+double base_system_available(void)
+{
+    char line[128];
+    unsigned long long kilobytes = 0;
+    bool found = false;
+    FILE *about = fopen("/proc/meminfo", "re");
+    while (about && !found && fgets(line, sizeof line, about))
+        found = sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1;
+    if (about)
+        fclose(about);
+    return found ? 1024 * (double)kilobytes : (double)INFINITY;
 }
 
 double base_system_peak(void)
@@ -93,6 +114,70 @@ double base_system_resident_of(base_system_counts *counts, const void *context)
     return 1024 * kilobytes;
 }
 
+/** A cursor over /proc/self/maps. */
+struct maps {
+    int fd;
+    char buffer[1024];
+    size_t n, at;
+};
+
+/** The next byte, or -1 at the end. */
+static int next_byte(struct maps *maps)
+{
+    if (maps->at == maps->n) {
+        ssize_t n;
+        do
+            n = read(maps->fd, maps->buffer, sizeof maps->buffer);
+        while (n < 0 && errno == EINTR);
+        maps->n = n > 0 ? (size_t)n : 0;
+        maps->at = 0;
+    }
+    return maps->at < maps->n ? (unsigned char)maps->buffer[maps->at++] : -1;
+}
+
+/** Hexadecimal digits up to `end`; false at anything else. */
+static bool take_address(struct maps *maps, char end, uintptr_t *value)
+{
+    static const char digits[] = "0123456789abcdef";
+    int byte;
+    for (*value = 0; (byte = next_byte(maps)) > 0 && byte != end;) {
+        const char *digit = memchr(digits, byte, 16);
+        if (!digit)
+            return false;
+        *value = *value * 16 + (uintptr_t)(digit - digits);
+    }
+    return byte == end;
+}
+
+/** The rest of a line from its first '/' on, which is the path; "" where there is none. */
+static void take_path(struct maps *maps, char *path, size_t capacity)
+{
+    size_t n = 0;
+    int byte;
+    while ((byte = next_byte(maps)) >= 0 && byte != '\n')
+        if ((n || byte == '/') && n + 1 < capacity)
+            path[n++] = (char)byte;
+    path[n] = '\0';
+}
+
+/* A line is "start-end rights offset device inode   path". */
+bool base_system_lost_page(const siginfo_t *fault, char *path, size_t capacity, uintptr_t *end)
+{
+    uintptr_t wanted = (uintptr_t)fault->si_addr, start;
+    bool found = false;
+    if (fault->si_code != BUS_ADRERR && fault->si_code != BUS_MCEERR_AR)
+        return false;
+    struct maps maps = {.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    if (maps.fd < 0)
+        return false;
+    while (!found && take_address(&maps, '-', &start) && take_address(&maps, ' ', end)) {
+        take_path(&maps, path, capacity);
+        found = start <= wanted && wanted < *end;
+    }
+    close(maps.fd);
+    return found && *path;
+}
+
 int base_system_move_pages(void *from, void *to, size_t n_bytes)
 {
     void *moved = mremap(from, n_bytes, n_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to);
@@ -102,6 +187,11 @@ int base_system_move_pages(void *from, void *to, size_t n_bytes)
 void base_system_huge_pages(void *memory, size_t n_bytes)
 {
     (void)madvise(memory, n_bytes, MADV_HUGEPAGE);
+}
+
+void base_system_drop_pages(void *memory, size_t n_bytes)
+{
+    (void)madvise(memory, n_bytes, MADV_DONTNEED);
 }
 
 int base_system_pipe(int ends[2])
@@ -124,6 +214,22 @@ ssize_t base_system_send(int fd, const void *bytes, size_t n_bytes)
     return send(fd, bytes, n_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+void base_system_end_when_gone(int fd, int ms, bool sending)
+{
+    const struct {
+        int level, name, value;
+    } options[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, ms / 3000},
+        {IPPROTO_TCP, TCP_KEEPINTVL, ms / 6000},
+        {IPPROTO_TCP, TCP_KEEPCNT, 4},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, sending ? ms : 0},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+                   sizeof options[i].value);
+}
+
 bool base_system_hung_up(int fd)
 {
     struct pollfd about = {.fd = fd, .events = POLLRDHUP};
@@ -144,6 +250,36 @@ struct timespec base_system_condition_time(double deadline)
     double whole = floor(fmax(deadline, 0));
     return (struct timespec){.tv_sec = (time_t)whole,
                              .tv_nsec = (long)(1e9 * (fmax(deadline, 0) - whole))};
+}
+
+int base_system_signal(const sigset_t *set, double seconds)
+{
+    double whole = floor(seconds);
+    const struct timespec wait = {.tv_sec = (time_t)whole,
+                                  .tv_nsec = (long)(1e9 * (seconds - whole))};
+    int number = sigtimedwait(set, NULL, &wait);
+    return number > 0 ? number : 0;
+}
+
+unsigned base_system_instructions(void)
+{
+#ifdef __aarch64__
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP ? BASE_SYSTEM_DOTPROD : 0) |
+           (getauxval(AT_HWCAP2) & HWCAP2_I8MM ? BASE_SYSTEM_I8MM : 0);
+#else
+    return 0;
+#endif
+}
+
+bool base_system_keep_registers(int set)
+{
+#ifdef __x86_64__
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, set) == 0;
+#else
+    (void)set;
+    return false;
+#endif
 }
 
 bool base_system_program(char path[PATH_MAX])

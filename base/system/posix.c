@@ -45,6 +45,16 @@ unsigned base_system_processors(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
+double base_system_available(void)
+{
+#ifdef _SC_PHYS_PAGES
+    long pages = sysconf(_SC_PHYS_PAGES);
+    if (pages > 0)
+        return (double)pages * (double)sysconf(_SC_PAGESIZE);
+#endif
+    return (double)INFINITY;
+}
+
 double base_system_peak(void)
 {
 #ifdef __APPLE__
@@ -67,6 +77,18 @@ double base_system_resident_of(base_system_counts *counts, const void *context)
     return -1;
 }
 
+/* A page at a time: what lies after it may be of another file. */
+bool base_system_lost_page(const siginfo_t *fault, char *path, size_t capacity, uintptr_t *end)
+{
+    static const char what[] = "a file";
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (fault->si_code != BUS_ADRERR || capacity < sizeof what)
+        return false;
+    memcpy(path, what, sizeof what);
+    *end = ((uintptr_t)fault->si_addr / page + 1) * page;
+    return true;
+}
+
 int base_system_move_pages(void *from, void *to, size_t n_bytes)
 {
     void *there =
@@ -83,6 +105,11 @@ int base_system_move_pages(void *from, void *to, size_t n_bytes)
 void base_system_huge_pages(void *memory, size_t n_bytes)
 {
     (void)memory, (void)n_bytes;
+}
+
+void base_system_drop_pages(void *memory, size_t n_bytes)
+{
+    (void)posix_madvise(memory, n_bytes, POSIX_MADV_DONTNEED);
 }
 
 /* What the forms with flags do in one step. Returns fd, or -1 and errno when it is closed again. */
@@ -142,6 +169,12 @@ ssize_t base_system_send(int fd, const void *bytes, size_t n_bytes)
 #endif
 }
 
+void base_system_end_when_gone(int fd, int ms, bool sending)
+{
+    (void)ms, (void)sending; /* the system has a time of its own */
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
+}
+
 bool base_system_hung_up(int fd)
 {
     char next;
@@ -165,6 +198,43 @@ struct timespec base_system_condition_time(double deadline)
     clock_gettime(CLOCK_REALTIME, &now);
     long ns = now.tv_nsec + (long)ceil(1e9 * wait);
     return (struct timespec){.tv_sec = now.tv_sec + ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
+int base_system_signal(const sigset_t *set, double seconds)
+{
+    const struct timespec step = {.tv_nsec = 20000000};
+    for (double left = seconds;; left -= 1e-9 * (double)step.tv_nsec) {
+        sigset_t pending;
+        int number = 1;
+        sigpending(&pending);
+        while (number < NSIG &&
+               !(sigismember(set, number) == 1 && sigismember(&pending, number) == 1))
+            number++;
+        if (number < NSIG)
+            return sigwait(set, &number) == 0 ? number : 0;
+        if (left <= 0)
+            return 0;
+        nanosleep(&step, NULL);
+    }
+}
+
+/* What the compiler was told of the processor. */
+unsigned base_system_instructions(void)
+{
+    unsigned has = 0;
+#ifdef __ARM_FEATURE_DOTPROD
+    has |= BASE_SYSTEM_DOTPROD;
+#endif
+#ifdef __ARM_FEATURE_MATMUL_INT8
+    has |= BASE_SYSTEM_I8MM;
+#endif
+    return has;
+}
+
+bool base_system_keep_registers(int set)
+{
+    (void)set;
+    return false;
 }
 
 /* Where the loader says no more than how the program was called, that has to have a slash. */

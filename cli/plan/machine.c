@@ -1,7 +1,6 @@
 /* What limits a run on this machine: processors, memory, what is to be read from disk. */
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,24 +8,11 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/pool.h"
+#include "base/system/system.h"
 #include "cli/plan/plan.h"
 
 enum { BLOCK = 1 << 20, MAX_PAGES = BLOCK / 4096, STREAM = 16 << 20, STREAM_PASSES = 3 };
 static const double read_seconds = 0.5;
-
-/** Bytes that can be used without writing anything out; the page cache is among them. */
-static double available(void)
-{
-    char line[128];
-    unsigned long long kilobytes = 0;
-    bool found = false;
-    FILE *about = fopen("/proc/meminfo", "re");
-    while (about && !found && fgets(line, sizeof line, about))
-        found = sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1;
-    if (about)
-        fclose(about);
-    return found ? 1024 * (double)kilobytes : (double)INFINITY;
-}
 
 /** Files that are read for the first time: how much, and how fast. */
 struct reading {
@@ -40,7 +26,7 @@ static size_t absent_bytes(const char *block, size_t n_bytes)
 {
     unsigned char pages[MAX_PAGES];
     size_t page = (size_t)sysconf(_SC_PAGESIZE), n_pages = base_div_up(n_bytes, page), n = 0;
-    if (n_pages > MAX_PAGES || mincore((void *)(uintptr_t)block, n_bytes, pages))
+    if (n_pages > MAX_PAGES || mincore((void *)(uintptr_t)block, n_bytes, (void *)pages))
         return 0;
     for (size_t i = 0; i < n_pages; i++)
         n += !(pages[i] & 1);
@@ -126,7 +112,7 @@ void cli_plan_look(struct cli_plan_machine *out, const struct cli_evaluation *e)
     *out = (struct cli_plan_machine){.n_threads = device.n_threads,
                                      .n_processors = base_pool_processors(),
                                      .on_device = device.own_memory,
-                                     .available = available(),
+                                     .available = base_system_available(),
                                      .disk = (double)INFINITY,
                                      .bandwidth = (double)INFINITY};
     if (r.buffer)

@@ -2,83 +2,15 @@
 #include "cli/process/faults.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/system/system.h"
 #include "cli/process/run.h"
 #include "cli/process/signals.h"
-
-/** A cursor over /proc/self/maps. */
-struct maps {
-    int fd;
-    char buffer[1024];
-    size_t n, at;
-};
-
-/** The next byte, or -1 at the end. */
-static int next_byte(struct maps *maps)
-{
-    if (maps->at == maps->n) {
-        ssize_t n;
-        do
-            n = read(maps->fd, maps->buffer, sizeof maps->buffer);
-        while (n < 0 && errno == EINTR);
-        maps->n = n > 0 ? (size_t)n : 0;
-        maps->at = 0;
-    }
-    return maps->at < maps->n ? (unsigned char)maps->buffer[maps->at++] : -1;
-}
-
-/** Hexadecimal digits up to `end`; false at anything else. */
-static bool take_address(struct maps *maps, char end, uintptr_t *value)
-{
-    static const char digits[] = "0123456789abcdef";
-    int byte;
-    for (*value = 0; (byte = next_byte(maps)) > 0 && byte != end;) {
-        const char *digit = memchr(digits, byte, 16);
-        if (!digit)
-            return false;
-        *value = *value * 16 + (uintptr_t)(digit - digits);
-    }
-    return byte == end;
-}
-
-/** The rest of a line from its first '/' on, which is the path; "" where there is none. */
-static void take_path(struct maps *maps, char *path, size_t capacity)
-{
-    size_t n = 0;
-    int byte;
-    while ((byte = next_byte(maps)) >= 0 && byte != '\n')
-        if ((n || byte == '/') && n + 1 < capacity)
-            path[n++] = (char)byte;
-    path[n] = '\0';
-}
-
-/*
- * The file that is mapped at an address, and where that mapping ends; "" where there is none. A
- * line is "start-end rights offset device inode   path".
- */
-static void mapping_path(const void *address, char *path, size_t capacity, uintptr_t *end)
-{
-    struct maps maps = {.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
-    uintptr_t wanted = (uintptr_t)address, start;
-    bool found = false;
-    path[0] = '\0';
-    if (maps.fd < 0)
-        return;
-    while (!found && take_address(&maps, '-', &start) && take_address(&maps, ' ', end)) {
-        take_path(&maps, path, capacity);
-        found = start <= wanted && wanted < *end;
-    }
-    if (!found)
-        path[0] = '\0';
-    close(maps.fd);
-}
 
 /** Threads that read the same file meet the same fault: the first to come here says so. */
 static void wait_unless_first(void)
@@ -165,13 +97,11 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     (void)context;
     char path[512];
     uintptr_t end = 0;
-    path[0] = '\0';
-    if (info->si_code == BUS_ADRERR || info->si_code == BUS_MCEERR_AR)
-        mapping_path(info->si_addr, path, sizeof path, &end);
+    bool found = base_system_lost_page(info, path, sizeof path, &end);
     /* Another thread has been here, before the path was looked for or meanwhile: try again. */
     if (atomic_load(&survives) && cli_mapping_lost(info->si_addr, 1))
         return;
-    if (path[0] == '\0') {
+    if (!found) {
         signal(number, SIG_DFL); /* the same instruction again, and for good */
         return;
     }

@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/system/system.h"
 #include "cli/process/run.h"
 
 /* What tells the program to end: Ctrl-C, kill, a terminal that is closed. */
@@ -113,10 +114,7 @@ void cli_signals_hold(void)
 int cli_signal_next(double seconds)
 {
     const sigset_t set = held_signals();
-    const struct timespec wait = {.tv_sec = (time_t)seconds,
-                                  .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    int number = sigtimedwait(&set, NULL, &wait);
-    return number > 0 ? number : 0;
+    return base_system_signal(&set, seconds);
 }
 
 void cli_signals_release(void)

@@ -2,13 +2,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/file/part_file.h"
+#include "base/system/system.h"
 #include "cli/commands.h"
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
@@ -106,8 +106,8 @@ static enum status write_tensor(struct writing *w, const struct gguf_tensor *t, 
         /* The whole pages are not needed in memory any more. */
         size_t page = (size_t)sysconf(_SC_PAGESIZE), before = -(uintptr_t)(data + at) & (page - 1);
         if (n > before + page)
-            (void)madvise((char *)(uintptr_t)(data + at + before), (n - before) & ~(page - 1),
-                          MADV_DONTNEED);
+            base_system_drop_pages((char *)(uintptr_t)(data + at + before),
+                                   (n - before) & ~(page - 1));
         w->n_done = offset + at + n;
         show(w);
         if (!status && atomic_load(w->cancel))

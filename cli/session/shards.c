@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/system/system.h"
 #include "cli/process/faults.h"
 #include "cli/process/say.h"
 #include "kernels/kernels.h"

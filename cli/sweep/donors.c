@@ -74,7 +74,7 @@ static enum status check_room(const struct cli_donors *d, const char *base, stru
 static void show(const char *path)
 {
     char text[SHOWN_BYTES + 1], shown[4 * SHOWN_BYTES + 1];
-    FILE *file = fopen(path, "re");
+    FILE *file = fopen(path, "r");
     size_t n = 0;
     if (file && fseek(file, -SHOWN_BYTES, SEEK_END) != 0)
         rewind(file);

@@ -223,7 +223,7 @@ static void run_script(const char *script)
 {
     cli_say("main: executing pre-reload script: %s\n", script);
     signal(SIGPIPE, SIG_DFL); /* a child would inherit that it is ignored */
-    FILE *out = popen(script, "re");
+    FILE *out = popen(script, "r");
     signal(SIGPIPE, SIG_IGN);
     if (!out) {
         cli_complain("assay: hot-swap: %s: cannot be run: %s\n", script, strerror(errno));

@@ -1,10 +1,10 @@
 #include "eval/scorer/row_pages.h"
 
 #include <stdint.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
+#include "base/system/system.h"
 #include "gguf/map.h"
 
 enum {
@@ -29,7 +29,7 @@ static void let_go(const struct eval_row_pages *p)
     uintptr_t from = base_round_up((uintptr_t)at(p, p->first_in), page);
     uintptr_t to = (uintptr_t)at(p, p->first_in + p->n_in) / page * page;
     if (p->mapped && to > from)
-        madvise((void *)from, to - from, MADV_DONTNEED); /* a failure costs memory, no more */
+        base_system_drop_pages((void *)from, to - from);
 }
 
 /** Ask for what is wanted soon: as far as AHEAD_BYTES go beyond `row`, or two calls' rows. */

@@ -89,6 +89,7 @@ static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options 
     for (int i = 0; i < KERN_ROOMS; i++)
         kern_product_choose_integers(&cpu->integers[i], &cpu->kernels, options, &cpu->product,
                                      kern_rooms[i]);
+    kern_product_choose_words(&cpu->words, &cpu->kernels, &cpu->integers[0]);
     kern_product_choose_integers(&cpu->head_integers, &cpu->kernels, &high, &cpu->product, 0);
     if (options->precision == KERN_PRECISION_FAST && cpu->head_integers.multiply) {
         cpu->attention_product = cpu->head_integers;

@@ -31,6 +31,7 @@ struct kern_cpu {
     /* And those of quantised weights, by the room that they want, where activations have 8 bits;
      * else all as the first. No `multiply`: as others. */
     struct kern_product integers[KERN_ROOMS];
+    struct kern_product words; /* with 8 bits: of weights that bytes do not take */
     /* What has 16 bits in `fast`, or triples as with `high`: a score is an exponent, a logit is the
      * result. Attention is in float32 with `high`, where there are no triples. */
     struct kern_product attention_product, head_integers;
@@ -56,7 +57,9 @@ static inline const struct kern_product *kern_cpu_product_of(const struct kern_c
     const struct kern_integers *format = kern_integers_find(type, kern_product_bits(integers));
     if (!integers->multiply || !format)
         return &cpu->product;
-    return &integers[integers->kind == KERN_PRODUCTS_INT8 ? format->room : 0];
+    if (integers->kind != KERN_PRODUCTS_INT8)
+        return integers;
+    return format->largest > cpu->kernels.bytes_most ? &cpu->words : &integers[format->room];
 }
 
 /** The same for a head: its rounding errors are errors of logits, with nothing to average them. */

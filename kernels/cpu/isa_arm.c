@@ -1,8 +1,6 @@
 /* The sets of aarch64, and what this processor has, by the system's word. Compiled for it only. */
+#include "base/system/system.h"
 #include "kernels/cpu/kernels.h"
-
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
 
 const struct kern_set kern_sets[KERN_ISA_COUNT] = {
     [KERN_ISA_SCALAR] = {"scalar", .own = &kern_kernels_scalar, .ops = &kern_ops_scalar},
@@ -13,12 +11,10 @@ const struct kern_set kern_sets[KERN_ISA_COUNT] = {
 
 enum kern_isa kern_isa_detect(void)
 {
-    unsigned long has = getauxval(AT_HWCAP);
-    if (!(has & HWCAP_ASIMD))
-        return KERN_ISA_SCALAR;
-    if (!(has & HWCAP_ASIMDDP))
+    unsigned has = base_system_instructions();
+    if (!(has & BASE_SYSTEM_DOTPROD))
         return KERN_ISA_NEON;
-    return getauxval(AT_HWCAP2) & HWCAP2_I8MM ? KERN_ISA_I8MM : KERN_ISA_DOTPROD;
+    return has & BASE_SYSTEM_I8MM ? KERN_ISA_I8MM : KERN_ISA_DOTPROD;
 }
 
 /* The two below ask for instructions of x86-64. */

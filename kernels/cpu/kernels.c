@@ -15,6 +15,7 @@ static void overlay(struct kern_kernels *out, const struct kern_kernels *over)
     }
 #define OVERLAY(name) out->name = over->name ? over->name : out->name;
     KERN_PRODUCT_KERNELS(OVERLAY)
+    out->bytes_most = over->int8_tile ? over->bytes_most : out->bytes_most;
 }
 
 enum kern_isa kern_kernels_build(struct kern_kernels *out, enum kern_isa cap)

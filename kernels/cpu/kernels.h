@@ -87,13 +87,17 @@ typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor)
  */
 typedef kern_fma_tile_fn kern_int16_tile_fn, kern_int8_tile_fn;
 typedef kern_panel_pack_fn kern_int16_pack_fn, kern_int8_pack_fn;
+/** int8_tile and int8_pack with activations and weights that lie as those of int16_tile do, for
+ * weights that are larger than `bytes_most`. The bits of the results are the same. */
+typedef kern_fma_tile_fn kern_words_tile_fn;
+typedef kern_panel_pack_fn kern_words_pack_fn;
 /** A decoded neutral row (kernels/quant/integers.h) as integers. n: a multiple of 32. */
 typedef void kern_to_int16_fn(const float *y, size_t n, int16_t *integers);
 typedef void kern_to_int8_fn(const float *y, size_t n, int8_t *integers);
 /**
  * Lay a row: its integers, and where the sum of each run begins. n_k: a multiple of 32. out:
- * kern_int16_floats(), kern_int8_floats(). The tile of the same kernels is the only reader of these
- * rows: they may lie as it wants them, and what it does not read need not be written.
+ * kern_int16_floats(), kern_int8_floats(). The tiles of the same kernels are the only readers of
+ * these rows: they may lie as it wants them, and what it does not read need not be written.
  */
 typedef void kern_int16_row_fn(const int16_t *integers, size_t n_k,
                                const struct kern_integers *format, float *out);
@@ -132,7 +136,8 @@ typedef void kern_int16_turn_fn(const int16_t *x, size_t n_rows, size_t n_cols, 
 #define KERN_PRODUCT_KERNELS(X)                                                                    \
     X(fma_tile) X(panel_pack) X(panel_unpack) X(panel_scale) X(bf16_pack_row) X(bf16_pack_panel)   \
     X(bf16_pack_lanes) X(int16_tile) X(int16_pack) X(to_int16) X(int16_row) X(int8_tile)           \
-    X(int8_pack) X(to_int8) X(int8_row) X(int16_pack_lanes) X(int16_round) X(int16_turn)
+    X(int8_pack) X(to_int8) X(int8_row) X(words_tile) X(words_pack) X(int16_pack_lanes)            \
+    X(int16_round) X(int16_turn)
 /* clang-format on */
 
 #define KERN_PRODUCT_MEMBER(name) kern_##name##_fn *(name);
@@ -142,6 +147,7 @@ struct kern_kernels {
     /* To int8_t and to int16_t; NULL: its neutral blocks are decoded. */
     kern_straight_fn *straight8[GGUF_TYPE_LIMIT], *straight16[GGUF_TYPE_LIMIT];
     KERN_PRODUCT_KERNELS(KERN_PRODUCT_MEMBER)
+    int bytes_most;      /* the largest integer of weights that int8_tile takes */
     struct kern_ops ops; /* what is not a product; taken whole from the highest ISA */
 };
 

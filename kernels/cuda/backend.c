@@ -11,6 +11,7 @@ enum {
     N_SLOTS = 24,
     PRODUCT_TOKENS = 4096,
     PRODUCT_STEP = 128,
+    PARTS_BYTES = 64 << 20,
     BATCH_TILES = 4, /* tiles of a batch: weights that are streamed are uploaded once for all */
     ALIGNMENT = 256
 };
@@ -201,6 +202,7 @@ static enum status choose(struct kern_cuda *cuda, struct status_why *why)
     o->n_slots = o->n_slots ? o->n_slots : N_SLOTS;
     o->product_tokens = o->product_tokens ? o->product_tokens : PRODUCT_TOKENS;
     o->product_step = o->product_step ? o->product_step : PRODUCT_STEP;
+    o->parts_bytes = o->parts_bytes ? o->parts_bytes : PARTS_BYTES;
     snprintf(cuda->plan, sizeof cuda->plan,
              "%s: %.1f of %.1f GB free; weights take up to %.1f GB, beyond that they are streamed "
              "from host memory\n",

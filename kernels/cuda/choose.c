@@ -41,7 +41,7 @@ static enum status make_tasks(const struct kern_choose *op, struct tasks *tasks,
         for (size_t q = 0; q < range->n_q; q++)
             tasks->n_seen = base_max(tasks->n_seen, kern_choose_seen(op, range, q));
         for (size_t q = 0; q < range->n_q; q += KERN_CHOOSE_QUERIES)
-            *task++ = (struct kern_attention_task){(uint32_t)i, (uint32_t)q};
+            *task++ = (struct kern_attention_task){.range = (uint32_t)i, .first = (uint32_t)q};
     }
     return STATUS_OK;
 }

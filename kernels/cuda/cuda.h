@@ -23,6 +23,7 @@ struct kern_cuda_options {
     size_t n_slots;        /* staging slots for packed panels that do not stay; at least 4 */
     size_t product_tokens; /* tokens of a product */
     size_t product_step;   /* tokens that a smaller one is padded to a multiple of */
+    size_t parts_bytes;    /* keys and values that attention splits into parts at a time */
 };
 
 /**

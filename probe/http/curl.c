@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/system/system.h"
 #include "probe/http/http.h"
 
 #define FUNCTIONS(X)                                                                               \
@@ -57,15 +58,17 @@ struct transfer {
     bool too_long, no_memory;
 };
 
+#define LIBCURL BASE_SYSTEM_LIBRARY("curl", "4")
+
 static enum status load(struct status_why *why)
 {
     if (curl.handle)
         return STATUS_OK;
-    void *handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *handle = dlopen(LIBCURL, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle)
         return status_fail(
             why, STATUS_UNSUPPORTED,
-            "asking a server needs libcurl (libcurl.so.4), which cannot be loaded: %s", dlerror());
+            "asking a server needs libcurl (" LIBCURL "), which cannot be loaded: %s", dlerror());
     bool found = true;
     void *symbol;
 #define FIND(name)                                                                                 \
@@ -74,7 +77,7 @@ static enum status load(struct status_why *why)
     found = found && symbol;
     FUNCTIONS(FIND)
     if (!found || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return status_fail(why, STATUS_UNSUPPORTED, "libcurl.so.4 is too old or cannot begin");
+        return status_fail(why, STATUS_UNSUPPORTED, LIBCURL " is too old or cannot begin");
     curl.handle = handle;
     return STATUS_OK;
 }

@@ -66,7 +66,8 @@ struct cli_http {
 static enum status load(struct status_why *why)
 {
     if (!mhd.handle)
-        mhd.handle = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        mhd.handle =
+            dlopen(BASE_SYSTEM_LIBRARY("microhttpd", "12"), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!mhd.handle)
         return status_fail(why, STATUS_UNSUPPORTED, "libmicrohttpd cannot be loaded: %s",
                            dlerror());

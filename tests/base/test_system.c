@@ -8,12 +8,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/system/system.h"
 
 static void assert_flags(int fd, bool waits)
@@ -83,6 +85,41 @@ static void test_pages_move(void **state)
     munmap(to, n);
 }
 
+/* Pages of a file come back as they are in it. */
+static void test_pages_dropped(void **state)
+{
+    (void)state;
+    size_t n = 2 * (size_t)sysconf(_SC_PAGESIZE);
+    char path[] = "test_system_XXXXXX", *full = malloc(n);
+    int fd = mkstemp(path);
+    assert_true(full && fd >= 0);
+    unlink(path);
+    memset(full, 7, n);
+    assert_int_equal(write(fd, full, n), n);
+    char *data = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
+    assert_true(data != MAP_FAILED);
+    base_system_drop_pages(data, n);
+    assert_memory_equal(data, full, n);
+    munmap(data, n);
+    close(fd);
+    free(full);
+}
+
+static void test_signal(void **state)
+{
+    (void)state;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    assert_int_equal(base_system_signal(&set, 0), 0);
+    kill(getpid(), SIGUSR1);
+    assert_int_equal(base_system_signal(&set, 60), SIGUSR1);
+    double began = base_clock_seconds();
+    assert_int_equal(base_system_signal(&set, 0.05), 0);
+    assert_true(base_clock_seconds() - began >= 0.05);
+}
+
 static void test_process(void **state)
 {
     (void)state;
@@ -94,15 +131,16 @@ static void test_process(void **state)
     /* Not KiB, not pages: a C program has at least 256 KiB, and this one below 4 GiB. */
     assert_in_range((uint64_t)base_system_peak(), 1 << 18, UINT32_MAX);
     assert_in_range((uint64_t)base_system_resident(), 1 << 18, UINT32_MAX);
+    double whole = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    assert_true(base_system_available() > 1 << 20 && base_system_available() <= whole);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_sockets),
-        cmocka_unit_test(test_pages_move),
-        cmocka_unit_test(test_process),
+        cmocka_unit_test(test_pipe),       cmocka_unit_test(test_sockets),
+        cmocka_unit_test(test_pages_move), cmocka_unit_test(test_pages_dropped),
+        cmocka_unit_test(test_signal),     cmocka_unit_test(test_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

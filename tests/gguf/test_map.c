@@ -100,6 +100,11 @@ static void test_read_ahead_reads(void **state)
         gguf_map_close(&map);
         skip();
     }
+    if (posix_madvise(map.data, page, -1) == 0) { /* the kernel knows no such advice */
+        print_message("an emulator keeps advice from the system: nothing to see\n");
+        gguf_map_close(&map);
+        skip();
+    }
     assert_int_equal(n_read_ahead(data + begin, n), n / page);
     assert_int_equal(n_present(data, begin, NULL), 0);
     assert_int_equal(data[begin], (unsigned char)(begin >> 12));

@@ -30,6 +30,15 @@ float *cuda_data_copy(const float *x, size_t n)
     return copy;
 }
 
+float *cuda_data_repeat(const float *x, size_t n, size_t width, size_t times)
+{
+    float *to = malloc((n * times * width + 1) * sizeof *to);
+    assert_non_null(to);
+    for (size_t i = 0; i < n * times; i++)
+        memcpy(to + i * width, x + i / times * width, width * sizeof *to);
+    return to;
+}
+
 void cuda_data_assert_same(const float *found, const float *expected, size_t n, const char *what)
 {
     size_t i = compare_bits(found, expected, n);

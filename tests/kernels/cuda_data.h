@@ -9,6 +9,8 @@
 float *cuda_data_floats(struct rng *r, size_t n, float size);
 /** The same n floats again; free(). */
 float *cuda_data_copy(const float *x, size_t n);
+/** Each of n rows `times` times, one after the other; free(). */
+float *cuda_data_repeat(const float *x, size_t n, size_t width, size_t times);
 /** Fail the test at the first of n floats whose bits differ, saying of what it is. */
 void cuda_data_assert_same(const float *found, const float *expected, size_t n, const char *what);
 

@@ -62,6 +62,7 @@ static void open_backends(struct cuda_pair *p, const struct kern_cpu_options *cp
         .n_slots = 4,
         .product_tokens = 48,
         .product_step = 16,
+        .parts_bytes = 200 << 10,
     };
     struct status_why why = {""};
     if (kern_cuda_open(&p->cuda, device, &cuda, &why) != STATUS_OK)

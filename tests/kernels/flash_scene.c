@@ -43,11 +43,17 @@ void flash_scene_close(struct flash_scene *s)
     free(s->out);
 }
 
-void flash_scene_pair(struct cuda_pair *p, enum kern_precision precision, size_t way)
+void flash_scene_pair_of(struct cuda_pair *p, enum kern_precision precision, size_t way,
+                         size_t shared_bytes)
 {
     struct host_device_options options = cuda_pair_way(way % CUDA_PAIR_N_WAYS);
-    options.shared_bytes = FLASH_SCENE_SHARED_BYTES;
+    options.shared_bytes = shared_bytes;
     cuda_pair_open(p, precision, &options);
+}
+
+void flash_scene_pair(struct cuda_pair *p, enum kern_precision precision, size_t way)
+{
+    flash_scene_pair_of(p, precision, way, FLASH_SCENE_SHARED_BYTES);
 }
 
 void flash_scene_run_skewed(struct cuda_pair *p, struct flash_scene *s, size_t skew)

@@ -5,7 +5,10 @@
 #include "tests/kernels/attention_truth.h"
 #include "tests/kernels/cuda_pair.h"
 
-enum { FLASH_SCENE_SHARED_BYTES = 160 << 10 /* heads of 256 in three parts take 145 KiB */ };
+enum {
+    FLASH_SCENE_SHARED_BYTES = 160 << 10, /* heads of 256 in three parts take 145 KiB */
+    FLASH_SCENE_LITTLE = 99 << 10         /* a card on which `high` has heads of 128 one by one */
+};
 
 /** An operation on the host: q, k, v, and out as the device left it. */
 struct flash_scene {
@@ -24,6 +27,9 @@ void flash_scene_close(struct flash_scene *s);
 
 /** A pair whose device has the shared memory. way: see cuda_pair_way(). */
 void flash_scene_pair(struct cuda_pair *p, enum kern_precision precision, size_t way);
+/** The same with that many bytes of it. */
+void flash_scene_pair_of(struct cuda_pair *p, enum kern_precision precision, size_t way,
+                         size_t shared_bytes);
 /** The operation on the device. */
 void flash_scene_run(struct cuda_pair *p, struct flash_scene *s);
 /** The same where each array begins `skew` floats behind an aligned address. */

@@ -25,13 +25,14 @@ enum {
 /** What activations are rounded to, and the kernels for it. */
 static const struct kind {
     const char *name;
-    bool bytes;
+    bool bytes; /* else they lie as words of 16 bits */
     size_t block;
     int largest;
     size_t chunk_bytes;
 } kinds[] = {
     {"int16", false, KERN_INT16_BLOCK, KERN_INT16_MAX, sizeof(struct kern_int16_chunk)},
     {"int8", true, KERN_INT8_BLOCK, KERN_INT8_MAX, sizeof(struct kern_int8_chunk)},
+    {"words", false, KERN_INT8_BLOCK, KERN_INT8_MAX, sizeof(struct kern_int16_chunk)},
 };
 static const struct kind *kind;
 
@@ -67,22 +68,38 @@ static inline void *data(const struct guard *g)
     return g->data;
 }
 
+static inline bool has_words(void)
+{
+    return !kind->bytes && kind->block == KERN_INT8_BLOCK;
+}
+
+static inline kern_fma_tile_fn *tile_of(const struct kern_kernels *k)
+{
+    return kind->bytes ? k->int8_tile : has_words() ? k->words_tile : k->int16_tile;
+}
+
+/** Whether the variant's tile is for weights of such integers. */
+static inline bool takes(const struct kern_integers *format)
+{
+    return !kind->bytes || format->largest <= variant->tiles->bytes_most;
+}
+
 /** Rounds to kind->largest, less `room`. */
 static inline void pack(const struct kern_kernels *k, struct kern_panel_pack op, int room)
 {
     op.largest = kind->largest - (kind->bytes ? room : 0);
-    (kind->bytes ? k->int8_pack : k->int16_pack)(&op);
+    (kind->bytes ? k->int8_pack : has_words() ? k->words_pack : k->int16_pack)(&op);
 }
 
 static inline void multiply(const struct kern_kernels *k, const struct kern_fma_tile *op)
 {
-    (kind->bytes ? k->int8_tile : k->int16_tile)(op);
+    tile_of(k)(op);
 }
 
 /** How the kind has a type's integers. */
 static inline const struct kern_integers *format_of(enum gguf_type type)
 {
-    return kern_integers_find(type, kind->bytes ? 8 : 16);
+    return kern_integers_find(type, kind->block == KERN_INT8_BLOCK ? 8 : 16);
 }
 
 static inline size_t n_mins_of(const struct kern_integers *format, size_t n_k)
@@ -167,7 +184,7 @@ static inline bool is_here(const struct variant *v)
         n_failed += cmocka_run_group_tests_name(kind->name, definition, NULL, NULL);               \
         for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {                        \
             variant = &variants[i];                                                                \
-            if (!(kind->bytes ? variant->tiles->int8_tile : variant->tiles->int16_tile))           \
+            if (!tile_of(variant->tiles))                                                          \
                 continue; /* the set below has it */                                               \
             if (!is_here(variant)) {                                                               \
                 print_message("%s: not on this processor\n", variant->name);                       \

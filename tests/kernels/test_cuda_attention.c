@@ -81,6 +81,7 @@ static const struct attention_shape shapes[] = {
     {2, 1, 24, .value_size = 128, .soft_cap = 4},
     {4, 2, 64, .sinks = true},
     {2, 1, 64, .chunk = 50},
+    {3, 1, 96, .sinks = true},
     {1, 1, 128, .chunk = 64, .sliding_window = 30, .soft_cap = 2, .sinks = true},
     {1, 1, 192, .value_size = 128, .soft_cap = 50, .sinks = true}};
 enum { N_FIXED = sizeof shapes / sizeof *shapes, N_SHAPES = N_FIXED + 6 };
@@ -230,7 +231,7 @@ static void test_bad_tokens(void **state)
  * the others the bits that they have without it.
  */
 static void check_bad_row(enum kern_precision precision, struct attention_shape shape,
-                          size_t n_tokens, size_t way)
+                          size_t n_tokens, size_t way, size_t shared_bytes)
 {
     enum { BAD = 2 };
     static const float bad[] = {NAN, INFINITY, -INFINITY, 0x1.ffp127f};
@@ -240,7 +241,7 @@ static void check_bad_row(enum kern_precision precision, struct attention_shape 
     struct flash_scene s;
     if (shape.sliding_window && BAD + shape.sliding_window < end)
         end = BAD + shape.sliding_window;
-    flash_scene_pair(&p, precision, way);
+    flash_scene_pair_of(&p, precision, way, shared_bytes);
     flash_scene_open(&s, &r, shape, n_tokens);
     s.op.ranges = &(struct kern_query_range){.n_q = n_tokens};
     s.op.n_ranges = 1;
@@ -264,12 +265,13 @@ static void check_bad_row(enum kern_precision precision, struct attention_shape 
 static void test_bad_rows(void **state)
 {
     (void)state;
-    static const size_t sizes[] = {64, 61, 128, 126, 256, 255};
-    for (size_t i = 0; i < 48; i += run_kernel_is_slow() ? 1 : 5) { /* as C all are alike */
+    static const size_t sizes[] = {64, 61, 128, 126, 256, 255, 128, 126};
+    for (size_t i = 0; i < 64; i += run_kernel_is_slow() ? 1 : 5) { /* as C all are alike */
         struct attention_shape shape = {1, 1, sizes[i / 8], i / 2 % 2 ? 25 : 0, sizes[i / 8]};
         shape.chunk = i / 4 % 2 ? 30 : 0;
         shape.soft_cap = shape.chunk ? 9.0f : 0.0f;
-        check_bad_row(precisions[i % 2], shape, 40, i);
+        size_t shared_bytes = i < 48 ? FLASH_SCENE_SHARED_BYTES : FLASH_SCENE_LITTLE;
+        check_bad_row(i < 48 ? precisions[i % 2] : KERN_PRECISION_HIGH, shape, 40, i, shared_bytes);
     }
 }
 
@@ -291,7 +293,7 @@ static void test_widths(void **state)
             shape.value_size = at + place / 2 % 4;
             shape.chunk = i % 2 * 30;
             if (way % step == 0)
-                check_bad_row(precisions[place % 2], shape, 10, way);
+                check_bad_row(precisions[place % 2], shape, 10, way, FLASH_SCENE_SHARED_BYTES);
         }
     }
 }
@@ -408,6 +410,39 @@ static void test_sign_of_zero(void **state)
     cuda_pair_close(&p);
 }
 
+/** Heads in pairs, each head with keys of its own, one tile for each warp: the same bits. */
+static void test_pairs_of_heads(void **state)
+{
+    (void)state;
+    for (size_t i = 0, n = 180, d = 128; i < 3; i++) {
+        struct rng r = rng_open(rng_seed(), 800 + i);
+        struct flash_scene s;
+        struct cuda_pair p;
+        flash_scene_open(&s, &r, (struct attention_shape){4, 1, d, 100 * (i / 2)}, n);
+        s.op.ranges = &(struct kern_query_range){.n_q = n};
+        s.op.n_ranges = 1;
+        flash_scene_pair(&p, precisions[i % 2], i);
+        flash_scene_run(&p, &s);
+        cuda_pair_close(&p);
+        float *pairs = cuda_data_copy(s.out, n * 4 * d), *k = s.k, *v = s.v;
+        flash_scene_pair_of(&p, precisions[i % 2], i, FLASH_SCENE_LITTLE);
+        flash_scene_run(&p, &s);
+        cuda_data_assert_same(s.out, pairs, n * 4 * d, "in little shared memory");
+        cuda_pair_close(&p);
+        s.op.n_kv_heads = 4;
+        s.k = cuda_data_repeat(k, n, d, 4);
+        s.v = cuda_data_repeat(v, n, d, 4);
+        flash_scene_pair(&p, precisions[i % 2], i);
+        flash_scene_run(&p, &s);
+        cuda_data_assert_same(s.out, pairs, n * 4 * d, "heads apart");
+        cuda_pair_close(&p);
+        free(k);
+        free(v);
+        free(pairs);
+        flash_scene_close(&s);
+    }
+}
+
 /** Which kernel serves: each precision has its own, and little shared memory that of `exact`. */
 static void test_choice(void **state)
 {
@@ -448,12 +483,12 @@ static void test_choice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_bad_rows),     cmocka_unit_test(test_truth),
-        cmocka_unit_test(test_alignment),    cmocka_unit_test(test_shared_prefix),
-        cmocka_unit_test(test_bad_tokens),   cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_sign_of_zero), cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_parts),          cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_bad_rows),       cmocka_unit_test(test_truth),
+        cmocka_unit_test(test_alignment),      cmocka_unit_test(test_shared_prefix),
+        cmocka_unit_test(test_bad_tokens),     cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_sign_of_zero),   cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_pairs_of_heads), cmocka_unit_test(test_choice),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

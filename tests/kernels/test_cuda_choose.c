@@ -152,30 +152,35 @@ static void test_attention(void **state)
     } rows[] = {
         {{4, 2, 16, 0}, false, true},
         {{2, 1, 72, .value_size = 130, .sinks = true}, true, false},
+        {{2, 1, 100, .value_size = 60, .sinks = true}, true, false},
         {{2, 2, 33, .sliding_window = 90}, true, false},
         {{1, 1, 130, .chunk = 100}, false, true},
     };
-    for (size_t i = 0; i < (run_kernel_is_slow() ? 6 : 12); i++) {
+    const size_t n = run_kernel_is_slow() ? 9 : 15;
+    for (size_t i = 0; i <= n; i++) {
+        const bool little = i == n; /* shared memory, once */
+        size_t row = little ? 2 : i / 3;
         enum kern_precision precision = (const enum kern_precision[]){
-            KERN_PRECISION_EXACT, KERN_PRECISION_HIGH, KERN_PRECISION_FAST}[i % 3];
+            KERN_PRECISION_EXACT, KERN_PRECISION_HIGH, KERN_PRECISION_FAST}[little ? 1 : i % 3];
         struct rng r = rng_open(rng_seed(), 100 + i);
         struct cuda_pair p;
         struct flash_scene s;
         size_t n_words;
-        flash_scene_pair(&p, precision, i);
-        flash_scene_open(&s, &r, rows[i / 3].shape, TOKENS);
+        flash_scene_pair_of(&p, precision, i,
+                            little ? FLASH_SCENE_LITTLE : FLASH_SCENE_SHARED_BYTES);
+        flash_scene_open(&s, &r, rows[row].shape, TOKENS);
         s.op.ranges = ranges;
         s.op.n_ranges = sizeof ranges / sizeof *ranges;
-        s.op.chosen = (struct kern_chosen){NULL, rows[i / 3].each ? s.op.n_kv_heads : 1, TOKENS};
+        s.op.chosen = (struct kern_chosen){NULL, rows[row].each ? s.op.n_kv_heads : 1, TOKENS};
         uint64_t *bits = choose_at_random(&r, &s.op.chosen, &n_words);
-        if (rows[i / 3].spoil && precision == KERN_PRECISION_EXACT)
+        if (rows[row].spoil && precision == KERN_PRECISION_EXACT)
             s.v[70 * s.op.n_kv_heads * s.op.value_size] = INFINITY;
         attend(&p, &s, n_words);
         if (precision == KERN_PRECISION_EXACT) {
-            size_t n = TOKENS * s.op.n_heads * s.op.value_size;
-            float *found = cuda_data_copy(s.out, n);
+            size_t n_floats = TOKENS * s.op.n_heads * s.op.value_size;
+            float *found = cuda_data_copy(s.out, n_floats);
             assert_int_equal(kern_attention(p.cpu, &s.op, NULL), STATUS_OK);
-            cuda_data_assert_same(found, s.out, n, "chosen keys");
+            cuda_data_assert_same(found, s.out, n_floats, "chosen keys");
             free(found);
         } else {
             (void)flash_scene_check(&s, precision);
@@ -190,7 +195,8 @@ static void test_attention(void **state)
  * A token of which no element of the value is finite: queries that have chosen it have no finite
  * output, the others the bits that they have without it.
  */
-static void check_bad_row(enum kern_precision precision, size_t size, size_t way)
+static void check_bad_row(enum kern_precision precision, size_t size, size_t way,
+                          size_t shared_bytes)
 {
     enum { BAD = 2, N = 40 };
     static const float bad[] = {NAN, INFINITY, -INFINITY, 0x1.ffp127f};
@@ -198,7 +204,7 @@ static void check_bad_row(enum kern_precision precision, size_t size, size_t way
     struct cuda_pair p;
     struct flash_scene s;
     uint64_t bits[N];
-    flash_scene_pair(&p, precision, way);
+    flash_scene_pair_of(&p, precision, way, shared_bytes);
     flash_scene_open(&s, &r, (struct attention_shape){1, 1, size, 0}, N);
     s.op.ranges = &(struct kern_query_range){.n_q = N};
     s.op.n_ranges = 1;
@@ -226,7 +232,9 @@ static void test_bad_rows(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 6; i++)
-        check_bad_row(i % 2 ? KERN_PRECISION_FAST : KERN_PRECISION_HIGH, (size_t)64 << i / 2, i);
+        check_bad_row(i % 2 ? KERN_PRECISION_FAST : KERN_PRECISION_HIGH, (size_t)64 << i / 2, i,
+                      FLASH_SCENE_SHARED_BYTES);
+    check_bad_row(KERN_PRECISION_HIGH, 128, 6, FLASH_SCENE_LITTLE);
 }
 
 /** Attention of two queries' sequences, a child and its parent, with further keys. */

@@ -207,7 +207,8 @@ static void test_parts_multiply(void **state)
     for (unsigned n = 1; n <= KERN_MAX_PARTS; n++) {
         float x[M][K], y[TILES][K][N];
         struct kern_parts_a a;
-        struct kern_mma_b b[TILES * KERN_MAX_PARTS * KERN_WARP];
+        struct kern_mma_b2 stored[TILES / 2 * KERN_MAX_PARTS * KERN_WARP];
+        struct kern_parts_b b;
         struct kern_mma_c c[TILES][KERN_WARP_SLOTS];
         memset(c, 0, sizeof c);
         for (unsigned i = 0; i < M * K; i++)
@@ -215,14 +216,22 @@ static void test_parts_multiply(void **state)
         for (unsigned i = 0; i < TILES * K * N; i++)
             y[i / (K * N)][i / N % K][i % N] = rng_normal(&r);
         store_a(x, n, &a);
-        for (unsigned i = 0; i < TILES * KERN_WARP; i++) {
-            unsigned lane = i % KERN_WARP;
-            struct kern_vec4 column;
-            for (unsigned k = 0; k < 4; k++)
-                column.v[k] = y[i / KERN_WARP][b_row(lane, k)][lane >> 2];
-            kern_parts_store_b(column, n, b + i / KERN_WARP * n * KERN_WARP + lane);
+        for (unsigned i = 0; i < TILES / 2 * KERN_WARP; i++) {
+            unsigned lane = i % KERN_WARP, pair = i / KERN_WARP;
+            struct kern_vec4 columns[2];
+            for (unsigned k = 0; k < 8; k++)
+                columns[k / 4].v[k % 4] = y[2 * pair + k / 4][b_row(lane, k % 4)][lane >> 2];
+            kern_parts_store_b(columns, n, stored + pair * n * KERN_WARP + lane);
         }
-        kern_parts_multiply(c, &a, b, (struct kern_parts_orders){n, 0, n});
+        const struct kern_parts_orders all = {n, 0, n};
+        kern_parts_load_b(stored, TILES, all, &b);
+        kern_parts_multiply(c, &a, &b, TILES, all);
+        for (unsigned tile = 0; tile < TILES; tile += 2) {
+            struct kern_mma_c two[2][KERN_WARP_SLOTS] = {0};
+            kern_parts_load_b(stored + tile / 2 * n * KERN_WARP, 2, all, &b);
+            kern_parts_multiply(two, &a, &b, 2, all);
+            assert_memory_equal(two, c[tile], sizeof two);
+        }
         for (unsigned i = 0; i < TILES * KERN_WARP * 4; i++) {
             unsigned tile = i / 4 / KERN_WARP, lane = i / 4 % KERN_WARP;
             double sum = 0, magnitude = 0;

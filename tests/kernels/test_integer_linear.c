@@ -16,7 +16,7 @@
 
 #include "base/arithmetic.h"
 #include "kernels/backend.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/context.h"
 #include "kernels/cpu/gemm/rounded.h"
 #include "kernels/operations.h"
 #include "kernels/quant/integers.h"
@@ -36,6 +36,9 @@ static const struct kind {
     {"int8", KERN_PRECISION_FAST, KERN_INT8_BLOCK, KERN_INT8_MAX, 5.3e-3},
 };
 static const struct kind *kind;
+
+/** Integers that are larger are multiplied as words without VNNI. */
+enum { LARGE = 64 };
 
 static struct kern_backend *backend_of(enum kern_precision precision, enum kern_isa cap,
                                        unsigned n_threads)
@@ -161,6 +164,24 @@ static double check_bound(const struct kern_linear *op)
     return share;
 }
 
+/** Large integers are multiplied as words where there is no VNNI; so they are here, on any
+ * processor of which a set of kernels has that. */
+static void check_words(const struct kern_linear *op, enum kern_isa isa, const float *expected)
+{
+    const struct kern_weight *w = op->weight;
+    struct kern_backend *b = backend_open(isa, 1);
+    struct kern_kernels *kernels = &kern_cpu_of(b)->kernels;
+    const struct kern_integers *format = kern_integers_find(w->type, 8);
+    if (kind->precision == KERN_PRECISION_FAST && format->largest > LARGE &&
+        kernels->words_tile != kern_kernels_scalar.words_tile) {
+        kernels->bytes_most = LARGE;
+        assert_true(kern_cpu_product_of(kern_cpu_of(b), w->type)->words);
+        assert_int_equal(kern_linear(b, op, NULL), STATUS_OK);
+        assert_same(op->y, expected, op->n_tokens * w->n_rows, "words", w);
+    }
+    kern_close(b);
+}
+
 /** A product on every ISA, with any threads, in any pieces. */
 static void check_linear(struct rng *r, enum gguf_type type, size_t n_tokens, size_t n_rows,
                          size_t n_cols)
@@ -192,6 +213,10 @@ static void check_linear(struct rng *r, enum gguf_type type, size_t n_tokens, si
             assert_same(found, expected + t * n_rows, op.n_tokens * n_rows, "some tokens", &w);
         }
         kern_close(b);
+        op.x = x;
+        op.n_tokens = n_tokens;
+        memset(found, 0xff, n_tokens * n_rows * sizeof *x);
+        check_words(&op, (enum kern_isa)isa, expected);
     }
     weight_close(&w);
     free(x);

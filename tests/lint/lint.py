@@ -97,8 +97,9 @@ BANNED = {
     "pthread_mutex_timedlock": "base_condition_wait",
     "sem_timedwait": "base_condition_wait",
 } | dict.fromkeys(
-    ("accept4", "eventfd", "fallocate", "getrandom", "linkat", "mremap", "pipe2", "pthread_condattr_setclock",
-     "renameat2", "sched_getaffinity"), "base/system/ or what POSIX has")
+    ("accept4", "eventfd", "fallocate", "getauxval", "getrandom", "linkat", "madvise", "memrchr", "mremap", "pipe2",
+     "pthread_condattr_setclock", "qsort_r", "renameat2", "sched_getaffinity", "sigtimedwait", "syscall"),
+    "base/system/ or what POSIX has")
 # The one file or room that may call them: it defines what is used instead.
 HOME = {"pthread_cond_init": "base/system/", "pthread_cond_timedwait": "base/condition.c"} | dict.fromkeys(
     (name for name, instead in BANNED.items() if instead.startswith("base/system/")), "base/system/")

@@ -24,7 +24,8 @@ enum {
     CONTEXT = 512,
     VOCAB = 4096,
     SCORED = 32,
-    BYTES = 2048
+    LARGE = 227 << 10, /* bytes of a multiprocessor's shared memory that a block can have */
+    SMALL = 99 << 10
 };
 
 static struct rng rng;
@@ -86,7 +87,8 @@ static struct kern_weight weight_of(enum gguf_type type, size_t n_rows, size_t n
                                 .generation = kern_next_generation()};
 }
 
-static void backend_open(enum kern_precision precision, enum kern_cuda_integers integers)
+static void backend_open(enum kern_precision precision, enum kern_cuda_integers integers,
+                         size_t shared_bytes)
 {
     struct status_why why;
     const struct kern_cuda_options options = {.precision = precision,
@@ -94,7 +96,7 @@ static void backend_open(enum kern_precision precision, enum kern_cuda_integers 
                                               .product_tokens = SCORED,
                                               .product_step = SCORED};
     struct kern_cuda_device *device =
-        host_device_open(&(struct host_device_options){.shared_bytes = 227 << 10}, NULL);
+        host_device_open(&(struct host_device_options){.shared_bytes = shared_bytes}, NULL);
     must(kern_cuda_open(&b, device, &options, &why), &why);
 }
 
@@ -232,16 +234,16 @@ static void rows(void)
     run_ptx_report(out, "rows");
 }
 
-/** A window under one head. */
-static void attention(size_t head_size)
+/** A window under two heads that share keys and values. */
+static void attention(const char *scene, size_t head_size)
 {
     struct status_why why;
     const struct kern_query_range range = {.n_q = CONTEXT};
-    struct kern_attention op = {.q = floats(CONTEXT * head_size),
+    struct kern_attention op = {.q = floats(2 * CONTEXT * head_size),
                                 .k = floats(CONTEXT * head_size),
                                 .v = floats(CONTEXT * head_size),
-                                .out = floats(CONTEXT * head_size),
-                                .n_heads = 1,
+                                .out = floats(2 * CONTEXT * head_size),
+                                .n_heads = 2,
                                 .n_kv_heads = 1,
                                 .head_size = head_size,
                                 .value_size = head_size,
@@ -249,7 +251,7 @@ static void attention(size_t head_size)
                                 .ranges = &range,
                                 .n_ranges = 1};
     must(kern_attention(b, &op, &why), &why);
-    run_ptx_report(out, "attention");
+    run_ptx_report(out, scene);
 }
 
 /** Of wide rows only the targets' products are representative, of narrow ones all else. */
@@ -299,12 +301,12 @@ int main(int argc, char **argv)
     static const char *const names[] = {"linear fast", "linear high", "linear exact"};
     rng = rng_open(1, 0);
     for (size_t i = 0; i < 3; i++) {
-        backend_open(precisions[i], KERN_CUDA_INTEGERS_NEVER);
+        backend_open(precisions[i], KERN_CUDA_INTEGERS_NEVER, LARGE);
         for (size_t k = 0; k < sizeof types / sizeof *types; k++)
             linear(names[i], types[k], ROWS, WIDTH,
                    precisions[i] == KERN_PRECISION_EXACT ? 1 : SCORED);
-        attention(64);
-        attention(128);
+        attention("attention", 64);
+        attention("attention", 128);
         if (precisions[i] != KERN_PRECISION_EXACT)
             gated(precisions[i] == KERN_PRECISION_FAST ? "gated fast" : "gated high");
         if (precisions[i] != KERN_PRECISION_EXACT)
@@ -320,7 +322,9 @@ int main(int argc, char **argv)
         if (precisions[i] == KERN_PRECISION_EXACT)
             linear("exact", GGUF_TYPE_F32, 128, 2048, 128);
     }
-    backend_open(KERN_PRECISION_HIGH, KERN_CUDA_INTEGERS_ALWAYS);
+    backend_open(KERN_PRECISION_HIGH, KERN_CUDA_INTEGERS_NEVER, SMALL);
+    attention("little shared memory", 128);
+    backend_open(KERN_PRECISION_HIGH, KERN_CUDA_INTEGERS_ALWAYS, LARGE);
     for (size_t k = 1; k < sizeof types / sizeof *types; k++) /* a block's tile */
         linear("linear int16", types[k], 128, 1024, 128);
     return fclose(out) != 0;

@@ -33,8 +33,8 @@ import coverage
 TESTS = {
     "cuda": ["NORM", "ROPE", "GATE", "SCALE", "COPY_ROWS", "ROUND", "ATTENTION"],
     "cuda_experts": ["GATHER", "SCATTER", "ROUTE"],
-    "cuda_attention": ["FLASH2_64", "FLASH2_128", "FLASH2_256",
-                       "FLASH3_64", "FLASH3_128", "FLASH3_256"],
+    "cuda_attention": ["PARTS", "FLASH2_64", "FLASH2_128", "FLASH2_256",
+                       "FLASH3_64", "FLASH3_128", "FLASH3_128_ONE", "FLASH3_256"],
     "mixing": ["MIX", "STREAM_WEIGHTS", "COMPRESS", "SPARSIFY", "STRETCH"],
     "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR", "RECUR_STEPS"],
     "cuda_alone": ["FILL", "DIGEST", "CAP", "TARGET", "TAKE", "LOWEST"],

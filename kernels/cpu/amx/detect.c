@@ -1,16 +1,15 @@
 /* Whether AMX is there, and asking the system for it. Compiled for x86-64 only. */
 #include <cpuid.h>
 #include <stdint.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "base/system/system.h"
 #include "kernels/cpu/amx/amx.h"
 
 /* Leaf 7 of CPUID, EDX. */
 enum { CPUID_AMX_BF16 = 1 << 22, CPUID_AMX_TILE = 1 << 24 };
 
-/* Register sets that the system can save, as XCR0 numbers them, and how Linux is asked. */
-enum { XCR0_TILECFG = 17, XCR0_TILEDATA = 18, ARCH_REQ_XCOMP_PERM = 0x1023 };
+/* Register sets that the system can save, as XCR0 numbers them. */
+enum { XCR0_TILECFG = 17, XCR0_TILEDATA = 18 };
 
 bool kern_amx_detect(void)
 {
@@ -26,5 +25,5 @@ bool kern_amx_detect(void)
 
 bool kern_amx_request(void)
 {
-    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XCR0_TILEDATA) == 0;
+    return base_system_keep_registers(XCR0_TILEDATA);
 }

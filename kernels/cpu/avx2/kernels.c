@@ -20,9 +20,13 @@ const struct kern_kernels kern_kernels_avx2 = {
     .int8_tile = kern_avx2_int8_tile,
     .int8_pack = kern_avx2_int8_pack,
     .to_int8 = kern_avx2_to_int8,
-    .int8_row = kern_avx2_int8_row_without_vnni,
+    .int8_row = kern_avx2_int8_row,
+    .words_tile = kern_avx2_words_tile,
+    .words_pack = kern_avx2_words_pack,
+    .bytes_most = KERN_AVX2_BYTES_MOST,
 };
 
 const struct kern_kernels kern_kernels_avx2_vnni = {.int16_tile = kern_avx2_vnni_int16_tile,
                                                     .int8_tile = kern_avx2_vnni_int8_tile,
-                                                    .int8_row = kern_avx2_int8_row};
+                                                    .int8_row = kern_avx2_int8_row,
+                                                    .bytes_most = KERN_INTEGER_LIMIT};

@@ -20,9 +20,11 @@ const struct kern_kernels kern_kernels_avx512 = {
 
 const struct kern_kernels kern_kernels_avx512_vnni = {.int16_tile = kern_avx512_vnni_int16_tile,
                                                       .int8_tile = kern_avx512_vnni_int8_tile,
-                                                      .int8_row = kern_avx2_int8_row};
+                                                      .int8_row = kern_avx2_int8_row,
+                                                      .bytes_most = KERN_INTEGER_LIMIT};
 
 const struct kern_kernels kern_kernels_avx512_pairs = {.int16_tile = kern_avx512_pairs_int16_tile,
                                                        .int16_row = kern_avx512_pairs_int16_row,
                                                        .int8_tile = kern_avx512_pairs_int8_tile,
-                                                       .int8_row = kern_avx512_pairs_int8_row};
+                                                       .int8_row = kern_avx512_pairs_int8_row,
+                                                       .bytes_most = KERN_INTEGER_LIMIT};

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/system/system.h"
 #include "kernels/cpu/gemm/blas.h"
 
 /* Address space that the library maps for each thread that multiplies: 128 MiB, and some. */
@@ -31,7 +32,7 @@ static bool find(const char *name, void *function)
 
 static enum status load(struct status_why *why)
 {
-    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
+    static const char *const names[] = {BASE_SYSTEM_LIBRARY("openblas", "0"), "libopenblas.so"};
     /* Its own threads stay away: the backend's multiply. */
     if (setenv("OPENBLAS_NUM_THREADS", "1", 1))
         return status_fail(why, STATUS_MEMORY, "no memory to load OpenBLAS");

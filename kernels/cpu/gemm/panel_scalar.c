@@ -59,7 +59,8 @@ struct integer_row {
     size_t x_block;
 };
 
-static struct integer_row row_of(const struct kern_fma_tile *op, size_t r, bool bytes)
+static struct integer_row row_of(const struct kern_fma_tile *op, size_t r, bool bytes,
+                                 size_t x_block)
 {
     size_t run = op->format->run;
     const float *w = op->w + r * op->w_row;
@@ -71,7 +72,7 @@ static struct integer_row row_of(const struct kern_fma_tile *op, size_t r, bool 
                                 .integers = w,
                                 .scales = scales,
                                 .mins = scales + op->n_k / run,
-                                .x_block = bytes ? KERN_INT8_BLOCK : KERN_INT16_BLOCK};
+                                .x_block = x_block};
 }
 
 /** w * x of column k and a token. */
@@ -113,10 +114,10 @@ static float add_run(float part, const struct integer_row *row, const void *x, s
     return part;
 }
 
-static void integer_tile(const struct kern_fma_tile *op, bool bytes)
+static void integer_tile(const struct kern_fma_tile *op, bool bytes, size_t x_block)
 {
     for (size_t r = 0; r < op->n_rows; r++) {
-        struct integer_row row = row_of(op, r, bytes);
+        struct integer_row row = row_of(op, r, bytes, x_block);
         float *acc = op->acc + r * KERN_PANEL;
         for (size_t lane = 0; lane < KERN_PANEL; lane++) {
             float sum = op->resume ? acc[lane] : 0.0f;
@@ -133,12 +134,17 @@ static void integer_tile(const struct kern_fma_tile *op, bool bytes)
 
 static void int16_tile(const struct kern_fma_tile *op)
 {
-    integer_tile(op, false);
+    integer_tile(op, false, KERN_INT16_BLOCK);
 }
 
 static void int8_tile(const struct kern_fma_tile *op)
 {
-    integer_tile(op, true);
+    integer_tile(op, true, KERN_INT8_BLOCK);
+}
+
+static void words_tile(const struct kern_fma_tile *op)
+{
+    integer_tile(op, false, KERN_INT8_BLOCK);
 }
 
 static void to_int16(const float *y, size_t n, int16_t *integers)
@@ -198,6 +204,9 @@ const struct kern_kernels kern_kernels_scalar = {
     .int8_pack = kern_scalar_int8_pack,
     .to_int8 = to_int8,
     .int8_row = int8_row,
+    .words_tile = words_tile,
+    .words_pack = kern_scalar_words_pack,
+    .bytes_most = KERN_INTEGER_LIMIT,
     .int16_pack_lanes = int16_pack_lanes,
     .int16_round = kern_scalar_int16_round,
     .int16_turn = int16_turn,

@@ -33,6 +33,7 @@ struct kern_product {
      * the floats that a row takes of its group. */
     kern_fma_tile_fn *multiply;
     unsigned n_parts; /* of bfloat16; else 0 */
+    bool words;       /* int8 that lies as int16: words_tile */
     int largest;      /* what activations are rounded to, of integers; else 0 */
     size_t slab_k;    /* columns per tile of weights: a multiple of every block size */
     size_t row_grain; /* rows that are multiplied together: tiles should have a multiple */
@@ -53,6 +54,10 @@ void kern_product_choose(struct kern_product *out, const struct kern_kernels *ke
 void kern_product_choose_integers(struct kern_product *out, const struct kern_kernels *kernels,
                                   const struct kern_cpu_options *options,
                                   const struct kern_product *others, int room);
+
+/** The same of activations of 8 bits, for weights that the kernels' int8_tile does not take. */
+void kern_product_choose_words(struct kern_product *out, const struct kern_kernels *kernels,
+                               const struct kern_product *bytes);
 
 static inline bool kern_product_is_integer(const struct kern_product *product)
 {

@@ -55,13 +55,13 @@ static const float *columns_of(const struct kern_panel_pack *op, size_t k, size_
     return lane < op->n_lanes ? op->x + lane * op->x_stride + k : zeros;
 }
 
-void kern_scalar_int16_pack(const struct kern_panel_pack *op)
+static void pack_words(const struct kern_panel_pack *op, size_t x_block)
 {
     struct kern_int16_chunk *chunk = op->out;
     int integers[COLUMNS];
     for (size_t k = 0; k < op->n_k; k += COLUMNS, chunk++) {
-        size_t block = k / KERN_INT16_BLOCK * KERN_INT16_BLOCK;
-        size_t n = base_min(op->n_k - block, KERN_INT16_BLOCK);
+        size_t block = k / x_block * x_block;
+        size_t n = base_min(op->n_k - block, x_block);
         for (size_t lane = 0; lane < TOKENS; lane++) {
             const float *x = columns_of(op, block, lane);
             struct factors f = choose_factors(x, n, (float)op->largest);
@@ -76,6 +76,16 @@ void kern_scalar_int16_pack(const struct kern_panel_pack *op)
                 chunk->begins[i][lane] = (int32_t)begins[i];
         }
     }
+}
+
+void kern_scalar_int16_pack(const struct kern_panel_pack *op)
+{
+    pack_words(op, KERN_INT16_BLOCK);
+}
+
+void kern_scalar_words_pack(const struct kern_panel_pack *op)
+{
+    pack_words(op, KERN_INT8_BLOCK);
 }
 
 void kern_scalar_int8_pack(const struct kern_panel_pack *op)

@@ -87,6 +87,7 @@ struct kern_int8_chunk {
 /** The definition, in plain C. n_k: a multiple of 32; out: n_k / 32 chunks. */
 void kern_scalar_int16_pack(const struct kern_panel_pack *op);
 void kern_scalar_int8_pack(const struct kern_panel_pack *op);
+void kern_scalar_words_pack(const struct kern_panel_pack *op); /* of int8, as chunks of int16 */
 
 /** Lanes to be rounded: a panel array x [n_k][32], of which row k is multiplied with factors[k]
  * first. n_k: a multiple of 32. */

@@ -4,8 +4,8 @@
 #define INTEGERS(set)                                                                              \
     .int16_tile = kern_##set##_int16_tile, .int16_pack = kern_##set##_int16_pack,                  \
     .int16_row = kern_##set##_int16_row, .int8_tile = kern_##set##_int8_tile,                      \
-    .int8_pack = kern_##set##_int8_pack, .int16_pack_lanes = kern_##set##_int16_pack_lanes,        \
-    .int16_round = kern_##set##_int16_round
+    .int8_pack = kern_##set##_int8_pack, .bytes_most = KERN_INTEGER_LIMIT,                         \
+    .int16_pack_lanes = kern_##set##_int16_pack_lanes, .int16_round = kern_##set##_int16_round
 
 const struct kern_kernels kern_kernels_neon = {
     .fma_tile = kern_neon_fma_tile,

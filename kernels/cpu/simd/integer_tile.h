@@ -1,11 +1,10 @@
 /**
- * The kernels int16_tile and int8_tile for AVX2 and AVX-512, with or without VNNI. The file that
- * includes this has the words of vec.h, and before it
- *     TILE_BYTES   1: int8_tile, 0: int16_tile
- *     TILE_PAIRS   defined: two columns share a multiplication (rounded.h)
- *     TILE_ROWS    how many rows of two vectors of sums fit the registers, with as many results
- *     TILE_DOT     VNNI's instruction: sums of 32 bits, plus what cells of tokens and a cell of
- *                  weights give. Without VNNI int8_tile has TILE_SHORT_SUMS instead
+ * The kernels int16_tile, int8_tile and words_tile for AVX2 and AVX-512, with or without VNNI. The
+ * file that includes this has the words of vec.h, and before it TILE_BYTES   1: int8_tile, 0:
+ * int16_tile TILE_WORDS   defined, with TILE_BYTES 0: words_tile TILE_PAIRS   defined: two columns
+ * share a multiplication (rounded.h) TILE_ROWS    how many rows of two vectors of sums fit the
+ * registers, with as many results TILE_DOT     VNNI's instruction: sums of 32 bits, plus what cells
+ * of tokens and a cell of weights give. Without VNNI int8_tile has TILE_SHORT_SUMS instead
  *     TILE_FUNCTION   the head of the function that is defined here
  */
 #ifndef KERNELS_CPU_SIMD_INTEGER_TILE_H
@@ -42,7 +41,11 @@ enum { TILE_BLOCK = KERN_INT8_BLOCK };
 #else
 typedef struct kern_int16_chunk tile_chunk;
 typedef int16_t tile_integer;
+#ifdef TILE_WORDS
+enum { TILE_BLOCK = KERN_INT8_BLOCK };
+#else
 enum { TILE_BLOCK = KERN_INT16_BLOCK };
+#endif
 #endif
 
 enum {
@@ -350,15 +353,6 @@ TILE_INLINE void multiply_lanes(const struct kern_fma_tile *op, struct tile_rows
         group.mins = rows.mins + row * rows.stride;
         group.acc = rows.acc + row * KERN_PANEL;
         e.n_rows = end - row;
-#ifdef TILE_SHORT_SUMS
-        if (e.n_short == BY_SIGN && has_least(&group, e, op->n_k)) {
-            struct tile_extent by_weight = e;
-            by_weight.n_short = BY_WEIGHT;
-            multiply_rows(op, group, by_weight);
-            row = end;
-            continue;
-        }
-#endif
         multiply_rows(op, group, e);
         row = end;
     }
@@ -374,12 +368,6 @@ TILE_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent
                              .stride = op->w_row};
     for (; rows.lane < KERN_PANEL; rows.lane += TILE_LANES) {
         rows.acc = op->acc + rows.lane;
-#ifdef TILE_SHORT_SUMS
-        if (e.n_short == BY_SIGN) {
-            multiply_signed(op, rows, e);
-            continue;
-        }
-#endif
         multiply_lanes(op, rows, e);
     }
 }
@@ -396,7 +384,7 @@ TILE_INLINE void multiply_short(const struct kern_fma_tile *op, int n_short)
     RUNS(16, 16);
     RUNS(32, 0);
     RUNS(32, 32);
-#if !TILE_BYTES
+#if !TILE_BYTES && !defined TILE_WORDS
     RUNS(64, 0);
     RUNS(64, 16);
     RUNS(64, 32);
@@ -416,11 +404,11 @@ TILE_FUNCTION(const struct kern_fma_tile *op)
         multiply_short(op, 4);
     else if (n_short == 2)
         multiply_short(op, 2);
-    else if (n_short == 1)
-        multiply_short(op, 1);
     else
+        multiply_short(op, 1);
+#else
+    multiply_short(op, 0);
 #endif
-        multiply_short(op, 0);
 }
 
 #endif

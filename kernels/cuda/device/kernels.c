@@ -25,10 +25,11 @@ size_t kern_cuda_attention_shared(size_t head_size)
     return sizeof(struct kern_attention_shared) + n * KERN_ATTENTION_Q_PITCH * sizeof(float);
 }
 
-size_t kern_cuda_flash_shared(size_t dims, size_t parts)
+size_t kern_cuda_flash_shared(size_t dims, size_t parts, size_t tiles)
 {
-    size_t numbers = dims * (kern_flash_keys((unsigned)dims) + KERN_FLASH_QUERIES) * parts;
-    return sizeof(struct kern_flash_shared) + numbers * sizeof(uint16_t);
+    size_t n_rows = KERN_FLASH_WARPS * KERN_MMA_ROWS * tiles;
+    size_t n_keys = KERN_FLASH_KEYS * (kern_flash_is_double((unsigned)dims) ? 2 : 1);
+    return sizeof(struct kern_flash_shared) + (n_rows + n_keys) * dims * parts * sizeof(uint16_t);
 }
 
 size_t kern_cuda_recur_shared(size_t k_size, bool by_channel)

@@ -21,7 +21,7 @@ size_t kern_cuda_attention_shared(size_t head_size);
 /** The same for a block that has a recurrent state with keys of this size. */
 size_t kern_cuda_recur_shared(size_t k_size, bool by_channel);
 /** Attention's on tensor cores: heads padded to 64, 128 or 256 elements, in 2 or 3 parts. */
-size_t kern_cuda_flash_shared(size_t dims, size_t parts);
+size_t kern_cuda_flash_shared(size_t dims, size_t parts, size_t tiles);
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
 /**
  * What the attention kernels have in common: their arguments, and which keys a block's queries see.
- * attention.h has the one in float32, flash.h the one on tensor cores.
+ * attention.h has the one in float32, flash/ the one on tensor cores.
  */
 #ifndef KERNELS_CUDA_KERNELS_ATTENTION_VIEW_H
 #define KERNELS_CUDA_KERNELS_ATTENTION_VIEW_H
@@ -13,9 +13,10 @@
 #include "kernels/numerics/fmath.h"
 #include "kernels/types.h"
 
-/** Queries first .. of a range. */
+/** Queries first .. of a range; or keys, for flash.h, which splits them into parts. */
 struct kern_attention_task {
     uint32_t range, first;
+    uint32_t parts; /* flash.h: which block of split keys has the first one that a query sees */
 };
 
 struct kern_attention_args {
@@ -33,15 +34,20 @@ struct kern_attention_args {
     const struct kern_query_range *further_ranges;
     uint32_t further_run;
     const struct kern_query_range *ranges;
-    const struct kern_attention_task *tasks; /* a block for each, and for each head: fastest */
+    const struct kern_attention_task *tasks; /* n_groups blocks for each, times n_parts */
     unsigned n_parts;                        /* attention.h: blocks that share a head's values */
+    size_t first_head;                       /* of this launch */
+    size_t n_groups, group_heads;            /* of its heads; a block takes a group */
+    /* flash.h: keys and values in parts, n_blocks of a head; see struct kern_parts_args. */
+    const struct kern_bytes16 *parts;
+    size_t n_blocks;
 };
 
 /** A block's queries, their head, and the keys that any of them sees. */
 struct kern_attention_view {
     const struct kern_attention_args *a;
     struct kern_query_range range;
-    size_t first, n_queries, head, kv_head, key_begin, key_end;
+    size_t first, n_queries, head, kv_head, key_begin, key_end; /* head: the first of the group */
     size_t own;   /* index of the first query's own key */
     uint32_t run; /* the keys are the further ones, whose rows `range` has; 0: those of tokens */
 };
@@ -195,12 +201,12 @@ KERN_INLINE struct kern_attention_view kern_attention_view_of(const struct kern_
                                                               size_t block, size_t n_queries,
                                                               size_t n_keys)
 {
-    struct kern_attention_task task = a->tasks[block / a->n_heads];
+    struct kern_attention_task task = a->tasks[block / a->n_groups];
     struct kern_attention_view b;
     b.a = a;
     b.range = a->ranges[task.range];
     b.first = task.first;
-    b.head = block % a->n_heads;
+    b.head = a->first_head + block % a->n_groups * a->group_heads;
     b.kv_head = b.head / (a->n_heads / a->n_kv_heads);
     size_t left = b.range.n_q - b.first;
     b.n_queries = left < n_queries ? left : n_queries;
@@ -218,7 +224,7 @@ KERN_INLINE struct kern_attention_view kern_attention_further(const struct kern_
 {
     struct kern_attention_view b = *of;
     const struct kern_attention_args *a = b.a;
-    b.range = a->further_ranges[a->tasks[block / a->n_heads].range];
+    b.range = a->further_ranges[a->tasks[block / a->n_groups].range];
     b.run = a->further_run;
     b.key_begin = 0;
     b.key_end = kern_attention_seen_end(&b, kern_attention_key(&b, b.n_queries - 1));

@@ -100,18 +100,22 @@
         2 * sizeof(uint32_t), kern_digest_block(a, block, shared))                                 \
     ROW(ATTENTION, "attention", kern_attention_args, KERN_ATTENTION_THREADS, 0,                    \
         0, kern_attend_block(a, block, shared))                                                    \
-    ROW(FLASH2_64, "attention", kern_attention_args, KERN_FLASH_THREADS, 3,                        \
-        0, kern_flash_attend(a, block, shared, 64, 2))                                             \
-    ROW(FLASH2_128, "attention", kern_attention_args, KERN_FLASH_THREADS, KERN_BY_SHARED(3, 2, 1), \
-        0, kern_flash_attend(a, block, shared, 128, 2))                                            \
+    ROW(PARTS, "split of keys and values", kern_parts_args, KERN_FLASH_THREADS, 0,                 \
+        0, kern_parts_block_of(a, block, shared))                                                  \
+    ROW(FLASH2_64, "attention", kern_attention_args, KERN_FLASH_THREADS, 2,                        \
+        0, kern_flash_attend(a, block, shared, 64, 2, 2))                                          \
+    ROW(FLASH2_128, "attention", kern_attention_args, KERN_FLASH_THREADS, KERN_BY_SHARED(2, 1, 1), \
+        0, kern_flash_attend(a, block, shared, 128, 2, 2))                                         \
     ROW(FLASH2_256, "attention", kern_attention_args, KERN_FLASH_THREADS, KERN_BY_SHARED(2, 1, 1), \
-        0, kern_flash_attend(a, block, shared, 256, 2))                                            \
-    ROW(FLASH3_64, "attention", kern_attention_args, KERN_FLASH_THREADS, 2,                        \
-        0, kern_flash_attend(a, block, shared, 64, 3))                                             \
-    ROW(FLASH3_128, "attention", kern_attention_args, KERN_FLASH_THREADS, KERN_BY_SHARED(2, 1, 1), \
-        0, kern_flash_attend(a, block, shared, 128, 3))                                            \
+        0, kern_flash_attend(a, block, shared, 256, 2, 1))                                         \
+    ROW(FLASH3_64, "attention", kern_attention_args, KERN_FLASH_THREADS, KERN_BY_SHARED(2, 2, 1),  \
+        0, kern_flash_attend(a, block, shared, 64, 3, 2))                                          \
+    ROW(FLASH3_128, "attention", kern_attention_args, KERN_FLASH_THREADS, 1,                       \
+        0, kern_flash_attend(a, block, shared, 128, 3, 2))                                         \
+    ROW(FLASH3_128_ONE, "attention", kern_attention_args, KERN_FLASH_THREADS,                      \
+        KERN_BY_SHARED(2, 1, 1), 0, kern_flash_attend(a, block, shared, 128, 3, 1))                \
     ROW(FLASH3_256, "attention", kern_attention_args, KERN_FLASH_THREADS, 1,                       \
-        0, kern_flash_attend(a, block, shared, 256, 3))                                            \
+        0, kern_flash_attend(a, block, shared, 256, 3, 1))                                         \
     ROW(CHOOSE_SCORES, "choose", kern_choose_args, KERN_CHOOSE_THREADS, 0,                         \
         sizeof(struct kern_choose_shared), kern_choose_scores_block(a, block, shared))             \
     ROW(CHOOSE, "choose", kern_choose_args, KERN_CHOOSE_THREADS, 0,                                \

@@ -51,6 +51,11 @@ struct kern_mma_b {
     uint32_t v[2];
 } __attribute__((aligned(8)));
 
+/** A lane's fragments of two tiles b side by side: one load of 16 bytes. */
+struct kern_mma_b2 {
+    struct kern_mma_b tile[2];
+} __attribute__((aligned(16)));
+
 struct kern_mma_c {
     float v[4];
 };
@@ -171,15 +176,20 @@ KERN_INLINE void kern_parts_of(float x, float y, unsigned n_parts, uint32_t *par
     }
 }
 
-/** A lane's fragments of the parts of a tile b, from its four numbers: one every KERN_WARP. */
-KERN_INLINE void kern_parts_store_b(struct kern_vec4 x, unsigned n_parts, struct kern_mma_b *to)
+/**
+ * A lane's fragments of the parts of two tiles b side by side, from its four numbers of each: one
+ * every KERN_WARP.
+ */
+KERN_INLINE void kern_parts_store_b(const struct kern_vec4 *x, unsigned n_parts,
+                                    struct kern_mma_b2 *to)
 {
-    uint32_t low[KERN_MAX_PARTS], high[KERN_MAX_PARTS];
-    kern_parts_of(x.v[0], x.v[1], n_parts, low);
-    kern_parts_of(x.v[2], x.v[3], n_parts, high);
+    uint32_t words[4][KERN_MAX_PARTS];
+    KERN_UNROLL
+    for (unsigned i = 0; i < 4; i++)
+        kern_parts_of(x[i / 2].v[i % 2 * 2], x[i / 2].v[i % 2 * 2 + 1], n_parts, words[i]);
     KERN_UNROLL
     for (unsigned p = 0; p < n_parts; p++) {
-        struct kern_mma_b b = {{low[p], high[p]}};
+        struct kern_mma_b2 b = {{{{words[0][p], words[1][p]}}, {{words[2][p], words[3][p]}}}};
         to[p * KERN_WARP] = b;
     }
 }
@@ -195,34 +205,50 @@ struct kern_parts_orders {
     unsigned n_parts, least, end;
 };
 
+/** The parts of up to KERN_MMA_GROUP tiles b side by side: the fragments of all lanes. */
+struct kern_parts_b {
+    struct kern_mma_b part[KERN_MMA_GROUP][KERN_MAX_PARTS][KERN_WARP_SLOTS];
+};
+
 /**
- * c[i] += a b[i] for KERN_MMA_GROUP tiles side by side, whose fragments are b[i][part][lane], as
- * kern_parts_store_b() has them. Tiles take turns, so that an instruction need not wait for the
- * one before it.
+ * The parts that `orders` want of n tiles, 2 or 4, whose fragments are from[two tiles][part][lane],
+ * as kern_parts_store_b() has them.
  */
-KERN_INLINE void kern_parts_multiply(struct kern_mma_c (*c)[KERN_WARP_SLOTS],
-                                     const struct kern_parts_a *a, const struct kern_mma_b *b,
-                                     struct kern_parts_orders orders)
+KERN_INLINE void kern_parts_load_b(const struct kern_mma_b2 *from, unsigned n,
+                                   struct kern_parts_orders orders, struct kern_parts_b *to)
 {
     /* Bounds that are plain numbers: whatever surrounds these loops, they are unrolled first. */
-    struct kern_mma_b held[KERN_MMA_GROUP][KERN_MAX_PARTS][KERN_WARP_SLOTS];
     KERN_UNROLL
-    for (unsigned i = 0; i < KERN_MMA_GROUP * KERN_MAX_PARTS; i++) {
-        unsigned tile = i / KERN_MAX_PARTS, part = i % KERN_MAX_PARTS;
-        if (part >= orders.end)
+    for (unsigned i = 0; i < KERN_MMA_GROUP / 2 * KERN_MAX_PARTS; i++) {
+        unsigned pair = i / KERN_MAX_PARTS, part = i % KERN_MAX_PARTS;
+        if (part >= orders.end || 2 * pair >= n)
             continue;
-        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane))
-            held[tile][part][kern_slot(lane)] =
-                b[(tile * orders.n_parts + part) * KERN_WARP + lane];
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+            struct kern_mma_b2 b = from[(pair * orders.n_parts + part) * KERN_WARP + lane];
+            to->part[2 * pair][part][kern_slot(lane)] = b.tile[0];
+            to->part[2 * pair + 1][part][kern_slot(lane)] = b.tile[1];
+        }
     }
+}
+
+/**
+ * c[i] += a b[i] for n tiles side by side. Tiles take turns, so that an instruction need not wait
+ * for the one before it.
+ */
+KERN_INLINE void kern_parts_multiply(struct kern_mma_c (*c)[KERN_WARP_SLOTS],
+                                     const struct kern_parts_a *a, const struct kern_parts_b *b,
+                                     unsigned n, struct kern_parts_orders orders)
+{
     KERN_UNROLL
-    for (unsigned n = 0; n < KERN_MAX_PARTS * KERN_MAX_PARTS; n++) {
-        unsigned sum = KERN_MAX_PARTS - 1 - n / KERN_MAX_PARTS, j = n % KERN_MAX_PARTS;
+    for (unsigned k = 0; k < KERN_MAX_PARTS * KERN_MAX_PARTS; k++) {
+        unsigned sum = KERN_MAX_PARTS - 1 - k / KERN_MAX_PARTS, j = k % KERN_MAX_PARTS;
         if (sum < orders.least || sum >= orders.end || j > sum)
             continue;
         KERN_UNROLL
-        for (unsigned i = 0; i < KERN_MMA_GROUP; i++)
-            kern_mma_bf16(c[i], a->part[sum - j], held[i][j]);
+        for (unsigned i = 0; i < KERN_MMA_GROUP; i++) {
+            if (i < n)
+                kern_mma_bf16(c[i], a->part[sum - j], b->part[i][j]);
+        }
     }
 }
 

@@ -231,6 +231,11 @@ void kern_avx2_int8_pack(const struct kern_panel_pack *op)
     pack(op, KERN_INT8_BLOCK, pack_eight_int8);
 }
 
+void kern_avx2_words_pack(const struct kern_panel_pack *op)
+{
+    pack(op, KERN_INT8_BLOCK, pack_eight_int16);
+}
+
 /** The sum of four numbers of 32 bits. */
 static inline int32_t add_four(__m128i x)
 {
@@ -270,24 +275,6 @@ void kern_avx2_int8_row(const int8_t *integers, size_t n_k, const struct kern_in
         } else {
             *begins++ = add_four(first);
             *begins++ = add_four(last);
-        }
-    }
-}
-
-void kern_avx2_int8_row_without_vnni(const int8_t *integers, size_t n_k,
-                                     const struct kern_integers *format, float *out)
-{
-    kern_avx2_int8_row(integers, n_k, format, out);
-    int32_t *begins = (int32_t *)(void *)(out + n_k / 4);
-    for (size_t k = 0; k < n_k && format->largest > KERN_AVX2_UNSIGNED_MOST; k += COLUMNS) {
-        __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(integers + k));
-        __m256i least = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(-KERN_INTEGER_LIMIT));
-        unsigned found = (unsigned)_mm256_movemask_epi8(least);
-        if (format->run == COLUMNS) {
-            *begins++ = found != 0;
-        } else {
-            *begins++ = (found & 0xffff) != 0;
-            *begins++ = found >> 16 != 0;
         }
     }
 }
