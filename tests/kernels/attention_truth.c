@@ -91,10 +91,19 @@ static size_t first_seen(const struct kern_attention *op, size_t i)
 
 static double largest_of(const float *x, size_t n)
 {
-    double most = 0.0;
+    float most = 0.0f;
     for (size_t i = 0; i < n; i++)
-        most = fmax(most, fabs((double)x[i]));
-    return most;
+        if (fabsf(x[i]) > most)
+            most = fabsf(x[i]);
+    return (double)most;
+}
+
+static double sum_magnitudes(const float *x, size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += fabs((double)x[i]);
+    return sum;
 }
 
 /** What rounded factors add to the error of q k: of each block of 64 columns. */
@@ -105,8 +114,8 @@ static double rounded_score(const float *q, const float *k, size_t d, double ope
         size_t n = d - first < 64 ? d - first : 64;
         double q_step = operand * largest_of(q + first, n);
         double k_step = operand * largest_of(k + first, n);
-        for (size_t i = first; i < first + n; i++)
-            error += q_step * fabs((double)k[i]) + k_step * fabs((double)q[i]) + q_step * k_step;
+        double of_k = sum_magnitudes(k + first, n), of_q = sum_magnitudes(q + first, n);
+        error += q_step * of_k + k_step * of_q + (double)n * q_step * k_step;
     }
     return error;
 }
@@ -175,13 +184,23 @@ static void find_rounded_errors(const struct truth *truth, const struct seen *se
     }
     for (size_t key = seen->first; key <= seen->last && operand > 0.0; key++) {
         double most = 0.0;
-        size_t first = key / truth->rounding->key_block * truth->rounding->key_block;
-        for (size_t j = 0; j < truth->rounding->key_block && first + j <= seen->last; j++)
-            most = fmax(most, first + j >= seen->first ? errors->value[first + j] : 0.0);
+        size_t block = truth->rounding->key_block, first = key / block * block;
+        for (size_t j = first; j < first + block && j <= seen->last; j++)
+            if (j >= seen->first && errors->value[j] > most)
+                most = errors->value[j];
         errors->term[key] = largest[key] > 0.0 ? most / largest[key] : 0.0;
     }
     for (size_t key = seen->first; key <= seen->last && operand > 0.0; key++)
         errors->value[key] += errors->term[key] * operand * largest[key];
+}
+
+static double add_rounded_errors(const struct rounded_errors *errors, const struct seen *seen,
+                                 size_t i)
+{
+    double error = 0.0;
+    for (size_t key = seen->first; key <= seen->last; key++)
+        error += errors->value[key] + errors->term[key] * fabs((double)seen->values[key][i]);
+    return error;
 }
 
 /*
@@ -212,12 +231,11 @@ static void evaluate(const struct truth *truth, const struct kern_query_range *r
     struct rounded_errors rounded;
     find_rounded_errors(truth, &seen, sum, &rounded);
     for (size_t i = 0; i < truth->op->value_size; i++) {
-        double value = 0.0, magnitude = 0.0, error = 0.0;
+        double value = 0.0, magnitude = 0.0, error = add_rounded_errors(&rounded, &seen, i);
         for (size_t key = seen.first; key <= seen.last; key++) {
             double term = exp(seen.scores[key] - seen.max) / sum * (double)seen.values[key][i];
             value += term;
             magnitude += fabs(term);
-            error += rounded.value[key] + rounded.term[key] * fabs((double)seen.values[key][i]);
         }
         truth->out[i] = value;
         truth->bound[i] = 1.01 * (relative * magnitude + error); /* products of small errors */
