@@ -200,7 +200,8 @@ static void check_ffn(enum kern_precision precision, const struct scene *s, bool
             assert_true(!together ||
                         cuda_sums_launched(&p, KERN_CUDA_FINISH) - n_finish < n_finish);
         }
-        if (s->between != USES_GATE)
+        /* A single output may be close to 0 beside the terms of its sum. */
+        if (s->between != USES_GATE && s->width > 1)
             compare_with_cpu(&p, &f, precision, found);
         cuda_pair_close(&p);
     }
