@@ -72,9 +72,8 @@ static enum status finish(const struct pass *p, size_t i_layer, struct model_kv_
                           struct status_why *why)
 {
     const struct model_hparams *h = model_hparams(p->model);
-    const struct model_layer_shape *layer = &h->layers[i_layer];
     const struct largest *l = &p->largest;
-    bool compressed = layer->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
+    bool compressed = model_keys_are_compressed(h, i_layer);
     float k = l->of[compressed ? MODEL_AT_KV_LOW_NORM : l->last[KEYS]],
           v = compressed ? k : l->of[l->last[VALUES]];
     if (!(k <= FLT_MAX && v <= FLT_MAX))

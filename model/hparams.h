@@ -165,7 +165,7 @@ struct model_kv_type {
     float scale;
     bool calibrated; /* the scale is the layer's in `scales` of struct model_kv_types */
 };
-/** Of a layer's keys and values. */
+/** What a layer's keys are divided by, and its values. */
 struct model_kv_scales {
     float k, v; /* above 0; 0 counts as 1 */
 };
@@ -231,6 +231,13 @@ struct model_hparams {
 static inline size_t model_residual_width(const struct model_hparams *h)
 {
     return (size_t)h->n_streams * h->n_embd;
+}
+
+/** Whether a layer's keys and values are the compressed rows of latent attention, one of a position
+ * for all heads. */
+static inline bool model_keys_are_compressed(const struct model_hparams *h, size_t i_layer)
+{
+    return h->layers[i_layer].mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
 }
 
 #endif

@@ -28,7 +28,7 @@ static double pair_width(const struct model_hparams *h, size_t i)
 {
     const struct model_layer_shape *layer = &h->layers[i];
     struct model_kv_widths row = model_kv_widths(h, i);
-    if (layer->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys)
+    if (model_keys_are_compressed(h, i))
         return (double)(row.k + row.v); /* all heads have one */
     return (double)layer->key_size + layer->value_size;
 }

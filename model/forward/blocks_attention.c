@@ -21,7 +21,7 @@ struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_l
 {
     const struct model_layer_shape *l = &h->layers[i_layer];
     struct widths w = widths_of(l);
-    if (l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys)
+    if (model_keys_are_compressed(h, i_layer))
         return (struct model_kv_widths){h->kv_rank + h->ropes[MODEL_ROPE_FULL].n_rot, h->kv_rank};
     if (l->mixer == MODEL_RUN_ATTENTION) /* rows are keys and values at once */
         return (struct model_kv_widths){w.k, 0};

@@ -86,7 +86,7 @@ static struct kept kept_of(const struct model_hparams *h, size_t i)
     if (l->kv_layer != i)
         return (struct kept){.most = SIZE_MAX};
     struct model_kv_widths w = model_kv_widths(h, i);
-    bool compressed = l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
+    bool compressed = model_keys_are_compressed(h, i);
     size_t most = base_min(l->window ? l->window : SIZE_MAX, l->chunk ? l->chunk : SIZE_MAX);
     size_t index = l->sparse && l->index_layer == i ? h->index.key_size : 0;
     return (struct kept){w.k, compressed ? 0 : w.v, index, most, compressed ? 1 : l->n_kv_heads};

@@ -22,8 +22,7 @@ static enum status check_heads(const struct model *m, uint32_t i_layer, const ch
 /** Rows of a layer that are keys and values at once. */
 static bool is_compressed(const struct model_hparams *h, size_t i)
 {
-    enum model_mixer mixer = h->layers[i].mixer;
-    return mixer == MODEL_RUN_ATTENTION || (mixer == MODEL_LATENT_ATTENTION && h->compressed_keys);
+    return h->layers[i].mixer == MODEL_RUN_ATTENTION || model_keys_are_compressed(h, i);
 }
 
 /** Whether a layer has an indexer of its own. */
@@ -112,14 +111,13 @@ static enum status check_parts(const struct model *m, const struct model_hparams
                                struct status_why *why)
 {
     const enum gguf_type type = GGUF_TYPE_FP8_DS_MLA;
-    bool latent = h->layers[i].mixer == MODEL_LATENT_ATTENTION && h->compressed_keys;
     if (has_index(h, i) && model_index_type(h, i).type == type)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: fp8_ds_mla is a type of compressed rows, expected another one for "
                            "an indexer's keys",
                            gguf_path(m->file));
     bool used = model_key_type(h, i).type == type || model_value_type(h, i).type == type;
-    if (used && !latent)
+    if (used && !model_keys_are_compressed(h, i))
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: fp8_ds_mla is a type of the compressed rows of latent attention; "
                            "layer %u has none, expected another type",
