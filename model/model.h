@@ -74,9 +74,10 @@ enum status model_share(struct model **out, const struct model *m, struct status
 enum status model_round_kv(struct model *m, const struct model_kv_types *types,
                            struct status_why *why);
 
-/** "F8_E4M3", or with a scale "F8_E4M3@0.02", in the fewest digits that tell it. */
 /** Whether a type's scale is of each layer's own: model_kv_types.scales is then to be set. */
 bool model_kv_calibrated(const struct model_kv_types *types);
+/** "F8_E4M3", with a scale "F8_E4M3@0.02", in the fewest digits that tell it, or
+ * "F8_E4M3@calibrated". */
 enum { MODEL_KV_TYPE_NAME = 48 };
 const char *model_kv_type_name(char out[MODEL_KV_TYPE_NAME], struct model_kv_type type);
 void model_close(struct model *m);
