@@ -46,10 +46,10 @@ static char *member(const struct base_json_line *line, const char *key, const ch
         return next ? strdup("") : NULL;
     from += strlen(key);
     n = (size_t)(line->end - from);
-    const char *end = next ? memmem(from, n, next, strlen(next)) : line->end - 1;
-    while (!next && end > from && *end != '}') /* white space may follow the object */
-        end--;
-    return end >= from ? strndup(from, (size_t)(end - from)) : NULL;
+    const char *end = next ? memmem(from, n, next, strlen(next)) : NULL;
+    for (; !next && !end && n > 0; n--) /* white space may follow the object */
+        end = from[n - 1] == '}' ? from + n - 1 : NULL;
+    return end ? strndup(from, (size_t)(end - from)) : NULL;
 }
 
 /** A line: the first says whose the file is. */
