@@ -53,29 +53,31 @@ unsigned base_system_processors(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
-double base_system_available(void)
+/** The number of the line "name: number kB" of a file. */
+static bool find_kilobytes(const char *path, const char *name, unsigned long long *kilobytes)
 {
     char line[128];
-    unsigned long long kilobytes = 0;
+    size_t n = strlen(name);
     bool found = false;
-    FILE *about = fopen("/proc/meminfo", "re");
+    FILE *about = fopen(path, "re");
     while (about && !found && fgets(line, sizeof line, about))
-        found = sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1;
+        found = strncmp(line, name, n) == 0 && sscanf(line + n, ": %llu kB", kilobytes) == 1;
     if (about)
         fclose(about);
+    return found;
+}
+
+double base_system_available(void)
+{
+    unsigned long long kilobytes;
+    bool found = find_kilobytes("/proc/meminfo", "MemAvailable", &kilobytes);
     return found ? 1024 * (double)kilobytes : (double)INFINITY;
 }
 
 double base_system_peak(void)
 {
-    char line[128];
     unsigned long long peak = 0;
-    FILE *about = fopen("/proc/self/status", "re");
-    while (about && !peak && fgets(line, sizeof line, about))
-        if (sscanf(line, "VmHWM: %llu kB", &peak) != 1)
-            peak = 0;
-    if (about)
-        fclose(about);
+    (void)find_kilobytes("/proc/self/status", "VmHWM", &peak);
     struct rusage usage; /* has also what the program had that became this one */
     if (!peak && getrusage(RUSAGE_SELF, &usage) == 0)
         peak = (unsigned long long)usage.ru_maxrss;
@@ -245,18 +247,20 @@ void base_system_condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
+static struct timespec time_of(double seconds)
+{
+    double whole = floor(seconds);
+    return (struct timespec){.tv_sec = (time_t)whole, .tv_nsec = (long)(1e9 * (seconds - whole))};
+}
+
 struct timespec base_system_condition_time(double deadline)
 {
-    double whole = floor(fmax(deadline, 0));
-    return (struct timespec){.tv_sec = (time_t)whole,
-                             .tv_nsec = (long)(1e9 * (fmax(deadline, 0) - whole))};
+    return time_of(fmax(deadline, 0));
 }
 
 int base_system_signal(const sigset_t *set, double seconds)
 {
-    double whole = floor(seconds);
-    const struct timespec wait = {.tv_sec = (time_t)whole,
-                                  .tv_nsec = (long)(1e9 * (seconds - whole))};
+    const struct timespec wait = time_of(seconds);
     int number = sigtimedwait(set, NULL, &wait);
     return number > 0 ? number : 0;
 }
