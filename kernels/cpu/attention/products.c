@@ -129,11 +129,11 @@ void kern_key_block_open(struct kern_key_block *b, const struct kern_cpu *cpu,
                          const struct kern_attention *op, float *memory)
 {
     (void)divide(b, cpu, op, memory);
-    /* The rows after the last one of a group are multiplied too; zeros keep that harmless. */
-    if (is_integer(b)) {
+    if (is_integer(b)) { /* the values' scales are in the scores */
         for (size_t i = 0; i < b->value_size; i++)
             b->packed_v[i * row_floats(RUN) + scales_at(RUN)] = 1.0f;
     } else if (!is_float32(b)) {
+        /* The rows after the last one of a group are multiplied too; zeros keep that harmless. */
         memset(b->packed_k, 0, N_GROUPS * group_floats(cpu, op->head_size) * sizeof(float));
         memset(b->packed_v, 0,
                value_groups(op->value_size) * group_floats(cpu, KERN_KEY_BLOCK) * sizeof(float));

@@ -82,16 +82,10 @@ void kern_product_choose_words(struct kern_product *out, const struct kern_kerne
     out->slab_k = SLAB_INT16;
 }
 
-/** The kind whose operands lie as the product's do. */
-static enum kern_products layout_of(const struct kern_product *product)
-{
-    return product->words ? KERN_PRODUCTS_INT16 : product->kind;
-}
-
 size_t kern_product_row_floats(const struct kern_product *product, size_t n_k)
 {
     /* One cache line more than a row: rows at a power of two would share a cache set. */
-    switch (layout_of(product)) {
+    switch (kern_product_layout(product)) {
     case KERN_PRODUCTS_FLOAT32:
         return base_round_up(n_k, 16) + 16;
     case KERN_PRODUCTS_INT16: /* integers, and a scale and a minimum per 16 columns at most */
@@ -105,7 +99,7 @@ size_t kern_product_row_floats(const struct kern_product *product, size_t n_k)
 
 size_t kern_product_panel_floats(const struct kern_product *product, size_t n_k)
 {
-    switch (layout_of(product)) {
+    switch (kern_product_layout(product)) {
     case KERN_PRODUCTS_FLOAT32:
         return n_k * KERN_PANEL;
     case KERN_PRODUCTS_INT16:

@@ -59,6 +59,12 @@ void kern_product_choose_integers(struct kern_product *out, const struct kern_ke
 void kern_product_choose_words(struct kern_product *out, const struct kern_kernels *kernels,
                                const struct kern_product *bytes);
 
+/** The kind whose operands lie as the product's do. */
+static inline enum kern_products kern_product_layout(const struct kern_product *product)
+{
+    return product->words ? KERN_PRODUCTS_INT16 : product->kind;
+}
+
 static inline bool kern_product_is_integer(const struct kern_product *product)
 {
     return product->kind == KERN_PRODUCTS_INT16 || product->kind == KERN_PRODUCTS_INT8;

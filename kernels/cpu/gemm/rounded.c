@@ -110,9 +110,9 @@ void kern_scalar_int8_pack(const struct kern_panel_pack *op)
     }
 }
 
-float kern_scalar_int16_round(const float *x, size_t n, int most, int16_t *integers)
+float kern_scalar_int16_round(const float *x, size_t n, int largest, int16_t *integers)
 {
-    struct factors f = choose_factors(x, n, (float)most);
+    struct factors f = choose_factors(x, n, (float)largest);
     for (size_t i = 0; i < n; i++)
         integers[i] = f.inverse > 0.0f ? (int16_t)nearbyintf(x[i] * f.inverse) : 0;
     return f.scale;

@@ -13,7 +13,7 @@ static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, 
 {
     const struct kern_integers *format = g->plan->format;
     const struct kern_kernels *kernels = &g->cpu->kernels;
-    bool bytes = g->plan->product->kind == KERN_PRODUCTS_INT8 && !g->plan->product->words;
+    bool bytes = kern_product_layout(g->plan->product) == KERN_PRODUCTS_INT8;
     float *scales =
         row + (bytes ? kern_int8_floats(n_k, format->run) : kern_int16_floats(n_k, format->run));
     float *mins = scales + n_k / format->run;
