@@ -97,9 +97,10 @@ typedef void kern_to_int8_fn(const float *y, size_t n, int8_t *integers);
 /**
  * Lay a row: its integers, and where the sum of each run begins. n_k: a multiple of 32. out:
  * kern_int16_floats(), kern_int8_floats(). The tiles of the same kernels are the only readers of
- * these rows: they may lie as it wants them, and what it does not read need not be written. Integers
- * of 16 bits that may be beyond a byte are products: those that share a scale for activations of 8
- * bits (kernels/quant/integers.h) have a divisor that leaves -128..127.
+ * these rows: they may lie as it wants them, and what it does not read need not be written.
+ * Integers of 16 bits that may be beyond a byte are products: those that share a scale for
+ * activations of 8 bits (kernels/quant/integers.h) have a divisor that leaves -128..127.
+ * Attention's, which have the type F32, may be any.
  */
 typedef void kern_int16_row_fn(const int16_t *integers, size_t n_k,
                                const struct kern_integers *format, float *out);

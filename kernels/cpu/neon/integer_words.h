@@ -4,9 +4,9 @@
  *
  * A group is three pairs of rows times eight tokens. Its sums are four vectors for each pair.
  * Vector i is of half i % 2 of the tokens and of row i / 2, or with smmla of both rows of pair i /
- * 4, of tokens 0 and 1 or 2 and 3 of the half, i % 4 / 2. Operands lie as products take them: w of
- * each 16 columns WORD_W bytes: all rows, in cells of WORD_COLUMNS columns x    of each 16 columns
- * WORD_X bytes: all tokens, in such cells
+ * 4, of tokens 0 and 1 or 2 and 3 of the half, i % 4 / 2. Operands lie as products take them, in
+ * cells of WORD_COLUMNS columns: of each 16 columns all rows are WORD_W bytes, and all tokens are
+ * WORD_X bytes.
  */
 #ifndef KERNELS_CPU_NEON_INTEGER_WORDS_H
 #define KERNELS_CPU_NEON_INTEGER_WORDS_H
