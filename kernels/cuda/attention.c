@@ -82,13 +82,19 @@ struct plan {
     size_t n_tasks, n_blocks, n_chunks;
 };
 
+/** The chunk as the kernels have it; 0: there is none, or no row of keys is as long. */
+static uint32_t chunk_of(const struct kern_attention *op)
+{
+    return op->chunk > UINT32_MAX ? 0 : (uint32_t)op->chunk;
+}
+
 /** The first key that a block with the range's query `from` and later ones needs. */
 static size_t first_key(const struct kern_attention *op, const struct kern_query_range *range,
                         size_t from)
 {
     const struct kern_attention_args args = {
         .sliding_window = op->sliding_window,
-        .chunk = op->chunk > UINT32_MAX ? 0 : (uint32_t)op->chunk,
+        .chunk = chunk_of(op),
     };
     const struct kern_attention_view view = {.a = &args};
     size_t own = range->n_parent + range->q_offset + from;
@@ -247,7 +253,7 @@ static struct kern_attention_args args_of(const struct kern_attention *op,
         .soft_cap = op->soft_cap,
         .inverse_cap = 1.0f / op->soft_cap,
         .sliding_window = op->sliding_window,
-        .chunk = op->chunk > UINT32_MAX ? 0 : (uint32_t)op->chunk,
+        .chunk = chunk_of(op),
         .chosen = op->chosen.bits,
         .chosen_sets = op->chosen.n_sets,
         .chosen_words = kern_chosen_words(op->chosen.most_keys),

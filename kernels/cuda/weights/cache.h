@@ -30,13 +30,12 @@ struct kern_cuda_panel {
     bool forgotten; /* not to be uploaded ahead of its use */
     bool preloaded; /* for products: decoded as soon as all packed panels are there */
 
-    void *packed; /* device: rows without gaps, its own memory or that of a slot; or NULL */
-    int slot;     /* -1: its own */
-    bool awaited; /* the upload into the slot has been waited for */
-    void *place;  /* device: where it is decoded to, in a chunk, or NULL */
-    size_t chunk; /* which */
-    void
-        *decoded; /* its place, if that holds the operand (weights.c knows how it looks), or NULL */
+    void *packed;  /* device: rows without gaps, its own memory or that of a slot; or NULL */
+    int slot;      /* -1: its own */
+    bool awaited;  /* the upload into the slot has been waited for */
+    void *place;   /* device: where it is decoded to, in a chunk, or NULL */
+    size_t chunk;  /* which */
+    void *decoded; /* its place, if that holds the operand, which weights.c lays out, or NULL */
     size_t decoded_bytes; /* of an operand; known when it is preloaded, or first kept */
     float *vector;      /* device: the row in float32 for good, if it is a bias or gain; or NULL */
     float vector_scale; /* that is in it */

@@ -62,7 +62,7 @@ struct kern_flash_block {
     bool careful; /* zeros for values that are not finite */
 };
 
-/** Of a warp's tile: tiles are of neighbouring queries, or of the same ones under two heads. */
+/** What a warp's tile sees: tiles have neighbouring queries, or the same ones under two heads. */
 KERN_INLINE struct kern_attention_view kern_flash_view(const struct kern_flash_block *b,
                                                        unsigned tile)
 {

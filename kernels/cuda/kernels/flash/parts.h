@@ -1,6 +1,6 @@
 /**
  * Keys and values to parts, for flash.h: a block of threads takes KERN_FLASH_KEYS keys of one head
- * and writes what load.h says, zeros for keys behind the last one. A thread has four
+ * and writes what load.h says, zeros for keys after the last one. A thread has four
  * neighbouring elements of two keys, or of four values, and stores fragments of two tiles at a
  * time.
  *
