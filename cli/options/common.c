@@ -234,8 +234,7 @@ const struct cli_option cli_device_options[] = {
      "quantised weights are integers, activations have 16 bits (1e-8), other weights are float32; "
      "with AMX three bfloat16 products (2e-10). exact: float32 (2e-12), the same bits everywhere. "
      "fast: as high, with 8 bits, in attention 16 (4e-4); with AMX one bfloat16 product (6e-5). "
-     "With CUDA the three "
-     "are three products of halves, float32, one product of halves",
+     "With CUDA the three are three products of halves, float32, one product of halves",
      MACHINE(precision), .choices = "high exact fast", .env = "ASSAY_PRECISION"},
     {0},
 };
