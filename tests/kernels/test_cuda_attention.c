@@ -21,37 +21,6 @@
 
 static const enum kern_precision precisions[] = {KERN_PRECISION_HIGH, KERN_PRECISION_FAST};
 
-/** Some queries one at a time, then all, shifted by one within their blocks: the same bits. */
-static void check_grouping(struct cuda_pair *p, struct flash_scene *s)
-{
-    if (run_kernel_is_slow())
-        return; /* nothing new for a kernel */
-    const struct kern_query_range *ranges = s->op.ranges;
-    size_t n_ranges = s->op.n_ranges, n = s->n_tokens * s->op.n_heads * s->op.value_size;
-    struct kern_query_range *cut = malloc((2 * n_ranges + s->n_tokens / 9 + 1) * sizeof *cut);
-    float *expected = cuda_data_copy(s->out, n);
-    assert_non_null(cut);
-    size_t n_cut = 0;
-    for (size_t i = 0; i < n_ranges; i++) {
-        size_t from = 0;
-        for (size_t next = 1; from < ranges[i].n_q; from = next, next += 9 + 60 * (next % 2)) {
-            struct kern_query_range part = ranges[i];
-            part.q_row += from;
-            part.q_offset += from;
-            part.n_q = next < part.n_q ? next - from : part.n_q - from;
-            cut[n_cut++] = part;
-        }
-    }
-    s->op.ranges = cut;
-    s->op.n_ranges = n_cut;
-    flash_scene_run(p, s);
-    cuda_data_assert_same(s->out, expected, n, "queries grouped otherwise");
-    s->op.ranges = ranges;
-    s->op.n_ranges = n_ranges;
-    free(cut);
-    free(expected);
-}
-
 /* Segments of awkward lengths, endings of one of them, and the tail of another. */
 static const struct kern_query_range many_ranges[] = {
     {.q_row = 0, .n_q = 1, .kv_row = 0},
@@ -109,7 +78,7 @@ static void test_truth(void **state)
         print_message("heads of %zu, %s: error 2^%.1f\n", s.op.head_size, i % 2 ? "fast" : "high",
                       log2(error));
         assert_true(error < (precision == KERN_PRECISION_HIGH ? 0x1p-19 : 0x1p-14));
-        check_grouping(&p, &s);
+        flash_scene_check_grouping(&p, &s);
         flash_scene_close(&s);
         cuda_pair_close(&p);
     }
@@ -203,7 +172,7 @@ static void check_bad_token(struct cuda_pair *p, struct flash_scene *s, float ba
         else
             cuda_data_assert_same(s->out + i, good + i, 1, "away from the bad token");
     }
-    check_grouping(p, s);
+    flash_scene_check_grouping(p, s);
     *at = before;
     free(good);
 }
@@ -398,7 +367,7 @@ static void test_scales(void **state)
         s.op.n_ranges = 1;
         flash_scene_run(&p, &s);
         (void)flash_scene_check(&s, precisions[i % 2]);
-        check_grouping(&p, &s);
+        flash_scene_check_grouping(&p, &s);
         flash_scene_close(&s);
         cuda_pair_close(&p);
     }
