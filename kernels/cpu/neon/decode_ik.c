@@ -74,26 +74,39 @@ DECODE_INLINE uint8x16_t trellis(uint32x4_t starts)
     return minus(vpaddq_u8(vpaddq_u8(a, b), vpaddq_u8(c, d)), 126);
 }
 
-/** Eight numbers of each of two indices. */
-DECODE_INLINE uint8x16_t trellis_octets(uint32_t first, uint32_t second)
+/** Eight numbers of each of two of the four indices of a group. */
+DECODE_INLINE uint8x16_t trellis_octets(uint32x4_t indices, unsigned half)
 {
     const uint32x4_t ahead = {1, F4, 1, F4};
-    uint32x4_t indices = vcombine_u32(vdup_n_u32(first), vdup_n_u32(second));
-    return trellis(vmulq_u32(vaddq_u32(indices, vdupq_n_u32(KERN_TRELLIS_START)), ahead));
+    uint32x4_t starts = vaddq_u32(indices, vdupq_n_u32(KERN_TRELLIS_START));
+    starts = half == 0 ? vzip1q_u32(starts, starts) : vzip2q_u32(starts, starts);
+    return trellis(vmulq_u32(starts, ahead));
 }
 
-/** The index of run k. */
-DECODE_INLINE uint32_t iq1_kt_index(const struct kern_block_iq1_kt *block, unsigned k)
+/** A number of each of four bytes. */
+DECODE_INLINE uint32x4_t four_numbers(const uint8_t bytes[4])
 {
-    return block->ql[k] | (block->qh[k % 16] >> k / 16 * 4 & 15u) << 8 |
-           (block->sh[k / 4] >> (4 + k % 4) & 1u) << 12;
+    uint8x8_t x = (uint8x8_t)vdup_n_u32(kern_load_u32(bytes));
+    return vmovl_u16(vget_low_u16(vmovl_u8(x)));
 }
-SCALED(iq1_kt, trellis_octets(iq1_kt_index(block, 4 * group + 2 * half),
-                              iq1_kt_index(block, 4 * group + 2 * half + 1)))
 
-#define QL_OCTETS                                                                                  \
-    trellis_octets(kern_load_u16(block->ql + 8 * group + 4 * half),                                \
-                   kern_load_u16(block->ql + 8 * group + 4 * half + 2))
+/** Four indices: bytes, nibbles of other bytes above them, and of `high`, after shifts, the mask.
+ */
+DECODE_INLINE uint32x4_t join_indices(const uint8_t ql[4], const uint8_t qh[4], unsigned nibble,
+                                      uint32_t high, int32x4_t shift, uint32_t mask)
+{
+    uint32x4_t middle = vshlq_u32(four_numbers(qh), vdupq_n_s32(-(int)(4 * nibble)));
+    uint32x4_t low = vsliq_n_u32(four_numbers(ql), vandq_u32(middle, vdupq_n_u32(15)), 8);
+    uint32x4_t top = vandq_u32(vshlq_u32(vdupq_n_u32(high), shift), vdupq_n_u32(mask));
+    return vsliq_n_u32(low, top, 12);
+}
+
+#define IQ1_KT_INDICES                                                                             \
+    join_indices(block->ql + 4 * group, block->qh + 4 * group % 16, group / 4, block->sh[group],   \
+                 (int32x4_t){-4, -5, -6, -7}, 1)
+SCALED(iq1_kt, trellis_octets(IQ1_KT_INDICES, half))
+
+#define QL_OCTETS trellis_octets(vmovl_u16((uint16x4_t)vld1_u8(block->ql + 8 * group)), half)
 SCALED(iq2_kt, QL_OCTETS)
 
 HALF(iq3_kt,
@@ -107,22 +120,12 @@ void kern_neon_decode_iq3_kt(const void *blocks, float *y, size_t n)
     kern_iq3_kt_row(blocks, y, n);
 }
 
-/** A number from each of four bytes. */
-DECODE_INLINE uint32x4_t four_numbers(const uint8_t bytes[4])
+/** Runs k to k + 3, whose three upper bits are after s's eight lowest. */
+DECODE_INLINE uint8x16_t iq4_kt_values(const struct kern_block_iq4_kt *block, unsigned k)
 {
-    uint8x8_t x = (uint8x8_t)vdup_n_u32(kern_load_u32(bytes));
-    return vmovl_u16(vget_low_u16(vmovl_u8(x)));
-}
-
-/** The starts of runs k to k + 3. */
-DECODE_INLINE uint32x4_t iq4_kt_starts(const struct kern_block_iq4_kt *block, unsigned k)
-{
-    const int32x4_t down = {-8, -11, -14, -17};
     uint32_t s = kern_load_u32(block->s + k / 8 * 4);
-    uint32x4_t low = four_numbers(block->ql + k), middle = four_numbers(block->qh + k % 32);
-    middle = vandq_u32(vshlq_u32(middle, vdupq_n_s32(-(int)(k / 32 * 4))), vdupq_n_u32(15));
-    uint32x4_t high = vandq_u32(vshlq_u32(vdupq_n_u32(s >> 3 * (k % 8)), down), vdupq_n_u32(7));
-    uint32x4_t start = vdupq_n_u32(KERN_TRELLIS_START + ((s & 1) << 15));
-    return vaddq_u32(vsliq_n_u32(vsliq_n_u32(low, middle, 8), high, 12), start);
+    uint32x4_t indices = join_indices(block->ql + k, block->qh + k % 32, k / 32, s >> 3 * (k % 8),
+                                      (int32x4_t){-8, -11, -14, -17}, 7);
+    return trellis(vaddq_u32(indices, vdupq_n_u32(KERN_TRELLIS_START + ((s & 1) << 15))));
 }
-SCALED(iq4_kt, trellis(iq4_kt_starts(block, 8 * group + 4 * half)))
+SCALED(iq4_kt, iq4_kt_values(block, 8 * group + 4 * half))

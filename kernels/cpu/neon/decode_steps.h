@@ -125,6 +125,7 @@ enum { KERN_INTEGER_FORMATS(SIZES, SIZES) };
     void kern_neon_straight##bits##_##name(const void *blocks, size_t n, void *integers,           \
                                            float *scales, float *mins)                             \
     {                                                                                              \
+        (void)mins;                                                                                \
         const struct kern_block_##name *block = blocks;                                            \
         for (int##bits##_t *out = integers, *end = out + n; out < end; block++) {                  \
             for (unsigned g = 0; g < name##_elems / 32; g++, out += 32) {                          \
@@ -134,7 +135,8 @@ enum { KERN_INTEGER_FORMATS(SIZES, SIZES) };
             }                                                                                      \
             scales_of(name);                                                                       \
             scales += (n_scales);                                                                  \
-            mins += (any_min) ? name##_elems / name##_run : 0;                                     \
+            if (any_min)                                                                           \
+                mins += name##_elems / name##_run;                                                 \
         }                                                                                          \
     }
 
