@@ -11,15 +11,6 @@ DECODE_INLINE uint8x16_t octet_codes(uint16_t first, uint16_t second)
     return vandq_u8((uint8x16_t)x, vdupq_n_u8(3));
 }
 
-/** The codes of three bits of four entries of four. */
-DECODE_INLINE uint8x16_t quartet_codes(const uint16_t entries[4])
-{
-    uint32x4_t x = vmovl_u16(vld1_u16(entries));
-    x = vsliq_n_u32(x, x, 10);
-    x = (uint32x4_t)vsliq_n_u16((uint16x8_t)x, (uint16x8_t)x, 5);
-    return vandq_u8((uint8x16_t)x, vdupq_n_u8(7));
-}
-
 /** Sign bytes of their lower seven bits: each gets an even number of bits. */
 DECODE_INLINE uint32_t even_signs(uint32_t bytes)
 {
@@ -57,15 +48,10 @@ DECODE_INLINE uint8x16_t iq2_xs_values(uint32_t first, uint32_t second)
 SCALED(iq2_xs, iq2_xs_values(kern_load_u16(block->qs + 8 * group + 4 * half),
                              kern_load_u16(block->qs + 8 * group + 4 * half + 2)))
 
-/** low: of four octets; high: two more bits of each index. */
-DECODE_INLINE uint8x16_t iq2_s_values(const uint8_t low[2], uint32_t high, uint32_t signs,
-                                      unsigned half)
-{
-    return iq2_values(kern_iq2_s_codes, low[0] | (high & 3) << 8, low[1] | (high & 12) << 6, signs,
-                      half);
-}
-SCALED(iq2_s, iq2_s_values(block->qs + 4 * group + 2 * half, block->qh[group] >> 4 * half & 15u,
-                           kern_load_u32(block->signs + 4 * group), half))
+#define IQ2_S_INDEX(i)                                                                             \
+    block->qs[4 * group + 2 * half + (i)] | (block->qh[group] >> (4 * half + 2 * (i)) & 3u) << 8
+SCALED(iq2_s, iq2_values(kern_iq2_s_codes, IQ2_S_INDEX(0), IQ2_S_INDEX(1),
+                         kern_load_u32(block->signs + 4 * group), half))
 
 /** indices: lower eight bits of four; ninths: one more bit of each; signs: those of a group. */
 DECODE_INLINE uint8x16_t iq3_values(const uint16_t *codes, const uint8_t values[8],
@@ -75,8 +61,12 @@ DECODE_INLINE uint8x16_t iq3_values(const uint16_t *codes, const uint8_t values[
     uint16_t entries[4];
     for (unsigned l = 0; l < 4; l++)
         entries[l] = codes[indices[l] | (ninths >> l & 1) << 8];
+    uint32x4_t x = vmovl_u16(vld1_u16(entries)); /* three bits of an entry to a byte each */
+    x = vsliq_n_u32(x, x, 10);
+    x = (uint32x4_t)vsliq_n_u16((uint16x8_t)x, (uint16x8_t)x, 5);
     uint8x16_t table = vcombine_u8(vld1_u8(values), vdup_n_u8(0));
-    return negate(vqtbl1q_u8(table, quartet_codes(entries)), spread_bits(signs, half));
+    return negate(vqtbl1q_u8(table, vandq_u8((uint8x16_t)x, vdupq_n_u8(7))),
+                  spread_bits(signs, half));
 }
 #define IQ3_S_SUB(block, r) (int)(1 + 2 * kern_load_nibble((block)->scales, (r) / 2))
 SCALED(iq3_xxs,
@@ -86,33 +76,28 @@ WIDE(iq3_s, IQ3_S_SUB,
      iq3_values(kern_iq3_s_codes, kern_iq3_s_values, block->qs + 8 * group + 4 * half,
                 block->qh[group] >> 4 * half, kern_load_u32(block->signs + 4 * group), half))
 
-/** Eighths of two octets: 8 * (code - 1) + 1, or where `down`, - 1. high: of the indices. */
-DECODE_INLINE uint8x16_t iq1_values(const uint8_t low[2], const uint32_t high[2],
-                                    const uint32_t down[2])
+/** Eighths of two octets: 8 * (code - 1) + 1, or - 1. high: a nibble each, three more bits of the
+ * index and, if it is - 1, the fourth. */
+DECODE_INLINE uint8x16_t iq1_values(const uint8_t low[2], uint32_t high)
 {
-    uint8x16_t codes = octet_codes(kern_iq1_codes[low[0] | (high[0] & 7) << 8],
-                                   kern_iq1_codes[low[1] | (high[1] & 7) << 8]);
-    uint8x16_t from = vcombine_u8(vdup_n_u8(down[0] ? 9 : 7), vdup_n_u8(down[1] ? 9 : 7));
+    uint8x16_t codes = octet_codes(kern_iq1_codes[low[0] | (high & 7) << 8],
+                                   kern_iq1_codes[low[1] | (high & 0x70) << 4]);
+    uint8x16_t from = vcombine_u8(vdup_n_u8(high & 8 ? 9 : 7), vdup_n_u8(high & 0x80 ? 9 : 7));
     return vsubq_u8(vshlq_n_u8(codes, 3), from);
 }
 
-DECODE_INLINE uint8x16_t iq1_s_values(const uint8_t *qs, uint32_t word, unsigned half)
+/** Such nibbles, of a word as in IQ1_S. */
+DECODE_INLINE uint32_t iq1_s_nibbles(uint32_t word, unsigned half)
 {
-    const uint32_t high[2] = {word >> 6 * half, word >> (6 * half + 3)};
-    const uint32_t down[2] = {word >> 15, word >> 15};
-    return iq1_values(qs + 2 * half, high, down);
-}
-
-DECODE_INLINE uint8x16_t iq1_m_values(const uint8_t *qs, uint32_t byte)
-{
-    const uint32_t high[2] = {byte, byte >> 4}, down[2] = {byte & 8, byte & 128};
-    return iq1_values(qs, high, down);
+    uint32_t high = word >> 6 * half;
+    return (high & 7) | (high & 0x38) << 1 | (word >> 15) * 0x88;
 }
 #define IQ1_S_SUB(block, r) (2 * ((block)->qh[(r) / 2 * 2 + 1] >> 4 & 7) + 1)
 #define IQ1_M_SUB(block, r)                                                                        \
     (int)(2 * (kern_load_u16((block)->scales + (r) / 4 * 2) >> (r) % 4 * 3 & 7) + 1)
+#define IQ1_LOW (block->qs + 4 * group + 2 * half)
 WIDE(iq1_s, IQ1_S_SUB,
-     iq1_s_values(block->qs + 4 * group, kern_load_u16(block->qh + 2 * group), half))
-SCALED(iq1_s_r4, iq1_s_values(block->qs, kern_load_u16(block->qh), half))
-WIDE(iq1_m, IQ1_M_SUB, iq1_m_values(block->qs + 4 * group + 2 * half, block->qh[2 * group + half]))
-SCALED(iq1_m_r4, iq1_m_values(block->qs + 2 * half, block->qh[half]))
+     iq1_values(IQ1_LOW, iq1_s_nibbles(kern_load_u16(block->qh + 2 * group), half)))
+SCALED(iq1_s_r4, iq1_values(IQ1_LOW, iq1_s_nibbles(kern_load_u16(block->qh), half)))
+WIDE(iq1_m, IQ1_M_SUB, iq1_values(IQ1_LOW, block->qh[2 * group + half]))
+SCALED(iq1_m_r4, iq1_values(IQ1_LOW, block->qh[half]))

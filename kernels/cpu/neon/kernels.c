@@ -14,7 +14,8 @@
 #define STRAIGHT16(TYPE, name, ...) [GGUF_TYPE_##TYPE] = kern_neon_straight16_##name,
 
 const struct kern_kernels kern_kernels_neon = {
-    .decode = {[GGUF_TYPE_F16] = kern_neon_decode_f16, KERN_INTEGER_FORMATS(DECODE, DECODE)},
+    .decode = {DECODE(F16, f16) DECODE(F8_E4M3, f8_e4m3) DECODE(F8_E5M2, f8_e5m2)
+                   KERN_INTEGER_FORMATS(DECODE, DECODE)},
     .straight8 = {KERN_INTEGER_FORMATS(STRAIGHT8, STRAIGHT8)},
     .straight16 = {KERN_INTEGER_FORMATS(STRAIGHT16, STRAIGHT16)},
     .fma_tile = kern_neon_fma_tile,
