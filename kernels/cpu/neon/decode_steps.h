@@ -96,13 +96,8 @@ enum { KERN_INTEGER_FORMATS(SIZES, SIZES) };
         return (int8x16_t)(expression);                                                            \
     }
 
-/** Both halves of a group, before anything is stored: the compiler then loads once for both. */
-#define HALVES(name, group)                                                                        \
-    {                                                                                              \
-        name##_half(block, group, 0), name##_half(block, group, 1)                                 \
-    }
-
-/** A type's decoder. any_min: it has minima; scales_of: what stores its scales, and them. */
+/** A type's decoder. any_min: it has minima; scales_of: what stores its scales, and them. Both
+ * halves of a group are there before one is stored, so that what they share is loaded once. */
 #define FLOATS(name, any_min, scales_of)                                                           \
     void kern_neon_decode_##name(const void *blocks, float *y, size_t n)                           \
     {                                                                                              \
@@ -111,7 +106,7 @@ enum { KERN_INTEGER_FORMATS(SIZES, SIZES) };
             float scales[name##_elems / name##_run], mins[name##_elems / name##_run] = {0};        \
             scales_of(name);                                                                       \
             for (unsigned g = 0; g < name##_elems / 32; g++) {                                     \
-                const int8x16_t q[2] = HALVES(name, g);                                            \
+                const int8x16_t q[2] = {name##_half(block, g, 0), name##_half(block, g, 1)};       \
                 for (unsigned half = 0; half < 2; half++, y += 16) {                               \
                     unsigned i = (32 * g + 16 * half) / name##_run;                                \
                     store_floats(y, q[half], scales[i], any_min, mins[i]);                         \
@@ -129,7 +124,7 @@ enum { KERN_INTEGER_FORMATS(SIZES, SIZES) };
         const struct kern_block_##name *block = blocks;                                            \
         for (int##bits##_t *out = integers, *end = out + n; out < end; block++) {                  \
             for (unsigned g = 0; g < name##_elems / 32; g++, out += 32) {                          \
-                const int8x16_t q[2] = HALVES(name, g);                                            \
+                const int8x16_t q[2] = {name##_half(block, g, 0), name##_half(block, g, 1)};       \
                 store##bits(out, q[0], sub_of(block, 2 * g));                                      \
                 store##bits(out + 16, q[1], sub_of(block, 2 * g + 1));                             \
             }                                                                                      \
