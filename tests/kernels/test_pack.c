@@ -132,11 +132,12 @@ static void test_rounding_is_near(void **state)
             }
             bool above = formats[f].type == GGUF_TYPE_Q4_1 || formats[f].type == GGUF_TYPE_Q5_1;
             float step = (above ? high - low : most) / steps_of(formats[f].type);
-            /* Half a step; a whole one at the end of the range that the codes do not reach; and
-             * what rounding scale and minimum to halves does to the largest code. */
-            bool lopsided = formats[f].type == GGUF_TYPE_Q4_0 ||
-                            formats[f].type == GGUF_TYPE_Q5_0 || formats[f].type == GGUF_TYPE_Q6_0;
-            float most_off = step * (lopsided ? 1.0f : 0.5f) + most * 0x1p-9f;
+            /* Half a step; a whole one at the end of the range that the codes do not reach, and
+             * half of one more where 30 numbers that were rounded alike move Q6_0's scale (1.45
+             * at worst); and what rounding scale and minimum to halves does to the largest code. */
+            bool moved = formats[f].type == GGUF_TYPE_Q6_0;
+            bool lopsided = formats[f].type == GGUF_TYPE_Q4_0 || formats[f].type == GGUF_TYPE_Q5_0;
+            float most_off = step * (moved ? 1.5f : lopsided ? 1.0f : 0.5f) + most * 0x1p-9f;
             for (int j = 0; j < KERN_PACK_ELEMS; j++)
                 if (!(fabsf(y[j] - x[j]) <= most_off))
                     fail_msg("%s: %g becomes %g, expected at most %g off",

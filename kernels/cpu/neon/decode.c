@@ -1,23 +1,5 @@
-/* Decoders with NEON: halves, and the types of one byte or one code of 16 values to a weight that
- * models have most, as float32 and straight to integers (kernels/quant/integers.h). */
-#include <arm_neon.h>
-#include <string.h>
-
-#include "kernels/cpu/neon/decode.h"
-#include "kernels/quant/f16.h"
-#include "kernels/quant/iq4_nl.h"
-#include "kernels/quant/iq4_xs.h"
-#include "kernels/quant/mxfp4.h"
-#include "kernels/quant/nvfp4.h"
-#include "kernels/quant/q2_k.h"
-#include "kernels/quant/q3_k.h"
-#include "kernels/quant/q4_0.h"
-#include "kernels/quant/q4_k.h"
-#include "kernels/quant/q5_k.h"
-#include "kernels/quant/q6_k.h"
-#include "kernels/quant/q8_0.h"
-
-#define DECODE_INLINE static inline __attribute__((always_inline, unused))
+/* Decoders with NEON: halves, floats of a byte, and types without large codebooks. */
+#include "kernels/cpu/neon/decode_steps.h"
 
 void kern_neon_decode_f16(const void *blocks, float *y, size_t n)
 {
@@ -31,211 +13,120 @@ void kern_neon_decode_f16(const void *blocks, float *y, size_t n)
     kern_f16_row(halves + 2 * i, y + i, n - i);
 }
 
-/** The bits of `mask` of sixteen bytes, after a shift down. */
-DECODE_INLINE uint8x16_t field(const uint8_t *p, unsigned shift, uint8_t mask)
+/** The half that kern_e4m3_to_float() begins with. */
+DECODE_INLINE uint16_t e4m3_half(uint8_t code)
 {
-    int8x16_t down = vdupq_n_s8((int8_t) - (int)shift);
-    return vandq_u8(vshlq_u8(vld1q_u8(p), down), vdupq_n_u8(mask));
+    return (uint16_t)((code & 0x80) << 8 | ((code & 0x7f) == 0x7f ? 0x7e00 : (code & 0x7f) << 7));
 }
 
-/** Sixteen bytes that are two codes each, the first sixteen weights in their low bits. */
-DECODE_INLINE int8x16x2_t look_up(const uint8_t *codes, const int8_t values[16])
-{
-    int8x16_t table = vld1q_s8(values);
-    return (int8x16x2_t){
-        {vqtbl1q_s8(table, field(codes, 0, 15)), vqtbl1q_s8(table, field(codes, 4, 15))}};
-}
-
-/* <type>_half(): integers 32 * group + 16 * half and the next fifteen, or <type>_integers(): 32. */
-#define TWO_HALVES(name)                                                                           \
-    DECODE_INLINE int8x16x2_t name##_integers(const struct kern_block_##name *block,               \
-                                              unsigned group)                                      \
-    {                                                                                              \
-        return (int8x16x2_t){                                                                      \
-            {(int8x16_t)name##_half(block, group, 0), (int8x16_t)name##_half(block, group, 1)}};   \
-    }
-
-DECODE_INLINE uint8x16_t q8_0_half(const struct kern_block_q8_0 *block, unsigned group,
-                                   unsigned half)
-{
-    return vld1q_u8(block->qs + 32 * group + 16 * half);
-}
-TWO_HALVES(q8_0)
-
-DECODE_INLINE uint8x16_t q4_0_half(const struct kern_block_q4_0 *block, unsigned group,
-                                   unsigned half)
-{
-    return vsubq_u8(field(block->qs + 16 * group, 4 * half, 15), vdupq_n_u8(8));
-}
-TWO_HALVES(q4_0)
-
-DECODE_INLINE int8x16x2_t iq4_nl_integers(const struct kern_block_iq4_nl *block, unsigned group)
-{
-    return look_up(block->qs + 16 * group, kern_iq4_values);
-}
-
-DECODE_INLINE int8x16x2_t iq4_xs_integers(const struct kern_block_iq4_xs *block, unsigned group)
-{
-    return look_up(block->qs + 16 * group, kern_iq4_values);
-}
-
-DECODE_INLINE int8x16x2_t mxfp4_integers(const struct kern_block_mxfp4 *block, unsigned group)
-{
-    return look_up(block->qs + 16 * group, kern_fp4_values);
-}
-
-/** Its codes are those of eight weights and the next eight. */
-DECODE_INLINE int8x16x2_t nvfp4_integers(const struct kern_block_nvfp4 *block, unsigned group)
-{
-    int8x16x2_t q = look_up(block->qs + 16 * group, kern_fp4_values);
-    return (int8x16x2_t){{(int8x16_t)vzip1q_s64((int64x2_t)q.val[0], (int64x2_t)q.val[1]),
-                          (int8x16_t)vzip2q_s64((int64x2_t)q.val[0], (int64x2_t)q.val[1])}};
-}
-
-DECODE_INLINE uint8x16_t q2_k_half(const struct kern_block_q2_k *block, unsigned group,
-                                   unsigned half)
-{
-    return field(block->qs + 32 * (group / 4) + 16 * half, 2 * (group % 4), 3);
-}
-TWO_HALVES(q2_k)
-
-DECODE_INLINE uint8x16_t q3_k_half(const struct kern_block_q3_k *block, unsigned group,
-                                   unsigned half)
-{
-    uint8x16_t low = field(block->qs + 32 * (group / 4) + 16 * half, 2 * (group % 4), 3);
-    uint8x16_t high = vshlq_n_u8(field(block->hmask + 16 * half, group, 1), 2);
-    return vsubq_u8(vorrq_u8(low, high), vdupq_n_u8(4));
-}
-TWO_HALVES(q3_k)
-
-DECODE_INLINE uint8x16_t q4_k_half(const struct kern_block_q4_k *block, unsigned group,
-                                   unsigned half)
-{
-    return field(block->qs + 32 * (group / 2) + 16 * half, 4 * (group % 2), 15);
-}
-TWO_HALVES(q4_k)
-
-DECODE_INLINE uint8x16_t q5_k_half(const struct kern_block_q5_k *block, unsigned group,
-                                   unsigned half)
-{
-    uint8x16_t low = field(block->qs + 32 * (group / 2) + 16 * half, 4 * (group % 2), 15);
-    return vorrq_u8(low, vshlq_n_u8(field(block->qh + 16 * half, group, 1), 4));
-}
-TWO_HALVES(q5_k)
-
-DECODE_INLINE uint8x16_t q6_k_half(const struct kern_block_q6_k *block, unsigned group,
-                                   unsigned half)
-{
-    unsigned row = group % 4;
-    uint8x16_t low =
-        field(block->ql + 64 * (group / 4) + 32 * (row % 2) + 16 * half, 4 * (row / 2), 15);
-    uint8x16_t high = field(block->qh + 32 * (group / 4) + 16 * half, 2 * row, 3);
-    return vsubq_u8(vorrq_u8(low, vshlq_n_u8(high, 4)), vdupq_n_u8(32));
-}
-TWO_HALVES(q6_k)
-
-/* <type>_sub(): the sub-scale of run r of sixteen, of the types where integers are times it. */
-DECODE_INLINE int q2_k_sub(const struct kern_block_q2_k *block, unsigned r)
-{
-    return block->scales[r] & 15;
-}
-
-DECODE_INLINE int q3_k_sub(const struct kern_block_q3_k *block, unsigned r)
-{
-    return kern_q3_k_scale(block->scales, r) - 32;
-}
-
-DECODE_INLINE int q4_k_sub(const struct kern_block_q4_k *block, unsigned r)
-{
-    return kern_k_scale(block->scales, r / 2);
-}
-
-DECODE_INLINE void store_words(int16_t *out, int8x16_t q, int sub)
-{
-    vst1q_s16(out, vmulq_n_s16(vmovl_s8(vget_low_s8(q)), (int16_t)sub));
-    vst1q_s16(out + 8, vmulq_n_s16(vmovl_high_s8(q), (int16_t)sub));
-}
-
-/** y = scale * q + min; any_min: else it is not added. */
-DECODE_INLINE void store_floats(float *y, int8x16_t q, float scale, bool any_min, float min)
-{
-    int16x8_t words[2] = {vmovl_s8(vget_low_s8(q)), vmovl_high_s8(q)};
-    for (size_t i = 0; i < 4; i++) {
-        int16x8_t w = words[i / 2];
-        int32x4_t four = i % 2 ? vmovl_high_s16(w) : vmovl_s16(vget_low_s16(w));
-        float32x4_t x = vmulq_n_f32(vcvtq_f32_s32(four), scale);
-        vst1q_f32(y + 4 * i, any_min ? vaddq_f32(x, vdupq_n_f32(min)) : x);
-    }
-}
-
-/** A type's decoder and its way to bytes, which is that to words where no sub-scale is in them. */
-#define DECODERS(name, elems, run, any_min, scales_of)                                             \
+#define E5M2_HALF(code) (uint16_t)((code) << 8)
+#define FLOATS_OF_8_BITS(name, half, factor)                                                       \
     void kern_neon_decode_##name(const void *blocks, float *y, size_t n)                           \
     {                                                                                              \
         const struct kern_block_##name *block = blocks;                                            \
-        for (const float *end = y + n; y < end; block++) {                                         \
-            float scales[(elems) / (run)], mins[(elems) / (run)] = {0};                            \
-            scales_of(name);                                                                       \
-            for (unsigned g = 0; g < (elems) / 32; g++) {                                          \
-                int8x16x2_t q = name##_integers(block, g);                                         \
-                for (unsigned half = 0; half < 2; half++, y += 16) {                               \
-                    unsigned i = (32 * g + 16 * half) / (run);                                     \
-                    store_floats(y, q.val[half], scales[i], any_min, mins[i]);                     \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    void kern_neon_straight8_##name(const void *blocks, size_t n, void *integers, float *scales,   \
-                                    float *mins)                                                   \
-    {                                                                                              \
-        const struct kern_block_##name *block = blocks;                                            \
-        for (int8_t *out = integers, *end = out + n; out < end; block++) {                         \
-            for (unsigned g = 0; g < (elems) / 32; g++, out += 32)                                 \
-                vst1q_s8_x2(out, name##_integers(block, g));                                       \
-            scales_of(name);                                                                       \
-            scales += (elems) / (run);                                                             \
-            mins += (any_min) ? (elems) / (run) : 0;                                               \
+        for (const float *end = y + n; y < end; y += 32, block++) {                                \
+            uint16_t halves[32];                                                                   \
+            for (unsigned i = 0; i < 32; i++)                                                      \
+                halves[i] = half(block->qs[i]);                                                    \
+            kern_neon_decode_f16(halves, y, 32);                                                   \
+            float d = kern_load_float(block->d);                                                   \
+            for (unsigned i = 0; i < 32; i++)                                                      \
+                y[i] = d * (y[i] * (factor));                                                      \
         }                                                                                          \
     }
+FLOATS_OF_8_BITS(f8_e4m3, e4m3_half, 0x1p8f)
+FLOATS_OF_8_BITS(f8_e5m2, E5M2_HALF, 1.0f)
 
-/** The way to words. */
-#define WORDS(name, elems, run, any_min, sub_of, scales_of, n_scales)                              \
-    void kern_neon_straight16_##name(const void *blocks, size_t n, void *integers, float *scales,  \
-                                     float *mins)                                                  \
-    {                                                                                              \
-        const struct kern_block_##name *block = blocks;                                            \
-        for (int16_t *out = integers, *end = out + n; out < end; block++) {                        \
-            for (unsigned g = 0; g < (elems) / 32; g++, out += 32) {                               \
-                int8x16x2_t q = name##_integers(block, g);                                         \
-                store_words(out, q.val[0], sub_of(block, 2 * g));                                  \
-                store_words(out + 16, q.val[1], sub_of(block, 2 * g + 1));                         \
-            }                                                                                      \
-            scales_of(name);                                                                       \
-            scales += (n_scales);                                                                  \
-            mins += (any_min) ? (elems) / (run) : 0;                                               \
-        }                                                                                          \
-    }
+/** A byte to a weight, or a nibble: those of the low bits are the first half of a group. */
+#define BYTE   vld1q_u8(block->qs + 32 * group + 16 * half)
+#define NIBBLE field(block->qs + 16 * group, 4 * half, 15)
+SCALED(q8_0, BYTE)
+SCALED(q8_kv, BYTE)
+SCALED(q8_k_r8, BYTE)
+SCALED(q4_0, minus(NIBBLE, 8))
+WITH_MIN(q4_1, NIBBLE)
+SCALED(iq4_nl, vqtbl1q_s8(vld1q_s8(kern_iq4_values), NIBBLE))
+SCALED(iq4_xs, vqtbl1q_s8(vld1q_s8(kern_iq4_values), NIBBLE))
+SCALED(mxfp4, vqtbl1q_s8(vld1q_s8(kern_fp4_values), NIBBLE))
 
-#define NO_SUB(block, r)     1
-#define SCALES(name)         kern_##name##_scales(block, scales)
-#define SCALES_AND_MIN(name) kern_##name##_scales(block, scales, mins)
-#define BLOCK_SCALE(name)                                                                          \
-    for (unsigned i = 0; i < 4; i++)                                                               \
-    scales[i] = kern_##name##_block_scale(block)
-#define BLOCK_SCALE_AND_MIN(name)                                                                  \
-    float narrow[16];                                                                              \
-    kern_##name##_scales(block, narrow, mins);                                                     \
-    BLOCK_SCALE(name)
+/** Nibbles of eight weights and the next eight. */
+DECODE_INLINE uint8x16_t nvfp4_codes(const uint8_t qs[8])
+{
+    uint8x8_t bytes = vld1_u8(qs);
+    return vcombine_u8(vand_u8(bytes, vdup_n_u8(15)), vshr_n_u8(bytes, 4));
+}
+SCALED(nvfp4, vqtbl1q_s8(vld1q_s8(kern_fp4_values), nvfp4_codes(block->qs + 16 * group + 8 * half)))
 
-#define SCALED(TYPE, name, elems, run)                                                             \
-    DECODERS(name, elems, run, false, SCALES)                                                      \
-    WORDS(name, elems, run, false, NO_SUB, SCALES, (elems) / (run))
-KERN_NEON_SCALED(SCALED)
-DECODERS(q5_k, 256, 32, true, SCALES_AND_MIN)
-WORDS(q5_k, 256, 32, true, NO_SUB, SCALES_AND_MIN, 8)
-DECODERS(q2_k, 256, 16, true, SCALES_AND_MIN)
-WORDS(q2_k, 256, 16, true, q2_k_sub, BLOCK_SCALE_AND_MIN, 4)
-DECODERS(q3_k, 256, 16, false, SCALES)
-WORDS(q3_k, 256, 16, false, q3_k_sub, BLOCK_SCALE, 4)
-DECODERS(q4_k, 256, 32, true, SCALES_AND_MIN)
-WORDS(q4_k, 256, 32, true, q4_k_sub, BLOCK_SCALE_AND_MIN, 4)
+#define FIFTH_BITS vandq_u8(spread_bits(kern_load_u32(block->qh), half), vdupq_n_u8(16))
+SCALED(q5_0, minus(vorrq_u8(NIBBLE, FIFTH_BITS), 16))
+WITH_MIN(q5_1, vorrq_u8(NIBBLE, FIFTH_BITS))
+
+/** Upper bits of elements j, j + 16, j + 8 and j + 24. */
+DECODE_INLINE uint8x16_t q6_0_high(const uint8_t qh[8], unsigned half)
+{
+    uint8x8_t packed = vshl_u8(vld1_u8(qh), vdup_n_s8((int8_t)(-2 * (int)half)));
+    return vandq_u8(vcombine_u8(packed, vshr_n_u8(packed, 4)), vdupq_n_u8(3));
+}
+SCALED(q6_0, minus(vsliq_n_u8(NIBBLE, q6_0_high(block->qh, half), 4), 32))
+
+#define Q2_K_SUB(block, r) ((block)->scales[r] & 15)
+#define Q3_K_SUB(block, r) (kern_q3_k_scale((block)->scales, r) - 32)
+#define Q4_K_SUB(block, r) kern_k_scale((block)->scales, (r) / 2)
+#define TWO_BITS           two_bits(block->qs, group, half)
+#define FOUR_BITS          four_bits(block->qs, group, half)
+WIDE_WITH_MIN(q2_k, Q2_K_SUB, TWO_BITS)
+WIDE(q3_k, Q3_K_SUB, minus(vorrq_u8(TWO_BITS, one_more(block->hmask, group, half, 4)), 4))
+WIDE_WITH_MIN(q4_k, Q4_K_SUB, FOUR_BITS)
+WITH_MIN(q5_k, vorrq_u8(FOUR_BITS, one_more(block->qh, group, half, 16)))
+
+/** Groups 0 and 2 share 32 bytes, 1 and 3 do. */
+#define Q6_K_LOW                                                                                   \
+    field(block->ql + 64 * (group / 4) + 32 * (group % 2) + 16 * half, 4 * (group % 4 / 2), 15)
+SCALED(q6_k, minus(vsliq_n_u8(Q6_K_LOW, two_bits(block->qh, group, half), 4), 32))
+
+/** Four codes to a byte, one after the other. */
+DECODE_INLINE uint8x16_t q2_0_codes(const uint8_t qs[4])
+{
+    const uint8x16_t lanes = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
+    const int8x16_t down = {0, -2, -4, -6, 0, -2, -4, -6, 0, -2, -4, -6, 0, -2, -4, -6};
+    uint8x16_t bytes = (uint8x16_t)vdupq_n_u32(kern_load_u32(qs));
+    return vandq_u8(vshlq_u8(vqtbl1q_u8(bytes, lanes), down), vdupq_n_u8(3));
+}
+SCALED(q2_0, minus(q2_0_codes(block->qs + 8 * group + 4 * half), 1))
+WIDE(tq2_0, NO_SUB, minus(TWO_BITS, 1))
+SCALED(i2_s, minus(field(block->qs + 16 * half, 6 - 2 * group, 3), 1))
+SCALED(iq2_bn, minus(field(block->qs, 4 * group + 2 * half, 3), 1))
+SCALED(q1_0,
+       vorrq_u8(vmvnq_u8(spread_bits(kern_load_u32(block->qs + 4 * group), half)), vdupq_n_u8(1)))
+
+/** -1, 0 or 1: the base-3 digits of fractions of 256 behind `by`, a power of 3. */
+DECODE_INLINE uint8x16_t digits(uint8x16_t fractions, uint8x16_t by)
+{
+    fractions = vmulq_u8(fractions, by);
+    return minus(vshrq_n_u8(vhaddq_u8(fractions, vshrq_n_u8(fractions, 1)), 6), 1);
+}
+
+/** Digits 0 to 4 of two runs of sixteen bytes in turn, of a third one, and 0 to 3 of four bytes. */
+DECODE_INLINE uint8x16_t tq1_0_digits(const struct kern_block_tq1_0 *block, unsigned run)
+{
+    static const uint8_t powers[5] = {1, 3, 9, 27, 81};
+    const uint8x16_t by_fours = {1, 1, 1, 1, 3, 3, 3, 3, 9, 9, 9, 9, 27, 27, 27, 27};
+    if (run == 15)
+        return digits((uint8x16_t)vdupq_n_u32(kern_load_u32(block->qh)), by_fours);
+    return digits(vld1q_u8(block->qs + (run < 10 ? run % 2 * 16 : 32)),
+                  vdupq_n_u8(powers[run < 10 ? run / 2 : run - 10]));
+}
+WIDE(tq1_0, NO_SUB, tq1_0_digits(block, 2 * group + half))
+
+/** Five digits of each of three bytes, the last one first, and one of the block's last byte. */
+DECODE_INLINE uint8x16_t iq1_bn_digits(const struct kern_block_iq1_bn *block, unsigned run)
+{
+    static const uint8_t powers[4] = {81, 27, 9, 3};
+    uint8x16_t lanes = {2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 0};
+    uint8x16_t by = {81, 27, 9, 3, 1, 81, 27, 9, 3, 1, 81, 27, 9, 3, 1, 0};
+    uint8_t bytes[16] = {0};
+    memcpy(bytes, block, sizeof *block);
+    lanes = vsetq_lane_u8(14, vaddq_u8(lanes, vdupq_n_u8((uint8_t)(3 * run))), 15);
+    return digits(vqtbl1q_u8(vld1q_u8(bytes), lanes), vsetq_lane_u8(powers[run], by, 15));
+}
+SCALED(iq1_bn, iq1_bn_digits(block, 2 * group + half))

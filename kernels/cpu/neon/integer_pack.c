@@ -129,10 +129,10 @@ float INTEGER(int16_round)(const float *x, size_t n, int largest, int16_t *integ
     return f.scale;
 }
 
-/** Where a vector is 0, the largest number. */
-static inline uint16x8_t but_zeros(int16x8_t x)
+/** Magnitudes less 1, so that of 0 it is the largest number. */
+static inline uint16x8_t less_one(int16x8_t x)
 {
-    return vorrq_u16((uint16x8_t)vabsq_s16(x), vceqzq_s16(x));
+    return vsubq_u16((uint16x8_t)vabsq_s16(x), vdupq_n_u16(1));
 }
 
 /**
@@ -147,15 +147,15 @@ static inline int divide_run(const int16_t *integers, size_t n, int8_t *bytes)
     for (size_t i = 0; i < n; i += 8) {
         int16x8_t w = vld1q_s16(integers + i);
         most = vmaxq_u16(most, (uint16x8_t)vabsq_s16(w));
-        least = vminq_u16(least, but_zeros(w));
+        least = vminq_u16(least, less_one(w));
     }
     bool fit = vmaxvq_u16(most) <= INT8_MAX;
-    for (int factor = fit ? 1 : vminvq_u16(least), rest;; factor = rest) {
+    for (int factor = fit ? 1 : vminvq_u16(least) + 1, rest;; factor = rest + 1) {
         int16_t inverse = (int16_t)base_min((size_t)((32768 + factor / 2) / factor), INT16_MAX);
         least = vdupq_n_u16(UINT16_MAX);
         for (size_t i = 0; i < n; i += 8) {
             int16x8_t w = vld1q_s16(integers + i), quotients = vqrdmulhq_n_s16(w, inverse);
-            least = vminq_u16(least, but_zeros(vmlsq_n_s16(w, quotients, (int16_t)factor)));
+            least = vminq_u16(least, less_one(vmlsq_n_s16(w, quotients, (int16_t)factor)));
             vst1_s8(bytes + i, vmovn_s16(quotients));
         }
         rest = vminvq_u16(least);

@@ -9,14 +9,15 @@
     .bytes_most = KERN_INTEGER_LIMIT, .int16_pack_lanes = kern_##set##_int16_pack_lanes,           \
     .int16_round = kern_##set##_int16_round
 
-#define DECODE(TYPE, name, elems, run)     [GGUF_TYPE_##TYPE] = kern_neon_decode_##name,
-#define STRAIGHT8(TYPE, name, elems, run)  [GGUF_TYPE_##TYPE] = kern_neon_straight8_##name,
-#define STRAIGHT16(TYPE, name, elems, run) [GGUF_TYPE_##TYPE] = kern_neon_straight16_##name,
+#define DECODE(TYPE, name, ...)     [GGUF_TYPE_##TYPE] = kern_neon_decode_##name,
+#define STRAIGHT8(TYPE, name, ...)  [GGUF_TYPE_##TYPE] = kern_neon_straight8_##name,
+#define STRAIGHT16(TYPE, name, ...) [GGUF_TYPE_##TYPE] = kern_neon_straight16_##name,
 
 const struct kern_kernels kern_kernels_neon = {
-    .decode = {[GGUF_TYPE_F16] = kern_neon_decode_f16, KERN_NEON_INTEGERS_OF(DECODE)},
-    .straight8 = {KERN_NEON_INTEGERS_OF(STRAIGHT8)},
-    .straight16 = {KERN_NEON_INTEGERS_OF(STRAIGHT16)},
+    .decode = {DECODE(F16, f16) DECODE(F8_E4M3, f8_e4m3) DECODE(F8_E5M2, f8_e5m2)
+                   KERN_INTEGER_FORMATS(DECODE, DECODE)},
+    .straight8 = {KERN_INTEGER_FORMATS(STRAIGHT8, STRAIGHT8)},
+    .straight16 = {KERN_INTEGER_FORMATS(STRAIGHT16, STRAIGHT16)},
     .fma_tile = kern_neon_fma_tile,
     .panel_pack = kern_neon_panel_pack,
     .panel_unpack = kern_neon_panel_unpack,
