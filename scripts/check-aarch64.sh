@@ -59,7 +59,8 @@ packages() {
     rm -rf "$made"
     { (cd build/aarch64 && cpack) && bash scripts/wheel.sh build/aarch64 &&
       mkdir "$at/tar" "$at/wheel" && tar -xf "$made"/*-linux-aarch64.tar.gz -C "$at/tar" &&
-      python3 -m zipfile -e "$made"/*_aarch64.whl "$at/wheel"; } >"$log" 2>&1 || { cat "$log"; return 1; }
+      python3 -m zipfile -e "$made"/*_aarch64.whl "$at/wheel" &&
+      chmod +x "$at/wheel/assay_gguf/program/bin/assay"; } >"$log" 2>&1 || { cat "$log"; return 1; }
     [ "$(dpkg-deb -f "$made"/*_arm64.deb Architecture)" = arm64 ] || return 1
     for program in "$at"/tar/*/bin/assay "$at/wheel/assay_gguf/program/bin/assay"; do
         [ -f "$(dirname "$program")/../lib/assay/libpcre2-8.so.0" ] &&
