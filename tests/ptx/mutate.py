@@ -14,9 +14,10 @@ BUILD      a build's tests/ptx: the programs and the PTX
            that are slow
 --results  what became of each is added to this file; what it has of this PTX is not run again
 --table    run nothing; the file's results as a table of what found how many, in Markdown
-A kernel's changes are given to one run of its test, which tries them scene by scene (mutants.h).
-Those of instructions that no scene comes to are not counted. survivors.txt has the changes that no
-test can find, with reasons. Exits with 1 if another one survives.
+A kernel's changes are given to one run of a test, which tries them scene by scene (mutants.h); what
+it does not find, to the kernel's next test. Those of instructions that no scene comes to are not
+counted. survivors.txt has the changes that no test can find, with reasons. Exits with 1 if another
+one survives.
 """
 import argparse
 import concurrent.futures
