@@ -6,23 +6,25 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-static const struct kern_query_range ranges[] = {
+static const struct kern_query_range ranges[CHOOSE_SCENE_RANGES] = {
     {.q_row = 0, .n_q = 90, .kv_row = 0},
     {.q_row = 90, .n_q = 33, .kv_row = 90, .parent_kv_row = 0, .n_parent = 90},
     {.q_row = 123, .n_q = 7, .kv_row = 123, .parent_kv_row = 3, .n_parent = 65},
     {.q_row = 130, .n_q = 30, .q_offset = 110, .kv_row = 20},
     {.q_row = 160, .n_q = 1, .kv_row = 160},
     {.q_row = 161, .n_q = 0, .kv_row = 161},
+    {.q_row = 161, .q_offset = 60, .kv_row = 101}, /* of n_last queries */
 };
 enum { ROWS = 161, MOST = 150, MOST_GIVEN = 40 };
 
 static const struct choose_shape shapes[CHOOSE_SCENE_SHAPES] = {
-    {4, 16, 20, .weighted = true, .integers = true},
-    {3, 70, 40, .weighted = true},
-    {1, 1, 1, .weighted = true, .integers = true},
+    {4, 16, 20, .weighted = true, .integers = true, .n_last = 2},
+    {3, 70, 40, .weighted = true, .n_last = 3},
+    {1, 1, 1, .weighted = true, .integers = true, .n_last = 4},
     {2, 5, 0, .weighted = true},
     {2, 130, MOST, .weighted = true},
     {4, 8, 12, .weighted = true, .given = true, .integers = true},
@@ -50,11 +52,11 @@ static float *random_floats(struct rng *r, size_t n, bool integers)
 
 void choose_scene_open(struct choose_scene *s, struct rng *r, const struct choose_shape *shape)
 {
-    size_t stride = shape->head_size + rng_below(r, 2) * 3;
+    size_t stride = shape->head_size + rng_below(r, 2) * 3, n_rows = ROWS + shape->n_last;
     *s = (struct choose_scene){
-        .n_q = ROWS * shape->n_heads * shape->head_size,
-        .n_k = (ROWS + MOST_GIVEN) * stride,
-        .n_weights = ROWS * shape->n_heads,
+        .n_q = n_rows * shape->n_heads * shape->head_size,
+        .n_k = (n_rows + (shape->given ? MOST_GIVEN : 0)) * stride,
+        .n_weights = n_rows * shape->n_heads,
         .op = {.n_heads = shape->n_heads,
                .head_size = shape->head_size,
                .k_stride = stride,
@@ -62,9 +64,11 @@ void choose_scene_open(struct choose_scene *s, struct rng *r, const struct choos
                .together = shape->together ? shape->together : 1,
                .n_local = shape->n_local,
                .most_keys = MOST + rng_below(r, 100),
-               .ranges = ranges,
-               .n_ranges = sizeof ranges / sizeof *ranges},
+               .ranges = s->ranges,
+               .n_ranges = CHOOSE_SCENE_RANGES},
     };
+    memcpy(s->ranges, ranges, sizeof ranges);
+    s->ranges[CHOOSE_SCENE_RANGES - 1].n_q = shape->n_last;
     s->op.q = s->q = random_floats(r, s->n_q, shape->integers);
     s->op.k = s->k = random_floats(r, s->n_k, shape->integers);
     s->weights = random_floats(r, s->n_weights, shape->integers);
@@ -74,12 +78,12 @@ void choose_scene_open(struct choose_scene *s, struct rng *r, const struct choos
         s->k[i] = i % 2 ? 0x1p-140f : -0x1p-140f;
     for (size_t i = 0; i < s->n_q; i += 17)
         s->q[i] = 0x1p-140f;
-    s->n_seen = calloc(ROWS, sizeof *s->n_seen);
+    s->n_seen = calloc(n_rows, sizeof *s->n_seen);
     assert_non_null(s->n_seen);
-    for (size_t i = 0; i < ROWS; i++)
+    for (size_t i = 0; i < n_rows; i++)
         s->n_seen[i] = (uint32_t)rng_below(r, MOST_GIVEN);
     s->op.n_seen = shape->given ? s->n_seen : NULL;
-    s->n_words = ROWS * kern_choose_sets(&s->op) * kern_chosen_words(s->op.most_keys);
+    s->n_words = n_rows * kern_choose_sets(&s->op) * kern_chosen_words(s->op.most_keys);
     s->op.bits = s->bits = malloc(s->n_words * sizeof *s->bits);
     assert_non_null(s->bits);
     for (size_t i = 0; i < s->n_words; i++)

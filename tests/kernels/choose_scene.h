@@ -11,13 +11,18 @@ struct choose_shape {
     size_t together, n_local; /* together 0: 1 */
     bool given;               /* the caller says how many keys a query sees */
     bool integers;            /* small ones, so that most scores are equal to others */
+    size_t n_last;            /* queries of the last segment */
 };
 
-enum { CHOOSE_SCENE_SHAPES = 12 };
+enum { CHOOSE_SCENE_SHAPES = 12, CHOOSE_SCENE_RANGES = 7 };
 struct choose_shape choose_scene_shape(size_t i);
 
-/** Rows of q, k and weights, on the host; op points to them. bits: n_words, free of choices. */
+/**
+ * Rows of q, k and weights, on the host, none behind the last that is used; op points to them.
+ * bits: n_words, free of choices.
+ */
 struct choose_scene {
+    struct kern_query_range ranges[CHOOSE_SCENE_RANGES];
     struct kern_choose op;
     float *q, *k, *weights;
     uint32_t *n_seen;

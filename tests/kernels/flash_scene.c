@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "tests/harness/run_kernel.h"
 #include "tests/kernels/cuda_data.h"
 
 void flash_scene_widths(const struct kern_attention *op, size_t widths[4])
@@ -101,4 +102,34 @@ struct attention_error flash_scene_check(const struct flash_scene *s, enum kern_
                                                 .n_products = high ? 6 : 3,
                                                 .key_block = 32};
     return attention_truth_check(&s->op, &rounding);
+}
+
+void flash_scene_check_grouping(struct cuda_pair *p, struct flash_scene *s)
+{
+    if (run_kernel_is_slow())
+        return; /* nothing new for a kernel */
+    const struct kern_query_range *ranges = s->op.ranges;
+    size_t n_ranges = s->op.n_ranges, n = s->n_tokens * s->op.n_heads * s->op.value_size;
+    struct kern_query_range *cut = malloc((2 * n_ranges + s->n_tokens / 9 + 1) * sizeof *cut);
+    float *expected = cuda_data_copy(s->out, n);
+    assert_non_null(cut);
+    size_t n_cut = 0;
+    for (size_t i = 0; i < n_ranges; i++) {
+        size_t from = 0;
+        for (size_t next = 1; from < ranges[i].n_q; from = next, next += 9 + 60 * (next % 2)) {
+            struct kern_query_range part = ranges[i];
+            part.q_row += from;
+            part.q_offset += from;
+            part.n_q = next < part.n_q ? next - from : part.n_q - from;
+            cut[n_cut++] = part;
+        }
+    }
+    s->op.ranges = cut;
+    s->op.n_ranges = n_cut;
+    flash_scene_run(p, s);
+    cuda_data_assert_same(s->out, expected, n, "queries grouped otherwise");
+    s->op.ranges = ranges;
+    s->op.n_ranges = n_ranges;
+    free(cut);
+    free(expected);
 }

@@ -37,5 +37,7 @@ void flash_scene_run_skewed(struct cuda_pair *p, struct flash_scene *s, size_t s
 /** Fail unless outputs are within the derived bound. */
 struct attention_error flash_scene_check(const struct flash_scene *s,
                                          enum kern_precision precision);
+/** Some queries one at a time, then all, shifted by one within their blocks: the same bits. */
+void flash_scene_check_grouping(struct cuda_pair *p, struct flash_scene *s);
 
 #endif

@@ -168,7 +168,10 @@ static void check_rounds(struct cuda_pair *p, struct rng *r)
             size_t n_turn = kern_round_is_turned(types[i]) ? turns[k] : 0;
             size_t unit = n_turn ? n_turn : kern_round_elems(types[i]);
             struct rows o;
-            rows_open(&o, p, r, 1 + rng_below(r, 40), unit * (1 + rng_below(r, 3)));
+            if (k == 1) /* as few as can be turned */
+                rows_open(&o, p, r, 1, unit);
+            else
+                rows_open(&o, p, r, 1 + rng_below(r, 40), unit * (1 + rng_below(r, 3)));
             struct kern_round op = {types[i], o.expected, o.n * o.width, n_turn};
             op.scale = kern_round_is_scaled(types[i]) && k > 1 ? 0.3f : 0;
             o.expected[0] = k % 2 ? NAN : o.expected[0];
@@ -314,17 +317,18 @@ static void check_attention(struct cuda_pair *p, struct rng *r, const struct att
 }
 
 /**
- * n queries, which are all of the array: nothing behind the last one is read. Unless they fill a
- * block, one number is NaN, so that everything is done twice. With a sink a sum that lacks its keys
- * is finite.
+ * n queries, which are all of the array: nothing behind the last one is read, nor behind the last
+ * value, of which there are whole chunks or few. Unless they fill a block, one number is NaN, so
+ * that everything is done twice. With a sink a sum that lacks its keys is finite.
  */
 static void check_last_query(struct cuda_pair *p, struct rng *r, size_t n, size_t head_size)
 {
-    enum { VALUES = 4, BLOCK = 32 };
+    enum { VALUES = 4, CHUNK = 64, BLOCK = 32 };
+    const size_t value_size = head_size % CHUNK ? VALUES : head_size, n_out = n * value_size;
     struct kern_weight sinks = cuda_data_float_weight(r, 1, 1);
     const struct kern_query_range range = {.n_q = n};
-    float out[BLOCK * VALUES] = {0}, expected[BLOCK * VALUES];
     float *x = cuda_data_floats(r, n * head_size, 0.5f);
+    float *out = cuda_data_floats(r, n_out, 1.0f), *expected = cuda_data_copy(out, n_out);
     struct kern_attention op = {.q = x,
                                 .k = x,
                                 .v = x,
@@ -332,23 +336,25 @@ static void check_last_query(struct cuda_pair *p, struct rng *r, size_t n, size_
                                 .n_heads = 1,
                                 .n_kv_heads = 1,
                                 .head_size = head_size,
-                                .value_size = VALUES,
+                                .value_size = value_size,
                                 .scale = 1.0f,
                                 .sinks = &sinks,
                                 .ranges = &range,
                                 .n_ranges = 1};
-    if (n < BLOCK)
+    if (n != BLOCK)
         x[n * head_size - 1] = NAN;
     assert_int_equal(kern_attention(p->cpu, &op, NULL), STATUS_OK);
     float *device_x = cuda_pair_put(p, x, n * head_size);
     op.q = op.k = op.v = device_x;
-    op.out = cuda_pair_put(p, out, n * VALUES);
+    op.out = cuda_pair_put(p, out, n_out);
     assert_int_equal(kern_attention(p->cuda, &op, NULL), STATUS_OK);
-    cuda_pair_take(p, op.out, out, n * VALUES);
+    cuda_pair_take(p, op.out, out, n_out);
     cuda_pair_take(p, device_x, NULL, 0);
-    cuda_data_assert_same(out, expected, n * VALUES, "attention of all queries");
+    cuda_data_assert_same(out, expected, n_out, "attention of all queries");
     cuda_data_weight_free(&sinks);
     free(x);
+    free(out);
+    free(expected);
 }
 
 static void test_attention(void **state)
@@ -371,6 +377,9 @@ static void test_attention(void **state)
         {1, 1, 301, .chunk = 50, .sliding_window = 40}, /* rows that are not aligned */
     };
     enum { N_FIXED = sizeof shapes / sizeof *shapes };
+    static const struct {
+        size_t n, head_size;
+    } last[] = {{32, 64}, {64, 64}, {3, 128}, {3, 192}, {29, 301}};
     struct rng r = rng_open(rng_seed(), 5);
     size_t n = run_kernel_is_slow() ? N_FIXED : N_FIXED + 6;
     for (size_t i = 0; i < n; i++) {
@@ -383,11 +392,11 @@ static void test_attention(void **state)
         if (i < 8)
             shape.sliding_window = shapes[(i + 1) % 8].sliding_window;
         check_attention(&p, &r, &shape, true);
-        if (i == 0)
-            check_last_query(&p, &r, 32, 64);
+        for (size_t k = 0; i == 0 && k < sizeof last / sizeof *last; k++)
+            check_last_query(&p, &r, last[k].n, last[k].head_size);
         for (size_t k = 1; i == 0 && k <= 17; k += 2) {
             check_last_query(&p, &r, k, 64);
-            check_last_query(&p, &r, k, 300); /* queries that are loaded in parts */
+            check_last_query(&p, &r, k, 300 + k / 2 % 4); /* queries that are loaded in parts */
             check_last_query(&p, &r, k, k == 1 ? 20 : 4 * k + 12);
         }
         cuda_pair_close(&p);

@@ -81,8 +81,9 @@ static void test_many_keys(void **state)
     float ones[QUERIES];
     for (size_t i = 0; i < QUERIES; i++)
         ones[i] = 1.0f;
-    uint64_t *bits = calloc((size_t)QUERIES * WORDS, sizeof *bits);
+    uint64_t *bits = malloc((size_t)QUERIES * WORDS * sizeof *bits);
     assert_non_null(bits);
+    memset(bits, 0xff, (size_t)QUERIES * WORDS * sizeof *bits);
     float *x = cuda_pair_put(&p, ones, QUERIES);
     struct kern_choose op = {.q = x,
                              .k = x,
@@ -100,28 +101,37 @@ static void test_many_keys(void **state)
         assert_int_equal(p.log.n_launches[KERN_CUDA_CHOOSE], 3);
     take_words(&p, op.bits, bits, (size_t)QUERIES * WORDS);
     cuda_pair_take(&p, x, NULL, 0);
-    for (size_t i = 0; i < QUERIES; i++)
-        assert_int_equal(bits[i * WORDS], ((uint64_t)1 << (i < BEST ? i + 1 : BEST)) - 1);
+    for (size_t i = 0; i < (size_t)QUERIES * WORDS; i++) {
+        size_t query = i / WORDS, n = query < BEST ? query + 1 : BEST;
+        assert_true(bits[i] == (i % WORDS ? 0 : ((uint64_t)1 << n) - 1));
+    }
     free(bits);
     cuda_pair_close(&p);
 }
 
+/* The last one has as many queries as a block of threads, and keys to the end of rows of bits. */
 static const struct kern_query_range ranges[] = {
-    {.q_row = 0, .n_q = 150, .kv_row = 0},
-    {.q_row = 150, .n_q = 33, .kv_row = 150, .n_parent = 150},
-    {.q_row = 183, .n_q = 40, .q_offset = 30, .kv_row = 153},
+    {.q_row = 0, .n_q = 90, .kv_row = 0},
+    {.q_row = 90, .n_q = 33, .kv_row = 90, .n_parent = 90},
+    {.q_row = 123, .n_q = 128, .q_offset = 64, .kv_row = 0},
 };
-enum { TOKENS = 223 };
+enum { TOKENS = 251, MOST_KEYS = 64 + 128 };
 
-/** Chosen keys at random, each query's own among them, some blocks without any; free(). */
+/**
+ * Chosen keys at random, each query's own among them; free(). Of the first 64 few have chosen any:
+ * blocks are left out in front of all others, or behind the first.
+ */
 static uint64_t *choose_at_random(struct rng *r, struct kern_chosen *chosen, size_t *n)
 {
-    size_t words = kern_chosen_words(TOKENS);
+    size_t words = kern_chosen_words(MOST_KEYS);
     *n = TOKENS * chosen->n_sets * words;
     uint64_t *bits = malloc(*n * sizeof *bits);
     assert_non_null(bits);
-    for (size_t i = 0; i < *n; i++)
-        bits[i] = i % words > 0 ? rng_next(r) & rng_next(r) : 0;
+    for (size_t i = 0; i < *n; i++) {
+        size_t row = i / words / chosen->n_sets;
+        bool some = row >= ranges[1].q_row && row < ranges[2].q_row;
+        bits[i] = rng_next(r) & rng_next(r) & (i % words ? UINT64_MAX : some ? UINT32_MAX : 0);
+    }
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         for (size_t q = 0; q < ranges[i].n_q * chosen->n_sets; q++) {
             size_t own = ranges[i].n_parent + ranges[i].q_offset + q / chosen->n_sets;
@@ -155,8 +165,9 @@ static void test_attention(void **state)
         {{2, 1, 100, .value_size = 60, .sinks = true}, true, false},
         {{2, 2, 33, .sliding_window = 90}, true, false},
         {{1, 1, 130, .chunk = 100}, false, true},
+        {{1, 1, 65, 0}, false, false},
     };
-    const size_t n = run_kernel_is_slow() ? 9 : 15;
+    const size_t n = run_kernel_is_slow() ? 9 : 18;
     for (size_t i = 0; i <= n; i++) {
         const bool little = i == n; /* shared memory, once */
         size_t row = little ? 2 : i / 3;
@@ -171,7 +182,7 @@ static void test_attention(void **state)
         flash_scene_open(&s, &r, rows[row].shape, TOKENS);
         s.op.ranges = ranges;
         s.op.n_ranges = sizeof ranges / sizeof *ranges;
-        s.op.chosen = (struct kern_chosen){NULL, rows[row].each ? s.op.n_kv_heads : 1, TOKENS};
+        s.op.chosen = (struct kern_chosen){NULL, rows[row].each ? s.op.n_kv_heads : 1, MOST_KEYS};
         uint64_t *bits = choose_at_random(&r, &s.op.chosen, &n_words);
         if (rows[row].spoil && precision == KERN_PRECISION_EXACT)
             s.v[70 * s.op.n_kv_heads * s.op.value_size] = INFINITY;
@@ -354,6 +365,41 @@ static void test_further(void **state)
     }
 }
 
+/** So few tokens that no query sees a further key: there is no memory of any. Done twice: a NaN. */
+static void test_no_further(void **state)
+{
+    (void)state;
+    struct cuda_pair p;
+    struct host_device_options way = cuda_pair_way(0);
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+    enum { N = RUN - 1, WIDTH = 4 };
+    float x[N * WIDTH] = {0.5f}, out[N * WIDTH], found[N * WIDTH] = {0};
+    x[N * WIDTH - 1] = NAN;
+    float *copy = cuda_pair_put(&p, x, N * WIDTH), *y = cuda_pair_put(&p, found, N * WIDTH);
+    const struct kern_query_range tokens = {.n_q = N};
+    struct kern_attention op = {.q = x,
+                                .k = x,
+                                .v = x,
+                                .out = out,
+                                .n_heads = 1,
+                                .n_kv_heads = 1,
+                                .head_size = WIDTH,
+                                .value_size = WIDTH,
+                                .scale = 1.0f,
+                                .further = {NULL, NULL, &tokens, RUN},
+                                .ranges = &tokens,
+                                .n_ranges = 1};
+    assert_int_equal(kern_attention(p.cpu, &op, NULL), STATUS_OK);
+    op.q = op.k = op.v = copy;
+    op.out = y;
+    assert_int_equal(kern_attention(p.cuda, &op, NULL), STATUS_OK);
+    cuda_pair_take(&p, copy, NULL, 0);
+    cuda_pair_take(&p, y, found, N * WIDTH);
+    cuda_data_assert_same(found, out, N * WIDTH, "no further keys");
+    assert_true(out[0] == 0.5f && isnan(out[N * WIDTH - 1]));
+    cuda_pair_close(&p);
+}
+
 /** Values of more elements than are added up at a time, one of which is not finite in each part. */
 static void test_wide_further(void **state)
 {
@@ -400,9 +446,10 @@ static void test_wide_further(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice),    cmocka_unit_test(test_many_keys),
-        cmocka_unit_test(test_attention), cmocka_unit_test(test_bad_rows),
-        cmocka_unit_test(test_further),   cmocka_unit_test(test_wide_further),
+        cmocka_unit_test(test_many_keys),    cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_attention),    cmocka_unit_test(test_bad_rows),
+        cmocka_unit_test(test_further),      cmocka_unit_test(test_no_further),
+        cmocka_unit_test(test_wide_further),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "kernels/backend.h"
+#include "kernels/recurrent/gates.h"
 #include "kernels/recurrent/op.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
@@ -235,6 +236,27 @@ static void test_ends(void **state)
     }
 }
 
+/** Of decays of their own: fewer channels than chains, then whole lengths; no row is left over. */
+static void test_few_channels(void **state)
+{
+    (void)state;
+    enum { T = 6 };
+    static const struct kern_run runs[] = {
+        {0, 1, 0, -1, -1, 0}, {1, 2, 1, -1, 0, 1}, {3, 3, 3, 0, -1, -1}};
+    static const size_t sizes[] = {2, KERN_UNIT_LANES};
+    for (size_t i = 0; i < 2; i++) {
+        struct rng r = rng_open(rng_seed(), 400 + i);
+        const struct recurrent_shape shape = {1,     2, sizes[i], 2, true, false, KERN_UNIT_ADD,
+                                              0.95f, 0, true};
+        struct both o;
+        both_open(&o, &r, &shape, 1, T, 0);
+        run(&o, runs, 1);
+        run(&o, runs + 1, 2);
+        compare(&o, "few channels");
+        both_close(&o);
+    }
+}
+
 /** More families with parents than a launch has room for. */
 static void test_many_families(void **state)
 {
@@ -277,9 +299,8 @@ static void test_large_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_large_keys),
+        cmocka_unit_test(test_ends),          cmocka_unit_test(test_few_channels),
+        cmocka_unit_test(test_bits),          cmocka_unit_test(test_large_keys),
         cmocka_unit_test(test_many_families),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);

@@ -436,6 +436,7 @@ static void test_on_a_device(void **state)
         check_streams(&p, &r, 9, 1, 5, 1000.0f);
         check_measured(&p, &r, 5, 1);
         check_measured(&p, &r, 3, 100);
+        check_measured(&p, &r, 1, 2048);
         check_measured(&p, &r, 2, 4100);
         check_pre(&p, &r);
         check_compress(&p, &r, 200, 4);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tests on compiled kernels with every scene and threads in other orders, then all mutants, or
-# with N so many of each kind and kernel: minutes, all some hours of a processor. What became of
+# with N so many of each kind and kernel: minutes, all about an hour of a processor. What became of
 # those is kept in mutants.tsv of the build: a run that was stopped goes on, unless tests changed.
 # usage: bash tests/ptx/all.sh BUILD [N]
 set -euo pipefail

@@ -14,9 +14,10 @@ BUILD      a build's tests/ptx: the programs and the PTX
            that are slow
 --results  what became of each is added to this file; what it has of this PTX is not run again
 --table    run nothing; the file's results as a table of what found how many, in Markdown
-A kernel's changes are given to one run of its test, which tries them scene by scene (mutants.h).
-Those of instructions that no scene comes to are not counted. survivors.txt has the changes that no
-test can find, with reasons. Exits with 1 if another one survives.
+A kernel's changes are given to one run of a test, which tries them scene by scene (mutants.h); what
+it does not find, to the kernel's next test. Those of instructions that no scene comes to are not
+counted. survivors.txt has the changes that no test can find, with reasons. Exits with 1 if another
+one survives.
 """
 import argparse
 import concurrent.futures
@@ -29,12 +30,14 @@ import tempfile
 
 import coverage
 
-# The test that has a kernel's results compared.
+# The test that has a kernel's results compared; what it does not find, the next one is given.
 TESTS = {
     "cuda": ["NORM", "ROPE", "GATE", "SCALE", "COPY_ROWS", "ROUND", "ATTENTION"],
     "cuda_experts": ["GATHER", "SCATTER", "ROUTE"],
     "cuda_attention": ["PARTS", "FLASH2_64", "FLASH2_128", "FLASH2_256",
                        "FLASH3_64", "FLASH3_128", "FLASH3_128_ONE", "FLASH3_256"],
+    "cuda_choose": ["CHOOSE_SCORES", "CHOOSE", "ATTENTION", "FLASH2_64", "FLASH2_128", "FLASH2_256",
+                    "FLASH3_64", "FLASH3_128", "FLASH3_128_ONE", "FLASH3_256"],
     "mixing": ["MIX", "STREAM_WEIGHTS", "COMPRESS", "SPARSIFY", "STRETCH"],
     "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR", "RECUR_STEPS"],
     "cuda_alone": ["FILL", "DIGEST", "CAP", "TARGET", "TAKE", "LOWEST"],
@@ -46,6 +49,7 @@ TESTS = {
     "cuda_score": ["FOLD", "PAIR", "JS", "CODES"],
 }
 KINDS = ["barrier", "bound", "mma", "wait"]
+NOT_FOUND = ["unreached", "survived, never different", "survived"]
 OTHER = {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt"}
 
 
@@ -120,11 +124,8 @@ def mutants_of(text, options):
             yield from [numbered[int(k * step)] for k in range(int(len(numbered) / step))]
 
 
-def run(mutants, options):
-    """What became of each of one kernel's mutants, as mutants.h has it."""
-    if not mutants:
-        return []
-    test = next(test for test, kernels in TESTS.items() if mutants[0][0] in kernels)
+def run(test, mutants, options):
+    """What became of each of one kernel's mutants in a test, as mutants.h has it."""
     with tempfile.TemporaryDirectory() as folder:
         changes, results = pathlib.Path(folder, "changes"), pathlib.Path(folder, "results")
         changes.write_text("".join(f"{m[0]}\t{m[3] + 1}\t{m[4].strip()}\n" for m in mutants))
@@ -135,6 +136,17 @@ def run(mutants, options):
         found = dict(line.split("\t", 1) for line in results.read_text().splitlines())
     return [re.sub(r"^ptx: (.*?, thread \d+: )?| at 0x\w+", "", found[str(i)])
             for i in range(len(mutants))]
+
+
+def run_tests(mutants, options):
+    """The same in all of the kernel's tests: the most that any of them says of it."""
+    found = ["unreached"] * len(mutants)
+    for test in [test for test, kernels in TESTS.items() if mutants and mutants[0][0] in kernels]:
+        left = [i for i, what in enumerate(found) if what in NOT_FOUND]
+        if left:
+            for i, what in zip(left, run(test, [mutants[i] for i in left], options)):
+                found[i] = max(found[i], what, key=(NOT_FOUND + [what]).index)
+    return found
 
 
 def key_of(mutant, text):
@@ -221,7 +233,7 @@ def main():
 
     def run_kernel(of_kernel):
         left = [m for m in of_kernel if key_of(m, text) not in results]
-        return [(key_of(m, text), found) for m, found in zip(left, run(left, options))]
+        return [(key_of(m, text), found) for m, found in zip(left, run_tests(left, options))]
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for of_kernel, new in zip(mutants.values(), pool.map(run_kernel, mutants.values())):
