@@ -67,7 +67,6 @@ KERN_INLINE void kern_recur_step_run(struct kern_recur_block *b, const struct ke
         size_t left = run->n - done;
         b->end = left < KERN_CHUNK ? (unsigned)left : KERN_CHUNK;
         b->row = run->row + done;
-        kern_barrier(); /* before what the last step reads is overwritten */
         kern_recur_load_rows(b);
         kern_recur_load_factors(b);
         kern_recur_scale_rows(b);
