@@ -7,7 +7,7 @@
 
 #include "base/text/printable.h"
 
-enum { MOST_DECIMALS = 6 };
+enum { MOST_DECIMALS = 6, MOST_DIGITS = 17 /* what a double has */ };
 static const double least_fixed = 1e-4, most_fixed = 1e7;
 
 /* The power of ten of the first of n digits, rounded to so many. */
@@ -38,10 +38,11 @@ static void put_pair(char out[CLI_FIGURE_BYTES], double value, double error, int
 {
     int n_decimals = last < 0 ? -last : 0;
     if (n_decimals > MOST_DECIMALS || fabs(value) >= most_fixed) {
-        int n_digits = value != 0 ? (int)fmax(0, exponent_of(value, 1) - last) : 0;
-        char shown[CLI_FIGURE_BYTES] = "0";
+        int behind = value != 0 ? exponent_of(value, 1) - last : 0;
+        char shown[MOST_DIGITS + 8] = "0"; /* a sign, a point, e+308 */
         if (value != 0)
-            snprintf(shown, sizeof shown, "%.*e", n_digits, value);
+            snprintf(shown, sizeof shown, "%.*e",
+                     behind < 0 ? 0 : (behind < MOST_DIGITS ? behind : MOST_DIGITS - 1), value);
         snprintf(out, CLI_FIGURE_BYTES, "%s ± %.1e", shown, error);
         return;
     }

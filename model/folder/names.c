@@ -115,6 +115,7 @@ static bool matches(const char *pattern, const char *name, const char **suffix, 
     return *name == '\0' || strcmp(name, ".weight") == 0 || strcmp(name, ".bias") == 0;
 }
 
+/** The target of a name, which is shorter than MODEL_TARGET_BYTES; a new one if there is none. */
 static enum status target_of(struct model_folder *f, const char *name, struct model_target **out,
                              struct status_why *why)
 {
@@ -128,7 +129,7 @@ static enum status target_of(struct model_folder *f, const char *name, struct mo
     struct model_target *target = status ? NULL : calloc(1, sizeof *target);
     if (!target)
         return status_fail(why, STATUS_MEMORY, "no memory for a tensor");
-    snprintf(target->name, sizeof target->name, "%s", name);
+    memcpy(target->name, name, strlen(name));
     status = base_strtab_add(&f->target_names,
                              (struct base_string){target->name, strlen(target->name)}, &i, why);
     if (status) {
