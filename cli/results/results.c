@@ -2,8 +2,8 @@
 
 #include "cli/process/say.h"
 
-enum status cli_results_read(struct doc_results *out, const struct cli_list *files,
-                             bool with_drawn, struct status_why *why)
+enum status cli_results_read(struct doc_results *out, const struct cli_list *files, bool with_drawn,
+                             struct status_why *why)
 {
     enum status status =
         doc_results_read(out, (const char *const *)files->items, files->n, with_drawn, why);

@@ -6,8 +6,8 @@
 #include "documents/results/results.h"
 
 /** As doc_results_read; what is noted is said, too. */
-enum status cli_results_read(struct doc_results *out, const struct cli_list *files,
-                             bool with_drawn, struct status_why *why);
+enum status cli_results_read(struct doc_results *out, const struct cli_list *files, bool with_drawn,
+                             struct status_why *why);
 
 /**
  * Sort and print the table. csv: RFC 4180, all digits, errors in columns of their own; else

@@ -57,8 +57,7 @@ enum status cli_connection_alone(const struct cli_machine_settings *machine, str
     enum status status = cli_cluster_join(machine, why);
     if (!status && cli_cluster()->n_ranks > 1)
         status =
-            status_fail(why, STATUS_USAGE,
-                        "one process compares this; start it without mpirun");
+            status_fail(why, STATUS_USAGE, "one process compares this; start it without mpirun");
     return status;
 }
 

@@ -19,8 +19,8 @@ struct kern_rows {
     size_t row_bytes;     /* from one row to the next; rows of a bundle lie in so many times that */
     const int32_t *which; /* the number of the stored row of each; NULL: its own */
     struct gguf_scales scales; /* by numbers of stored rows; of types with scale_elems */
-    size_t col_step; /* bytes from one element of a row to the next, of a type whose elements are bytes; 0:
-                      * none between them */
+    size_t col_step; /* bytes from one element of a row to the next, of a type whose elements are
+                      * bytes; 0: none between them */
 };
 
 /** No type's blocks have more bytes than this per element. */

@@ -26,8 +26,8 @@ enum status model_bind_ends(struct model *m, struct status_why *why)
     if (!status && m->hparams.layer_norm)
         status = model_bind_vector(m, &m->output_norm.bias, bias, h->n_embd, true, why);
     if (!status && model_has_projection(m, MODEL_NO_LAYER, "output"))
-        status = model_bind_product(m, MODEL_NO_LAYER, "output", h->n_vocab, h->n_embd, &m->head,
-                                    why);
+        status =
+            model_bind_product(m, MODEL_NO_LAYER, "output", h->n_vocab, h->n_embd, &m->head, why);
     else if (!status)
         status = model_bind_vector(m, &m->head.bias, "output.bias", h->n_vocab, true, why);
     m->head.weight.scale *= h->logit_scale;

@@ -17,8 +17,7 @@ static void shows_any_name_in_one_line(void **state)
                      STATUS_FORMAT);
     assert_string_equal(why.text, "tensor 'a\\x0ab\\x1b[2J\\xff' has 3");
     status_context(&why, "%s", "a\tb\\\xc3\xa9.gguf");
-    assert_string_equal(why.text,
-                        "a\\x09b\\\xc3\xa9.gguf: tensor 'a\\x0ab\\x1b[2J\\xff' has 3");
+    assert_string_equal(why.text, "a\\x09b\\\xc3\xa9.gguf: tensor 'a\\x0ab\\x1b[2J\\xff' has 3");
 }
 
 static void cuts_a_long_one_between_characters(void **state)

@@ -272,9 +272,7 @@ static void rows_stay_within_the_limit(void **state)
         .model = wide_model,
         .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
         .plan = {.n_ctx = 512, .max_windows = 1},
-        .cpu = {.isa_cap = KERN_ISA_COUNT - 1,
-                .n_threads = 2,
-                .precision = KERN_PRECISION_HIGH},
+        .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 2, .precision = KERN_PRECISION_HIGH},
     };
     /* That it is what a run takes, stays_within_the_limit() has found. */
     struct eval_memory m = said_alone(&setup);
