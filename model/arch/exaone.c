@@ -1,26 +1,25 @@
 /** EXAONE 4 and K-EXAONE: layers that see all keys have no positions. */
 #include "model/arch.h"
 
-/** Hybrids have windows; llama.cpp takes a model for one by its number of blocks alone. */
+/** Hybrids are told by their window, also where no layer has one; by llama.cpp by their number of
+ * blocks alone. */
 static enum status read_exaone4(struct model_hparams *h, const struct model_reading *r,
                                 struct status_why *why)
 {
     enum { LLAMA_CPP_HYBRID = 64, LLAMA_CPP_WINDOW = 4096 };
-    (void)why;
-    bool slides = false;
-    for (uint32_t i = 0; i < h->n_layers; i++) {
+    bool compat = r->options->llama_compat;
+    uint32_t window;
+    enum status status = model_key_u32_or(&r->keys, "attention.sliding_window",
+                                          (struct model_range){0, INT32_MAX}, 0, &window, why);
+    bool hybrid = compat ? h->n_layers == LLAMA_CPP_HYBRID : window > 0;
+    for (uint32_t i = 0; compat && i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
-        if (r->options->llama_compat) {
-            l->slides = h->n_layers == LLAMA_CPP_HYBRID && i % 4 != 3;
-            if (l->slides && l->window == 0)
-                l->window = LLAMA_CPP_WINDOW;
-            l->window = l->slides ? l->window : 0;
-        }
-        slides |= l->slides;
+        l->slides = hybrid && i % 4 != 3;
+        l->window = !l->slides ? 0 : window > 0 ? window : LLAMA_CPP_WINDOW;
     }
-    if (slides)
+    if (hybrid)
         model_still_full_layers(h);
-    return STATUS_OK;
+    return status;
 }
 
 static const struct model_folder_name folder_names[] = {
