@@ -302,7 +302,8 @@ class Model:
     def held(self, i, what, x):
         """Heads of keys ("k"), values ("v") or an indexer's keys as a cache of layer i holds them."""
         if self.asked is not None:
-            self.asked[i, what] = all(len(head) % 32 == 0 for row in x for head in row)
+            self.asked.setdefault((i, what), True)
+            self.asked[i, what] &= all(len(head) % 32 == 0 for row in x for head in row)
         rounded = self.rounded if what != "indexer" else None
         if self.rounds is not None:
             rounded = self.rounds.get((i, what))

@@ -82,8 +82,9 @@ class Deepseek4(Streams):
                 terms = [(u[t - m][:d], z[t - m][:d]) for t in run] + terms
             key = [dot(softmax(b), a) for a, b in zip(zip(*(t[0] for t in terms)), zip(*(t[1] for t in terms)))]
             keys.append([self.turned(i, rms(key, self.eps, weight), w * m)])
-        what = "indexer" if name == "indexer_compressor" and self.rounds is not None else "k"
-        return [key[0] for key in self.held(i, what, keys)]
+        of_index = name == "indexer_compressor"
+        of_index &= self.asked is not None or (i, "indexer") in (self.rounds or {})
+        return [key[0] for key in self.held(i, "indexer" if of_index else "k", keys)]
 
     def seen(self, i, h, low):
         """For each query the further keys that it sees, by number."""

@@ -22,7 +22,7 @@ import rewrite  # noqa: E402
 
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
 SPLIT = "--split", "layers"
-UNDIVIDED = "some use the keys of others"  # layers that no cut divides
+UNDIVIDED = "some use the keys of others", "its 1 layers cannot be divided"
 OWN = "run", "created", "command"  # members of a document that tell runs apart
 
 
@@ -78,7 +78,7 @@ class Trial:
 
     def split(self, what, expected, command, *words):
         found = self.table(command, *words, *SPLIT, launch=MPIRUN, fails=True)
-        if found is None and UNDIVIDED not in self.refusal:
+        if found is None and not any(why in self.refusal for why in UNDIVIDED):
             raise ValueError(f"{what}: {self.refusal}")
         if found is not None:
             self.same(what, found, expected)

@@ -54,7 +54,8 @@ def mixture(model, window, rng):
     rounds, options = {}, []
     for option, what in (("-ctk", "k"), ("-ctv", "v")):
         types = {"f32": None, **{name: each(one) for name, one in floats.items()}}
-        if all(whole for (_, kind), whole in asked.items() if kind == what):
+        kinds = ("k", "indexer") if what == "k" else "v"
+        if all(whole for (_, kind), whole in asked.items() if kind in kinds):
             types["mxfp8"] = mxfp8
         layers = sorted(i for i, kind in asked if kind == what)
         if not layers:
@@ -73,7 +74,7 @@ def mixture(model, window, rng):
             held.update(dict.fromkeys(there, to))
             words.append(f"{where}:{to}")
         indexed = [i for i, kind in asked if kind == "indexer"] if what == "k" else []
-        if indexed:
+        if indexed and rng.choice([True, False]):  # else not, or those of runs as their layer's keys
             words.append("indexer:fp8_e5m2")
             rounds.update({(i, "indexer"): each(e5m2) for i in indexed})
         rounds.update({(i, what): types[held[i]] for i in layers})
