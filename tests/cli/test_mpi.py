@@ -118,7 +118,7 @@ class Ranks(Run):
             return
         self.n_named += DIED.search(err) is not None
         if b"assay: rank" in err:  # by name, and what it was doing
-            test.assertRegex(err, rb"assay: rank (\d+ .*(died|connect)|0 died)")
+            test.assertRegex(err, rb"assay: (rank \d+: )?rank (\d+ .*(died|connect)|0 died)")
         else:  # before the ranks knew of each other, or rank 0 itself: mpirun says so
             test.assertRegex(err, rb"(?s)mpirun (noticed|has exited|detected)|interrupted")
 
