@@ -410,8 +410,8 @@ static void measure_ceiling(struct bench *bench, unsigned index)
 static void bench_precision(struct bench *bench, unsigned index, enum kern_precision precision)
 {
     static const char *const names[] = {"exact", "high", "fast"};
-    static const double attention_products[] = {1, 6,
-                                                3}; /* see kernels/cuda/kernels/flash/flash.h */
+    /* see kernels/cuda/kernels/flash/flash.h */
+    static const double attention_products[] = {1, 6, 3};
     double products = precision == KERN_PRECISION_HIGH ? 3 : 1;
     backend_open(bench, index, precision);
     if (precision == KERN_PRECISION_FAST) {

@@ -38,11 +38,10 @@ static void put_pair(char out[CLI_FIGURE_BYTES], double value, double error, int
 {
     int n_decimals = last < 0 ? -last : 0;
     if (n_decimals > MOST_DECIMALS || fabs(value) >= most_fixed) {
-        int behind = value != 0 ? exponent_of(value, 1) - last : 0;
+        int n_digits = (int)fmin(MOST_DIGITS - 1, fmax(0, exponent_of(value, 1) - last));
         char shown[MOST_DIGITS + 8] = "0"; /* a sign, a point, e+308 */
         if (value != 0)
-            snprintf(shown, sizeof shown, "%.*e",
-                     behind < 0 ? 0 : (behind < MOST_DIGITS ? behind : MOST_DIGITS - 1), value);
+            snprintf(shown, sizeof shown, "%.*e", n_digits, value);
         snprintf(out, CLI_FIGURE_BYTES, "%s ± %.1e", shown, error);
         return;
     }

@@ -1,4 +1,5 @@
-/** Types whose scales lie apart from their codes (struct gguf_scales): the scales as blocks have
+/**
+ * Types whose scales lie apart from their codes (struct gguf_scales): the scales as blocks have
  * them.
  */
 #ifndef KERNELS_QUANT_APART_H

@@ -18,7 +18,7 @@ enum { CHOOSE_SCENE_SHAPES = 12, CHOOSE_SCENE_RANGES = 7 };
 struct choose_shape choose_scene_shape(size_t i);
 
 /**
- * Rows of q, k and weights, on the host, none behind the last that is used; op points to them.
+ * Rows of q, k and weights, on the host, none after the last that is used; op points to them.
  * bits: n_words, free of choices.
  */
 struct choose_scene {

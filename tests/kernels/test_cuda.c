@@ -317,7 +317,7 @@ static void check_attention(struct cuda_pair *p, struct rng *r, const struct att
 }
 
 /**
- * n queries, which are all of the array: nothing behind the last one is read, nor behind the last
+ * n queries, which are all of the array: nothing after the last one is read, nor after the last
  * value, of which there are whole chunks or few. Unless they fill a block, one number is NaN, so
  * that everything is done twice. With a sink a sum that lacks its keys is finite.
  */

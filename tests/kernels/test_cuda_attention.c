@@ -247,7 +247,7 @@ static void test_bad_rows(void **state)
 
 /**
  * Values that end at every place of a lane's elements, of which a kernel has code of its own for
- * each, and for each of a warp's tiles, which are of two heads: what is behind the last one is the
+ * each, and for each of a warp's tiles, which are of two heads: what is after the last one is the
  * next row's.
  */
 static void test_widths(void **state)

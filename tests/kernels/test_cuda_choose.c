@@ -119,7 +119,7 @@ enum { TOKENS = 251, MOST_KEYS = 64 + 128 };
 
 /**
  * Chosen keys at random, each query's own among them; free(). Of the first 64 few have chosen any:
- * blocks are left out in front of all others, or behind the first.
+ * blocks are left out before all others, or after the first.
  */
 static uint64_t *choose_at_random(struct rng *r, struct kern_chosen *chosen, size_t *n)
 {

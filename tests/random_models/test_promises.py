@@ -22,7 +22,7 @@ import rewrite  # noqa: E402
 
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
 SPLIT = "--split", "layers"
-UNDIVIDED = "some use the keys of others", "its 1 layers cannot be divided"
+UNDIVIDED = "some use the keys of others", "its 1 layers cannot be divided"  # layers that no cut divides
 OWN = "run", "created", "command"  # members of a document that tell runs apart
 
 

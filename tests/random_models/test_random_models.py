@@ -54,7 +54,7 @@ def mixture(model, window, rng):
     rounds, options = {}, []
     for option, what in (("-ctk", "k"), ("-ctv", "v")):
         types = {"f32": None, **{name: each(one) for name, one in floats.items()}}
-        kinds = ("k", "indexer") if what == "k" else "v"
+        kinds = ("k", "indexer") if what == "k" else ("v",)
         if all(whole for (_, kind), whole in asked.items() if kind in kinds):
             types["mxfp8"] = mxfp8
         layers = sorted(i for i, kind in asked if kind == what)

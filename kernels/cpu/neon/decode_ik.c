@@ -90,8 +90,7 @@ DECODE_INLINE uint32x4_t four_numbers(const uint8_t bytes[4])
     return vmovl_u16(vget_low_u16(vmovl_u8(x)));
 }
 
-/** Four indices: bytes, nibbles of other bytes above them, and of `high`, after shifts, the mask.
- */
+/** Four indices: bytes, nibbles of other bytes above them, and bits of `high` above these. */
 DECODE_INLINE uint32x4_t join_indices(const uint8_t ql[4], const uint8_t qh[4], unsigned nibble,
                                       uint32_t high, int32x4_t shift, uint32_t mask)
 {
