@@ -21,10 +21,15 @@ struct kern_block_f8_e5m2 {
  * Sign, 4 bits of exponent (bias 7), 3 of mantissa; 0x7f and 0xff are NaN, there is no infinity.
  * Shifted up by 7 bits the magnitude is a half, that is 2^-8 of the number.
  */
-KERN_INLINE float kern_e4m3_to_float(uint8_t code)
+KERN_INLINE uint32_t kern_e4m3_half(uint8_t code)
 {
     uint32_t sign = (code & 0x80u) << 8, magnitude = code & 0x7fu;
-    return kern_half_to_float(sign | (magnitude == 0x7f ? 0x7e00u : magnitude << 7)) * 0x1p8f;
+    return sign | (magnitude == 0x7f ? 0x7e00u : magnitude << 7);
+}
+
+KERN_INLINE float kern_e4m3_to_float(uint8_t code)
+{
+    return kern_half_to_float(kern_e4m3_half(code)) * 0x1p8f;
 }
 
 /** The upper half of an IEEE half, infinities and NaN included. */

@@ -13,13 +13,7 @@ void kern_neon_decode_f16(const void *blocks, float *y, size_t n)
     kern_f16_row(halves + 2 * i, y + i, n - i);
 }
 
-/** The half that kern_e4m3_to_float() begins with. */
-DECODE_INLINE uint16_t e4m3_half(uint8_t code)
-{
-    return (uint16_t)((code & 0x80) << 8 | ((code & 0x7f) == 0x7f ? 0x7e00 : (code & 0x7f) << 7));
-}
-
-#define E5M2_HALF(code) (uint16_t)((code) << 8)
+#define E5M2_HALF(code) ((code) << 8)
 #define FLOATS_OF_8_BITS(name, half, factor)                                                       \
     void kern_neon_decode_##name(const void *blocks, float *y, size_t n)                           \
     {                                                                                              \
@@ -27,14 +21,14 @@ DECODE_INLINE uint16_t e4m3_half(uint8_t code)
         for (const float *end = y + n; y < end; y += 32, block++) {                                \
             uint16_t halves[32];                                                                   \
             for (unsigned i = 0; i < 32; i++)                                                      \
-                halves[i] = half(block->qs[i]);                                                    \
+                halves[i] = (uint16_t)half(block->qs[i]);                                          \
             kern_neon_decode_f16(halves, y, 32);                                                   \
             float d = kern_load_float(block->d);                                                   \
             for (unsigned i = 0; i < 32; i++)                                                      \
                 y[i] = d * (y[i] * (factor));                                                      \
         }                                                                                          \
     }
-FLOATS_OF_8_BITS(f8_e4m3, e4m3_half, 0x1p8f)
+FLOATS_OF_8_BITS(f8_e4m3, kern_e4m3_half, 0x1p8f)
 FLOATS_OF_8_BITS(f8_e5m2, E5M2_HALF, 1.0f)
 
 /** A byte to a weight, or a nibble: those of the low bits are the first half of a group. */
