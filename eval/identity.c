@@ -1,6 +1,7 @@
 #include "eval/identity.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text/quote.h"
@@ -56,6 +57,31 @@ static enum status check_texts(const struct model *base, const struct model *can
     return STATUS_OK;
 }
 
+/** The same texts must become the same ids. */
+static enum status check_reading(const struct model *base, const struct model *candidate,
+                                 struct status_why *why)
+{
+    struct model_difference d;
+    char becomes[4 * MODEL_DIFFERENCE_BYTES] = "";
+    const char *path = gguf_path(model_file(candidate)), *base_path = gguf_path(model_file(base));
+    enum status status =
+        model_tokenizer_compare(&d, model_tokenizer(base), model_tokenizer(candidate), why);
+    if (status || model_difference_is_none(&d))
+        return status;
+    if (*d.text)
+        snprintf(becomes, sizeof becomes, "\"%s\" becomes the tokens %s instead of %s", d.text,
+                 d.ids[1], d.ids[0]);
+    if (!*d.key)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: %s as with %s; only models that read texts alike can be compared",
+                           path, becomes, base_path);
+    return status_fail(why, STATUS_FORMAT,
+                       "%s: key %s is %s where %s has %s%s%s; only models that read texts alike "
+                       "can be compared",
+                       path, d.key, d.values[1], base_path, d.values[0], *becomes ? ", so " : "",
+                       becomes);
+}
+
 enum status eval_check_same_vocab(const struct model *base, const struct model *candidate,
                                   struct status_why *why)
 {
@@ -84,5 +110,6 @@ enum status eval_check_same_vocab(const struct model *base, const struct model *
                            "%s: BOS is token %" PRId32 ", that of %s is %" PRId32
                            "; only models that agree can be compared",
                            path, model_token_bos(q), base_path, model_token_bos(p));
-    return check_texts(base, candidate, why);
+    enum status status = check_texts(base, candidate, why);
+    return status ? status : check_reading(base, candidate, why);
 }

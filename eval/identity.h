@@ -8,7 +8,7 @@
 #include "model/model.h"
 
 /**
- * The vocabulary's id: SHA-256 over what eval_check_same_vocab compares. Integers are
+ * The vocabulary's id: SHA-256 over what eval_check_same_vocab compares of tokens. Integers are
  * little-endian: u64 number of tokens, u64 rows of the head, u32 whether texts begin with BOS, i32
  * its id (-1: they do not); then for each token u64 bytes and the text.
  */
@@ -20,8 +20,9 @@ enum status eval_vocab_id_with(char hex[BASE_HEX], const struct model *model, in
 
 /**
  * Refuse a candidate whose vocabulary differs from the base's in size, in the text of a token,
- * in the id of BOS or in whether texts begin with it, or whose head has another length.
- * Fails: STATUS_FORMAT (the sentence names both files and the first difference).
+ * in the id of BOS or in whether texts begin with it, or whose head has another length; or that
+ * reads texts in another way (model_tokenizer_compare).
+ * Fails: STATUS_FORMAT (the sentence names both files and the first difference), STATUS_MEMORY.
  * Cost: O(bytes of the vocabulary).
  */
 enum status eval_check_same_vocab(const struct model *base, const struct model *candidate,

@@ -57,6 +57,7 @@ struct model_merges {
     uint64_t seed;
     struct model_merges_pair *pairs; /* hash table: (left id, right id) -> rank */
     size_t mask;
+    size_t n;         /* entries */
     uint32_t *result; /* [merges] by rank: the id of the joined token */
 };
 
@@ -68,6 +69,13 @@ struct model_merges {
 enum status model_merges_init(struct model_merges *m, const struct model_vocab *vocab,
                               struct status_why *why);
 void model_merges_free(struct model_merges *m);
+
+/**
+ * Whether two lists differ, and the first place where they do: the ids of the halves in a and in
+ * b, -1 where that list has ended. Equal pairs count once.   Fails: STATUS_MEMORY.
+ */
+enum status model_merges_compare(const struct model_merges *a, const struct model_merges *b,
+                                 bool *differ, int32_t halves[2][2], struct status_why *why);
 
 /** The rank of a pair of ids, MODEL_MERGE_NONE where it is not joined. An id may be -1. */
 uint32_t model_merges_rank(const struct model_merges *m, int32_t left, int32_t right);

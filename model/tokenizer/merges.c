@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "base/text/hash.h"
 #include "base/text/quote.h"
 
@@ -72,6 +73,7 @@ static enum status index_merges(struct model_merges *m, const struct model_vocab
     for (size_t i = 0; i < n; i++)
         longest = base_max(longest, merges[i].n_bytes);
     m->mask = n_slots - 1;
+    m->n = n;
     m->pairs = malloc(n_slots * sizeof *m->pairs);
     m->result = malloc((n > 0 ? n : 1) * sizeof *m->result);
     char *joined = malloc(longest + 1);
@@ -122,4 +124,44 @@ void model_merges_free(struct model_merges *m)
 uint32_t model_merges_rank(const struct model_merges *m, int32_t left, int32_t right)
 {
     return find_pair(m, left, right)->rank;
+}
+
+/** The pairs by their rank; where an equal one came before, left is -1. */
+static enum status list_pairs(struct model_merges_pair **out, const struct model_merges *m,
+                              struct status_why *why)
+{
+    enum status status = base_array_new(*out, m->n, "merges", why);
+    for (size_t i = 0; i < m->n && !status; i++)
+        (*out)[i].left = -1;
+    for (size_t s = 0; s <= m->mask && !status; s++)
+        if (m->pairs[s].rank != MODEL_MERGE_NONE)
+            (*out)[m->pairs[s].rank] = m->pairs[s];
+    return status;
+}
+
+enum status model_merges_compare(const struct model_merges *a, const struct model_merges *b,
+                                 bool *differ, int32_t halves[2][2], struct status_why *why)
+{
+    struct model_merges_pair *p = NULL, *q = NULL, end = {-1, -1, 0};
+    enum status status = list_pairs(&p, a, why);
+    if (!status)
+        status = list_pairs(&q, b, why);
+    *differ = false;
+    for (size_t i = 0, k = 0; !status && !*differ; i++, k++) {
+        while (i < a->n && p[i].left < 0)
+            i++;
+        while (k < b->n && q[k].left < 0)
+            k++;
+        const struct model_merges_pair *x = i < a->n ? &p[i] : &end, *y = k < b->n ? &q[k] : &end;
+        if (x == &end && y == &end)
+            break;
+        *differ = x->left != y->left || x->right != y->right;
+        halves[0][0] = x->left;
+        halves[0][1] = x->right;
+        halves[1][0] = y->left;
+        halves[1][1] = y->right;
+    }
+    free(p);
+    free(q);
+    return status;
 }

@@ -20,7 +20,7 @@ static enum status refuse_name(struct base_string name, struct status_why *why)
 enum status model_pretokenizer_init(struct model_pretokenizer *p, struct base_string name,
                                     bool as_llama_cpp, struct status_why *why)
 {
-    *p = (struct model_pretokenizer){0};
+    *p = (struct model_pretokenizer){.as_llama_cpp = as_llama_cpp};
     const struct model_pretokenizer_row *row;
     size_t i = 0;
     while ((row = model_pretokenizer_row_at(i)) != NULL && !model_string_is(name, row->name))

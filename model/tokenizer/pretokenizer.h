@@ -28,6 +28,7 @@ struct model_pretokenizer {
     const struct model_pretokenizer_row *row;
     void *codes[MODEL_PRETOKENIZER_EXPRESSIONS]; /* pcre2_code */
     size_t n_codes;
+    bool as_llama_cpp;
 };
 
 /** The i-th row of the list, NULL past the end. */

@@ -24,6 +24,13 @@ static int by_falling_score(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/** Some write them as integers. */
+static double score_of(const struct gguf_kv *scores, size_t id)
+{
+    return gguf_value_is_float(scores->element_type) ? gguf_kv_float(scores, id)
+                                                     : (double)gguf_kv_int(scores, id);
+}
+
 static enum status read_scores(struct model_spm *spm, struct status_why *why)
 {
     static const char key[] = "tokenizer.ggml.scores";
@@ -33,8 +40,8 @@ static enum status read_scores(struct model_spm *spm, struct status_why *why)
     enum status status = model_vocab_array(&kv, file, key, true, n, why);
     if (status)
         return status;
-    if (!gguf_value_is_float(kv->element_type))
-        return status_fail(why, STATUS_FORMAT, "%s: key %s is an array of %s; expected floats",
+    if (!gguf_value_is_float(kv->element_type) && !gguf_value_is_int(kv->element_type))
+        return status_fail(why, STATUS_FORMAT, "%s: key %s is an array of %s; expected numbers",
                            gguf_path(file), key, gguf_value_type_name(kv->element_type));
     struct scored *order = malloc(n * sizeof *order);
     spm->rank = malloc(n * sizeof *spm->rank);
@@ -43,7 +50,7 @@ static enum status read_scores(struct model_spm *spm, struct status_why *why)
         return status_fail(why, STATUS_MEMORY, "cannot allocate the scores of %zu tokens", n);
     }
     for (size_t i = 0; i < n; i++) {
-        order[i] = (struct scored){gguf_kv_float(kv, i), (int32_t)i};
+        order[i] = (struct scored){score_of(kv, i), (int32_t)i};
         if (isnan(order[i].score)) {
             free(order);
             return status_fail(why, STATUS_FORMAT, "%s: key %s: entry %zu is not a number",

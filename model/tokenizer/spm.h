@@ -23,7 +23,7 @@ struct model_spm {
 
 /**
  * Read the scores or, of gemma4, the merges. `vocab` must outlive the result.
- * Fails: STATUS_FORMAT (scores missing, not floats, NaN), as model_merges_init(), STATUS_MEMORY.
+ * Fails: STATUS_FORMAT (scores missing, no numbers, NaN), as model_merges_init(), STATUS_MEMORY.
  *        Half-built on failure: release with model_spm_free in any case.
  */
 enum status model_spm_init(struct model_spm *spm, const struct model_vocab *vocab,

@@ -6,18 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "base/text/utf8.h"
-#include "model/tokenizer/bpe.h"
-#include "model/tokenizer/declared/declared.h"
-#include "model/tokenizer/special.h"
-#include "model/tokenizer/spm.h"
-
-struct model_tokenizer {
-    struct model_vocab vocab;
-    struct model_spm spm; /* one of these two is used */
-    struct model_bpe bpe;
-    struct model_special always, on_request; /* without and with parse_special */
-    struct model_declared declared;          /* does the cutting instead, where there is one */
-};
+#include "model/tokenizer/state.h"
 
 size_t model_tokens_common(const struct model_tokens *a, const struct model_tokens *b)
 {

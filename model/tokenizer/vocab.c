@@ -84,6 +84,13 @@ static const char *const control_names[] = {
 static const char *const always_names[] = {"<|channel|>", "<|message|>", "<|start|>",
                                            "<|constrain|>"};
 
+const char *model_vocab_kind_name(enum model_vocab_kind kind)
+{
+    static const char *const names[] = {
+        [MODEL_VOCAB_SPM] = "llama", [MODEL_VOCAB_GEMMA4] = "gemma4", [MODEL_VOCAB_BPE] = "gpt2"};
+    return names[kind];
+}
+
 static int32_t find_name(const struct model_vocab *v, const char *name)
 {
     return base_strtab_find(&v->index, (struct base_string){name, strlen(name)});
@@ -296,9 +303,7 @@ enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file
     enum status status = gguf_get_string(file, "tokenizer.ggml.model", &kind, NULL, why);
     if (status)
         return status;
-    static const char *const kinds[] = {
-        [MODEL_VOCAB_SPM] = "llama", [MODEL_VOCAB_GEMMA4] = "gemma4", [MODEL_VOCAB_BPE] = "gpt2"};
-    while (v->kind <= MODEL_VOCAB_BPE && !model_string_is(kind, kinds[v->kind]))
+    while (v->kind <= MODEL_VOCAB_BPE && !model_string_is(kind, model_vocab_kind_name(v->kind)))
         v->kind++;
     if (v->kind > MODEL_VOCAB_BPE)
         return status_fail(why, STATUS_UNSUPPORTED,

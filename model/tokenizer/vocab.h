@@ -48,6 +48,9 @@ enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file
                              struct status_why *why);
 void model_vocab_free(struct model_vocab *v);
 
+/** What tokenizer.ggml.model calls a kind. */
+const char *model_vocab_kind_name(enum model_vocab_kind kind);
+
 /** Id of the token with exactly these bytes, or -1. */
 int32_t model_vocab_find(const struct model_vocab *v, const char *bytes, size_t n_bytes);
 

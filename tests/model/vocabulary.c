@@ -138,7 +138,12 @@ enum status vocabulary_open(struct opened *o, const struct vocabulary *v, const 
     write_string(w, "tokenizer.ggml.pre", v->pre);
     if (v->n_tokens > 0)
         gguf_writer_strings(w, "tokenizer.ggml.tokens", v->tokens, v->n_tokens);
-    if (v->n_scores > 0)
+    int32_t whole[VOCABULARY_LIMIT];
+    for (size_t i = 0; i < v->n_scores; i++)
+        whole[i] = (int32_t)v->scores[i];
+    if (v->n_scores > 0 && v->whole_scores)
+        gguf_writer_i32s(w, "tokenizer.ggml.scores", whole, v->n_scores);
+    else if (v->n_scores > 0)
         gguf_writer_f32s(w, "tokenizer.ggml.scores", v->scores, v->n_scores);
     if (v->n_types > 0)
         gguf_writer_i32s(w, "tokenizer.ggml.token_type", v->types, v->n_types);

@@ -18,6 +18,7 @@ struct vocabulary {
     struct base_string merges[VOCABULARY_LIMIT];
     size_t n_merges;
     bool has_merges;                        /* the key exists, be it empty */
+    bool whole_scores;                      /* they are written as integers */
     bool llama_compat;                      /* open it as llama.cpp reads it */
     int bos, eos, unknown;                  /* VOCABULARY_ABSENT: no such key */
     int add_bos, add_eos, add_space_prefix; /* likewise */
