@@ -25,7 +25,8 @@ enum status conv_compare_hparams(struct conv_result *out, const struct model_hpa
 
 /* tokens.c, texts.c */
 
-/** Compare the lists and ids of options->tokens.   Fails: STATUS_MEMORY. */
+/** Compare the tokenizer of options->tokens with the file's.   Fails: as model_tokenizer_open of
+ * the former, as model_tokenizer_compare. */
 enum status conv_compare_tokens(struct conv_result *out, const struct conv_options *options,
                                 struct status_why *why);
 /** Compare with what the JSON files of a folder say of special tokens and the chat template.

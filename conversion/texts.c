@@ -15,6 +15,7 @@ enum { MAX_BYTES = 100 << 20 };
 struct texts {
     struct conv_result *out;
     const struct gguf_file *file, *folder;
+    bool listed; /* the folder's tokens were compared, so added ones are not looked at again */
     cJSON *config, *generation, *tokenizer; /* NULL: there is no such file */
     struct base_text jinja;                 /* of n_bytes 0: there is none */
     struct base_string *tokens;             /* of the file */
@@ -259,7 +260,7 @@ static enum status compare_all(struct texts *t, struct status_why *why)
         status = compare_flag(t, "tokenizer.ggml.add_bos_token", "add_bos_token", why);
     if (!status)
         status = compare_flag(t, "tokenizer.ggml.add_eos_token", "add_eos_token", why);
-    if (!status)
+    if (!status && !t->listed)
         status = compare_added(t, why);
     return status ? status : compare_template(t, why);
 }
@@ -267,7 +268,8 @@ static enum status compare_all(struct texts *t, struct status_why *why)
 enum status conv_compare_texts(struct conv_result *out, const struct conv_options *options,
                                struct status_why *why)
 {
-    struct texts t = {.out = out, .file = options->file, .folder = options->folder};
+    struct texts t = {
+        .out = out, .file = options->file, .folder = options->folder, .listed = options->tokens};
     t.token_kv = gguf_kv_find(t.file, "tokenizer.ggml.tokens");
     t.types = gguf_kv_find(t.file, "tokenizer.ggml.token_type");
     if (!gguf_is_folder(t.folder))

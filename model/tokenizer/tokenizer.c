@@ -253,6 +253,11 @@ bool model_adds_bos(const struct model_tokenizer *t)
     return t->vocab.add_bos;
 }
 
+bool model_adds_eos(const struct model_tokenizer *t)
+{
+    return t->vocab.add_eos;
+}
+
 enum status model_begin_text(const struct model_tokenizer *t, struct model_tokens *out,
                              struct status_why *why)
 {

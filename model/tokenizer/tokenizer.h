@@ -62,6 +62,8 @@ int32_t model_token_eos(const struct model_tokenizer *t);
 int32_t model_token_unknown(const struct model_tokenizer *t);
 /** Whether texts begin with BOS, after defaults. Adding it is the caller's job. */
 bool model_adds_bos(const struct model_tokenizer *t);
+/** Whether texts end with EOS, which no evaluation adds. */
+bool model_adds_eos(const struct model_tokenizer *t);
 /**
  * Append what a text of its own begins with: BOS, where texts begin with it; the tokens that a
  * tokenizer.json puts there, where these are several (a window has one place for BOS and does not

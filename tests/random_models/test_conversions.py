@@ -21,6 +21,7 @@ import rewrite  # noqa: E402
 from formats import TYPES, Tensor, f32, random_block  # noqa: E402
 
 SEED = int((sys.argv[3:4] or ["1"])[0])
+VECTORS = SOURCE / "tests" / "data" / "tokenizer-json.jsonl"
 Q, K = "blk.0.attn_q.weight", "blk.1.attn_k.weight"
 
 
@@ -41,6 +42,27 @@ def bf16(x):
 
 def changed(t, change):
     return Tensor.of(t.name, [f32(change(x)) for x in t.values()], t.ne)
+
+
+class Declared:
+    """A vocabulary that a tokenizer.json declares, and its keys as a converter writes them."""
+
+    def __init__(self, form, pre):
+        d = self.json = next(row["tokenizer"] for row in map(json.loads, VECTORS.read_text().splitlines())
+                             if row["name"] == form)
+        for left, right in (("1", "2"), ("12", "3")):  # which some cut apart
+            d["model"]["vocab"][left + right] = max(a["id"] for a in d["added_tokens"]) + len(left)
+            d["model"]["merges"].append([left, right])
+        texts = {i: t for t, i in d["model"]["vocab"].items()} | {a["id"]: a["content"] for a in d["added_tokens"]}
+        kinds = {a["id"]: 3 if a["special"] else 4 for a in d["added_tokens"]}
+        self.n_vocab = max(texts) + 1
+        key = "tokenizer.ggml."
+        self.pairs = [
+            (key + "model", folders.STRING, "gpt2", None), (key + "pre", folders.STRING, pre, None),
+            (key + "tokens", folders.ARRAY, [texts[i] for i in range(self.n_vocab)], folders.STRING),
+            (key + "token_type", folders.ARRAY, [kinds.get(i, 1) for i in range(self.n_vocab)], folders.U32),
+            (key + "merges", folders.ARRAY, [m if isinstance(m, str) else " ".join(m) for m in d["model"]["merges"]],
+             folders.STRING)]
 
 
 class Conversions(unittest.TestCase):
@@ -242,6 +264,39 @@ class Conversions(unittest.TestCase):
                    pairs=(pairs | {name: (*pairs[name][:2], swapped, folders.STRING)}).values())
         del pairs[key]
         self.wrong("of the tokenizer differs", r"^tokenizer\.chat_template\tpresent\tabsent$", pairs=pairs.values())
+
+    def test_reading(self):
+        """What a tokenizer.json declares, and files that read texts in another way."""
+        declared = Declared("qwen2", "qwen2")
+        self.addCleanup(setattr, folders, "Vocabulary", folders.Vocabulary)
+        folders.Vocabulary = lambda rng: declared
+        self.make(folders.qwen3)
+        (self.where / "tokenizer.json").write_text(json.dumps(declared.json))
+        pairs = {p[0]: p for p in self.model.gguf_pairs()}
+
+        def changed(name, value):
+            key = f"tokenizer.ggml.{name}"
+            return (pairs | {key: (key, pairs[key][1], value, pairs[key][3])}).values()
+        self.right(pairs=pairs.values())
+        self.right(pairs=changed("pre", "hunyuan"))
+        for other in ("default", "gpt-2", "smaug-bpe"):
+            self.wrong("of the tokenizer differ", rf"^tokenizer\.ggml\.pre\tqwen2, megrez, .*\t{other}$",
+                       r'^ids of ".*"\t[0-9 .]+\t[0-9 .]+$', pairs=changed("pre", other))
+        types, tokens = (pairs[f"tokenizer.ggml.{name}"][2] for name in ("token_type", "tokens"))
+        for kind, word, other in ((3, "control", 4), (4, "user-defined", 3), (3, "control", 1)):
+            i = len(types) - 1 - types[::-1].index(kind)
+            if kind == 3:  # the name of <|endoftext|> makes it one whatever its type
+                i = tokens.index("<|im_start|>")
+            self.wrong(" entr", rf"^tokenizer\.ggml\.token_type\[{i}\]\t{kind}, {word}: '.*'\t{other}, ",
+                       pairs=changed("token_type", types[:i] + [other] + types[i + 1:]))
+        merges = pairs["tokenizer.ggml.merges"][2]
+        self.wrong(" entr", r"^tokenizer\.ggml\.merges\[1\]\t'", pairs=changed("merges", [merges[0], *merges[2:]]))
+        self.wrong(" entr", r"^tokenizer\.ggml\tcan be read\t.*scores", pairs=changed("model", "llama"))
+        self.wrong(" entr", r"^tokenizer\.ggml\tcan be read\t.*supported are", pairs=changed("model", "other"))
+        for key, line in (("pre", r"pre\tqwen2, .*\tdefault"), ("token_type", r"token_type\[.*\t3, control: .*1, normal: "),
+                          ("merges", r"merges is missing"), ("tokens", "tokens is missing")):
+            less = [p for p in pairs.values() if p[0] != f"tokenizer.ggml.{key}"]
+            self.wrong(" entr", line, pairs=less)
 
     def test_document(self):
         self.make(folders.mixtral)
