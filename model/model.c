@@ -117,6 +117,19 @@ static enum status read_hparams(struct model *m, const struct model_options *opt
     return status;
 }
 
+/** No program that writes files of an architecture of ours leaves byte-level BPE at `default`. */
+static enum status remark_on_splitting(struct model *m, struct status_why *why)
+{
+    static const char key[] = "tokenizer.ggml.pre";
+    if (strcmp(model_tokenizer_pre(m->tokenizer), "default") != 0)
+        return STATUS_OK;
+    return model_remark(&m->remarks, why,
+                        "key %s is %s: published files of architecture %s name how texts are "
+                        "split, and models have not learnt from this splitting; --tokenizer-pre "
+                        "NAME takes another",
+                        key, gguf_kv_find(m->file, key) ? "default" : "missing", m->arch->name);
+}
+
 /** The tokenizer, the size of its vocabulary, and whether the file's own figure agrees. */
 static enum status open_vocabulary(struct model *m, const struct model_options *options,
                                    struct status_why *why)
@@ -131,6 +144,8 @@ static enum status open_vocabulary(struct model *m, const struct model_options *
     if (!status && lines.n_bytes > 0)
         status = model_remark(&m->remarks, why, "%.*s", (int)base_min(lines.n_bytes - 1, 4096),
                               lines.data);
+    if (!status && !options->tokenizer_pre)
+        status = remark_on_splitting(m, why);
     if (status)
         return status;
     char key[MODEL_KEY_BYTES];

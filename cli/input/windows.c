@@ -22,6 +22,16 @@ struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
     };
 }
 
+/** A byte that no token stands for is left out: what is evaluated is another text. */
+static enum status doubt_dropped(const struct cli_windows *w, bool strict, struct status_why *why)
+{
+    size_t n = w->stream.n_dropped;
+    return n ? cli_doubt(strict, why,
+                         "%zu byte%s of the text %s no token in the vocabulary and %s left out", n,
+                         status_plural(n), n == 1 ? "has" : "have", n == 1 ? "is" : "are")
+             : STATUS_OK;
+}
+
 /* The tokens of documents; text: JSON that was read, or NULL. */
 static enum status read_documents(struct cli_windows *w, const struct cli_text_settings *settings,
                                   struct base_text *text, const struct model_tokenizer *tokenizer,
@@ -31,7 +41,7 @@ static enum status read_documents(struct cli_windows *w, const struct cli_text_s
                                             (enum model_chat_mask)settings->chat.usual, why);
     w->stream = w->documents.stream;
     w->documents.stream = (struct eval_stream){0};
-    return status;
+    return status ? status : doubt_dropped(w, settings->strict, why);
 }
 
 enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settings *settings,
@@ -62,7 +72,9 @@ enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settin
         status = cli_chat_check(&settings->chat, 0, why);
     if (!status)
         status = cli_text_prepare(&w->text, settings, why);
-    return status ? status : eval_stream_make(&w->stream, tokenizer, &w->text, options, why);
+    if (!status)
+        status = eval_stream_make(&w->stream, tokenizer, &w->text, options, why);
+    return status ? status : doubt_dropped(w, settings->strict, why);
 }
 
 enum status cli_windows_lay(struct cli_windows *w, const struct eval_plan_options *plan,

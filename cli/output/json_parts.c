@@ -269,11 +269,12 @@ void cli_json_add_doubts(struct base_json *json, const struct cli_windows *w)
         n_marks += d->files[i].n_marks;
     }
     cJSON *missing = missing_tokens(json, &d->markers);
-    if (!n_crlf && !n_marks && !missing)
+    if (!n_crlf && !n_marks && !w->stream.n_dropped && !missing)
         return;
     cJSON *o = base_json_object(json, json->root, "doubts");
     base_json_uint(json, o, "crlf_lines", n_crlf);
     base_json_uint(json, o, "byte_order_marks", n_marks);
+    base_json_uint(json, o, "bytes_without_token", w->stream.n_dropped);
     if (missing && !cJSON_AddItemToObject(o, "missing_tokens", missing)) {
         cJSON_Delete(missing);
         json->failed = true;

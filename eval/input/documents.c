@@ -103,6 +103,7 @@ enum status eval_documents_add_text(struct eval_documents *d, const struct eval_
     d->files[d->n_files - 1].n_crlf += base_count_crlf(text.data, text.n_bytes);
     d->files[d->n_files - 1].n_marks += base_text_has_mark(&borrowed);
     d->stream.has_bos |= stream.has_bos;
+    d->stream.n_dropped += stream.n_dropped;
     eval_stream_free(&stream);
     return status;
 }

@@ -60,6 +60,7 @@ static enum status add_rendered(struct eval_documents *d, const struct eval_docu
                                                 stream->n_text_bytes + twice, scored + twice};
     enum status status = eval_documents_add(d, head, &tokens, why);
     d->stream.has_bos |= stream->has_bos && !twice;
+    d->stream.n_dropped += stream->n_dropped;
     free(scored);
     return status;
 }

@@ -78,6 +78,7 @@ enum status eval_stream_make(struct eval_stream *out, const struct model_tokeniz
         status = options->split_lines ? add_lines(&b, text, why)
                                       : add_piece(&b, text->data, text->n_bytes, why);
     out->ids = b.tokens.ids;
+    out->n_dropped = b.tokens.n_dropped;
     out->n = b.tokens.n;
     out->n_text_bytes = b.n_text_bytes;
     if (!status)

@@ -21,6 +21,7 @@ struct eval_stream {
     int32_t *ids;
     uint32_t *n_text_bytes; /* bytes of the text that each token stands for; 0 for BOS */
     size_t n;
+    size_t n_dropped;      /* bytes of the text that the vocabulary has no token for */
     bool has_bos;          /* ids[0] was put in front */
     char sha256[BASE_HEX]; /* of ids as little-endian int32 */
 };

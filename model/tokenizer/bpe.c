@@ -90,14 +90,12 @@ static void take_result(void *user, uint32_t left, uint32_t rank)
     piece->ids[left] = (int32_t)piece->bpe->merges.result[rank];
 }
 
-static enum status emit_symbol(const struct model_bpe *bpe, struct model_tok_run *run, int32_t id,
-                               uint8_t first_byte)
+static enum status emit_symbol(struct model_tok_run *run, int32_t id)
 {
     if (id >= 0)
         return model_tok_emit(run, id);
-    if (bpe->vocab->unknown >= 0)
-        return model_tok_emit(run, bpe->vocab->unknown);
-    return model_vocab_fail_byte(bpe->vocab, first_byte, run->why);
+    run->out->n_dropped++;
+    return STATUS_OK;
 }
 
 /** The id of the piece where it is a token as a whole, else -1; *status: STATUS_MEMORY or OK. */
@@ -134,7 +132,7 @@ static enum status merge_piece(const struct model_bpe *bpe, struct model_tok_run
     const struct model_merge_rules rules = {rank_of_pair, take_result, &state};
     status = model_merge_run(&run->merge, n_bytes, &rules, run->why);
     for (size_t i = 0; !status && i < n_bytes; i = (size_t)run->merge.other[i] + 1)
-        status = emit_symbol(bpe, run, state.ids[i], (uint8_t)piece[i]);
+        status = emit_symbol(run, state.ids[i]);
     return status;
 }
 
@@ -152,9 +150,9 @@ enum status model_bpe_encode_piece(const struct model_bpe *bpe, struct model_tok
     struct model_tok_entry *e = model_tok_cache_find(&run->cache, p.data, p.n_bytes, &hit);
     if (hit)
         return model_tok_emit_all(run, e->ids, e->n_ids);
-    size_t before = run->out->n;
+    size_t before = run->out->n, n_dropped = run->out->n_dropped;
     enum status status = merge_piece(bpe, run, p.data, p.n_bytes);
-    if (!status)
+    if (!status && n_dropped == run->out->n_dropped) /* else they are to be counted again */
         model_tok_cache_put(e, p.data, p.n_bytes, run->out->ids + before, run->out->n - before);
     return status;
 }

@@ -31,8 +31,8 @@ void model_bpe_free(struct model_bpe *bpe);
 /**
  * Append the ids of a stretch of raw text without recognised tokens. Each byte that is not
  * well-formed UTF-8 counts as U+FFFD.
- * Fails: STATUS_MEMORY; STATUS_UNSUPPORTED where the vocabulary has neither a token for a byte
- *        nor an unknown token.
+ * A byte without a token is left out and counted, as the model's authors' library does.
+ * Fails: STATUS_MEMORY.
  */
 enum status model_bpe_encode(const struct model_bpe *bpe, struct model_tok_run *run,
                              const char *text, size_t n_bytes);

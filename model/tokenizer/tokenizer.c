@@ -95,7 +95,7 @@ enum status model_tokenizer_open(struct model_tokenizer **out, const struct gguf
     struct model_tokenizer *t = calloc(1, sizeof *t);
     if (!t)
         return status_fail(why, STATUS_MEMORY, "cannot allocate a tokenizer");
-    enum status status = model_vocab_init(&t->vocab, file, why);
+    enum status status = model_vocab_init(&t->vocab, file, as_llama_cpp, why);
     if (!status)
         status = open_declared(t, pre, as_llama_cpp, why);
     if (!status)
@@ -201,7 +201,7 @@ enum status model_tokenize(const struct model_tokenizer *t, const char *text, si
 {
     if (n_bytes == 0)
         return STATUS_OK;
-    size_t n_before = out->n;
+    size_t n_before = out->n, n_dropped = out->n_dropped;
     struct call call = {.t = t, .run = {.out = out, .why = why}, .after_special = true};
     enum status status = model_tok_cache_init(&call.run.cache, n_bytes, why);
     if (!status && t->declared.has_declared)
@@ -210,8 +210,10 @@ enum status model_tokenize(const struct model_tokenizer *t, const char *text, si
         status = model_special_split(parse_special ? &t->on_request : &t->always, text, n_bytes,
                                      encode_stretch, &call, why);
     model_tok_run_free(&call.run);
-    if (status)
+    if (status) {
         out->n = n_before;
+        out->n_dropped = n_dropped;
+    }
     return status;
 }
 
@@ -304,8 +306,20 @@ static bool begins(const char *text, size_t n_left, struct base_string with)
     return with.n_bytes <= n_left && memcmp(text, with.data, with.n_bytes) == 0;
 }
 
-size_t model_token_span(const struct model_tokenizer *t, int32_t id, const char *text,
-                        size_t n_left)
+/** Bytes in front of a token that were left out, as the vocabulary has none for them. */
+static size_t count_dropped(const struct model_tokenizer *t, int32_t id, const char *text,
+                            size_t n_left)
+{
+    size_t n = 0;
+    uint32_t c;
+    while (t->vocab.kind == MODEL_VOCAB_BPE && n < n_left && t->bpe.byte_id[(uint8_t)text[n]] < 0 &&
+           !begins(text + n, n_left - n, model_token_text(t, id)) &&
+           (((uint8_t)text[n] & 0xC0) == 0x80 || base_utf8_decode(text + n, n_left - n, &c) > 0))
+        n++;
+    return n;
+}
+
+static size_t span_of(const struct model_tokenizer *t, int32_t id, const char *text, size_t n_left)
 {
     const struct model_vocab *vocab = &t->vocab;
     struct base_string own = model_token_text(t, id);
@@ -324,4 +338,11 @@ size_t model_token_span(const struct model_tokenizer *t, int32_t id, const char 
     if (vocab->kind == MODEL_VOCAB_BPE || vocab->recognition[id] != MODEL_RECOGNISED_NEVER)
         return model_token_bytes(t, id, NULL, 0);
     return model_spm_token_span(&t->spm, id, text, n_left);
+}
+
+size_t model_token_span(const struct model_tokenizer *t, int32_t id, const char *text,
+                        size_t n_left)
+{
+    size_t n = count_dropped(t, id, text, n_left);
+    return n + span_of(t, id, text + n, n_left - n);
 }

@@ -23,6 +23,7 @@ enum model_token_type {
 struct model_tokens {
     int32_t *ids;
     size_t n, capacity;
+    size_t n_dropped; /* bytes of texts that no token stands for; model_tokenize adds them */
 };
 
 /** Append a token. Fails: STATUS_MEMORY. */
@@ -92,7 +93,8 @@ size_t model_token_bytes(const struct model_tokenizer *t, int32_t id, char *byte
  * How many bytes of a tokenised text a token stands for, where the text goes on with the n_left
  * bytes at `text`. A space that was put in front counts 0; U+2581 in the text counts its 3 bytes,
  * white space that a special token swallows is the token's, and the unknown token has a
- * character. Bytes that the text does not go on with (repaired UTF-8) count as they are.
+ * character. Bytes that were left out in front of a token are its own. Bytes that the text does not
+ * go on with (repaired UTF-8) count as they are.
  */
 size_t model_token_span(const struct model_tokenizer *t, int32_t id, const char *text,
                         size_t n_left);

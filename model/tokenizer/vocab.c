@@ -193,7 +193,14 @@ static enum status read_types(struct model_vocab *v, const struct gguf_file *fil
     return STATUS_OK;
 }
 
-static void decide_recognition(struct model_vocab *v)
+/** Gemma's tags of HTML are user-defined; </s> is one of them there, and no end of a text. */
+static bool is_tag(const struct model_vocab *v, int32_t id)
+{
+    return v->type[id] == MODEL_TOKEN_USER_DEFINED && id != v->eos &&
+           model_string_is(v->text[id], "</s>");
+}
+
+static void decide_recognition(struct model_vocab *v, bool as_llama_cpp)
 {
     for (size_t i = 0; i < v->n; i++)
         v->recognition[i] = v->type[i] == MODEL_TOKEN_USER_DEFINED ? MODEL_RECOGNISED_ALWAYS
@@ -202,7 +209,7 @@ static void decide_recognition(struct model_vocab *v)
                                 : MODEL_RECOGNISED_NEVER;
     for (size_t k = 0; k < sizeof control_names / sizeof *control_names; k++) {
         int32_t id = find_name(v, control_names[k]);
-        if (id >= 0)
+        if (id >= 0 && (as_llama_cpp || !is_tag(v, id)))
             v->recognition[id] = MODEL_RECOGNISED_ON_REQUEST;
     }
     for (size_t k = 0; k < sizeof always_names / sizeof *always_names; k++) {
@@ -294,7 +301,7 @@ static enum status read_special(struct model_vocab *v, const struct gguf_file *f
     return status;
 }
 
-enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file,
+enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file, bool as_llama_cpp,
                              struct status_why *why)
 {
     *v = (struct model_vocab){.file = file};
@@ -313,11 +320,12 @@ enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file
     status = read_tokens(v, file, why);
     if (!status)
         status = read_types(v, file, why);
+    if (!status)
+        status = read_special(v, file, why);
     if (status)
         return status;
-    decide_recognition(v);
-    status = decide_eaten_space(v, file, why);
-    return status ? status : read_special(v, file, why);
+    decide_recognition(v, as_llama_cpp);
+    return decide_eaten_space(v, file, why);
 }
 
 void model_vocab_free(struct model_vocab *v)

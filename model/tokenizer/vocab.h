@@ -40,11 +40,12 @@ struct model_vocab {
 
 /**
  * Read everything but scores and merges. The file must outlive the vocabulary.
+ * as_llama_cpp: names decide even over a type that is the authors' own.
  * Fails: STATUS_FORMAT (missing key, wrong type, arrays of unequal length, equal tokens, a
  *        type or id out of range), STATUS_UNSUPPORTED (tokenizer.ggml.model), STATUS_MEMORY.
  *        Half-built on failure: release with model_vocab_free in any case.
  */
-enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file,
+enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file, bool as_llama_cpp,
                              struct status_why *why);
 void model_vocab_free(struct model_vocab *v);
 

@@ -45,9 +45,21 @@ GEMMA4_MERGES = g.pair("tokenizer.ggml.merges", g.ARRAY, ["\u2581 a"], g.STRING)
 TEXT = "жЖ"  # one small letter, one capital
 
 
-def tiny_model():
-    """A LLaMA of one layer with the vocabulary of GPT_4O."""
-    width, n = 32, len(TOKENS)
+def bytewise(pre="gpt-2", types=None, merges=("1 2", "12 3"), lost=None):
+    """A vocabulary with digits joined and a control token; `lost`: a byte that has no token."""
+    texts = stand_ins() + ["12", "123", "<x>"]
+    if lost is not None:
+        texts[lost] = "lost"
+    return [g.pair("tokenizer.ggml.model", g.STRING, "gpt2"),
+            *([g.pair("tokenizer.ggml.pre", g.STRING, pre)] if pre else []),
+            g.pair("tokenizer.ggml.tokens", g.ARRAY, texts, g.STRING),
+            g.pair("tokenizer.ggml.token_type", g.ARRAY, [1] * 258 + [3] if types is None else types, g.I32),
+            g.pair("tokenizer.ggml.merges", g.ARRAY, merges, g.STRING)]
+
+
+def tiny_model(vocabulary=GPT_4O, n=len(TOKENS)):
+    """A LLaMA of one layer."""
+    width = 32
     keys = {"block_count": 1, "context_length": 64, "embedding_length": width,
             "feed_forward_length": width, "attention.head_count": 1, "rope.dimension_count": width}
     pairs = [g.pair("general.architecture", g.STRING, "llama"),
@@ -61,7 +73,7 @@ def tiny_model():
     square = [f"blk.0.{name}.weight" for name in
               ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")]
     norms = ["output_norm.weight", "blk.0.attn_norm.weight", "blk.0.ffn_norm.weight"]
-    return g.gguf(pairs + GPT_4O, [tensor("token_embd.weight", width, n)]
+    return g.gguf(pairs + vocabulary, [tensor("token_embd.weight", width, n)]
                   + [tensor(name, width, width) for name in square]
                   + [tensor(name, width) for name in norms])
 
@@ -105,6 +117,48 @@ class Tokenizers(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stderr)
             n_tokens.append(json.loads(run.stdout)["tokens"]["n"])
         self.assertEqual(n_tokens, [240, 240 - 60])
+
+    def test_models_that_read_texts_in_other_ways(self):
+        """They are refused wherever models are compared; others of the same effect are not."""
+        folder = pathlib.Path(self.folder.name)
+        base, other, text = folder / "base.gguf", folder / "other.gguf", folder / "text"
+        base.write_bytes(tiny_model(bytewise(), 259))
+        text.write_text("one 1234 two 1234 three\n" * 8)
+
+        def compared(command, vocabulary):
+            other.write_bytes(tiny_model(vocabulary, 259))
+            return subprocess.run([ASSAY, *command, "--base", base, other, "-f", text, "-c", "8", "--chunks", "2"],
+                                  capture_output=True, text=True)
+        end = "; only models that read texts alike can be compared\n"
+        for vocabulary, sentence in (
+                (bytewise("smollm"), "key tokenizer.ggml.pre is smollm where .* has gpt-2, so \"1234567, .*\" becomes "
+                                     "the tokens 49 50 51 52 .* instead of 257 52 .*"),
+                (bytewise(merges=["12 3", "1 2"]), "key tokenizer.ggml.merges.0. is '12' '3' where .* has '1' '2'"),
+                (bytewise(types=[1] * 258 + [4]), "key tokenizer.ggml.token_type.258. is 4, user-defined: '<x>' where "
+                                                  ".* has 3, control: '<x>'")):
+            for command in (["kld"], ["best"], ["sweep", "--group", "ffn"], ["explain"]):
+                with self.subTest(command, sentence=sentence):
+                    done = compared(command, vocabulary)
+                    self.assertEqual(done.returncode, 2, done.stdout)
+                    self.assertRegex(done.stderr, f"assay: {other}: {sentence}{end}\\Z")
+        for vocabulary in (bytewise("olmo"), bytewise(types=[1] * 257 + [5, 3]), bytewise(merges=["1 2", "12 3", "1 2"])):
+            self.assertEqual(compared(["kld"], vocabulary).returncode, 0)
+
+    def test_notes(self):
+        text = pathlib.Path(self.folder.name) / "text"
+        text.write_text("\x1d1234 and \x1d\n" * 8)
+        words = ["perplexity", "-f", str(text), "-c", "8", "--chunks", "2"]
+        split = "files of architecture llama name how texts are split"
+        for pre, found in (("default", "default"), (None, "missing")):
+            done = self.run_assay(tiny_model(bytewise(pre), 259), *words)
+            self.assertIn(f"note: key tokenizer.ggml.pre is {found}: published {split}", done.stderr)
+            self.assertNotIn("left out", done.stderr)
+        lost = tiny_model(bytewise(lost=0x1d), 259)
+        done = self.run_assay(lost, *words)
+        self.assertNotIn(split, done.stderr)
+        self.assertIn("note: 16 bytes of the text have no token in the vocabulary and are left out", done.stderr)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.run_assay(lost, *words, "--strict").returncode, 2)
 
     def test_gemma4(self):
         pairs = [*GEMMA4, GEMMA4_MERGES]

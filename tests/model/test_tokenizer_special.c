@@ -91,7 +91,8 @@ static void types_and_names(void **state)
     EXPECT(o, "[n]", true, '[', 'n', ']');
     /* A name that ends a turn makes a control token, whatever its type. */
     EXPECT(o, "</s><|im_end|><end_of_turn><|eot_id|>", true, end, im_end, turn, eot);
-    EXPECT(o, "</s>", false, '<', '/', 's', '>');
+    EXPECT(o, "<|im_end|>", false, '<', '|', 'i', 'm', '_', 'e', 'n', 'd', '|', '>');
+    EXPECT(o, "</s>", false, end); /* a tag of HTML in Gemma's vocabulary */
     struct base_string s = v.tokens[sentence];
     opened_expect(&o, s.data, s.n_bytes, true, &sentence, 1);
     struct model_tokens ids = opened_encode(&o, s.data, s.n_bytes, false);
@@ -99,6 +100,15 @@ static void types_and_names(void **state)
     free(ids.ids);
     EXPECT(o, "<|channel|>", false, channel);
     assert_int_equal(model_token_type(o.tokenizer, end), MODEL_TOKEN_USER_DEFINED); /* as stored */
+    opened_close(&o);
+    v.llama_compat = true;
+    o = vocabulary_opened(&v);
+    EXPECT(o, "</s>", false, '<', '/', 's', '>');
+    opened_close(&o);
+    v.llama_compat = false;
+    v.eos = end;
+    o = vocabulary_opened(&v);
+    EXPECT(o, "</s>", false, '<', '/', 's', '>');
     opened_close(&o);
 }
 
