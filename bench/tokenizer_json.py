@@ -205,7 +205,7 @@ def as_gguf(whole):
     for t in d["added_tokens"]:
         text = t["content"]
         t["special"] = text not in ("<|message|>",) and (
-            t["special"] or text[:2] + text[-2:] in ("<||>", "<\uff5c\uff5c>") or text == "</s>")
+            t["special"] or text[:2] + text[-2:] in ("<||>", "<\uff5c\uff5c>"))
     return json.dumps(d)
 
 

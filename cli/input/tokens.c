@@ -54,12 +54,11 @@ static enum status tell(const struct cli_tokens_given *given, const char *folder
     if (!status && i < own->n)
         status = eval_spell(&there, tokenizer, own->ids[i], why);
     if (!status)
-        cli_say(
-            "assay: note: %zu of %zu tokens of the text are others by tokenizer.json of %s than "
-            "by %s: the first is token %zu, at byte %zu, '%s' there and '%s' here; those of %s "
-            "are used\n",
-            d.n, used->n, folder, given->from, d.first, d.byte, i < own->n ? there.escaped : "",
-            here.escaped, given->from);
+        cli_say("assay: note: %zu of %zu tokens of the text are others by %s itself than "
+                "by %s: the first is token %zu, at byte %zu, '%s' there and '%s' here; those of %s "
+                "are used\n",
+                d.n, used->n, folder, given->from, d.first, d.byte, i < own->n ? there.escaped : "",
+                here.escaped, given->from);
     eval_spelling_free(&here);
     eval_spelling_free(&there);
     return status;
@@ -67,9 +66,14 @@ static enum status tell(const struct cli_tokens_given *given, const char *folder
 
 static bool has_tokens(const char *folder)
 {
+    static const char *const names[] = {"tokenizer.json", "tokenizer.model"};
     char path[4096];
-    int n = snprintf(path, sizeof path, "%s/tokenizer.json", folder);
-    return model_is_folder(folder) && n > 0 && (size_t)n < sizeof path && access(path, R_OK) == 0;
+    bool has = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int n = snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        has |= n > 0 && (size_t)n < sizeof path && access(path, R_OK) == 0;
+    }
+    return has && model_is_folder(folder);
 }
 
 enum status cli_tokens_compare(const struct cli_tokens_given *given, const char *folder,

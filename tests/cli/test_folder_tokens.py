@@ -15,6 +15,8 @@ import unittest
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 ROWS = {row["name"]: row for row in map(json.loads, open(SOURCE / "tests" / "data" / "tokenizer-json.jsonl"))}
 
+PIECES = (SOURCE / "tests" / "data" / "sentencepiece.model").read_bytes()
+
 
 def assay(*words, text=None):
     return subprocess.run([ASSAY, *map(str, words)], capture_output=True, text=True, input=text)
@@ -191,12 +193,56 @@ class Tokens(unittest.TestCase):
             with self.subTest(sentence):
                 self.refused("qwen2", change, sentence)
 
+    def test_sentencepiece(self):
+        """tokenizer.model alone: the ids of the library sentencepiece 0.2.3 (a model that it trained on docs/)."""
+        (self.at / "tokenizer.model").write_bytes(PIECES)
+        rows = list(map(json.loads, (SOURCE / "tests" / "data" / "sentencepiece.jsonl").read_text().splitlines()))
+        for row in rows:
+            self.assertEqual(self.tokenize("--no-parse-special", text=row["text"]), [1, *row["ids"]])
+        tag = self.tokenize(text="<tag>")[-1]
+        self.assertEqual(self.tokenize("--no-parse-special", text="<tag>")[-1], tag)
+        n = 480  # pieces
+        self.write("added_tokens.json", {"<new>": n})
+        self.write("tokenizer_config.json", {"add_bos_token": False, "bos_token": "<tag>", "added_tokens_decoder": {
+            str(n + 2): {"content": "<other>", "special": True}, "1": {"content": "<s>", "special": True}}})
+        self.assertEqual(self.tokenize("--no-parse-special", text="<new><other>")[0], n)
+        self.assertEqual(self.tokenize(text="<new><other>"), [n, n + 2])
+        self.write("tokenizer_config.json", {"added_tokens_decoder": {"1": {"content": "<t>"}}})
+        done = assay("tokenize", "-m", self.at, "-p", "a")
+        self.assertIn("tokenizer.model: added_tokens_decoder names id 1 '<t>', which is '<s>' here", done.stderr)
+
+    def test_sentencepiece_refused(self):
+        """Members of its messages that come last count: a field after the whole file changes one."""
+        def refused(data, sentence):
+            (self.at / "tokenizer.model").write_bytes(data)
+            done = assay("tokenize", "-m", self.at, "-p", "a")
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+            self.assertRegex(done.stderr, f"^assay: {self.at}: tokenizer.model: {sentence}")
+        for more, sentence in (
+                (b"\x12\x02\x18\x01", r"trainer_spec.model_type is 1 \(unigram\), expected 2 \(BPE\), or --tok"),
+                (b"\x12\x03\xc0\x01\x01", "trainer_spec.treat_whitespace_as_suffix is 1, expected 0"),
+                (b"\x12\x03\x98\x02\x00", "trainer_spec.byte_fallback is 0, expected 1"),
+                (b"\x12\x04\xc8\x02\xff\x7f", "trainer_spec.bos_id is 16383, expected an id below 480"),
+                (b"\x1a\x03\x12\x01x", "normalizer_spec.precompiled_charsmap changes"),
+                (b"\x1a\x02\x20\x01", "normalizer_spec.remove_extra_whitespaces is 1, expected 0"),
+                (b"\x1a\x02\x28\x00", "normalizer_spec.escape_whitespaces is 0, expected 1"),
+                (b"\n\x02\n\x00", r"pieces\[480\] is malformed, or its text is empty"),
+                (b"\n\x03\n\x01\x00", r"pieces\[480\] is malformed, or its text .* has U\+0000"),
+                (b"\n\x05\n\x01q\x18\x05", r"pieces\[480\] has type 5"),
+                (b"\n\x05\n\x03<s>", "pieces: '<s>' has the ids 1 and 480"),
+                (b"\x0b", "the file is malformed"), (b"\n\xff\xff\xff\xff\x7f", "the file is malformed"),
+                (b"\x12\x01\x18", "trainer_spec is malformed")):
+            with self.subTest(sentence):
+                refused(PIECES + more, sentence)
+        for n in (1, 100, 3000, len(PIECES) - 1):
+            refused(PIECES[:n], "")
+
     def test_without(self):
         """Other forms of tokens are refused by name; so are options that would have no effect."""
-        for name in ("tiktoken.model", "tekken.json", "tokenizer.model"):
+        for name in ("tiktoken.model", "tekken.json"):
             (self.at / name).write_text("x")
             done = assay("tokenize", "-m", self.at, "-p", "a")
-            self.assertIn(f"has {name} and no tokenizer.json", done.stderr)
+            self.assertIn(f"has {name} and no tokenizer.json or tokenizer.model", done.stderr)
             self.assertIn("or --tokenizer FILE.gguf", done.stderr)
         self.write("tokenizer.json", ROWS["qwen2"]["tokenizer"])
         for words in (["--tokenizer-pre", "qwen2"], ["--llama-compat"]):

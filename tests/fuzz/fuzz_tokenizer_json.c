@@ -1,66 +1,11 @@
 /* tokenizer.json, up to the first zero byte, and a text after it: any bytes are refused with a
  * sentence, or cut the text, whose tokens are then in range. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "model/model.h"
-#include "tests/fuzz/fuzz.h"
-
-static char folder[] = "/tmp/assay-fuzz-XXXXXX", path[sizeof folder + 16];
-
-static void remove_folder(void)
-{
-    unlink(path);
-    rmdir(folder);
-}
-
-static void write_file(const uint8_t *data, size_t n_bytes)
-{
-    if (!*path) {
-        require(mkdtemp(folder));
-        snprintf(path, sizeof path, "%s/tokenizer.json", folder);
-        atexit(remove_folder);
-    }
-    FILE *f = fopen(path, "wb");
-    require(f && fwrite(data, 1, n_bytes, f) == n_bytes && fclose(f) == 0);
-}
-
-static void tokenize(const struct model_tokenizer *t, const char *text, size_t n_bytes)
-{
-    for (int parse_special = 0; parse_special < 2; parse_special++) {
-        struct model_tokens ids = {0};
-        struct status_why why = {""};
-        enum status status = model_tokenize(t, text, n_bytes, parse_special, &ids, &why);
-        require(!status == !*why.text);
-        size_t at = 0;
-        for (size_t i = 0; i < ids.n; i++) {
-            require(ids.ids[i] >= 0 && (size_t)ids.ids[i] < model_n_vocab(t));
-            size_t n = model_token_span(t, ids.ids[i], text + at, n_bytes - at);
-            at = n < n_bytes - at ? at + n : n_bytes;
-        }
-        free(ids.ids);
-    }
-}
+#include "tests/fuzz/tokenizer_folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     const uint8_t *end = n_bytes ? memchr(data, 0, n_bytes) : NULL;
     size_t n = end ? (size_t)(end - data) : n_bytes, n_text = end ? n_bytes - n - 1 : 0;
-    struct gguf_file *file;
-    struct model_tokenizer *t = NULL;
-    struct status_why why = {""};
-    write_file(data, n);
-    enum status status = model_tokens_open(&file, folder, 0, &why);
-    if (!status)
-        status = model_tokenizer_open(&t, file, NULL, false, &why);
-    require(!status == !*why.text && !strchr(why.text, '\n'));
-    char *text = fuzz_copy(data + n_bytes - n_text, n_text);
-    if (!status)
-        tokenize(t, text, n_text);
-    free(text);
-    model_tokenizer_close(t);
-    gguf_close(file);
+    try_folder("tokenizer.json", data, n, data + n_bytes - n_text, n_text);
     return 0;
 }

@@ -228,7 +228,7 @@ class Folders(unittest.TestCase):
         for command in (("kld", "--base", where, "-m", file), ("perplexity", where, "--tokenizer", file)):
             done = assay(*command, *words)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertRegex(done.stderr, rf"note: {n} of \d+ tokens of the text are others by tokenizer.json of {where} "
+            self.assertRegex(done.stderr, rf"note: {n} of \d+ tokens of the text are others by {where} itself "
                              rf"than by {file}: the first is token \d+, at byte \d+, '[yz]' there and '[yz]' here; "
                              rf"those of {file} are used\n")
         self.assertNotEqual(self.table(where), table)
@@ -248,7 +248,7 @@ class Folders(unittest.TestCase):
         where, file = self.make(folders.qwen3)
         done = assay("perplexity", "-m", where, "-p", "x")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("has no tokenizer.json, the one form of tokens that is read; expected one, or --tokenizer FILE.gguf", done.stderr)
+        self.assertIn("has no tokenizer.json or tokenizer.model, the forms of tokens that are read; expected one, or --tokenizer FILE.gguf", done.stderr)
         done = assay("perplexity", "-m", file, "-f", self.text, "-c", 20, "--tokenizer", file)
         self.assertIn(f"note: {file} has its own tokens; --tokenizer has no effect on it", done.stderr)
 

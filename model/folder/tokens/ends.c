@@ -119,13 +119,17 @@ static int32_t id_in_config(const struct model_folder_tokens *f, const char *mem
     return -1;
 }
 
-/** The id of an end: tokenizer_config.json's, else that of the model's configuration. */
-static int32_t find_end(const struct model_folder_tokens *f, const char *token, const char *id)
+/** The id of an end: tokenizer_config.json's, else that of the model's configuration, else that of
+ *  tokenizer.model. */
+static int32_t find_end(const struct model_folder_tokens *f, const char *token, const char *id,
+                        enum model_sentencepiece_member member)
 {
     const cJSON *item = model_tokens_find(f->json[MODEL_JSON_TOKENIZER_CONFIG], token);
     const cJSON *text = cJSON_IsObject(item) ? model_tokens_find(item, "content") : item;
     int32_t found = cJSON_IsString(text) ? model_tokens_id(f, text->valuestring) : -1;
-    return found >= 0 ? found : id_in_config(f, id);
+    if (found < 0)
+        found = id_in_config(f, id);
+    return found < 0 && f->pieces.is_used ? (int32_t)f->pieces.said[member] : found;
 }
 
 static void write_id(struct model_folder_tokens *f, const char *key, int32_t id)
@@ -158,10 +162,10 @@ static enum status write_ends(struct model_folder_tokens *f, struct status_why *
     enum status status = read_processor(f, processor, false, &around, why);
     if (status)
         return status;
-    int32_t bos = find_end(f, "bos_token", "bos_token_id");
-    int32_t eos = find_end(f, "eos_token", "eos_token_id");
+    int32_t bos = find_end(f, "bos_token", "bos_token_id", MODEL_PIECES_BOS);
+    int32_t eos = find_end(f, "eos_token", "eos_token_id", MODEL_PIECES_EOS);
     bool one = around.n_before == 1;
-    bool adds = model_tokens_flag(config, "add_bos_token", one);
+    bool adds = model_tokens_flag(config, "add_bos_token", one || (f->pieces.is_used && bos >= 0));
     if (one && adds)
         bos = around.before[0];
     if (around.n_before > 1)
@@ -173,7 +177,9 @@ static enum status write_ends(struct model_folder_tokens *f, struct status_why *
                       model_tokens_flag(config, "add_eos_token", around.n_after == 1) && eos >= 0);
     const cJSON *unknown = model_tokens_find(f->model, "unk_token");
     write_id(f, "tokenizer.ggml.unknown_token_id",
-             cJSON_IsString(unknown) ? model_tokens_id(f, unknown->valuestring) : -1);
+             f->pieces.is_used         ? (int32_t)f->pieces.said[MODEL_PIECES_UNKNOWN]
+             : cJSON_IsString(unknown) ? model_tokens_id(f, unknown->valuestring)
+                                       : -1);
     return STATUS_OK;
 }
 

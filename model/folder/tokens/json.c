@@ -15,6 +15,7 @@ static const char *const names[MODEL_N_JSON] = {
     [MODEL_JSON_TOKENIZER_CONFIG] = "tokenizer_config.json",
     [MODEL_JSON_CONFIG] = "config.json",
     [MODEL_JSON_GENERATION] = "generation_config.json",
+    [MODEL_JSON_ADDED] = "added_tokens.json",
 };
 
 enum status model_tokens_fail(const struct model_folder_tokens *f, enum model_folder_json file,
@@ -25,7 +26,9 @@ enum status model_tokens_fail(const struct model_folder_tokens *f, enum model_fo
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return status_fail(why, status, "%s: %s: %s", f->path, names[file], text);
+    bool pieces = file == MODEL_JSON_TOKENIZER && f->pieces.is_used;
+    return status_fail(why, status, "%s: %s: %s", f->path,
+                       pieces ? MODEL_SENTENCEPIECE : names[file], text);
 }
 
 const cJSON *model_tokens_find(const cJSON *object, const char *name)
@@ -73,22 +76,27 @@ static enum status parse(struct model_folder_tokens *f, enum model_folder_json f
     return status;
 }
 
+static bool has(const struct model_folder_tokens *f, const char *name)
+{
+    struct gguf_map map;
+    bool found = false;
+    (void)safetensors_map_json(&map, f->path, name, &found, NULL);
+    gguf_map_close(&map);
+    return found;
+}
+
 /** What the folder has instead of tokenizer.json, and what to do. */
 static enum status refuse_without(const struct model_folder_tokens *f, struct status_why *why)
 {
-    static const char *const others[] = {"tokenizer.model", "tekken.json", "tiktoken.model",
-                                         "vocab.json",      "vocab.txt",   "spiece.model"};
+    static const char *const others[] = {"tekken.json", "tiktoken.model", "vocab.json", "vocab.txt",
+                                         "spiece.model"};
     const char *found = NULL;
-    for (size_t i = 0; !found && i < sizeof others / sizeof *others; i++) {
-        struct gguf_map map;
-        bool is_there = false;
-        if (!safetensors_map_json(&map, f->path, others[i], &is_there, NULL) && is_there)
-            found = others[i];
-        gguf_map_close(&map);
-    }
+    for (size_t i = 0; !found && i < sizeof others / sizeof *others; i++)
+        found = has(f, others[i]) ? others[i] : NULL;
     return status_fail(why, STATUS_UNSUPPORTED,
-                       "%s: has %s%sno tokenizer.json, the one form of tokens that is read; "
-                       "expected one, or --tokenizer FILE.gguf, any GGUF file of the same model",
+                       "%s: has %s%sno tokenizer.json or " MODEL_SENTENCEPIECE
+                       ", the forms of tokens that are read; expected one, or --tokenizer "
+                       "FILE.gguf, any GGUF file of the same model",
                        f->path, found ? found : "", found ? " and " : "");
 }
 
@@ -98,11 +106,15 @@ enum status model_tokens_read(struct model_folder_tokens *f, struct status_why *
     for (int i = 0; i < MODEL_N_JSON && !status; i++) {
         struct gguf_map map;
         bool found = false;
+        if (i == MODEL_JSON_ADDED && !f->pieces.is_used)
+            continue;
         status = safetensors_map_json(&map, f->path, names[i], &found, why);
         if (!status && found)
             status = parse(f, (enum model_folder_json)i, &map, why);
-        else if (!status && i == MODEL_JSON_TOKENIZER)
-            status = refuse_without(f, why);
+        else if (!status && i == MODEL_JSON_TOKENIZER) {
+            f->pieces.is_used = has(f, MODEL_SENTENCEPIECE);
+            status = f->pieces.is_used ? STATUS_OK : refuse_without(f, why);
+        }
         gguf_map_close(&map);
     }
     return status;

@@ -14,7 +14,31 @@ enum model_folder_json {
     MODEL_JSON_TOKENIZER_CONFIG,
     MODEL_JSON_CONFIG,
     MODEL_JSON_GENERATION,
+    MODEL_JSON_ADDED, /* read beside tokenizer.model only */
     MODEL_N_JSON
+};
+
+/** SentencePiece's own form, and what it says of itself in numbers. */
+#define MODEL_SENTENCEPIECE "tokenizer.model"
+enum model_sentencepiece_member {
+    MODEL_PIECES_MODEL_TYPE,
+    MODEL_PIECES_SUFFIX,
+    MODEL_PIECES_BYTES,
+    MODEL_PIECES_UNKNOWN,
+    MODEL_PIECES_BOS,
+    MODEL_PIECES_EOS,
+    MODEL_PIECES_PREFIX,
+    MODEL_PIECES_EXTRA,
+    MODEL_PIECES_ESCAPE,
+    MODEL_N_PIECES
+};
+struct model_sentencepiece {
+    bool is_used; /* the folder has no tokenizer.json */
+    char *text;   /* [n_text]: of all pieces, each with a zero after it */
+    size_t n_text;
+    float *score; /* by id */
+    size_t capacity;
+    int64_t said[MODEL_N_PIECES];
 };
 
 struct model_folder_tokens {
@@ -35,6 +59,7 @@ struct model_folder_tokens {
     int32_t *id; /* [index.n] by its number */
     size_t id_capacity;
 
+    struct model_sentencepiece pieces;
     struct base_buffer names; /* of ids without a token */
     struct base_buffer remarks;
     struct gguf_layout *layout;
@@ -61,7 +86,23 @@ enum status model_tokens_read(struct model_folder_tokens *f, struct status_why *
 enum status model_tokens_text(const struct model_folder_tokens *f, const char *name, char **out,
                               struct status_why *why);
 
-/* vocabulary.c, merges.c */
+/* vocabulary.c, merges.c, sentencepiece.c */
+
+/** A whole number from 0 on, or -1. */
+int64_t model_tokens_number(const cJSON *item);
+/** Whether converters to GGUF know a name as a control token's, whatever the files declare. */
+bool model_tokens_looks_special(const char *text);
+/** Give a new text, which stays where it is, an id. place: the member that says so. */
+enum status model_tokens_new(struct model_folder_tokens *f, const char *text, int64_t id,
+                             const char *place, struct status_why *why);
+/** Write an array of f->n entries. */
+void model_tokens_array(struct model_folder_tokens *f, const char *key, enum gguf_value_type type,
+                        const void *data);
+/** Name the ids that have no token, and write texts and types. */
+enum status model_tokens_write(struct model_folder_tokens *f, struct status_why *why);
+
+/** The vocabulary of tokenizer.model; then its keys. */
+enum status model_tokens_sentencepiece(struct model_folder_tokens *f, struct status_why *why);
 
 /** Vocabulary and added tokens by id, checked; then their keys. */
 enum status model_tokens_vocabulary(struct model_folder_tokens *f, struct status_why *why);

@@ -57,7 +57,14 @@ static enum status write_member(struct model_folder_tokens *f, const char *membe
     return STATUS_OK;
 }
 
-static enum status write_all(struct model_folder_tokens *f, struct status_why *why)
+static enum status write_pieces(struct model_folder_tokens *f, struct status_why *why)
+{
+    gguf_layout_string(f->layout, "tokenizer.ggml.model", "llama");
+    enum status status = model_tokens_sentencepiece(f, why);
+    return status ? status : model_tokens_ends(f, why);
+}
+
+static enum status write_declared(struct model_folder_tokens *f, struct status_why *why)
 {
     gguf_layout_string(f->layout, "tokenizer.ggml.model", f->steps.of_bytes ? "gpt2" : "gemma4");
     enum status status = model_tokens_vocabulary(f, why);
@@ -71,6 +78,12 @@ static enum status write_all(struct model_folder_tokens *f, struct status_why *w
         status = write_member(f, "pre_tokenizer", "tokenizer.declared.pre_tokenizer", why);
     model_tokens_bool(f, "tokenizer.declared.ignore_merges",
                       model_tokens_flag(f->model, "ignore_merges", false));
+    return status;
+}
+
+static enum status write_all(struct model_folder_tokens *f, struct status_why *why)
+{
+    enum status status = f->pieces.is_used ? write_pieces(f, why) : write_declared(f, why);
     if (f->remarks.n > 0 && !f->remarks.failed)
         gguf_layout_string(f->layout, "tokenizer.declared.remarks", f->remarks.data);
     return status;
@@ -98,9 +111,9 @@ enum status model_folder_tokens(struct gguf_file **out, const char *folder, uint
     struct model_folder_tokens f = {.path = folder, .n_rows = n_rows};
     *out = NULL;
     enum status status = model_tokens_read(&f, why);
-    if (!status)
+    if (!status && !f.pieces.is_used)
         status = check_model(&f, why);
-    if (!status)
+    if (!status && !f.pieces.is_used)
         status = read_steps(&f, why);
     if (!status)
         status = gguf_layout_new(&f.layout, why);
@@ -119,6 +132,8 @@ enum status model_folder_tokens(struct gguf_file **out, const char *folder, uint
     base_buffer_free(&f.names);
     base_buffer_free(&f.remarks);
     gguf_layout_free(f.layout);
+    free(f.pieces.text);
+    free(f.pieces.score);
     free(f.text);
     free(f.type);
     free(f.flags);

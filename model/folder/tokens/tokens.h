@@ -5,9 +5,9 @@
 #include "gguf/file.h"
 
 /**
- * Make a file in memory of tokenizer.json and the small files beside it.
+ * Make a file in memory of tokenizer.json, or else tokenizer.model, and the small files beside it.
  * n_rows: of the embedding; the vocabulary gets as many tokens. 0: as many as it has.
- * Fails: STATUS_UNSUPPORTED (no tokenizer.json, a part of it that is not read; the sentence names
+ * Fails: STATUS_UNSUPPORTED (neither of them, a part of it that is not read; the sentence names
  *        it, and what to do), STATUS_FORMAT, STATUS_IO, STATUS_MEMORY.
  */
 enum status model_folder_tokens(struct gguf_file **out, const char *folder, uint64_t n_rows,

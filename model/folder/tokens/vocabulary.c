@@ -25,8 +25,7 @@ int32_t model_tokens_id(const struct model_folder_tokens *f, const char *text)
     return number < 0 ? -1 : f->id[number];
 }
 
-/** A whole number from 0 on, or -1. */
-static int64_t id_of(const cJSON *item)
+int64_t model_tokens_number(const cJSON *item)
 {
     double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
     return value >= 0 && value <= INT32_MAX && value == floor(value) ? (int64_t)value : -1;
@@ -49,9 +48,8 @@ static enum status reserve(struct model_folder_tokens *f, size_t n, struct statu
     return STATUS_OK;
 }
 
-/** Give a new text an id. place: the member that says so. */
-static enum status add(struct model_folder_tokens *f, const char *text, int64_t id,
-                       const char *place, struct status_why *why)
+enum status model_tokens_new(struct model_folder_tokens *f, const char *text, int64_t id,
+                             const char *place, struct status_why *why)
 {
     struct base_quoted shown, other;
     uint64_t limit = f->n_rows ? f->n_rows : MAX_IDS;
@@ -91,12 +89,11 @@ static enum status read_vocab(struct model_folder_tokens *f, struct status_why *
         return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_FORMAT, why,
                                  "model.vocab is no object with tokens");
     for (const cJSON *item = vocab->child; item && !status; item = item->next)
-        status = add(f, item->string, id_of(item), "model.vocab", why);
+        status = model_tokens_new(f, item->string, model_tokens_number(item), "model.vocab", why);
     return status;
 }
 
-/** Names of control tokens that not all files declare special; converters to GGUF know them. */
-static bool looks_special(const char *text)
+bool model_tokens_looks_special(const char *text)
 {
     static const char *const pairs[][2] = {
         {"<|", "|>"}, {"<\357\275\234", "\357\275\234>"}, {"<unused", ">"}};
@@ -114,7 +111,7 @@ static enum status read_added(struct model_folder_tokens *f, const cJSON *item, 
                               struct status_why *why)
 {
     const cJSON *content = model_tokens_find(item, "content");
-    int64_t id = id_of(model_tokens_find(item, "id"));
+    int64_t id = model_tokens_number(model_tokens_find(item, "id"));
     struct base_quoted shown;
     enum status status = STATUS_OK;
     if (!cJSON_IsString(content) || !*content->valuestring)
@@ -134,7 +131,7 @@ static enum status read_added(struct model_folder_tokens *f, const cJSON *item, 
         return STATUS_OK;
     }
     if (known < 0)
-        status = add(f, text, id, "added_tokens", why);
+        status = model_tokens_new(f, text, id, "added_tokens", why);
     else if (known != id)
         status = model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_FORMAT, why,
                                    "added_tokens[%d]: %s has id %" PRId64
@@ -143,7 +140,8 @@ static enum status read_added(struct model_folder_tokens *f, const cJSON *item, 
     if (status)
         return status;
     bool special = model_tokens_flag(item, "special", false);
-    f->type[id] = special || looks_special(text) ? MODEL_TOKEN_CONTROL : MODEL_TOKEN_USER_DEFINED;
+    f->type[id] = special || model_tokens_looks_special(text) ? MODEL_TOKEN_CONTROL
+                                                              : MODEL_TOKEN_USER_DEFINED;
     f->flags[id] =
         (uint8_t)(MODEL_ADDED |
                   (model_tokens_flag(item, "lstrip", false) ? MODEL_ADDED_LSTRIP : 0) |
@@ -212,7 +210,7 @@ static enum status fill_holes(struct model_folder_tokens *f, struct status_why *
     return status;
 }
 
-static void write_array(struct model_folder_tokens *f, const char *key, enum gguf_value_type type,
+void model_tokens_array(struct model_folder_tokens *f, const char *key, enum gguf_value_type type,
                         const void *data)
 {
     const struct gguf_kv pair = {.key = {key, strlen(key)},
@@ -221,6 +219,16 @@ static void write_array(struct model_folder_tokens *f, const char *key, enum ggu
                                  .count = f->n,
                                  .data = data};
     gguf_layout_pair(f->layout, &pair);
+}
+
+enum status model_tokens_write(struct model_folder_tokens *f, struct status_why *why)
+{
+    enum status status = fill_holes(f, why);
+    if (status)
+        return status;
+    gguf_layout_strings(f->layout, "tokenizer.ggml.tokens", f->text, f->n);
+    model_tokens_array(f, "tokenizer.ggml.token_type", GGUF_VALUE_I32, f->type);
+    return STATUS_OK;
 }
 
 enum status model_tokens_vocabulary(struct model_folder_tokens *f, struct status_why *why)
@@ -233,11 +241,8 @@ enum status model_tokens_vocabulary(struct model_folder_tokens *f, struct status
     for (const cJSON *item = added ? added->child : NULL; item && !status; item = item->next)
         status = read_added(f, item, i++, why);
     if (!status)
-        status = fill_holes(f, why);
-    if (status)
-        return status;
-    gguf_layout_strings(f->layout, "tokenizer.ggml.tokens", f->text, f->n);
-    write_array(f, "tokenizer.ggml.token_type", GGUF_VALUE_I32, f->type);
-    write_array(f, "tokenizer.declared.added", GGUF_VALUE_U8, f->flags);
-    return STATUS_OK;
+        status = model_tokens_write(f, why);
+    if (!status)
+        model_tokens_array(f, "tokenizer.declared.added", GGUF_VALUE_U8, f->flags);
+    return status;
 }
