@@ -7,7 +7,7 @@
 
 #include "gguf/meta.h"
 #include "model/layer.h"
-#include "model/tokenizer/compare.h"
+#include "model/tokenizer/compare/compare.h"
 
 /** What the caller may force upon a file; zero-initialise (all zero: as the file says). */
 struct model_options {

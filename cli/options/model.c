@@ -105,8 +105,7 @@ const struct cli_option cli_weight_options[] = {
     {.type = CLI_HEADING, .help = "Model"},
     {.type = CLI_GROUP, .group = cli_pretokenizer_options, .offset = MODEL(tokenizer_pre)},
     {"--tokenizer", CLI_TEXT, "FILE",
-     "a published folder has the tokens of this GGUF file of the same model, not those of its "
-     "tokenizer.json",
+     "a published folder has the tokens of this GGUF file of the same model, not its own",
      MODEL(tokenizer)},
     {"--allow-unknown", CLI_ON, NULL,
      "go on although the file has tensors or keys that are not understood", MODEL(allow_unknown)},

@@ -274,7 +274,8 @@ void cli_json_add_doubts(struct base_json *json, const struct cli_windows *w)
     cJSON *o = base_json_object(json, json->root, "doubts");
     base_json_uint(json, o, "crlf_lines", n_crlf);
     base_json_uint(json, o, "byte_order_marks", n_marks);
-    base_json_uint(json, o, "bytes_without_token", w->stream.n_dropped);
+    if (w->stream.n_dropped)
+        base_json_uint(json, o, "bytes_without_token", w->stream.n_dropped);
     if (missing && !cJSON_AddItemToObject(o, "missing_tokens", missing)) {
         cJSON_Delete(missing);
         json->failed = true;

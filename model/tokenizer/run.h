@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/buffer.h"
 #include "model/tokenizer/cache.h"
-#include "model/tokenizer/merge.h"
+#include "model/tokenizer/merge/merge.h"
 #include "model/tokenizer/regex/regex.h"
 #include "model/tokenizer/tokenizer.h"
 

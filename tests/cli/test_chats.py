@@ -179,8 +179,7 @@ class Chats(unittest.TestCase):
                       "as plain text: <|im_start|> (8 tokens); is it the template of this model?",
                       evaluate(*words, "--json", result).stderr)
         self.assertEqual(read(result)["doubts"],
-                         {"crlf_lines": 0, "byte_order_marks": 0, "bytes_without_token": 0,
-                          "missing_tokens": ["<|im_start|>"]})
+                         {"crlf_lines": 0, "byte_order_marks": 0, "missing_tokens": ["<|im_start|>"]})
         done = run(*words, "-q", "--strict")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertRegex(done.stderr, r"\Aassay: --strict: the chat template writes .*\n\Z")

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/text/utf8.h"
-#include "model/tokenizer/compare.h"
+#include "model/tokenizer/compare/compare.h"
 #include "model/tokenizer/declared/nfc.h"
 #include "model/tokenizer/pretokenizer.h"
 #include "tests/model/vocabulary.h"
@@ -46,9 +46,12 @@ static unsigned long long digest_of(const char *name, bool as_llama_cpp)
     while (fgets(line, sizeof line, f)) {
         assert_int_equal(sscanf(line, "%255s %*u %llx", names, &digest), 2);
         bool theirs = strncmp(names, "llama.cpp:", 10) == 0;
-        for (char *one = strtok(theirs ? names + 10 : names, ","); one; one = strtok(NULL, ","))
-            if (strcmp(one, name) == 0)
+        size_t n = strlen(name);
+        for (const char *at = theirs ? names + 10 : names; at; at = strchr(at, ',')) {
+            at += *at == ',';
+            if (strncmp(at, name, n) == 0 && (at[n] == ',' || at[n] == 0))
                 found[theirs] = digest;
+        }
     }
     fclose(f);
     assert_true(found[0]);

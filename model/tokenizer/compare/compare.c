@@ -1,4 +1,4 @@
-#include "model/tokenizer/compare.h"
+#include "model/tokenizer/compare/compare.h"
 
 #include <stdio.h>
 #include <stdlib.h>

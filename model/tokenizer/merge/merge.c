@@ -1,4 +1,4 @@
-#include "model/tokenizer/merge.h"
+#include "model/tokenizer/merge/merge.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/text/quote.h"
-#include "model/tokenizer/compare.h"
+#include "model/tokenizer/compare/compare.h"
 #include "model/tokenizer/state.h"
 
 static const char *const probes[] = {
