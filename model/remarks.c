@@ -1,6 +1,7 @@
 #include "model/remarks.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum status model_remark(struct model_remarks *remarks, struct status_why *why, const char *format,
                          ...)
@@ -8,8 +9,10 @@ enum status model_remark(struct model_remarks *remarks, struct status_why *why, 
     char line[512];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    vsnprintf(line, sizeof line - 1, format, args);
     va_end(args);
-    base_buffer_format(&remarks->lines, "%s\n", line);
+    strcat(line, "\n");
+    if (!remarks->lines.data || !strstr(remarks->lines.data, line))
+        base_buffer_add(&remarks->lines, line, strlen(line));
     return base_buffer_check(&remarks->lines, "a remark", why);
 }

@@ -29,4 +29,5 @@ const struct model_arch model_arch_stablelm = {
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_EACH,
     .read = read,
+    .presence = {{MODEL_ALWAYS, "output.weight"}, {MODEL_SOMETIMES, MODEL_QK_GAINS}},
 };
