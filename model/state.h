@@ -19,7 +19,7 @@ struct model_tensor {
     bool unused;         /* it takes no part in the evaluation */
     bool understood;     /* some handle, or a deliberate absence of one, belongs to it */
     bool may_lack;       /* a file may be without it */
-    bool is_product;     /* of the inputs of a layer: a scale may stand beside it */
+    bool may_scale;      /* a matrix: a scale may stand beside it */
 };
 
 /** Take the bytes of `from`, a tensor of the file, which has the same shape. */

@@ -157,7 +157,7 @@ static enum status check_scales(const struct model *m, struct status_why *why)
     for (size_t i = 0; i < gguf_n_tensors(m->file); i++) {
         const struct gguf_tensor *t = m->tensors[i].source;
         size_t layer = model_block_of(t->name);
-        if (!m->tensors[i].is_product || layer >= m->hparams.n_layers)
+        if (!m->tensors[i].may_scale || layer >= m->hparams.n_layers)
             continue;
         const struct gguf_tensor *other = neighbour(m, t, last_nvfp4);
         bool has = has_scale(m, layer, within_layer(t->name));

@@ -338,7 +338,9 @@ enum status model_bind_part(struct model *m, const struct model_projection *proj
     *out = (struct model_product){0};
     if (status || !tensor)
         return status;
-    tensor->is_product = !part.unscaled;
+    tensor_name(name, projection->layer, projection->name, "scale");
+    tensor->may_scale =
+        !part.unscaled && model_presence_of(m, name, MODEL_SOMETIMES) == MODEL_SOMETIMES;
     if (part.n_rows == 0)
         part.n_rows = projection->shape.n_rows;
     uint32_t bundle = tensor->type->bundle_rows;

@@ -1,6 +1,7 @@
 """Random valid models of architecture llama, and texts whose tokens are known without a tokeniser.
 families.py has the other architectures."""
 import math
+import re
 import string
 
 from formats import TYPES, Tensor, f32
@@ -14,7 +15,7 @@ class Generated:
     arch = "llama"
 
     def __init__(self, rng):
-        self.rng, self.pairs, self.tensors, self.letters = rng, [], [], {}
+        self.rng, self.pairs, self.tensors, self.letters, self.chosen = rng, [], [], {}, {}
         self.vocabulary()
         self.make()
 
@@ -31,6 +32,14 @@ class Generated:
 
     def may(self, share=0.5):
         return self.rng.random() < share
+
+    def alike(self, name, share):
+        """One choice for a tensor of all layers, and for biases of products that go together."""
+        name = re.sub(r"^blk\.\d+\.", "", name)
+        name = re.sub(r"^(attn|ffn)_(q|k|v|qkv|gate|up|down)\.bias$", r"\1.bias", name)
+        if name not in self.chosen:
+            self.chosen[name] = self.may(share)
+        return self.chosen[name]
 
     def key(self, name, kind, value, element=None):
         self.pairs.append((name, kind, value, element))
@@ -167,9 +176,10 @@ class Generated:
 
     def projection(self, name, n_cols, n_rows, stack=None, bias=0.2):
         self.tensor(name, n_cols, n_rows, self.rng.uniform(0.5, 1.5) / math.sqrt(n_cols), stack)
-        if self.may(bias):
+        kind = self.tensors[-1].kind
+        if self.alike(name + ".bias", bias):
             self.vector(name + ".bias", n_rows, 0, 0.3)
-        if self.may(0.15):
+        if self.alike("NVFP4" if kind == "NVFP4" else name + ".scale", 0.15):
             self.vector(name + ".scale", stack or 1, 1, 0.3)
             if self.may():
                 self.vector(name + ".input_scale", stack or 1, 1, 0.3)

@@ -14,7 +14,7 @@ class Indexed:
 
 
 class Deepseek32(Indexed, Deepseek2):
-    old_share, q_ranks, gating_share = 0.0, (8, 12, 32), 1.0
+    old_share, q_ranks, gating_share, tied, always_biased = 0.0, (8, 12, 32), 1.0, "never", True
 
     def more_keys(self):
         self.indexer_keys(self.rng.choice([1, 2, 3, 8]), 6)
