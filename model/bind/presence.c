@@ -30,14 +30,19 @@ static bool holds(const struct model *m, enum model_where where, size_t layer)
     return true;
 }
 
+static enum model_presence presence_in(const struct model *m, size_t layer, const char *within,
+                                       enum model_presence usual)
+{
+    for (const struct model_presence_rule *rule = m->arch->presence; rule->tensors; rule++)
+        if (base_words_index(rule->tensors, within) >= 0 && holds(m, rule->where, layer))
+            return rule->presence;
+    return usual;
+}
+
 enum model_presence model_presence_of(const struct model *m, const char *name,
                                       enum model_presence usual)
 {
-    for (const struct model_presence_rule *rule = m->arch->presence; rule->tensors; rule++)
-        if (base_words_index(rule->tensors, within_layer(name)) >= 0 &&
-            holds(m, rule->where, model_block_of(name)))
-            return rule->presence;
-    return usual;
+    return presence_in(m, model_block_of(name), within_layer(name), usual);
 }
 
 /** The same tensor of another layer; it may be absent. */
@@ -60,12 +65,15 @@ static const struct gguf_tensor *biased(const struct model *m, size_t layer, con
     return of_layer(m, layer, matrix, name);
 }
 
-/** Whether two layers are made of the same parts. */
-static bool alike(const struct model_hparams *h, size_t i, size_t j)
+/** Whether two layers are to have the same tensor: the part that it belongs to is the same. */
+static bool alike(const struct model *m, size_t i, size_t j, const char *within)
 {
-    const struct model_layer_shape *a = &h->layers[i], *b = &h->layers[j];
-    return a->mixer == b->mixer && a->slides == b->slides && (a->n_ff > 0) == (b->n_ff > 0) &&
-           (a->n_experts > 0) == (b->n_experts > 0) && (a->kv_layer == i) == (b->kv_layer == j);
+    const struct model_layer_shape *a = &m->hparams.layers[i], *b = &m->hparams.layers[j];
+    bool of_ffn = strncmp(within, "ffn_", 4) == 0 || strncmp(within, "exp_", 4) == 0;
+    if (presence_in(m, i, within, MODEL_SOMETIMES) != presence_in(m, j, within, MODEL_SOMETIMES))
+        return false;
+    return of_ffn ? (a->n_ff > 0) == (b->n_ff > 0) && (a->n_experts > 0) == (b->n_experts > 0)
+                  : a->mixer == b->mixer && (a->kv_layer == i) == (b->kv_layer == j);
 }
 
 /** The next layers like this one, on both sides, have what it has. */
@@ -76,13 +84,12 @@ static enum status check_alike(const struct model *m, size_t i, const char *with
     bool is_bias = biased(m, i, within) != NULL;
     for (int step = -1; step <= 1; step += 2) {
         size_t j = i + (size_t)step;
-        while (j < h->n_layers && !(alike(h, i, j) && (!is_bias || biased(m, j, within))))
+        while (j < h->n_layers && !(alike(m, i, j, within) && (!is_bias || biased(m, j, within))))
             j += (size_t)step;
         char name[NAME_BYTES];
         if (j < h->n_layers && !of_layer(m, j, within, name))
             return status_fail(why, STATUS_FORMAT,
-                               "%s: tensor '%s' is missing, expected it as in layer %zu, which has "
-                               "the same parts",
+                               "%s: tensor '%s' is missing, expected it as in layer %zu",
                                gguf_path(m->file), name, i);
     }
     return STATUS_OK;

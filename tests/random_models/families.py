@@ -102,7 +102,7 @@ class Glm4moe(Family):
     more_keys = Glm4.more_keys
 
     def groups(self):
-        self.selection_bias = self.may(0.8)
+        self.selection_bias = self.alike("exp_probs_b", 0.8)
         self.always_biased |= (self.arch + ".expert_gating_func", U32, 2, None) in self.pairs
         if self.n_experts % 2 == 0 and self.n_experts > 2 and self.may(0.3):
             n = self.n_experts // 2
@@ -341,7 +341,7 @@ class Gemma4(Gemma2):
         keep = len(self.tensors)
         super().attention(i)
         absent = []
-        if i >= self.n_layers - self.n_shared and self.may():
+        if i >= self.n_layers - self.n_shared and not self.may(self.spare):
             absent = ["k", "v"]
         elif self.values_are_keys(i):
             absent = ["v"]
@@ -349,7 +349,7 @@ class Gemma4(Gemma2):
         self.tensors[keep:] = [t for t in self.tensors[keep:] if not t.name.startswith(drop)]
 
     def values_are_keys(self, i):
-        return not self.slid[i] and self.alike("values_are_keys", 0.4)
+        return not self.slid[i] and not self.alike("attn_v", 0.6)
 
     fused = 0.0
     bias = Family.bias | {"q": 0.0, "k": 0.0, "v": 0.0}

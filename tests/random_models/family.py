@@ -27,6 +27,7 @@ class Family(Generated):
     router = 2.0                        # how far its logits are apart
     router_bias, expert_biases, gate_up = 0.0, 0.0, False
     always_biased = False               # the selection of experts
+    spare = 0.5                         # how often layers that use the keys of others have some
     dense_first = nextn = sinks = False  # nextn: how many such blocks there are, or none
     window, pattern = (), ()
     scalings, partial, freqs, magnitude = SCALINGS, 0.5, 0.2, 0.3
@@ -120,7 +121,7 @@ class Family(Generated):
         self.groups()
 
     def groups(self):
-        self.selection_bias = self.may(0.3)
+        self.selection_bias = self.alike("exp_probs_b", 0.3)
 
     def expert_width_key(self):
         self.number("expert_feed_forward_length", self.expert_width)
@@ -157,7 +158,7 @@ class Family(Generated):
             self.number("rope.scaling.yarn_beta_fast", rng.uniform(2, 40), 0.5)
             self.number("rope.scaling.yarn_beta_slow", rng.uniform(0.2, 2), 0.5)
             self.yarn_keys()
-        if kind != "longrope" and self.may(self.freqs):
+        if kind != "longrope" and self.alike("rope_freqs", self.freqs):
             self.factors("rope_freqs.weight", self.n_rot // 2)
 
     def sections(self):
@@ -191,7 +192,7 @@ class Family(Generated):
     def ends(self):
         self.tensor("token_embd", self.width, self.n_vocab, self.rng.choice([0.3, 1]))
         self.any_norm("output_norm")
-        if self.tied == "never" or not self.tied and self.may():
+        if self.tied == "never" or not self.tied and self.alike("output", 0.5):
             self.tensor("output", self.width, self.n_vocab,
                         self.rng.uniform(1, 3) / math.sqrt(self.width))
 

@@ -24,7 +24,7 @@ class Generated:
         self.rope()
         self.tensor("token_embd", self.width, self.n_vocab, self.rng.choice([0.3, 1]))
         self.norm("output_norm")
-        if self.may():
+        if self.alike("output", 0.5):
             self.tensor("output", self.width, self.n_vocab, self.rng.uniform(1, 3) / math.sqrt(self.width))
         for i in range(self.n_layers):
             self.attention(i)
@@ -156,7 +156,7 @@ class Generated:
         if kind == "yarn":
             self.number("rope.scaling.yarn_beta_fast", rng.uniform(4, 40), 0.3)
             self.number("rope.scaling.yarn_beta_slow", rng.uniform(0.2, 2), 0.3)
-        if self.may(0.2):
+        if self.alike("rope_freqs", 0.2):
             factors = [f32(rng.uniform(0.5, 8)) for _ in range(n_rot // 2)]
             self.tensors.append(Tensor.of("rope_freqs.weight", factors))
 
@@ -164,8 +164,11 @@ class Generated:
         """run: of how many columns whole blocks are."""
         kinds = [kind for kind, row in TYPES.items() if (run or n_cols) % row[1] == 0]
         ne = [n_cols, n_rows] + ([stack] if stack else [])
-        kind = self.rng.choice(kinds)
+        kind = self.kind_of(name, kinds)
         self.tensors.append(Tensor.random(self.rng, name + ".weight", kind, ne, size))
+
+    def kind_of(self, name, kinds):
+        return self.rng.choice(kinds)
 
     def vector(self, name, n, around, spread):
         values = [f32(self.rng.gauss(around, spread)) for _ in range(n)]

@@ -42,7 +42,7 @@ class Mixture(Family):
     shared, freqs, gating_share = "expert_shared_count", 0.0, 0.0
 
     def groups(self):
-        self.selection_bias = self.may(0.6)
+        self.selection_bias = self.alike("exp_probs_b", 0.6)
 
 
 class ErnieMoe(Mixture):
@@ -106,10 +106,9 @@ class ExaoneMoe(HyV3):
 
 
 class Bailingmoe2(HyV3):
-    fused, tied = 0.8, "never"
+    fused, tied, selection_bias = 0.8, "never", False
 
     def groups(self):
-        self.selection_bias = self.may(0.8)
         if self.n_experts % 2 == 0 and self.n_experts > 2 and self.may():
             n = self.n_experts // 2
             self.number("expert_group_count", n)

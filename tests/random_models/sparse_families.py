@@ -24,7 +24,7 @@ class Deepseek32(Indexed, Deepseek2):
 
     def attention(self, i):
         super().attention(i)
-        if not self.has_indexer(i) and not self.may(0.3):  # some files have those that nothing uses
+        if not self.has_indexer(i) and not self.may(self.spare):  # that nothing uses
             return
         blk, n = f"blk.{i}.indexer.", self.index_size
         self.projection(blk + "attn_q_b", self.q_rank, self.index_heads * n, bias=0)
