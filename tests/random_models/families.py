@@ -11,7 +11,7 @@ class Qwen2(Family):
 
     def ends(self):
         super().ends()
-        if self.tensors[-1].name == "output.weight" and self.may(0.3):
+        if self.tensors[-1].name == "output.weight" and self.alike("output.bias", 0.3):
             self.vector("output.bias", self.n_vocab, 0, 1)
 
 

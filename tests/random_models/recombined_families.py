@@ -173,7 +173,7 @@ class Stablelm(CommandR):
         super().shape()
 
     def more_keys(self):
-        pass
+        self.number("use_parallel_residual", len(self.norms) == 1)
 
 
 FAMILIES = {
