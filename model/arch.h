@@ -42,7 +42,11 @@ enum model_where {
     MODEL_WHERE_SIGMOID  /* experts that are chosen by sigmoids */
 };
 
-/** Tensors of which an architecture does not have what is usual (model/bind/presence.h). */
+/**
+ * Tensors of which an architecture does not have what is usual (model/bind/presence.c): always
+ * matrices, gains and what is added in a norm, sometimes other biases, scales, rope_freqs and
+ * output.weight.
+ */
 struct model_presence_rule {
     enum model_presence presence;
     const char *tensors; /* "output.weight attn_q.bias", those of layers without "blk.0." */

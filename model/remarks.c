@@ -6,12 +6,12 @@
 enum status model_remark(struct model_remarks *remarks, struct status_why *why, const char *format,
                          ...)
 {
-    char line[512];
+    char text[512], line[sizeof text + 1];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line - 1, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    strcat(line, "\n");
+    snprintf(line, sizeof line, "%s\n", text);
     if (!remarks->lines.data || !strstr(remarks->lines.data, line))
         base_buffer_add(&remarks->lines, line, strlen(line));
     return base_buffer_check(&remarks->lines, "a remark", why);

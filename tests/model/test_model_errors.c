@@ -100,30 +100,6 @@ static const struct {
       .n_experts_used = 2,
       .split_experts = true},
      "tiny.gguf: tensor 'blk.1.ffn_down.2.weight' is missing, expected one of shape [96, 64]"},
-    {{.skip = "blk.1.attn_q.bias", .biases = true},
-     "tiny.gguf: tensor 'blk.1.attn_q.bias' is missing, expected it as in layer 0"},
-    {{.skip = "blk.0.ffn_down.bias", .biases = true},
-     "tiny.gguf: tensor 'blk.0.ffn_down.bias' is missing, expected it beside "
-     "'blk.0.ffn_gate.bias'"},
-    {{.skip = "blk.0.attn_k.bias", .biases = true, .n_layers = 1},
-     "tiny.gguf: tensor 'blk.0.attn_k.bias' is missing, expected it beside 'blk.0.attn_q.bias'"},
-    {{.skip = "blk.0.ffn_up.scale", .scales = true},
-     "tiny.gguf: tensor 'blk.0.ffn_up.scale' is missing, expected it as 'blk.1.ffn_up.weight' of "
-     "the same type has one"},
-    {{.skip = "blk.0.ffn_up.scale", .scales = true, .n_layers = 1, .type = GGUF_TYPE_NVFP4},
-     "tiny.gguf: tensor 'blk.0.ffn_up.scale' is missing, expected it as 'blk.0.ffn_gate.weight' of "
-     "the same type has one"},
-    {{.add_tensor = "blk.0.attn_q.weight.scale", .scales = true},
-     "tiny.gguf: tensor 'blk.0.attn_q.weight.scale' is not understood by architecture llama, and "
-     "results without it may be wrong"},
-    {{.add_tensor = "output.scale", .tied_head = true},
-     "tiny.gguf: tensor 'output.scale' is not understood by architecture llama, and results "
-     "without it may be wrong"},
-    {{.add_tensor = "rope_factors_short.weight"},
-     "tiny.gguf: tensor 'rope_factors_long.weight' is missing, expected one of shape [8]"},
-    {{.add_tensor = "rope_freqs.weight", .long_factors = true},
-     "tiny.gguf: tensor 'rope_freqs.weight' is not understood by architecture llama, and results "
-     "without it may be wrong"},
     {{.reshape = "token_embd.weight"},
      "tiny.gguf: tensor 'token_embd.weight' has shape [64, 289], expected [64, 288]"},
     {{.reshape = "output.weight"},
