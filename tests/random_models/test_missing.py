@@ -35,6 +35,13 @@ TABLES = {"all": list(rows("In all layers")), "full": list(rows("In layers that 
 BESIDE = "bias", "scale", "input_scale"
 GROUPS = [group for row in TABLES["all"] for group in row[0].replace("\\", "").split("|") if ", " in group]
 
+# (architecture, traits, ends of the names that are taken away, exit code, what is said): the norms of
+# deep models, and what models mostly have.
+FURTHER = [(arch, {"n_layers_of": (64, 64)}, ("attn_q_norm.weight", "attn_k_norm.weight"), 2, "is missing")
+           for arch in ("command-r", "glm4moe")]
+FURTHER += [(arch, {}, "rope_freqs.weight", 0, "mostly have") for arch in ("exaone4", "apertus", "step35")]
+FURTHER += [("qwen2", {"fused": 0}, ("attn_q.bias", "attn_k.bias", "attn_v.bias"), 0, "mostly have")]
+
 
 def row_of(table, arch, within):
     for row in TABLES[table]:
@@ -43,10 +50,11 @@ def row_of(table, arch, within):
     return None
 
 
-def everything(arch):
+def everything(arch, **more):
     """A random model with each tensor that it may have, some of whose layers slide if any can."""
-    methods = {"alike": lambda self, name, share: share > 0,
-               "spare": 0, "kind_of": lambda self, name, kinds: [k for k in kinds if k != "NVFP4"][len(name) % 3]}
+    def kind_of(self, name, kinds):
+        return [kind for kind in kinds if kind != "NVFP4"][len(name) % 3]
+    methods = {"alike": lambda self, name, share: share > 0, "kind_of": kind_of, "spare": 0, **more}
     family = type(arch, (architectures.FAMILIES[arch],), {"arch": arch, **methods})
     for seed in range(10):
         generated = family(random.Random(f"missing {arch} {seed}"))
@@ -78,16 +86,21 @@ def cases(generated):
             yield "all", group, {name for within in group.split(", ") for name in names[within]}
 
 
+def start(generated, folder, tensors):
+    """The program, on one window of a model with these tensors."""
+    file = rewrite.write(folder, generated.pairs, tensors)
+    (folder / "text").write_text(generated.text(8)[0])
+    return run("perplexity", "-m", file, "-f", folder / "text", "-c", "4", "--chunks", "1", "-t", "1")
+
+
 def check(arch, folder, used):
     """(cases, what was wrong)"""
     generated = everything(arch)
-    (folder / "text").write_text(generated.text(8)[0])
     n, wrong = 0, []
     blocks = range(generated.n_layers, generated.n_layers + getattr(generated, "n_next", 0))
     for what, within, gone in cases(generated):
         gone |= {name[:-6] + end for name in gone for end in BESIDE if name.endswith("weight")}
-        file = rewrite.write(folder, generated.pairs, [t for t in generated.tensors if t.name not in gone])
-        done = run("perplexity", "-m", file, "-f", folder / "text", "-c", "4", "--chunks", "1", "-t", "1")
+        done = start(generated, folder, [t for t in generated.tensors if t.name not in gone])
         row = row_of("anywhere", arch, within) or what in TABLES and row_of(what, arch, within)
         used.add(row)
         left_aside = all("blk" in name and layer(name) in blocks for name in gone)
@@ -99,11 +112,21 @@ def check(arch, folder, used):
     return n, wrong
 
 
+def check_further(arch, folder):
+    """What is wrong with the models of FURTHER."""
+    for _, traits, ends, code, words in [row for row in FURTHER if row[0] == arch]:
+        generated = everything(arch, **traits)
+        done = start(generated, folder, [t for t in generated.tensors if not t.name.endswith(ends)])
+        if done.returncode != code or words not in done.stderr:
+            yield f"{arch} without {ends}: exit code {done.returncode}, expected {code}\n{done.stderr[-400:]}"
+
+
 def main():
     total, wrong, used = 0, [], set()
     for arch in sys.argv[3:] or architectures.FAMILIES:
         with tempfile.TemporaryDirectory() as folder:
             n, problems = check(arch, pathlib.Path(folder), used)
+            problems += check_further(arch, pathlib.Path(folder))
         total, wrong = total + n, wrong + problems
     print(*wrong, sep="\n")
     unused = [row for table in TABLES.values() for row in table if row not in used]
