@@ -34,9 +34,9 @@ class Generated:
         return self.rng.random() < share
 
     def alike(self, name, share):
-        """One choice for a tensor of all layers, and for biases of products that go together."""
+        """One choice for a tensor of all layers, and for what stands beside products that go together."""
         name = re.sub(r"^blk\.\d+\.", "", name)
-        name = re.sub(r"^(attn|ffn)_(q|k|v|qkv|gate|up|down)\.bias$", r"\1.bias", name)
+        name = re.sub(r"^(attn|ffn)_(q|k|v|qkv|gate|up|down|gate_up)(_exps)?\.(bias|scale)$", r"\1\3.\4", name)
         if name not in self.chosen:
             self.chosen[name] = self.may(share)
         return self.chosen[name]
