@@ -20,7 +20,7 @@ struct model_norm_names {
 
 enum model_qk_norm {
     MODEL_QK_NORM_NONE,
-    MODEL_QK_NORM_HEADS, /* of each head of q and k, where the file has its gains */
+    MODEL_QK_NORM_HEADS, /* of each head of q and k */
     MODEL_QK_NORM_EACH,  /* likewise, each head with gains of its own */
     MODEL_QK_NORM_WHOLE  /* of q and of k as one vector */
 };
@@ -31,8 +31,29 @@ enum model_ffn_form {
     MODEL_FFN_UNGATED     /* ffn_up alone */
 };
 
-/** Whether files have a tensor. */
-enum model_presence { MODEL_NEVER, MODEL_SOMETIMES, MODEL_ALWAYS };
+/** Whether files have a tensor. Without one that they mostly have there is a remark. */
+enum model_presence { MODEL_NEVER, MODEL_SOMETIMES, MODEL_MOSTLY, MODEL_ALWAYS };
+
+/** Of which models or layers that is said. */
+enum model_where {
+    MODEL_EVERYWHERE,
+    MODEL_WHERE_FULL,    /* layers that do not slide */
+    MODEL_WHERE_SHALLOW, /* models of fewer than 64 layers */
+    MODEL_WHERE_SIGMOID  /* experts that are chosen by sigmoids */
+};
+
+/**
+ * Tensors of which an architecture does not have what is usual (model/bind/presence.c): always
+ * matrices, gains and what is added in a norm, sometimes other biases, scales, rope_freqs and
+ * output.weight.
+ */
+struct model_presence_rule {
+    enum model_presence presence;
+    const char *tensors; /* "output.weight attn_q.bias", those of layers without "blk.0." */
+    enum model_where where;
+};
+#define MODEL_QKV_BIASES "attn_q.bias attn_k.bias attn_v.bias attn_qkv.bias"
+#define MODEL_QK_GAINS   "attn_q_norm.weight attn_k_norm.weight"
 
 /** What a block that predicts the token after the next begins with. */
 enum model_nextn_form {
@@ -65,7 +86,7 @@ struct model_windows {
 struct model_arch {
     const char *name; /* general.architecture */
     struct model_norm_names norms;
-    bool layer_norm; /* the mean is subtracted; biases where the file has them */
+    bool layer_norm; /* the mean is subtracted, and a bias is added */
     bool rms_by_key; /* not subtracted where a key has an eps of RMS norms */
     bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
     bool parallel;   /* attention and feed-forward of the same normalised rows */
@@ -80,10 +101,9 @@ struct model_arch {
     bool qk_norm_last;   /* after the rotation */
     bool no_output_bias; /* llama.cpp does not add attn_output.bias */
     bool bare_v_norm;
-    bool keys_as_values;  /* without attn_v values are the product of attn_k */
     bool gated_attention; /* attn_q holds each head's q and gate */
-    enum model_presence sinks;
-    enum model_presence attn_gate;  /* a gate of each head's result, or of each of its elements */
+    bool sinks;
+    bool attn_gate;                 /* a gate of each head's result, or of each of its elements */
     enum kern_activation gate_kind; /* what is made of it */
     bool grouped_values; /* of a delta net: value heads of one key head lie together, whatever the
                           * keys say */
@@ -100,7 +120,8 @@ struct model_arch {
     bool experts_beside_dense;
     bool experts_by_tensors; /* tensors say which layers have them, and how wide they are */
     enum model_nextn_form nextn;
-    bool nextn_slides;        /* that block does, where no array says it of each block */
+    bool nextn_slides; /* that block does, where no array says it of each block */
+    struct model_presence_rule presence[4]; /* of the first that names a tensor; NULL ends */
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
 
     const struct model_folder_map *folder; /* how its published folders name things; NULL: unread */

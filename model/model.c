@@ -183,6 +183,8 @@ static enum status bind_all(struct model *m, const struct model_options *options
         status = model_bind(m, why);
     if (!status)
         status = model_bind_check_rest(m, options->allow_unknown, why);
+    if (!status)
+        status = model_bind_check_missing(m, why);
     for (size_t i = 0; !status && i < gguf_n_tensors(m->file); i++)
         status = model_tensor_check(&m->tensors[i], why);
     if (!status && m->head.weight.data == m->embedding.data)

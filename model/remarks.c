@@ -1,15 +1,18 @@
 #include "model/remarks.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum status model_remark(struct model_remarks *remarks, struct status_why *why, const char *format,
                          ...)
 {
-    char line[512];
+    char text[512], line[sizeof text + 1];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    base_buffer_format(&remarks->lines, "%s\n", line);
+    snprintf(line, sizeof line, "%s\n", text);
+    if (!remarks->lines.data || !strstr(remarks->lines.data, line))
+        base_buffer_add(&remarks->lines, line, strlen(line));
     return base_buffer_check(&remarks->lines, "a remark", why);
 }

@@ -9,7 +9,7 @@ struct model_remarks {
     struct base_buffer lines; /* each with its newline */
 };
 
-/** Append one line (printf format without newline). Fails: STATUS_MEMORY. */
+/** Append one line (printf format without newline), unless it is there. Fails: STATUS_MEMORY. */
 enum status model_remark(struct model_remarks *remarks, struct status_why *why, const char *format,
                          ...) __attribute__((format(printf, 3, 4)));
 

@@ -18,6 +18,8 @@ struct model_tensor {
     uint64_t generation; /* of the bytes; other bytes get another one */
     bool unused;         /* it takes no part in the evaluation */
     bool understood;     /* some handle, or a deliberate absence of one, belongs to it */
+    bool may_lack;       /* a file may be without it */
+    bool may_scale;      /* a matrix: a scale may stand beside it */
 };
 
 /** Take the bytes of `from`, a tensor of the file, which has the same shape. */

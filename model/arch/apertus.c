@@ -92,4 +92,5 @@ const struct model_arch model_arch_apertus = {
     .ffn = MODEL_FFN_UNGATED,
     .activation = KERN_XIELU,
     .read = read,
+    .presence = {{MODEL_ALWAYS, "output.weight"}, {MODEL_MOSTLY, "rope_freqs.weight"}},
 };

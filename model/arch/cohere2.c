@@ -44,6 +44,7 @@ const struct model_arch model_arch_cohere2 = {
     .parallel = true,
     .windows = {.period = 4, .required = true},
     .read = read_cohere2,
+    .presence = {{MODEL_NEVER, "attn_norm.bias output_norm.bias"}},
 };
 
 const struct model_arch model_arch_command_r = {
@@ -54,6 +55,8 @@ const struct model_arch model_arch_command_r = {
     .parallel = true,
     .qk_norm = MODEL_QK_NORM_EACH,
     .read = read_logit_scale,
+    .presence = {{MODEL_NEVER, "attn_norm.bias output_norm.bias"},
+                 {MODEL_SOMETIMES, MODEL_QK_GAINS, MODEL_WHERE_SHALLOW}},
 };
 
 /**
@@ -126,4 +129,5 @@ const struct model_arch model_arch_cohere2moe = {
     .nextn = MODEL_NEXTN_NORMED,
     .read = read_moe,
     .bind = bind_moe,
+    .presence = {{MODEL_NEVER, "attn_norm.bias output_norm.bias exp_probs_b.bias"}},
 };

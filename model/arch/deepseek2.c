@@ -276,6 +276,7 @@ const struct model_arch model_arch_deepseek32 = {
     .shared = MODEL_SHARED_PLAIN,
     .nextn = MODEL_NEXTN_NORMED,
     .read = read_deepseek32,
+    .presence = {{MODEL_ALWAYS, "output.weight exp_probs_b.bias"}},
 };
 
 const struct model_arch model_arch_glm_dsa = {
@@ -286,6 +287,7 @@ const struct model_arch model_arch_glm_dsa = {
     .shared = MODEL_SHARED_PLAIN,
     .nextn = MODEL_NEXTN_NORMED,
     .read = read_glm_dsa,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };
 
 /** As older GGUF files: kv_b_proj whole, so nothing is turned over. */
@@ -459,6 +461,7 @@ const struct model_arch model_arch_kimi_linear = {
     .shared = MODEL_SHARED_PLAIN,
     .key_blind = {"expert_weights_norm"},
     .read = read_kimi,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };
 
 const struct model_arch model_arch_deepseek2 = {
@@ -468,4 +471,5 @@ const struct model_arch model_arch_deepseek2 = {
     .shared = MODEL_SHARED_PLAIN,
     .nextn = MODEL_NEXTN_NORMED,
     .read = read,
+    .presence = {{MODEL_ALWAYS, "exp_probs_b.bias", MODEL_WHERE_SIGMOID}},
 };

@@ -195,14 +195,14 @@ static enum status bind_mixer(struct model *m, const char *name, bool last,
     char whole[64];
     struct model_tensor *tensor;
     snprintf(whole, sizeof whole, "%s_fn.weight", name);
-    enum status status = model_bind_tensor(m, &tensor, whole, fn, false, why);
+    enum status status = model_bind_tensor(m, &tensor, whole, fn, MODEL_ALWAYS, why);
     if (status)
         return status;
     x->product.weight = model_tensor_rows(tensor, 0, rows);
     snprintf(whole, sizeof whole, "%s_scale.weight", name);
-    status = model_bind_vector(m, &x->scale, whole, last ? 1 : 3, false, why);
+    status = model_bind_vector(m, &x->scale, whole, last ? 1 : 3, MODEL_ALWAYS, why);
     snprintf(whole, sizeof whole, "%s_base.weight", name);
-    return status ? status : model_bind_vector(m, &x->base, whole, rows, false, why);
+    return status ? status : model_bind_vector(m, &x->base, whole, rows, MODEL_ALWAYS, why);
 }
 
 static enum status bind(struct model *m, size_t i, struct status_why *why)
@@ -384,4 +384,5 @@ const struct model_arch model_arch_deepseek4 = {
     .shared = MODEL_SHARED_PLAIN,
     .read = read,
     .bind = bind,
+    .presence = {{MODEL_ALWAYS, "output.weight exp_probs_b.bias"}},
 };

@@ -10,7 +10,12 @@ static const struct model_folder_map folder = {
     .keys = model_folder_grouped,
 };
 
-const struct model_arch model_arch_dots1 = {.name = "dots1", .folder = &folder, SIGMOID_EXPERTS};
+const struct model_arch model_arch_dots1 = {
+    .name = "dots1",
+    .folder = &folder,
+    SIGMOID_EXPERTS,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
+};
 
 static const struct model_folder_name ling_names[] = {
     {"word_embeddings.weight", "token_embd.weight", MODEL_KEEP},
@@ -40,4 +45,5 @@ const struct model_arch model_arch_bailingmoe2 = {
     .folder = &ling_folder,
     SIGMOID_EXPERTS,
     .nextn = MODEL_NEXTN_NORMED,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };

@@ -32,4 +32,5 @@ const struct model_arch model_arch_ernie4_5_moe = {
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
     .key_blind = {"interleave_moe_layer_step"},
+    .presence = {{MODEL_ALWAYS, "exp_probs_b.bias"}},
 };

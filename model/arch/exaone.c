@@ -44,6 +44,7 @@ const struct model_arch model_arch_exaone4 = {
     .qk_norm = MODEL_QK_NORM_HEADS,
     .windows = {.period = 4, .llama_cpp_period = 4},
     .read = read_exaone4,
+    .presence = {{MODEL_MOSTLY, "rope_freqs.weight"}},
 };
 
 static enum status read_moe(struct model_hparams *h, const struct model_reading *r,
@@ -86,4 +87,5 @@ const struct model_arch model_arch_exaone_moe = {
     .experts_by_tensors = true,
     .nextn = MODEL_NEXTN_NORMED,
     .read = read_moe,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };

@@ -15,4 +15,5 @@ const struct model_arch model_arch_falcon_h1 = {
     .rope_halves = true,
     .no_output_bias = true,
     .read = read,
+    .presence = {{MODEL_SOMETIMES, "ssm_norm.weight"}},
 };

@@ -152,8 +152,8 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
 {
     size_t n = m->hparams.n_embd;
     struct model_experts *x = &m->layers[i].experts;
-    enum status status =
-        model_bind_layer_vector(m, i, "ffn_gate_inp.scale", n, false, &x->router_norm.gain, why);
+    enum status status = model_bind_layer_vector(m, i, "ffn_gate_inp.scale", n, MODEL_ALWAYS,
+                                                 &x->router_norm.gain, why);
     x->router.weight.scale = (float)(1 / sqrt((double)n));
     if (!status)
         status = model_bind_norm(m, i, "pre_ffw_norm_2", n, &x->norm, why);
@@ -289,10 +289,11 @@ const struct model_arch model_arch_gemma4 = {
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .bare_v_norm = true,
-    .keys_as_values = true,
     .windows = {.period = 6, .required = true},
     .activation = KERN_GELU,
     .experts_beside_dense = true,
+    .presence = {{MODEL_ALWAYS, "rope_freqs.weight ffn_down_exps.scale"},
+                 {MODEL_SOMETIMES, "attn_v.weight", MODEL_WHERE_FULL}},
     .read = read_gemma4,
     .bind = bind_gemma4,
 };

@@ -95,7 +95,8 @@ static enum status bind_square(struct model *m, const char *name, struct model_p
     size_t n = m->hparams.n_embd, n_more = m->hparams.n_streams - 1;
     struct model_shape shape = {.n_rows = n, .n_cols = n, .n_matrices = n_more};
     struct model_tensor *tensor;
-    enum status status = model_bind_tensor(m, &tensor, name, shape, n_more == 0, why);
+    enum status status =
+        model_bind_tensor(m, &tensor, name, shape, n_more ? MODEL_ALWAYS : MODEL_SOMETIMES, why);
     if (!status && tensor)
         out->weight = model_tensor_rows(tensor, 0, n_more * n);
     return status;

@@ -52,7 +52,7 @@ enum status model_gemma_bind_input_ends(struct model *m, struct status_why *why)
     struct model_shape project = {.n_rows = n, .n_cols = h->n_embd};
     struct model_tensor *tensor;
     enum status status =
-        model_bind_tensor(m, &tensor, "per_layer_token_embd.weight", table, false, why);
+        model_bind_tensor(m, &tensor, "per_layer_token_embd.weight", table, MODEL_ALWAYS, why);
     if (status)
         return status;
     m->per_layer_embedding = model_tensor_rows(tensor, 0, h->n_vocab);
@@ -63,12 +63,13 @@ enum status model_gemma_bind_input_ends(struct model *m, struct status_why *why)
                            "%u cannot be cut where the %u columns of a layer end",
                            gguf_path(tensor->file), tensor->type->name, tensor->type->block_elems,
                            h->per_layer_width);
-    status = model_bind_tensor(m, &tensor, "per_layer_model_proj.weight", project, false, why);
+    status =
+        model_bind_tensor(m, &tensor, "per_layer_model_proj.weight", project, MODEL_ALWAYS, why);
     if (status)
         return status;
     m->per_layer_project = model_tensor_rows(tensor, 0, n);
     return model_bind_vector(m, &m->per_layer_norm, "per_layer_proj_norm.weight",
-                             h->per_layer_width, false, why);
+                             h->per_layer_width, MODEL_ALWAYS, why);
 }
 
 /** u = (norm(project x0 / sqrt D) + embedding sqrt P) / sqrt 2. The last factor is out's: without

@@ -23,4 +23,7 @@ const struct model_arch model_arch_glm4moe = {
     .shared = MODEL_SHARED_PLAIN,
     .nextn = MODEL_NEXTN_NORMED,
     .key_blind = {"rope.dimension_sections"},
+    .presence = {{MODEL_ALWAYS, "output.weight"},
+                 {MODEL_MOSTLY, "attn_q.bias attn_qkv.bias"},
+                 {MODEL_SOMETIMES, MODEL_QK_GAINS, MODEL_WHERE_SHALLOW}},
 };

@@ -69,10 +69,13 @@ const struct model_arch model_arch_gpt_oss = {
     .folder = &folder,
     .norms = {.ffn = "post_attention_norm"},
     .rope_halves = true,
-    .sinks = MODEL_ALWAYS,
+    .sinks = true,
     .windows = {.period = 2, .length = 128},
     .activation = KERN_SWIGLU_OAI,
     .gating = KERN_GATE_SOFTMAX_CHOSEN,
     .normalise = MODEL_NORMALISE_NO,
     .read = read,
+    .presence = {{MODEL_ALWAYS, "output.weight " MODEL_QKV_BIASES
+                                " attn_output.bias ffn_gate_inp.bias ffn_gate_exps.bias "
+                                "ffn_up_exps.bias ffn_down_exps.bias ffn_gate_up_exps.bias"}},
 };

@@ -108,4 +108,5 @@ const struct model_arch model_arch_llama4 = {
     .shared = MODEL_SHARED_PLAIN,
     .weigh_inputs = true,
     .read = read,
+    .presence = {{MODEL_ALWAYS, "output.weight"}, {MODEL_NEVER, "exp_probs_b.bias"}},
 };

@@ -44,4 +44,5 @@ const struct model_arch model_arch_mellum = {
     .windows = {.period = 4, .by_pattern = true},
     .experts_by_tensors = true,
     .read = read,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };

@@ -136,6 +136,7 @@ const struct model_arch model_arch_minimax_m3 = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .read = read_m3,
+    .presence = {{MODEL_ALWAYS, "output.weight exp_probs_b.bias"}},
 };
 
 static const struct model_folder_name folder_names[] = {
@@ -178,4 +179,5 @@ const struct model_arch model_arch_minimax_m2 = {
     .folder = &folder,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_WHOLE,
+    .presence = {{MODEL_ALWAYS, "output.weight exp_probs_b.bias"}},
 };

@@ -222,4 +222,5 @@ const struct model_arch model_arch_nemotron_h_moe = {
     .shared = MODEL_SHARED_PLAIN,
     .bind = bind,
     NEMOTRON,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };

@@ -23,4 +23,5 @@ const struct model_arch model_arch_olmo2 = {
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_WHOLE,
     .windows = {.period = 4},
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };

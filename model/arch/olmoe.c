@@ -18,4 +18,5 @@ const struct model_arch model_arch_olmoe = {
     .qk_norm = MODEL_QK_NORM_WHOLE,
     .normalise = MODEL_NORMALISE_NO,
     .experts_by_tensors = true,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };

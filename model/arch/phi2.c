@@ -29,4 +29,6 @@ const struct model_arch model_arch_phi2 = {
     .rope_halves = true,
     .ffn = MODEL_FFN_UNGATED,
     .activation = KERN_GELU,
+    .presence = {{MODEL_ALWAYS, "output.weight output.bias " MODEL_QKV_BIASES
+                                " attn_output.bias ffn_up.bias ffn_down.bias"}},
 };

@@ -7,6 +7,7 @@ const struct model_arch model_arch_qwen2 = {
     .name = "qwen2",
     .rope_halves = true,
     .folder = &folder,
+    .presence = {{MODEL_MOSTLY, "attn_q.bias attn_qkv.bias"}},
 };
 
 /** What Qwen 2 VL and 2.5 VL read of text; llama.cpp's norms have no eps there. */
@@ -29,6 +30,7 @@ const struct model_arch model_arch_qwen2vl = {
     .rope_halves = true,
     .key_blind = {"rope.dimension_sections"},
     .read = read_vl,
+    .presence = {{MODEL_ALWAYS, MODEL_QKV_BIASES}},
 };
 
 static const struct model_folder_key moe_keys[] = {
@@ -50,4 +52,5 @@ const struct model_arch model_arch_qwen2moe = {
     .normalise = MODEL_NORMALISE_NO,
     .shared = MODEL_SHARED_GATED,
     .split_ff = true,
+    .presence = {{MODEL_ALWAYS, "output.weight " MODEL_QKV_BIASES}},
 };

@@ -96,4 +96,5 @@ const struct model_arch model_arch_qwen3moe = {
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .split_ff = true,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };

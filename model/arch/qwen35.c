@@ -145,6 +145,7 @@ const struct model_arch model_arch_qwen35moe = {
     .shared = MODEL_SHARED_GATED,
     .split_ff = true,
     QWEN35_ATTENTION,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };
 
 const struct model_arch model_arch_qwen3next = {
@@ -154,4 +155,5 @@ const struct model_arch model_arch_qwen3next = {
     .split_ff = true,
     .grouped_values = true,
     QWEN35_ATTENTION,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };

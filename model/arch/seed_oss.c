@@ -16,4 +16,5 @@ const struct model_arch model_arch_seed_oss = {
     .folder = &folder,
     .norms = {.ffn = "post_attention_norm"},
     .rope_halves = true,
+    .presence = {{MODEL_ALWAYS, MODEL_QKV_BIASES}},
 };

@@ -4,9 +4,10 @@
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
 {
-    (void)why;
-    h->parallel = !gguf_tensor_find(r->keys.file, "blk.0.ffn_norm.weight");
-    return STATUS_OK;
+    bool may = true; /* files of models that are not may say so, too, but not the reverse */
+    enum status status = model_key_bool(&r->keys, "use_parallel_residual", &may, why);
+    h->parallel = may && !gguf_tensor_find(r->keys.file, "blk.0.ffn_norm.weight");
+    return status;
 }
 
 /** The largest model's norms of heads are a tensor for each head: not read. */
@@ -23,10 +24,10 @@ static const struct model_folder_map folder = {
 
 const struct model_arch model_arch_stablelm = {
     .name = "stablelm",
-    .key_blind = {"use_parallel_residual"}, /* the tensors say it */
     .folder = &folder,
     .layer_norm = true,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_EACH,
     .read = read,
+    .presence = {{MODEL_ALWAYS, "output.weight"}, {MODEL_SOMETIMES, MODEL_QK_GAINS}},
 };

@@ -21,4 +21,5 @@ const struct model_arch model_arch_starcoder2 = {
     .windows = {.period = 1, .length = 4096, .unknown_to_llama_cpp = true},
     .ffn = MODEL_FFN_UNGATED,
     .activation = KERN_GELU,
+    .presence = {{MODEL_ALWAYS, MODEL_QKV_BIASES " attn_output.bias ffn_up.bias ffn_down.bias"}},
 };

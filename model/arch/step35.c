@@ -128,7 +128,7 @@ const struct model_arch model_arch_step35 = {
     .rope_halves = true,
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
-    .attn_gate = MODEL_SOMETIMES,
+    .attn_gate = true,
     .gate_kind = KERN_SIGMOID,
     .windows = {.period = 4},
     .gating = KERN_GATE_SIGMOID,
@@ -138,4 +138,5 @@ const struct model_arch model_arch_step35 = {
     .nextn = MODEL_NEXTN_STREAM,
     .nextn_slides = true,
     .read = read,
+    .presence = {{MODEL_ALWAYS, "output.weight"}, {MODEL_MOSTLY, "rope_freqs.weight"}},
 };

@@ -22,10 +22,10 @@ static enum status bind_qkv(struct model *m, size_t i, struct status_why *why)
         for (size_t p = 0; p < 3 && !status; p++)
             if (p > 0 && !own_keys)
                 model_bind_unused(m, i, names[p]);
-            else if (p == 2 && m->arch->keys_as_values && !model_has_projection(m, i, names[p]))
-                l->v = l->k;
             else
                 status = model_bind_product(m, i, names[p], n_rows[p], n_embd, products[p], why);
+        if (own_keys && !l->v.weight.data) /* where an architecture may lack it */
+            l->v = l->k;
         return status;
     }
     struct model_projection stored = {
@@ -50,7 +50,7 @@ static enum status bind_qk_norm(struct model *m, size_t i, const char *name, siz
     *norm = (struct model_norm){0};
     if (m->arch->qk_norm == MODEL_QK_NORM_WHOLE)
         return model_bind_norm(m, i, name, n_heads * n, norm, why);
-    if (m->arch->qk_norm == MODEL_QK_NORM_NONE || !model_has_projection(m, i, name))
+    if (m->arch->qk_norm == MODEL_QK_NORM_NONE)
         return STATUS_OK;
     if (m->arch->qk_norm == MODEL_QK_NORM_HEADS)
         return model_bind_norm(m, i, name, n, norm, why);
@@ -64,9 +64,7 @@ static enum status bind_gate(struct model *m, size_t i, struct status_why *why)
 {
     static const char name[] = "attn_gate";
     const struct model_layer_shape *shape = &m->hparams.layers[i];
-    enum model_presence presence = m->arch->attn_gate;
-    if (presence == MODEL_NEVER ||
-        (presence == MODEL_SOMETIMES && !model_has_projection(m, i, name)))
+    if (!m->arch->attn_gate)
         return STATUS_OK;
     char whole[64];
     snprintf(whole, sizeof whole, "blk.%zu.%s.weight", i, name);
@@ -93,9 +91,9 @@ enum status model_bind_attention(struct model *m, size_t i, struct status_why *w
     l->output.weight.scale *= m->hparams.value_scale; /* a cache holds values without it */
     if (m->hparams.no_output_bias)
         l->output.bias.data = NULL;
-    if (!status && m->arch->sinks != MODEL_NEVER)
-        status = model_bind_layer_vector(m, i, "attn_sinks.weight", shape->n_heads,
-                                         m->arch->sinks == MODEL_SOMETIMES, &l->sinks, why);
+    if (!status && m->arch->sinks)
+        status = model_bind_layer_vector(m, i, "attn_sinks.weight", shape->n_heads, MODEL_ALWAYS,
+                                         &l->sinks, why);
     return status ? status : bind_gate(m, i, why);
 }
 
@@ -106,7 +104,7 @@ static enum status bind_stack(struct model *m, size_t i, const char *name, struc
     char whole[48];
     snprintf(whole, sizeof whole, "blk.%zu.%s.weight", i, name);
     struct model_tensor *tensor;
-    enum status status = model_bind_tensor(m, &tensor, whole, shape, false, why);
+    enum status status = model_bind_tensor(m, &tensor, whole, shape, MODEL_ALWAYS, why);
     if (status)
         return status;
     const void *const *matrices = tensor->view ? tensor->view->matrices : NULL;

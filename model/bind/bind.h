@@ -7,7 +7,7 @@
 #ifndef MODEL_BIND_BIND_H
 #define MODEL_BIND_BIND_H
 
-#include "model/model.h"
+#include "model/arch.h"
 
 struct model_tensor;
 
@@ -24,11 +24,13 @@ struct model_shape_text {
 const char *model_shape_text(struct model_shape_text *to, const uint64_t *ne, size_t n_dims);
 
 /**
- * Find a tensor and check its shape; mark it understood.
- * *out = NULL where it is absent, which is a failure unless `optional`.
+ * Find a tensor and check its shape; mark it understood. usual: whether architectures have it that
+ * do not say otherwise.
+ * *out = NULL where it is absent, which is a failure if this one always has it.
  */
 enum status model_bind_tensor(struct model *m, struct model_tensor **out, const char *name,
-                              struct model_shape shape, bool optional, struct status_why *why);
+                              struct model_shape shape, enum model_presence usual,
+                              struct status_why *why);
 
 /** The same of a table of whole numbers, which is I32 and whose rows lie one after the other. */
 enum status model_bind_table(struct model *m, struct model_tensor **out, const char *name,
@@ -48,20 +50,21 @@ enum status model_tensor_element(const struct model_tensor *tensor, size_t i, fl
 /** Bit patterns that do not occur in a valid tensor of its type (NVFP4 has one). */
 enum status model_tensor_check(const struct model_tensor *tensor, struct status_why *why);
 
-/** A vector of any type; an optional one that is absent: data = NULL. */
+/** A vector of any type; one that is absent: data = NULL. */
 enum status model_bind_vector(struct model *m, struct kern_weight *out, const char *name,
-                              size_t n_cols, bool optional, struct status_why *why);
+                              size_t n_cols, enum model_presence usual, struct status_why *why);
 
 /** "blk.<layer>.<name>" likewise. */
 enum status model_bind_layer_vector(struct model *m, size_t layer, const char *name, size_t n_cols,
-                                    bool optional, struct kern_weight *out, struct status_why *why);
+                                    enum model_presence usual, struct kern_weight *out,
+                                    struct status_why *why);
 
 /** A matrix "blk.<layer>.<name>" of any type, or the rows of a stack of them. */
 enum status model_bind_layer_matrix(struct model *m, size_t layer, const char *name,
                                     struct model_shape shape, struct kern_weight *out,
                                     struct status_why *why);
 
-/** A matrix of gains, a row for each group of a norm, as one row. */
+/** A matrix of gains, a row for each group of a norm, as one row; absent: data = NULL. */
 enum status model_bind_gains(struct model *m, size_t layer, const char *name, size_t n_groups,
                              size_t width, struct kern_weight *out, struct status_why *why);
 
@@ -70,7 +73,7 @@ enum status model_bind_gains(struct model *m, size_t layer, const char *name, si
 enum status model_bind_norm(struct model *m, size_t layer, const char *name, size_t n_cols,
                             struct model_norm *out, struct status_why *why);
 
-/** The one element of "blk.<layer>.<name>", F32 and finite; *value stays where it is absent. */
+/** The one element of "blk.<layer>.<name>", F32 and finite. */
 enum status model_bind_number(struct model *m, size_t layer, const char *name, float *value,
                               struct status_why *why);
 
@@ -121,7 +124,8 @@ struct model_part {
 /**
  * Bind one part of a stored product, and what may stand beside it: ".bias" (one value per row and
  * matrix; absent: bias.data = NULL), ".scale" or ".weight.scale" (F32, one value per matrix,
- * multiplied onto the product), ".input_scale" (no effect).
+ * multiplied onto the product), ".input_scale" (no effect). A product that is absent, as the
+ * architecture allows: data = NULL.
  */
 enum status model_bind_part(struct model *m, const struct model_projection *projection,
                             struct model_part part, struct model_product *out,
@@ -139,5 +143,15 @@ void model_bind_unused(struct model *m, size_t layer, const char *name);
  * allow_unknown.
  */
 enum status model_bind_check_rest(struct model *m, bool allow_unknown, struct status_why *why);
+
+/** What this architecture has, or else the usual, of a tensor: "blk.3.attn_q.bias". */
+enum model_presence model_presence_of(const struct model *m, const char *name,
+                                      enum model_presence usual);
+
+/**
+ * Tensors that are there in some layers only, or beside some matrices only: STATUS_FORMAT, naming
+ * one that is missing.
+ */
+enum status model_bind_check_missing(struct model *m, struct status_why *why);
 
 #endif

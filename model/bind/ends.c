@@ -7,42 +7,53 @@
 #include "model/hparams/rope.h"
 #include "model/state.h"
 
+/** The head, or the embedding in its place. */
+static enum status bind_head(struct model *m, struct status_why *why)
+{
+    const struct model_hparams *h = &m->hparams;
+    static const char name[] = "output.weight";
+    m->head = (struct model_product){.weight = m->embedding};
+    m->head.weight.scale = 1;
+    if (gguf_tensor_find(m->file, name) ||
+        model_presence_of(m, name, MODEL_SOMETIMES) == MODEL_ALWAYS)
+        return model_bind_product(m, MODEL_NO_LAYER, "output", h->n_vocab, h->n_embd, &m->head,
+                                  why);
+    return model_bind_vector(m, &m->head.bias, "output.bias", h->n_vocab, MODEL_SOMETIMES, why);
+}
+
 enum status model_bind_ends(struct model *m, struct status_why *why)
 {
     const struct model_hparams *h = &m->hparams;
     struct model_shape shape = {.n_rows = h->n_vocab, .n_cols = h->n_embd};
     struct model_tensor *tensor;
-    enum status status = model_bind_tensor(m, &tensor, "token_embd.weight", shape, false, why);
+    enum status status =
+        model_bind_tensor(m, &tensor, "token_embd.weight", shape, MODEL_ALWAYS, why);
     if (status)
         return status;
     m->embedding = model_tensor_rows(tensor, 0, h->n_vocab);
-    m->head.weight = m->embedding;
     m->embedding.scale = h->embedding_scale;
     char gain[64], bias[64];
     const char *norm = m->arch->norms.output ? m->arch->norms.output : "output_norm";
     snprintf(gain, sizeof gain, "%s.weight", norm);
     snprintf(bias, sizeof bias, "%s.bias", norm);
-    status = model_bind_vector(m, &m->output_norm.gain, gain, h->n_embd, false, why);
+    status = model_bind_vector(m, &m->output_norm.gain, gain, h->n_embd, MODEL_ALWAYS, why);
     if (!status && m->hparams.layer_norm)
-        status = model_bind_vector(m, &m->output_norm.bias, bias, h->n_embd, true, why);
-    if (!status && model_has_projection(m, MODEL_NO_LAYER, "output"))
-        status =
-            model_bind_product(m, MODEL_NO_LAYER, "output", h->n_vocab, h->n_embd, &m->head, why);
-    else if (!status)
-        status = model_bind_vector(m, &m->head.bias, "output.bias", h->n_vocab, true, why);
+        status = model_bind_vector(m, &m->output_norm.bias, bias, h->n_embd, MODEL_ALWAYS, why);
+    if (!status)
+        status = bind_head(m, why);
     m->head.weight.scale *= h->logit_scale;
     m->head.bias.scale = h->logit_scale;
     return status;
 }
 
 /** One list of factors. */
-static enum status bind_factors(struct model *m, const char *name, bool optional,
+static enum status bind_factors(struct model *m, const char *name, enum model_presence usual,
                                 struct model_factors *factors, struct status_why *why)
 {
     size_t n = m->hparams.ropes[MODEL_ROPE_FULL].n_factors;
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = n};
-    enum status status = model_bind_tensor(m, &tensor, name, shape, optional, why);
+    enum status status = model_bind_tensor(m, &tensor, name, shape, usual, why);
     if (status)
         return status;
     factors->generation = tensor ? tensor->generation : 1;
@@ -60,18 +71,29 @@ static enum status bind_factors(struct model *m, const char *name, bool optional
     return STATUS_OK;
 }
 
+/** Whether a layer rotates by the angles of full attention, which alone have factors. */
+static bool rotates(const struct model_hparams *h)
+{
+    for (size_t i = 0; i < h->n_layers; i++)
+        if (model_mixer_has_keys(h->layers[i].mixer) && h->layers[i].rope == MODEL_ROPE_FULL)
+            return true;
+    return false;
+}
+
 enum status model_bind_rope_factors(struct model *m, struct status_why *why)
 {
-    static const char *const names[MODEL_N_FACTORS] = {
-        [MODEL_FACTORS] = "rope_freqs.weight",
-        [MODEL_FACTORS_LONG] = "rope_factors_long.weight",
-        [MODEL_FACTORS_SHORT] = "rope_factors_short.weight",
-    };
-    bool wants_lists = m->hparams.ropes[MODEL_ROPE_FULL].scaling == MODEL_ROPE_LONG;
-    enum status status = STATUS_OK;
-    for (size_t i = 0; !status && i < MODEL_N_FACTORS; i++)
-        status = bind_factors(m, names[i], i == MODEL_FACTORS || !wants_lists, &m->factors[i], why);
-    return status;
+    static const char one[] = "rope_freqs.weight", far[] = "rope_factors_long.weight",
+                      near[] = "rope_factors_short.weight";
+    bool by_length = m->hparams.ropes[MODEL_ROPE_FULL].scaling == MODEL_ROPE_LONG;
+    bool any = gguf_tensor_find(m->file, far) || gguf_tensor_find(m->file, near);
+    enum model_presence pair = by_length || any ? MODEL_ALWAYS : MODEL_NEVER;
+    m->factors[MODEL_FACTORS].generation = 1;
+    enum status status = bind_factors(m, far, pair, &m->factors[MODEL_FACTORS_LONG], why);
+    if (!status)
+        status = bind_factors(m, near, pair, &m->factors[MODEL_FACTORS_SHORT], why);
+    if (status || by_length || !rotates(&m->hparams)) /* then it would have no effect */
+        return status;
+    return bind_factors(m, one, MODEL_SOMETIMES, &m->factors[MODEL_FACTORS], why);
 }
 
 size_t model_rope_boundary(const struct model *m)

@@ -117,8 +117,10 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
     char plain[40]; /* the bias without the suffix that it has in most files */
     snprintf(plain, sizeof plain, "blk.%zu.exp_probs_b", i);
     const char *bias = gguf_tensor_find(m->file, plain) ? "exp_probs_b" : "exp_probs_b.bias";
-    if (!status)
-        status = model_bind_layer_vector(m, i, bias, h->experts.n, true, &x->selection_bias, why);
+    enum model_presence usual =
+        m->arch->gating == KERN_GATE_SIGMOID ? MODEL_ALWAYS : MODEL_SOMETIMES;
+    if (!status && i >= h->experts.n_by_token)
+        status = model_bind_layer_vector(m, i, bias, h->experts.n, usual, &x->selection_bias, why);
     size_t n_cols = h->experts.width ? h->experts.width : h->n_embd;
     for (size_t e = 0; !status && e < h->experts.n; e++)
         status = bind_expert(m, i, e, n_cols, why);

@@ -15,10 +15,10 @@ static enum status bind_weighed(struct model *m, size_t i, struct status_why *wh
     if (!status)
         status = model_bind_product(m, i, "indexer.attn_k", h->key_size, n_embd, &x->k, why);
     if (!status)
-        status = model_bind_layer_vector(m, i, "indexer.k_norm.weight", h->key_size, false,
+        status = model_bind_layer_vector(m, i, "indexer.k_norm.weight", h->key_size, MODEL_ALWAYS,
                                          &x->k_norm.gain, why);
     if (!status)
-        status = model_bind_layer_vector(m, i, "indexer.k_norm.bias", h->key_size, false,
+        status = model_bind_layer_vector(m, i, "indexer.k_norm.bias", h->key_size, MODEL_ALWAYS,
                                          &x->k_norm.bias, why);
     return status ? status
                   : model_bind_product(m, i, "indexer.proj", h->n_heads, n_embd, &x->weights, why);

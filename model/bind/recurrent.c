@@ -11,17 +11,18 @@ static enum status bind_common(struct model *m, size_t i, size_t n_channels, siz
 {
     const struct model_recurrent_hparams *h = &m->hparams.recurrent;
     struct model_recurrent *l = &m->layers[i].recurrent;
-    bool norm_required = m->hparams.layers[i].mixer != MODEL_ATTENTION_MAMBA2;
     enum status status = model_bind_layer_matrix(
         m, i, "ssm_conv1d.weight", (struct model_shape){.n_rows = n_channels, .n_cols = h->n_taps},
         &l->taps, why);
     if (!status)
-        status =
-            model_bind_layer_vector(m, i, "ssm_conv1d.bias", n_channels, true, &l->taps_bias, why);
+        status = model_bind_layer_vector(
+            m, i, "ssm_conv1d.bias", n_channels,
+            m->hparams.layers[i].mixer == MODEL_DELTA_NET ? MODEL_NEVER : MODEL_ALWAYS,
+            &l->taps_bias, why);
     if (!status)
-        status = model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_heads, false, &l->dt_bias, why);
-    l->norm.gain = (struct kern_weight){0};
-    if (!status && (norm_required || model_has_projection(m, i, "ssm_norm")))
+        status = model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_heads, MODEL_ALWAYS, &l->dt_bias,
+                                         why);
+    if (!status)
         status = model_bind_gains(m, i, "ssm_norm.weight", n_groups, n_norm, &l->norm.gain, why);
     if (!status)
         status = model_bind_product(m, i, "ssm_out", m->hparams.n_embd, h->n_inner, &l->out, why);
@@ -44,7 +45,7 @@ enum status model_bind_delta_net(struct model *m, size_t i, struct status_why *w
     if (!status)
         status = bind_common(m, i, n_channels, 1, h->state, why);
     if (!status)
-        status = model_bind_layer_vector(m, i, "ssm_a", h->n_heads, false, &l->a, why);
+        status = model_bind_layer_vector(m, i, "ssm_a", h->n_heads, MODEL_ALWAYS, &l->a, why);
     if (!status && model_has_projection(m, i, "ssm_ba"))
         return model_bind_product(m, i, "ssm_ba", 2 * (size_t)h->n_heads, n_embd, &l->beta_alpha,
                                   why);
@@ -103,7 +104,8 @@ static enum status bind_kimi_gates(struct model *m, size_t i, struct status_why 
         status = model_bind_product(m, i, products[p].name, products[p].n_rows, products[p].n_cols,
                                     products[p].product, why);
     if (!status)
-        status = model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_inner, false, &l->dt_bias, why);
+        status = model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_inner, MODEL_ALWAYS, &l->dt_bias,
+                                         why);
     return status ? status : model_bind_gains(m, i, "ssm_a", h->n_heads, 1, &l->a, why);
 }
 

@@ -69,7 +69,7 @@ enum status model_bind_runs(struct model *m, size_t i, struct status_why *why)
     if (!status)
         status = model_bind_norm(m, i, "attn_kv_a_norm", d, &l->latent.kv_norm, why);
     if (!status)
-        status = model_bind_layer_vector(m, i, "attn_sinks.weight", shape->n_heads, false,
+        status = model_bind_layer_vector(m, i, "attn_sinks.weight", shape->n_heads, MODEL_ALWAYS,
                                          &l->sinks, why);
     if (!status)
         status = bind_output(m, i, why);

@@ -52,30 +52,38 @@ static struct model_tensor *find(struct model *m, const char *name)
 }
 
 static enum status bind_shape(struct model *m, struct model_tensor **out, const char *name,
-                              struct model_shape shape, bool optional, struct status_why *why)
+                              struct model_shape shape, enum model_presence usual,
+                              struct status_why *why)
 {
     *out = NULL;
     struct model_shape_text expected;
     struct model_tensor *tensor = find(m, name);
-    if (!tensor) {
-        if (optional)
-            return STATUS_OK;
+    enum model_presence presence = model_presence_of(m, name, usual);
+    if (!tensor && presence == MODEL_ALWAYS)
         return status_fail(why, STATUS_FORMAT,
                            "%s: tensor '%s' is missing, expected one of shape %s",
                            gguf_path(m->file), name, write_expected(&expected, shape));
-    }
+    size_t layer = model_block_of(name);
+    if (!tensor && presence == MODEL_MOSTLY && (layer == 0 || layer == SIZE_MAX))
+        return model_remark(&m->remarks, why,
+                            "no tensor '%s', which models of architecture %s mostly have", name,
+                            m->arch->name);
+    if (!tensor || presence == MODEL_NEVER)
+        return STATUS_OK;
     enum status status = check_shape(m, tensor->source, shape, why);
     if (status)
         return status;
     tensor->understood = true;
+    tensor->may_lack = presence != MODEL_ALWAYS;
     *out = tensor;
     return STATUS_OK;
 }
 
 enum status model_bind_tensor(struct model *m, struct model_tensor **out, const char *name,
-                              struct model_shape shape, bool optional, struct status_why *why)
+                              struct model_shape shape, enum model_presence usual,
+                              struct status_why *why)
 {
-    enum status status = bind_shape(m, out, name, shape, optional, why);
+    enum status status = bind_shape(m, out, name, shape, usual, why);
     if (status || !*out || gguf_type_info((*out)->source->type_id))
         return status;
     return status_fail(why, STATUS_UNSUPPORTED,
@@ -86,7 +94,7 @@ enum status model_bind_tensor(struct model *m, struct model_tensor **out, const 
 enum status model_bind_table(struct model *m, struct model_tensor **out, const char *name,
                              struct model_shape shape, struct status_why *why)
 {
-    enum status status = bind_shape(m, out, name, shape, false, why);
+    enum status status = bind_shape(m, out, name, shape, MODEL_ALWAYS, why);
     if (status || (*out)->source->type_id == GGUF_WHOLE_NUMBERS)
         return status;
     return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' has type %s, expected I32",
@@ -120,22 +128,23 @@ struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t f
 }
 
 enum status model_bind_vector(struct model *m, struct kern_weight *out, const char *name,
-                              size_t n_cols, bool optional, struct status_why *why)
+                              size_t n_cols, enum model_presence usual, struct status_why *why)
 {
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = n_cols};
-    enum status status = model_bind_tensor(m, &tensor, name, shape, optional, why);
+    enum status status = model_bind_tensor(m, &tensor, name, shape, usual, why);
     if (!status)
         *out = tensor ? model_tensor_rows(tensor, 0, 1) : (struct kern_weight){0};
     return status;
 }
 
 enum status model_bind_layer_vector(struct model *m, size_t layer, const char *name, size_t n_cols,
-                                    bool optional, struct kern_weight *out, struct status_why *why)
+                                    enum model_presence usual, struct kern_weight *out,
+                                    struct status_why *why)
 {
     char whole[NAME_BYTES];
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
-    return model_bind_vector(m, out, whole, n_cols, optional, why);
+    return model_bind_vector(m, out, whole, n_cols, usual, why);
 }
 
 enum status model_bind_layer_matrix(struct model *m, size_t layer, const char *name,
@@ -145,8 +154,8 @@ enum status model_bind_layer_matrix(struct model *m, size_t layer, const char *n
     char whole[NAME_BYTES];
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
     struct model_tensor *tensor;
-    enum status status = model_bind_tensor(m, &tensor, whole, shape, false, why);
-    if (!status)
+    enum status status = model_bind_tensor(m, &tensor, whole, shape, MODEL_ALWAYS, why);
+    if (!status && tensor)
         *out =
             model_tensor_rows(tensor, 0, shape.n_rows * (shape.n_matrices ? shape.n_matrices : 1));
     return status;
@@ -161,8 +170,9 @@ enum status model_bind_gains(struct model *m, size_t layer, const char *name, si
     struct model_tensor *tensor = find(m, whole);
     if (tensor && tensor->source->n_dims == 1) /* as one vector */
         shape = (struct model_shape){.n_rows = 1, .n_cols = n_groups * width};
-    enum status status = model_bind_tensor(m, &tensor, whole, shape, false, why);
-    if (status)
+    enum status status = model_bind_tensor(m, &tensor, whole, shape, MODEL_ALWAYS, why);
+    *out = (struct kern_weight){0};
+    if (status || !tensor)
         return status;
     if (kern_rows_are_copied(tensor->type->type)) /* its rows are no one row */
         return status_fail(why, STATUS_FORMAT,
@@ -271,19 +281,23 @@ static enum status bind_scale(struct model *m, const struct model_projection *p,
     struct model_shape shape = {.n_rows = 1, .n_cols = n};
     struct model_tensor *tensor;
     tensor_name(name, p->layer, p->name, "scale");
-    enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
+    enum status status = model_bind_tensor(m, &tensor, name, shape, MODEL_SOMETIMES, why);
     if (!status && !tensor) {
         tensor_name(name, p->layer, p->name, "weight.scale");
-        status = model_bind_tensor(m, &tensor, name, shape, true, why);
+        status = model_bind_tensor(m, &tensor, name, shape, MODEL_SOMETIMES, why);
     }
-    if (!status && tensor)
+    if (!status && tensor) {
+        tensor->may_lack = false; /* if its matrix is there: see presence.c */
         status = model_tensor_element(tensor, matrix, scale, why);
+    }
     if (status)
         return status;
     tensor_name(name, p->layer, p->name, "input_scale");
-    status = model_bind_tensor(m, &tensor, name, shape, true, why);
-    if (!status && tensor)
+    status = model_bind_tensor(m, &tensor, name, shape, MODEL_SOMETIMES, why);
+    if (!status && tensor) {
         tensor->unused = true;
+        tensor->may_lack = false;
+    }
     return status;
 }
 
@@ -297,7 +311,7 @@ static enum status bind_bias(struct model *m, const struct model_projection *p,
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = p->shape.n_matrices ? p->shape.n_matrices : 1,
                                 .n_cols = p->shape.n_rows};
-    enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
+    enum status status = model_bind_tensor(m, &tensor, name, shape, MODEL_SOMETIMES, why);
     if (status || !tensor)
         return status;
     uint32_t block = tensor->type->block_elems;
@@ -320,9 +334,13 @@ enum status model_bind_part(struct model *m, const struct model_projection *proj
     char name[NAME_BYTES];
     tensor_name(name, projection->layer, projection->name, "weight");
     struct model_tensor *tensor;
-    enum status status = model_bind_tensor(m, &tensor, name, projection->shape, false, why);
-    if (status)
+    enum status status = model_bind_tensor(m, &tensor, name, projection->shape, MODEL_ALWAYS, why);
+    *out = (struct model_product){0};
+    if (status || !tensor)
         return status;
+    tensor_name(name, projection->layer, projection->name, "scale");
+    tensor->may_scale =
+        !part.unscaled && model_presence_of(m, name, MODEL_SOMETIMES) == MODEL_SOMETIMES;
     if (part.n_rows == 0)
         part.n_rows = projection->shape.n_rows;
     uint32_t bundle = tensor->type->bundle_rows;
@@ -357,10 +375,10 @@ enum status model_bind_norm(struct model *m, size_t layer, const char *name, siz
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
     if (!gguf_tensor_find(m->file, whole))
         tensor_name(whole, layer, name, "weight");
-    enum status status = model_bind_vector(m, &out->gain, whole, n_cols, false, why);
+    enum status status = model_bind_vector(m, &out->gain, whole, n_cols, MODEL_ALWAYS, why);
     tensor_name(whole, layer, name, "bias");
     if (!status && m->hparams.layer_norm)
-        status = model_bind_vector(m, &out->bias, whole, n_cols, true, why);
+        status = model_bind_vector(m, &out->bias, whole, n_cols, MODEL_ALWAYS, why);
     return status;
 }
 
@@ -371,7 +389,7 @@ enum status model_bind_number(struct model *m, size_t layer, const char *name, f
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = 1};
-    enum status status = model_bind_tensor(m, &tensor, whole, shape, true, why);
+    enum status status = model_bind_tensor(m, &tensor, whole, shape, MODEL_ALWAYS, why);
     if (status || !tensor)
         return status;
     return model_tensor_element(tensor, 0, value, why);

@@ -38,6 +38,7 @@ def model():
         tensors.append((name + ".weight", 0, list(ne), bytes(4 * n)))
     tensor("token_embd", WIDTH, len(words))
     tensor("output_norm", WIDTH)
+    tensor("output", WIDTH, len(words))
     for name in "attn_q", "attn_k", "attn_v", "attn_output":
         tensor("blk.0." + name, WIDTH, WIDTH)
     tensor("blk.0.ffn_gate_inp", WIDTH, N_EXPERTS)

@@ -85,6 +85,8 @@ static void put_attention(struct build *b, unsigned i)
     put_of(b, i, "attn_q.weight", WIDTH, 2 * HEADS * KEY, 0);
     put_of(b, i, "attn_k.weight", WIDTH, HEADS * KEY, 0);
     put_of(b, i, "attn_v.weight", WIDTH, HEADS * KEY, 0);
+    put_of(b, i, "attn_q_norm.weight", KEY, 0, 0);
+    put_of(b, i, "attn_k_norm.weight", KEY, 0, 0);
     put_of(b, i, "attn_output.weight", 2 * HEADS * KEY, WIDTH, 0);
     put_of(b, i, "indexer.q_proj.weight", WIDTH, HEADS * INDEX_KEY, 0);
     put_of(b, i, "indexer.k_proj.weight", WIDTH, INDEX_KEY, 0);
@@ -105,6 +107,7 @@ static void put_layer(struct build *b, unsigned i)
     }
     put_attention(b, i);
     put_of(b, i, "ffn_gate_inp.weight", WIDTH, EXPERTS, 0);
+    put_of(b, i, "exp_probs_b.bias", EXPERTS, 0, 0);
     put_of(b, i, "ffn_gate_exps.weight", WIDTH, FF, EXPERTS);
     put_of(b, i, "ffn_up_exps.weight", WIDTH, FF, EXPERTS);
     put_of(b, i, "ffn_down_exps.weight", FF, WIDTH, EXPERTS);
@@ -163,6 +166,7 @@ struct tiny_model sparse_model_make(const struct sparse_model_options *options)
         tiny_model_put_vocabulary(b.writer, VOCABULARY);
         put(&b, "token_embd.weight", WIDTH, VOCABULARY, 0);
         put(&b, "output_norm.weight", WIDTH, 0, 0);
+        put(&b, "output.weight", WIDTH, VOCABULARY, 0);
         for (unsigned i = 0; i < SPARSE_MODEL_LAYERS; i++)
             put_layer(&b, i);
         gguf_writer_finish_memory(b.writer, &model.data, &model.n_bytes, &why);

@@ -2,6 +2,7 @@
 from family import Family
 from formats import Tensor, f32
 from generate import Generated
+from gguf_make import U32
 from hybrids import Hybrid, NemotronH, NemotronHmoe, Qwen3next, Qwen35moe
 
 
@@ -10,7 +11,7 @@ class Qwen2(Family):
 
     def ends(self):
         super().ends()
-        if self.tensors[-1].name == "output.weight" and self.may(0.3):
+        if self.tensors[-1].name == "output.weight" and self.alike("output.bias", 0.3):
             self.vector("output.bias", self.n_vocab, 0, 1)
 
 
@@ -19,11 +20,11 @@ class Qwen3(Family):
 
 
 class Qwen3moe(Qwen3):
-    mixed = True
+    mixed, tied = True, "never"
 
 
 class Qwen2moe(Family):
-    bias, tied, mixed = Qwen2.bias, "never", True
+    bias, tied, mixed = Qwen2.bias | {c: 1.0 for c in "qkv"}, "never", True
     shared, shared_gate = "expert_shared_feed_forward_length", True
 
 
@@ -69,8 +70,8 @@ class Gemma3(Gemma2):
 
 class GptOss(Family):
     norms, tied, sinks, mixed, n_layers_of = ("attn_norm", "post_attention_norm"), "never", True, True, (2, 4)
-    bias = {"q": 0.9, "k": 0.9, "v": 0.9, "output": 0.9, "ffn": 0.0}
-    router_bias, expert_biases, gatings, gating_share = 0.9, 0.9, (3, 1, 2), 0.3
+    bias = {"q": 1.0, "k": 1.0, "v": 1.0, "output": 1.0, "ffn": 0.0}
+    router_bias, expert_biases, gatings, gating_share = 1.0, 1.0, (3, 1, 2), 0.3
     scalings = ["yarn", "yarn", "yarn", ""]
 
     def more_keys(self):
@@ -97,10 +98,12 @@ class Glm4moe(Family):
     norms, nextn, mixed, dense_first = ("attn_norm", "post_attention_norm"), True, True, True
     bias, qk_norm, qk_share, shared = Qwen2.bias, "head", 0.7, "expert_shared_count"
     gatings, gating_share, scales_weights, weights_norm = (2, 1), 0.7, True, True
+    tied, always_biased = "never", True
     more_keys = Glm4.more_keys
 
     def groups(self):
-        self.selection_bias = self.may(0.8)
+        self.selection_bias = self.alike("exp_probs_b", 0.8)
+        self.always_biased |= (self.arch + ".expert_gating_func", U32, 2, None) in self.pairs
         if self.n_experts % 2 == 0 and self.n_experts > 2 and self.may(0.3):
             n = self.n_experts // 2
             self.number("expert_group_count", n)
@@ -112,6 +115,7 @@ class Deepseek2(Glm4moe):
     gatings, gating_share, partial, freqs = (2, 1), 0.7, 1.0, 0.0
     scalings, separate_sizes = ["", "yarn", "yarn", "linear"], False
     old_share, q_ranks, ranks = 0.4, (0, 8, 12, 32), (8, 12, 32)
+    tied, always_biased = "", False
 
     def sizes(self):
         rng = self.rng
@@ -161,6 +165,7 @@ class Deepseek2(Glm4moe):
 
 
 class MinimaxM2(Family):
+    tied, always_biased = "never", True
     qk_norm, mixed, gatings, gating_share = "whole", True, (2, 1), 1.0
 
     def expert_width_key(self):
@@ -172,10 +177,13 @@ class MinimaxM2(Family):
         self.number("feed_forward_length", self.expert_width)
 
     def groups(self):
-        self.selection_bias = self.may(0.8)
+        pass
+
+    selection_bias = False
 
 
 class Llama4(Family):
+    tied = "never"
     n_layers_of, mixed, gating_share, freqs = (4, 5), True, 0.0, 0.6
 
     def expert_keys(self):
@@ -212,7 +220,7 @@ class Granite(Family):
         self.number("residual_scale", rng.choice([0.0, rng.uniform(0.2, 1.5)]), 0.8)
         self.number("attention.scale", rng.choice([0.0, rng.uniform(0.05, 1)]), 0.8)
         self.number("logit_scale", rng.uniform(0.5, 4))
-        self.number("rope.scaling.finetuned", self.may(0.6), 0.5)
+        self.number("rope.scaling.finetuned", self.has_factors() or self.may(0.6), 0.5)
 
 
 class Granitemoe(Granite):
@@ -238,7 +246,7 @@ class CommandR(Family):
 
     def attention(self, i):
         super().attention(i)
-        if self.may(0.4):
+        if self.alike("qk_norm", 0.4):
             for c, n in (("q", self.n_heads[i]), ("k", self.kv[i])):
                 values = [f32(self.rng.gauss(1, 0.3)) for _ in range(n * self.dk)]
                 self.tensors.append(Tensor.of(f"blk.{i}.attn_{c}_norm.weight", values, [self.dk, n]))
@@ -254,7 +262,7 @@ class Cohere2(CommandR):
 
 class Starcoder2(Family):
     norm_bias, up, eps = True, "plain", "attention.layer_norm_epsilon"
-    bias = {"q": 0.9, "k": 0.9, "v": 0.9, "output": 0.9, "ffn": 0.9}
+    bias = dict.fromkeys(("q", "k", "v", "output", "ffn"), 1.0)
 
     def more_keys(self):
         self.number("attention.sliding_window", self.rng.choice([2, 3, 5]), 0.4)
@@ -304,10 +312,9 @@ class Gemma4(Gemma2):
         self.number("rope.freq_base", 10 ** rng.uniform(0.7, 3))
         self.number("rope.freq_base_swa", 10 ** rng.uniform(0.7, 3), 0.8)
         n = rot[0] // 2
-        if self.may(0.8):
-            kept = max(1, n // 4)
-            factors = [f32(rng.uniform(0.5, 2)) for _ in range(kept)] + [f32(1e30)] * (n - kept)
-            self.tensors.append(Tensor.of("rope_freqs.weight", factors))
+        kept = max(1, n // 4)
+        factors = [f32(rng.uniform(0.5, 2)) for _ in range(kept)] + [f32(1e30)] * (n - kept)
+        self.tensors.append(Tensor.of("rope_freqs.weight", factors))
 
     def more_keys(self):
         self.number("final_logit_softcapping", self.rng.uniform(2, 15), 0.5)
@@ -328,19 +335,21 @@ class Gemma4(Gemma2):
             self.tensor(blk + "inp_gate", self.width, self.per_input, 0.3)
             self.tensor(blk + "proj", self.per_input, self.width, 0.3)
             self.norm(blk + "post_norm")
-        if self.may(0.7):
-            self.vector(blk + "layer_output_scale.weight", 1, 1, 0.3)
+        self.vector(blk + "layer_output_scale.weight", 1, 1, 0.3)
 
     def attention(self, i):
         keep = len(self.tensors)
         super().attention(i)
         absent = []
-        if i >= self.n_layers - self.n_shared and self.may():
+        if i >= self.n_layers - self.n_shared and not self.may(self.spare):
             absent = ["k", "v"]
-        elif self.may(0.2):
+        elif self.values_are_keys(i):
             absent = ["v"]
         drop = tuple(f"blk.{i}.attn_{c}{end}" for c in absent for end in (".", "_norm."))
         self.tensors[keep:] = [t for t in self.tensors[keep:] if not t.name.startswith(drop)]
+
+    def values_are_keys(self, i):
+        return not self.slid[i] and not self.alike("attn_v", 0.6)
 
     fused = 0.0
     bias = Family.bias | {"q": 0.0, "k": 0.0, "v": 0.0}
@@ -352,6 +361,8 @@ class Gemma4(Gemma2):
             for name in ("post_ffw_norm_1", "pre_ffw_norm_2", "post_ffw_norm_2"):
                 self.norm(blk + name)
             self.mixture(i)
+            if blk + "ffn_down_exps.scale" not in {t.name for t in self.tensors}:
+                self.vector(blk + "ffn_down_exps.scale", self.n_experts, 1, 0.3)
             self.vector(blk + "ffn_gate_inp.scale", self.width, 1, 0.3)
 
 

@@ -26,6 +26,8 @@ class Family(Generated):
     weights_norm = False                # the key is read
     router = 2.0                        # how far its logits are apart
     router_bias, expert_biases, gate_up = 0.0, 0.0, False
+    always_biased = False               # the selection of experts
+    spare = 0.5                         # how often layers that use the keys of others have some
     dense_first = nextn = sinks = False  # nextn: how many such blocks there are, or none
     window, pattern = (), ()
     scalings, partial, freqs, magnitude = SCALINGS, 0.5, 0.2, 0.3
@@ -119,7 +121,7 @@ class Family(Generated):
         self.groups()
 
     def groups(self):
-        self.selection_bias = self.may(0.3)
+        self.selection_bias = self.alike("exp_probs_b", 0.3)
 
     def expert_width_key(self):
         self.number("expert_feed_forward_length", self.expert_width)
@@ -135,6 +137,9 @@ class Family(Generated):
 
     def factors(self, name, n):
         self.tensors.append(Tensor.of(name, [f32(self.rng.uniform(0.5, 8)) for _ in range(n)]))
+
+    def has_factors(self):
+        return any(t.name == "rope_freqs.weight" for t in self.tensors)
 
     def scaling(self, kind):
         rng = self.rng
@@ -153,7 +158,7 @@ class Family(Generated):
             self.number("rope.scaling.yarn_beta_fast", rng.uniform(2, 40), 0.5)
             self.number("rope.scaling.yarn_beta_slow", rng.uniform(0.2, 2), 0.5)
             self.yarn_keys()
-        if kind != "longrope" and self.may(self.freqs):
+        if kind != "longrope" and self.alike("rope_freqs", self.freqs):
             self.factors("rope_freqs.weight", self.n_rot // 2)
 
     def sections(self):
@@ -165,10 +170,11 @@ class Family(Generated):
         pass
 
     def slide(self, period=True):
-        """Keys of the window: shorter than most texts."""
+        """Keys of the window: shorter than most texts. Where full layers have no positions and there
+        are factors, the usual layers slide, so that some rotate."""
         rng = self.rng
         self.number("attention.sliding_window", rng.choice([1, 2, 3, 5]))
-        if period and self.may():
+        if period and self.may() and not self.has_factors():
             if self.may():
                 flags = [self.may() for _ in range(self.n_layers + self.n_next)]
                 self.flags("attention.sliding_window_pattern", flags)
@@ -186,7 +192,7 @@ class Family(Generated):
     def ends(self):
         self.tensor("token_embd", self.width, self.n_vocab, self.rng.choice([0.3, 1]))
         self.any_norm("output_norm")
-        if self.tied == "never" or not self.tied and self.may():
+        if self.tied == "never" or not self.tied and self.alike("output", 0.5):
             self.tensor("output", self.width, self.n_vocab,
                         self.rng.uniform(1, 3) / math.sqrt(self.width))
 
@@ -205,7 +211,7 @@ class Family(Generated):
             for c in "qkv":
                 self.projection(blk + c, width, n[c], bias=self.bias[c])
         self.projection(blk + "output", self.n_heads[i] * self.dv, width, bias=self.bias["output"])
-        if self.qk_norm and self.may(self.qk_share):
+        if self.qk_norm and self.alike("qk_norm", self.qk_share):
             for c in "qk":
                 self.norm(f"{blk}{c}_norm", self.dk if self.qk_norm == "head" else n[c])
         if self.sinks:
@@ -234,9 +240,9 @@ class Family(Generated):
         blk, n, width, e = f"blk.{i}.ffn_", self.expert_width, width or self.width, self.n_experts
         self.tensors.append(Tensor.random(self.rng, blk + "gate_inp.weight", "F32", [self.width, e],
                                           self.router / math.sqrt(self.width)))
-        if self.may(self.router_bias):
+        if self.alike("ffn_gate_inp.bias", self.router_bias):
             self.vector(blk + "gate_inp.bias", e, 0, 0.5)
-        if self.selection_bias:
+        if self.selection_bias or self.always_biased:
             self.vector(f"blk.{i}.exp_probs_b.bias", e, 0, 0.3)
         shapes = [("up", width, n), ("down", n, width)]
         if self.gate_up and self.may():
@@ -252,6 +258,6 @@ class Family(Generated):
 
     def expert_tensor(self, name, n_cols, n_rows, e):
         self.projection(name, n_cols, n_rows, e, 0)
-        if self.may(self.expert_biases):
+        if self.alike("experts.bias", self.expert_biases):
             values = [f32(self.rng.gauss(0, 0.3)) for _ in range(n_rows * e)]
             self.tensors.append(Tensor.of(name + ".bias", values, [n_rows, e]))

@@ -6,13 +6,10 @@ from recombined_families import HyV3, Sigmoid
 
 
 class HeadGate(Family):
-    gate_share = 1.0
-
     def attention(self, i):
         super().attention(i)
-        if self.may(self.gate_share):
-            n = self.n_heads[i] * (self.dv if self.may() else 1)
-            self.projection(f"blk.{i}.attn_gate", self.width, n)
+        n = self.n_heads[i] * (self.dv if self.may() else 1)
+        self.projection(f"blk.{i}.attn_gate", self.width, n)
 
 
 class Afmoe(HeadGate, Sigmoid):
@@ -24,6 +21,8 @@ class Afmoe(HeadGate, Sigmoid):
 
 
 class OwnBase(Family):
+    slid = ()
+
     def more_keys(self):
         rng = self.rng
         if self.may(0.8):
@@ -33,8 +32,8 @@ class OwnBase(Family):
 
     def slide(self):
         self.number("attention.sliding_window", self.rng.choice([1, 2, 3, 5]))
-        self.flags("attention.sliding_window_pattern",
-                   [self.may() for _ in range(self.n_layers + self.n_next)])
+        self.slid = [i > 0 and self.may() for i in range(self.n_layers + self.n_next)]
+        self.flags("attention.sliding_window_pattern", self.slid)
 
 
 class Laguna(HeadGate, OwnBase, Sigmoid):
@@ -48,6 +47,7 @@ class Laguna(HeadGate, OwnBase, Sigmoid):
 class Mimo2(OwnBase):
     mixed = dense_first = True
     gatings, gating_share, n_layers_of, scalings, freqs, fused = (2,), 0.5, (2, 4), [""], 0.0, 0.4
+    tied, always_biased = "never", True
 
     def sizes(self):
         self.dk, self.dv = self.rng.choice([8, 12, 16]), self.rng.choice([4, 6, 8])
@@ -59,13 +59,13 @@ class Mimo2(OwnBase):
         self.number("attention.value_scale", self.rng.choice([0.0, self.rng.uniform(0.3, 2)]), 0.8)
 
     def attention(self, i):
-        self.sinks = self.may(0.6)
+        self.sinks = self.slid and self.slid[i] or self.alike("sinks", 0.4)
         super().attention(i)
 
 
 class Step35(HeadGate, OwnBase, HyV3):
-    gate_share, n_layers_of, scalings = 0.8, (2, 4), ["", "linear", "yarn"]
-    qk_share, freqs, shared = 0.8, 0.5, "expert_shared_feed_forward_length"
+    n_layers_of, scalings, tied = (2, 4), ["", "linear", "yarn"], "never"
+    freqs, shared = 0.5, "expert_shared_feed_forward_length"
 
     def sizes(self):
         self.dk, self.dv = self.rng.choice([4, 8, 12, 16]), self.rng.choice([4, 6, 8])
@@ -90,7 +90,7 @@ class Step35(HeadGate, OwnBase, HyV3):
 
 
 class Smallthinker(Family):
-    mixed, gatings, gating_share, n_layers_of = True, (1, 2, 3), 1.0, (2, 5)
+    mixed, gatings, gating_share, n_layers_of, freqs = True, (1, 2, 3), 1.0, (2, 5), 0.0
 
     def more_keys(self):
         if self.may(0.8):
@@ -98,7 +98,7 @@ class Smallthinker(Family):
 
 
 class Apertus(Family):
-    qk_norm, up, freqs, scalings = "head", "plain", 0.6, ["", "linear"]
+    qk_norm, up, freqs, scalings, tied = "head", "plain", 0.6, ["", "linear"], "never"
     bias = Family.bias | {"ffn": 0.2}
 
     def more_keys(self):

@@ -1,6 +1,7 @@
 """Random valid models of architecture llama, and texts whose tokens are known without a tokeniser.
 families.py has the other architectures."""
 import math
+import re
 import string
 
 from formats import TYPES, Tensor, f32
@@ -14,7 +15,7 @@ class Generated:
     arch = "llama"
 
     def __init__(self, rng):
-        self.rng, self.pairs, self.tensors, self.letters = rng, [], [], {}
+        self.rng, self.pairs, self.tensors, self.letters, self.chosen = rng, [], [], {}, {}
         self.vocabulary()
         self.make()
 
@@ -23,7 +24,7 @@ class Generated:
         self.rope()
         self.tensor("token_embd", self.width, self.n_vocab, self.rng.choice([0.3, 1]))
         self.norm("output_norm")
-        if self.may():
+        if self.alike("output", 0.5):
             self.tensor("output", self.width, self.n_vocab, self.rng.uniform(1, 3) / math.sqrt(self.width))
         for i in range(self.n_layers):
             self.attention(i)
@@ -31,6 +32,14 @@ class Generated:
 
     def may(self, share=0.5):
         return self.rng.random() < share
+
+    def alike(self, name, share):
+        """One choice for a tensor of all layers, and for what stands beside products that go together."""
+        name = re.sub(r"^blk\.\d+\.", "", name)
+        name = re.sub(r"^(attn|ffn)_(q|k|v|qkv|gate|up|down|gate_up)(_exps)?\.(bias|scale)$", r"\1\3.\4", name)
+        if name not in self.chosen:
+            self.chosen[name] = self.may(share)
+        return self.chosen[name]
 
     def key(self, name, kind, value, element=None):
         self.pairs.append((name, kind, value, element))
@@ -147,7 +156,7 @@ class Generated:
         if kind == "yarn":
             self.number("rope.scaling.yarn_beta_fast", rng.uniform(4, 40), 0.3)
             self.number("rope.scaling.yarn_beta_slow", rng.uniform(0.2, 2), 0.3)
-        if self.may(0.2):
+        if self.alike("rope_freqs", 0.2):
             factors = [f32(rng.uniform(0.5, 8)) for _ in range(n_rot // 2)]
             self.tensors.append(Tensor.of("rope_freqs.weight", factors))
 
@@ -155,8 +164,11 @@ class Generated:
         """run: of how many columns whole blocks are."""
         kinds = [kind for kind, row in TYPES.items() if (run or n_cols) % row[1] == 0]
         ne = [n_cols, n_rows] + ([stack] if stack else [])
-        kind = self.rng.choice(kinds)
+        kind = self.kind_of(name, kinds)
         self.tensors.append(Tensor.random(self.rng, name + ".weight", kind, ne, size))
+
+    def kind_of(self, name, kinds):
+        return self.rng.choice(kinds)
 
     def vector(self, name, n, around, spread):
         values = [f32(self.rng.gauss(around, spread)) for _ in range(n)]
@@ -167,9 +179,10 @@ class Generated:
 
     def projection(self, name, n_cols, n_rows, stack=None, bias=0.2):
         self.tensor(name, n_cols, n_rows, self.rng.uniform(0.5, 1.5) / math.sqrt(n_cols), stack)
-        if self.may(bias):
+        kind = self.tensors[-1].kind
+        if self.alike(name + ".bias", bias):
             self.vector(name + ".bias", n_rows, 0, 0.3)
-        if self.may(0.15):
+        if self.alike("NVFP4" if kind == "NVFP4" else name + ".scale", 0.15):
             self.vector(name + ".scale", stack or 1, 1, 0.3)
             if self.may():
                 self.vector(name + ".input_scale", stack or 1, 1, 0.3)

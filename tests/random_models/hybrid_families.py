@@ -38,11 +38,11 @@ class Lfm2(Family):
 
 class Lfm2moe(Lfm2):
     mixed = dense_first = True
-    gatings, gating_share, n_layers_of = (2, 1), 0.3, (2, 4)
+    gatings, gating_share, n_layers_of, always_biased = (2, 1), 0.3, (2, 4), True
 
     def groups(self):
-        self.selection_bias = self.may(0.8)
-        if self.selection_bias and self.may():   # shares so small that the divisor's form shows
+        self.selection_bias = True
+        if self.may():   # shares so small that the divisor's form shows
             self.router = 16.0
 
 
@@ -89,6 +89,7 @@ class FalconH1(NemotronH):
 class KimiLinear(Deepseek2):
     """Delta nets whose channels decay apart, and latent attention without positions."""
     n_layers_of, gate_up, weights_norm, nextn = (2, 3), True, False, False
+    tied, always_biased = "never", True
     scalings = ["", "linear"]
 
     def sizes(self):

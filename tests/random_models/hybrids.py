@@ -8,7 +8,7 @@ from formats import Tensor, f32
 class Hybrid(Family):
     """Delta nets and attention with gates."""
     norms, n_layers_of, nextn, qk_norm = ("attn_norm", "post_attention_norm"), (3, 5), True, "head"
-    partial, fused, separate_sizes, gate_up = 0.8, 0.0, False, False
+    partial, fused, separate_sizes, gate_up, freqs = 0.8, 0.0, False, False, 0.0
     shared_gate = True
 
     def more_keys(self):
@@ -64,7 +64,7 @@ class Hybrid(Family):
 
 
 class Qwen35moe(Hybrid):
-    mixed, shared = True, "expert_shared_feed_forward_length"
+    mixed, tied, shared = True, "never", "expert_shared_feed_forward_length"
 
 
 class Qwen3next(Qwen35moe):
@@ -125,7 +125,7 @@ class NemotronH(Family):
                                                   for _ in range(n)], [1, n]))
         per = self.inner // self.n_groups
         norm = [f32(rng.gauss(1, 0.2)) for _ in range(self.inner)]
-        if self.may(self.ssm_norm):
+        if self.alike("ssm_norm", self.ssm_norm):
             self.tensors.append(Tensor.of(blk + "norm.weight", norm, [per, self.n_groups]))
         self.projection(blk + "out", self.inner, self.width, bias=0)
 
@@ -134,9 +134,7 @@ class NemotronHmoe(NemotronH):
     mixed, shared, scales_weights = True, "expert_shared_feed_forward_length", True
     weights_norm = True
     gatings, gating_share = (2, 1), 0.3
-
-    def groups(self):
-        self.selection_bias = self.may(0.8)
+    tied, always_biased = "never", True
 
     def sizes(self):
         super().sizes()

@@ -1,9 +1,11 @@
 """Random models of the architectures in recombined.py."""
-from families import CommandR, Deepseek2, Qwen2, Starcoder2
+from families import CommandR, Deepseek2, Qwen2, Qwen2moe, Starcoder2
 from family import Family
 
 
 class Qwen2vl(Qwen2):
+    bias = Qwen2moe.bias
+
     def more_keys(self):
         if self.may(0.8):
             self.sections()
@@ -26,6 +28,7 @@ class Mistral4(Deepseek2):
 
 
 class SeedOss(Qwen2):
+    bias = Qwen2moe.bias
     norms = "attn_norm", "post_attention_norm"
 
 
@@ -39,10 +42,11 @@ class Mixture(Family):
     shared, freqs, gating_share = "expert_shared_count", 0.0, 0.0
 
     def groups(self):
-        self.selection_bias = self.may(0.6)
+        self.selection_bias = self.alike("exp_probs_b", 0.6)
 
 
 class ErnieMoe(Mixture):
+    always_biased = True
     scalings = Ernie.scalings
 
     def more_keys(self):
@@ -66,8 +70,13 @@ class HunyuanMoe(Mixture):
 
 class Sigmoid(Mixture):
     """Experts by sigmoid, whose shares keys normalise and scale."""
+    always_biased = True
     qk_norm, gatings, gating_share, scales_weights, weights_norm = "head", (2, 1), 0.7, True, True
     scalings = ["", "linear", "yarn"]
+
+
+class Dots1(Sigmoid):
+    tied = "never"
 
 
 class HyV3(Sigmoid):
@@ -90,17 +99,16 @@ class Exaone4(Family):
 
 
 class ExaoneMoe(HyV3):
-    n_layers_of = 2, 5
+    n_layers_of, tied = (2, 5), "never"
 
     def more_keys(self):
         self.slide()
 
 
 class Bailingmoe2(HyV3):
-    fused = 0.8
+    fused, tied, selection_bias = 0.8, "never", False
 
     def groups(self):
-        self.selection_bias = self.may(0.8)
         if self.n_experts % 2 == 0 and self.n_experts > 2 and self.may():
             n = self.n_experts // 2
             self.number("expert_group_count", n)
@@ -119,7 +127,7 @@ class Olmoe(HunyuanMoe):
 
 
 class Mellum(Arcee):
-    qk_norm, mixed, up, freqs, gating_share = "head", True, "gated", 0.0, 0.0
+    qk_norm, mixed, up, freqs, gating_share, tied = "head", True, "gated", 0.0, 0.0, "never"
 
     def more_keys(self):
         if self.may(0.8):
@@ -129,7 +137,7 @@ class Mellum(Arcee):
 
 class Cohere2moe(Sigmoid):
     norms, tied, eps, qk_norm, nextn = ("attn_norm",), "always", "attention.layer_norm_epsilon", "", True
-    n_layers_of, scalings = (2, 5), [""]
+    n_layers_of, scalings, always_biased = (2, 5), [""], False
 
     def shape(self):
         if self.may(0.2):
@@ -146,19 +154,18 @@ class Cohere2moe(Sigmoid):
 
 
 class Phi2(Starcoder2):
-    norms = ("attn_norm",)
+    norms, tied = ("attn_norm",), "never"
 
     def more_keys(self):
         pass
 
     def ends(self):
         super().ends()
-        if self.tensors[-1].name == "output.weight":
-            self.vector("output.bias", self.n_vocab, 0, 1)
+        self.vector("output.bias", self.n_vocab, 0, 1)
 
 
 class Stablelm(CommandR):
-    norm_bias, tied = True, ""
+    norm_bias, tied = True, "never"
     bias = Qwen2.bias
 
     def shape(self):
@@ -166,14 +173,14 @@ class Stablelm(CommandR):
         super().shape()
 
     def more_keys(self):
-        pass
+        self.number("use_parallel_residual", len(self.norms) == 1)
 
 
 FAMILIES = {
     "qwen2vl": Qwen2vl, "qwen3vl": Vl, "qwen3vlmoe": VlMoe, "mistral4": Mistral4,
     "seed_oss": SeedOss, "ernie4_5": Ernie, "ernie4_5-moe": ErnieMoe,
     "hunyuan-dense": Hunyuan, "hunyuan-moe": HunyuanMoe, "hy_v3": HyV3,
-    "exaone4": Exaone4, "exaone-moe": ExaoneMoe, "dots1": Sigmoid,
+    "exaone4": Exaone4, "exaone-moe": ExaoneMoe, "dots1": Dots1,
     "bailingmoe2": Bailingmoe2, "arcee": Arcee, "olmoe": Olmoe,
     "mellum": Mellum, "cohere2moe": Cohere2moe, "phi2": Phi2,
     "stablelm": Stablelm}

@@ -14,7 +14,7 @@ class Indexed:
 
 
 class Deepseek32(Indexed, Deepseek2):
-    old_share, q_ranks, gating_share = 0.0, (8, 12, 32), 1.0
+    old_share, q_ranks, gating_share, tied, always_biased = 0.0, (8, 12, 32), 1.0, "never", True
 
     def more_keys(self):
         self.indexer_keys(self.rng.choice([1, 2, 3, 8]), 6)
@@ -24,7 +24,7 @@ class Deepseek32(Indexed, Deepseek2):
 
     def attention(self, i):
         super().attention(i)
-        if not self.has_indexer(i) and not self.may(0.3):  # some files have those that nothing uses
+        if not self.has_indexer(i) and not self.may(self.spare):  # that nothing uses
             return
         blk, n = f"blk.{i}.indexer.", self.index_size
         self.projection(blk + "attn_q_b", self.q_rank, self.index_heads * n, bias=0)

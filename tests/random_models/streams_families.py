@@ -7,6 +7,7 @@ from gguf_make import ARRAY, F32, U32
 
 
 class Deepseek4(Family):
+    tied = "never"
     mixed, shared, gatings, gating_share = True, "expert_shared_count", (4, 2, 1), 0.5
     weights_norm = scales_weights = True
     separate_sizes, freqs, scalings, partial, sinks = False, 0.0, ["", "yarn", "yarn", "linear"], 1.0, True
@@ -89,6 +90,7 @@ class Deepseek4(Family):
             self.projection(blk + "indexer.proj", self.width, self.index_heads, bias=0)
 
     def mixture(self, i, width=0):
+        self.selection_bias = i >= self.by_token
         super().mixture(i, width)
         if i < self.by_token:
             ids = [e for _ in range(self.n_vocab) for e in self.rng.sample(range(self.n_experts), self.n_used)]
