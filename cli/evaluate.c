@@ -103,10 +103,14 @@ enum status cli_evaluation_check(const struct cli_evaluation *e, struct status_w
 /** Before the computation, so that a file that cannot be written costs no hours. */
 static enum status create_outputs(struct cli_evaluation *e, struct status_why *why)
 {
-    enum status status = cli_output_create(&e->json_file, e->settings->output.json_file, why);
-    for (size_t i = 0; i < CLI_MAX_OUTPUTS && !status; i++)
-        if (e->outputs[i].write)
-            status = cli_output_create(&e->outputs[i].file, e->outputs[i].path, why);
+    const struct cli_output_settings *s = &e->settings->output;
+    const char *schema = s->force ? NULL : e->kind->members->schema;
+    enum status status = cli_output_create(&e->json_file, s->json_file, schema, why);
+    for (size_t i = 0; i < CLI_MAX_OUTPUTS && !status; i++) {
+        struct cli_output *out = &e->outputs[i];
+        if (out->write)
+            status = cli_output_create(&out->file, out->path, s->force ? NULL : out->kind, why);
+    }
     return status;
 }
 
@@ -235,9 +239,9 @@ static enum status begin_again(struct cli_evaluation *e, struct status_why *why)
     e->started = time(NULL);
     e->clock_started = base_clock_seconds();
     e->remarks[0] = '\0';
-    cli_output_remove(e->settings->output.json_file);
+    cli_output_remove(e->settings->output.json_file, e->kind->members->schema);
     for (size_t i = 0; i < CLI_MAX_OUTPUTS; i++)
-        cli_output_remove(e->outputs[i].path);
+        cli_output_remove(e->outputs[i].path, e->outputs[i].kind);
     cli_backends_times(&e->backends, &e->phases_before);
     enum status status = e->kind->again(e, why);
     return status ? status : ready(e, why);

@@ -103,6 +103,7 @@ struct cli_evaluator {
 /** A file that is written when the run is over. */
 struct cli_output {
     const char *option, *path; /* path NULL: not wanted */
+    const char *kind;          /* of base/content/written.h */
     /* NULL: not the driver's to create, only to guard. */
     enum status (*write)(const void *self, struct base_file *file, struct status_why *why);
     bool only_whole;        /* abandoned where the run is incomplete */

@@ -7,10 +7,17 @@
 /** The version of all documents: `schema_version`. */
 enum { DOC_SCHEMA_VERSION = 1 };
 
-/** The schemas that several rooms name. */
-#define DOC_SWEEP_SCHEMA   "assay-sweep"
-#define DOC_RECIPE_SCHEMA  "assay-recipe"
-#define DOC_IMATRIX_SCHEMA "assay-imatrix-info"
+/** The schemas that several files name. */
+#define DOC_SWEEP_SCHEMA           "assay-sweep"
+#define DOC_RECIPE_SCHEMA          "assay-recipe"
+#define DOC_IMATRIX_SCHEMA         "assay-imatrix-info"
+#define DOC_IMATRIX_COMPARE_SCHEMA "assay-imatrix-compare"
+#define DOC_COMPARE_SCHEMA         "assay-compare"
+#define DOC_PLAN_SCHEMA            "assay-plan"
+#define DOC_DRAFT_SCHEMA           "assay-draft"
+#define DOC_BOUNDS_SCHEMA          "assay-kld-bounds"
+#define DOC_SERVER_SCHEMA          "assay-server-check"
+#define DOC_CONVERSION_SCHEMA      "assay-conversion"
 
 /** Begin a document of this schema, at this version. */
 void doc_json_begin(struct base_json *json, const char *schema);

@@ -6,8 +6,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/json/parse.h"
-
 /* Bytes with these values in front: the file is of this kind. */
 static const struct {
     struct base_string bytes;
@@ -42,6 +40,11 @@ static const struct base_file_kind page = {
     "an HTML page", "where a download gave it, the server answered with a page: fetch it again",
     true};
 
+static bool is_blank(char c)
+{
+    return (unsigned char)c <= ' ';
+}
+
 /* A length of 64 bits, then as many bytes of a JSON object. */
 static bool is_safetensors(struct base_string s)
 {
@@ -50,7 +53,7 @@ static bool is_safetensors(struct base_string s)
     for (size_t i = 8; i-- > 0 && s.n_bytes >= 10;)
         n_header = n_header << 8 | (unsigned char)s.data[i];
     return n_header >= 2 && n_header <= most && s.data[8] == '{' &&
-           (s.data[9] == '"' || s.data[9] == '}' || base_json_is_blank(s.data[9]));
+           (s.data[9] == '"' || s.data[9] == '}' || is_blank(s.data[9]));
 }
 
 /* A version, 2 to 5, and a first object: a number, a frame, a list, a mapping, a class, a text. */
@@ -68,12 +71,12 @@ static bool is_page(struct base_string s)
     const char *at = s.data, *end = s.data + s.n_bytes;
     if (s.n_bytes >= sizeof bom - 1 && memcmp(at, bom, sizeof bom - 1) == 0)
         at += sizeof bom - 1;
-    while (at < end && *at && base_json_is_blank(*at))
+    while (at < end && *at && is_blank(*at))
         at++;
     size_t n = (size_t)(end - at);
     return (n >= sizeof type && strncasecmp(at, type, sizeof type - 1) == 0) ||
            (n >= sizeof tag && strncasecmp(at, tag, sizeof tag - 1) == 0 &&
-            (at[sizeof tag - 1] == '>' || base_json_is_blank(at[sizeof tag - 1])));
+            (at[sizeof tag - 1] == '>' || is_blank(at[sizeof tag - 1])));
 }
 
 const struct base_file_kind *base_file_kind(struct base_string s)
@@ -121,8 +124,7 @@ static bool is_table(struct base_string s)
     return line == 2 && ((n[0][0] && n[0][0] == n[1][0]) || (n[0][1] && n[0][1] == n[1][1]));
 }
 
-enum status base_file_check_no_text(struct base_string s, const char *expected,
-                                    struct status_why *why)
+const struct base_file_kind *base_file_kind_of_text(struct base_string s)
 {
     static const struct base_file_kind result = {"a result that assay wrote",
                                                  "assay table, compare and report read it", true};
@@ -133,7 +135,7 @@ enum status base_file_check_no_text(struct base_string s, const char *expected,
     enum { ENOUGH = 4096 };
     s.n_bytes = s.n_bytes < ENOUGH ? s.n_bytes : ENOUGH;
     size_t first = 0;
-    while (first < s.n_bytes && base_json_is_blank(s.data[first]))
+    while (first < s.n_bytes && is_blank(s.data[first]))
         first++;
     char c = first < s.n_bytes ? s.data[first] : '\0';
     const struct base_file_kind *kind = base_file_kind(s);
@@ -143,7 +145,13 @@ enum status base_file_check_no_text(struct base_string s, const char *expected,
         kind = &json;
     else if (!kind && is_table(s))
         kind = &table;
-    return check(kind, expected, why);
+    return kind;
+}
+
+enum status base_file_check_no_text(struct base_string beginning, const char *expected,
+                                    struct status_why *why)
+{
+    return check(base_file_kind_of_text(beginning), expected, why);
 }
 
 /** The first bytes of a file; how many: 0 where it cannot be read. */
@@ -159,15 +167,21 @@ static size_t beginning_of(const char *path, char bytes[8])
 
 bool base_file_begins(const char *path, const char magic[8])
 {
+    return base_file_begins_with(path, (struct base_string){magic, 8});
+}
+
+bool base_file_begins_with(const char *path, struct base_string magic)
+{
     char bytes[8];
-    return beginning_of(path, bytes) == sizeof bytes && memcmp(bytes, magic, sizeof bytes) == 0;
+    return beginning_of(path, bytes) >= magic.n_bytes &&
+           memcmp(bytes, magic.data, magic.n_bytes) == 0;
 }
 
 bool base_file_begins_object(const char *path)
 {
     char bytes[8];
     size_t n = beginning_of(path, bytes), i = 0;
-    while (i < n && strchr(" \t\r\n", bytes[i]) && bytes[i])
+    while (i < n && is_blank(bytes[i]))
         i++;
     return i < n && bytes[i] == '{';
 }

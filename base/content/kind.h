@@ -30,15 +30,18 @@ const struct base_file_kind *base_file_kind(struct base_string beginning);
 enum status base_file_check_kind(struct base_string beginning, const char *expected,
                                  struct status_why *why);
 
-/**
- * The same where no text was expected: texts that have a form are named, too: results that this
- * program wrote, other JSON, tables.   Fails: STATUS_FORMAT (it is one of those).
+/** The same as base_file_kind with texts that have a form: results of this program, JSON, tables.
  */
+const struct base_file_kind *base_file_kind_of_text(struct base_string beginning);
+
+/** The same check where no text was expected. Fails: STATUS_FORMAT (it is one of those). */
 enum status base_file_check_no_text(struct base_string beginning, const char *expected,
                                     struct status_why *why);
 
 /** Whether a file of this name exists and begins with these 8 bytes. */
 bool base_file_begins(const char *path, const char magic[8]);
+/** Or with these, 8 at most. */
+bool base_file_begins_with(const char *path, struct base_string magic);
 /** Whether it exists and begins as a JSON object does. */
 bool base_file_begins_object(const char *path);
 

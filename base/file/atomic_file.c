@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/content/written.h"
 #include "base/file/folder.h"
 #include "base/file/name.h"
 #include "base/system/system.h"
@@ -20,11 +21,12 @@ enum { MAX_NAMES = 1000 };
 
 struct base_file {
     FILE *stream;
-    char *path;      /* of the target, links resolved */
-    char *temporary; /* their name beside it before the rename; NULL: written directly */
-    bool named;      /* a file of that name is there; before that it may have none */
-    bool replaces;   /* the target was there, and may be replaced */
-    int error;       /* errno of the first failure; 0: none */
+    char *path;       /* of the target, links resolved */
+    char *temporary;  /* their name beside it before the rename; NULL: written directly */
+    bool named;       /* a file of that name is there; before that it may have none */
+    bool replaces;    /* the target was there, and may be replaced */
+    const char *kind; /* by a file of this kind alone; NULL: of any */
+    int error;        /* errno of the first failure; 0: none */
 };
 
 /* Frees what is there; the temporary file stays where it is. */
@@ -202,7 +204,8 @@ static enum status open_temporary(struct base_file *file, const struct stat *exi
     return STATUS_OK;
 }
 
-enum status base_file_create(struct base_file **out, const char *path, struct status_why *why)
+enum status base_file_create(struct base_file **out, const char *path, const char *kind,
+                             struct status_why *why)
 {
     *out = NULL;
     struct base_file *file = calloc(1, sizeof *file);
@@ -215,6 +218,7 @@ enum status base_file_create(struct base_file **out, const char *path, struct st
     bool exists = !stands && stat(path, &existing) == 0;
     bool loops = !stands && !exists && errno == ELOOP;
     file->replaces = exists;
+    file->kind = stands ? NULL : kind;
     file->path = stands ? strdup(path) : base_file_target(path);
     if (!file->path)
         status = status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
@@ -230,6 +234,8 @@ enum status base_file_create(struct base_file **out, const char *path, struct st
     else if (exists && access(path, W_OK) != 0)
         status = status_fail(why, STATUS_IO, "%s: cannot be written: %s", path, strerror(errno));
     else
+        status = base_written_check(path, kind, why);
+    if (!status && !file->stream)
         status = open_temporary(file, exists ? &existing : NULL, why);
 
     if (status) {
@@ -268,6 +274,15 @@ void base_file_flush(struct base_file *file)
         note_error(file);
 }
 
+/** Rename. EEXIST where something is at the target that may not be replaced. */
+static int put_in_place(const struct base_file *file)
+{
+    bool other = base_written_check(file->path, file->kind, NULL) != STATUS_OK;
+    if (other)
+        errno = EEXIST;
+    return other ? -1 : base_file_rename(file->temporary, file->path, file->replaces);
+}
+
 /* Somebody made a file of the target's name meanwhile. Neither is lost. */
 static enum status fail_appeared(struct base_file *file, struct status_why *why)
 {
@@ -299,8 +314,7 @@ enum status base_file_commit(struct base_file *file, struct status_why *why)
         note_error(file);
     file->stream = NULL;
     errno = 0;
-    if (file->temporary && !file->error &&
-        base_file_rename(file->temporary, file->path, file->replaces) != 0) {
+    if (file->temporary && !file->error && put_in_place(file) != 0) {
         if (errno == EEXIST)
             return fail_appeared(file, why);
         note_error(file);

@@ -36,10 +36,14 @@ char *base_file_target(const char *path);
  * Begin a file. It is created at once, so that an unwritable path is reported before
  * hours of computation and not after.
  * out: owned by the caller until commit or abandon; NULL on failure.   path: copied.
+ * kind: what is written (base/content/written.h), a constant; a regular file of another kind is not
+ * replaced, now or at the commit. NULL: whatever is there is replaced.
  * A symbolic link is followed, also to a file that is yet to be; an existing file's permissions are
- * kept. Fails: STATUS_IO (a directory, no such folder, not writable), STATUS_MEMORY.
+ * kept. Fails: STATUS_USAGE (a file of another kind), STATUS_IO (a directory, no such folder, not
+ * writable), STATUS_MEMORY.
  */
-enum status base_file_create(struct base_file **out, const char *path, struct status_why *why);
+enum status base_file_create(struct base_file **out, const char *path, const char *kind,
+                             struct status_why *why);
 
 /** Append bytes, or formatted text. Buffered; a failure is remembered for the commit. */
 void base_file_write(struct base_file *file, const void *bytes, size_t n_bytes);
@@ -51,8 +55,9 @@ void base_file_flush(struct base_file *file);
 
 /**
  * Write out the rest, put the file in its place and free the object, whatever the outcome.
- * A target that was not there when the file was begun, and is there now, is somebody else's: it is
- * left, and what was written stays under its temporary name, which the sentence has.
+ * A target that was not there when the file was begun, and is there now, is somebody else's, and so
+ * is one of another kind: it is left, and what was written stays under its temporary name, which
+ * the sentence has.
  * Fails: STATUS_IO (naming path and reason: disk full, ...); the target is then untouched.
  */
 enum status base_file_commit(struct base_file *file, struct status_why *why);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/arithmetic.h"
+#include "base/content/written.h"
 #include "base/file/atomic_file.h"
 #include "base/file/folder.h"
 #include "base/file/name.h"
@@ -25,8 +26,9 @@ struct base_part {
     int fd;
     uint64_t n_bytes, kept;
     _Atomic uint64_t end; /* of what was kept and written: the file is no shorter */
-    bool replace;
-    bool is_whole; /* name is path */
+    const char *kind;     /* of what may be replaced; NULL: anything may be */
+    bool replace;         /* something was at the path, or whatever appears there is replaced */
+    bool is_whole;        /* name is path */
 };
 
 static const double megabyte = 1e6;
@@ -74,18 +76,23 @@ static enum status take_names(struct base_part *part, const char *path,
     if (exists && !S_ISREG(existing.st_mode))
         return status_fail(why, STATUS_IO,
                            "%s: is not a regular file; expected the name of a new one", path);
-    if ((!exists && errno != ENOENT) || (exists && options->replace && access(path, W_OK) != 0))
+    if ((!exists && errno != ENOENT) || (exists && !options->only_new && access(path, W_OK) != 0))
         return status_fail(why, STATUS_IO, "%s: cannot be written: %s", path, strerror(errno));
+    enum status status = base_written_check(path, part->kind, why);
+    if (status)
+        return status;
     part->path = base_file_target(path);
     part->name = base_part_name(path);
     if (!part->path || !part->name)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
-    if (!exists || options->replace)
-        return STATUS_OK;
-    part->is_whole = options->resume && access(part->name, F_OK) != 0;
-    if (!part->is_whole)
+    part->replace = exists || options->force;
+    part->is_whole = exists && !options->force && options->resume &&
+                     (uint64_t)existing.st_size == options->n_bytes &&
+                     access(part->name, F_OK) != 0;
+    if (exists && !part->is_whole && options->only_new && !options->force)
         return fail_exists(path, why);
-    part->name[strlen(part->path)] = '\0';
+    if (part->is_whole)
+        part->name[strlen(part->path)] = '\0';
     return STATUS_OK;
 }
 
@@ -113,18 +120,14 @@ static enum status open_locked(struct base_part *part, struct status_why *why)
 static enum status check_ours(const struct base_part *part, const struct base_part_options *options,
                               nlink_t n_names, struct status_why *why)
 {
-    char begin[8];
-    ssize_t n = pread(part->fd, begin, sizeof begin, 0);
-    if (n < 0)
-        return fail(part, "read", why);
-    bool ours = n == 0 || !options->is_ours || options->is_ours(begin, (size_t)n);
+    char found[BASE_WRITTEN_NAME];
+    const char *name = options->kind ? base_written_name(found, part->name) : NULL;
+    bool ours = !name || strcmp(name, options->kind) == 0;
     if (ours && n_names <= 1)
         return STATUS_OK;
-    return status_fail(
-        why, STATUS_USAGE, "%s: %s, and is left as it is; move it, or give another name than %s",
-        part->name,
-        ours ? "is a file that has another name, too" : "does not begin as this file does",
-        part->path);
+    return status_fail(why, STATUS_USAGE,
+                       "%s: is %s, and is left as it is; move it, or give another name than %s",
+                       part->name, ours ? "a file that has another name, too" : name, part->path);
 }
 
 /** See what the file holds, and empty it unless that is to be kept. */
@@ -138,7 +141,7 @@ static enum status take_contents(struct base_part *part, const struct base_part_
         return status_fail(why, STATUS_IO, "%s: is not a regular file", part->name);
     part->kept = (uint64_t)now.st_size;
     if (part->is_whole)
-        return part->kept == part->n_bytes ? STATUS_OK : fail_exists(part->path, why);
+        return STATUS_OK;
     enum status status = check_ours(part, options, now.st_nlink, why);
     part->end = options->resume ? part->kept : 0;
     if (status || options->resume)
@@ -187,7 +190,7 @@ enum status base_part_open(struct base_part **out, const char *path,
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     part->fd = -1;
     part->n_bytes = options->n_bytes;
-    part->replace = options->replace;
+    part->kind = options->force ? NULL : options->kind;
     enum status status = take_names(part, path, options, why);
     if (!status)
         status = open_locked(part, why);
@@ -304,8 +307,9 @@ enum status base_part_commit(struct base_part *part, struct status_why *why)
         return STATUS_OK;
     }
     enum status status = settle(part, why);
-    if (!status && base_file_rename(part->name, part->path, part->replace) != 0)
-        status = errno == EEXIST
+    bool other = base_written_check(part->path, part->kind, NULL) != STATUS_OK;
+    if (!status && (other || base_file_rename(part->name, part->path, part->replace) != 0))
+        status = other || errno == EEXIST
                      ? status_fail(why, STATUS_USAGE,
                                    "%s: was made by something else meanwhile, and left as it is; "
                                    "the recording is whole, in %s: rename it",

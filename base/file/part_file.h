@@ -20,12 +20,12 @@ struct base_part;
 
 struct base_part_options {
     uint64_t n_bytes; /* of the whole file */
-    bool replace;     /* PATH may exist: the new file takes its place when it is whole */
-    /* Whether a file that is not empty is one of ours, by its first bytes, up to 8. */
-    bool (*is_ours)(const void *begin, size_t n_bytes);
+    const char *kind; /* what is written (base/content/written.h), a constant */
+    bool only_new;    /* nothing at PATH is replaced; else a file of the kind */
+    bool force;       /* whatever is at PATH is replaced: the new file takes its place when whole */
     /* Keep what PATH.part holds, if it exists, instead of emptying it. Where it does not, and PATH
-       may not be replaced, PATH is taken as a part that has become whole: it can be read, and
-       committing it changes nothing. */
+       has n_bytes and the kind, without force, PATH is taken as a part that has become whole: it
+       can be read, and committing it changes nothing. */
     bool resume;
 };
 
@@ -34,9 +34,9 @@ struct base_part_options {
  * elsewhere compare n_bytes with what is free. Its size grows with what is written.
  * out: owned by the caller until base_part_commit or base_part_close.   path: copied; a symbolic
  * link is followed.
- * Fails: STATUS_USAGE (PATH exists and may not be replaced, PATH.part is not ours), STATUS_IO (not
- *        a regular file, not writable, locked by another process, no space: the sentence has both
- *        sizes), STATUS_MEMORY.
+ * Fails: STATUS_USAGE (PATH exists and may not be replaced, PATH.part is of another kind),
+ * STATUS_IO (not a regular file, not writable, locked by another process, no space: the sentence
+ * has both sizes), STATUS_MEMORY.
  */
 enum status base_part_open(struct base_part **out, const char *path,
                            const struct base_part_options *options, struct status_why *why);

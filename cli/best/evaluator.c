@@ -200,7 +200,8 @@ enum status cli_best_run(const struct cli_best_settings *settings, struct status
                     .model_paths = s->models,
 
                     .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
-                    .outputs = {{"--report", own.report_file, .write = cli_best_write_report}}}}};
+                    .outputs = {{"--report", own.report_file, BASE_PAGE,
+                                 .write = cli_best_write_report}}}}};
     struct cli_machine_settings *machine = &s->evaluate.machine;
     if (!machine->n_batch && !machine->device && !machine->gpu_layers)
         machine->n_batch = DEFAULT_BATCH;

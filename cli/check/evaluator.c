@@ -285,18 +285,18 @@ static enum status run_check(const void *settings, const struct cli_args *args,
         status = cli_curve_check(&s->divergence.curve, why);
     if (!status)
         status = cli_against_check(s, why);
-    struct cli_check c = {
-        .settings = s,
-        .e = {.kind = &evaluator,
-              .settings = &s->evaluate,
-              .name = "check",
-              .model_file = s->model,
-              .inputs = {{"-m", s->model},
-                         {"--kl-divergence-base", s->recorded},
-                         {"--against", s->against}},
-              .model_paths = s->others,
-              .model_option = "--or",
-              .outputs = {{"--per-token", s->per_token_file, .write = cli_check_write_table}}}};
+    struct cli_check c = {.settings = s,
+                          .e = {.kind = &evaluator,
+                                .settings = &s->evaluate,
+                                .name = "check",
+                                .model_file = s->model,
+                                .inputs = {{"-m", s->model},
+                                           {"--kl-divergence-base", s->recorded},
+                                           {"--against", s->against}},
+                                .model_paths = s->others,
+                                .model_option = "--or",
+                                .outputs = {{"--per-token", s->per_token_file, BASE_TOKENS,
+                                             .write = cli_check_write_table}}}};
     return status ? status : cli_evaluate(&c.e, why);
 }
 

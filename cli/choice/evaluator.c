@@ -247,6 +247,7 @@ enum status cli_choice_run(const struct cli_perplexity_settings *s, struct statu
                          {"-bf", s->text.binary_file},
                          {"--task-labels", s->task_labels}},
               .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
-              .outputs = {{"--per-task", s->per_task_file, .write = cli_choice_write_table}}}};
+              .outputs = {
+                  {"--per-task", s->per_task_file, BASE_TASKS, .write = cli_choice_write_table}}}};
     return cli_evaluate(&t.e, why);
 }

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
+#include "documents/schema.h"
 
 static enum status check_settings(const struct cli_draft_settings *s, struct status_why *why)
 {
@@ -117,7 +118,8 @@ static enum status run_all(struct cli_draft *d, struct base_file **file, struct 
     if (!status)
         status = open_session(d, why);
     if (!status)
-        status = cli_output_create(file, d->settings->json_file, why);
+        status = cli_output_create(file, d->settings->json_file,
+                                   d->settings->force ? NULL : DOC_DRAFT_SCHEMA, why);
     if (!status)
         status = evaluate(d, why);
     if (!status)
@@ -166,6 +168,7 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(load)},
     {.type = CLI_HEADING, .help = "Output"},
     {.type = CLI_GROUP, .group = cli_json_options, .offset = AT(json_file)},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
     {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error", .usual = true},
     {.type = CLI_HEADING,
      .help = "Machine (only --device, -ngl, --gemm, --precision and, with AMX, --isa can change a "

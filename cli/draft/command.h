@@ -15,7 +15,7 @@ struct cli_draft_settings {
     struct cli_machine_settings machine;
     struct cli_model_settings load;
     const char *json_file;
-    bool llama_compat;
+    bool llama_compat, force;
 };
 
 struct cli_draft {

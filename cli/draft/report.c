@@ -58,7 +58,7 @@ enum status cli_draft_write(const struct cli_draft *d, struct base_file *file,
     struct base_json json;
     struct cli_versions versions;
     cli_versions_read(&versions);
-    doc_json_begin(&json, "assay-draft");
+    doc_json_begin(&json, DOC_DRAFT_SCHEMA);
     add_figures(&json, &d->figures);
     cli_json_add_model(&json, json.root, "model", &d->model, true);
     cli_json_add_text(&json, &d->windows, model_tokenizer(d->model.model));

@@ -260,6 +260,11 @@ static enum status write_matrix(const void *self, struct base_file *file, struct
                                                    : imat_write_gguf(&im->matrix, file, why);
 }
 
+static const char *matrix_kind(const struct cli_imatrix_settings *s)
+{
+    return s->format == CLI_IMATRIX_DAT ? BASE_MATRIX_DAT : BASE_MATRIX;
+}
+
 static const struct cli_evaluator evaluator = {
     .lines = &cli_imatrix_lines,
     .members = &cli_imatrix_members,
@@ -288,8 +293,9 @@ enum status cli_imatrix_run(const struct cli_imatrix_settings *s, struct status_
               .model_file = s->model,
               .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
               .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
-              .outputs = {{"-o", s->out_file, .write = write_matrix, .only_whole = true},
-                          {"--state", sums}}}};
+              .outputs = {
+                  {"-o", s->out_file, matrix_kind(s), .write = write_matrix, .only_whole = true},
+                  {"--state", sums, BASE_SUMS}}}};
     enum status status = cli_evaluate(&im.e, why);
     free(sums);
     return status;

@@ -7,6 +7,7 @@
 #include "base/file/npy.h"
 #include "base/text/words.h"
 #include "cli/commands.h"
+#include "cli/options/common.h"
 #include "cli/session/outputs.h"
 #include "gguf/gguf.h"
 #include "kernels/kernels.h"
@@ -14,6 +15,7 @@
 
 struct settings {
     const char *tensor, *output;
+    bool force;
 };
 
 enum { SLAB_ELEMENTS = 1 << 16 }; /* decoded at a time */
@@ -75,10 +77,11 @@ static enum status fail_missing(const struct gguf_file *file, const char *name,
 }
 
 static enum status write_tensor(const struct gguf_file *file, const struct gguf_tensor *tensor,
-                                const char *path, struct status_why *why)
+                                const struct settings *settings, struct status_why *why)
 {
     struct base_file *out;
-    enum status status = cli_output_create(&out, path, why);
+    enum status status =
+        cli_output_create(&out, settings->output, settings->force ? NULL : BASE_NPY, why);
     if (status)
         return status;
     write_header(out, tensor);
@@ -100,7 +103,7 @@ static enum status run_dump(const void *opaque, const struct cli_args *args, str
         return status;
     const struct gguf_tensor *tensor = gguf_tensor_find(file, settings->tensor);
     if (tensor)
-        status = write_tensor(file, tensor, settings->output, why);
+        status = write_tensor(file, tensor, settings, why);
     else
         status = fail_missing(file, settings->tensor, why);
     gguf_close(file);
@@ -112,6 +115,7 @@ static const struct cli_option options[] = {
      offsetof(struct settings, tensor), .required = true},
     {"-o --output", CLI_TEXT, "OUT.npy", "the file to write; - is standard output",
      offsetof(struct settings, output), .required = true},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = offsetof(struct settings, force)},
     {0},
 };
 

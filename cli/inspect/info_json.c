@@ -138,7 +138,7 @@ static void add_tensors(struct base_json *json, const struct gguf_file *file)
 enum status cli_info_write_json(const struct cli_info *info, bool tensors, struct status_why *why)
 {
     struct base_file *file;
-    enum status status = cli_output_create(&file, "-", why);
+    enum status status = cli_output_create(&file, "-", NULL, why);
     if (status)
         return status;
     struct base_json json;

@@ -472,6 +472,7 @@ enum status cli_kld_run(const struct cli_kld_settings *s, struct status_why *why
                          {"-bf", s->text.binary_file}},
               .model_paths = s->models,
               .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
-              .outputs = {{"--per-token", s->per_token_file, .write = write_per_token}}}};
+              .outputs = {
+                  {"--per-token", s->per_token_file, BASE_TOKENS, .write = write_per_token}}}};
     return cli_evaluate(&k.e, why);
 }

@@ -198,12 +198,20 @@ const struct cli_option cli_json_options[] = {
     {0},
 };
 
+const struct cli_option cli_force_options[] = {
+    {"--force", CLI_ON, NULL,
+     "replace a file whatever it is; without, only one of the kind that is written "
+     "(docs/files.md)"},
+    {0},
+};
+
 const struct cli_option cli_output_options[] = {
     {.type = CLI_GROUP, .group = cli_json_options, .offset = OUTPUT(json_file)},
     {"--hash-model", CLI_ON, NULL,
      "add the SHA-256 of the model's whole file to the result; the model's id covers only its "
      "header and the beginnings of its tensors",
      OUTPUT(hash_model)},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = OUTPUT(force)},
     {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error", .usual = true},
     {0},
 };

@@ -85,6 +85,7 @@ extern const struct cli_option cli_special_options[]; /* bool: of them, --parse-
 struct cli_output_settings {
     const char *json_file;
     bool hash_model;
+    bool force; /* files of another kind are replaced, too, whatever option names them */
 };
 extern const struct cli_option cli_output_options[];
 extern const struct cli_option cli_json_options[]; /* const char *: of them, --json alone */

@@ -21,12 +21,12 @@ struct cli_perplexity_settings {
     int64_t stride;
     bool kl_divergence;    /* compare with base_file, else record it */
     const char *base_file; /* NULL: neither */
+    bool only_new; /* it is recorded where nothing is: who forgot kl_divergence has it still */
     /* assay record: what base_file is to be; others record CLI_RECORD_LOGITS */
     bool is_record;
     int record_format;
     int hidden; /* enum eval_compact_kind */
     bool head_by_path;
-    bool force; /* base_file may exist */
     bool split_lines, llama_compat;
     struct base_buffer *rows; /* for the table of several contexts; NULL: none is wanted */
     bool hellaswag, winogrande, multiple_choice, mc2;

@@ -82,8 +82,3 @@ const struct cli_option cli_divergence_options[] = {
      DIVERGENCE(n_worst), 0, MOST_WORST},
     {0},
 };
-
-const struct cli_option cli_force_options[] = {
-    {"--force", CLI_ON, NULL, "replace the file to be recorded if it exists"},
-    {0},
-};

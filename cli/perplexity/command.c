@@ -15,10 +15,6 @@ static enum status check_base(const struct cli_perplexity_settings *s, struct st
     if (s->kl_divergence && !s->base_file)
         return status_fail(why, STATUS_USAGE,
                            "--kl-divergence: --kl-divergence-base FILE is missing");
-    if (s->force && (s->kl_divergence || !s->base_file))
-        return status_fail(why, STATUS_USAGE,
-                           "--force goes with --kl-divergence-base without --kl-divergence, which "
-                           "records a file");
     if (!s->base_file)
         return STATUS_OK;
     if (cli_choice_wanted(s) || s->protocol != CLI_PROTOCOL_DEFAULT || s->stride)
@@ -109,10 +105,10 @@ static bool called_as_peer(const struct cli_args *args)
     return strncmp(args->called, CLI_PEER, strlen(CLI_PEER)) == 0;
 }
 
-/* By the name of llama-perplexity the program replaces such a file as that does; nothing else. */
-static bool replaces_recording(const struct cli_perplexity_settings *s, const struct cli_args *args)
+/* By the name of llama-perplexity the program replaces such a file as that does. */
+static bool replaces_recording(const struct cli_perplexity_settings *s)
 {
-    return s->base_file && !s->force && !s->evaluate.state_file && called_as_peer(args) &&
+    return s->base_file && !s->only_new && !s->evaluate.state_file &&
            cli_base_recognise(s->base_file) == &cli_base_logits;
 }
 
@@ -160,10 +156,9 @@ static enum status run_perplexity(const void *settings, const struct cli_args *a
         return cli_choice_run(&s, why);
     if (s.kl_divergence)
         return compare(&s, why);
-    if (replaces_recording(&s, args)) {
+    s.only_new = !called_as_peer(args);
+    if (replaces_recording(&s))
         cli_say("assay: note: %s exists and is replaced, as llama-perplexity does\n", s.base_file);
-        s.force = true;
-    }
     return s.windows.n_ctx.more ? run_contexts(&s, why) : cli_perplexity_run(&s, why);
 }
 
@@ -222,7 +217,6 @@ const struct cli_option cli_perplexity_options[] = {
      "compare the model with that file, as assay kld --base FILE does; tokens and windows are the "
      "file's, -f is not needed",
      AT(kl_divergence)},
-    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
 
     {.type = CLI_HEADING, .help = "Choice tasks (instead of perplexity)"},
     {"--hellaswag", CLI_ON, NULL,

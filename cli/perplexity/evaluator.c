@@ -170,7 +170,7 @@ enum status cli_perplexity_run(const struct cli_perplexity_settings *s, struct s
               .model_file = s->model,
               .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
               .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
-              .outputs = {{"--per-token", s->per_token_file, .write = write_per_token},
+              .outputs = {{"--per-token", s->per_token_file, BASE_TOKENS, .write = write_per_token},
                           {option, s->base_file},
                           {option, part}}}};
     enum status status = cli_evaluate(&p.e, why);

@@ -31,7 +31,6 @@ static const struct cli_option options[] = {
     {"--head-by-path", CLI_ON, NULL,
      "store the path of the model instead of its head; the model must stay there",
      AT(head_by_path)},
-    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {.type = CLI_GROUP,

@@ -29,7 +29,8 @@ static enum status begin_logits(struct cli_perplexity *p, struct status_why *why
         .plan = &p->windows.plan,
         .stream = &p->windows.stream,
         .n_vocab = model_head(p->model.model)->n_rows,
-        .replace = s->force,
+        .only_new = s->only_new,
+        .force = s->evaluate.output.force,
         .resume = may_go_on(p),
         .journal = p->e.journal != NULL,
     };
@@ -81,7 +82,8 @@ static enum status lay_out_compact(struct eval_compact_recording *out,
             .kind = (enum eval_compact_kind)s->hidden,
             .head_path = s->head_by_path ? head_path : NULL,
             .description = *description,
-            .replace = s->force,
+            .only_new = s->only_new,
+            .force = s->evaluate.output.force,
             .resume = may_go_on(p),
         };
     return status;

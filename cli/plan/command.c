@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/options/common.h"
 #include "cli/plan/plan.h"
 #include "cli/process/say.h"
 
@@ -91,6 +92,7 @@ static const struct cli_option options[] = {
     {"--json", CLI_TEXT, "FILE",
      "write the plan as JSON; - is standard output, and the lines then go to standard error",
      AT(json_file)},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
     {"--seconds", CLI_COUNT, "N",
      "time that the trial may take, about (default: 8); a batch in a large model takes longer",
      AT(seconds), 1, MAX_SECONDS},

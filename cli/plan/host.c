@@ -11,6 +11,7 @@
 #include "cli/command_line.h"
 #include "cli/plan/plan.h"
 #include "cli/process/signals.h"
+#include "documents/schema.h"
 #include "eval/reference.h"
 
 static const atomic_bool *cancel(struct cli_host *host)
@@ -135,7 +136,8 @@ static enum status evaluate(struct cli_host *host, struct cli_evaluation *e, str
         status = cli_evaluation_check(e, why);
     struct base_file *json = NULL;
     if (!status)
-        status = cli_output_create(&json, p->settings->json_file, why);
+        status = cli_output_create(&json, p->settings->json_file,
+                                   p->settings->force ? NULL : DOC_PLAN_SCHEMA, why);
     if (!status)
         status = make(p, why);
     if (!status) {

@@ -12,6 +12,7 @@
 /** What plan itself is asked for. */
 struct cli_plan_settings {
     const char *json_file; /* of the plan; NULL: none */
+    bool force;            /* it may replace a file of another kind */
     int64_t seconds;       /* that the trial may take */
 };
 extern const struct cli_plan_settings cli_plan_defaults;

@@ -210,7 +210,7 @@ enum status cli_plan_write(const struct cli_plan *p, struct base_file **file,
     struct base_json json;
     if (!*file)
         return STATUS_OK;
-    doc_json_begin(&json, "assay-plan");
+    doc_json_begin(&json, DOC_PLAN_SCHEMA);
     add_times(&json, p);
     add_work(&json, p);
     add_trial(&json, p);

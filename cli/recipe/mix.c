@@ -10,6 +10,7 @@
 #include "base/file/part_file.h"
 #include "base/system/system.h"
 #include "cli/commands.h"
+#include "cli/options/common.h"
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
@@ -135,17 +136,12 @@ static enum status write_file(struct writing *w, const struct doc_mixture *m,
     return status;
 }
 
-static bool is_gguf(const void *begin, size_t n_bytes)
-{
-    return n_bytes >= 4 && memcmp(begin, "GGUF", 4) == 0;
-}
-
 static enum status write_out(const struct doc_mixture *m, const struct settings *s,
                              struct status_why *why)
 {
     struct writing w = {.cancel = cli_interrupt_catch(), .n_bytes = m->directory.n_bytes_whole};
     const struct base_part_options options = {
-        .n_bytes = w.n_bytes, .replace = s->force, .is_ours = is_gguf};
+        .n_bytes = w.n_bytes, .kind = BASE_MIXTURE, .force = s->force};
     enum status status = base_part_open(&w.part, s->output, &options, why);
     if (status)
         return status;
@@ -203,7 +199,7 @@ static enum status run_mix(const void *settings, const struct cli_args *args,
 static const struct cli_option options[] = {
     {"-o --output", CLI_TEXT, "FILE", "the file to write; it is FILE.part until it is complete",
      offsetof(struct settings, output), .required = true, .usual = true},
-    {"--force", CLI_ON, NULL, "replace the file if it exists", offsetof(struct settings, force)},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = offsetof(struct settings, force)},
     {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error"},
     {0},
 };

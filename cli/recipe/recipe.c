@@ -12,6 +12,7 @@
 #include "cli/options/common.h"
 #include "cli/process/say.h"
 #include "cli/session/outputs.h"
+#include "documents/schema.h"
 
 enum { POINTS = 16, MOST_POINTS = 1000 };
 static const double gibibyte = 0x1p30;
@@ -124,10 +125,13 @@ static void note_missing(const struct cli_recipe *r)
 static enum status make(struct cli_recipe *r, const struct cli_named_file *outputs,
                         struct status_why *why)
 {
+    static const char *const kinds[N_OUTPUTS] = {
+        [JSON] = DOC_RECIPE_SCHEMA, [TYPES] = BASE_TYPES, [SUITE] = BASE_SUITE};
     struct base_file *files[N_OUTPUTS] = {NULL};
     enum status status = STATUS_OK;
     for (size_t i = 0; i < N_OUTPUTS && !status; i++)
-        status = cli_output_create(&files[i], outputs[i].path, why);
+        status = cli_output_create(&files[i], outputs[i].path, r->settings->force ? NULL : kinds[i],
+                                   why);
     if (!status)
         status = doc_plan_make(&r->plan, &r->sweep, why);
     if (!status)
@@ -209,6 +213,7 @@ static const struct cli_option options[] = {
      "write the types as llama-quantize --tensor-type-file reads them", AT(types_file)},
     {"--tool-suite", CLI_TEXT, "FILE", "write the types as a recipe of GGUF-Tool-Suite (*.recipe)",
      AT(suite_file)},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
     {0},
 };
 

@@ -9,6 +9,7 @@ struct cli_recipe_settings {
     struct doc_target target;
     int64_t n_points;
     const char *json_file, *types_file, *suite_file;
+    bool force;
 };
 
 /** What is printed and written. */

@@ -1,6 +1,7 @@
 /* assay report: a page of results that a browser shows. */
 
 #include "cli/commands.h"
+#include "cli/options/common.h"
 #include "cli/results/results.h"
 #include "cli/session/outputs.h"
 #include "documents/report/report.h"
@@ -10,6 +11,7 @@ enum { MOST_RESAMPLES = 1000000, MOST_CONTEXT = 1 << 30 };
 struct settings {
     struct cli_list files;
     const char *output;
+    bool force;
     int64_t n_resamples, seed, n_context;
 };
 
@@ -33,7 +35,7 @@ static enum status run_report(const void *settings, const struct cli_args *args,
     if (!status)
         status = cli_results_read(&results, &s->files, true, why);
     if (!status)
-        status = cli_output_create(&report.file, s->output, why);
+        status = cli_output_create(&report.file, s->output, s->force ? NULL : BASE_PAGE, why);
     if (!status)
         status = cli_output_commit(&report.file, doc_report_write(&report, why), why);
     doc_results_free(&results);
@@ -45,6 +47,7 @@ static enum status run_report(const void *settings, const struct cli_args *args,
 static const struct cli_option options[] = {
     {"-o --output", CLI_TEXT, "FILE", "the page to write; - is standard output", AT(output),
      .required = true},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
     {"--resamples", CLI_COUNT, "N", "resamples of the paired tests (default: 10000)",
      AT(n_resamples), 1, MOST_RESAMPLES},
     {"--seed", CLI_COUNT, "N", "seed of their generator (default: 1)", AT(seed), 0, UINT32_MAX},

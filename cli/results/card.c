@@ -1,6 +1,7 @@
 /* assay card: the block that publishers put on the page of a model. */
 #include "documents/card/card.h"
 #include "cli/commands.h"
+#include "cli/options/common.h"
 #include "cli/process/say.h"
 #include "cli/results/results.h"
 #include "cli/session/outputs.h"
@@ -9,6 +10,7 @@
 struct settings {
     struct cli_list files;
     const char *output, *svg;
+    bool force;
 };
 
 static void defaults(void *settings)
@@ -25,21 +27,12 @@ static void say_left_out(const struct doc_results *r)
                     r->documents[i].file);
 }
 
-static enum status write_svg(struct doc_results *results, const char *path, struct status_why *why)
-{
-    struct base_file *file = NULL;
-    enum status status = cli_output_create(&file, path, why);
-    return status
-               ? status
-               : cli_output_commit(&file, doc_report_size_svg(file, &results->of_texts, why), why);
-}
-
 static enum status run_card(const void *opaque, const struct cli_args *args, struct status_why *why)
 {
     (void)args;
     const struct settings *s = opaque;
     struct doc_results results = {0};
-    struct base_file *file = NULL;
+    struct base_file *file = NULL, *svg = NULL;
     const struct cli_named_file outputs[] = {{"-o", s->output}, {"--svg", s->svg}};
     enum status status =
         cli_outputs_check_list(outputs, s->svg ? 2 : 1, "a result", &s->files, why);
@@ -47,12 +40,15 @@ static enum status run_card(const void *opaque, const struct cli_args *args, str
         status = cli_results_read(&results, &s->files, false, why);
     if (!status) {
         say_left_out(&results);
-        status = cli_output_create(&file, s->output, why);
+        status = cli_output_create(&svg, s->svg, s->force ? NULL : BASE_CHART, why);
     }
     if (!status)
+        status = cli_output_create(&file, s->output, s->force ? NULL : BASE_CARD, why);
+    if (!status)
         status = cli_output_commit(&file, doc_card_write(file, &results, s->svg, why), why);
-    if (!status && s->svg)
-        status = write_svg(&results, s->svg, why);
+    if (svg)
+        status = cli_output_commit(
+            &svg, status ? status : doc_report_size_svg(svg, &results.of_texts, why), why);
     doc_results_free(&results);
     return status;
 }
@@ -63,6 +59,7 @@ static const struct cli_option options[] = {
     {"-o --output", CLI_TEXT, "FILE", "the Markdown (default: -, standard output)", AT(output)},
     {"--svg", CLI_TEXT, "FILE",
      "also a chart, divergence or else perplexity against size, which the Markdown shows", AT(svg)},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
     {.type = CLI_OPERANDS, .help = "the results", .offset = AT(files), .required = true},
     {0},
 };

@@ -5,17 +5,19 @@
 #include "cli/imatrix/files/files.h"
 #include "cli/options/common.h"
 #include "cli/session/outputs.h"
+#include "documents/schema.h"
 
 enum { MOST_MODELS = 1000000, MOST_RESAMPLES = 1000000 };
 
 struct settings {
     struct doc_compare_settings compare;
     const char *json_file;
+    bool force;
 };
 
 static void defaults(void *settings)
 {
-    *(struct settings *)settings = (struct settings){{.n_resamples = 10000, .seed = 1}, NULL};
+    *(struct settings *)settings = (struct settings){.compare = {.n_resamples = 10000, .seed = 1}};
 }
 
 static enum status compare_matrices(const struct settings *s, const char *const *paths,
@@ -28,7 +30,7 @@ static enum status compare_matrices(const struct settings *s, const char *const 
     for (size_t i = 0; i < 2; i++)
         if (!cli_imatrix_is(paths[i]))
             return cli_imatrix_refuse(paths[i], why);
-    return cli_imatrix_compare(paths, s->json_file, why);
+    return cli_imatrix_compare(paths, s->json_file, s->force, why);
 }
 
 static enum status run_compare(const void *settings, const struct cli_args *args,
@@ -47,7 +49,8 @@ static enum status run_compare(const void *settings, const struct cli_args *args
     if (!status)
         status = doc_compare_make(&c, why);
     if (!status)
-        status = cli_output_create(&json_file, s->json_file, why);
+        status =
+            cli_output_create(&json_file, s->json_file, s->force ? NULL : DOC_COMPARE_SCHEMA, why);
     if (!status)
         cli_compare_print(&c);
     if (json_file)
@@ -72,6 +75,7 @@ static const struct cli_option options[] = {
      "seed of its generator; the same seed gives the same intervals (default: 1)", AT(compare.seed),
      0, UINT32_MAX},
     {.type = CLI_GROUP, .group = cli_json_options, .offset = AT(json_file)},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
     {0},
 };
 

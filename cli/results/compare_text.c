@@ -158,7 +158,7 @@ enum status cli_compare_write_json(const struct doc_compare *c, struct base_file
                                    struct status_why *why)
 {
     struct base_json json;
-    doc_json_begin(&json, "assay-compare");
+    doc_json_begin(&json, DOC_COMPARE_SCHEMA);
     base_json_text(&json, json.root, "of", doc_schema(c->sides[0].document.kind));
     for (size_t side = 0; side < 2; side++)
         add_side(&json, c, side);

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/content/text.h"
 #include "cli/commands.h"
 #include "cli/imatrix/files/files.h"
+#include "cli/options/common.h"
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
@@ -19,6 +19,7 @@ struct settings {
     struct cli_list parts;
     const char *out_file;
     int64_t n_chunks; /* 0: all */
+    bool force;
 };
 
 /* The journal that a result of a run names, from the result's folder; malloc. */
@@ -62,18 +63,13 @@ static enum status find_journal(char **out, const char *path, struct status_why 
     return *out ? STATUS_OK : status_fail(why, STATUS_MEMORY, "out of memory");
 }
 
-/* A journal that is there may have taken hours: it is not replaced. Nor is a part. */
+/* No part is replaced. */
 static enum status check_output(const char *path, const struct cli_list *operands,
                                 const struct cli_list *journals, struct status_why *why)
 {
     const struct cli_named_file out = {"-o", path};
-    struct stat about;
     enum status status = cli_outputs_check_list(&out, 1, "the merge", operands, why);
-    if (!status)
-        status = cli_outputs_check_list(&out, 1, "the merge", journals, why);
-    if (!status && base_file_stream(path) < 0 && stat(path, &about) == 0 && S_ISREG(about.st_mode))
-        status = status_fail(why, STATUS_USAGE, "%s exists; remove it, or give another name", path);
-    return status;
+    return status ? status : cli_outputs_check_list(&out, 1, "the merge", journals, why);
 }
 
 /* The journals of the parts into FILE. */
@@ -91,7 +87,7 @@ static enum status merge(const struct settings *s, const struct cli_list *journa
         snprintf(chunks, sizeof chunks, " and --chunks %" PRId64, s->n_chunks);
     enum status status = check_output(s->out_file, &s->parts, journals, why);
     if (!status)
-        status = cli_output_create(&file, s->out_file, why);
+        status = cli_output_create(&file, s->out_file, s->force ? NULL : BASE_JOURNAL, why);
     if (!status)
         status = cli_output_commit(&file, cluster_merge(&merge, file, &n_windows, why), why);
     if (!status && base_file_stream(s->out_file) < 0)
@@ -120,7 +116,7 @@ static bool are_matrices(const struct settings *s, struct status_why *why, enum 
     else
         *status = check_output(s->out_file, &s->parts, &s->parts, why);
     if (!*status)
-        *status = cli_imatrix_merge(&s->parts, s->out_file, why);
+        *status = cli_imatrix_merge(&s->parts, s->out_file, s->force, why);
     return true;
 }
 
@@ -147,9 +143,9 @@ static enum status run_merge(const void *opaque, const struct cli_args *args,
 #define AT(member) offsetof(struct settings, member)
 
 static const struct cli_option options[] = {
-    {"-o --output", CLI_TEXT, "FILE",
-     "the journal, or importance matrix, to write; it must not exist", AT(out_file),
+    {"-o --output", CLI_TEXT, "FILE", "the journal, or importance matrix, to write", AT(out_file),
      .required = true},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
     {"--chunks", CLI_COUNT, "N",
      "the parts have the first N windows only, as of a run with --chunks N (default: all of the "
      "text)",

@@ -27,7 +27,7 @@ static enum status print_tables(struct doc_results *r, const struct settings *s,
 static enum status draw(struct doc_results *r, struct status_why *why)
 {
     struct base_file *file = NULL;
-    enum status status = base_file_create(&file, "-", why);
+    enum status status = base_file_create(&file, "-", NULL, why);
     return status ? status
                   : cli_output_commit(&file, doc_report_size_svg(file, &r->of_texts, why), why);
 }

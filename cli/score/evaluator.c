@@ -220,16 +220,16 @@ static enum status run_score(const void *settings, const struct cli_args *args,
 {
     const struct settings *s = settings;
     const char *requests = args->operands[0];
-    struct score score = {
-        .settings = s,
-        .request_file = requests,
-        .e = {.kind = &evaluator,
-              .settings = &s->evaluate,
-              .name = "score",
-              .model_file = s->model,
-              .inputs = {{"-m", s->model}, {"the command", requests}},
-              .text_file = requests,
-              .outputs = {{"-o", s->out_file, .write = end_lines, .only_whole = true}}}};
+    struct score score = {.settings = s,
+                          .request_file = requests,
+                          .e = {.kind = &evaluator,
+                                .settings = &s->evaluate,
+                                .name = "score",
+                                .model_file = s->model,
+                                .inputs = {{"-m", s->model}, {"the command", requests}},
+                                .text_file = requests,
+                                .outputs = {{"-o", s->out_file, BASE_SCORES, .write = end_lines,
+                                             .only_whole = true}}}};
     return cli_evaluate(&score.e, why);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/content/written.h"
 #include "base/json/parse.h"
 #include "cli/session/outputs.h"
 #include "eval/run.h"
@@ -70,7 +71,7 @@ enum status cli_journal_extend(const char *path, const char *settings, struct st
     if (!eval_journal_look(&journal, path, &old, &(struct status_why){""}))
         status = is_shorter(&shorter, old, settings, why);
     if (!status && shorter)
-        status = base_file_create(&file, path, why);
+        status = base_file_create(&file, path, BASE_JOURNAL, why);
     if (!status && shorter)
         status = cli_output_commit(&file, copy(journal, file, settings, why), why);
     base_file_abandon(file);

@@ -113,20 +113,22 @@ static void give_standard_output_away(const char *path)
         close(to);
 }
 
-enum status cli_output_create(struct base_file **out, const char *path, struct status_why *why)
+enum status cli_output_create(struct base_file **out, const char *path, const char *kind,
+                              struct status_why *why)
 {
     *out = NULL;
-    enum status status = path ? base_file_create(out, path, why) : STATUS_OK;
+    enum status status = path ? base_file_create(out, path, kind, why) : STATUS_OK;
     if (*out)
         give_standard_output_away(path);
     return status;
 }
 
-void cli_output_remove(const char *path)
+void cli_output_remove(const char *path, const char *kind)
 {
     char *target = path && base_file_stream(path) < 0 ? base_file_target(path) : NULL;
     struct stat about;
-    if (target && stat(target, &about) == 0 && S_ISREG(about.st_mode))
+    if (target && stat(target, &about) == 0 && S_ISREG(about.st_mode) &&
+        !base_written_check(target, kind, NULL))
         (void)unlink(target); /* writing it will fail, and say why */
     free(target);
 }

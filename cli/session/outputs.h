@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "base/content/written.h"
 #include "base/file/atomic_file.h"
 #include "cli/options/args.h"
 #include "model/model.h"
@@ -39,12 +40,14 @@ enum status cli_outputs_check_list(const struct cli_named_file *outputs, size_t 
 
 /**
  * Create *out where a path is given (NULL: no file is wanted). Where that is standard output, what
- * is printed from now on goes to standard error. Fails: as base_file_create.
+ * is printed from now on goes to standard error. kind: what is written (base/content/written.h), or
+ * NULL with --force. Fails: as base_file_create.
  */
-enum status cli_output_create(struct base_file **out, const char *path, struct status_why *why);
+enum status cli_output_create(struct base_file **out, const char *path, const char *kind,
+                              struct status_why *why);
 
-/** Remove the regular file that an output would replace; links are followed. NULL: nothing. */
-void cli_output_remove(const char *path);
+/** Remove the regular file that an output may replace; links are followed. NULL: nothing. */
+void cli_output_remove(const char *path, const char *kind);
 
 /**
  * Commit a file where `filled`, the outcome of writing into it, is STATUS_OK, else abandon it.

@@ -321,9 +321,9 @@ enum status cli_sweep_run(const struct cli_sweep_settings *settings, struct stat
               .model_option = "--from",
               .model_file = settings->base,
               .text_file = text->binary_file ? text->binary_file : text->text_file,
-              .outputs = {
-                  {"--tsv", settings->tsv_file, .write = cli_sweep_write_tsv, .only_whole = true},
-                  {"--heatmap", settings->heatmap_file, .write = cli_sweep_write_heatmap,
-                   .only_whole = true}}}};
+              .outputs = {{"--tsv", settings->tsv_file, BASE_SWEPT, .write = cli_sweep_write_tsv,
+                           .only_whole = true},
+                          {"--heatmap", settings->heatmap_file, BASE_CHART,
+                           .write = cli_sweep_write_heatmap, .only_whole = true}}}};
     return cli_evaluate(&s.e, why);
 }

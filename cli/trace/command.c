@@ -208,7 +208,7 @@ static enum status run_all(struct trace_run *r, struct status_why *why)
     if (!status)
         status = read_tokens(r, why);
     if (!status)
-        status = cli_output_create(&file, s->output, why);
+        status = cli_output_create(&file, s->output, s->force ? NULL : BASE_NPZ, why);
     if (!status)
         status = evaluate(r, why);
     if (!status)
@@ -286,6 +286,7 @@ static const struct cli_option options[] = {
      AT(tensors)},
     {"-o --output", CLI_TEXT, "OUT.npz", "write whole tensors, and print no table", AT(output),
      .usual = true},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
     {0},
 };
 

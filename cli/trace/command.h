@@ -8,7 +8,7 @@
 struct cli_trace_settings {
     const char *model, *text_file, *prompt, *compare, *output;
     struct cli_list ids, tensors;
-    bool no_bos, llama_compat;
+    bool no_bos, llama_compat, force;
     int64_t n_ctx, n_passes, n_threads;
     int rounding; /* enum trace_arithmetic */
     struct cli_model_settings load;

@@ -4,10 +4,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file/atomic_file.h"
 
 /* C's isspace in the "C" locale, and the end of a string: a word has neither. */
 static bool is_blank(char c)
@@ -76,17 +77,10 @@ enum status cli_watch_tell(const char *path, const char *state, uint64_t iterati
 {
     char line[96];
     int n = snprintf(line, sizeof line, "%s %" PRIu64 " %" PRId64 "\n", state, iteration, number);
-    size_t capacity = strlen(path) + sizeof ".tmp";
-    char *temporary = malloc(capacity);
-    if (!temporary)
-        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
-    snprintf(temporary, capacity, "%s.tmp", path);
-    int fd =
-        open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-    bool written = fd >= 0 && write(fd, line, (size_t)n) == n;
-    written = fd >= 0 && close(fd) == 0 && written && rename(temporary, path) == 0;
-    free(temporary);
-    return written ? STATUS_OK
-                   : status_fail(why, STATUS_IO, "%s: the state cannot be written: %s", path,
-                                 strerror(errno));
+    struct base_file *file = NULL;
+    enum status status = base_file_create(&file, path, NULL, why);
+    if (status)
+        return status;
+    base_file_write(file, line, (size_t)n);
+    return base_file_commit(file, why);
 }

@@ -34,8 +34,8 @@ bool cli_watch_parse(struct cli_watch_command *out, const char *bytes, size_t n_
 bool cli_watch_take(struct cli_watch_command *out, const char *path, bool *removed);
 
 /**
- * Write "STATE ITERATION NUMBER" to PATH.tmp, and rename that to PATH: a reader sees the old line
- * or the new one.   Fails: STATUS_IO.
+ * Write "STATE ITERATION NUMBER" under another name, and rename that to PATH: a reader sees the old
+ * line or the new one.   Fails: as base_file_create and base_file_commit.
  */
 enum status cli_watch_tell(const char *path, const char *state, uint64_t iteration, int64_t number,
                            struct status_why *why);

@@ -273,6 +273,18 @@ static void describe(const struct cli_host *host, const struct cli_evaluation *e
     cli_command_line.describe(host, e, json, run);
 }
 
+/** The files between both sides: one is removed at the beginning, the other is replaced. */
+static enum status check_files(const struct cli_evaluation *e, struct status_why *why)
+{
+    const struct cli_watch_settings *s = &e->settings->watch;
+    bool force = e->settings->output.force;
+    enum status status =
+        s->control ? base_written_check(s->control, force ? NULL : BASE_COMMAND, why) : STATUS_OK;
+    if (!status && s->status)
+        status = base_written_check(s->status, force ? NULL : BASE_WATCHED, why);
+    return status;
+}
+
 enum status cli_watch(struct cli_evaluation *e, struct status_why *why)
 {
     struct watch w = {.host = cli_command_line, .e = e, .settings = &e->settings->watch};
@@ -281,6 +293,8 @@ enum status cli_watch(struct cli_evaluation *e, struct status_why *why)
     e->guarded[0] = (struct cli_named_file){"--watch", w.settings->control};
     e->guarded[1] = (struct cli_named_file){"--watch-status", w.settings->status};
     enum status status = check(e, why);
+    if (!status)
+        status = check_files(e, why);
     if (!status)
         status = cli_caches_check(w.settings, why);
     if (!status)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/content/written.h"
 #include "base/text/printable.h"
 #include "base/text/quote.h"
 #include "gguf/about/identity.h"
@@ -169,7 +170,7 @@ static enum status add_origin(struct doc_mixture *m, const char *recipe_sha256,
         ids[f] = (struct base_string){id, strlen(id)};
     }
     if (!status) {
-        gguf_layout_string(m->layout, "assay.mix.recipe", recipe_sha256);
+        gguf_layout_string(m->layout, BASE_MIXTURE_KEY, recipe_sha256);
         gguf_layout_strings(m->layout, "assay.mix.files", names, m->n_files);
         gguf_layout_strings(m->layout, "assay.mix.ids", ids, m->n_files);
     }
@@ -188,6 +189,7 @@ enum status doc_mixture_lay_out(struct doc_mixture *m, const char *recipe_sha256
         status = gguf_layout_new(&m->layout, why);
     if (status)
         return status;
+    status = add_origin(m, recipe_sha256, why); /* in front: see BASE_MIXTURE_KEY */
     for (size_t i = 0; i < gguf_n_kv(base); i++)
         if (!is_dropped(gguf_kv_at(base, i)->key))
             gguf_layout_pair(m->layout, gguf_kv_at(base, i));
@@ -195,7 +197,6 @@ enum status doc_mixture_lay_out(struct doc_mixture *m, const char *recipe_sha256
     if (file_type != UINT32_MAX)
         gguf_layout_u32(m->layout, "general.file_type", file_type);
     gguf_layout_u32(m->layout, "general.quantization_version", QUANTIZATION_VERSION);
-    status = add_origin(m, recipe_sha256, why);
     for (size_t i = 0; i < gguf_n_tensors(base) && !status; i++)
         gguf_layout_tensor(m->layout, m->tensors[i]->name, m->tensors[i]->type_id,
                            m->tensors[i]->ne, gguf_tensor_at(base, i)->n_dims);

@@ -13,11 +13,12 @@
 
 #include <assert.h>
 
+#include "base/content/written.h"
 #include "base/digest.h"
 #include "eval/reference/compact_rows.h"
 #include "gguf/type.h"
 
-#define EVAL_COMPACT_MAGIC "assaybas"
+#define EVAL_COMPACT_MAGIC BASE_COMPACT_MAGIC
 enum {
     EVAL_COMPACT_VERSION = 4, /* of documents; 3: of a head with a bias; 2: of one with a soft cap
                                  alone; else 1 */

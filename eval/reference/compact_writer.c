@@ -202,8 +202,11 @@ static enum status begin(struct compact_writer *w, const struct eval_compact_rec
         status = list_windows(&w->writer, recording->plan, why);
     if (status)
         return status;
-    struct base_part_options options = {
-        .n_bytes = w->offsets.end, .replace = recording->replace, .resume = recording->resume};
+    struct base_part_options options = {.n_bytes = w->offsets.end,
+                                        .kind = BASE_COMPACT,
+                                        .only_new = recording->only_new,
+                                        .force = recording->force,
+                                        .resume = recording->resume};
     struct eval_writer_head head = {&w->layout, sizeof w->layout,
                                     "another model, text or other settings"};
     status = eval_writer_begin(&w->writer, recording->path, &options, &head, why);

@@ -16,9 +16,9 @@ struct eval_compact_recording {
     const struct eval_stream *stream;
     const struct eval_documents *documents; /* those of the plan; NULL: it is one text */
     enum eval_compact_kind kind;            /* of the rows */
-    const char *head_path;   /* where the head is to be found at use; NULL: it is copied */
-    const char *description; /* JSON for people and results */
-    bool replace, resume;    /* as of struct base_part_options */
+    const char *head_path;        /* where the head is to be found at use; NULL: it is copied */
+    const char *description;      /* JSON for people and results */
+    bool only_new, force, resume; /* as of struct base_part_options */
 };
 
 /**

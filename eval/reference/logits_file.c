@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "base/content/kind.h"
+#include "base/content/written.h"
 #include "base/text/quote.h"
 #include "eval/llama_compat.h"
 #include "kernels/types.h"
 
-const char eval_logits_magic[EVAL_LOGITS_MAGIC_BYTES] = {'_', 'l', 'o', 'g', 'i', 't', 's', '_'};
+const char eval_logits_magic[EVAL_LOGITS_MAGIC_BYTES] = BASE_LOGITS_MAGIC;
 
 enum { FIXED_BYTES = EVAL_LOGITS_MAGIC_BYTES + EVAL_LOGITS_COUNTS * sizeof(int32_t), MIN_CTX = 3 };
 

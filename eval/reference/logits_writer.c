@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/content/written.h"
 #include "eval/llama_compat.h"
 
 struct logits_writer {
@@ -97,7 +98,9 @@ enum status eval_logits_writer_open(struct eval_writer **out,
         .has_checks = recording->journal,
     };
     struct base_part_options options = {.n_bytes = eval_logits_file_bytes(&shape),
-                                        .replace = recording->replace,
+                                        .kind = BASE_LOGITS,
+                                        .only_new = recording->only_new,
+                                        .force = recording->force,
                                         .resume = recording->resume};
     struct eval_writer_head head = {bytes, (size_t)w->rows_at,
                                     "other tokens, windows or vocabulary"};

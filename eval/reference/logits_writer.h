@@ -11,9 +11,9 @@ struct eval_logits_recording {
     const char *path;
     const struct eval_plan *plan; /* of the default protocol */
     const struct eval_stream *stream;
-    size_t n_vocab;       /* logits of a row */
-    bool replace, resume; /* as of struct base_part_options */
-    bool journal;         /* the sink can serve a journal, for which it hashes what it writes */
+    size_t n_vocab;               /* logits of a row */
+    bool only_new, force, resume; /* as of struct base_part_options */
+    bool journal; /* the sink can serve a journal, for which it hashes what it writes */
 };
 
 /**

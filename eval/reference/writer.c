@@ -61,20 +61,11 @@ static enum status check_kept(const struct eval_writer *w, const struct eval_wri
     return status;
 }
 
-/** Whether a recording of either format begins so. */
-static bool is_recording(const void *begin, size_t n_bytes)
-{
-    return memcmp(begin, EVAL_COMPACT_MAGIC, n_bytes) == 0 ||
-           memcmp(begin, eval_logits_magic, n_bytes) == 0;
-}
-
 enum status eval_writer_begin(struct eval_writer *w, const char *path,
                               const struct base_part_options *options,
                               const struct eval_writer_head *head, struct status_why *why)
 {
-    struct base_part_options ours = *options;
-    ours.is_ours = is_recording;
-    enum status status = base_part_open(&w->part, path, &ours, why);
+    enum status status = base_part_open(&w->part, path, options, why);
     if (status)
         return status;
     w->checks = calloc(w->n_windows, check_bytes(w));

@@ -13,12 +13,13 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/content/written.h"
 #include "base/digest.h"
 #include "base/file/folder.h"
 #include "base/file/name.h"
 #include "eval/run/difference.h"
 
-static const char magic[8] = {'A', 'S', 'S', 'A', 'Y', 'J', 'N', 'L'};
+static const char magic[8] = BASE_JOURNAL_MAGIC;
 
 enum {
     VERSION = 1,

@@ -11,12 +11,14 @@
 
 #include "base/array.h"
 #include "base/buffer.h"
+#include "base/content/kind.h"
+#include "base/content/written.h"
 #include "base/text/quote.h"
 #include "base/text/words.h"
 #include "imatrix/file/exact.h"
 #include "imatrix/file/write.h"
 
-enum { HEAD_BYTES = 72, PIECE_BYTES = 1 << 20 };
+enum { PIECE_BYTES = 1 << 20 };
 
 static int by_name(const void *a, const void *b)
 {
@@ -38,31 +40,14 @@ enum status imat_sort(struct imat_matrix *m, struct status_why *why)
     return STATUS_OK;
 }
 
-/* The first bytes; returns how many there are. */
-static size_t read_head(const char *path, uint8_t head[HEAD_BYTES])
-{
-    struct stat about;
-    FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL;
-    size_t n = file ? fread(head, 1, HEAD_BYTES, file) : 0;
-    if (file)
-        fclose(file);
-    return n;
-}
-
 enum imat_kind imat_kind_of(const char *path)
 {
-    uint8_t head[HEAD_BYTES];
-    int32_t numbers[2];
-    size_t n = read_head(path, head);
-    if (n >= 4 && memcmp(head, "GGUF", 4) == 0)
-        return IMAT_GGUF;
-    if (n < sizeof numbers + 1)
-        return IMAT_OTHER;
-    memcpy(numbers, head, sizeof numbers);
-    bool possible = numbers[0] > 0 && numbers[0] < 1 << 24 && numbers[1] > 0 && numbers[1] < 256;
-    for (size_t i = sizeof numbers; i < n && i < sizeof numbers + (size_t)numbers[1]; i++)
-        possible &= head[i] > ' ' && head[i] < 0x7f;
-    return possible ? IMAT_DAT : IMAT_OTHER;
+    char found[BASE_WRITTEN_NAME];
+    const char *name = base_written_name(found, path);
+    if (name && strcmp(name, BASE_MATRIX_DAT) == 0)
+        return IMAT_DAT;
+    bool is_gguf = base_file_begins_with(path, (struct base_string){"GGUF", 4});
+    return is_gguf ? IMAT_GGUF : IMAT_OTHER;
 }
 
 static bool has_suffix(const struct gguf_tensor *t, const char *suffix)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/content/text.h"
+#include "base/content/written.h"
 #include "base/digest.h"
 #include "base/file/atomic_file.h"
 #include "imatrix/windows/units.h"
@@ -21,7 +22,7 @@ struct head {
     double last_change; /* of struct imat_stop */
 };
 
-static const char magic[8] = {'A', 'S', 'S', 'A', 'Y', 'S', 'U', 'M'};
+static const char magic[8] = BASE_SUMS_MAGIC;
 
 enum status imat_units_save(const struct imat_units *u, const char *path, const char *id,
                             struct status_why *why)
@@ -45,7 +46,7 @@ enum status imat_units_save(const struct imat_units *u, const char *path, const 
     if (!status)
         status = base_digest_close(digest, hex, why);
     if (!status)
-        status = base_file_create(&file, path, why);
+        status = base_file_create(&file, path, BASE_SUMS, why);
     if (!status) {
         base_file_write(file, &head, sizeof head);
         base_file_write(file, sums.data, sums.n);
@@ -103,7 +104,9 @@ enum status imat_units_load(struct imat_units *u, const char *path, const char *
     u->n_restorable = 0;
     if (access(path, F_OK) != 0 && errno == ENOENT)
         return STATUS_OK;
-    enum status status = base_text_read_whole(&text, path, SIZE_MAX / 2, why);
+    enum status status = base_written_check(path, BASE_SUMS, why);
+    if (!status)
+        status = base_text_read_whole(&text, path, SIZE_MAX / 2, why);
     if (status)
         return status;
     if (text.n_bytes >= sizeof head)

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/content/text.h"
+#include "base/content/written.h"
 #include "base/json/build.h"
 #include "base/json/lines.h"
 
@@ -147,6 +149,25 @@ static enum status begin_file(struct probe_journal *j, struct status_why *why)
     return status;
 }
 
+/** Only a file of answers is written to, or cut. */
+static enum status open_file(struct probe_journal *j, struct status_why *why)
+{
+    struct stat about;
+    if (!j->file)
+        return status_fail(why, STATUS_MEMORY, "no memory for the name of a file");
+    if (stat(j->file, &about) == 0 && !S_ISREG(about.st_mode))
+        return status_fail(why, STATUS_IO, "--state: %s: is not a regular file", j->file);
+    char found[BASE_WRITTEN_NAME];
+    const char *name = base_written_name(found, j->file);
+    if (name && strcmp(name, BASE_ANSWERS) != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "--state: %s: is %s, expected %s or a new file; it was left as it is",
+                           j->file, name, BASE_ANSWERS);
+    j->fd = open(j->file, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    return j->fd >= 0 ? STATUS_OK
+                      : status_fail(why, STATUS_IO, "--state: %s: %s", j->file, strerror(errno));
+}
+
 enum status probe_journal_open(struct probe_journal **out, const char *path, const char *settings,
                                struct status_why *why)
 {
@@ -155,11 +176,9 @@ enum status probe_journal_open(struct probe_journal **out, const char *path, con
     if (!j)
         return status_fail(why, STATUS_MEMORY, "no memory for %s", path);
     j->settings = settings;
+    j->fd = -1;
     j->file = strdup(path);
-    j->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    enum status status = STATUS_OK;
-    if (!j->file || j->fd < 0)
-        status = status_fail(why, STATUS_IO, "--state: %s: %s", path, strerror(errno));
+    enum status status = open_file(j, why);
     if (!status)
         status = read_file(j, why);
     if (!status && !j->begun)

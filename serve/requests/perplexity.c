@@ -157,7 +157,7 @@ static enum status run_save(void *server, struct serve_job *job, struct status_w
     doc_json_begin(&json, schema);
     add_state(&json, base_json_object(&json, json.root, "state"), &serve->state);
     base_json_text(&json, json.root, "settings", serve->state.settings);
-    enum status status = base_file_create(&file, job->input, why);
+    enum status status = base_file_create(&file, job->input, schema, why);
     if (!status)
         status = cli_output_commit(&file, base_json_write(&json, file, why), why);
     base_json_free(&json);

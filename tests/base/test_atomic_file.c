@@ -65,7 +65,7 @@ static void write_target(const char *text)
 {
     struct base_file *file;
     struct status_why why;
-    assert_int_equal(base_file_create(&file, target, &why), STATUS_OK);
+    assert_int_equal(base_file_create(&file, target, NULL, &why), STATUS_OK);
     base_file_printf(file, "%s", text);
     assert_int_equal(base_file_commit(file, &why), STATUS_OK);
 }
@@ -76,7 +76,7 @@ static void test_appears_only_at_the_commit(void **state)
     struct base_file *file;
     struct status_why why;
     write_target("old");
-    assert_int_equal(base_file_create(&file, target, &why), STATUS_OK);
+    assert_int_equal(base_file_create(&file, target, NULL, &why), STATUS_OK);
     base_file_write(file, "new ", 4);
     base_file_printf(file, "%d", 42);
     assert_content(target, "old");
@@ -91,7 +91,7 @@ static void test_abandoning_leaves_the_old_file(void **state)
     struct base_file *file;
     struct status_why why;
     write_target("old");
-    assert_int_equal(base_file_create(&file, target, &why), STATUS_OK);
+    assert_int_equal(base_file_create(&file, target, NULL, &why), STATUS_OK);
     base_file_write(file, "new", 3);
     base_file_abandon(file);
     base_file_abandon(NULL);
@@ -112,11 +112,11 @@ static void test_begins_with_a_name_where_it_must(void **state)
     struct base_file *file;
     struct status_why why;
     write_target("old");
-    assert_int_equal(base_file_create(&file, target, &why), STATUS_OK);
+    assert_int_equal(base_file_create(&file, target, NULL, &why), STATUS_OK);
     assert_int_equal(entries_in_folder(), 3);
     base_file_abandon(file);
     assert_int_equal(entries_in_folder(), 2);
-    assert_int_equal(base_file_create(&file, target, &why), STATUS_OK);
+    assert_int_equal(base_file_create(&file, target, NULL, &why), STATUS_OK);
     base_file_write(file, "new", 3);
     assert_int_equal(base_file_commit(file, &why), STATUS_OK);
     assert_content(target, "new");
@@ -140,7 +140,7 @@ static void test_a_kill_leaves_nothing(void **state)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        if (base_file_create(&file, target, &why) == STATUS_OK)
+        if (base_file_create(&file, target, NULL, &why) == STATUS_OK)
             base_file_write(file, "new", 3);
         raise(SIGKILL);
     }
@@ -160,7 +160,7 @@ static void test_keeps_permissions_and_links(void **state)
 
     struct base_file *file;
     struct status_why why;
-    assert_int_equal(base_file_create(&file, link_path, &why), STATUS_OK);
+    assert_int_equal(base_file_create(&file, link_path, NULL, &why), STATUS_OK);
     base_file_write(file, "through the link", 16);
     assert_int_equal(base_file_commit(file, &why), STATUS_OK);
 
@@ -178,7 +178,7 @@ static void test_full_disk(void **state)
     (void)state;
     struct base_file *file;
     struct status_why why;
-    assert_int_equal(base_file_create(&file, "/dev/full", &why), STATUS_OK);
+    assert_int_equal(base_file_create(&file, "/dev/full", NULL, &why), STATUS_OK);
     for (int i = 0; i < 10000; i++)
         base_file_printf(file, "%d\n", i);
     assert_int_equal(base_file_commit(file, &why), STATUS_IO);
@@ -190,7 +190,7 @@ static void test_devices_are_written_directly(void **state)
     (void)state;
     struct base_file *file;
     struct status_why why;
-    assert_int_equal(base_file_create(&file, "/dev/null", &why), STATUS_OK);
+    assert_int_equal(base_file_create(&file, "/dev/null", NULL, &why), STATUS_OK);
     base_file_printf(file, "gone");
     assert_int_equal(base_file_commit(file, &why), STATUS_OK);
     struct stat info;
@@ -202,7 +202,7 @@ static void assert_refused(const char *path, const char *sentence)
 {
     struct base_file *file;
     struct status_why why;
-    assert_int_equal(base_file_create(&file, path, &why), STATUS_IO);
+    assert_int_equal(base_file_create(&file, path, NULL, &why), STATUS_IO);
     assert_null(file);
     assert_non_null(strstr(why.text, sentence));
 }

@@ -117,7 +117,8 @@ static void test_replaces_only_when_allowed(void **state)
     struct status_why why;
     temp_write(target, "old", 3);
     assert_int_equal(chmod(target, 0640), 0);
-    const struct base_part_options options = {.n_bytes = 3}, replace = {3, .replace = true};
+    const struct base_part_options options = {.n_bytes = 3, .only_new = true},
+                                   replace = {.n_bytes = 3};
     assert_refused(&options, STATUS_USAGE, "exists; --force replaces it");
     assert_int_equal(access(part_name, F_OK), -1);
 
@@ -165,7 +166,7 @@ static void test_refuses_what_is_no_file(void **state)
     (void)state;
     struct base_part *part;
     struct status_why why;
-    const struct base_part_options options = {.n_bytes = 3, .replace = true};
+    const struct base_part_options options = {.n_bytes = 3};
     const char *const bad[] = {"/dev/full", "/dev/null", "/tmp", "/nonexistent/x", ""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(base_part_open(&part, bad[i], &options, &why), STATUS_IO);

@@ -48,7 +48,7 @@ static void begin_recording(struct recording *r, enum kind kind, const struct ev
                                                 .plan = &e->plan,
                                                 .stream = &e->stream,
                                                 .n_vocab = model_head(e->model)->n_rows,
-                                                .replace = true,
+                                                .force = true,
                                                 .resume = resume,
                                                 .journal = true};
         status = eval_logits_writer_open(&r->writer, &options, &why);
@@ -61,7 +61,7 @@ static void begin_recording(struct recording *r, enum kind kind, const struct ev
                                                  .kind = kind == COMPACT_F32 ? EVAL_COMPACT_F32
                                                                              : EVAL_COMPACT_F16,
                                                  .description = "{}",
-                                                 .replace = true,
+                                                 .force = true,
                                                  .resume = resume};
         status = eval_compact_writer_open(&r->writer, &options, &why);
     }

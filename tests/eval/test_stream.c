@@ -187,7 +187,7 @@ static void per_token_lines(void **state)
     for (size_t n_done = 1; n_done <= 2; n_done++) {
         struct base_file *out;
         table.done[1] = n_done == 2;
-        assert_int_equal(base_file_create(&out, path, NULL), STATUS_OK);
+        assert_int_equal(base_file_create(&out, path, NULL, NULL), STATUS_OK);
         assert_int_equal(eval_per_token_write(out, &plan, &stream, &table, tokenizer, NULL),
                          STATUS_OK);
         assert_int_equal(base_file_commit(out, NULL), STATUS_OK);

@@ -45,7 +45,7 @@ static void put(const struct imat_matrix *m, bool old)
 {
     struct base_file *file;
     struct status_why why = {""};
-    require(!base_file_create(&file, "/dev/null", &why));
+    require(!base_file_create(&file, "/dev/null", NULL, &why));
     enum status status = old ? imat_write_dat(m, file, &why) : imat_write_gguf(m, file, &why);
     require(!status == !*why.text);
     base_file_abandon(file);

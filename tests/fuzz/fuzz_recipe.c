@@ -22,7 +22,7 @@ static void write_all(const struct cli_recipe *r)
     for (int form = 0; form < 3; form++) {
         struct base_file *file;
         struct status_why why = {""};
-        require(base_file_create(&file, "/dev/null", &why) == STATUS_OK);
+        require(base_file_create(&file, "/dev/null", NULL, &why) == STATUS_OK);
         check(form ? cli_recipe_write_types(r, file, form > 1, &why)
                    : cli_recipe_write_json(r, file, &why),
               &why);

@@ -103,7 +103,7 @@ static void make_page(struct doc_results *results, bool card)
     require(memory >= 0);
     snprintf(path, sizeof path, "/dev/fd/%d", memory);
     struct doc_report report = {.results = results, .n_resamples = 3, .seed = 1, .n_context = 4096};
-    require(base_file_create(&report.file, path, &why) == STATUS_OK);
+    require(base_file_create(&report.file, path, NULL, &why) == STATUS_OK);
     enum status status = card ? doc_card_write(report.file, results, "a chart.svg", &why)
                               : doc_report_write(&report, &why);
     require((status == STATUS_OK) == !*why.text);

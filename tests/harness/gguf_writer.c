@@ -199,7 +199,7 @@ enum status gguf_writer_finish(struct gguf_writer *w, const char *path, struct s
     struct sink to = {0};
     enum status status = finish_layout(w, &directory, why);
     if (!status)
-        status = base_file_create(&to.file, path, why);
+        status = base_file_create(&to.file, path, NULL, why);
     if (!status)
         status = put_file(&to, w, &directory, why);
     if (!status)

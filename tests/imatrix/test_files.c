@@ -78,7 +78,7 @@ static void read_back(struct imat_matrix *out, const struct imat_matrix *m)
     struct status_why why = {""};
     temp_make(folder);
     temp_path(path, folder, "m");
-    OK(base_file_create(&file, path, &why));
+    OK(base_file_create(&file, path, NULL, &why));
     OK(imat_write_gguf(m, file, &why));
     OK(base_file_commit(file, &why));
     enum status status = imat_read(out, path, &why);
@@ -198,7 +198,7 @@ static void cannot_be_written(void **state)
     struct imat_matrix m = {0};
     struct base_file *file;
     struct status_why why = {""};
-    OK(base_file_create(&file, "/dev/null", &why));
+    OK(base_file_create(&file, "/dev/null", NULL, &why));
     assert_int_equal(imat_write_gguf(&m, file, &why), STATUS_UNSUPPORTED);
     assert_int_equal(imat_write_dat(&m, file, &why), STATUS_UNSUPPORTED);
     make(&m, &r, 0, 1);

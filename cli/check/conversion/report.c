@@ -138,7 +138,7 @@ enum status cli_conversion_write(const struct cli_conversion *c, struct base_fil
     struct base_json json;
     struct cli_versions versions;
     cli_versions_read(&versions);
-    doc_json_begin(&json, "assay-conversion");
+    doc_json_begin(&json, DOC_CONVERSION_SCHEMA);
     add_result(&json, c);
     cJSON *run = base_json_object(&json, json.root, "run");
     base_json_text(&json, run, "model_file", c->settings->model);

@@ -3,6 +3,7 @@
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
+#include "documents/schema.h"
 #include "model/model.h"
 
 static void on_compared(void *user, double fraction)
@@ -78,9 +79,11 @@ static enum status verdict(const struct cli_conversion *c, struct status_why *wh
 static enum status run(struct cli_conversion *c, struct base_file **file, struct status_why *why)
 {
     const struct cli_conversion_settings *s = c->settings;
+    const struct cli_output_settings *output = &s->evaluate.output;
     enum status status = open_files(c, why);
     if (!status)
-        status = cli_output_create(file, s->evaluate.output.json_file, why);
+        status = cli_output_create(file, output->json_file,
+                                   output->force ? NULL : DOC_CONVERSION_SCHEMA, why);
     if (!status)
         status = open_tokens(c, why);
     if (!status)

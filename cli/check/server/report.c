@@ -165,7 +165,7 @@ enum status cli_server_write(const struct cli_server_check *c, struct base_file 
     struct base_json json;
     struct cli_versions versions;
     cli_versions_read(&versions);
-    doc_json_begin(&json, "assay-server-check");
+    doc_json_begin(&json, DOC_SERVER_SCHEMA);
     add_verdict(&json, c);
     cli_connection_add_json(&json, &c->connection, !c->records);
     cli_json_add_model(&json, json.root, "model", &c->model, true);

@@ -5,6 +5,7 @@
 #include "cli/check/server/server.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
+#include "documents/schema.h"
 #include "kernels/kernels.h"
 
 const struct probe_lists *cli_server_lists(const struct cli_server_check *c)
@@ -200,7 +201,8 @@ enum status cli_server_check(const char *model, const struct cli_server_settings
     if (!status)
         status = open_model(&c, model, &backends, why);
     if (!status)
-        status = cli_output_create(&file, evaluate->output.json_file, why);
+        status = cli_output_create(&file, evaluate->output.json_file,
+                                   evaluate->output.force ? NULL : DOC_SERVER_SCHEMA, why);
     if (!status)
         status = run(&c, backends.items[0], why);
     if (!status) {

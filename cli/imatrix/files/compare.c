@@ -146,7 +146,7 @@ static enum status write_json(const struct imat_comparison *c, const char *const
                               struct base_file *file, struct status_why *why)
 {
     struct base_json json;
-    doc_json_begin(&json, "assay-imatrix-compare");
+    doc_json_begin(&json, DOC_IMATRIX_COMPARE_SCHEMA);
     add_side(&json, "a", &c->sides[0], paths[0]);
     add_side(&json, "b", &c->sides[1], paths[1]);
     base_json_flag(&json, json.root, "same", c->same);
@@ -160,7 +160,7 @@ static enum status write_json(const struct imat_comparison *c, const char *const
     return doc_json_end(&json, file, why);
 }
 
-enum status cli_imatrix_compare(const char *const paths[2], const char *json_file,
+enum status cli_imatrix_compare(const char *const paths[2], const char *json_file, bool force,
                                 struct status_why *why)
 {
     struct imat_comparison c = {0};
@@ -171,7 +171,8 @@ enum status cli_imatrix_compare(const char *const paths[2], const char *json_fil
     if (!status)
         status = imat_compare(&c, why);
     if (!status)
-        status = cli_output_create(&file, json_file, why);
+        status =
+            cli_output_create(&file, json_file, force ? NULL : DOC_IMATRIX_COMPARE_SCHEMA, why);
     if (!status) {
         print_answer(&c);
         print_side(&c.sides[0], paths[0], 'A');

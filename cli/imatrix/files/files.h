@@ -14,15 +14,18 @@ bool cli_imatrix_is(const char *path);
 enum status cli_imatrix_refuse(const char *path, struct status_why *why);
 
 /**
- * Add files up into a file that does not exist yet (the caller checked that), and say what may not
- * be meant. It is of the older format where all of them are.   Fails: as imat_read and imat_add.
+ * Add files up into a file that is none of them, and say what may not be meant. It is of the older
+ * format where all of them are. force: whatever is there is replaced.
+ * Fails: as imat_read, imat_add and cli_output_create.
  */
-enum status cli_imatrix_merge(const struct cli_list *paths, const char *out_file,
+enum status cli_imatrix_merge(const struct cli_list *paths, const char *out_file, bool force,
                               struct status_why *why);
 
-/** Compare two files, print it, and write it where `json_file` is a path.
- * Fails: as imat_read and imat_compare. */
-enum status cli_imatrix_compare(const char *const paths[2], const char *json_file,
+/**
+ * Compare two files, print it, and write it where `json_file` is a path. force: whatever is there
+ * is replaced. Fails: as imat_read, imat_compare and cli_output_create.
+ */
+enum status cli_imatrix_compare(const char *const paths[2], const char *json_file, bool force,
                                 struct status_why *why);
 
 /**

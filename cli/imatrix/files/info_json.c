@@ -110,7 +110,7 @@ enum status cli_imatrix_write_json(const struct cli_imatrix_info *info, struct s
 {
     struct base_file *file;
     struct base_json json;
-    enum status status = cli_output_create(&file, "-", why);
+    enum status status = cli_output_create(&file, "-", NULL, why);
     if (status)
         return status;
     doc_json_begin(&json, DOC_IMATRIX_SCHEMA);

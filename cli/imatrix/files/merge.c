@@ -35,28 +35,22 @@ enum status cli_imatrix_refuse(const char *path, struct status_why *why)
                        path);
 }
 
-static enum status write_sum(const struct imat_matrix *sum, bool old, const char *out_file,
-                             struct status_why *why)
-{
-    struct base_file *file = NULL;
-    enum status status = cli_output_create(&file, out_file, why);
-    if (status)
-        return status;
-    status = old ? imat_write_dat(sum, file, why) : imat_write_gguf(sum, file, why);
-    return cli_output_commit(&file, status, why);
-}
-
-enum status cli_imatrix_merge(const struct cli_list *paths, const char *out_file,
+enum status cli_imatrix_merge(const struct cli_list *paths, const char *out_file, bool force,
                               struct status_why *why)
 {
     struct imat_part *parts = NULL;
     struct imat_matrix sum = {0};
     struct base_buffer notes = {0};
+    struct base_file *file = NULL;
     bool all_old = true;
-    enum status status = base_array_new(parts, paths->n, "files", why);
+    for (size_t i = 0; i < paths->n; i++)
+        all_old &= imat_kind_of(paths->items[i]) == IMAT_DAT;
+    const char *kind = force ? NULL : all_old ? BASE_MATRIX_DAT : BASE_MATRIX;
+    enum status status = cli_output_create(&file, out_file, kind, why);
+    if (!status)
+        status = base_array_new(parts, paths->n, "files", why);
     for (size_t i = 0; i < paths->n && !status; i++) {
         parts[i].path = paths->items[i];
-        all_old &= imat_kind_of(parts[i].path) == IMAT_DAT;
         status = imat_read(&parts[i].matrix, parts[i].path, why);
     }
     if (!status)
@@ -64,7 +58,9 @@ enum status cli_imatrix_merge(const struct cli_list *paths, const char *out_file
     if (!status && notes.n)
         cli_print_notes(notes.data);
     if (!status)
-        status = write_sum(&sum, all_old, out_file, why);
+        status = all_old ? imat_write_dat(&sum, file, why) : imat_write_gguf(&sum, file, why);
+    if (file)
+        status = cli_output_commit(&file, status, why);
     if (!status)
         cli_say("assay: %s: %zu matrices of %zu file%s, %" PRIu64 " chunks%s\n", out_file, sum.n,
                 paths->n, status_plural(paths->n), sum.n_chunks,

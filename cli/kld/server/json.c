@@ -46,7 +46,7 @@ enum status cli_bounds_write(const struct cli_bounds *b, struct base_file *file,
     struct base_json json;
     struct cli_versions versions;
     cli_versions_read(&versions);
-    doc_json_begin(&json, "assay-kld-bounds");
+    doc_json_begin(&json, DOC_BOUNDS_SCHEMA);
     add_result(&json, b);
     cJSON *candidates = base_json_list(&json, json.root, "candidates");
     for (size_t i = 0; i < b->n_done; i++)

@@ -6,6 +6,7 @@
 #include "base/content/kind.h"
 #include "cli/kld/server/bounds.h"
 #include "cli/process/signals.h"
+#include "documents/schema.h"
 #include "eval/identity.h"
 #include "kernels/kernels.h"
 
@@ -230,6 +231,7 @@ enum status cli_bounds_run(const struct cli_kld_settings *settings, struct statu
     struct cli_bounds b = {.settings = &s};
     struct cli_backends backends = {.n = 0};
     struct base_file *file = NULL;
+    const struct cli_output_settings *output = &s.evaluate.output;
     cli_text_settle(&s.text);
     enum status status = check_settings(&s, why);
     if (!status)
@@ -237,7 +239,8 @@ enum status cli_bounds_run(const struct cli_kld_settings *settings, struct statu
     if (!status)
         status = open_backend(&backends, &b, why);
     if (!status)
-        status = cli_output_create(&file, s.evaluate.output.json_file, why);
+        status = cli_output_create(&file, output->json_file,
+                                   output->force ? NULL : DOC_BOUNDS_SCHEMA, why);
     if (!status)
         status = run(&b, backends.items[0], why);
     if (!status)
