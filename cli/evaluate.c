@@ -214,6 +214,12 @@ static enum status ready(struct cli_evaluation *e, struct status_why *why)
     return e->host->ready ? e->host->ready(e->host, e, why) : STATUS_OK;
 }
 
+static void begin_remarks(struct cli_evaluation *e)
+{
+    const char *line = e->settings->left_out;
+    snprintf(e->remarks, sizeof e->remarks, "%s%s", line, *line ? "\n" : "");
+}
+
 enum status cli_evaluation_begin(struct cli_evaluation *e, struct cli_host *host,
                                  struct status_why *why)
 {
@@ -221,6 +227,7 @@ enum status cli_evaluation_begin(struct cli_evaluation *e, struct cli_host *host
     e->memory.total = (double)NAN;
     e->started = time(NULL);
     e->clock_started = base_clock_seconds();
+    begin_remarks(e);
     enum status status = cli_model_check(&e->settings->load, why);
     return status ? status : check_outputs(e, why);
 }
@@ -238,7 +245,7 @@ static enum status begin_again(struct cli_evaluation *e, struct status_why *why)
 {
     e->started = time(NULL);
     e->clock_started = base_clock_seconds();
-    e->remarks[0] = '\0';
+    begin_remarks(e);
     cli_output_remove(e->settings->output.json_file, e->kind->members->schema);
     for (size_t i = 0; i < CLI_MAX_OUTPUTS; i++)
         cli_output_remove(e->outputs[i].path, e->outputs[i].kind);

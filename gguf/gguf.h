@@ -3,6 +3,7 @@
 #define GGUF_GGUF_H
 
 #include "gguf/about/identity.h"
+#include "gguf/about/other.h"
 #include "gguf/about/quantisation.h"
 #include "gguf/cursor.h"
 #include "gguf/file.h"

@@ -18,8 +18,7 @@ static enum status run_best(const void *settings, const struct cli_args *args,
 {
     struct cli_best_settings s = *(const struct cli_best_settings *)settings;
     const char *what = "assay best";
-    if (args->n_bare)
-        s.kld.models.n = cli_models_once(&s.kld.models, s.kld.base);
+    s.kld.models.n = cli_models_chosen(&s.kld.models, args->n_bare, s.kld.base, &s.kld.evaluate);
     enum status status = cli_labels_check(&s.kld.labels, s.kld.models.n, why);
     if (!status)
         status = cli_window_check(&s.kld.windows, false, why);

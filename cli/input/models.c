@@ -4,8 +4,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file/folder.h"
 #include "base/status.h"
 #include "base/text/printable.h"
+#include "base/text/words.h"
 #include "cli/process/say.h"
 #include "gguf/gguf.h"
 
@@ -66,5 +68,61 @@ size_t cli_models_once(const struct cli_list *models, const char *base)
     if (n_again)
         cli_say("assay: note: %zu file%s left out: %s of a model that is given already\n", n_again,
                 n_again == 1 ? " is" : "s are", n_again == 1 ? "it is" : "each is");
+    return n;
+}
+
+/** Why a file is no model that could be evaluated; false: it may be one. */
+static bool is_no_model(const char *path, struct status_why *why)
+{
+    const char *other = gguf_other(path);
+    struct gguf_file *file = NULL;
+    size_t n_prefix;
+    if (base_is_folder(path))
+        return false;
+    if (other)
+        status_fail(why, STATUS_FORMAT, "%s: is %s, no model", path, other);
+    if (other || gguf_list_part(&file, path, why) == STATUS_FORMAT)
+        return true;
+    bool empty = file && !gguf_n_tensors(file) && !gguf_part_number(path, &n_prefix);
+    if (empty)
+        status_fail(why, STATUS_FORMAT, "%s: has no tensors: it is a vocabulary, no model", path);
+    gguf_close(file);
+    return empty;
+}
+
+/** Add a name to the line for remarks, or that there are more. */
+static void tell_left_out(struct cli_evaluate_settings *settings, const char *path)
+{
+    char name[96], *line = settings->left_out;
+    enum { ROOM = 8 }; /* for the last words */
+    size_t size = sizeof settings->left_out, n = strlen(line);
+    base_printable_text(name, sizeof name, base_file_name(path));
+    if (n + strlen(name) + 2 + ROOM < size)
+        snprintf(line + n, size - n, "%s%s", n ? ", " : "left out, as no whole models: ", name);
+    else if (!base_ends_with(line, ", ..."))
+        snprintf(line + n, size - n, ", ...");
+}
+
+size_t cli_models_chosen(const struct cli_list *models, size_t n_bare, const char *base,
+                         struct cli_evaluate_settings *settings)
+{
+    struct status_why why;
+    if (!n_bare)
+        return models->n;
+    const struct cli_list once = {models->items, cli_models_once(models, base)};
+    if (n_bare < models->n)
+        return once.n;
+    size_t n_models = 0, n = once.n, i = 0;
+    for (size_t k = 0; k < once.n; k++)
+        n_models += !is_no_model(once.items[k], &why);
+    while (n_models && i < n)
+        if (is_no_model(once.items[i], &why)) {
+            cli_say("assay: note: left out: %s\n", why.text);
+            tell_left_out(settings, once.items[i]);
+            move_to_end(&once, i);
+            n--;
+        } else {
+            i++;
+        }
     return n;
 }

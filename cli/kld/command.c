@@ -59,8 +59,7 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
                            struct status_why *why)
 {
     struct cli_kld_settings s = *(const struct cli_kld_settings *)settings;
-    if (args->n_bare)
-        s.models.n = cli_models_once(&s.models, s.base);
+    s.models.n = cli_models_chosen(&s.models, args->n_bare, s.base, &s.evaluate);
     enum status status = cli_labels_check(&s.labels, s.models.n, why);
     if (status)
         return status;

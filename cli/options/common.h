@@ -182,6 +182,7 @@ struct cli_evaluate_settings {
     struct cli_host *host; /* for whom it runs; NULL: the command line */
     bool dry_run;          /* that plans it instead (cli/plan/) */
     const char *state_file;
+    char left_out[512]; /* a line for remarks: files that stand alone and are no models, or "" */
     struct cli_watch_settings watch;
     struct cli_output_settings output;
     struct cli_machine_settings machine;

@@ -129,6 +129,9 @@ static enum status open_file(struct gguf_file **out, const char *path,
             "%s: is a published folder, whose tensors cannot be replaced while it is "
             "open, expected a GGUF file with --watch",
             path);
+    const char *other = folder ? NULL : gguf_other(path);
+    if (other)
+        return status_fail(why, STATUS_USAGE, "%s: is %s, expected a model", path, other);
     if (!folder && load->tokenizer && !load->tokenizer_chosen)
         cli_say("assay: note: %s has its own tokens; --tokenizer has no effect on it\n", path);
     const char *tokens = load->tokenizer ? load->tokenizer : path;

@@ -45,8 +45,7 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
                              struct status_why *why)
 {
     struct cli_sweep_settings own = *(const struct cli_sweep_settings *)settings, *s = &own;
-    if (args->n_bare)
-        own.from.n = cli_models_once(&own.from, own.base);
+    own.from.n = cli_models_chosen(&own.from, args->n_bare, own.base, &own.evaluate);
     cli_tokens_take(&s->evaluate.load, s->base, &s->from);
     cli_text_settle(&s->text);
     enum status status = cli_window_check(&s->windows, false, why);

@@ -51,6 +51,7 @@ enum status cli_bounds_write(const struct cli_bounds *b, struct base_file *file,
     cJSON *candidates = base_json_list(&json, json.root, "candidates");
     for (size_t i = 0; i < b->n_done; i++)
         add_candidate(&json, candidates, &b->models[i], &b->results[i]);
+    cli_json_add_remarks(&json, json.root, s->evaluate.left_out);
     cli_connection_add_json(&json, &b->connection, s->base_url != NULL);
     cJSON *settings = base_json_object(&json, json.root, "settings");
     base_json_text(&json, settings, "text_sha256", b->text.sha256);
