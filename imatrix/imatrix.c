@@ -19,10 +19,13 @@ void imat_free(struct imat_matrix *m)
         free(m->datasets[i]);
     for (size_t i = 0; m->texts && i < m->n_datasets; i++)
         free(m->texts[i]);
+    for (size_t i = 0; m->hashes && i < m->n_datasets; i++)
+        free(m->hashes[i]);
     for (size_t i = 0; i < m->n_categories; i++)
         free(m->categories[i]);
     free(m->datasets);
     free(m->texts);
+    free(m->hashes);
     free(m->categories);
     free(m->ranges);
     free(m->model);

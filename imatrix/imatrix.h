@@ -50,7 +50,7 @@ struct imat_matrix {
     size_t n;
     bool exact;       /* sums are what was added; else they were rounded to float32 */
     bool counts_lost; /* of the older format: counts are of chunks, the same for all experts */
-    char **datasets;  /* names of the texts, in order */
+    char **datasets;  /* names of the texts, in order: those of files, without their folders */
     size_t n_datasets;
     uint64_t chunk_size, n_chunks; /* tokens; as llama-imatrix counts them */
 
@@ -58,6 +58,7 @@ struct imat_matrix {
        have the same texts and the same model, and other ranges. */
     char **texts; /* [n_datasets], or NULL: of each text an id of its windows, such as a hash: equal
                      ids have the same windows. Several datasets may share one id */
+    char **hashes; /* [n_datasets], or NULL: of each text the SHA-256 of its bytes, in digits */
     struct imat_range *ranges; /* ascending by text, then begin; those that touch are one */
     size_t n_ranges;           /* 0: nobody knows which windows they are */
     char *model;               /* an id of what computed; NULL: unknown, or several */

@@ -15,13 +15,31 @@ struct tagged {
     size_t part;
 };
 
-/* The dataset with this id and, unless it is NULL, this name; n_datasets: none. */
-static size_t find_text(const struct imat_matrix *m, const char *id, const char *name)
+/* The first dataset with this id; there is one. */
+static size_t find_text(const struct imat_matrix *m, const char *id)
 {
-    for (size_t i = 0; i < m->n_datasets; i++)
-        if ((!id || strcmp(m->texts[i], id) == 0) && (!name || strcmp(m->datasets[i], name) == 0))
-            return i;
-    return m->n_datasets;
+    size_t i = 0;
+    while (strcmp(m->texts[i], id) != 0)
+        i++;
+    return i;
+}
+
+static bool same(char *const *a, size_t i, char *const *b, size_t k)
+{
+    return !a || strcmp(a[i], b[k]) == 0;
+}
+
+/* Whether one of the first n datasets has the name of this one, and the windows and text if
+ * `with_text`. */
+static bool is_among(const struct imat_matrix *out, size_t n, const struct imat_matrix *m, size_t k,
+                     bool with_text)
+{
+    for (size_t i = 0; i < n; i++)
+        if (same(out->datasets, i, m->datasets, k) &&
+            (!with_text ||
+             (same(out->texts, i, m->texts, k) && same(out->hashes, i, m->hashes, k))))
+            return true;
+    return false;
 }
 
 static enum status copy(char **out, const char *text, struct status_why *why)
@@ -30,14 +48,14 @@ static enum status copy(char **out, const char *text, struct status_why *why)
     return *out ? STATUS_OK : status_fail(why, STATUS_MEMORY, "no memory for a name");
 }
 
-/* A text that several parts of a run have stands there once. */
-static enum status add_dataset(struct imat_matrix *out, const struct imat_part *part, size_t i,
-                               struct base_buffer *notes, struct status_why *why)
+/* A text that several parts of a run have stands there once. n: datasets of the parts before. */
+static enum status add_dataset(struct imat_matrix *out, size_t n, const struct imat_part *part,
+                               size_t i, struct base_buffer *notes, struct status_why *why)
 {
     const struct imat_matrix *m = &part->matrix;
-    if (out->texts && find_text(out, m->texts[i], m->datasets[i]) < out->n_datasets)
+    if (out->texts && is_among(out, n, m, i, true))
         return STATUS_OK;
-    if (find_text(out, NULL, m->datasets[i]) < out->n_datasets) {
+    if (is_among(out, n, m, i, false)) {
         struct base_quoted name;
         struct base_string text = {m->datasets[i], strlen(m->datasets[i])};
         base_buffer_format(notes,
@@ -48,7 +66,9 @@ static enum status add_dataset(struct imat_matrix *out, const struct imat_part *
     }
     size_t k = out->n_datasets++;
     enum status status = copy(&out->datasets[k], m->datasets[i], why);
-    return status || !out->texts ? status : copy(&out->texts[k], m->texts[i], why);
+    if (!status && out->texts)
+        status = copy(&out->texts[k], m->texts[i], why);
+    return status || !out->hashes ? status : copy(&out->hashes[k], m->hashes[i], why);
 }
 
 static int in_order(const void *a, const void *b)
@@ -95,7 +115,7 @@ static enum status add_ranges(struct imat_matrix *out, const struct imat_part *p
     for (size_t i = 0; i < n && !status; i++)
         for (size_t k = 0; k < parts[i].matrix.n_ranges; k++) {
             struct imat_range r = parts[i].matrix.ranges[k];
-            r.text = find_text(out, parts[i].matrix.texts[r.text], NULL);
+            r.text = find_text(out, parts[i].matrix.texts[r.text]);
             all[at++] = (struct tagged){r, i};
         }
     if (!status)
@@ -110,17 +130,22 @@ enum status imat_add_texts(struct imat_matrix *out, const struct imat_part *part
                            struct base_buffer *notes, struct status_why *why)
 {
     size_t n_datasets = 0, n_ranges = 0;
-    bool known = out->exact;
+    bool known = out->exact, hashed = out->exact;
     for (size_t i = 0; i < n; i++) {
         n_datasets += parts[i].matrix.n_datasets;
         n_ranges += parts[i].matrix.n_ranges;
         known &= parts[i].matrix.texts && parts[i].matrix.n_ranges;
+        hashed &= parts[i].matrix.hashes != NULL;
     }
     enum status status = base_array_new(out->datasets, n_datasets, "datasets", why);
     if (!status && known)
         status = base_array_new(out->texts, n_datasets, "datasets", why);
-    for (size_t i = 0; i < n && !status; i++)
+    if (!status && hashed)
+        status = base_array_new(out->hashes, n_datasets, "datasets", why);
+    for (size_t i = 0; i < n && !status; i++) {
+        size_t n_before = out->n_datasets;
         for (size_t k = 0; k < parts[i].matrix.n_datasets && !status; k++)
-            status = add_dataset(out, &parts[i], k, notes, why);
+            status = add_dataset(out, n_before, &parts[i], k, notes, why);
+    }
     return status || !known ? status : add_ranges(out, parts, n, n_ranges, why);
 }

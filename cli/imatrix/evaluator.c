@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/digest.h"
+#include "base/text/printable.h"
 #include "cli/imatrix/command.h"
 #include "cli/input/tokens.h"
 #include "cli/output/json_parts.h"
@@ -185,6 +186,8 @@ static enum status name_parts(struct cli_imatrix *im, struct status_why *why)
     if (!status)
         status = base_array_new(m->texts, n, "texts", why);
     if (!status)
+        status = base_array_new(m->hashes, n, "texts", why);
+    if (!status)
         status = base_array_new(m->ranges, 1, "ranges", why);
     if (status)
         return status;
@@ -194,9 +197,10 @@ static enum status name_parts(struct cli_imatrix *im, struct status_why *why)
     m->ranges[0].end = m->ranges[0].begin + plan->n_windows;
     for (size_t i = 0; i < n; i++) {
         const char *file = d->n ? d->paths[i] : im->e.text_file;
-        m->datasets[i] = strdup(file ? file : "");
+        m->datasets[i] = strdup(file ? base_file_name(file) : "");
         m->texts[i] = name_text(im);
-        if (!m->datasets[i] || !m->texts[i])
+        m->hashes[i] = strdup(d->n ? d->files[i].sha256 : im->windows.text.sha256);
+        if (!m->datasets[i] || !m->texts[i] || !m->hashes[i])
             return status_fail(why, STATUS_MEMORY, "no memory for the name of the text");
     }
     enum status named = im->units.categories ? imat_name_categories(m, d, why) : STATUS_OK;

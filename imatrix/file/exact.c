@@ -214,10 +214,30 @@ static enum status read_ranges(struct imat_matrix *m, const struct gguf_file *fi
     return imat_check_ranges(m->ranges, n, m->n_datasets, why);
 }
 
+/** A key that has a string for each dataset; where it is absent, *out stays NULL. */
+static enum status read_of_datasets(char ***out, const struct imat_matrix *m,
+                                    const struct gguf_file *file, const char *key,
+                                    struct status_why *why)
+{
+    size_t n = 0;
+    char **texts = NULL;
+    enum status status = imat_read_strings(&texts, &n, file, key, why);
+    if (!status && texts && n != m->n_datasets)
+        status = status_fail(why, STATUS_FORMAT,
+                             "key '%s' has %zu strings, expected %zu, as 'imatrix.datasets' has",
+                             key, n, m->n_datasets);
+    if (!status)
+        *out = texts;
+    for (size_t i = 0; status && i < n; i++)
+        free(texts[i]);
+    if (status)
+        free(texts);
+    return status;
+}
+
 static enum status read_identity(struct imat_matrix *m, const struct gguf_file *file,
                                  struct status_why *why)
 {
-    size_t n = 0;
     const struct gguf_kv *model = gguf_kv_find(file, "assay.imatrix.model");
     if (model && model->type == GGUF_VALUE_STRING) {
         struct base_string id = gguf_kv_string(model, 0);
@@ -225,19 +245,9 @@ static enum status read_identity(struct imat_matrix *m, const struct gguf_file *
         if (!m->model)
             return status_fail(why, STATUS_MEMORY, "no memory for the id of a model");
     }
-    char **texts = NULL;
-    enum status status = imat_read_strings(&texts, &n, file, "assay.imatrix.texts", why);
-    if (!status && texts && n != m->n_datasets)
-        status = status_fail(why, STATUS_FORMAT,
-                             "key 'assay.imatrix.texts' has %zu strings, expected %zu, as "
-                             "'imatrix.datasets' has",
-                             n, m->n_datasets);
+    enum status status = read_of_datasets(&m->texts, m, file, "assay.imatrix.texts", why);
     if (!status)
-        m->texts = texts;
-    for (size_t i = 0; status && i < n; i++)
-        free(texts[i]);
-    if (status)
-        free(texts);
+        status = read_of_datasets(&m->hashes, m, file, IMAT_HASHES, why);
     return status ? status : read_ranges(m, file, why);
 }
 

@@ -147,6 +147,8 @@ static enum status add_keys(struct gguf_layout *l, const struct imat_matrix *m,
         gguf_layout_string(l, "assay.imatrix.model", m->model);
     if (!status && m->exact && m->texts)
         status = add_strings(l, "assay.imatrix.texts", m->texts, m->n_datasets, why);
+    if (!status && m->exact && m->hashes)
+        status = add_strings(l, IMAT_HASHES, m->hashes, m->n_datasets, why);
     if (!status && m->exact && m->texts && m->n_ranges)
         status = add_ranges(l, m, why);
     if (!status && m->exact && m->n_categories)

@@ -16,6 +16,9 @@ static void add_head(struct base_json *json, const struct cli_imatrix_info *info
     cJSON *list = base_json_list(json, json->root, "datasets");
     for (size_t i = 0; i < m->n_datasets; i++)
         base_json_text(json, list, NULL, m->datasets[i]);
+    list = base_json_list(json, json->root, "text_sha256");
+    for (size_t i = 0; m->hashes && i < m->n_datasets; i++)
+        base_json_text(json, list, NULL, m->hashes[i]);
     list = base_json_list(json, json->root, "windows");
     for (size_t i = 0; i < m->n_ranges; i++) {
         cJSON *range = base_json_object(json, list, NULL);

@@ -17,8 +17,12 @@ static void print_head(const struct cli_imatrix_info *info)
            : m->counts_lost ? "added up from files of the older format: counts of rows are lost"
            : m->exact       ? "with exact sums"
                             : "with sums rounded to floats");
-    for (size_t i = 0; i < m->n_datasets; i++)
-        printf("dataset: %s\n", base_printable_text(text, sizeof text, m->datasets[i]));
+    for (size_t i = 0; i < m->n_datasets; i++) {
+        printf("dataset: %s", base_printable_text(text, sizeof text, m->datasets[i]));
+        if (m->hashes)
+            printf(", SHA-256 %s", base_printable_text(text, sizeof text, m->hashes[i]));
+        putchar('\n');
+    }
     for (size_t i = 0; i < m->n_ranges; i++)
         printf("windows: %" PRIu64 " to %" PRIu64 " of %s\n", m->ranges[i].begin,
                m->ranges[i].end - 1,
