@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/printable.h"
 #include "documents/report/html.h"
 #include "documents/report/report.h"
 
@@ -13,13 +14,20 @@ struct rows {
     size_t n;
 };
 
+/* A page is for others: of a file it has the name, not where it lay. */
+static const char *shown(const char *name, const char *text)
+{
+    bool is_file = strncmp(name, "run.", 4) == 0 && strstr(name, "_file");
+    return is_file ? base_file_name(text) : text;
+}
+
 static void put_row(struct rows *rows, const char *name, const cJSON *value)
 {
     if (rows->n++ >= MOST_ROWS)
         return;
     doc_html(rows->file, "<tr><th scope=\"row\"><bdi>%s</bdi></th><td>", name);
     if (cJSON_IsString(value))
-        doc_html(rows->file, "<bdi>%s</bdi>", value->valuestring);
+        doc_html(rows->file, "<bdi>%s</bdi>", shown(name, value->valuestring));
     else if (cJSON_IsNumber(value))
         doc_html(rows->file, "%.17g", value->valuedouble);
     else
