@@ -209,8 +209,8 @@ done
 same() {
     local name=$1
     shift
-    step "$name, cpu" 60 "$assay" "$@" --precision exact --device cpu -q --json "$folder/cpu.json" || return
-    step "$name, cuda" 60 "$assay" "$@" --precision exact --device cuda -q --json "$folder/cuda.json" || return
+    step "$name, cpu" 60 "$assay" "$@" --precision exact --device cpu -q --force --json "$folder/cpu.json" || return
+    step "$name, cuda" 60 "$assay" "$@" --precision exact --device cuda -q --force --json "$folder/cuda.json" || return
     step "$name, same" 10 python3 bench/gpu_report.py same "$folder/cpu.json" "$folder/cuda.json"
 }
 
@@ -224,7 +224,7 @@ record() {
 near() {
     local name=$1
     shift
-    step "$name, high" 60 "$assay" "$@" --precision high --device cuda -q --json "$folder/cuda.json" || return
+    step "$name, high" 60 "$assay" "$@" --precision high --device cuda -q --force --json "$folder/cuda.json" || return
     step "$name, high is near" 10 python3 bench/gpu_report.py near "$folder/cpu.json" "$folder/cuda.json"
 }
 
@@ -256,7 +256,7 @@ windows="-f $text -c $ctx --chunks $chunks"
 own_run() {
     local name=$1
     shift
-    step "$name" 60 "$assay" "$@" --device cuda -q --json "$folder/run.json" || return
+    step "$name" 60 "$assay" "$@" --device cuda -q --force --json "$folder/run.json" || return
     python3 bench/gpu_report.py run "$folder/run.json" "$name" >>"$logs/runs.jsonl" ||
         note "$name, its row" FAILED "$folder/run.json cannot be read"
 }

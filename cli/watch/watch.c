@@ -294,8 +294,6 @@ enum status cli_watch(struct cli_evaluation *e, struct status_why *why)
     e->guarded[1] = (struct cli_named_file){"--watch-status", w.settings->status};
     enum status status = check(e, why);
     if (!status)
-        status = check_files(e, why);
-    if (!status)
         status = cli_caches_check(w.settings, why);
     if (!status)
         status = cli_evaluation_begin(e, &w.host, why);
@@ -304,6 +302,8 @@ enum status cli_watch(struct cli_evaluation *e, struct status_why *why)
         status = cli_command_line_open(e, why);
     if (!status)
         status = cli_evaluation_check(e, why);
+    if (!status)
+        status = check_files(e, why);
     if (!status) {
         const struct cli_model *model;
         (void)cli_interrupt_catch();

@@ -207,6 +207,46 @@ static void assert_refused(const char *path, const char *sentence)
     assert_non_null(strstr(why.text, sentence));
 }
 
+static void write_whole(const char *text)
+{
+    FILE *stream = fopen(target, "wb");
+    assert_non_null(stream);
+    fputs(text, stream);
+    fclose(stream);
+}
+
+/* At the beginning and at the end: what another kind is stays; --force is no kind. */
+static void test_replaces_its_own_kind(void **state)
+{
+    (void)state;
+    struct base_file *file;
+    struct status_why why;
+    const char *const replaced[] = {"", "{\"schema\": \"assay-kld\", \"x\": 1}"};
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) {
+        write_whole(replaced[i]);
+        assert_int_equal(base_file_create(&file, target, "assay-kld", &why), STATUS_OK);
+        base_file_printf(file, "new");
+        assert_int_equal(base_file_commit(file, &why), STATUS_OK);
+        assert_content(target, "new");
+    }
+    assert_int_equal(base_file_create(&file, target, "assay-kld", &why), STATUS_USAGE);
+    assert_null(file);
+    assert_non_null(strstr(why.text, "result: is a text, expected a new file or a document "
+                                     "(assay-kld); give another name, or --force"));
+
+    write_whole(replaced[1]);
+    assert_int_equal(base_file_create(&file, target, "assay-kld", &why), STATUS_OK);
+    base_file_printf(file, "new");
+    write_whole("notes");
+    assert_int_equal(base_file_commit(file, &why), STATUS_IO);
+    assert_content(target, "notes");
+    const char *kept = strstr(why.text, "this output is in ");
+    assert_non_null(kept);
+    kept += strlen("this output is in ");
+    assert_content(kept, "new");
+    unlink(kept);
+}
+
 static void test_unwritable_places(void **state)
 {
     (void)state;
@@ -230,6 +270,7 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_devices_are_written_directly),
+        cmocka_unit_test_setup_teardown(test_replaces_its_own_kind, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_unwritable_places, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

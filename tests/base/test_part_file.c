@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/content/written.h"
 #include "base/file/part_file.h"
 #include "tests/harness/temp.h"
 
@@ -141,7 +142,7 @@ static void test_goes_on_with_what_is_whole(void **state)
     struct base_part *part;
     char bytes[4];
     temp_write(target, "1234", 4);
-    const struct base_part_options resume = {.n_bytes = 4, .resume = true};
+    const struct base_part_options resume = {.n_bytes = 4, .only_new = true, .resume = true};
     for (int commit = 0; commit < 2; commit++) {
         assert_int_equal(base_part_open(&part, target, &resume, &why), STATUS_OK);
         assert_true(base_part_is_whole(part));
@@ -194,23 +195,25 @@ static void test_space_is_checked(void **state)
     assert_int_equal(access(part_name, F_OK), -1);
 }
 
-static bool begins_with_s(const void *begin, size_t n_bytes)
-{
-    return n_bytes > 0 && *(const char *)begin == 's';
-}
-
 static void test_leaves_what_is_not_ours(void **state)
 {
     (void)state;
-    const struct base_part_options options = {.n_bytes = 9, .is_ours = begins_with_s};
+    const struct base_part_options options = {.n_bytes = 9, .kind = BASE_LOGITS};
     temp_write(part_name, "another", 7);
-    assert_refused(&options, STATUS_USAGE, "does not begin as this file does, and is left as it");
+    assert_refused(&options, STATUS_USAGE, "is a text, and is left as it is; move it");
     assert_content(part_name, "another");
-    temp_write(part_name, "some", 4);
+    temp_write(target, "another", 7);
+    unlink(part_name);
+    assert_refused(&options, STATUS_USAGE,
+                   "is a text, expected a new file or a base-logits file; give another name, or "
+                   "--force to replace it");
+    assert_content(target, "another");
+    unlink(target);
+    temp_write(part_name, BASE_LOGITS_MAGIC, 8);
     assert_int_equal(link(part_name, target), 0);
-    const struct base_part_options replace = {9, .replace = true, .is_ours = begins_with_s};
-    assert_refused(&replace, STATUS_USAGE, "is a file that has another name, too");
-    assert_content(target, "some");
+    const struct base_part_options force = {9, .kind = BASE_LOGITS, .force = true};
+    assert_refused(&force, STATUS_USAGE, "is a file that has another name, too");
+    assert_content(target, BASE_LOGITS_MAGIC);
     unlink(target);
     struct base_part *part;
     assert_int_equal(base_part_open(&part, target, &options, NULL), STATUS_OK);

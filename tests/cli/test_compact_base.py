@@ -304,8 +304,16 @@ class CompactBase(unittest.TestCase):
 
     def test_existing_files(self):
         words = ["-m", F16, *WINDOWS, "-o"]
-        self.refused("exists; --force replaces it", *words, self.file, command="record")
+        before = self.file.read_bytes()
+        self.assertEqual(run("record", *words, self.file).returncode, 0)
+        self.assertEqual(self.file.read_bytes(), before)
         text = self.folder / "text"
+        text.write_text("notes")
+        self.refused("text: is a text, expected a new file or a recording of assay record; give",
+                     *words, text, command="record")
+        self.refused("is a recording of assay record, expected a new file or a base-logits file; ",
+                     *words, self.file, "--format", "logits", command="record")
+        self.assertEqual(self.file.read_bytes(), before)
         shutil.copy(TEXT, text)
         self.refused("-o .*text would replace the file that -f reads", "-m", F16, "-f", text, "-o",
                      text, "--force", command="record")

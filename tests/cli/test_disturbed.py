@@ -180,7 +180,8 @@ class Disturbed(unittest.TestCase):
                     before = None if option == "--state" else before  # not to be replaced
                     if before:
                         path.write_bytes(before)
-                    result = self.run_in([*words, option, "output"], preexec_fn=limit)
+                    force = ["--force"] if before else []  # it is a text
+                    result = self.run_in([*words, option, "output", *force], preexec_fn=limit)
                     self.assertIn("output: writing failed: ", self.refused(result, "output"))
                     self.assertEqual(path.read_bytes() if path.exists() else None, before)
                     path.unlink(missing_ok=True)

@@ -200,7 +200,9 @@ class Merge(Files):
         self.refused("journal: is no importance matrix, as another", "merge", "a", "journal", "-o", "new")
         self.refused("absent: cannot be opened", "merge", "a", "absent", "-o", "new")
         self.refused("--chunks: the parts are importance", "merge", "a", "-o", "new", "--chunks", "3")
-        self.refused("k exists", "merge", "a", "-o", "k")
+        self.refused("journal: is a text, expected a new file or an importance matrix; give another",
+                     "merge", "a", "-o", "journal")
+        self.refused("o a would replace the file that the merge reads", "merge", "a", "-o", "a")
         self.assertFalse((self.path / "new").exists())
 
 

@@ -107,7 +107,7 @@ class Merge(unittest.TestCase):
         base = self.path / "base.kld"
         self.assertEqual(self.run_in(*RECORD[:-1], base).returncode, 0)
         self.merges([ASSAY, "kld", "-m", F16, "--base", base, *SLOWLY], [(0, 30), (30, 30)])
-        for name in self.path.glob("*.state"):
+        for name in (*self.path.glob("*.state"), *self.path.glob("*.json")):
             name.unlink()
         self.merges([ASSAY, "check", "-m", F16, "--kl-divergence-base", base, *SLOWLY],
                     [(0, 30), (30, -1)])
@@ -179,8 +179,11 @@ class Merge(unittest.TestCase):
         (self.path / "all.state").write_text("precious")
         result = self.merge(a, "--chunks", "5")
         self.assertEqual(result.returncode, 2)
-        self.assertIn(b"all.state exists; remove it, or give another name", result.stderr)
+        self.assertIn(b"all.state: is a text, expected a new file or a journal of assay; give another "
+                      b"name, or --force to replace it", result.stderr)
         self.assertEqual((self.path / "all.state").read_text(), "precious")
+        for more in (["--force"], []):  # over the text, and over a journal
+            self.assertEqual(self.merge(a, "--chunks", "5", *more).returncode, 0)
 
     def test_an_output_that_is_read(self):
         a = self.make(PERPLEXITY, [(0, 5)])[0]

@@ -369,7 +369,8 @@ class Written(Names):
         for change in (remove, replace, relink):
             self.fill()
             self.put("r.json")
-            code, out, err = self.held(self.PERPLEXITY, lambda: change(self.folder / "r.json"))
+            code, out, err = self.held([*self.PERPLEXITY, "--force"],
+                                       lambda: change(self.folder / "r.json"))
             self.assertEqual((code, self.results(out)), (0, expected), err)
             self.assertEqual((self.folder / "q4.gguf").read_bytes(), Q4.read_bytes())
 
@@ -438,13 +439,14 @@ class Written(Names):
                 self.assertFalse((self.folder / "r.base").exists())
 
     def test_whole_file_of_another_size(self):
-        """Killed behind the commit, and something appended: it is not taken for whole."""
+        """Killed behind the commit, and something appended: it is recorded again."""
         words = [*self.RECORD, "--state", "s"]
         self.assertEqual(self.held(words, lambda: None)[0], 0)
+        expected = (self.folder / "r.base").read_bytes()
         append(self.folder / "r.base")
         result = run(*self.words(words)[1:], cwd=self.folder)
-        self.assertEqual(result.returncode, 2)
-        self.assertRegex(result.stderr, r"r\.base: exists; --force replaces it\n")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual((self.folder / "r.base").read_bytes(), expected)
 
     def test_recording_through_a_dangling_link(self):
         for words in (self.RECORD, self.LOGITS):

@@ -396,9 +396,9 @@ class Recipe(unittest.TestCase):
                          {"x.weight": bytes(range(48)), "y.weight": b"b" * 32})
         self.assertEqual([t["offset"] % 64 for t in about["tensors"]], [0, 0])
         self.assertEqual([k["key"] for k in about["metadata"]],
-                         ["general.architecture", "general.alignment", "x", "general.file_type",
-                          "general.quantization_version", "assay.mix.recipe", "assay.mix.files",
-                          "assay.mix.ids"])
+                         ["assay.mix.recipe", "assay.mix.files", "assay.mix.ids",
+                          "general.architecture", "general.alignment", "x", "general.file_type",
+                          "general.quantization_version"])
 
     def test_a_split_base(self):
         """Parts of a base, each with a tensor: the mix is one file, with the keys of the first."""
@@ -435,9 +435,15 @@ class Recipe(unittest.TestCase):
         self.refused(["mix", "r.json", "-o", "link.gguf", "--force"],
                      "-o link.gguf would replace the file that the recipe reads")
         self.mix("there.gguf")
-        self.refused(["mix", "r.json", "-o", "there.gguf"], "exists; --force replaces it")
+        before = (self.folder / "there.gguf").read_bytes()
+        done = run("mix", "r.json", "-o", "there.gguf", "-q", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.folder / "there.gguf").read_bytes(), before)
+        (self.folder / "model.gguf").write_bytes(Q4.read_bytes())
+        self.refused(["mix", "r.json", "-o", "model.gguf"], "model.gguf: is a GGUF model, expected a "
+                     "new file or a GGUF model that assay mix wrote; give another name")
         (self.folder / "p.gguf.part").write_text("of somebody else")
-        self.refused(["mix", "r.json", "-o", "p.gguf"], "does not begin as this file does")
+        self.refused(["mix", "r.json", "-o", "p.gguf"], "p.gguf.part: is a text, and is left as it is")
 
     def test_full_disk(self):
         self.recipe(self.sweep, "--size", "4MiB")

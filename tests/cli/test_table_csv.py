@@ -21,7 +21,7 @@ MODELS = SOURCE.parent / "shared" / "models"
 
 def evaluate(folder, *words):
     path = pathlib.Path(folder) / "r.json"
-    subprocess.run([ASSAY, *words, "-q", "--json", path], check=True, capture_output=True)
+    subprocess.run([ASSAY, *words, "-q", "--json", path, "--force"], check=True, capture_output=True)
     return json.loads(path.read_text())
 
 

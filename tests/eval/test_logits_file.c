@@ -343,8 +343,10 @@ static void writers_refuse(void **state)
     evaluation_open(&e, &setup);
     struct eval_logits_recording recording = recording_of(&e);
     struct eval_writer *writer;
+    recording.only_new = true;
     assert_int_equal(eval_logits_writer_open(&writer, &recording, &why), STATUS_USAGE);
     assert_non_null(strstr(why.text, "exists; --force replaces it"));
+    recording.only_new = false;
     recording.path = "/dev/full";
     assert_int_equal(eval_logits_writer_open(&writer, &recording, &why), STATUS_IO);
     recording.path = "/nonexistent/base.kld";

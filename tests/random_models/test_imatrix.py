@@ -229,7 +229,7 @@ def check(assay, arch, seed, folder):
     path = collect(assay, file, text, evaluation.n)
     found, keys = read(path)
     data = path.read_bytes()
-    if (keys["imatrix.chunk_size"], keys["imatrix.datasets"]) != (evaluation.n, [str(text)]):
+    if (keys["imatrix.chunk_size"], keys["imatrix.datasets"]) != (evaluation.n, [text.name]):
         raise ValueError(f"keys {keys}")
     for more in (["-t", "1", "--isa", "scalar", "-b", "1"], ["-t", "2", "--isa", "avx2", "--no-ppl"]):
         if collect(assay, file, text, evaluation.n, *more).read_bytes() != data:

@@ -24,7 +24,7 @@ def run(assay, evaluation, folder, rng, command, *words):
     out, text = folder / "out.json", folder / "text"
     text.write_text(evaluation.text)
     done = subprocess.run([assay, command, "-q", *map(str, words), "-f", text, "-c", str(evaluation.n),
-                           "--precision", "exact", "-t", str(rng.randint(1, 2)), "--json", out,
+                           "--precision", "exact", "-t", str(rng.randint(1, 2)), "--json", out, "--force",
                            "-b", str(rng.randint(1, 40)), "--isa", rng.choice(["avx2", "auto"]),
                            "--device", rng.choice(["cpu", "cpu,cpu"])],
                           capture_output=True, text=True)
