@@ -117,7 +117,8 @@ size_t cli_models_chosen(const struct cli_list *models, size_t n_bare, const cha
         n_models += !is_no_model(once.items[k], &why);
     while (n_models && i < n)
         if (is_no_model(once.items[i], &why)) {
-            cli_say("assay: note: left out: %s\n", why.text);
+            cli_complain("assay: note: left out: %s\n",
+                         why.text); /* with --quiet, too: it is missing */
             tell_left_out(settings, once.items[i]);
             move_to_end(&once, i);
             n--;
