@@ -277,7 +277,7 @@ void base_file_flush(struct base_file *file)
 /** Rename. EEXIST where something is at the target that may not be replaced. */
 static int put_in_place(const struct base_file *file)
 {
-    bool other = base_written_check(file->path, file->kind, NULL) != STATUS_OK;
+    bool other = base_written_check(file->path, file->kind, NULL);
     if (other)
         errno = EEXIST;
     return other ? -1 : base_file_rename(file->temporary, file->path, file->replaces);

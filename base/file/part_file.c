@@ -307,7 +307,7 @@ enum status base_part_commit(struct base_part *part, struct status_why *why)
         return STATUS_OK;
     }
     enum status status = settle(part, why);
-    bool other = base_written_check(part->path, part->kind, NULL) != STATUS_OK;
+    bool other = base_written_check(part->path, part->kind, NULL);
     if (!status && (other || base_file_rename(part->name, part->path, part->replace) != 0))
         status = other || errno == EEXIST
                      ? status_fail(why, STATUS_USAGE,

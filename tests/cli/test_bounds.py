@@ -100,7 +100,7 @@ class Memory(Bounds):
             words += ["--device", "cpu,cpu"]
         if rng.random() < 0.2:
             words += ["--precision", rng.choice(["exact", "fast"])]
-        return [*words, "--json", "r.json"]
+        return [*words, "--json", "r.json", "--force"]
 
     def test_random_commands(self):
         small = ["-m", F16, "-f", TEXT, "-c", "64", "--chunks", "4"]

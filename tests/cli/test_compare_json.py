@@ -33,7 +33,7 @@ class Compare(unittest.TestCase):
     @classmethod
     def evaluate(cls, *words):
         path = pathlib.Path(cls.folder.name) / "r.json"
-        subprocess.run([ASSAY, *words, "-q", "--json", path], check=True, capture_output=True)
+        subprocess.run([ASSAY, *words, "-q", "--json", path, "--force"], check=True, capture_output=True)
         return json.loads(path.read_text())
 
     def call(self, a, b, *options):

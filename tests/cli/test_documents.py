@@ -227,7 +227,7 @@ class Documents(unittest.TestCase):
 
     def check_stop(self, words, wanted):
         """As --chunks, whatever the batch; a smaller error goes on from the journal."""
-        paths = {name: self.folder / f"stop-{name}" for name in ("a", "b", "chunks", "less")}
+        paths = {name: self.folder / f"stop-{words[0]}-{name}" for name in ("a", "b", "chunks", "less")}
         journal = self.folder / "stop.journal"
         journal.unlink(missing_ok=True)
         stop = ["--stop-when-se", str(wanted)]

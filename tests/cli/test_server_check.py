@@ -257,6 +257,10 @@ class ServerCheck(unittest.TestCase):
             self.assertIn("The server serves another file", other.stdout)
             refused = check(s.url + "/elsewhere", "--state", state)
             self.assertIn("answers of another server", refused.stderr)
+            state.write_text("notes of mine\nwithout a newline")
+            refused = check(s.url, "--state", state)
+            self.assertEqual((refused.returncode, state.read_text()), (2, "notes of mine\nwithout a newline"))
+            self.assertIn("state: is a text, expected a server's answers", refused.stderr)
 
     def test_records_of_vllm(self):
         ids = [1, *TEXTS.ids("The sea was calm, and nobody")]
