@@ -1,5 +1,6 @@
 #include "cli/evaluate.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -108,6 +109,7 @@ static enum status create_outputs(struct cli_evaluation *e, struct status_why *w
     enum status status = cli_output_create(&e->json_file, s->json_file, schema, why);
     for (size_t i = 0; i < CLI_MAX_OUTPUTS && !status; i++) {
         struct cli_output *out = &e->outputs[i];
+        assert(out->kind || !out->write);
         if (out->write)
             status = cli_output_create(&out->file, out->path, s->force ? NULL : out->kind, why);
     }

@@ -41,7 +41,7 @@ class Results(unittest.TestCase):
 
     def plain(self, *words):
         """The document that the program writes."""
-        done = run(*words, "-c", "32", "--chunks", "2", "--json", self.folder / "plain.json")
+        done = run(*words, "-c", "32", "--chunks", "2", "--json", self.folder / "plain.json", "--force")
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads((self.folder / "plain.json").read_text())
 
