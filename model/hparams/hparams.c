@@ -1,9 +1,7 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text/number.h"
-#include "base/text/quote.h"
 #include "model/arch.h"
 #include "model/hparams/rope.h"
 
@@ -32,62 +30,6 @@ static enum status read_name(struct model_hparams *h, const struct gguf_file *fi
     return STATUS_OK;
 }
 
-/** The block that the caller wants: it must be there, and of a known form. */
-static enum status want_nextn(struct model_hparams *h, const struct model_reading *r,
-                              struct status_why *why)
-{
-    char known[512] = "";
-    const struct model_arch *arch;
-    for (size_t i = 0; (arch = model_arch_at(i)) != NULL; i++)
-        if (arch->nextn != MODEL_NEXTN_UNKNOWN)
-            base_list_name(known, sizeof known, arch->name);
-    if (r->arch->nextn == MODEL_NEXTN_UNKNOWN)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "%s: architecture '%s' has no block that predicts further tokens, or "
-                           "one of a form that is not known; it is known of %s",
-                           gguf_path(r->keys.file), r->arch->name, known);
-    if (h->n_nextn == 0)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key '%s.nextn_predict_layers' is 0 or missing, expected a model "
-                           "with a block that predicts further tokens",
-                           gguf_path(r->keys.file), r->keys.prefix);
-    char name[64];
-    snprintf(name, sizeof name, "blk.%u.nextn.eh_proj.weight", h->n_layers);
-    if (!gguf_tensor_find(r->keys.file, name))
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: the block that predicts further tokens was left out of this file: "
-                           "tensor '%s' is missing, and key '%s.nextn_predict_layers' is %u; "
-                           "expected a file that was made with it",
-                           gguf_path(r->keys.file), name, r->keys.prefix, h->n_nextn);
-    h->n_bound = 1;
-    h->nextn_stream = r->arch->nextn == MODEL_NEXTN_STREAM;
-    return STATUS_OK;
-}
-
-/**
- * Blocks at the end that predict the tokens after the next are not evaluated, but for the first of
- * them where the caller wants it: it counts as a layer while layers are read.
- */
-static enum status read_nextn(struct model_hparams *h, const struct model_reading *r,
-                              struct status_why *why)
-{
-    enum status status =
-        model_key_u32_or(&r->keys, "nextn_predict_layers", (struct model_range){0, r->n_blocks - 1},
-                         0, &h->n_nextn, why);
-    h->n_layers = r->n_blocks - h->n_nextn;
-    if (!status && r->options->nextn)
-        status = want_nextn(h, r, why);
-    uint32_t n_left = h->n_nextn - h->n_bound;
-    if (!status && n_left > 0)
-        status = model_remark(r->remarks, why,
-                              "the last %u block%s (%s.nextn_predict_layers) predict%s tokens "
-                              "after the next and %s not evaluated",
-                              n_left, status_plural(n_left), r->keys.prefix, n_left == 1 ? "s" : "",
-                              n_left == 1 ? "is" : "are");
-    h->n_layers += h->n_bound;
-    return status;
-}
-
 static enum status read_sizes(struct model_hparams *h, struct model_reading *r,
                               struct status_why *why)
 {
@@ -95,7 +37,7 @@ static enum status read_sizes(struct model_hparams *h, struct model_reading *r,
     enum status status =
         model_key_u32_required(keys, "block_count", layers_range, &r->n_blocks, why);
     if (!status)
-        status = read_nextn(h, r, why);
+        status = model_nextn_read(h, r, why);
     if (!status)
         status =
             model_key_u32_required(keys, "embedding_length", model_width_range, &h->n_embd, why);

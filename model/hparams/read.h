@@ -28,7 +28,10 @@ struct model_reading {
 enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
                                struct status_why *why);
 
-/** Its parts, in this order; each wants those before it. */
+/** Its parts, in this order; each wants those before it. First: layers and the blocks after them.
+ */
+enum status model_nextn_read(struct model_hparams *h, const struct model_reading *r,
+                             struct status_why *why);
 enum status model_heads_read(struct model_hparams *h, const struct model_reading *r,
                              struct status_why *why);
 enum status model_experts_read(struct model_hparams *h, const struct model_reading *r,

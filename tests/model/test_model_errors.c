@@ -124,9 +124,6 @@ static const struct {
     {{.add_tensor = "blk.0.attn_q_norm.weight"},
      "tiny.gguf: tensor 'blk.0.attn_q_norm.weight' is not understood by architecture llama, "
      "and results without it may be wrong"},
-    {{.add_tensor = "blk.2.attn_norm.weight"},
-     "tiny.gguf: tensor 'blk.2.attn_norm.weight' is not understood by architecture llama, "
-     "and results without it may be wrong"},
     {{.add_tensor = "blk.0.attn_q.weight", .fused_qkv = true},
      "tiny.gguf: tensor 'blk.0.attn_q.weight' is not understood by architecture llama, and "
      "results without it may be wrong"},
@@ -179,10 +176,6 @@ static const struct {
      "tiny.gguf: key 'llama.block_count' is of type string, expected an integer", STATUS_FORMAT},
     {"llama.block_count=int:3",
      "tiny.gguf: tensor 'blk.2.attn_norm.weight' is missing, expected one of shape [64]",
-     STATUS_FORMAT},
-    {"llama.block_count=int:1",
-     "tiny.gguf: tensor 'blk.1.attn_norm.weight' is not understood by architecture llama, "
-     "and results without it may be wrong",
      STATUS_FORMAT},
     {"llama.embedding_length=int:1048577",
      "tiny.gguf: key 'llama.embedding_length' is 1048577, expected 1 to 1048576", STATUS_FORMAT},
