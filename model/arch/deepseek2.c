@@ -68,28 +68,21 @@ static enum status read_magnitude(struct model_hparams *h, const struct model_re
     return STATUS_OK;
 }
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static enum status read_mistral4(struct model_hparams *h, const struct model_reading *r,
+                                 struct status_why *why)
 {
-    /* V2, which has softmax gating, takes the groups by their best expert, V3 by the best two. */
-    h->experts.groups_by_best = h->experts.gating == KERN_GATE_SOFTMAX && !r->options->llama_compat;
     enum status status = read_heads(h, r, why);
     if (!status)
         status = read_magnitude(h, r, why);
     return status ? status : model_temperature_read(h, r, why);
 }
 
-/** Its queries grow with their position; converters of one published form leave out by how much. */
-static enum status read_mistral4(struct model_hparams *h, const struct model_reading *r,
-                                 struct status_why *why)
+static enum status read(struct model_hparams *h, const struct model_reading *r,
+                        struct status_why *why)
 {
-    enum status status = read(h, r, why);
-    if (status || h->temperature.scale > 0)
-        return status;
-    return model_remark(r->remarks, why,
-                        "key %s.attention.temperature_scale is missing: the published model scales "
-                        "queries from position %u on (by 0.1), this file does not",
-                        r->keys.prefix, h->ropes[MODEL_ROPE_FULL].original_ctx);
+    /* V2, which has softmax gating, takes the groups by their best expert, V3 by the best two. */
+    h->experts.groups_by_best = h->experts.gating == KERN_GATE_SOFTMAX && !r->options->llama_compat;
+    return read_mistral4(h, r, why);
 }
 
 /** Queries see the keys that an indexer chooses. */

@@ -22,7 +22,7 @@ class Family(Generated):
     up = "gated"
     mixed, mixed_share = False, 1.0     # experts
     shared, shared_gate = "", False     # the key of the shared expert's width
-    gatings, gating_share, scales_weights = (1, 2, 3), 0.2, False
+    gatings, gating_share, scales_weights, expert_counts = (1, 2, 3), 0.2, False, (2, 4, 5, 6)
     weights_norm = False                # the key is read
     router = 2.0                        # how far its logits are apart
     router_bias, expert_biases, gate_up = 0.0, 0.0, False
@@ -94,7 +94,7 @@ class Family(Generated):
 
     def expert_keys(self):
         rng = self.rng
-        self.n_experts = rng.choice([2, 4, 5, 6])
+        self.n_experts = rng.choice(self.expert_counts)
         self.n_used = rng.randint(1, self.n_experts - 1)
         self.expert_width = rng.choice([8, 16, 32])
         self.number("expert_count", self.n_experts)

@@ -42,10 +42,18 @@ class Qwen3vl(Qwen3):
     def scaled(self, *more):
         w, magnitude = super().scaled(*more)
         s = self.k["rope.dimension_sections"]
+        s = s if isinstance(s, list) else [s] * 4
         n = sum(s[:3])
         if self.compat and n:
             w = [u if j % n < 3 * s[j % n % 3] else 0.0 for j, u in enumerate(w)]
         return w, magnitude
+
+
+class Mistral4(Deepseek2):
+    gating = 1
+
+    def counted_of_group(self, gating):
+        return 2
 
 
 class SeedOss(Qwen2):
@@ -176,7 +184,7 @@ class Stablelm(CommandR):
 
 
 ARCHITECTURES = {
-    "qwen2vl": Qwen2vl, "qwen3vl": Qwen3vl, "qwen3vlmoe": Qwen3vl, "mistral4": Deepseek2,
+    "qwen2vl": Qwen2vl, "qwen3vl": Qwen3vl, "qwen3vlmoe": Qwen3vl, "mistral4": Mistral4,
     "seed_oss": SeedOss, "ernie4_5": Ernie45, "ernie4_5-moe": Ernie45, "hunyuan-dense": Hunyuan,
     "hunyuan-moe": Hunyuan, "hy_v3": HyV3, "exaone4": Exaone4, "exaone-moe": ExaoneMoe, "dots1": HyV3,
     "bailingmoe2": HyV3, "arcee": Arcee, "olmoe": Olmoe, "mellum": Mellum, "cohere2moe": Cohere2moe,

@@ -24,7 +24,13 @@ class VlMoe(Vl):
 
 
 class Mistral4(Deepseek2):
-    gatings, gating_share = (1, 2), 0.3
+    gatings, gating_share, expert_counts = (1, 2), 0.3, (6, 9)
+
+    def groups(self):
+        self.selection_bias = self.may(0.8)
+        if self.may(0.9):
+            self.number("expert_group_count", 3)
+            self.number("expert_group_used_count", -(-3 * self.n_used // self.n_experts))
 
 
 class SeedOss(Qwen2):
