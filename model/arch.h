@@ -72,15 +72,44 @@ enum model_normalise {
 
 enum model_shared_expert { MODEL_SHARED_NONE, MODEL_SHARED_PLAIN, MODEL_SHARED_GATED };
 
+/** Of which models a key says something. */
+enum model_when {
+    MODEL_WHEN_EVER,
+    MODEL_WHEN_EXPERTS, /* those with experts */
+    MODEL_WHEN_SIGMOID, /* with experts whose shares are sigmoids */
+    MODEL_WHEN_WINDOWS, /* with layers that slide */
+    MODEL_WHEN_OTHERS,  /* with another key of the list that has this condition */
+    MODEL_WHEN_ROTATED, /* with positions whose base the caller does not say */
+    /* What the file says of positions, where the caller says nothing else: */
+    MODEL_WHEN_YARN,
+    MODEL_WHEN_LONG,       /* two lists of factors */
+    MODEL_WHEN_LINEAR,     /* a stretch of all angles alike */
+    MODEL_WHEN_STRETCHED,  /* a factor, and a context that it stretches */
+    MODEL_WHEN_UNSTRETCHED /* the name of a stretch, and no factor */
+};
+
+/** A key that published files of an architecture have. */
+struct model_key_need {
+    const char *suffix; /* NULL ends a list */
+    enum model_when when;
+    const char *otherwise; /* a remark: what a model without it does; NULL: it is refused */
+};
+
+/** Keys of how experts' shares are divided and multiplied. */
+#define MODEL_NEEDS_SHARES                                                                         \
+    {"expert_weights_norm", MODEL_WHEN_EXPERTS},                                                   \
+    {                                                                                              \
+        "expert_weights_scale", MODEL_WHEN_EXPERTS                                                 \
+    }
+
 /** Which layers see a window of keys, of how many. */
 struct model_windows {
     uint32_t period; /* layer i slides if i mod period < period - 1; 1: all slide; 0: none can */
     uint32_t length; /* where no key says it; 0: then none slides */
     uint32_t llama_cpp_period; /* what it takes in place of an array; 0: it reads arrays */
     bool first_full;           /* of a period's layers the first sees all keys, not the last */
-    bool by_pattern;           /* none slides where no key says which */
+    bool by_array;             /* an array says which, not a period */
     bool unknown_to_llama_cpp; /* it ignores them */
-    bool required;             /* the key must be there */
 };
 
 struct model_arch {
@@ -112,6 +141,7 @@ struct model_arch {
     enum model_ffn_form ffn;
     enum kern_activation activation;
     enum kern_gating gating;
+    bool sigmoid_if_biased; /* shares where no key has the gating, but the selection has biases */
     enum model_normalise normalise;
     enum model_shared_expert shared;
     bool early_router; /* it reads the rows before attention, as they are */
@@ -123,6 +153,8 @@ struct model_arch {
     bool nextn_slides; /* that block does, where no array says it of each block */
     struct model_presence_rule presence[4]; /* of the first that names a tensor; NULL ends */
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
+    struct model_key_need needs[10]; /* keys that published files have */
+    bool old_base; /* published files may lack rope.freq_base, which is then 10000 */
 
     const struct model_folder_map *folder; /* how its published folders name things; NULL: unread */
 

@@ -10,6 +10,7 @@ const struct model_arch model_arch_arcee = {
     .name = "arcee",
     .folder = &folder,
     .yarn_factor = true,
+    .needs = {{"rope.scaling.original_context_length", MODEL_WHEN_YARN}},
     .ffn = MODEL_FFN_UNGATED,
     .activation = KERN_RELU_SQUARED,
 };

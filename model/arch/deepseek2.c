@@ -4,7 +4,6 @@
  * Kimi Linear.
  */
 #include <math.h>
-
 #include <string.h>
 
 #include "model/arch.h"
@@ -106,11 +105,7 @@ static enum status read_sparse(struct model_hparams *h, const struct model_readi
 static enum status read_deepseek32(struct model_hparams *h, const struct model_reading *r,
                                    struct status_why *why)
 {
-    enum status status = STATUS_OK;
-    if (h->experts.n > 0)
-        status = model_key_require(&r->keys, "expert_gating_func", "a whole number", why);
-    if (!status)
-        status = read_sparse(h, r, why);
+    enum status status = read_sparse(h, r, why);
     h->index.halves = true;
     return status;
 }
@@ -187,8 +182,10 @@ static enum status write_magnitude(struct model_folder *f, struct status_why *wh
     const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
     const cJSON *all = cJSON_GetObjectItemCaseSensitive(rope, "mscale_all_dim");
     const cJSON *one = cJSON_GetObjectItemCaseSensitive(rope, "mscale");
-    if (!all && !one)
+    if (!all && !one) {
+        model_write_f32(f, "rope.scaling.yarn_log_multiplier", 0);
         return STATUS_OK;
+    }
     if (!cJSON_IsNumber(all) || !cJSON_IsNumber(one) || all->valuedouble != one->valuedouble)
         return model_config_fail(f, STATUS_UNSUPPORTED, why,
                                  "members 'mscale' and 'mscale_all_dim' of RoPE differ, expected "
@@ -262,9 +259,19 @@ static const struct model_folder_map folder_glm = {
     .write = write_choices,
 };
 
+#define NEEDS_OF_YARN                                                                              \
+    {"rope.scaling.yarn_log_multiplier", MODEL_WHEN_YARN},                                         \
+    {                                                                                              \
+        "rope.scaling.original_context_length", MODEL_WHEN_YARN                                    \
+    }
+
 const struct model_arch model_arch_deepseek32 = {
     .name = "deepseek32",
     .folder = &folder32,
+    .needs = {{"expert_gating_func", MODEL_WHEN_EXPERTS},
+              {"expert_group_count", MODEL_WHEN_EXPERTS},
+              NEEDS_OF_YARN,
+              MODEL_NEEDS_SHARES},
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .nextn = MODEL_NEXTN_NORMED,
@@ -275,6 +282,7 @@ const struct model_arch model_arch_deepseek32 = {
 const struct model_arch model_arch_glm_dsa = {
     .name = "glm-dsa",
     .folder = &folder_glm,
+    .needs = {MODEL_NEEDS_SHARES},
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
@@ -320,6 +328,10 @@ static const struct model_folder_map folder_mistral4 = {
 const struct model_arch model_arch_mistral4 = {
     .folder = &folder_mistral4,
     .name = "mistral4",
+    .needs = {{"attention.temperature_scale", MODEL_WHEN_EVER,
+               "queries do not grow with their position; the published model's do, by 0.1"},
+              NEEDS_OF_YARN,
+              MODEL_NEEDS_SHARES},
     .yarn_factor = true,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
@@ -453,6 +465,7 @@ const struct model_arch model_arch_kimi_linear = {
     .normalise = MODEL_NORMALISE_SCALED,
     .shared = MODEL_SHARED_PLAIN,
     .key_blind = {"expert_weights_norm"},
+    .needs = {{"expert_weights_scale", MODEL_WHEN_EXPERTS}},
     .read = read_kimi,
     .presence = {{MODEL_ALWAYS, "output.weight"}},
 };
@@ -460,6 +473,12 @@ const struct model_arch model_arch_kimi_linear = {
 const struct model_arch model_arch_deepseek2 = {
     .name = "deepseek2",
     .folder = &folder,
+    .sigmoid_if_biased = true,
+    .needs = {{"expert_group_count", MODEL_WHEN_EXPERTS,
+               "experts are chosen from all, as in V2 Lite; V2 and V3 choose groups first"},
+              {"expert_weights_norm", MODEL_WHEN_SIGMOID},
+              {"expert_weights_scale", MODEL_WHEN_EXPERTS},
+              NEEDS_OF_YARN},
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .nextn = MODEL_NEXTN_NORMED,

@@ -378,7 +378,11 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_deepseek4 = {
     .name = "deepseek4",
     .folder = &folder,
-    .windows = {.period = 1, .required = true},
+    .windows = {.period = 1},
+    .needs = {{"attention.sliding_window"},
+              {"swiglu_clamp_exp"},
+              {"rope.scaling.original_context_length", MODEL_WHEN_YARN},
+              MODEL_NEEDS_SHARES},
     .gating = KERN_GATE_SQRT_SOFTPLUS,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,

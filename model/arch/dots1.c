@@ -14,6 +14,7 @@ const struct model_arch model_arch_dots1 = {
     .name = "dots1",
     .folder = &folder,
     SIGMOID_EXPERTS,
+    .needs = {MODEL_NEEDS_SHARES},
     .presence = {{MODEL_ALWAYS, "output.weight"}},
 };
 
@@ -44,6 +45,10 @@ const struct model_arch model_arch_bailingmoe2 = {
     .name = "bailingmoe2",
     .folder = &ling_folder,
     SIGMOID_EXPERTS,
+    .needs = {{"rope.dimension_count"},
+              {"expert_group_count", MODEL_WHEN_EXPERTS,
+               "experts are chosen from all; Ling 2 and Ring 2 choose groups first"},
+              MODEL_NEEDS_SHARES},
     .nextn = MODEL_NEXTN_NORMED,
     .presence = {{MODEL_ALWAYS, "output.weight"}},
 };

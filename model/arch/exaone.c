@@ -19,7 +19,13 @@ static enum status read_exaone4(struct model_hparams *h, const struct model_read
     }
     if (hybrid)
         model_still_full_layers(h);
-    return status;
+    if (status || hybrid || h->n_layers != LLAMA_CPP_HYBRID)
+        return status;
+    return model_remark(
+        r->remarks, why,
+        "key %s.attention.sliding_window is missing or 0: all layers see all keys, with "
+        "positions; llama.cpp takes a model of %d blocks for a hybrid",
+        r->keys.prefix, LLAMA_CPP_HYBRID);
 }
 
 static const struct model_folder_name folder_names[] = {
@@ -81,6 +87,7 @@ const struct model_arch model_arch_exaone_moe = {
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .windows = {.period = 4, .llama_cpp_period = 4},
+    .needs = {{"attention.sliding_window"}, MODEL_NEEDS_SHARES},
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,

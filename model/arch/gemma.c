@@ -64,6 +64,7 @@ const struct model_arch model_arch_gemma2 = {
     .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
     .sliding_rope = true,
+    .old_base = true,
     .windows = {.period = 2, .length = 4096},
     .activation = KERN_GELU,
     .read = read_gemma2,
@@ -98,6 +99,8 @@ const struct model_arch model_arch_gemma3 = {
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .windows = {.period = 6},
+    .needs = {{"attention.sliding_window", MODEL_WHEN_EVER,
+               "all layers see all keys, as Rnj 1's do; Google's models have windows"}},
     .activation = KERN_GELU,
     .read = read_gemma3,
 };
@@ -141,7 +144,7 @@ static enum status read_gemma4(struct model_hparams *h, const struct model_readi
 {
     enum status status = read_sliding(h, r, why);
     if (!status)
-        status = model_gemma_read_shared(h, r, 0, why);
+        status = model_gemma_read_shared(h, r, why);
     if (!status)
         status = model_key_u32_or(&r->keys, "embedding_length_per_layer_input",
                                   (struct model_range){0, 1u << 16}, 0, &h->per_layer_width, why);
@@ -274,7 +277,9 @@ static const struct model_folder_map folder4 = {
     .keys = folder4_keys,
     .tied = true,
     .sizes = sizes_of_folder4,
-    .defaults = "{\"head_dim\": 256, \"global_head_dim\": 512, \"sliding_window\": 512, "
+    .defaults = "{\"final_logit_softcapping\": 0, \"num_kv_shared_layers\": 0, \"head_dim\": 256, "
+                "\"global_head_dim\": 512, "
+                "\"sliding_window\": 512, "
                 "\"hidden_size_per_layer_input\": 256, \"num_key_value_heads\": 4, "
                 "\"rms_norm_eps\": 1e-6, \"rope_parameters\": {\"full_attention\": "
                 "{\"rope_type\": \"proportional\", \"partial_rotary_factor\": 0.25, "
@@ -289,7 +294,10 @@ const struct model_arch model_arch_gemma4 = {
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .bare_v_norm = true,
-    .windows = {.period = 6, .required = true},
+    .windows = {.period = 6},
+    .needs = {{"attention.sliding_window"},
+              {"attention.sliding_window_pattern"},
+              {"final_logit_softcapping"}},
     .activation = KERN_GELU,
     .experts_beside_dense = true,
     .presence = {{MODEL_ALWAYS, "rope_freqs.weight ffn_down_exps.scale"},

@@ -13,10 +13,9 @@
 enum status model_gemma_read_ends(struct model_hparams *h, const struct model_reading *r, float cap,
                                   struct status_why *why);
 
-/** The last layers, where no key says how many `otherwise`, use keys and values of the last own
- * ones of their kind. */
+/** The last layers, a key says how many, use keys and values of the last own ones of their kind. */
 enum status model_gemma_read_shared(struct model_hparams *h, const struct model_reading *r,
-                                    uint32_t otherwise, struct status_why *why);
+                                    struct status_why *why);
 
 /** Tables of the further input; each layer takes its columns and rows. */
 enum status model_gemma_bind_input_ends(struct model *m, struct status_why *why);

@@ -11,8 +11,8 @@
 #include "model/bind/bind.h"
 #include "model/state.h"
 
-/** What llama.cpp has for all files: own keys in the first layers, and sparse gates. */
-enum { N_OWN = 20, N_SPARSE = 10 };
+/** What llama.cpp has for all files: sparse gates of the first layers. */
+enum { N_SPARSE = 10 };
 #define SPARSITY                                                                                   \
     1.6448533535003662f /* where 95 of 100 numbers of a normal distribution are below */
 
@@ -73,7 +73,6 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     h->sample_deviation = r->options->llama_compat;
     for (uint32_t i = 0; i < h->n_layers; i++)
         h->layers[i].scale = 1;
-    uint32_t n_shared = h->n_layers > N_OWN ? h->n_layers - N_OWN : 0;
     enum status status = model_key_positive(&r->keys, "rope.freq_base_swa",
                                             &h->ropes[MODEL_ROPE_SLIDING].freq_base, why);
     if (!status)
@@ -81,7 +80,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     if (!status)
         status = read_sparsity(h, r, why);
     if (!status)
-        status = model_gemma_read_shared(h, r, n_shared, why);
+        status = model_gemma_read_shared(h, r, why);
     if (!status)
         status = model_key_u32_or(&r->keys, "embedding_length_per_layer_input",
                                   (struct model_range){1, 1u << 16}, 256, &h->per_layer_width, why);
@@ -157,7 +156,11 @@ const struct model_arch model_arch_gemma3n = {
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .bare_v_norm = true,
-    .windows = {.period = 5, .required = true},
+    .windows = {.period = 5},
+    .needs = {{"attention.sliding_window"},
+              {"activation_sparsity_scale"},
+              {"final_logit_softcapping"},
+              {"embedding_length_per_layer_input"}},
     .activation = KERN_GELU,
     .read = read,
     .bind = bind,

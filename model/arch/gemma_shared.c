@@ -35,12 +35,12 @@ static enum status share_keys(struct model_hparams *h, const struct model_readin
 }
 
 enum status model_gemma_read_shared(struct model_hparams *h, const struct model_reading *r,
-                                    uint32_t otherwise, struct status_why *why)
+                                    struct status_why *why)
 {
     uint32_t n_shared;
     enum status status =
-        model_key_u32_or(&r->keys, "attention.shared_kv_layers",
-                         (struct model_range){0, h->n_layers - 1}, otherwise, &n_shared, why);
+        model_key_u32_required(&r->keys, "attention.shared_kv_layers",
+                               (struct model_range){0, h->n_layers - 1}, &n_shared, why);
     return status ? status : share_keys(h, r, h->n_layers - n_shared, why);
 }
 

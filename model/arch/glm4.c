@@ -27,5 +27,6 @@ const struct model_arch model_arch_glm4 = {
     .folder = &folder,
     .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .ffn = MODEL_FFN_GATE_IN_UP,
+    .needs = {{"rope.dimension_count"}},
     .read = read,
 };

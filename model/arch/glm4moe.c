@@ -22,6 +22,7 @@ const struct model_arch model_arch_glm4moe = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .nextn = MODEL_NEXTN_NORMED,
+    .needs = {{"rope.dimension_count"}, MODEL_NEEDS_SHARES},
     .key_blind = {"rope.dimension_sections"},
     .presence = {{MODEL_ALWAYS, "output.weight"},
                  {MODEL_MOSTLY, "attn_q.bias attn_qkv.bias"},

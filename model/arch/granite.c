@@ -1,6 +1,7 @@
 /** Granite 3: four scales; granitemoe the same with experts; Granite 4 mostly Mamba-2. */
 #include <string.h>
 
+#include "base/text/number.h"
 #include "model/arch.h"
 #include "model/folder/state.h"
 
@@ -8,7 +9,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
 {
     const struct model_keys *keys = &r->keys;
-    float logit_scale = 0;
+    float logit_scale = 1;
     float attention_scale = 0;
     bool rotates = true;
     enum status status = model_key_positive(keys, "embedding_scale", &h->embedding_scale, why);
@@ -17,13 +18,14 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     if (!status)
         status = model_key_positive(keys, "attention.scale", &attention_scale, why);
     if (!status)
-        status = model_key_positive(keys, "logit_scale", &logit_scale, why);
+        status = model_key_f32(keys, "logit_scale", &logit_scale, why);
     if (!status)
         status = model_key_bool(keys, "rope.scaling.finetuned", &rotates, why);
-    if (!status && logit_scale == 0)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.logit_scale' is missing, expected a number above 0",
-                             gguf_path(keys->file), keys->prefix);
+    struct base_number shown;
+    if (!status && !(logit_scale > 0))
+        status = status_fail(
+            why, STATUS_FORMAT, "%s: key '%s.logit_scale' is %s, expected a number above 0",
+            gguf_path(keys->file), keys->prefix, base_float_text(&shown, logit_scale));
     h->logit_scale = 1 / logit_scale;
     for (uint32_t i = 0; i < h->n_layers; i++) {
         if (attention_scale > 0)
@@ -174,16 +176,25 @@ static const struct model_folder_map moe_folder = {
     .write = write_folder,
 };
 
+/** The four scales: all files have them, but Bamba's among the hybrids, which have none. */
+#define GRANITE_SCALES(when)                                                                       \
+    {"embedding_scale", when}, {"residual_scale", when}, {"attention.scale", when},                \
+    {                                                                                              \
+        "logit_scale", when                                                                        \
+    }
+
 const struct model_arch model_arch_granite = {
     .name = "granite",
     .key_blind = {"expert_shared_feed_forward_length"}, /* of Granite 4, where the class has it */
     .folder = &folder,
+    .needs = {GRANITE_SCALES(MODEL_WHEN_EVER)},
     .read = read,
 };
 
 const struct model_arch model_arch_granitemoe = {
     .name = "granitemoe",
     .folder = &moe_folder,
+    .needs = {GRANITE_SCALES(MODEL_WHEN_EVER)},
     .shared = MODEL_SHARED_PLAIN,
     .read = read,
 };
@@ -257,6 +268,7 @@ const struct model_arch model_arch_granitehybrid = {
     .name = "granitehybrid",
     .key_blind = {"expert_shared_feed_forward_length"}, /* of models without experts */
     .folder = &hybrid_folder,
+    .needs = {{"rope.scaling.finetuned"}, GRANITE_SCALES(MODEL_WHEN_OTHERS)},
     .without_keys = MODEL_MAMBA2,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,

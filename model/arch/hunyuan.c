@@ -101,4 +101,5 @@ const struct model_arch model_arch_hy_v3 = {
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
     .nextn = MODEL_NEXTN_NORMED,
+    .needs = {MODEL_NEEDS_SHARES},
 };

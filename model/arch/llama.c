@@ -14,6 +14,7 @@ static const struct model_folder_map folder = {
 
 const struct model_arch model_arch_llama = {
     .name = "llama",
+    .old_base = true,
     .windows = {.period = 1, .unknown_to_llama_cpp = true},
     .folder = &folder,
 };

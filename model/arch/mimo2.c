@@ -24,9 +24,7 @@ static enum status check_experts(const struct model_hparams *h, const struct mod
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
 {
-    enum status status = model_pattern_require(r, why);
-    if (!status)
-        status = model_sliding_rope_read(h, r, 10000, why);
+    enum status status = model_sliding_rope_read(h, r, 10000, why);
     if (!status)
         status = model_key_positive(&r->keys, "attention.value_scale", &h->value_scale, why);
     return status ? status : check_experts(h, r, why);
@@ -107,7 +105,12 @@ const struct model_arch model_arch_mimo2 = {
     .rope_halves = true,
     .sliding_rope = true,
     .sinks = true,
-    .windows = {.period = 4},
+    .windows = {.period = 4, .by_array = true},
+    .needs = {{"attention.sliding_window"},
+              {"attention.sliding_window_pattern"},
+              {"rope.dimension_count"},
+              {"attention.value_scale", MODEL_WHEN_EVER,
+               "values are not scaled; the published MiMo V2 Flash multiplies them by 0.707"}},
     .gating = KERN_GATE_SIGMOID,
     .experts_by_tensors = true,
     .nextn = MODEL_NEXTN_STREAM,

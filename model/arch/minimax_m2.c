@@ -38,8 +38,6 @@ static enum status read_m3(struct model_hparams *h, const struct model_reading *
                                  gguf_path(r->keys.file), r->keys.prefix, h->index.n_heads,
                                  l->n_kv_heads, i);
     }
-    if (!status && h->experts.n > 0)
-        status = model_key_require(&r->keys, "expert_gating_func", "a whole number", why);
     return status;
 }
 
@@ -133,6 +131,9 @@ const struct model_arch model_arch_minimax_m3 = {
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .activation = KERN_SWIGLU_OAI,
+    .needs = {{"rope.dimension_count"},
+              {"expert_gating_func", MODEL_WHEN_EXPERTS},
+              MODEL_NEEDS_SHARES},
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .read = read_m3,
@@ -180,4 +181,5 @@ const struct model_arch model_arch_minimax_m2 = {
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_WHOLE,
     .presence = {{MODEL_ALWAYS, "output.weight exp_probs_b.bias"}},
+    .needs = {{"rope.dimension_count"}, {"expert_gating_func", MODEL_WHEN_EXPERTS}},
 };

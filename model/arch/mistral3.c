@@ -30,8 +30,8 @@ static enum status write_folder(struct model_folder *f, struct status_why *why)
                                  "member 'mscale' of RoPE is not 1, which GGUF's %s takes for "
                                  "granted",
                                  f->arch->name);
-    if (cJSON_IsNumber(all))
-        model_write_f32(f, "rope.scaling.yarn_log_multiplier", all->valuedouble);
+    model_write_f32(f, "rope.scaling.yarn_log_multiplier",
+                    cJSON_IsNumber(all) ? all->valuedouble : 0);
     if (cJSON_IsNumber(beta))
         model_write_f32(f, "attention.temperature_scale", beta->valuedouble);
     return STATUS_OK;
@@ -55,5 +55,9 @@ const struct model_arch model_arch_mistral3 = {
     .name = "mistral3",
     .folder = &folder,
     .yarn_betas = true,
+    .needs = {{"rope.scaling.yarn_log_multiplier", MODEL_WHEN_YARN},
+              {"rope.scaling.original_context_length", MODEL_WHEN_YARN},
+              {"attention.temperature_scale", MODEL_WHEN_YARN,
+               "queries do not grow with their position; those of Ministral 3 do"}},
     .read = read,
 };

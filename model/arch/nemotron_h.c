@@ -219,6 +219,7 @@ const struct model_arch model_arch_nemotron_h_moe = {
     .folder = &moe_folder,
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
+    .needs = {MODEL_NEEDS_SHARES},
     .shared = MODEL_SHARED_PLAIN,
     .bind = bind,
     NEMOTRON,

@@ -24,4 +24,5 @@ const struct model_arch model_arch_olmo2 = {
     .qk_norm = MODEL_QK_NORM_WHOLE,
     .windows = {.period = 4},
     .presence = {{MODEL_ALWAYS, "output.weight"}},
+    .needs = {{"rope.scaling.original_context_length", MODEL_WHEN_YARN}},
 };

@@ -31,4 +31,6 @@ const struct model_arch model_arch_phi2 = {
     .activation = KERN_GELU,
     .presence = {{MODEL_ALWAYS, "output.weight output.bias " MODEL_QKV_BIASES
                                 " attn_output.bias ffn_up.bias ffn_down.bias"}},
+    .needs = {{"rope.dimension_count"}},
+    .old_base = true,
 };

@@ -19,4 +19,7 @@ const struct model_arch model_arch_phi3 = {
     .rope_halves = true,
     .windows = {.period = 1, .unknown_to_llama_cpp = true},
     .ffn = MODEL_FFN_GATE_IN_UP,
+    .needs = {{"rope.scaling.attn_factor", MODEL_WHEN_LONG},
+              {"rope.scaling.original_context_length", MODEL_WHEN_LONG}},
+    .old_base = true,
 };

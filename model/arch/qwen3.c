@@ -10,10 +10,8 @@ static enum status read_vl(struct model_hparams *h, const struct model_reading *
                            struct status_why *why)
 {
     uint32_t sections[4] = {0};
-    enum status status = model_key_require(&r->keys, "rope.dimension_sections", "a list", why);
-    if (!status)
-        status = model_key_per_layer(&r->keys, "rope.dimension_sections",
-                                     (struct model_range){0, 1 << 15}, sections, 4, why);
+    enum status status = model_key_per_layer(&r->keys, "rope.dimension_sections",
+                                             (struct model_range){0, 1 << 15}, sections, 4, why);
     for (size_t i = 0; i < 3 && r->options->llama_compat; i++)
         h->ropes[MODEL_ROPE_FULL].sections[i] = sections[i];
     return status;
@@ -60,7 +58,7 @@ static const struct model_folder_map vlmoe_folder = {
 
 #define VL                                                                                         \
     .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS, .key_blind = {"n_deepstack_layers"},      \
-    .read = read_vl
+    .needs = {{"rope.dimension_sections"}}, .read = read_vl
 
 const struct model_arch model_arch_qwen3vl = {.name = "qwen3vl", .folder = &vl_folder, VL};
 

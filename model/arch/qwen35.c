@@ -42,7 +42,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 #define QWEN35_ATTENTION                                                                           \
     .norms = {.ffn = "post_attention_norm"}, .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS,  \
     .gated_attention = true, .gate_kind = KERN_SIGMOID, .nextn = MODEL_NEXTN_NORMED, .read = read, \
-    .key_blind = {"rope.dimension_sections"}
+    .key_blind = {"rope.dimension_sections"}, .needs = {{"rope.dimension_count"}}
 
 /** Names that all have; the delta nets' products are apart, or joined by key head. */
 #define QWEN35_NAMES                                                                               \

@@ -27,8 +27,6 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     uint32_t window;
     enum status status = model_key_u32_or(&r->keys, "attention.sliding_window",
                                           (struct model_range){0, INT32_MAX}, 0, &window, why);
-    if (!status && h->experts.n > 0)
-        status = model_key_require(&r->keys, "expert_gating_func", "1 to 3", why);
     if (status || window == 0)
         return status;
     if (r->options->llama_compat)
@@ -108,5 +106,6 @@ const struct model_arch model_arch_smallthinker = {
     .windows = {.period = PERIOD, .llama_cpp_period = PERIOD, .first_full = true},
     .activation = KERN_RELU,
     .early_router = true,
+    .needs = {{"expert_gating_func", MODEL_WHEN_EXPERTS}},
     .read = read,
 };

@@ -28,6 +28,8 @@ const struct model_arch model_arch_stablelm = {
     .layer_norm = true,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_EACH,
+    .needs = {{"rope.dimension_count"}},
+    .old_base = true,
     .read = read,
     .presence = {{MODEL_ALWAYS, "output.weight"}, {MODEL_SOMETIMES, MODEL_QK_GAINS}},
 };

@@ -22,9 +22,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 {
     float experts[MODEL_MAX_BLOCKS] = {0};
     float others[MODEL_MAX_BLOCKS] = {0};
-    enum status status = model_pattern_require(r, why);
-    if (!status)
-        status = read_ropes(h, r, why);
+    enum status status = read_ropes(h, r, why);
     if (!status)
         status = model_limits_read(r, "swiglu_clamp_exp", experts, why);
     if (!status)
@@ -130,7 +128,12 @@ const struct model_arch model_arch_step35 = {
     .qk_norm = MODEL_QK_NORM_HEADS,
     .attn_gate = true,
     .gate_kind = KERN_SIGMOID,
-    .windows = {.period = 4},
+    .windows = {.period = 4, .by_array = true},
+    .needs = {{"attention.sliding_window"},
+              {"attention.sliding_window_pattern"},
+              {"swiglu_clamp_exp"},
+              {"swiglu_clamp_shexp"},
+              MODEL_NEEDS_SHARES},
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,

@@ -6,6 +6,35 @@
 
 static const struct model_range experts_range = {0, 1024};
 
+/**
+ * The gating where older files do not say it: the first ones of GLM 4.7 Flash have biases in the
+ * selection, those of DeepSeek V2 have none. llama.cpp tells them by their sizes.
+ */
+static enum status guess_gating(struct model_expert_hparams *e, const struct model_reading *r,
+                                struct status_why *why)
+{
+    enum { GLM_BLOCKS = 47, GLM_TOKENS = 154880 };
+    char name[64];
+    bool biased = false;
+    for (uint32_t i = 0; i < r->n_blocks; i++) {
+        snprintf(name, sizeof name, "blk.%u.exp_probs_b.bias", i);
+        biased |= gguf_tensor_find(r->keys.file, name) != NULL;
+    }
+    if (!biased)
+        return STATUS_OK;
+    const struct gguf_kv *tokens = gguf_kv_find(r->keys.file, "tokenizer.ggml.tokens");
+    bool glm = (r->n_blocks == GLM_BLOCKS || r->n_blocks == GLM_BLOCKS + 1) && tokens &&
+               tokens->count == GLM_TOKENS;
+    bool softmax = r->options->llama_compat && !glm;
+    e->gating = softmax ? KERN_GATE_SOFTMAX : KERN_GATE_SIGMOID;
+    return glm ? STATUS_OK
+               : model_remark(r->remarks, why, "key %s.expert_gating_func is missing: %s",
+                              r->keys.prefix,
+                              softmax ? "shares are a softmax, as in llama.cpp"
+                                      : "shares are sigmoids, as the selection has biases; "
+                                        "llama.cpp takes a softmax");
+}
+
 /** How the router's logits become shares. */
 static enum status read_gating(struct model_expert_hparams *e, const struct model_reading *r,
                                struct status_why *why)
@@ -17,6 +46,8 @@ static enum status read_gating(struct model_expert_hparams *e, const struct mode
     enum status status = model_key_u32_or(&r->keys, "expert_gating_func",
                                           (struct model_range){0, 4}, 0, &gating, why);
     e->gating = gating ? by_number[gating] : r->arch->gating;
+    if (!status && gating == 0 && r->arch->sigmoid_if_biased)
+        status = guess_gating(e, r, why);
     enum model_normalise form = r->arch->normalise;
     e->normalise = form == MODEL_NORMALISE_YES || form == MODEL_NORMALISE_SCALED;
     if (!status && form == MODEL_NORMALISE_BY_KEY)

@@ -134,6 +134,8 @@ enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
         status = model_ropes_read(h, r, why);
     if (!status && r->arch->read)
         status = r->arch->read(h, r, why);
+    if (!status)
+        status = model_needs_check(h, r, why);
     for (uint32_t i = 0; !status && i < h->n_layers && !r->arch->experts_beside_dense; i++)
         if (h->layers[i].n_experts > 0)
             h->layers[i].n_ff = 0;

@@ -52,10 +52,6 @@ enum status model_windows_read(struct model_hparams *h, const struct model_readi
 enum status model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r,
                                     float base, struct status_why *why);
 
-/** For architectures that have it: an array must say which layers slide, where there is a window.
- */
-enum status model_pattern_require(const struct model_reading *r, struct status_why *why);
-
 /** For architectures that have it: layers that see all keys have no positions. */
 void model_still_full_layers(struct model_hparams *h);
 
@@ -70,6 +66,15 @@ enum status model_indexer_read(struct model_hparams *h, const struct model_readi
 /** Sizes of the layers with a state ("ssm.*"), checked against each other. */
 enum status model_recurrent_read(struct model_hparams *h, const struct model_reading *r,
                                  struct status_why *why);
+
+/**
+ * Refuse a file without a key that its architecture needs, or with half of a pair of keys; say what
+ * else it lacks, and what is taken. For the end of reading.
+ */
+enum status model_needs_check(const struct model_hparams *h, const struct model_reading *r,
+                              struct status_why *why);
+/** Whether every file of an architecture has a key. */
+bool model_key_is_needed(const struct model_arch *arch, const char *suffix);
 
 /** A float that must be above 0; 0 or absent: *value keeps what the caller put there. */
 enum status model_key_positive(const struct model_keys *keys, const char *suffix, float *value,

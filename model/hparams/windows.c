@@ -36,11 +36,13 @@ static enum status read_pattern(struct model_hparams *h, const struct model_read
             slide_nextn(h, r);
         return status;
     }
+    if (kv && r->arch->windows.by_array)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: key '%s.%s' is a single value, expected an array of truth values",
+                           gguf_path(r->keys.file), r->keys.prefix, suffix);
     uint32_t period;
     enum status status = model_key_u32_or(&r->keys, suffix, (struct model_range){0, 1024},
                                           r->arch->windows.period, &period, why);
-    if (!kv && r->arch->windows.by_pattern)
-        return status;
     if (kv ? period > 0 : period != 1)
         slide_by_period(h, r, period);
     else
@@ -76,10 +78,8 @@ enum status model_windows_read(struct model_hparams *h, const struct model_readi
         return STATUS_OK;
     static const char suffix[] = "attention.sliding_window";
     uint32_t length = w->length;
-    struct model_range range = {w->required, INT32_MAX};
-    enum status status = w->required
-                             ? model_key_u32_required(&r->keys, suffix, range, &length, why)
-                             : model_key_u32_or(&r->keys, suffix, range, length, &length, why);
+    struct model_range range = {model_key_is_needed(r->arch, suffix), INT32_MAX};
+    enum status status = model_key_u32_or(&r->keys, suffix, range, length, &length, why);
     if (!status && length > 0)
         status = read_pattern(h, r, why);
     else
@@ -89,22 +89,6 @@ enum status model_windows_read(struct model_hparams *h, const struct model_readi
             h->layers[i].window = length;
     if (!status && length > 0 && w->unknown_to_llama_cpp)
         status = remark(h, r, length, why);
-    return status;
-}
-
-enum status model_pattern_require(const struct model_reading *r, struct status_why *why)
-{
-    static const char suffix[] = "attention.sliding_window_pattern";
-    uint32_t window;
-    enum status status = model_key_u32_or(&r->keys, "attention.sliding_window",
-                                          (struct model_range){0, INT32_MAX}, 0, &window, why);
-    if (status || window == 0)
-        return status;
-    status = model_key_require(&r->keys, suffix, "an array of truth values", why);
-    if (!status && model_key_find(&r->keys, suffix)->type != GGUF_VALUE_ARRAY)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.%s' is a single value, expected an array of truth values",
-                             gguf_path(r->keys.file), r->keys.prefix, suffix);
     return status;
 }
 

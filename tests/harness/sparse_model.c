@@ -152,6 +152,10 @@ static void put_keys(struct build *b)
     }
     snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", b->o->arch);
     gguf_writer_f32(b->writer, key, 1e-5f);
+    if (blocks) {
+        gguf_writer_bool(b->writer, "minimax-m3.expert_weights_norm", false);
+        gguf_writer_f32(b->writer, "minimax-m3.expert_weights_scale", 1);
+    }
     if (is(b, "glm-dsa"))
         gguf_writer_i32s(b->writer, "glm-dsa.attention.indexer.types", types, SPARSE_MODEL_LAYERS);
 }

@@ -50,6 +50,9 @@ static void assert_remarks(const struct tiny_model_options *tiny,
     free(bytes.data);
 }
 
+#define WHOLE_CONTEXT                                                                              \
+    "key llama.rope.scaling.original_context_length is missing: YaRN takes the whole context for " \
+    "what was stretched\n"
 #define MISSING(key) "tiny.gguf: key '" key "' is missing, expected a whole number"
 
 /** Files that lack something, or have too much. */
@@ -420,20 +423,22 @@ static void test_remarks(void **state)
     assert_remarks(&yarn, &(struct model_options){.overrides = beta, .n_overrides = 1},
                    "override of a key that the file does not have: "
                    "llama.rope.scaling.yarn_beta_fast=float:1\n"
-                   "llama.rope.scaling.yarn_beta_fast is 1; llama.cpp ignores it and takes 32\n");
+                   "llama.rope.scaling.yarn_beta_fast is 1; llama.cpp ignores it and takes "
+                   "32\n" WHOLE_CONTEXT);
     assert_remarks(
         &yarn, &(struct model_options){.overrides = beta, .n_overrides = 1, .llama_compat = true},
         "override of a key that the file does not have: "
         "llama.rope.scaling.yarn_beta_fast=float:1\n"
-        "llama.rope.scaling.yarn_beta_fast (1) is ignored, as llama.cpp does\n");
+        "llama.rope.scaling.yarn_beta_fast (1) is ignored, as llama.cpp does\n" WHOLE_CONTEXT);
     assert_remarks(&yarn, &(struct model_options){.overrides = same, .n_overrides = 1},
                    "override of a key that the file does not have: "
-                   "llama.rope.scaling.yarn_attn_factor=float:1.1386294\n");
-    assert_remarks(&yarn, &(struct model_options){.overrides = other, .n_overrides = 1},
-                   "override of a key that the file does not have: "
-                   "llama.rope.scaling.yarn_attn_factor=float:0.875\n"
-                   "llama.rope.scaling.yarn_attn_factor (0.875) has no effect, as in llama.cpp: "
-                   "YaRN's own factor is 1.1386294; --yarn-attn-factor 0.875 multiplies it\n");
+                   "llama.rope.scaling.yarn_attn_factor=float:1.1386294\n" WHOLE_CONTEXT);
+    assert_remarks(
+        &yarn, &(struct model_options){.overrides = other, .n_overrides = 1},
+        "override of a key that the file does not have: "
+        "llama.rope.scaling.yarn_attn_factor=float:0.875\n"
+        "llama.rope.scaling.yarn_attn_factor (0.875) has no effect, as in llama.cpp: "
+        "YaRN's own factor is 1.1386294; --yarn-attn-factor 0.875 multiplies it\n" WHOLE_CONTEXT);
     assert_remarks(&(struct tiny_model_options){.add_key = "llama.vocab_size"},
                    &(struct model_options){0},
                    "llama.vocab_size is 1, the vocabulary has 288 tokens: the vocabulary "

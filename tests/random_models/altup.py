@@ -126,17 +126,15 @@ class Gemma3nFamily(Gemma4Family):
         self.number("attention.key_length", self.dk)
         self.number("attention.value_length", self.dv)
         self.number("attention.sliding_window", rng.choice([1, 2, 3, 5]))
-        if self.n_shared or self.may():
-            self.number("attention.shared_kv_layers", self.n_shared)
+        self.number("attention.shared_kv_layers", self.n_shared)
         self.per_input = rng.choice([4, 8, 32])
         self.number("embedding_length_per_layer_input", self.per_input)
         self.n_streams = rng.choice([4, 4, 3, 2])
         self.number("altup.num_inputs", self.n_streams, 1 if self.n_streams != 4 else 0.5)
         self.number("altup.active_idx", 0, 0.5)
-        if self.may(0.8):
-            scales = [rng.choice([-math.inf, f32(1.6448533535), f32(rng.uniform(-1, 1.5))])
-                      for _ in range(n)]
-            self.key(self.arch + ".activation_sparsity_scale", ARRAY, scales, F32)
+        scales = [rng.choice([-math.inf, f32(1.6448533535), f32(rng.uniform(-1, 1.5))])
+                  for _ in range(n)]
+        self.key(self.arch + ".activation_sparsity_scale", ARRAY, scales, F32)
 
     def rope(self):
         self.n_rot = self.dk

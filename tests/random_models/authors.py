@@ -181,6 +181,8 @@ class Glm4moe(Qwen3):
 
 
 class Deepseek2(Model):
+    """Files that do not say the gating are V2's, or with biases in the selection the first ones of
+    GLM 4.7 Flash, which are sigmoids; llama.cpp takes a softmax for all of this size."""
     differs = True
     renormalise, scales_weights, window_by_authors = False, True, False
 
@@ -204,6 +206,11 @@ class Deepseek2(Model):
         original = self.k.get("rope.scaling.original_context_length", self.k["context_length"])
         n = self.k.get("attention.temperature_length", original)
         return 1 + self.k.get("attention.temperature_scale", 0.0) * math.log(1 + p // n)
+
+    @property
+    def gating(self):
+        biased = any(name.endswith("exp_probs_b.bias") for name in self.values)
+        return 2 if biased and not self.compat else 1
 
     def counted_of_group(self, gating):
         return 1 if gating == 1 and not self.compat else 2  # V2's rule, V3's
@@ -297,7 +304,7 @@ class Granite(Model):
         return self.k.get("residual_scale") or 1.0
 
     def head_scale(self):
-        return 1 / self.k["logit_scale"]
+        return 1 / self.k.get("logit_scale", 1.0)
 
     def score_scale(self, i):
         return self.k.get("attention.scale") or super().score_scale(i)

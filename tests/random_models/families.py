@@ -5,6 +5,8 @@ from generate import Generated
 from gguf_make import U32
 from hybrids import Hybrid, NemotronH, NemotronHmoe, Qwen3next, Qwen35moe
 
+SHARES = "expert_weights_norm", "expert_weights_scale"
+
 
 class Qwen2(Family):
     bias = {"q": 0.8, "k": 0.8, "v": 0.8, "output": 0.2, "ffn": 0.0}
@@ -30,6 +32,7 @@ class Qwen2moe(Family):
 
 class Mistral3(Family):
     bias, scalings = Family.bias | {"ffn": 0.2}, ["", "yarn", "yarn"]
+    needed = "rope.scaling.yarn_log_multiplier", "rope.scaling.original_context_length"
 
     def shape(self):
         self.mixed = self.may(0.3)
@@ -72,7 +75,7 @@ class GptOss(Family):
     norms, tied, sinks, mixed, n_layers_of = ("attn_norm", "post_attention_norm"), "never", True, True, (2, 4)
     bias = {"q": 1.0, "k": 1.0, "v": 1.0, "output": 1.0, "ffn": 0.0}
     router_bias, expert_biases, gatings, gating_share = 1.0, 1.0, (3, 1, 2), 0.3
-    scalings = ["yarn", "yarn", "yarn", ""]
+    scalings, needed = ["yarn", "yarn", "yarn", ""], ("rope.scaling.original_context_length",)
 
     def more_keys(self):
         self.slide()
@@ -87,7 +90,7 @@ class Phi3(Family):
 
 class Glm4(Family):
     norms = "attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"
-    tied, up, nextn, bias = "never", "fused", True, Qwen2.bias
+    tied, up, nextn, bias, partial = "never", "fused", True, Qwen2.bias, 1.0
 
     def more_keys(self):
         if self.may(0.4):
@@ -98,7 +101,7 @@ class Glm4moe(Family):
     norms, nextn, mixed, dense_first = ("attn_norm", "post_attention_norm"), True, True, True
     bias, qk_norm, qk_share, shared = Qwen2.bias, "head", 0.7, "expert_shared_count"
     gatings, gating_share, scales_weights, weights_norm = (2, 1), 0.7, True, True
-    tied, always_biased = "never", True
+    tied, always_biased, partial, needed = "never", True, 1.0, SHARES
     more_keys = Glm4.more_keys
 
     def groups(self):
@@ -114,6 +117,7 @@ class Deepseek2(Glm4moe):
     norms, qk_norm, n_layers_of, gate_up = ("attn_norm", "ffn_norm"), "", (2, 3), True
     gatings, gating_share, partial, freqs = (2, 1), 0.7, 1.0, 0.0
     scalings, separate_sizes = ["", "yarn", "yarn", "linear"], False
+    needed = *SHARES, *Mistral3.needed
     old_share, q_ranks, ranks = 0.4, (0, 8, 12, 32), (8, 12, 32)
     tied, always_biased = "", False
 
@@ -165,7 +169,7 @@ class Deepseek2(Glm4moe):
 
 
 class MinimaxM2(Family):
-    tied, always_biased = "never", True
+    tied, always_biased, partial = "never", True, 1.0
     qk_norm, mixed, gatings, gating_share = "whole", True, (2, 1), 1.0
 
     def expert_width_key(self):
@@ -205,6 +209,7 @@ class Llama4(Family):
 class Olmo2(Family):
     norms, tied, qk_norm, n_layers_of = ("post_attention_norm", "post_ffw_norm"), "never", "whole", (2, 5)
     scalings, freqs, magnitude = ["", "yarn", "yarn"], 0.0, 0.0
+    needed = GptOss.needed
 
     def more_keys(self):
         if self.may(0.7):
@@ -213,6 +218,7 @@ class Olmo2(Family):
 
 class Granite(Family):
     bias = Family.bias | {"ffn": 0.2}
+    needed = "embedding_scale", "residual_scale", "attention.scale", "logit_scale"
 
     def more_keys(self):
         rng = self.rng
@@ -242,7 +248,7 @@ class CommandR(Family):
     norms, tied, eps = ("attn_norm",), "always", "attention.layer_norm_epsilon"
 
     def more_keys(self):
-        self.number("logit_scale", self.rng.choice([0.0, self.rng.uniform(0.2, 2)]), 0.9)
+        self.number("logit_scale", self.rng.choice([0.0, self.rng.uniform(0.2, 2)]))
 
     def attention(self, i):
         super().attention(i)
@@ -294,8 +300,7 @@ class Gemma4(Gemma2):
             self.number("attention.value_length" + suffix, size)
         self.flags("attention.sliding_window_pattern", self.slid)
         self.number("attention.sliding_window", rng.choice([1, 2, 3, 5]))
-        if self.n_shared or self.may():
-            self.number("attention.shared_kv_layers", self.n_shared)
+        self.number("attention.shared_kv_layers", self.n_shared)
         self.per_input = rng.choice([0, 4, 8, 32])
         if self.per_input or self.may():
             self.number("embedding_length_per_layer_input", self.per_input)
@@ -317,7 +322,7 @@ class Gemma4(Gemma2):
         self.tensors.append(Tensor.of("rope_freqs.weight", factors))
 
     def more_keys(self):
-        self.number("final_logit_softcapping", self.rng.uniform(2, 15), 0.5)
+        self.number("final_logit_softcapping", self.rng.choice([0.0, self.rng.uniform(2, 15)]))
 
     def ends(self):
         super().ends()

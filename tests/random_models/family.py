@@ -114,8 +114,8 @@ class Family(Generated):
             self.number(self.shared, self.shared_width)
         if self.may(self.gating_share):
             self.number("expert_gating_func", rng.choice(self.gatings))
-        if self.weights_norm and self.may(0.8):
-            self.number("expert_weights_norm", self.may())
+        if self.weights_norm:
+            self.number("expert_weights_norm", self.may(), 0.8)
         if self.scales_weights:
             self.number("expert_weights_scale", rng.choice([0.0, rng.uniform(0.5, 2.5)]), 0.8)
         self.groups()
@@ -145,15 +145,18 @@ class Family(Generated):
         rng = self.rng
         if kind:
             self.number("rope.scaling.type", kind)
-            self.number("rope.scaling.attn_factor", rng.uniform(0.7, 1.4), self.magnitude)
-        if kind in ("linear", "yarn", "none") or not kind and "linear" in self.scalings and self.may(0.3):
+            self.number("rope.scaling.attn_factor", rng.uniform(0.7, 1.4),
+                        1 if kind == "longrope" else self.magnitude)
+        bare = not kind and "linear" in self.scalings and self.may(0.3)
+        if kind in ("linear", "yarn", "none") or bare:
             self.number("rope.scaling.factor", rng.uniform(1.5, 40))
         if kind == "longrope":
             self.number("rope.scaling.original_context_length", rng.choice([3, 8, 11, 40]))
             self.factors("rope_factors_long.weight", self.n_rot // 2)
             self.factors("rope_factors_short.weight", self.n_rot // 2)
-        elif self.may(0.5 if kind == "yarn" else 0.1):
-            self.number("rope.scaling.original_context_length", rng.choice([16, 32, 128, 1024]))
+        elif kind == "yarn" or not bare and self.may(0.1):
+            self.number("rope.scaling.original_context_length", rng.choice([16, 32, 128, 1024]),
+                        0.5 if kind == "yarn" else 1)
         if kind == "yarn":
             self.number("rope.scaling.yarn_beta_fast", rng.uniform(2, 40), 0.5)
             self.number("rope.scaling.yarn_beta_slow", rng.uniform(0.2, 2), 0.5)
@@ -174,7 +177,8 @@ class Family(Generated):
         are factors, the usual layers slide, so that some rotate."""
         rng = self.rng
         self.number("attention.sliding_window", rng.choice([1, 2, 3, 5]))
-        if period and self.may() and not self.has_factors():
+        needed = "attention.sliding_window_pattern" in self.needed
+        if period and (needed or self.may() and not self.has_factors()):
             if self.may():
                 flags = [self.may() for _ in range(self.n_layers + self.n_next)]
                 self.flags("attention.sliding_window_pattern", flags)

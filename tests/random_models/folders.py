@@ -363,12 +363,12 @@ def gemma4(m):
     m.common("Gemma4ForConditionalGeneration", "gemma4", global_head_dim=2 * SIZE, sliding_window=3,
              hidden_size_per_layer_input=0, num_hidden_layers=3, layer_types=[
                  "full_attention", "sliding_attention", "full_attention"], num_kv_shared_layers=1,
-             use_double_wide_mlp=True)
+             use_double_wide_mlp=True, final_logit_softcapping=3.0)
     del m.config["hidden_act"], m.config["rope_theta"]
     m.config = {"architectures": m.config.pop("architectures"), "text_config": m.config}
     m.keys |= {"block_count": 3, "attention.key_length": 2 * SIZE, "attention.value_length": 2 * SIZE,
                "attention.key_length_swa": SIZE, "attention.value_length_swa": SIZE, "rope.freq_base": 1e6,
-               "rope.freq_base_swa": 1e4, "attention.sliding_window": 3, "attention.shared_kv_layers": 1,
+               "rope.freq_base_swa": 1e4, "attention.sliding_window": 3, "attention.shared_kv_layers": 1, "final_logit_softcapping": 3.0,
                "attention.sliding_window_pattern": [False, True, False], "feed_forward_length": 2 * FF}
     m.ends(head=False)
     m.tensors.append(Tensor.of("rope_freqs.weight", [1.0] * (SIZE // 4) + [f32(1e30)] * (SIZE - SIZE // 4)))

@@ -1,4 +1,5 @@
 """Random models of the architectures in gated.py."""
+from families import GptOss
 from family import Family
 from formats import f32
 from gguf_make import ARRAY, F32
@@ -21,14 +22,14 @@ class Afmoe(HeadGate, Sigmoid):
 
 
 class OwnBase(Family):
-    slid = ()
+    slid, slid_share = (), 1.0
 
     def more_keys(self):
-        rng = self.rng
-        if self.may(0.8):
-            self.slide()
+        rng, slides = self.rng, self.may(self.slid_share)
         self.number("rope.freq_base_swa", 10 ** rng.uniform(0.7, 2), 0.7)
-        self.number("rope.dimension_count_swa", rng.randrange(2, self.dk + 1, 2), 0.6)
+        if slides:
+            self.slide()
+            self.number("rope.dimension_count_swa", rng.randrange(2, self.dk + 1, 2), 0.6)
 
     def slide(self):
         self.number("attention.sliding_window", self.rng.choice([1, 2, 3, 5]))
@@ -38,14 +39,15 @@ class OwnBase(Family):
 
 class Laguna(HeadGate, OwnBase, Sigmoid):
     n_layers_of, scalings, shared = (2, 5), ["", "yarn", "yarn"], "expert_shared_feed_forward_length"
-    slide = Family.slide
+    slide, slid_share, partial = Family.slide, 0.8, 1.0
+    needed = *Sigmoid.needed, *GptOss.needed, "rope.freq_base_swa", "rope.dimension_count_swa"
 
     def yarn_keys(self):
         self.number("rope.scaling.yarn_attn_factor", self.rng.uniform(0.7, 1.4), 0.5)
 
 
 class Mimo2(OwnBase):
-    mixed = dense_first = True
+    mixed, dense_first, partial = True, True, 1.0
     gatings, gating_share, n_layers_of, scalings, freqs, fused = (2,), 0.5, (2, 4), [""], 0.0, 0.4
     tied, always_biased = "never", True
 
@@ -85,8 +87,7 @@ class Step35(HeadGate, OwnBase, HyV3):
         for name in ("exp", "shexp"):
             limits = [self.rng.choice([0.0, f32(self.rng.uniform(0.02, 0.3))])
                       for _ in range(self.n_layers + self.n_next)]
-            if self.may(0.8):
-                self.key(f"{self.arch}.swiglu_clamp_{name}", ARRAY, limits, F32)
+            self.key(f"{self.arch}.swiglu_clamp_{name}", ARRAY, limits, F32)
 
 
 class Smallthinker(Family):

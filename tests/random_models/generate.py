@@ -19,6 +19,8 @@ class Generated:
         self.vocabulary()
         self.make()
 
+    needed = ()  # keys that published files have, so that a file without one is refused
+
     def make(self):
         self.shape()
         self.rope()
@@ -46,7 +48,7 @@ class Generated:
 
     def number(self, name, value, share=1.0):
         """A key of the architecture, unless it is left out."""
-        if self.may(share):
+        if self.may(share) or name in self.needed:
             kind = {bool: BOOL, float: F32, str: STRING, int: U32}[type(value)]
             self.key(f"{self.arch}.{name}", kind, f32(value) if kind == F32 else value)
 
@@ -152,7 +154,8 @@ class Generated:
         if kind or self.may(0.3):
             self.number("rope.scale_linear" if name == "linear" else "rope.scaling.factor",
                         rng.uniform(1.5, 8))
-        self.number("rope.scaling.original_context_length", rng.choice([16, 32, 1024]), 0.4)
+        if kind or name == "linear":
+            self.number("rope.scaling.original_context_length", rng.choice([16, 32, 1024]), 0.4)
         if kind == "yarn":
             self.number("rope.scaling.yarn_beta_fast", rng.uniform(4, 40), 0.3)
             self.number("rope.scaling.yarn_beta_slow", rng.uniform(0.2, 2), 0.3)

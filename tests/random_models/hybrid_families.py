@@ -50,7 +50,7 @@ class GraniteHybrid(NemotronH):
     """Mamba-2 and attention, each followed by a feed-forward."""
     norms, up, n_layers_of = ("attn_norm", "ffn_norm"), "gated", (2, 3)
     scalings = ["", "linear"]
-    rope, block = Family.rope, Family.block
+    rope, block, needed = Family.rope, Family.block, (*Granite.needed, "rope.scaling.finetuned")
 
     def shape(self):
         self.mixed = self.may(0.7)
@@ -67,6 +67,8 @@ class GraniteHybrid(NemotronH):
     def more_keys(self):
         super().more_keys()
         Granite.more_keys(self)
+        if self.may(0.2):  # Bamba's have none of them
+            self.pairs = [p for p in self.pairs if not p[0].endswith(Granite.needed)]
 
     def attention(self, i):
         (super().attention if self.kv[i] else self.mamba)(i)
@@ -90,7 +92,7 @@ class KimiLinear(Deepseek2):
     """Delta nets whose channels decay apart, and latent attention without positions."""
     n_layers_of, gate_up, weights_norm, nextn = (2, 3), True, False, False
     tied, always_biased = "never", True
-    scalings = ["", "linear"]
+    scalings, needed = ["", "linear"], ("expert_weights_scale",)
 
     def sizes(self):
         super().sizes()

@@ -8,7 +8,7 @@ from formats import Tensor, f32
 class Hybrid(Family):
     """Delta nets and attention with gates."""
     norms, n_layers_of, nextn, qk_norm = ("attn_norm", "post_attention_norm"), (3, 5), True, "head"
-    partial, fused, separate_sizes, gate_up, freqs = 0.8, 0.0, False, False, 0.0
+    partial, fused, separate_sizes, gate_up, freqs = 1.0, 0.0, False, False, 0.0
     shared_gate = True
 
     def more_keys(self):
@@ -132,7 +132,7 @@ class NemotronH(Family):
 
 class NemotronHmoe(NemotronH):
     mixed, shared, scales_weights = True, "expert_shared_feed_forward_length", True
-    weights_norm = True
+    weights_norm, needed = True, ("expert_weights_norm", "expert_weights_scale")
     gatings, gating_share = (2, 1), 0.3
     tied, always_biased = "never", True
 

@@ -1,5 +1,5 @@
 """Random models of the architectures in recombined.py."""
-from families import CommandR, Deepseek2, Qwen2, Qwen2moe, Starcoder2
+from families import SHARES, CommandR, Deepseek2, GptOss, Qwen2, Qwen2moe, Starcoder2
 from family import Family
 
 
@@ -78,7 +78,7 @@ class Sigmoid(Mixture):
     """Experts by sigmoid, whose shares keys normalise and scale."""
     always_biased = True
     qk_norm, gatings, gating_share, scales_weights, weights_norm = "head", (2, 1), 0.7, True, True
-    scalings = ["", "linear", "yarn"]
+    scalings, needed = ["", "linear", "yarn"], SHARES
 
 
 class Dots1(Sigmoid):
@@ -112,7 +112,7 @@ class ExaoneMoe(HyV3):
 
 
 class Bailingmoe2(HyV3):
-    fused, tied, selection_bias = 0.8, "never", False
+    fused, tied, selection_bias, partial = 0.8, "never", False, 1.0
 
     def groups(self):
         if self.n_experts % 2 == 0 and self.n_experts > 2 and self.may():
@@ -122,7 +122,7 @@ class Bailingmoe2(HyV3):
 
 
 class Arcee(Family):
-    up, scalings = "plain", ["", "yarn", "yarn"]
+    up, scalings, needed = "plain", ["", "yarn", "yarn"], GptOss.needed
 
     def yarn_keys(self):
         self.number("rope.scaling.yarn_attn_factor", self.rng.uniform(0.7, 1.4), 0.5)
@@ -134,6 +134,7 @@ class Olmoe(HunyuanMoe):
 
 class Mellum(Arcee):
     qk_norm, mixed, up, freqs, gating_share, tied = "head", True, "gated", 0.0, 0.0, "never"
+    needed = *GptOss.needed, "attention.sliding_window_pattern"
 
     def more_keys(self):
         if self.may(0.8):
@@ -144,6 +145,7 @@ class Mellum(Arcee):
 class Cohere2moe(Sigmoid):
     norms, tied, eps, qk_norm, nextn = ("attn_norm",), "always", "attention.layer_norm_epsilon", "", True
     n_layers_of, scalings, always_biased = (2, 5), [""], False
+    needed = "expert_weights_norm", "attention.sliding_window_pattern"
 
     def shape(self):
         if self.may(0.2):
@@ -155,12 +157,11 @@ class Cohere2moe(Sigmoid):
 
     def more_keys(self):
         CommandR.more_keys(self)
-        if self.may(0.8):
-            self.slide()
+        self.slide()
 
 
 class Phi2(Starcoder2):
-    norms, tied = ("attn_norm",), "never"
+    norms, tied, partial = ("attn_norm",), "never", 1.0
 
     def more_keys(self):
         pass
@@ -171,7 +172,7 @@ class Phi2(Starcoder2):
 
 
 class Stablelm(CommandR):
-    norm_bias, tied = True, "never"
+    norm_bias, tied, partial = True, "never", 1.0
     bias = Qwen2.bias
 
     def shape(self):

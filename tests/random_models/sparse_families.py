@@ -1,5 +1,5 @@
 """Random models of the architectures in sparse.py: most choose fewer keys than a text has."""
-from families import Deepseek2, MinimaxM2
+from families import SHARES, Deepseek2, MinimaxM2
 from family import Family
 
 
@@ -15,6 +15,11 @@ class Indexed:
 
 class Deepseek32(Indexed, Deepseek2):
     old_share, q_ranks, gating_share, tied, always_biased = 0.0, (8, 12, 32), 1.0, "never", True
+
+    def groups(self):
+        super().groups()
+        if not self.pairs[-1][0].endswith("expert_group_used_count"):
+            self.number("expert_group_count", self.rng.choice([0, 1]))
 
     def more_keys(self):
         self.indexer_keys(self.rng.choice([1, 2, 3, 8]), 6)
@@ -56,7 +61,7 @@ class GlmDsa(Deepseek32):
 
 class MinimaxM3(Indexed, MinimaxM2):
     qk_norm, dense_first, separate_sizes, shared = "head", True, False, "expert_shared_count"
-    scales_weights = weights_norm = True
+    scales_weights, weights_norm, needed = True, True, SHARES
     shape, expert_width_key = Family.shape, Family.expert_width_key
 
     def more_keys(self):

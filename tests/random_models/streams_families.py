@@ -1,6 +1,7 @@
 """Random models of the architectures in streams.py."""
 import struct
 
+from families import SHARES, GptOss
 from family import Family
 from formats import Tensor, f32
 from gguf_make import ARRAY, F32, U32
@@ -9,7 +10,7 @@ from gguf_make import ARRAY, F32, U32
 class Deepseek4(Family):
     tied = "never"
     mixed, shared, gatings, gating_share = True, "expert_shared_count", (4, 2, 1), 0.5
-    weights_norm = scales_weights = True
+    weights_norm, scales_weights, needed = True, True, (*SHARES, *GptOss.needed)
     separate_sizes, freqs, scalings, partial, sinks = False, 0.0, ["", "yarn", "yarn", "linear"], 1.0, True
 
     def sizes(self):
@@ -50,7 +51,7 @@ class Deepseek4(Family):
         self.number("hash_layer_count", self.by_token)
         for name in ("exp", "shexp"):
             limits = [rng.choice([0.0, f32(rng.uniform(0.02, 0.3))]) for _ in range(n)]
-            if self.may(0.8):
+            if name == "exp" or self.may(0.8):
                 self.numbers(f"swiglu_clamp_{name}", limits, F32)
 
     def mixer(self, name, n):
