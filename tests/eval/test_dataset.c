@@ -140,6 +140,8 @@ static void refuses_bad_winogrande(void **state)
         {"0,a,a,b,1\n", "line 1: the sentence has no blank"},
         {"0,_,a,b,3\n", "line 1: the answer is '3', expected 1 or 2"},
         {"0,_,a,b,\n", "line 1: the answer is ''"},
+        {"0,_,,b,1\n", "line 1: choice 1 is empty"},
+        {"0,_,a,\" \",1\n", "line 1: choice 2 is empty"},
         {"i,s,a,b,answer\n", "no tasks"},
         {"0,_,a,b,1\ni,_,a,b,answer\n", "line 2: the answer is 'answer'"},
     };
@@ -327,6 +329,22 @@ static void refuses_bad_json_lines(void **state)
          "line 1: expected \"option2\" with text"},
         {EVAL_WINOGRANDE, "{\"sentence\":\"_\",\"option1\":\"a\",\"option2\":\"b\",\"answer\":0}",
          "line 1: expected \"answer\" with a number from 1 to 2"},
+        {EVAL_HELLASWAG, "{\"ctx\":\"a\",\"ct\\u0078\":\"b\"}",
+         "line 1: has \"ctx\" twice; expected it once"},
+        {EVAL_MULTIPLE_CHOICE,
+         "{\"question\":\"q\",\"choices\":[\"a\",\"b\"],\"answer\":0,\"answer\":1}",
+         "line 1: has \"answer\" twice; expected it once"},
+        {EVAL_MULTIPLE_CHOICE, "{\"question\":\"q\",\"mc1_targets\":{\"a\":1,\"b\":0,\"a\":0}}",
+         "line 1: has \"a\" twice; expected it once"},
+        {EVAL_MULTIPLE_CHOICE,
+         "{\"question\":\"q\",\"choices\":{\"text\":[\"a\",\"b\"],\"label\":[\"A\",\"A\"]},"
+         "\"answerKey\":\"A\"}",
+         "line 1: two of \"choices\" have the label \"A\"; expected another one for each"},
+        {EVAL_MULTIPLE_CHOICE,
+         "{\"question\":{\"stem\":\"q\",\"choices\":[{\"text\":\"a\",\"label\":\"A\"},{\"text\":"
+         "\"b\","
+         "\"label\":\"B\"},{\"text\":\"c\",\"label\":\"B\"}]},\"answerKey\":\"A\"}",
+         "line 1: two of \"choices\" have the label \"B\""},
         {EVAL_MULTIPLE_CHOICE, "{\"question\":\"q\",\"choices\":[\"a\",\"b\"],\"answer\":1.5}",
          "line 1: expected \"answer\" with a number from 0 to 1"},
         {EVAL_MULTIPLE_CHOICE,
@@ -468,11 +486,46 @@ static void refuses_bad_forms(void **state)
     }
 }
 
+static void refuses_other_encodings(void **state)
+{
+    (void)state;
+#define WIDE                                                                                       \
+    "a\0\n\0"                                                                                      \
+    "0\0\n\0"                                                                                      \
+    "A\0\n\0"                                                                                      \
+    "B\0\n\0"                                                                                      \
+    "C\0\n\0"                                                                                      \
+    "D\0\n\0"
+    static const struct {
+        enum eval_choice_kind kind;
+        const char *text;
+        size_t n_bytes;
+        const char *sentence;
+    } cases[] = {
+        {EVAL_HELLASWAG, "\xff\xfe" WIDE, sizeof WIDE + 1, "is UTF-16LE, expected UTF-8"},
+        {EVAL_HELLASWAG, WIDE, sizeof WIDE - 1, "is UTF-16LE, expected UTF-8"},
+        {EVAL_WINOGRANDE, "\xfe\xff\0" WIDE, sizeof WIDE + 1, "is UTF-16BE, expected UTF-8"},
+        {EVAL_HELLASWAG, "a context\n0\nA\nB\0\nC\nD\n", 21,
+         "line 4: has a byte of 0, expected a text in UTF-8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct eval_dataset_options options = {.kind = cases[i].kind};
+        struct eval_dataset d;
+        struct status_why why = {""};
+        char text[64];
+        memcpy(text, cases[i].text, cases[i].n_bytes);
+        enum status status = eval_dataset_read(&d, &options, text, cases[i].n_bytes, &why);
+        assert_sentence(status, &why, cases[i].sentence);
+        assert_null(d.questions);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_hellaswag),
         cmocka_unit_test(refuses_bad_hellaswag),
+        cmocka_unit_test(refuses_other_encodings),
         cmocka_unit_test(reads_winogrande),
         cmocka_unit_test(reads_winogrande_as_llama),
         cmocka_unit_test(refuses_bad_winogrande),
