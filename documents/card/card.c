@@ -63,7 +63,7 @@ static void put_figure(const struct block *b, const struct doc_scoreboard_run *r
         return;
     }
     base_file_printf(b->file, " %s", doc_number(text, m->scale * v->value, n_decimals));
-    if (m->error)
+    if (m->error && !isnan(v->error))
         base_file_printf(b->file, " ± %s", doc_number(text, m->scale * v->error, n_decimals));
     base_file_printf(b->file, " |");
 }
