@@ -9,7 +9,6 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
-#include "base/text/markdown.h"
 #include "base/text/printable.h"
 #include "eval/identity.h"
 #include "eval/metrics.h"

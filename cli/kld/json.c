@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/text/markdown.h"
 #include "base/text/printable.h"
 #include "cli/kld/evaluator.h"
 #include "cli/options/width.h"

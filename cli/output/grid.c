@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/text/markdown.h"
+#include "base/text/printable.h"
 
 enum status cli_grid_make(struct cli_grid *g, size_t n_rows, size_t n_columns,
                           struct status_why *why)

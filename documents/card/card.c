@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/text/markdown.h"
 #include "base/text/printable.h"
 #include "documents/card/command_line.h"
 #include "documents/report/shared/models.h"

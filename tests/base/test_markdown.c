@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "base/text/markdown.h"
+#include "base/text/printable.h"
 #include "base/text/utf8.h"
 
 static const struct {

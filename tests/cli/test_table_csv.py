@@ -97,7 +97,7 @@ class Table(unittest.TestCase):
         self.assertEqual(self.rows(document)[1][1], r'a,"b"|c\x0a\x1b[31m')
         self.assertLessEqual(set(self.rows(document)[3][3]), {"ä"})
         markdown = self.table(document).stdout
-        self.assertIn(r'| a,"b"\|c\x0a\x1b[31m ', markdown)
+        self.assertIn(r'| a,"b"\|c\\x0a\\x1b\[31m ', markdown)
         self.assertEqual(len({line.count("|") - line.count("\\|")
                               for line in markdown.splitlines()}), 1)
 
