@@ -24,13 +24,16 @@ void status_context(struct status_why *why, const char *format, ...)
 {
     if (!why || !why->text[0])
         return;
-    char sentence[2 * sizeof why->text];
+    char context[sizeof why->text], sentence[sizeof context + sizeof ": " + sizeof why->text];
     va_list args;
     va_start(args, format);
-    vsnprintf(sentence, sizeof why->text, format, args);
+    vsnprintf(sentence, sizeof context, format, args);
     va_end(args);
-    size_t used = strlen(sentence);
-    snprintf(sentence + used, sizeof sentence - used, ": %s", why->text);
+    base_printable_text(context, sizeof context, sentence);
+    size_t n = strlen(context);
+    if (strncmp(why->text, context, n) == 0 && strncmp(why->text + n, ": ", 2) == 0)
+        return;
+    snprintf(sentence, sizeof sentence, "%s: %s", context, why->text);
     base_printable_text(why->text, sizeof why->text, sentence);
 }
 

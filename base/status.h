@@ -46,7 +46,10 @@ enum status status_fail(struct status_why *why, enum status code, const char *fo
 #define status_fail(why, code, ...) (status_fail(why, code, __VA_ARGS__), (code))
 #endif
 
-/** Put "<context>: " in front of the sentence; nothing if why is NULL or empty. */
+/**
+ * Put "<context>: " in front of the sentence, unless it begins so: each caller that has a file's
+ * name may give it. Nothing if why is NULL or empty.
+ */
 void status_context(struct status_why *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,25 +1,18 @@
-#include <stdio.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/array.h"
+#include "base/text/escape.h"
 #include "conversion/keys.h"
 
 enum { SHOWN = 60 };
 
-/** Bytes as they may be shown: in quotes where they are no number, cut. */
+/** Bytes as they may be shown, cut. */
 static void show(char *to, size_t capacity, struct base_string text)
 {
-    size_t used = 0;
-    for (size_t i = 0; i < text.n_bytes && used + 8 < capacity && i < SHOWN; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        if (c < ' ' || c == 0x7f || c >= 0x80)
-            used += (size_t)snprintf(to + used, capacity - used, "\\x%02x", c);
-        else
-            to[used++] = (char)c;
-    }
-    to[used] = 0;
-    if (text.n_bytes > SHOWN && used + 4 < capacity)
-        memcpy(to + used, "...", 4);
+    base_printable(to, capacity - sizeof "...", text.data, base_min(text.n_bytes, SHOWN));
+    if (text.n_bytes > SHOWN)
+        memcpy(to + strlen(to), "...", sizeof "...");
 }
 
 enum status conv_differ(struct conv_result *out, enum conv_kind kind, const char *key,

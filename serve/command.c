@@ -40,8 +40,16 @@ static enum status read_key(struct serve *serve, struct status_why *why)
         key = text.data;
     }
     size_t n = s->key_file ? text.n_bytes : key ? strlen(key) : 0;
+    const char *from = s->key_file ? s->key_file : "ASSAY_API_KEY";
+    while (n && memchr("\r\n", key[n - 1], 2))
+        n--;
     if (!status && n && strcspn(key, "\r\n") < n)
-        status = status_fail(why, STATUS_USAGE, "the API key has more than one line");
+        status = status_fail(why, STATUS_USAGE, "%s: the API key has more than one line", from);
+    if (!status && n && (memchr(" \t", key[0], 2) || memchr(" \t", key[n - 1], 2)))
+        status = status_fail(why, STATUS_USAGE,
+                             "%s: the API key has a blank at an end, which no request can send; "
+                             "take it away",
+                             from);
     if (!status && n)
         status = base_sha256(serve->key_digest, key, n, why);
     base_text_free(&text);

@@ -63,6 +63,20 @@ static const char *other_encoding(const char *bytes, size_t n)
     return encoding || !mostly_control(bytes, n) ? encoding : "binary";
 }
 
+enum status base_text_check(const char *bytes, size_t n_bytes, struct status_why *why)
+{
+    const char *encoding = other_encoding(bytes, base_min(n_bytes, STEP_BYTES));
+    const char *nul = n_bytes ? memchr(bytes, '\0', n_bytes) : NULL;
+    size_t line = 1;
+    for (const char *at = bytes; nul && at < nul; at++)
+        line += *at == '\n';
+    if (encoding && *encoding == 'U')
+        return status_fail(why, STATUS_FORMAT, "is %s, expected UTF-8", encoding);
+    return nul ? status_fail(why, STATUS_FORMAT,
+                             "line %zu: has a byte of 0, expected a text in UTF-8", line)
+               : STATUS_OK;
+}
+
 /* How a file is read. */
 struct rules {
     size_t max_bytes;

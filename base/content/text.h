@@ -49,6 +49,12 @@ enum status base_text_read_utf8(struct base_text *out, const char *path, size_t 
 enum status base_text_read_document(struct base_text *out, const char *path, size_t max_bytes,
                                     const char *remedy, struct status_why *why);
 
+/**
+ * Check bytes that have to be a text of a certain form. The sentence says which encoding they have
+ * ("is UTF-16LE, expected UTF-8"), or the first line with a NUL.   Fails: STATUS_FORMAT.
+ */
+enum status base_text_check(const char *bytes, size_t n_bytes, struct status_why *why);
+
 /** Whether a text begins with UTF-8's byte-order mark, which is evaluated as a character. */
 bool base_text_has_mark(const struct base_text *text);
 /**

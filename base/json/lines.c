@@ -16,6 +16,7 @@ static enum status read_line(const struct base_json_line *l, base_json_line_read
         return status_fail(why, STATUS_FORMAT, "line %zu: has the character U+0000", l->number);
     cJSON *object;
     size_t n_read;
+    const char *repeated = NULL;
     enum status status =
         base_json_parse(&object, l->from, (size_t)(l->end - l->from), &n_read, why);
     if (status && status != STATUS_FORMAT)
@@ -23,6 +24,11 @@ static enum status read_line(const struct base_json_line *l, base_json_line_read
     else if (!cJSON_IsObject(object) || !only_blanks(l->from + n_read, l->end))
         status = status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", l->number);
     else
+        status = base_json_find_repeated(&repeated, object, why);
+    if (repeated)
+        status = status_fail(why, STATUS_FORMAT, "line %zu: has \"%.80s\" twice; expected it once",
+                             l->number, repeated);
+    if (!status)
         status = read(user, l, object, why);
     cJSON_Delete(object);
     return status;

@@ -25,8 +25,8 @@ typedef enum status base_json_line_reader(void *user, const struct base_json_lin
 
 /**
  * Hand every object to `read`, in order, until one fails.
- * Fails: STATUS_FORMAT (a line that is no object, or has U+0000, at which the parser's strings
- *        end), STATUS_MEMORY, as `read`.
+ * Fails: STATUS_FORMAT (a line that is no object, has a member twice, or has U+0000, at which the
+ *        parser's strings end), STATUS_MEMORY, as `read`.
  */
 enum status base_json_lines_read(char *bytes, size_t n_bytes, base_json_line_reader *read,
                                  void *user, struct status_why *why);

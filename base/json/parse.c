@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/strtab.h"
+
 /* cJSON gives NULL for either, so its allocations are watched; of this thread, from here only. */
 static _Thread_local bool ran_out;
 static pthread_once_t watched = PTHREAD_ONCE_INIT;
@@ -77,4 +79,34 @@ enum status base_json_parse(cJSON **out, const char *bytes, size_t n_bytes, size
         return STATUS_OK;
     return ran_out ? status_fail(why, STATUS_MEMORY, "no memory for %zu bytes of JSON", n_bytes)
                    : STATUS_FORMAT;
+}
+
+/* The name that comes again among the members of one object. */
+static enum status repeated_here(const char **name, const cJSON *object, struct status_why *why)
+{
+    struct base_strtab names = {0};
+    enum status status = STATUS_OK;
+    for (const cJSON *item = object->child; item && !*name && !status; item = item->next) {
+        size_t n = names.n;
+        int32_t number;
+        status = base_strtab_add(&names, (struct base_string){item->string, strlen(item->string)},
+                                 &number, why);
+        if (!status && names.n == n)
+            *name = item->string;
+    }
+    base_strtab_free(&names);
+    return status;
+}
+
+/* The parser bounds how deep values are within others. */
+enum status base_json_find_repeated(const char **name, const cJSON *value, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    *name = NULL;
+    if (cJSON_IsObject(value) && value->child && value->child->next)
+        status = repeated_here(name, value, why);
+    for (const cJSON *item = value->child; item && !*name && !status; item = item->next)
+        if (item->child)
+            status = base_json_find_repeated(name, item, why);
+    return status;
 }

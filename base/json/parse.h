@@ -26,6 +26,13 @@ enum { BASE_JSON_MAX_VALUES = 1 << 22 };
 enum status base_json_parse(cJSON **out, const char *bytes, size_t n_bytes, size_t *n_read,
                             struct status_why *why);
 
+/**
+ * Whether an object in `value`, or itself, has a member twice: readers differ in which of them
+ * counts. name: receives the member's name, in `value`; NULL: there is none.
+ * Fails: STATUS_MEMORY, STATUS_UNSUPPORTED, as base_strtab_add.
+ */
+enum status base_json_find_repeated(const char **name, const cJSON *value, struct status_why *why);
+
 /** White space between the tokens of an object; the parser counts every control character. */
 bool base_json_is_blank(char c);
 

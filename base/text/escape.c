@@ -1,5 +1,6 @@
 #include "base/text/escape.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -29,6 +30,26 @@ struct unit {
     char hex[4];
 };
 
+/* Code points that are shown as they are not: controls, marks that turn the direction of writing,
+ * lines' and paragraphs' ends, what takes no room (format characters, tags, variation selectors of
+ * plane 14). In order. U+FE0F and the visible signs of Unicode's category Cf stay. */
+static const struct {
+    uint32_t first, last;
+} escaped[] = {
+    {0x0, 0x1f},        {0x7f, 0x9f},       {0xad, 0xad},       {0x61c, 0x61c},
+    {0x180e, 0x180e},   {0x200b, 0x200f},   {0x2028, 0x202e},   {0x2060, 0x206f},
+    {0xfeff, 0xfeff},   {0xfff9, 0xfffb},   {0x13430, 0x1343f}, {0x1bca0, 0x1bca3},
+    {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
+static bool is_escaped(uint32_t code_point)
+{
+    size_t i = 0;
+    while (i < sizeof escaped / sizeof *escaped && escaped[i].last < code_point)
+        i++;
+    return i < sizeof escaped / sizeof *escaped && escaped[i].first <= code_point;
+}
+
 static void read_unit(struct unit *u, const char *bytes, size_t n_bytes)
 {
     static const char digits[] = "0123456789abcdef";
@@ -36,7 +57,7 @@ static void read_unit(struct unit *u, const char *bytes, size_t n_bytes)
     uint32_t code_point = first;
     u->from = bytes;
     u->n = u->n_read = base_utf8_decode(bytes, n_bytes, &code_point);
-    if (u->n && code_point >= 0x20 && (code_point < 0x7f || code_point >= 0xa0))
+    if (u->n && !is_escaped(code_point))
         return;
     const char hex[] = {'\\', 'x', digits[first >> 4], digits[first & 15]};
     memcpy(u->hex, hex, sizeof hex);

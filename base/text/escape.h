@@ -6,8 +6,9 @@
 
 /**
  * Valid UTF-8 stays; backslash, tab, newline and carriage return become \\ \t \n \r; every
- * byte of another control character (also of U+0080 to U+009F, which steer terminals too) and
- * every byte that is not valid UTF-8 becomes \xHH.
+ * byte of another control character (also of U+0080 to U+009F, which steer terminals too), of a
+ * mark that turns the direction of writing, of what ends a line (U+2028) or takes no room (U+200B),
+ * and every byte that is not valid UTF-8 becomes \xHH.
  * Writes at most `capacity` bytes and no NUL.
  * Returns how many bytes there are, at most four times n_bytes; more than `capacity` where they
  * do not fit. Cost: O(capacity), however long the text is.

@@ -9,7 +9,7 @@
 #include "cli/process/run.h"
 #include "cli/process/say.h"
 
-enum { MOST_FEW = 20 };
+enum { MOST_FEW = 20, NAME_BYTES = 300 };
 
 uint64_t cli_imatrix_few_rows(const struct cli_imatrix *im)
 {
@@ -81,6 +81,7 @@ static bool repeats(const struct imat_matrix *m, size_t i)
 static void print_few(const struct imat_matrix *m, uint64_t few)
 {
     size_t n_shown = 0, n_few = 0, n_none = 0;
+    char name[NAME_BYTES];
     for (size_t i = 0; i < m->n; i++) {
         const struct imat_entry *e = &m->entries[i];
         if (e->n_matrices < 2 || repeats(m, i))
@@ -92,7 +93,8 @@ static void print_few(const struct imat_matrix *m, uint64_t few)
             if (n_few++ == 0)
                 printf("\n%-28s %7s %9s\n", "few rows", "expert", "rows");
             if (n_shown < MOST_FEW && ++n_shown)
-                printf("%-28s %7zu %9" PRIu64 "\n", e->name, j, e->counts[j]);
+                printf("%-28s %7zu %9" PRIu64 "\n", base_printable_text(name, sizeof name, e->name),
+                       j, e->counts[j]);
         }
     }
     if (n_few > n_shown)
@@ -150,9 +152,11 @@ static void print_end(void *self)
         printf("Incomplete: %zu of %zu window%s, nothing is written\n", n_done, plan->n_windows,
                status_plural(plan->n_windows));
     } else {
+        char name[BASE_PATH_BYTES];
         printf("Importance matrices of %zu tensor%s from %zu window%s of %s%zu tokens: %s\n\n",
                m->n, status_plural(m->n), n_done, status_plural(n_done),
-               im->windows.documents.n ? "up to " : "", plan->window, im->settings->out_file);
+               im->windows.documents.n ? "up to " : "", plan->window,
+               base_printable_text(name, sizeof name, im->settings->out_file));
         printf("%-28s %7s %9s %8s %11s %11s\n", "tensors", "number", "matrices", "columns",
                "rows, least", "most");
         for (size_t i = 0; i < m->n; i++)

@@ -418,10 +418,12 @@ static void add_rows(const struct cli_kld *k)
 {
     for (size_t i = 0; k->settings->rows && i < k->n_candidates; i++) {
         const struct eval_kld_result *r = &k->results[i];
+        char name[2 * CLI_CALLED_BYTES];
         if (r->complete)
             base_buffer_format(
                 k->settings->rows, "| %zu | %s | %.6f ± %.6f | %.6f ± %.6f | %.3f ± %.3f |\n",
-                k->windows.plan.options.n_ctx, k->candidates[i].called, r->figures.ppl.value,
+                k->windows.plan.options.n_ctx,
+                base_markdown(name, sizeof name, k->candidates[i].called), r->figures.ppl.value,
                 r->figures.ppl.error, r->figures.kld.value, r->figures.kld.error,
                 100 * r->figures.same_top.value, 100 * r->figures.same_top.error);
     }

@@ -199,7 +199,8 @@ enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
                k->results[0].n_tokens, status_plural(k->results[0].n_tokens),
                k->results[0].n_windows, status_plural(k->results[0].n_windows),
                k->windows.plan.window,
-               base_printable_text(base, sizeof base, base_file_name(k->base.path)));
+               (markdown ? base_markdown : base_printable_text)(base, sizeof base,
+                                                                base_file_name(k->base.path)));
     cli_flush();
     doc_scoreboard_free(&table);
     base_json_free(&json);

@@ -12,14 +12,24 @@
 static const char *const names[EVAL_GROUP_N_OF_PAIR] = {"nll", "base_nll", "ln_ratio", "kld",
                                                         "same_top"};
 
+/* A mean over no tokens, or the error of one token's, is undefined. */
+static void print_figure(double x, int n_decimals)
+{
+    if (isnan(x))
+        printf("\t-");
+    else
+        printf("\t%.*f", n_decimals, x);
+}
+
 static void print_figures(const char *name, size_t n_documents, size_t n_tokens,
                           const struct base_estimate *figures, size_t n)
 {
-    printf("%s\t%zu\t%zu\t%.4f", name, n_documents, n_tokens,
-           base_unsigned_nan(exp(figures[EVAL_GROUP_NLL].value)));
-    for (size_t k = 0; k < n; k++)
-        printf("\t%.6f\t%.6f", base_unsigned_nan(figures[k].value),
-               base_unsigned_nan(figures[k].error));
+    printf("%s\t%zu\t%zu", name, n_documents, n_tokens);
+    print_figure(exp(figures[EVAL_GROUP_NLL].value), 4);
+    for (size_t k = 0; k < n; k++) {
+        print_figure(figures[k].value, 6);
+        print_figure(figures[k].error, 6);
+    }
     putchar('\n');
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text/printable.h"
 
 enum status cli_grid_make(struct cli_grid *g, size_t n_rows, size_t n_columns,
                           struct status_why *why)
@@ -58,22 +59,20 @@ size_t cli_text_columns(const char *text)
     return n;
 }
 
-/* Characters that a cell takes in Markdown: a bar needs a backslash. */
+enum { SHOWN_BYTES = 2 * CLI_CELL_BYTES };
+
 static size_t width_of(const char *text)
 {
-    size_t n = cli_text_columns(text);
-    for (; *text; text++)
-        n += *text == '|';
-    return n;
+    char shown[SHOWN_BYTES];
+    return cli_text_columns(base_markdown(shown, sizeof shown, text));
 }
 
 static void print_markdown_cell(const char *text, size_t width, bool left)
 {
-    size_t blanks = width - width_of(text);
-    printf("| %*s", left ? 0 : (int)blanks, "");
-    for (; *text; text++)
-        printf(*text == '|' ? "\\%c" : "%c", *text);
-    printf("%*s ", left ? (int)blanks : 0, "");
+    char shown[SHOWN_BYTES];
+    int blanks = (int)(width - width_of(text));
+    printf("| %*s%s%*s ", left ? 0 : blanks, "", base_markdown(shown, sizeof shown, text),
+           left ? blanks : 0, "");
 }
 
 /* Heads and words stand left, numbers right. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file/part_file.h"
 #include "base/system/system.h"
+#include "base/text/printable.h"
 #include "cli/commands.h"
 #include "cli/options/common.h"
 #include "cli/process/say.h"
@@ -157,6 +158,7 @@ static enum status write_out(const struct doc_mixture *m, const struct settings 
 
 static void print_result(const struct doc_mixture *m, const struct settings *s)
 {
+    char name[BASE_PATH_BYTES];
     uint64_t n_bytes = 0, n_weights = 0;
     size_t n = gguf_layout_n_tensors(m->layout), n_other = 0;
     for (size_t i = 0; i < n; i++) {
@@ -166,8 +168,9 @@ static void print_result(const struct doc_mixture *m, const struct settings *s)
     }
     printf("%s: %" PRIu64 " bytes (%.4f GiB), %.4f bits per weight, %zu tensor%s, %zu not from the "
            "base\n",
-           s->output, m->directory.n_bytes_whole, (double)m->directory.n_bytes_whole / 0x1p30,
-           8 * (double)n_bytes / (double)n_weights, n, status_plural(n), n_other);
+           base_printable_text(name, sizeof name, s->output), m->directory.n_bytes_whole,
+           (double)m->directory.n_bytes_whole / 0x1p30, 8 * (double)n_bytes / (double)n_weights, n,
+           status_plural(n), n_other);
 }
 
 static enum status run_mix(const void *settings, const struct cli_args *args,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text/printable.h"
 #include "cli/commands.h"
 #include "cli/options/common.h"
 #include "cli/process/say.h"
@@ -51,8 +52,10 @@ static void print_counts(const struct doc_plan *plan, const size_t *chosen,
                          struct cli_type_count *counts)
 {
     size_t n = cli_recipe_count(plan, chosen, counts);
+    char type[96];
     for (size_t i = 0; i < n; i++)
-        printf("%s%s %zu", i ? ", " : "", counts[i].type, counts[i].n_groups);
+        printf("%s%s %zu", i ? ", " : "", base_printable_text(type, sizeof type, counts[i].type),
+               counts[i].n_groups);
     putchar('\n');
 }
 

@@ -10,10 +10,11 @@
 static void print_sides(const struct doc_compare *c)
 {
     for (size_t side = 0; side < 2; side++) {
-        char path[BASE_PATH_BYTES], name[96], id[16];
+        char path[BASE_PATH_BYTES], name[96], id[16], kv[DOC_KV_LABEL];
         const struct doc_compared *s = &c->sides[side];
         printf("%c: %s (%s%s, %s, model id %.12s)\n", side ? 'B' : 'A',
-               base_printable_text(path, sizeof path, s->document.file), s->label.text, s->kv,
+               base_printable_text(path, sizeof path, s->document.file), s->label.text,
+               base_printable_text(kv, sizeof kv, s->kv),
                base_printable_text(name, sizeof name, s->name),
                base_printable_text(id, sizeof id, s->id));
     }

@@ -79,7 +79,9 @@ static void print_choice(const struct cli_sweep *s, size_t i, struct widths w)
         printf("  %11s", "-");
     else
         printf("  %11.3e", f.per_bit);
-    printf("  %s%s\n", base_file_name(s->candidates[c->candidate].path), marks[f.doubt]);
+    printf("  %s%s\n",
+           base_printable_text(name, sizeof name, base_file_name(s->candidates[c->candidate].path)),
+           marks[f.doubt]);
 }
 
 static void print_reference(const struct cli_sweep *s)

@@ -1,5 +1,6 @@
 #include "documents/card/card.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -33,18 +34,10 @@ static const struct {
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
-/* A text in a code span, which nothing in it can end: a cell's, too. */
 static void put_code(struct base_file *file, const char *text)
 {
     char shown[BASE_PATH_BYTES];
-    base_printable_text(shown, sizeof shown, text);
-    base_file_printf(file, "`");
-    for (const char *c = shown; *c; c++)
-        if (*c == '|')
-            base_file_printf(file, "\\|");
-        else
-            base_file_write(file, *c == '`' ? "'" : c, 1);
-    base_file_printf(file, "`");
+    base_file_printf(file, "%s", base_markdown_code(shown, sizeof shown, text));
 }
 
 static const struct doc_metric *metric_of(const struct block *b, const char *key, size_t *index)
@@ -69,7 +62,7 @@ static void put_figure(const struct block *b, const struct doc_scoreboard_run *r
         return;
     }
     base_file_printf(b->file, " %s", doc_number(text, m->scale * v->value, n_decimals));
-    if (m->error)
+    if (m->error && !isnan(v->error))
         base_file_printf(b->file, " ± %s", doc_number(text, m->scale * v->error, n_decimals));
     base_file_printf(b->file, " |");
 }
@@ -202,7 +195,7 @@ static void put_block(const struct block *b, const char *chart)
         base_file_printf(b->file, "![%s against size](",
                          b->diverges ? "Mean KL divergence" : "Perplexity");
         for (const char *c = base_file_name(chart); *c; c++) /* as a link has it */
-            if (strchr(" ()<>[]\\%", *c) || (unsigned char)*c < 0x20)
+            if (!isalnum((unsigned char)*c) && !strchr("-._~", *c))
                 base_file_printf(b->file, "%%%02X", (unsigned)(unsigned char)*c);
             else
                 base_file_write(b->file, c, 1);

@@ -87,7 +87,7 @@ static void put_file(struct base_file *file, const char *option, const char *pat
 
 static void put_list(struct base_file *file, const cJSON *list, bool small)
 {
-    char text[1024];
+    char text[1024] = "";
     size_t n = 0;
     for (const cJSON *item = list->child; item; item = item->next)
         if (cJSON_IsString(item) && n < sizeof text)

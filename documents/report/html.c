@@ -2,21 +2,12 @@
 
 #include <assert.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text/escape.h"
 #include "base/text/printable.h"
 #include "base/text/utf8.h"
-
-/* Marks and overrides of direction: a name that has them could turn what stands beside it. */
-static bool turns(uint32_t c)
-{
-    return c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
-           (c >= 0x2066 && c <= 0x2069);
-}
 
 static const char *entity(char c)
 {
@@ -32,15 +23,12 @@ static void put_text(struct base_file *file, const char *text)
 {
     size_t n_bytes = strlen(text);
     for (size_t i = 0; i < n_bytes;) {
-        uint32_t c = 0;
-        size_t n = base_utf8_decode(text + i, n_bytes - i, &c);
+        size_t n = base_utf8_decode(text + i, n_bytes - i, NULL);
         n = n ? n : 1;
-        char shown[8];
+        char shown[4 * 4 + 1];
         const char *named = entity(text[i]);
         if (named)
             base_file_write(file, named, strlen(named));
-        else if (turns(c))
-            base_file_printf(file, "\xef\xbf\xbd");
         else
             base_file_printf(file, "%s", base_printable(shown, sizeof shown, text + i, n));
         i += n;

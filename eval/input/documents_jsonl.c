@@ -165,22 +165,6 @@ enum status eval_documents_recognise(enum eval_json *kind, const char *bytes, si
     return status;
 }
 
-/** None of these names may be there twice: the first value counts here, the last in a template. */
-static enum status check_names(const cJSON *object, struct status_why *why)
-{
-    static const char *const names[] = {
-        "text",   "messages", "ids",        "mask",   "category", "id",    "conversations",
-        "prompt", "output",   "completion", "system", "history",  "input", "instruction"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t n = 0;
-        for (const cJSON *item = object->child; item; item = item->next)
-            n += strcmp(item->string, names[i]) == 0;
-        if (n > 1)
-            return status_fail(why, STATUS_FORMAT, "has \"%s\" twice; expected it once", names[i]);
-    }
-    return STATUS_OK;
-}
-
 /** digits: room for an id that is a number. */
 static enum status read_head(struct eval_document_head *head, char digits[32], const cJSON *object,
                              struct status_why *why)
@@ -225,9 +209,7 @@ static enum status read_document(void *user, const struct base_json_line *line, 
     char digits[32];
     struct eval_document_head head = {.line = line->number};
     const struct document_line l = {object, {line->from, (size_t)(line->end - line->from)}};
-    enum status status = check_names(object, why);
-    if (!status)
-        status = read_head(&head, digits, object, why);
+    enum status status = read_head(&head, digits, object, why);
     if (!status)
         status = add(user, &head, &l, why);
     if (status && line->element)

@@ -58,9 +58,8 @@ static enum part part_of(const char *name)
  * Move the text of the members that are copied to the line's beginning, and note the others.
  * The object has the same members in the same order as the line, which it was parsed from.
  */
-static enum status sort_members(const struct base_json_line *l, const cJSON *object,
-                                const cJSON *parts[N_PARTS], size_t *n_handed,
-                                struct status_why *why)
+static void sort_members(const struct base_json_line *l, const cJSON *object,
+                         const cJSON *parts[N_PARTS], size_t *n_handed)
 {
     char *at = memchr(l->from, '{', (size_t)(l->end - l->from)), *to = l->from;
     for (const cJSON *member = object->child; member && at; member = member->next) {
@@ -72,9 +71,6 @@ static enum status sort_members(const struct base_json_line *l, const cJSON *obj
             end--;
         enum part part = part_of(member->string);
         if (part < N_PARTS) {
-            if (parts[part])
-                return status_fail(why, STATUS_FORMAT, "line %zu: \"%s\" is there twice", l->number,
-                                   part_names[part]);
             parts[part] = member;
         } else if (!is_result(member->string)) {
             if (to > l->from)
@@ -84,7 +80,6 @@ static enum status sort_members(const struct base_json_line *l, const cJSON *obj
         }
     }
     *n_handed = (size_t)(to - l->from);
-    return STATUS_OK;
 }
 
 /** Put a member's text where the line was, at *to. */
@@ -109,9 +104,7 @@ static enum status fill_request(struct eval_request *r, const struct base_json_l
     const cJSON *parts[N_PARTS] = {NULL};
     size_t n_handed = 0;
     *r = (struct eval_request){.line = l->number};
-    enum status status = sort_members(l, object, parts, &n_handed, why);
-    if (status)
-        return status;
+    sort_members(l, object, parts, &n_handed);
     bool is_pair = parts[CONTEXT] && parts[CONTINUATION];
     r->rolling = parts[TEXT] && !parts[CONTEXT] && !parts[CONTINUATION];
     if (!r->rolling && (!is_pair || parts[TEXT]))
@@ -120,7 +113,7 @@ static enum status fill_request(struct eval_request *r, const struct base_json_l
                            l->number);
     char *to = l->from + n_handed;
     r->handed = (struct base_string){l->from, n_handed};
-    status = keep_string(parts[is_pair ? CONTINUATION : TEXT], &to, l, &r->text, why);
+    enum status status = keep_string(parts[is_pair ? CONTINUATION : TEXT], &to, l, &r->text, why);
     if (!status && is_pair)
         status = keep_string(parts[CONTEXT], &to, l, &r->context, why);
     return status;

@@ -6,6 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "base/content/text.h"
 
 enum status eval_dataset_add(struct eval_dataset *d, const struct eval_question *question,
                              struct status_why *why)
@@ -71,6 +72,11 @@ enum status eval_dataset_read(struct eval_dataset *out, const struct eval_datase
                            options->kind == EVAL_MC2
                                ? "--mc2 takes JSON objects with \"mc2_targets\""
                                : "--task-labels goes with JSON objects without answers");
+    if (options->kind == EVAL_HELLASWAG || options->kind == EVAL_WINOGRANDE) {
+        enum status status = base_text_check(bytes, n_bytes, why);
+        if (status)
+            return status;
+    }
     if (options->kind == EVAL_HELLASWAG)
         return eval_dataset_hellaswag(out, bytes, n_bytes, why);
     if (options->kind == EVAL_WINOGRANDE)

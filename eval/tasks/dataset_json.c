@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json/lines.h"
+#include "base/text/strtab.h"
 #include "eval/tasks/dataset.h"
 
 /** How the objects of a form name their parts. */
@@ -82,21 +83,46 @@ static struct eval_question *last(const struct reading *r)
     return &r->dataset->questions[r->dataset->n_questions - 1];
 }
 
-/** The answer by a label: the index of `key` among the strings `labels`. */
+/** Number the labels of the choices, each of which has another one, up to one that is no text. */
+static enum status read_labels(struct base_strtab *labels, const cJSON *label, const struct task *t,
+                               struct status_why *why)
+{
+    for (; label; label = label->next) {
+        const char *text =
+            cJSON_GetStringValue(cJSON_IsObject(label) ? member(label, "label") : label);
+        size_t n = labels->n;
+        int32_t number;
+        if (!text)
+            break;
+        if (base_strtab_add(labels, (struct base_string){text, strlen(text)}, &number, why))
+            return STATUS_MEMORY;
+        if (labels->n == n)
+            return status_fail(why, STATUS_FORMAT,
+                               "line %zu: two of \"choices\" have the label \"%.80s\"; expected "
+                               "another one for each",
+                               t->l.number, text);
+    }
+    return STATUS_OK;
+}
+
+/** The answer by a label: the index of `key` among the labels, the first of which is `label`. */
 static enum status find_label(struct reading *r, const struct task *t, const char *key,
                               const cJSON *label, struct status_why *why)
 {
-    for (size_t i = 0; key && label && i < last(r)->n_choices; i++, label = label->next) {
-        const cJSON *text = cJSON_IsObject(label) ? member(label, "label") : label;
-        if (!cJSON_IsString(text) || strcmp(text->valuestring, key) != 0)
-            continue;
-        last(r)->answer = i;
-        return STATUS_OK;
-    }
-    return status_fail(why, STATUS_FORMAT,
-                       "line %zu: expected \"answerKey\" with one of the labels of \"choices\", of "
-                       "which there are as many as choices",
-                       t->l.number);
+    struct base_strtab labels = {0};
+    enum status status = read_labels(&labels, label, t, why);
+    int32_t answer =
+        key && !status ? base_strtab_find(&labels, (struct base_string){key, strlen(key)}) : -1;
+    bool found = answer >= 0 && labels.n == last(r)->n_choices;
+    base_strtab_free(&labels);
+    if (!status && !found)
+        return status_fail(why, STATUS_FORMAT,
+                           "line %zu: expected \"answerKey\" with one of the labels of "
+                           "\"choices\", of which there are as many as choices",
+                           t->l.number);
+    if (found)
+        last(r)->answer = (size_t)answer;
+    return status;
 }
 
 /** ARC as AI2 publishes it: {"question": {"stem", "choices": [{"text", "label"}]}, "answerKey"}. */
@@ -263,9 +289,7 @@ static enum status find_answer(struct reading *r, const struct task *t, const st
     const char *key = cJSON_GetStringValue(member(t->object, "answerKey"));
     if (cJSON_IsObject(choices)) {
         const cJSON *labels = member(choices, "label");
-        bool whole = (size_t)cJSON_GetArraySize(labels) == last(r)->n_choices;
-        return find_label(r, t, whole && cJSON_IsArray(labels) ? key : NULL,
-                          labels ? labels->child : NULL, why);
+        return find_label(r, t, key, cJSON_IsArray(labels) ? labels->child : NULL, why);
     }
     if (r->options->labels.data && !answer)
         return take_label(r, t, names, why);

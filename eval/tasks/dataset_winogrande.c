@@ -48,6 +48,10 @@ static enum status read_rows(struct eval_dataset *d, struct eval_csv *r, struct 
                                  "line %zu: %zu field%s, expected index,sentence,choice,choice,"
                                  "answer",
                                  line, n_fields, status_plural(n_fields));
+        for (size_t i = CHOICE; i < ANSWER && !status && n_fields == N_FIELDS; i++)
+            if (eval_csv_trim(fields[i]).n_bytes == 0)
+                status = status_fail(why, STATUS_FORMAT, "line %zu: choice %zu is empty", line,
+                                     i - CHOICE + 1);
         if (!status && n_fields && !(first && eval_csv_is_head(fields[ANSWER])))
             status = add_row(d, fields, line, why);
         first = first && n_fields == 0;

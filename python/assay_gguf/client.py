@@ -253,8 +253,9 @@ class Server:
     def _ask(self, path, body=None, fraction=nothing):
         """The document of a reply; body None: GET."""
         url, headers = self.base + path, {"Content-Type": "application/json"}
-        if os.environ.get("ASSAY_API_KEY"):
-            headers["Authorization"] = "Bearer " + os.environ["ASSAY_API_KEY"]
+        key = os.environ.get("ASSAY_API_KEY", "").rstrip("\r\n")
+        if key:
+            headers["Authorization"] = "Bearer " + key
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data, headers)
         give_up = time.monotonic() + self.PATIENCE_S

@@ -35,6 +35,12 @@ static void escapes(void **state)
          "2J",
          4, "\\xc2\\x9b2J"}, /* a control sequence of one character */
         {"\xc2\xa0", 2, "\xc2\xa0"},
+        {"\xe2\x80\xae", 3, "\\xe2\\x80\\xae"},          /* U+202E turns what follows */
+        {"\xe2\x80\xa8", 3, "\\xe2\\x80\\xa8"},          /* U+2028 ends a line */
+        {"\xe2\x80\xa7", 3, "\xe2\x80\xa7"},             /* U+2027 is a dot */
+        {"\xef\xbb\xbf", 3, "\\xef\\xbb\\xbf"},          /* U+FEFF takes no room */
+        {"\xf3\xa0\x81\x81", 4, "\\xf3\\xa0\\x81\\x81"}, /* nor does the tag U+E0041 */
+        {"\xd8\x80", 2, "\xd8\x80"},                     /* U+0600 is a visible sign */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char out[64];

@@ -45,11 +45,23 @@ static void says_nothing_to_nobody(void **state)
     assert_string_equal(why.text, "");
 }
 
+static void gives_a_context_once(void **state)
+{
+    (void)state;
+    struct status_why why;
+    status_fail(&why, STATUS_FORMAT, "a\n: line 3");
+    status_context(&why, "%s", "a\n");
+    assert_string_equal(why.text, "a\\x0a: line 3");
+    status_context(&why, "%s", "a");
+    assert_string_equal(why.text, "a: a\\x0a: line 3");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shows_any_name_in_one_line),
         cmocka_unit_test(cuts_a_long_one_between_characters),
+        cmocka_unit_test(gives_a_context_once),
         cmocka_unit_test(says_nothing_to_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,7 +256,7 @@ class Report(unittest.TestCase):
         text = self.of_document(document)
         rows = self.rows(Page(text), "Mean KLD by category, nats")
         self.assertEqual([r["category"] for r in rows],
-                         ["a", EVIL.replace("\u202e", "\ufffd"), "no category"])
+                         ["a", EVIL.replace("\u202e", r"\xe2\x80\xae"), "no category"])
         self.assertEqual([(r["F16"], r["Q4_K_M"]) for r in rows],
                          [(1e-3, 0), (0.1, 0.1), (0.01, 0.01)])
         self.assertEqual(re.findall(r'class="n (h\d)"', text), ["h0", "h9", "h9", "h5", "h5"])

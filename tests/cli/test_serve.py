@@ -907,7 +907,7 @@ class Keys(unittest.TestCase):
     def test_keys(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "key"
-            file.write_text("secret-of-the-file\n")
+            file.write_bytes(b"secret-of-the-file\r\n")
             with Server(ASSAY, "-m", Q4, "--host", "0.0.0.0", "--api-key-file", file,
                         env={"ASSAY_API_KEY": "other"}) as server:
                 self.check(server, "secret-of-the-file")
@@ -916,6 +916,9 @@ class Keys(unittest.TestCase):
                 self.check(server, "of the environment")
             file.write_text("one\ntwo\n")
             self.assertIn("more than one line", run("serve", "-m", Q4, "--api-key-file", file).stderr)
+            for key in " key\n", "key ", "key\t\r\n":
+                file.write_bytes(key.encode())
+                self.assertIn("a blank at an end", run("serve", "-m", Q4, "--api-key-file", file).stderr)
 
     def test_other_addresses_take_a_key(self):
         for host in "0.0.0.0", "::":

@@ -230,7 +230,7 @@ class ServerCheck(unittest.TestCase):
             found = check(s.url)
             self.assertEqual(found.returncode, 2)
             self.assertIn("give its key by --api-key-file", found.stderr)
-            key.write_text("sesame\n")
+            key.write_bytes(b"sesame\r\n")
             found = check(s.url, "--api-key-file", key, "--json", result, "--state", state)
             self.assertEqual(found.returncode, 0, found.stderr)
             for text in (found.stdout, found.stderr, result.read_text(), state.read_text()):

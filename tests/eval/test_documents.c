@@ -178,6 +178,8 @@ static void refused_lines(void **state)
         {"{\"text\": null}", "f: line 1: \"text\" is no text"},
         {"{\"text\": \"a\", \"category\": 1}", "f: line 1: expected \"category\" with a text"},
         {"{\"text\": \"a\\u0000b\"}", "f: line 1: has the character U+0000"},
+        {"{\"messages\": [{\"role\": \"user\", \"role\": \"system\", \"content\": \"a\"}]}",
+         "f: line 1: has \"role\" twice; expected it once"},
         {"{\"text\": \"a\", \"text\": \"b\"}", "f: line 1: has \"text\" twice; expected it once"},
         {"{\"messages\": [], \"messages\": [{\"role\": \"user\"}]}",
          "f: line 1: has \"messages\" twice; expected it once"},

@@ -14,6 +14,8 @@ RULE:  layers     a layer includes what its row of LINKS has, and nothing else
                   most 25 lines, or named (`folder/`) in that of the folder above
        tables     every table of a document has a head: an empty line ends a table
        versions   CMakeLists.txt, the Python package, the changelog and the README name one version
+       shown      nothing of a file or a command line is printed as it stands: what %s prints is the
+                  program's own (OWN), or a function's (base_printable, base_markdown, ...)
        symbols    every global symbol of a layer's library begins with the layer's prefix
        rebuilds   few files are compiled again after a change of an operation's signature (with ninja)
 """
@@ -112,6 +114,15 @@ CLIENT_WORDS = {"rank", "ranks", "shares", "cluster", "team", "link", "pipe", "h
                 "watch", "server"}
 CLIENT_ROOMS = ("cluster/", "eval/streams/", "cli/watch/", "serve/", "cli/ranks.h",
                 "cli/session/cluster.h", "cli/session/swaps.h", "cli/command_line.h")
+# Texts of files and command lines as they are; other functions return what may be printed.
+RAW = {"base_file_name", "gguf_path", "getenv", "cJSON_GetStringValue", "doc_field_text", "eval_category_name"}
+# Members whose texts are the program's own, or printable since they were made; with the name before
+# it where another's `name` is not.
+OWN = {"text", "shown", "escaped", "data", "label", "called", "what", "option", "first", "head", "answer",
+       "types_of", "said", "model_id", "assay", "compiler", "build", "commit", "pcre2", "cjson", "openssl",
+       "openblas", "summary", "about", "unit", "type.name", "kind.name", "unit.name", "known.name",
+       "commands.name", "q.name", "f.name", "g.type", "c.type", "keys.key", "keys.expected", "keys.found"}
+PRINTING = ("printf", "fprintf", "base_file_printf", "puts", "fputs")
 MAX_LINES = 500
 MAX_FUNCTION_LINES = 80
 MAX_FILES = 20
@@ -138,6 +149,80 @@ def code_of(path):
     text = re.sub(r"/\*.*?\*/", keep_lines, text, flags=re.S)
     text = re.sub(r"//[^\n]*", "", text)
     return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
+
+
+def split_list(text):
+    """What commas separate, outside brackets and strings."""
+    parts, depth = [""], 0
+    for piece in re.findall(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'|.', text, re.S):
+        depth += (piece in "([{") - (piece in ")]}")
+        if piece == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return [" ".join(part.split()) for part in parts]
+
+
+def calls_of(text, names):
+    """(offset, name, arguments) of the calls in a text without comments."""
+    for match in re.finditer(rf"(?<![\w.>])({'|'.join(names)})\(", text):
+        depth, end = 1, match.end()
+        for piece in re.finditer(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'|[()]', text[match.end():]):
+            depth += {"(": 1, ")": -1}.get(piece[0], 0)
+            end = match.end() + piece.start()
+            if depth == 0:
+                break
+        yield match.start(), match[1], split_list(text[match.end():end])
+
+
+def texts_of(name, arguments):
+    """The arguments of a call that are printed as texts."""
+    if name in ("puts", "fputs"):
+        return arguments[:1]
+    arguments = arguments[0 if name == "printf" else 1:]
+    spec = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', re.sub(r"PRI\w+", '"d"', arguments[0])))
+    found, at = [], 1
+    for part in re.finditer(r"%(?:%|[-+ 0#]*(\*|\d+)?(?:\.(\*|\d+))?(?:hh|h|ll|l|z|j|t)?([a-zA-Z]))", spec):
+        if part[3]:
+            at += (part[1] == "*") + (part[2] == "*")
+            found += arguments[at:at + 1] if part[3] == "s" else []
+            at += 1
+    return found
+
+
+def is_raw(expression, before, depth=0):
+    """Whether an expression may be a text as it stands in a file. before: the function up to it."""
+    for part in re.split(" : ", expression):
+        part = part.split(" ? ")[-1]
+        call = re.match(r"([a-z_]\w*)\(", part)
+        bare = re.sub(r"\[[^\]]*\]", "", re.sub(r"\([^()]*\)|^[*&]+", "", part)).replace("->", ".")
+        if part.startswith('"') or (call and call[1] not in RAW):
+            continue
+        if call:
+            return True
+        if "." in bare:
+            words = bare.split(".")
+            if words[-1] not in OWN and ".".join(words[-2:]) not in OWN:
+                return True
+        elif re.fullmatch(r"[a-z]\w*", bare) and depth < 3:
+            given = re.findall(rf"(?<![\w.>])\*?{bare}(?:\[[^\]]*\])? = ([^;]*?)(?:;|, \*?\w+ = )", before)
+            if any(is_raw(" ".join(value.split()), "", depth + 1) for value in given if "{" not in value):
+                return True
+    return False
+
+
+def rule_shown(root, _build):
+    for folder, path in sources(root):
+        if folder not in ("cli", "serve", "documents") or path.suffix != ".c":
+            continue
+        text = re.sub(r"/\*.*?\*/", lambda match: "\n" * match[0].count("\n"), path.read_text(), flags=re.S)
+        for at, name, arguments in calls_of(text, PRINTING):
+            before = text[max(text.rfind("\n{", 0, at), 0):at]
+            for expression in texts_of(name, arguments):
+                if is_raw(expression, before):
+                    number = text.count("\n", 0, at) + 1
+                    yield (f"{path.relative_to(root)}:{number}: {expression} is printed as it stands; "
+                           "use base_printable_text(), or name it in OWN in lint.py")
 
 
 def rule_layers(root, _build):
@@ -339,7 +424,7 @@ def rule_rebuilds(root, build):
 def main():
     rules = {"layers": rule_layers, "clients": rule_clients, "circles": rule_circles, "banned": rule_banned, "size": rule_size,
              "functions": rule_functions, "core": rule_core, "frees": rule_frees,
-             "rooms": rule_rooms, "tables": rule_tables, "versions": rule_versions,
+             "rooms": rule_rooms, "tables": rule_tables, "versions": rule_versions, "shown": rule_shown,
              "symbols": rule_symbols, "rebuilds": rule_rebuilds}
     if len(sys.argv) < 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)

@@ -234,7 +234,7 @@ class OfAServer(Refused):
     def test_a_key_and_a_server_that_is_still_loading(self):
         with Serve(ASSAY, "-m", Q4, env={"ASSAY_API_KEY": "k"}, wait=False) as server:
             self.refused("key is missing or wrong.*401", lambda: Server(self.url(server)))
-            os.environ["ASSAY_API_KEY"] = "k"
+            os.environ["ASSAY_API_KEY"] = "k\r\n"
             try:
                 self.assertEqual(Server(self.url(server)).score(REQUESTS), plain(REQUESTS))
             finally:

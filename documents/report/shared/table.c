@@ -8,10 +8,12 @@
 
 const char *doc_number(char out[DOC_NUMBER_TEXT], double value, int n_decimals)
 {
-    if (fabs(value) < 1e15)
+    if (isnan(value))
+        snprintf(out, DOC_NUMBER_TEXT, "-");
+    else if (fabs(value) < 1e15)
         snprintf(out, DOC_NUMBER_TEXT, "%.*f", n_decimals, base_shown(value, n_decimals));
     else
-        snprintf(out, DOC_NUMBER_TEXT, "%g", base_unsigned_nan(value));
+        snprintf(out, DOC_NUMBER_TEXT, "%g", value);
     return out;
 }
 
@@ -86,7 +88,7 @@ void doc_table_value(struct doc_table *t, const struct doc_metric *m,
     double value = v->known ? m->scale * v->value : (double)NAN;
     doc_table_cell(t, "", value);
     doc_html(t->file, "%s", v->known ? doc_number(text, value, m->n_decimals) : "-");
-    if (v->known && m->error)
+    if (v->known && m->error && !isnan(v->error))
         doc_html(t->file, " <span class=\"error\">± %s</span>",
                  doc_number(text, m->scale * v->error, m->n_decimals));
     doc_table_cell_end(t);

@@ -41,7 +41,8 @@ void doc_table_cell(struct doc_table *table, const char *classes, double value);
 void doc_table_cell_end(struct doc_table *table);
 
 enum { DOC_NUMBER_TEXT = 48 };
-/** A number with n decimals, or in the form of %g where it is too large for that. */
+/** A number with n decimals, or in the form of %g where it is too large for that; "-": it is none.
+ */
 const char *doc_number(char out[DOC_NUMBER_TEXT], double value, int n_decimals);
 
 #endif
