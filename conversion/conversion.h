@@ -122,6 +122,20 @@ void conv_result_free(struct conv_result *result);
 /** Whether anything differs. */
 bool conv_result_differs(const struct conv_result *result);
 
+/** A tensor, and another of the same shape that it should be a version of. */
+struct conv_version {
+    const struct gguf_file *file, *of_file;
+    const struct gguf_tensor *tensor, *of;
+    bool is;
+};
+/**
+ * Fill `is`: by the limits of types with blocks where one side has none and the other one does,
+ * else by correlation and slope alone. Tables of whole numbers pass.
+ * Fails: STATUS_CANCELLED, STATUS_MEMORY.
+ */
+enum status conv_check_versions(struct conv_version *versions, size_t n, unsigned n_threads,
+                                const atomic_bool *cancel, struct status_why *why);
+
 enum { CONV_SENTENCE_BYTES = 1024 };
 /** The verdict in a sentence; file, folder: what they are called. */
 const char *conv_sentence(char out[CONV_SENTENCE_BYTES], const struct conv_result *result,

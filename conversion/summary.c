@@ -32,8 +32,7 @@ enum status conv_compare(struct conv_result *out, const struct conv_options *opt
                          struct status_why *why)
 {
     struct model_hparams hparams = {0};
-    struct base_pool *pool = NULL;
-    struct conv_work work = {.cancel = options->cancel};
+    struct conv_work work = {0};
     enum status status = model_hparams_look(&hparams, options->folder, why);
     if (!status && gguf_is_folder(options->folder) && hparams.recurrent.grouped)
         status = status_fail(why, STATUS_UNSUPPORTED,
@@ -42,17 +41,12 @@ enum status conv_compare(struct conv_result *out, const struct conv_options *opt
                              "or as many value heads as key heads",
                              gguf_path(options->folder));
     if (!status)
-        status = base_pool_open(&pool, options->n_threads, why);
-    work.pool = pool;
-    if (!status)
-        status = base_array_new(work.scratch, (size_t)base_pool_n_threads(pool) * 2 * CONV_PIECE,
-                                "values", why);
+        status = conv_work_open(&work, options->n_threads, options->cancel, why);
     if (!status)
         status = conv_compare_tensors(out, options, &work, &hparams, why);
     if (!status)
         status = compare_keys(out, options, &hparams, why);
-    free(work.scratch);
-    base_pool_close(pool);
+    conv_work_close(&work);
     model_hparams_free(&hparams);
     return status;
 }
