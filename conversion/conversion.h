@@ -129,8 +129,8 @@ struct conv_version {
     bool is;
 };
 /**
- * Fill `is`: by the limits of types with blocks where one side has none and the other one does,
- * else by correlation and slope alone. Tables of whole numbers pass.
+ * Fill `is`: by the limits that matrices of types with blocks keep, where one side has blocks and
+ * the other one has not; else by correlation and slope alone. Tables of whole numbers pass.
  * Fails: STATUS_CANCELLED, STATUS_MEMORY.
  */
 enum status conv_check_versions(struct conv_version *versions, size_t n, unsigned n_threads,

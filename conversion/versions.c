@@ -40,11 +40,12 @@ static enum status check(const struct conv_work *work, struct conv_version *v,
     if (base_array_new(matrices, n, "matrices", why))
         return STATUS_MEMORY;
     enum status status = conv_compare_rows(work, &pair, matrices, why);
+    bool by_steps = is_plain(fine) && !is_plain(coarse);
     v->is = true;
     for (size_t i = 0; i < n && !status; i++)
-        v->is = v->is && matrices[i].n_nonfinite == 0 && conv_judge_likeness(&matrices[i]);
-    if (!status && is_plain(fine) && !is_plain(coarse))
-        v->is = v->is && conv_all_right(&pair, matrices, n);
+        v->is = v->is && matrices[i].n_nonfinite == 0 &&
+                (by_steps ? conv_judge_matrix(&pair.judge, &matrices[i])
+                          : conv_judge_likeness(&matrices[i]));
     free(matrices);
     return status;
 }
