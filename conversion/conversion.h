@@ -97,6 +97,8 @@ struct conv_result {
     struct conv_key *keys; /* [n_keys]: what else differs */
     size_t n_keys, key_capacity;
     size_t n_compared, n_exact; /* pairs of tensors, and those with an exact rule */
+    size_t n_matrices;          /* those of several rows */
+    size_t n_unrelated;         /* of these, without any correlation and known mistake */
     size_t n_beyond;            /* blocks after the layers, which the folder's view has not */
     size_t n_hparams, n_tokens; /* that were compared */
 };
@@ -121,6 +123,8 @@ void conv_result_free(struct conv_result *result);
 
 /** Whether anything differs. */
 bool conv_result_differs(const struct conv_result *result);
+/** Whether most matrices have nothing in common with the folder's. */
+bool conv_result_unrelated(const struct conv_result *result);
 
 /** A tensor, and another of the same shape that it should be a version of. */
 struct conv_version {

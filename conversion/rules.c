@@ -164,6 +164,12 @@ bool conv_judge_row(const struct conv_judge *judge, const struct conv_sums *row)
     return row->ee <= most_of_row * most_of_row * row->steps + row->floor;
 }
 
+bool conv_judge_unrelated(const struct conv_sums *matrix)
+{
+    return matrix->n >= FEW_VALUES && matrix->yy > 0 &&
+           fabs(conv_correlation(matrix)) < least_of_row;
+}
+
 bool conv_judge_likeness(const struct conv_sums *matrix)
 {
     double slope = matrix->xx > 0 ? matrix->xy / matrix->xx : 1;

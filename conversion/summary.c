@@ -63,6 +63,11 @@ bool conv_result_differs(const struct conv_result *result)
     return result->n_tensors > 0 || result->n_keys > 0;
 }
 
+bool conv_result_unrelated(const struct conv_result *result)
+{
+    return result->n_unrelated * 2 > result->n_matrices;
+}
+
 const char *conv_outcome_name(enum conv_outcome outcome)
 {
     static const char *const names[] = {"differs", "missing", "superfluous", "shape"};
@@ -241,9 +246,16 @@ const char *conv_sentence(char out[CONV_SENTENCE_BYTES], const struct conv_resul
                  file, folder, r->n_compared, r->n_exact, r->n_hparams, r->n_tokens);
         return out;
     }
-    used = (size_t)snprintf(out, CONV_SENTENCE_BYTES, "%.200s is not what %.200s gives: ", file,
-                            folder);
-    if (r->n_tensors)
+    bool unrelated = conv_result_unrelated(r);
+    used = (size_t)snprintf(out, CONV_SENTENCE_BYTES,
+                            unrelated ? "%.200s is another model's file, not what %.200s gives: "
+                                      : "%.200s is not what %.200s gives: ",
+                            file, folder);
+    if (unrelated)
+        used += (size_t)snprintf(out + used, CONV_SENTENCE_BYTES - used,
+                                 "%zu of %zu matrices have no correlation with the folder's",
+                                 r->n_unrelated, r->n_matrices);
+    else if (r->n_tensors)
         used = say_tensors(out, used, r);
     if (n_hparams)
         used += (size_t)snprintf(out + used, CONV_SENTENCE_BYTES - used,
