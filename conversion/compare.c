@@ -7,6 +7,23 @@
 
 enum { CHUNK_VALUES = 1 << 16, N_SAMPLES = 8 };
 
+enum status conv_work_open(struct conv_work *work, unsigned n_threads, const atomic_bool *cancel,
+                           struct status_why *why)
+{
+    *work = (struct conv_work){.cancel = cancel};
+    enum status status = base_pool_open(&work->pool, n_threads, why);
+    return status ? status
+                  : base_array_new(work->scratch,
+                                   (size_t)base_pool_n_threads(work->pool) * 2 * CONV_PIECE,
+                                   "values", why);
+}
+
+void conv_work_close(struct conv_work *work)
+{
+    free(work->scratch);
+    base_pool_close(work->pool);
+}
+
 struct conv_pair conv_pair_of(const struct gguf_file *file, const struct gguf_tensor *found,
                               const struct conv_view *expected)
 {

@@ -10,6 +10,10 @@ struct conv_work {
     const atomic_bool *cancel;
     float *scratch; /* 2 * CONV_PIECE for each thread */
 };
+/** n_threads 0: as many as processors. Close it, also after a failure. Fails: STATUS_MEMORY. */
+enum status conv_work_open(struct conv_work *work, unsigned n_threads, const atomic_bool *cancel,
+                           struct status_why *why);
+void conv_work_close(struct conv_work *work);
 
 /** What is compared: both views have one shape. */
 struct conv_pair {

@@ -97,6 +97,8 @@ struct conv_result {
     struct conv_key *keys; /* [n_keys]: what else differs */
     size_t n_keys, key_capacity;
     size_t n_compared, n_exact; /* pairs of tensors, and those with an exact rule */
+    size_t n_matrices;          /* those of several rows */
+    size_t n_unrelated;         /* of these, without any correlation and known mistake */
     size_t n_beyond;            /* blocks after the layers, which the folder's view has not */
     size_t n_hparams, n_tokens; /* that were compared */
 };
@@ -121,6 +123,22 @@ void conv_result_free(struct conv_result *result);
 
 /** Whether anything differs. */
 bool conv_result_differs(const struct conv_result *result);
+/** Whether most matrices have nothing in common with the folder's. */
+bool conv_result_unrelated(const struct conv_result *result);
+
+/** A tensor, and another of the same shape that it should be a version of. */
+struct conv_version {
+    const struct gguf_file *file, *of_file;
+    const struct gguf_tensor *tensor, *of;
+    bool is;
+};
+/**
+ * Fill `is`: by the limits that matrices of types with blocks keep, where one side has blocks and
+ * the other one has not; else by correlation and slope alone. Tables of whole numbers pass.
+ * Fails: STATUS_CANCELLED, STATUS_MEMORY.
+ */
+enum status conv_check_versions(struct conv_version *versions, size_t n, unsigned n_threads,
+                                const atomic_bool *cancel, struct status_why *why);
 
 enum { CONV_SENTENCE_BYTES = 1024 };
 /** The verdict in a sentence; file, folder: what they are called. */

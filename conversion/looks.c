@@ -109,11 +109,14 @@ static enum status look_for_turns(struct conv_tensor *t, const struct conv_looki
 static enum status look_for_factor(struct conv_tensor *t, const struct conv_looking *l,
                                    const struct conv_pair *pair, struct status_why *why)
 {
-    const double least = 0.6; /* correlation with what it is a multiple of */
+    const double least = 0.6;     /* correlation with what it is a multiple of */
+    const double most_left = 0.5; /* of the squared error: a fine-tune has almost all of it */
+    const struct conv_sums *s = &t->sums;
     struct conv_view view = pair->expected;
-    if (fabs(conv_correlation(&t->sums)) < least || t->sums.xx == 0)
+    if (fabs(conv_correlation(s)) < least || s->xx == 0 ||
+        s->yy - s->xy * s->xy / s->xx > most_left * s->ee)
         return STATUS_OK;
-    t->factor = view.times = t->sums.xy / t->sums.xx;
+    t->factor = view.times = s->xy / s->xx;
     view.near = conv_rounded;
     return look(t, l, pair, &view, CONV_SCALED, why);
 }

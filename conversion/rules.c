@@ -164,13 +164,24 @@ bool conv_judge_row(const struct conv_judge *judge, const struct conv_sums *row)
     return row->ee <= most_of_row * most_of_row * row->steps + row->floor;
 }
 
+bool conv_judge_unrelated(const struct conv_sums *matrix)
+{
+    return matrix->n >= FEW_VALUES && matrix->yy > 0 &&
+           fabs(conv_correlation(matrix)) < least_of_row;
+}
+
+bool conv_judge_likeness(const struct conv_sums *matrix)
+{
+    double slope = matrix->xx > 0 ? matrix->xy / matrix->xx : 1;
+    return has_vanished(matrix) || (conv_correlation(matrix) >= least_of_matrix &&
+                                    slope >= least_slope && slope <= most_slope);
+}
+
 bool conv_judge_matrix(const struct conv_judge *judge, const struct conv_sums *matrix)
 {
     if (matrix->n_wrong || judge->rule != CONV_STEP || has_vanished(matrix))
         return matrix->n_wrong == 0;
-    double slope = matrix->xx > 0 ? matrix->xy / matrix->xx : 1;
-    return conv_correlation(matrix) >= least_of_matrix && slope >= least_slope &&
-           slope <= most_slope &&
+    return conv_judge_likeness(matrix) &&
            matrix->ee <= most_of_matrix * most_of_matrix * matrix->steps + matrix->floor;
 }
 

@@ -26,6 +26,10 @@ void conv_judge_piece(const struct conv_judge *judge, const float *x, const floa
 /** Whether the sums of a row are what a right one has; of a matrix, or of several rows. */
 bool conv_judge_row(const struct conv_judge *judge, const struct conv_sums *row);
 bool conv_judge_matrix(const struct conv_judge *judge, const struct conv_sums *matrix);
+/** Whether values have less in common than the worst row of any type with its own. */
+bool conv_judge_unrelated(const struct conv_sums *matrix);
+/** Whether values are those of the other side at all, whatever their types: most, and to scale. */
+bool conv_judge_likeness(const struct conv_sums *matrix);
 /** Add those of a row (number `row`) or of several to others. */
 void conv_sums_add_row(struct conv_sums *to, const struct conv_sums *row, bool right,
                        uint64_t number);

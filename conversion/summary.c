@@ -32,8 +32,7 @@ enum status conv_compare(struct conv_result *out, const struct conv_options *opt
                          struct status_why *why)
 {
     struct model_hparams hparams = {0};
-    struct base_pool *pool = NULL;
-    struct conv_work work = {.cancel = options->cancel};
+    struct conv_work work = {0};
     enum status status = model_hparams_look(&hparams, options->folder, why);
     if (!status && gguf_is_folder(options->folder) && hparams.recurrent.grouped)
         status = status_fail(why, STATUS_UNSUPPORTED,
@@ -42,17 +41,12 @@ enum status conv_compare(struct conv_result *out, const struct conv_options *opt
                              "or as many value heads as key heads",
                              gguf_path(options->folder));
     if (!status)
-        status = base_pool_open(&pool, options->n_threads, why);
-    work.pool = pool;
-    if (!status)
-        status = base_array_new(work.scratch, (size_t)base_pool_n_threads(pool) * 2 * CONV_PIECE,
-                                "values", why);
+        status = conv_work_open(&work, options->n_threads, options->cancel, why);
     if (!status)
         status = conv_compare_tensors(out, options, &work, &hparams, why);
     if (!status)
         status = compare_keys(out, options, &hparams, why);
-    free(work.scratch);
-    base_pool_close(pool);
+    conv_work_close(&work);
     model_hparams_free(&hparams);
     return status;
 }
@@ -67,6 +61,11 @@ void conv_result_free(struct conv_result *result)
 bool conv_result_differs(const struct conv_result *result)
 {
     return result->n_tensors > 0 || result->n_keys > 0;
+}
+
+bool conv_result_unrelated(const struct conv_result *result)
+{
+    return result->n_unrelated * 2 > result->n_matrices;
 }
 
 const char *conv_outcome_name(enum conv_outcome outcome)
@@ -247,9 +246,16 @@ const char *conv_sentence(char out[CONV_SENTENCE_BYTES], const struct conv_resul
                  file, folder, r->n_compared, r->n_exact, r->n_hparams, r->n_tokens);
         return out;
     }
-    used = (size_t)snprintf(out, CONV_SENTENCE_BYTES, "%.200s is not what %.200s gives: ", file,
-                            folder);
-    if (r->n_tensors)
+    bool unrelated = conv_result_unrelated(r);
+    used = (size_t)snprintf(out, CONV_SENTENCE_BYTES,
+                            unrelated ? "%.200s is another model's file, not what %.200s gives: "
+                                      : "%.200s is not what %.200s gives: ",
+                            file, folder);
+    if (unrelated)
+        used += (size_t)snprintf(out + used, CONV_SENTENCE_BYTES - used,
+                                 "%zu of %zu matrices have no correlation with the folder's",
+                                 r->n_unrelated, r->n_matrices);
+    else if (r->n_tensors)
         used = say_tensors(out, used, r);
     if (n_hparams)
         used += (size_t)snprintf(out + used, CONV_SENTENCE_BYTES - used,

@@ -104,6 +104,7 @@ static enum status compare_values(struct comparison *c, struct conv_tensor *t,
 {
     size_t n = conv_n_matrices(&pair->found);
     struct conv_sums *matrices;
+    c->out->n_matrices += t->found->n_rows > 1;
     if (base_array_new(matrices, n, "matrices", why))
         return STATUS_MEMORY;
     enum status status = conv_compare_rows(c->looking.work, pair, matrices, why);
@@ -112,6 +113,8 @@ static enum status compare_values(struct comparison *c, struct conv_tensor *t,
         for (size_t m = 0; m < n && n > 1; m++)
             t->n_matrices_wrong += !conv_all_right(pair, &matrices[m], 1);
         status = conv_look_at(t, &c->looking, pair, matrices, why);
+        c->out->n_unrelated +=
+            t->found->n_rows > 1 && t->look == CONV_NOTHING_KNOWN && conv_judge_unrelated(&t->sums);
         if (!status)
             status = add(c->out, t, why);
     }

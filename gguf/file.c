@@ -328,18 +328,32 @@ static uint64_t reach(const struct gguf_tensor *tensor, uint64_t n_rows)
     return (n_rows - 1) * step + row;
 }
 
-bool gguf_tensor_any(const struct gguf_tensor *tensor, bool (*test)(const void *data, size_t n))
+uint64_t gguf_tensor_n_stretches(const struct gguf_tensor *tensor)
+{
+    return tensor->view ? tensor->ne[2] * tensor->ne[3] : 1;
+}
+
+const void *gguf_tensor_stretch(const struct gguf_tensor *tensor, uint64_t i, size_t *n_bytes)
 {
     const struct gguf_view *view = tensor->view;
-    uint64_t n_rows = n_stored_rows(tensor), n_matrices = tensor->ne[2] * tensor->ne[3];
-    bool is = !view && test(tensor->data, (size_t)tensor->n_bytes);
-    for (uint64_t i = 0; i < n_matrices && !is; i++) {
-        const struct gguf_scales *s = tensor->scales ? &tensor->scales[i] : NULL;
-        uint64_t before = i * tensor->ne[1] * tensor->row_bytes;
-        if (view)
-            is = test(view->matrices ? view->matrices[i] : (const char *)tensor->data + before,
-                      (size_t)reach(tensor, n_rows));
-        if (!is && s && s->data)
+    *n_bytes = (size_t)(view ? reach(tensor, n_stored_rows(tensor)) : tensor->n_bytes);
+    if (view && view->matrices)
+        return view->matrices[i];
+    return (const char *)tensor->data + i * tensor->ne[1] * tensor->row_bytes;
+}
+
+bool gguf_tensor_any(const struct gguf_tensor *tensor, bool (*test)(const void *data, size_t n))
+{
+    uint64_t n_rows = n_stored_rows(tensor);
+    bool is = false;
+    for (uint64_t i = 0; i < gguf_tensor_n_stretches(tensor) && !is; i++) {
+        size_t n_bytes;
+        const void *data = gguf_tensor_stretch(tensor, i, &n_bytes);
+        is = test(data, n_bytes);
+    }
+    for (uint64_t i = 0; tensor->scales && i < tensor->ne[2] * tensor->ne[3] && !is; i++) {
+        const struct gguf_scales *s = &tensor->scales[i];
+        if (s->data)
             is = test(gguf_scales_row(s, 0), (size_t)gguf_scales_bytes(s, n_rows));
     }
     return is;

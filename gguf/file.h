@@ -123,9 +123,12 @@ uint64_t gguf_scales_bytes(const struct gguf_scales *scales, uint64_t n_rows);
 /** n_bytes, and those of its scales that lie apart. */
 uint64_t gguf_tensor_stored_bytes(const struct gguf_tensor *tensor);
 /**
- * Whether a test is true of some stretch of memory that the tensor's values or scales lie in. Where
- * rows or columns lie apart, what lies between them belongs to the stretch.
+ * The stretches of memory that the tensor's values lie in: one, or of a view one for each matrix.
+ * Where rows or columns lie apart, what lies between them belongs to the stretch.
  */
+uint64_t gguf_tensor_n_stretches(const struct gguf_tensor *tensor);
+const void *gguf_tensor_stretch(const struct gguf_tensor *tensor, uint64_t i, size_t *n_bytes);
+/** Whether a test is true of some stretch that the tensor's values or scales lie in. */
 bool gguf_tensor_any(const struct gguf_tensor *tensor, bool (*test)(const void *data, size_t n));
 /** Whether two tensors of one type and shape have the same bytes, those of their scales included.
  */

@@ -5,6 +5,7 @@
 #include "gguf/about/identity.h"
 #include "gguf/about/other.h"
 #include "gguf/about/quantisation.h"
+#include "gguf/about/zeros.h"
 #include "gguf/cursor.h"
 #include "gguf/file.h"
 #include "gguf/layout.h"

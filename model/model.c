@@ -237,6 +237,8 @@ enum status model_open(struct model **out, struct gguf_file *file,
                               "%" PRIu64 " zero bytes after the last tensor belong to none",
                               gguf_n_unused(file));
     if (!status)
+        status = model_check_zeros(m, why);
+    if (!status)
         status = find_architecture(m, why);
     if (status)
         goto fail;

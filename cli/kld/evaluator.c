@@ -78,8 +78,10 @@ enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
         if (!status && i)
             status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
     }
-    if (!status)
+    if (!status) {
         remark_smaller_base(k);
+        cli_kld_remark_optional(k);
+    }
     const char *base = cli_base_has_rows(&k->base) ? NULL : s->base;
     return status ? status : cli_models_label(k->candidates, k->n_candidates, base, why);
 }

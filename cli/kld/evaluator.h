@@ -72,6 +72,9 @@ enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why);
  */
 enum status cli_kld_make_units(struct cli_kld *k, struct status_why *why);
 
+/** Note where base and candidate hold different biases, norms, heads and the like. (optional.c) */
+void cli_kld_remark_optional(struct cli_kld *k);
+
 /** The model whose vocabulary names the tokens: the base, or, of a file of rows, the first. */
 const struct model *cli_kld_reader(const struct cli_kld *k);
 

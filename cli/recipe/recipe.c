@@ -180,6 +180,10 @@ static enum status run_recipe(const void *settings, const struct cli_args *args,
     if (!status && r.sweep.n_left_out)
         cli_say("assay: note: %zu choice%s left out: no finite divergence is known\n",
                 r.sweep.n_left_out, r.sweep.n_left_out == 1 ? " is" : "s are");
+    if (!status && r.sweep.n_odd)
+        cli_say("assay: note: %zu choice%s left out, whose tensors are no versions of the base's: "
+                "%s\n",
+                r.sweep.n_odd, r.sweep.n_odd == 1 ? " is" : "s are", r.sweep.odd.data);
     if (!status)
         status = make(&r, outputs, why);
     doc_plan_curve_free(&r.curve);

@@ -197,6 +197,8 @@ struct cli_sweep_figures cli_sweep_figures(const struct cli_sweep *s, size_t cho
     const struct cli_sweep_choice *c = &s->groups.choices[choice];
     struct cli_sweep_figures f = figures_of(s, s->variant_of[choice]);
     double saved = (double)s->groups.items[c->group].n_bytes - (double)c->n_bytes;
+    if (f.doubt != CLI_SWEEP_NONFINITE && c->odd)
+        f.doubt = CLI_SWEEP_NO_VERSION;
     if (f.known && saved != 0)
         f.per_bit = f.excess.value / (8 * saved / (double)s->groups.n_weights);
     return f;
@@ -211,6 +213,11 @@ struct cli_sweep_figures cli_sweep_reference(const struct cli_sweep *s)
             .n_windows = f.n_windows,
             .kld = {.nll = f.kld.base_nll, .base_nll = f.kld.base_nll, .same_top = {1, 0}}};
     return f;
+}
+
+static enum status start(void *self, struct status_why *why)
+{
+    return cli_sweep_find_odd(self, why);
 }
 
 static enum status verdict(const void *self, struct status_why *why)
@@ -300,6 +307,7 @@ static const struct cli_evaluator evaluator = {
     .lines = &cli_sweep_lines,
     .members = &cli_sweep_members,
     .open = open,
+    .start = start,
     .verdict = verdict,
     .close = close,
     .outlook = outlook,

@@ -48,6 +48,7 @@ enum cli_sweep_doubt {
     CLI_SWEEP_CLEAR,
     CLI_SWEEP_BELOW_ERROR,    /* less than twice its paired standard error */
     CLI_SWEEP_BELOW_ROUNDING, /* so small that float32 arithmetic may have made it */
+    CLI_SWEEP_NO_VERSION,     /* a tensor is no version of the base's */
     CLI_SWEEP_NONFINITE
 };
 
@@ -71,6 +72,9 @@ size_t cli_sweep_whole_windows(const struct cli_sweep *s);
 extern const char *const cli_sweep_doubts[];       /* by enum cli_sweep_doubt; NULL: clear */
 extern const struct cli_lines cli_sweep_lines;     /* text.c */
 extern const struct cli_members cli_sweep_members; /* json.c */
+/** Find the choices that have a tensor which is no version of the base's, and say so in a remark.
+ */
+enum status cli_sweep_find_odd(struct cli_sweep *s, struct status_why *why); /* versions.c */
 /* Files, as struct cli_output has it: json.c, heatmap.c. */
 enum status cli_sweep_write_tsv(const void *self, struct base_file *file, struct status_why *why);
 enum status cli_sweep_write_heatmap(const void *self, struct base_file *file,

@@ -15,6 +15,7 @@ struct cli_sweep_choice {
     char type[64];
     struct eval_swap *swaps; /* of tensors that differ */
     size_t n_swaps;
+    const char *odd; /* a tensor of them that is no version of the base's; NULL: there is none */
 };
 
 struct cli_sweep_group {

@@ -13,6 +13,7 @@ const char *const cli_sweep_doubts[] = {
     [CLI_SWEEP_CLEAR] = NULL,
     [CLI_SWEEP_BELOW_ERROR] = "error",
     [CLI_SWEEP_BELOW_ROUNDING] = "rounding",
+    [CLI_SWEEP_NO_VERSION] = "no_version",
     [CLI_SWEEP_NONFINITE] = "nonfinite",
 };
 
@@ -20,6 +21,7 @@ static const char *const marks[] = {
     [CLI_SWEEP_CLEAR] = "",
     [CLI_SWEEP_BELOW_ERROR] = "  (e)",
     [CLI_SWEEP_BELOW_ROUNDING] = "  (r)",
+    [CLI_SWEEP_NO_VERSION] = "  (v)",
     [CLI_SWEEP_NONFINITE] = "  (n)",
 };
 static const char *const legends[] = {
@@ -27,6 +29,8 @@ static const char *const legends[] = {
         "(e) less than twice its paired standard error: not told from 0 on this text",
     [CLI_SWEEP_BELOW_ROUNDING] =
         "(r) so small that the rounding of sums and activations may have made it; see --precision",
+    [CLI_SWEEP_NO_VERSION] = "(v) a tensor is no version of the base's: another model's, or "
+                             "damaged; assay recipe leaves the choice out",
     [CLI_SWEEP_NONFINITE] = "(n) scores are not finite",
 };
 enum { N_DOUBTS = sizeof legends / sizeof *legends };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text/printable.h"
 #include "base/text/strtab.h"
 #include "documents/schema.h"
 
@@ -90,6 +91,27 @@ static enum status read_size(uint64_t *out, const struct doc_field *object, cons
     return status;
 }
 
+/* Whether its figure is that of another model's tensor, or of a damaged one. */
+static bool is_odd(const struct doc_field *choice)
+{
+    struct doc_field below;
+    return doc_field_find(&below, choice, "below") && cJSON_IsString(below.value) &&
+           strcmp(below.value->valuestring, "no_version") == 0;
+}
+
+enum { SHOWN = 5 };
+
+static void note_odd(struct doc_swept *s, const char *group, size_t file)
+{
+    char name[256], path[256];
+    if (s->n_odd++ < SHOWN)
+        base_buffer_format(&s->odd, "%s%s of %s", s->odd.n ? ", " : "",
+                           base_printable_text(name, sizeof name, group),
+                           base_printable_text(path, sizeof path, s->files[file].path));
+    else if (s->n_odd == SHOWN + 1)
+        base_buffer_format(&s->odd, ", ...");
+}
+
 static enum status read_choice(struct doc_swept *s, const struct doc_field *item,
                                struct doc_swept_group *g, uint64_t *sum, struct status_why *why)
 {
@@ -110,6 +132,10 @@ static enum status read_choice(struct doc_swept *s, const struct doc_field *item
     for (size_t i = 1; i < g->n_choices; i++)
         if (s->choices[g->first + i].file == c.file)
             return fail_field(item, why, "is the second one of its candidate in this group");
+    if (is_odd(item)) {
+        note_odd(s, g->name, c.file);
+        return STATUS_OK;
+    }
     if (!isfinite(c.nats)) {
         s->n_left_out++;
         return STATUS_OK;
@@ -212,7 +238,7 @@ enum status doc_swept_take(struct doc_swept *s, struct status_why *why)
     if (!status)
         status = read_rest(s, &sum, &names, why);
     base_strtab_free(&names);
-    return status;
+    return status ? status : base_buffer_check(&s->odd, "a note", why);
 }
 
 enum status doc_swept_read(struct doc_swept *s, const char *path, char sha256[BASE_HEX],
@@ -229,6 +255,7 @@ void doc_swept_free(struct doc_swept *s)
     free(s->choices);
     free(s->rest);
     free(s->tensors);
+    base_buffer_free(&s->odd);
     doc_free(&s->document);
     *s = (struct doc_swept){0};
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/buffer.h"
 #include "documents/results/document.h"
 
 /** More candidates than anybody has; bounds what a hostile document can ask for. */
@@ -50,8 +51,10 @@ struct doc_swept {
     struct doc_swept_choice *choices;
     struct doc_swept_rest *rest;
     size_t n_files, n_groups, n_choices, n_rest;
-    size_t n_left_out;    /* choices whose divergence is not finite */
-    const char **tensors; /* [n_tensors]: of all groups */
+    size_t n_left_out;      /* choices whose divergence is not finite */
+    size_t n_odd;           /* choices of tensors that are no versions of the base's */
+    struct base_buffer odd; /* the first of them: "blk.0.ffn_up.weight of x.gguf, ..." */
+    const char **tensors;   /* [n_tensors]: of all groups */
     size_t n_tensors;
     uint64_t n_weights; /* of files[0] */
     bool complete;      /* nothing was left out because the sweep was interrupted */

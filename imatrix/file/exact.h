@@ -13,8 +13,8 @@
 enum status imat_read_exact(struct imat_matrix *m, const struct gguf_file *file,
                             struct status_why *why);
 
-/** The strings of an array; where there is no such key, nothing is changed. The caller frees all,
- * on failure, too. Fails: STATUS_FORMAT, STATUS_MEMORY. */
+/** The strings of an array, or a string as one of them; where there is no such key, nothing is
+ * changed. The caller frees all, on failure, too. Fails: STATUS_FORMAT, STATUS_MEMORY. */
 enum status imat_read_strings(char ***out, size_t *n, const struct gguf_file *file, const char *key,
                               struct status_why *why);
 

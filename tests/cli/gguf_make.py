@@ -31,3 +31,17 @@ def gguf(pairs, tensors, alignment=32):
         head += struct.pack("<IQ", kind, len(data))
         data += payload + bytes(-len(payload) % alignment)
     return bytes(head + bytes(-len(head) % alignment) + data)
+
+
+def with_float32(data, first, name, values):
+    """A file of alignment 32 and a vector more. first: the name of its first tensor."""
+    at = data.index(string(first))
+    data = bytes(data[:8]) + struct.pack("<Q", struct.unpack_from("<Q", data, 8)[0] + 1) + bytes(data[16:])
+    end, n_tensors = at, struct.unpack_from("<Q", data, 8)[0] - 1
+    for _ in range(n_tensors):
+        end += 8 + struct.unpack_from("<Q", data, end)[0]
+        end += 4 + 8 * struct.unpack_from("<I", data, end)[0] + 12
+    old = data[end + -end % 32:]
+    old += bytes(-len(old) % 32)
+    head = data[:end] + string(name) + struct.pack("<IQIQ", 1, len(values), 0, len(old))
+    return head + bytes(-len(head) % 32) + old + struct.pack(f"<{len(values)}f", *values)

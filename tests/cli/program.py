@@ -36,6 +36,17 @@ def last_of_each(words):
     return kept
 
 
+def reference_models(folder):
+    """The models of a folder of ../shared that tests/golden/bits.tsv names; [] where it is not there."""
+    where = SOURCE.resolve().parent / "shared"
+    rows = (SOURCE / "tests" / "golden" / "bits.tsv").read_text().splitlines()[1:]
+    named = [where / row.split("\t")[0] for row in rows if row.startswith(f"{folder}/")]
+    absent = [path for path in named if not path.exists()]
+    if (where / folder).is_dir() and absent:
+        raise FileNotFoundError(f"{absent[0]} is named in bits.tsv, and is not there")
+    return named if (where / folder).is_dir() else []
+
+
 def small_pipe(room):
     """(reading end, writing end) of a pipe that takes so many bytes, behind 4096 - room of x: what
     prints more than that does not end before it is read."""

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-from program import ASSAY, F16, SOURCE, TEXT
+from program import ASSAY, F16, SOURCE, TEXT, reference_models
 
 REFERENCE = pathlib.Path(SOURCE).parent / "shared"
 N_CTX, N_CHUNKS = 64, 2
@@ -30,7 +30,7 @@ def rows(path):
 
 class Models(unittest.TestCase):
     def test_float64(self):
-        models = sorted((REFERENCE / "models-ik").glob("tiny.*.gguf"))
+        models = reference_models("models-ik")
         if not models:
             self.skipTest("no reference material beside the checkout")
         figures = {r[0]: r for r in rows(REFERENCE / "reference/ik/ik-against-float64.tsv")

@@ -383,8 +383,11 @@ class Hostile(Files):
                 ("has no tensor '\\*.in_sum2'", [("y", (1,), 0, make.f32([0]))])):
             with self.subTest(expected):
                 self.sentence(expected, self.tensors(*tensors))
-        self.sentence("'imatrix.datasets' has type string of string, expected array of string",
-                      self.tensors(sums, counts, keys=[("imatrix.datasets", "string", "a")]))
+        self.sentence("'imatrix.datasets' has type u32, expected array of string, or a string",
+                      self.tensors(sums, counts, keys=[("imatrix.datasets", "u32", 1)]))
+        self.write("bad", make.gguf([("general.type", "string", "imatrix"),
+                                     ("imatrix.datasets", "string", "a.txt")], [sums, counts]))
+        self.assertEqual(self.document("info", "--json", "bad")["datasets"], ["a.txt"])
         self.write("bad", make.gguf([], [sums, counts]))  # llama-imatrix reads it, too
         self.assertEqual(self.document("info", "--json", "bad")["datasets"], [])
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import unittest
 
+import gguf_make
 from documents import check, without_run
 from program import ASSAY, F16, Q4, TEXT
 
@@ -52,6 +53,20 @@ class Kld(unittest.TestCase):
         high = [compare("--precision", "high", "--isa", isa, *more)[1:]
                 for isa, *more in (["avx512", "-t", "1"], ["scalar", "-b", "1"])]
         self.assertEqual(*high)
+
+    def test_optional_tensors(self):
+        """A tensor that only one of them has is named, whichever it is; an embedding that is stored
+        as the head once more is not."""
+        with tempfile.TemporaryDirectory() as folder:
+            more = pathlib.Path(folder) / "more.gguf"
+            more.write_bytes(gguf_make.with_float32(Q4.read_bytes(), "output.weight", "rope_freqs.weight", [2] * 16))
+            said = r"more\.gguf has 'rope_freqs\.weight', .*tiny\.Q?.*\.gguf has not: the divergence is not that of "
+            for base, model in ((F16, more), (more, F16)):
+                document, *_ = compare(models=[model], base=base)
+                self.assertRegex("\n".join(document["remarks"]), said)
+            document, *_ = compare(models=[more, Q4], base=more)
+            self.assertEqual(sum("has not" in line for line in document["remarks"]), 1)
+        self.assertFalse([line for line in self.document["remarks"] if "has not" in line])
 
     def test_same_alone_and_among_others(self):
         document, tokens, printed = compare(models=(F16, Q4))

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -112,6 +113,38 @@ class Sweep(unittest.TestCase):
         both, _ = self.sweep("-q", "--group", r"blk\.(\d+)\.attn_(q|k)\.", "--group", "ffn_(up)")
         self.assertEqual([g["name"] for g in both["groups"]],
                          ["0,q", "0,k", "up", "1,q", "1,k", "2,q", "2,k", "3,q", "3,k"])
+
+    def test_no_versions(self):
+        """Zeros, another tensor and the negative of one are marked, and no recipe takes them; what
+        is a version, in whatever type, is not."""
+        tensors = {name: {t["name"]: t for t in json.loads(run("info", "--json", "--tensors", file).stdout)["tensors"]}
+                   for name, file in (("odd", Q4), ("turned", F16))}
+        place = lambda file, name: slice(tensors[file][name]["offset"],
+                                         tensors[file][name]["offset"] + tensors[file][name]["n_bytes"])
+        odd, turned = bytearray(Q4.read_bytes()), bytearray(F16.read_bytes())
+        zeros, other = place("odd", "blk.1.ffn_gate.weight"), place("odd", "blk.2.attn_q.weight")
+        odd[zeros] = bytes(zeros.stop - zeros.start)
+        odd[other] = odd[place("odd", "blk.3.attn_q.weight")]
+        negative = place("turned", "blk.0.ffn_up.weight")
+        turned[negative.start + 1:negative.stop:2] = bytes(b ^ 0x80 for b in turned[negative.start + 1:negative.stop:2])
+        files = [self.path / "odd.gguf", self.path / "turned.gguf"]
+        for file, data in zip(files, (odd, turned)):
+            file.write_bytes(data)
+        words = [w for file in files for w in ("--from", file)]
+        document, printed = self.sweep("-q", "--sort", "kld", command=[*SWEEP[:3], *words, *SWEEP[5:-1], "1"])
+        check(self, document)
+        marked = {(g["name"], c["candidate"]) for g, c in self.choices(document) if c["below"] == "no_version"}
+        self.assertEqual(marked, {("blk.1.ffn_gate.weight", 0), ("blk.2.attn_q.weight", 0), ("blk.0.ffn_up.weight", 1)})
+        self.assertEqual(len(re.findall(r"  \(v\)$", printed, re.M)), 3)
+        self.assertIn("(v) a tensor is no version of the base's", printed)
+        self.assertRegex("\n".join(document["remarks"]), "2 choices of odd.gguf have a tensor that is no version of "
+                         r"the base's \(the first: 'blk.1.ffn_gate.weight'\)")
+        done = run("recipe", self.path / "r.json", "--kld", "1000", "--json", self.path / "recipe.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, "note: 3 choices are left out, whose tensors are no versions of the base's: .*"
+                         "blk.1.ffn_gate.weight of .*odd.gguf")
+        types = {t["name"]: t["type"] for t in json.loads((self.path / "recipe.json").read_text())["tensors"]}
+        self.assertEqual((types["blk.1.ffn_gate.weight"], types["blk.0.ffn_gate.weight"]), ("F16", "Q4_K"))
 
     def test_around_itself_and_another(self):
         around, printed = self.sweep("-q", command=[*SWEEP[:3], "--from", F16, "--around", Q4, *SWEEP[5:]])

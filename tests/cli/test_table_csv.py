@@ -14,9 +14,7 @@ import sys
 import tempfile
 import unittest
 
-from program import ASSAY, F16, Q4, SOURCE, TEXT
-
-MODELS = SOURCE.parent / "shared" / "models"
+from program import ASSAY, F16, Q4, TEXT, reference_models
 
 
 def evaluate(folder, *words):
@@ -146,9 +144,10 @@ class Table(unittest.TestCase):
                 self.assertEqual(done.stderr.count("\n"), 1)
 
     def test_names_of_the_reference_models(self):
-        if not MODELS.exists():
-            self.skipTest(f"no models at {MODELS}")
-        for path in sorted(MODELS.glob("*.gguf")):
+        models = reference_models("models")
+        if not models:
+            self.skipTest("no reference material beside the checkout")
+        for path in models:
             document = evaluate(self.folder, "perplexity", "-m", path, "-c", "4", "-p",
                                 "a few words to have a perplexity of")
             self.assertEqual(document["model"]["quantisation"], path.name.split(".")[1])

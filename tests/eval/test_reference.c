@@ -5,7 +5,6 @@
  * Usage: test_reference PART, one of oracle, tiles, llama, strided; ctest has a test of each.
  * tiles and llama take every model where ASSAY_TEST_SLOW is set, else one and a few.
  */
-#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +18,7 @@
 #include <cmocka.h>
 
 #include "evaluation.h"
+#include "tests/harness/reference_list.h"
 
 #define REFERENCE ASSAY_REFERENCE_DIR "/reference"
 #define TEXT      ASSAY_REFERENCE_DIR "/text/wiki2-test.txt"
@@ -113,21 +113,15 @@ static void check_oracle(const char *name, const struct oracle_limits *limits)
 /** Every model that has float64 NLLs; their number. */
 static size_t check_oracles(const struct oracle_limits *limits)
 {
-    static const char suffix[] = ORACLE_SUFFIX;
-    DIR *folder = opendir(REFERENCE "/oracle");
-    assert_non_null(folder);
-    size_t n = 0;
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        char name[256];
-        size_t length = strlen(entry->d_name);
-        if (length <= sizeof suffix || strcmp(entry->d_name + length + 1 - sizeof suffix, suffix))
-            continue;
-        snprintf(name, sizeof name, "%.*s", (int)(length + 1 - sizeof suffix), entry->d_name);
+    struct reference_list results;
+    assert_true(reference_list_open(&results, "reference/oracle"));
+    while (reference_list_next(&results)) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)(strlen(results.name) - strlen(ORACLE_SUFFIX)),
+                 results.name);
         check_oracle(name, limits);
-        n++;
     }
-    closedir(folder);
-    return n;
+    return results.n;
 }
 
 static void agrees_with_float64(void **state)

@@ -5,8 +5,10 @@ model of it that is there, in each precision: any processor, compiler and librar
 usage: bits.py compare|record EVERY SOURCE_DIR PROGRAM...
 
 PROGRAM... is a command: `build/dev/assay`, or `qemu-aarch64 -L FOLDER build/aarch64/assay`. Models
-are those of data/ and one in EVERY (0: none) of ../shared/models*/ of SOURCE_DIR. bits.tsv has the first 16 digits of the SHA-256 of what --per-token writes, or
-"refused" where the program ends with 2. `record` writes it anew.
+are the rows of bits.tsv: those of data/ of SOURCE_DIR, and one in EVERY (0: none) of the others,
+which lie in ../shared. A row has the first 16 digits of the SHA-256 of what --per-token writes, or
+"refused" where the program ends with 2. `record` fills all rows anew; a new model is a line with
+its name.
 """
 import concurrent.futures
 import hashlib
@@ -43,27 +45,33 @@ def without_amx(command):
     return [*command, "--isa", "avx512"] if isa == "amx" else command
 
 
-def models(source, every):
-    """{name in the table: file}."""
-    found = {f"data/{path.name}": path for path in sorted((source / "data").glob("*.gguf"))}
-    others = sorted((source / ".." / "shared").glob("models*/*.gguf"))
-    return found | {f"{path.parent.name}/{path.name}": path for path in (others[::every] if every else [])}
+def models(source, every, names):
+    """{name in the table: file}. A folder that is not beside the checkout is left out."""
+    shared = source / ".." / "shared"
+    others = [name for name in names if not name.startswith("data/") and (shared / name).parent.is_dir()]
+    found = {name: source / name for name in names if name.startswith("data/")}
+    found |= {name: shared / name for name in (others[::every] if every else [])}
+    absent = [name for name in found if not found[name].exists()]
+    if absent:
+        sys.exit(f"{found[absent[0]]} is named in {TABLE.name}, and is not there")
+    return found
 
 
 def main():
     words = sys.argv[1:]
     if len(words) < 4 or words[0] not in ("compare", "record") or not words[1].isdigit():
         sys.exit(__doc__)
-    there = models(pathlib.Path(words[2]), int(words[1]))
+    rows = [line.split("\t") for line in TABLE.read_text().splitlines()[1:]]
+    there = models(pathlib.Path(words[2]), int(words[1]), [row[0] for row in rows])
     command = without_amx(words[3:])
     runs = [(name, precision) for name in there for precision in PRECISIONS]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         found = list(pool.map(lambda run: digest(command, there[run[0]], run[1]), runs))
     if words[0] == "record":
-        rows = zip(there, *(iter(found),) * len(PRECISIONS))
-        TABLE.write_text("\n".join("\t".join(row) for row in (("model", *PRECISIONS), *rows)) + "\n")
+        now = {row[0]: row for row in zip(there, *(iter(found),) * len(PRECISIONS))}
+        rows = [("model", *PRECISIONS), *(now.get(row[0], row) for row in rows)]
+        TABLE.write_text("\n".join(map("\t".join, rows)) + "\n")
         return
-    rows = [line.split("\t") for line in TABLE.read_text().splitlines()[1:]]
     expected = {(row[0], precision): row[1 + i] for row in rows for i, precision in enumerate(PRECISIONS)}
     different = 0
     for run, is_now in zip(runs, found):

@@ -2,7 +2,6 @@
  * Every model of another architecture in the reference material against per-token values that a
  * float64 evaluation written elsewhere gave. Skipped where it is absent.
  */
-#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "tests/harness/reference_list.h"
 #include "tests/model/fixture.h"
 
 /*
@@ -117,8 +117,8 @@ static double *evaluate(struct fixture *f, const struct table *t, size_t n_ctx)
 static const struct folder {
     const char *results, *models;
 } folders[] = {
-    {ASSAY_REFERENCE_DIR "/reference/arch", ASSAY_REFERENCE_DIR "/models-arch"},
-    {ASSAY_REFERENCE_DIR "/reference/arch-next", ASSAY_REFERENCE_DIR "/models-arch-next"},
+    {"reference/arch", ASSAY_REFERENCE_DIR "/models-arch"},
+    {"reference/arch-next", ASSAY_REFERENCE_DIR "/models-arch-next"},
 };
 
 /** "gpt-oss.F32.c256[.rounded].tsv": the model, its type, the context, the form. */
@@ -138,16 +138,17 @@ static bool parse_name(const char *file, struct name *out)
            strcmp(out->form, "compat.tsv") == 0;
 }
 
-static bool compare(const struct folder *folder, const char *file, const struct name *name)
+static bool compare(const struct folder *folder, const struct reference_list *results,
+                    const struct name *name)
 {
     char path[512];
+    const char *file = results->name;
     snprintf(path, sizeof path, "%s/arch-%s.gguf", folder->models, name->model);
     /* Their authors do something else than these values (docs/peer-defects.md). */
     bool compat = strcmp(name->form, "tsv") != 0 || strncmp(file, "nemotron_h", 10) == 0;
     struct model_options options = {.llama_compat = compat};
     struct fixture f = fixture_open_file(path, &options);
-    snprintf(path, sizeof path, "%s/%s", folder->results, file);
-    struct table t = read_table(path);
+    struct table t = read_table(results->path);
     double *log_probs = evaluate(&f, &t, name->n_ctx);
     bool mixture = model_hparams(f.model)->experts.n > 0;
     double worst = 0, sum = 0, expected_sum = 0;
@@ -170,21 +171,18 @@ static bool compare(const struct folder *folder, const char *file, const struct 
     return ok;
 }
 
-/** All files of a folder; returns how many there are. */
+/** All results of a folder; returns how many there are. */
 static size_t compare_all(const struct folder *folder, bool *ok)
 {
-    DIR *files = opendir(folder->results);
-    size_t n = 0;
-    for (struct dirent *entry; files && (entry = readdir(files)) != NULL;) {
+    struct reference_list results;
+    if (!reference_list_open(&results, folder->results))
+        return 0;
+    while (reference_list_next(&results)) {
         struct name name;
-        if (!parse_name(entry->d_name, &name))
-            continue;
-        n++;
-        *ok = compare(folder, entry->d_name, &name) && *ok;
+        assert_true(parse_name(results.name, &name));
+        *ok = compare(folder, &results, &name) && *ok;
     }
-    if (files)
-        closedir(files);
-    return n;
+    return results.n;
 }
 
 static void test_all(void **state)

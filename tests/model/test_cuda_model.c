@@ -21,6 +21,7 @@
 #include "kernels/quant/registry.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/host_device.h"
+#include "tests/harness/reference_list.h"
 #include "tests/harness/run_kernel.h"
 #include "tests/model/fixture.h"
 #include "tests/model/float64.h"
@@ -122,13 +123,31 @@ static void check_exact(const struct tiny_model_options *options, size_t tile, s
     check_model(fixture_open(options), tile, way_number);
 }
 
-/** Every architecture of the reference material, or of the folder ASSAY_REFERENCE_MODELS. */
+static void check_file(const char *path, size_t way_number)
+{
+    print_message("%s\n", path);
+    check_model(fixture_open_file(path, &(struct model_options){0}), 50, way_number);
+}
+
+/** Every architecture of the reference material. */
 static void test_architectures(void **state)
 {
     (void)state;
+    struct reference_list models;
+    if (getenv("ASSAY_REFERENCE_MODELS") || run_kernel_is_slow() ||
+        !reference_list_open(&models, "models-arch"))
+        skip();
+    while (reference_list_next(&models))
+        if (strstr(models.name, ".F32.gguf"))
+            check_file(models.path, models.n);
+}
+
+/** All models of a folder that was named for it. */
+static void test_given_models(void **state)
+{
+    (void)state;
     const char *given = getenv("ASSAY_REFERENCE_MODELS");
-    const char *models = given ? given : ASSAY_REFERENCE_DIR "/models-arch";
-    DIR *folder = run_kernel_is_slow() ? NULL : opendir(models);
+    DIR *folder = given && !run_kernel_is_slow() ? opendir(given) : NULL;
     if (!folder)
         skip();
     size_t n = 0;
@@ -136,9 +155,8 @@ static void test_architectures(void **state)
         char path[512];
         if (!strstr(entry->d_name, ".F32.gguf"))
             continue;
-        print_message("%s\n", entry->d_name);
-        snprintf(path, sizeof path, "%s/%s", models, entry->d_name);
-        check_model(fixture_open_file(path, &(struct model_options){0}), 50, n++);
+        snprintf(path, sizeof path, "%s/%s", given, entry->d_name);
+        check_file(path, n++);
     }
     closedir(folder);
     assert_true(n > 0);
@@ -352,9 +370,13 @@ static void test_huge_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_architectures), cmocka_unit_test(test_types),
-        cmocka_unit_test(test_features),      cmocka_unit_test(test_session_preloads),
-        cmocka_unit_test(test_copies),        cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_architectures),
+        cmocka_unit_test(test_given_models),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_features),
+        cmocka_unit_test(test_session_preloads),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_precisions),
         cmocka_unit_test(test_huge_weights),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);

@@ -207,6 +207,24 @@ class Conversions(unittest.TestCase):
         self.tensors[t.name] = Tensor.of(t.name, swapped, t.ne)
         self.wrong("(no known mistake: 1)", f"^token_embd.weight\tF32\t{2 * n} of .*\tfrom row 2 on$")
 
+    def test_another_model(self):
+        self.make(folders.qwen3, "F32")
+        rng = random.Random(SEED)
+        matrices = [name for name, t in self.tensors.items() if len(t.ne) > 1]
+        for name in matrices[1:]:
+            self.change(name, lambda x: rng.gauss(0, 0.1))
+        n = len(matrices)
+        self.wrong(f": {n - 1} of {n} matrices have no correlation with the folder's", "^.* is another model's file, not what ")
+
+    def test_fine_tune(self):
+        """Values that differ by a little, each by its own."""
+        self.make(folders.qwen3, "F32")
+        rng = random.Random(SEED)
+        for name in list(self.tensors):
+            self.change(name, lambda x: x * (1.00003 + rng.uniform(-1e-3, 1e-3)))
+        n = len(self.tensors)
+        self.wrong(f"{n} of {n} tensors differ (no known mistake: {n})")
+
     def test_names(self):
         self.make(folders.qwen3)
         del self.tensors["blk.1.attn_q_norm.weight"]

@@ -113,6 +113,16 @@ class Folders(unittest.TestCase):
         self.assertIn(f"note: {where} has the tokens of {file}; --tokenizer FILE takes others", done.stderr)
         self.assertRegex(done.stdout, r"Mean +KLD: +0\.0000")
 
+    def test_gap(self):
+        """A file of several whose second half has not come."""
+        where, file = self.make(folders.mixtral, 2, "F32")
+        shard = sorted(where.glob("*.safetensors"))[1]
+        data = shard.read_bytes()
+        shard.write_bytes(data[:len(data) // 2] + bytes(len(data) - len(data) // 2))
+        done = assay("perplexity", where, "-f", self.text, "-c", 20, "--tokenizer", file)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, rf"{re.escape(shard.name)}: nothing but zeros in \d+ bytes .* incomplete download")
+
     def test_memory(self):
         """What a folder takes as the base is said beforehand, and counted."""
         where, file = self.make(folders.mixtral, 3)
