@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,6 +26,11 @@ static enum status check_settings(const struct serve_settings *s, struct status_
     if (s->text_file && strcmp(s->text_file, "-") == 0)
         return status_fail(why, STATUS_USAGE,
                            "-f: expected the name of a file, which every job reads; found '-'");
+    struct stat about;
+    if (s->text_file && stat(s->text_file, &about) == 0 && !S_ISREG(about.st_mode))
+        return status_fail(why, STATUS_USAGE,
+                           "-f: %s is not a regular file, expected one, which every job reads",
+                           s->text_file);
     return cli_model_check(&s->evaluate.load, why);
 }
 
@@ -184,6 +190,7 @@ static enum status serve(struct serve *serve, struct status_why *why)
 {
     const struct serve_settings *s = serve->settings;
     const struct serve_jobs_options jobs = {.n_waiting = (size_t)s->n_waiting,
+                                            .budget = &serve->budget,
                                             .seconds = (double)s->job_seconds,
                                             .server = serve,
                                             .open = open_all,
@@ -193,6 +200,7 @@ static enum status serve(struct serve *serve, struct status_why *why)
         .host = s->host,
         .port = (unsigned)s->port,
         .max_body = (size_t)s->max_body << 20,
+        .budget = &serve->budget,
         .seconds = (double)s->seconds,
         .places = PLACES,
         .refuse = serve_refuse,
@@ -226,6 +234,7 @@ static enum status run_serve(const void *settings, const struct cli_args *args,
     }
     cJSON_Delete(unused);
     s->settings = settings;
+    s->budget.most = (size_t)s->settings->max_memory << 20;
     s->hot = s->settings->hot_swap || getenv("LLAMA_HOTSWAP_ENABLED");
     pthread_mutex_init(&s->lock, NULL);
     pthread_rwlock_init(&s->holding, NULL);
@@ -251,6 +260,7 @@ static void defaults(void *settings)
     *s = (struct serve_settings){.host = "127.0.0.1",
                                  .port = DEFAULT_PORT,
                                  .max_body = 16,
+                                 .max_memory = 512,
                                  .n_waiting = 16,
                                  .seconds = 30,
                                  .grace = 5};
@@ -288,6 +298,9 @@ static const struct cli_option options[] = {
      AT(key_file)},
     {"--max-body", CLI_COUNT, "N", "MiB that a request may have (default: 16)", AT(max_body), 1,
      1024},
+    {"--request-memory", CLI_COUNT, "N",
+     "MiB that all requests together may take, as it is reckoned beforehand (default: 512)",
+     AT(max_memory), 1, 1 << 20},
     {"--timeout", CLI_COUNT, "N",
      "seconds in which a request must have come, and its reply be taken (default: 30)", AT(seconds),
      1, ANY},
