@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -26,11 +25,6 @@ static enum status check_settings(const struct serve_settings *s, struct status_
     if (s->text_file && strcmp(s->text_file, "-") == 0)
         return status_fail(why, STATUS_USAGE,
                            "-f: expected the name of a file, which every job reads; found '-'");
-    struct stat about;
-    if (s->text_file && stat(s->text_file, &about) == 0 && !S_ISREG(about.st_mode))
-        return status_fail(why, STATUS_USAGE,
-                           "-f: %s is not a regular file, expected one, which every job reads",
-                           s->text_file);
     return cli_model_check(&s->evaluate.load, why);
 }
 

@@ -12,7 +12,7 @@
 #include "base/condition.h"
 
 enum { MAX_LISTED = 32, MAX_RESULTS = 64 << 20 }; /* that have ended; bytes of their results */
-#define SERVE_WAKING SIGUSR1
+#define WAKING SIGUSR1
 static const double progress_interval = 0.2;
 
 struct cli_jobs {
@@ -162,6 +162,8 @@ static void run(struct cli_jobs *jobs, struct serve_job *job)
         status = status_fail(&job->why, STATUS_CANCELLED,
                              "cancelled: it ran longer than --job-timeout, %g seconds",
                              jobs->options.seconds);
+    else if (status == STATUS_IO && atomic_load(&job->cancel)) /* what it waited for was ended */
+        status = status_fail(&job->why, STATUS_CANCELLED, "cancelled");
     jobs->count.n_tokens += job->at.n_tokens_done;
     jobs->running = NULL;
     end(jobs, job, status);
@@ -245,7 +247,7 @@ enum status serve_jobs_open(struct cli_jobs **out, const struct serve_jobs_optio
     pthread_mutex_init(&jobs->lock, NULL);
     base_condition_init(&jobs->changed);
     const struct sigaction waking = {.sa_handler = wake}; /* no SA_RESTART */
-    sigaction(SERVE_WAKING, &waking, NULL);
+    sigaction(WAKING, &waking, NULL);
     if (pthread_create(&jobs->thread, NULL, serve, jobs)) {
         free(jobs);
         return status_fail(why, STATUS_DEVICE, "the system refuses a thread");
@@ -383,8 +385,9 @@ void serve_jobs_limit(struct cli_jobs *jobs)
         base_clock_seconds() - job->began > jobs->options.seconds) {
         job->overdue = true;
         atomic_store(&job->cancel, true);
-        pthread_kill(jobs->thread, SERVE_WAKING); /* again and again, until it waits no more */
     }
+    if (job && atomic_load(&job->cancel))
+        pthread_kill(jobs->thread, WAKING); /* again and again, until it waits no more */
     unlock(jobs);
 }
 

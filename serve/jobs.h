@@ -155,7 +155,7 @@ void serve_jobs_walk(struct cli_jobs *jobs, void (*visit)(void *user, const stru
 
 /**
  * Cancel the job that runs if it runs too long (what was served between does not count), and have
- * what it waits for fail; call it now and then.
+ * what a cancelled one waits for fail; call it now and then.
  */
 void serve_jobs_limit(struct cli_jobs *jobs);
 

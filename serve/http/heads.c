@@ -25,10 +25,13 @@ static bool is_line_end(const char *end, const char *next)
     uintptr_t from = (uintptr_t)end, to = (uintptr_t)next;
     if (to < from || to - from > MAX_GAP)
         return true;
-    for (const char *at = end; at < next; at++)
+    size_t n = 0;
+    for (const char *at = end; at < next; at++) {
+        n += !*at;
         if (*at && !strchr("\r\n\t ", *at))
             return false;
-    return true;
+    }
+    return n <= 2; /* CR and LF */
 }
 
 void serve_heads_add(struct serve_heads *heads, const char *name, const char *value)
