@@ -58,13 +58,28 @@ enum status serve_body_parse(cJSON **out, const char *bytes, size_t n, struct st
     return status;
 }
 
-cJSON *serve_body_read(const struct serve_http_request *request, struct serve_http_reply *reply)
+bool serve_body_take(size_t *n_taken, size_t n_bytes, const struct serve_http_request *request,
+                     struct serve_http_reply *reply)
+{
+    if (serve_budget_take(request->budget, n_bytes)) {
+        *n_taken += n_bytes;
+        return true;
+    }
+    serve_reply_no_room(reply, request, request->n_body + *n_taken + n_bytes);
+    return false;
+}
+
+cJSON *serve_body_read(size_t *n_taken, const struct serve_http_request *request,
+                       struct serve_http_reply *reply)
 {
     struct status_why why = {""};
-    cJSON *body;
+    cJSON *body = NULL;
     const char *bytes = request->n_body ? request->body : "{}";
-    enum status status =
-        serve_body_parse(&body, bytes, request->n_body ? request->n_body : 2, &why);
+    size_t n = request->n_body ? request->n_body : 2;
+    *n_taken = 0;
+    if (!serve_body_take(n_taken, base_json_memory(bytes, n), request, reply))
+        return NULL;
+    enum status status = serve_body_parse(&body, bytes, n, &why);
     if (status == STATUS_FORMAT || status == STATUS_UNSUPPORTED)
         serve_reply_error(reply, 400, status_name(status), why.text);
     else if (status)
@@ -142,6 +157,14 @@ enum status serve_body_count(int64_t *out, const cJSON *object, const char *memb
     if (item)
         *out = (int64_t)value;
     return STATUS_OK;
+}
+
+size_t serve_n_lines(const char *text)
+{
+    size_t n = 1;
+    while ((text = strchr(text, '\n')) && ++n)
+        text++;
+    return n;
 }
 
 enum status serve_body_ids(struct model_tokens *out, const cJSON *list, const char *member,

@@ -192,6 +192,7 @@ static enum status serve(struct serve *serve, struct status_why *why)
 {
     const struct serve_settings *s = serve->settings;
     const struct serve_jobs_options jobs = {.n_waiting = (size_t)s->n_waiting,
+                                            .budget = &serve->budget,
                                             .seconds = (double)s->job_seconds,
                                             .server = serve,
                                             .open = open_all,
@@ -201,6 +202,7 @@ static enum status serve(struct serve *serve, struct status_why *why)
         .host = s->host,
         .port = (unsigned)s->port,
         .max_body = (size_t)s->max_body << 20,
+        .budget = &serve->budget,
         .seconds = (double)s->seconds,
         .places = PLACES,
         .refuse = serve_refuse,
@@ -234,6 +236,7 @@ static enum status run_serve(const void *settings, const struct cli_args *args,
     }
     cJSON_Delete(unused);
     s->settings = settings;
+    s->budget.most = (size_t)s->settings->max_memory << 20;
     s->hot = s->settings->hot_swap || getenv("LLAMA_HOTSWAP_ENABLED");
     pthread_mutex_init(&s->lock, NULL);
     pthread_rwlock_init(&s->holding, NULL);
@@ -259,6 +262,7 @@ static void defaults(void *settings)
     *s = (struct serve_settings){.host = "127.0.0.1",
                                  .port = DEFAULT_PORT,
                                  .max_body = 16,
+                                 .max_memory = 512,
                                  .n_waiting = 16,
                                  .seconds = 30,
                                  .grace = 5};
@@ -296,6 +300,9 @@ static const struct cli_option options[] = {
      AT(key_file)},
     {"--max-body", CLI_COUNT, "N", "MiB that a request may have (default: 16)", AT(max_body), 1,
      1024},
+    {"--request-memory", CLI_COUNT, "N",
+     "MiB that all requests together may take, as it is reckoned beforehand (default: 512)",
+     AT(max_memory), 1, 1 << 20},
     {"--timeout", CLI_COUNT, "N",
      "seconds in which a request must have come, and its reply be taken (default: 30)", AT(seconds),
      1, ANY},

@@ -3,13 +3,16 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/condition.h"
 
-enum { MAX_LISTED = 32 }; /* that have ended */
+enum { MAX_LISTED = 32, MAX_RESULTS = 64 << 20 }; /* that have ended; bytes of their results */
+#define WAKING SIGUSR1
 static const double progress_interval = 0.2;
 
 struct cli_jobs {
@@ -59,6 +62,16 @@ static bool wait_until(struct cli_jobs *jobs, double end)
     return base_condition_wait(&jobs->changed, &jobs->lock, end);
 }
 
+/** What a job has no use for any more. */
+static void release_input(struct cli_jobs *jobs, struct serve_job *job)
+{
+    if (job->input)
+        job->kind->free_input(job->input);
+    serve_budget_give(jobs->options.budget, job->n_taken);
+    job->input = NULL;
+    job->n_taken = 0;
+}
+
 /** Free a job that nobody can reach any more. Under the lock, as all below up to the thread. */
 static void drop(struct cli_jobs *jobs, struct serve_job *job)
 {
@@ -66,23 +79,32 @@ static void drop(struct cli_jobs *jobs, struct serve_job *job)
     while (*at != job)
         at = &(*at)->next;
     *at = job->next;
-    job->kind->free_input(job->input);
+    release_input(jobs, job);
     cJSON_free(job->result);
     free(job);
+}
+
+/** Bytes that a listed job keeps after its end. */
+static size_t kept_bytes(const struct serve_job *job)
+{
+    return ended(job) && job->listed && job->result ? strlen(job->result) : 0;
 }
 
 /** Drop what has ended and is neither held nor among the latest that are listed. */
 static void tidy(struct cli_jobs *jobs)
 {
-    size_t n_listed = 0;
-    for (const struct serve_job *job = jobs->first; job; job = job->next)
+    size_t n_listed = 0, n_bytes = 0;
+    for (const struct serve_job *job = jobs->first; job; job = job->next) {
         n_listed += ended(job) && job->listed;
+        n_bytes += kept_bytes(job);
+    }
     for (struct serve_job *job = jobs->first, *next; job; job = next) {
         next = job->next;
         if (!ended(job) || job->n_holders)
             continue;
-        if (!job->listed || n_listed > MAX_LISTED) {
+        if (!job->listed || n_listed > MAX_LISTED || (n_bytes > MAX_RESULTS && n_listed > 1)) {
             n_listed -= job->listed;
+            n_bytes -= kept_bytes(job);
             drop(jobs, job);
         }
     }
@@ -98,6 +120,7 @@ static void end(struct cli_jobs *jobs, struct serve_job *job, enum status status
     if (jobs->options.ended)
         jobs->options.ended(jobs->options.server, job);
     jobs->count.ended[job->state]++;
+    release_input(jobs, job);
     pthread_cond_broadcast(&jobs->changed);
     tidy(jobs);
 }
@@ -135,9 +158,12 @@ static void run(struct cli_jobs *jobs, struct serve_job *job)
     jobs->count.seconds += job->seconds;
     if (jobs->interrupted)
         jobs->interrupted->began += job->seconds;
-    if (status == STATUS_CANCELLED && job->overdue)
-        status_fail(&job->why, status, "cancelled: it ran longer than --job-timeout, %g seconds",
-                    jobs->options.seconds);
+    if (status && job->overdue)
+        status = status_fail(&job->why, STATUS_CANCELLED,
+                             "cancelled: it ran longer than --job-timeout, %g seconds",
+                             jobs->options.seconds);
+    else if (status == STATUS_IO && atomic_load(&job->cancel)) /* what it waited for was ended */
+        status = status_fail(&job->why, STATUS_CANCELLED, "cancelled");
     jobs->count.n_tokens += job->at.n_tokens_done;
     jobs->running = NULL;
     end(jobs, job, status);
@@ -177,6 +203,12 @@ void serve_jobs_between(struct cli_jobs *jobs)
     unlock(jobs);
 }
 
+/** A call that waits for the other end of a pipe fails. */
+static void wake(int number)
+{
+    (void)number;
+}
+
 static void *serve(void *user)
 {
     struct cli_jobs *jobs = user;
@@ -214,6 +246,8 @@ enum status serve_jobs_open(struct cli_jobs **out, const struct serve_jobs_optio
     jobs->options = *options;
     pthread_mutex_init(&jobs->lock, NULL);
     base_condition_init(&jobs->changed);
+    const struct sigaction waking = {.sa_handler = wake}; /* no SA_RESTART */
+    sigaction(WAKING, &waking, NULL);
     if (pthread_create(&jobs->thread, NULL, serve, jobs)) {
         free(jobs);
         return status_fail(why, STATUS_DEVICE, "the system refuses a thread");
@@ -242,21 +276,21 @@ enum status serve_jobs_why(struct cli_jobs *jobs, struct status_why *why)
     return status;
 }
 
-struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_kind *kind,
-                                 void *input, bool listed, const char *client)
+struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_order *order)
 {
     struct serve_job *job = calloc(1, sizeof *job);
     lock(jobs);
     bool taken = job && jobs->count.state == SERVE_JOBS_READY &&
                  jobs->count.n_waiting < jobs->options.n_waiting + !busy(jobs);
     if (taken) {
-        job->kind = kind;
-        job->input = input;
+        job->kind = order->kind;
+        job->input = order->input;
+        job->n_taken = order->n_taken;
         job->id = ++jobs->last_id;
         job->asked = time(NULL);
         job->waits_since = base_clock_seconds();
-        snprintf(job->client, sizeof job->client, "%s", client);
-        job->listed = listed;
+        snprintf(job->client, sizeof job->client, "%s", order->client);
+        job->listed = order->listed;
         job->n_holders = 1;
         struct serve_job **at = &jobs->first;
         while (*at)
@@ -268,7 +302,8 @@ struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_k
     unlock(jobs);
     if (taken)
         return job;
-    kind->free_input(input);
+    order->kind->free_input(order->input);
+    serve_budget_give(jobs->options.budget, order->n_taken);
     free(job);
     return NULL;
 }
@@ -351,6 +386,8 @@ void serve_jobs_limit(struct cli_jobs *jobs)
         job->overdue = true;
         atomic_store(&job->cancel, true);
     }
+    if (job && atomic_load(&job->cancel))
+        pthread_kill(jobs->thread, WAKING); /* again and again, until it waits no more */
     unlock(jobs);
 }
 

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "eval/run.h"
+#include "serve/budget.h"
 
 /** Tokens of a job that is short, at most. */
 enum { SERVE_SHORT_TOKENS = 8192 };
@@ -45,7 +46,8 @@ struct serve_job_kind {
 
 struct serve_job {
     const struct serve_job_kind *kind;
-    void *input; /* the kind's */
+    void *input;    /* the kind's; NULL: it has ended */
+    size_t n_taken; /* of the budget, for the input and what is made of it */
     uint64_t id;
     time_t asked;
     char client[64]; /* who asked: an address */
@@ -74,8 +76,9 @@ struct serve_job {
 struct cli_jobs;
 
 struct serve_jobs_options {
-    size_t n_waiting; /* that may wait, at most */
-    double seconds;   /* that one may run; 0: any time */
+    size_t n_waiting;            /* that may wait, at most */
+    struct serve_budget *budget; /* where what a job had goes at its end */
+    double seconds;              /* that one may run; 0: any time */
     void *server;
     /** Once, on the thread of the jobs, before the first: may take long. */
     enum status (*open)(void *server, struct status_why *why);
@@ -109,13 +112,18 @@ struct serve_jobs_count serve_jobs_count(struct cli_jobs *jobs);
 /** Why `open` failed, once the state is SERVE_JOBS_BROKEN. */
 enum status serve_jobs_why(struct cli_jobs *jobs, struct status_why *why);
 
+struct serve_job_order {
+    const struct serve_job_kind *kind;
+    void *input;        /* the kind's, given away whatever happens */
+    size_t n_taken;     /* of the budget, the same */
+    bool listed;        /* it can be found by its id, also for a while after its end */
+    const char *client; /* copied */
+};
 /**
- * Add a job, and hold it. input: the kind's, given away whatever happens. client: copied.
- * listed: it can be found by its id, also for a while after its end.
+ * Add a job, and hold it.
  * Returns NULL where the queue is full, is not ready, or there is no memory.
  */
-struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_kind *kind,
-                                 void *input, bool listed, const char *client);
+struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_order *order);
 
 /**
  * The job that runs is between two batches: run those that wait since before this call, are short,
@@ -145,8 +153,10 @@ struct serve_job_view serve_job_watch(struct cli_jobs *jobs, struct serve_job *j
 void serve_jobs_walk(struct cli_jobs *jobs, void (*visit)(void *user, const struct serve_job *job),
                      void *user);
 
-/** Cancel the job that runs if it runs too long (what was served between does not count); call it
- * now and then. */
+/**
+ * Cancel the job that runs if it runs too long (what was served between does not count), and have
+ * what a cancelled one waits for fail; call it now and then.
+ */
 void serve_jobs_limit(struct cli_jobs *jobs);
 
 /** The job that runs has come so far. On the thread of the jobs. */

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,22 @@ void serve_reply_busy(struct serve *serve, struct serve_http_reply *reply)
     serve_reply_error(reply, 503, "busy", messages[count.state]);
     double left = isfinite(count.seconds_left) ? ceil(count.seconds_left) : 1;
     reply->retry_after = (unsigned)fmin(fmax(left, 1), 60);
+}
+
+void serve_reply_no_room(struct serve_http_reply *reply, const struct serve_http_request *request,
+                         size_t n_bytes)
+{
+    char message[200];
+    size_t most = request->budget->most;
+    bool alone = n_bytes > most;
+    snprintf(message, sizeof message,
+             alone ? "the request may take %zu MiB of memory, expected at most %zu; send less at a "
+                     "time, or see --request-memory"
+                   : "the request may take %zu MiB of memory, and others have what is missing of "
+                     "%zu; try again later, or see --request-memory",
+             (n_bytes >> 20) + 1, most >> 20);
+    serve_reply_error(reply, alone ? 413 : 429, "size", message);
+    reply->retry_after = !alone;
 }
 
 void serve_add_failure(struct base_json *json, const struct serve_job *job)

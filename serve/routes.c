@@ -123,10 +123,8 @@ static bool refuse(struct serve *serve, const struct serve_http_request *r,
     char message[160];
     const struct route *route = find(r, &allow);
     size_t max_body = (size_t)serve->settings->max_body << 20;
-    if (serve_http_header(r, "Content-Length") && serve_http_header(r, "Transfer-Encoding")) {
-        serve_reply_error(reply, 400, "format",
-                          "the request has Content-Length and Transfer-Encoding: where it ends is "
-                          "not known");
+    if (r->fault) {
+        serve_reply_error(reply, 400, "format", r->fault);
     } else if (!*serve->key_digest && is_from_a_page(serve, r)) {
         serve_reply_error(reply, 403, "forbidden",
                           "without an API key, requests of web pages and for other names than "
@@ -170,8 +168,10 @@ void serve_answer(void *user, const struct serve_http_request *r, struct serve_h
     struct serve *serve = user;
     const char *allow;
     const struct route *route = find(r, &allow);
-    if (r->too_long)
+    if (r->kept == SERVE_BODY_TOO_LONG)
         serve_reply_error(reply, 413, "size", "the body is too long; see --max-body");
+    else if (r->kept == SERVE_BODY_NO_ROOM)
+        serve_reply_no_room(reply, r, r->n_announced);
     else if (route->post)
         serve_post(serve, r, reply, route->post);
     else

@@ -17,7 +17,7 @@ struct serve_settings {
     const char *model, *base, *text_file; /* base, text_file NULL: none */
     const char *host, *key_file, *state_folder;
     struct cli_list files_from;
-    int64_t port, max_body, n_waiting, seconds, job_seconds, grace;
+    int64_t port, max_body, max_memory, n_waiting, seconds, job_seconds, grace;
     bool hot_swap;
     struct cli_evaluate_settings evaluate;
 };
@@ -34,9 +34,10 @@ enum { SERVE_CODES = 600 };
 
 struct serve {
     const struct serve_settings *settings;
-    char key_digest[BASE_HEX]; /* "": none is asked for */
-    bool hot;                  /* tensors of the models' own files may be replaced */
-    struct cli_list folders;   /* of files that requests name */
+    char key_digest[BASE_HEX];  /* "": none is asked for */
+    bool hot;                   /* tensors of the models' own files may be replaced */
+    struct cli_list folders;    /* of files that requests name */
+    struct serve_budget budget; /* of all requests together */
     struct cli_jobs *jobs;
     struct cli_http *http; /* of the main thread */
 
@@ -87,8 +88,15 @@ enum status serve_find_file(char **out, const struct cli_list *folders, const ch
  * given twice, also in objects within), STATUS_MEMORY, STATUS_UNSUPPORTED.
  */
 enum status serve_body_parse(cJSON **out, const char *bytes, size_t n, struct status_why *why);
-/** The body of a request, {} where there is none; NULL: refused, the reply says why. */
-cJSON *serve_body_read(const struct serve_http_request *request, struct serve_http_reply *reply);
+/**
+ * The body of a request, {} where there is none; NULL: refused, the reply says why.
+ * *n_taken: of the budget, for the body and for what it becomes; the caller gives it back.
+ */
+cJSON *serve_body_read(size_t *n_taken, const struct serve_http_request *request,
+                       struct serve_http_reply *reply);
+/** Take more of the budget. false: refused, the reply says why. */
+bool serve_body_take(size_t *n_taken, size_t n_bytes, const struct serve_http_request *request,
+                     struct serve_http_reply *reply);
 /** Check that it has no other members than these words. Fails: STATUS_USAGE. */
 enum status serve_body_only(const cJSON *object, const char *members, struct status_why *why);
 /** A member; *out as it was where it is missing or null. Fails: STATUS_USAGE (another type). */
@@ -102,6 +110,8 @@ enum status serve_body_word(int *out, const cJSON *object, const char *member, c
 /** The same of a whole number in [0, most]. */
 enum status serve_body_count(int64_t *out, const cJSON *object, const char *member, int64_t most,
                              struct status_why *why);
+/** Lines of a text, the last one without an end counted. */
+size_t serve_n_lines(const char *text);
 /** Append the token ids of a list. Fails: STATUS_USAGE (something else in it), STATUS_MEMORY. */
 enum status serve_body_ids(struct model_tokens *out, const cJSON *list, const char *member,
                            struct status_why *why);
@@ -118,6 +128,9 @@ void serve_reply_failure(struct serve_http_reply *reply, enum status status,
                          const struct status_why *why);
 /** 503, because the queue takes nothing: loading, full, ending. */
 void serve_reply_busy(struct serve *serve, struct serve_http_reply *reply);
+/** What it may take is not there: 413, or 429 where others have it. */
+void serve_reply_no_room(struct serve_http_reply *reply, const struct serve_http_request *request,
+                         size_t n_bytes);
 /** What came of a job that has ended. */
 void serve_reply_job(struct serve_http_reply *reply, const struct serve_job *job);
 /** The members `error` and, if there is one, `result`, of a job that failed. */
@@ -145,6 +158,8 @@ struct serve_post {
     enum status (*fill)(void *input, const struct serve *serve, const cJSON *body,
                         struct status_why *why);
     bool waits; /* the body may have `wait` and `stream` */
+    /** Memory that the job takes beyond what the body took, reckoned. NULL: nothing to speak of. */
+    size_t (*n_bytes)(const void *input);
 };
 /** The input for a body, released with free_input. Fails: STATUS_MEMORY, as `fill`. */
 enum status serve_post_parse(void **out, const struct serve_post *post, const struct serve *serve,

@@ -149,12 +149,14 @@ static void reply_view(struct serve *serve, struct serve_http_reply *reply, unsi
 }
 
 static void queue(struct serve *serve, const struct serve_http_request *request,
-                  struct serve_http_reply *reply, const struct serve_job_kind *kind, void *input,
+                  struct serve_http_reply *reply, struct serve_job_order *order,
                   enum serve_waiting waiting)
 {
     char client[SERVE_CLIENT_BYTES];
     serve_http_client(request, client);
-    struct serve_job *job = serve_jobs_add(serve->jobs, kind, input, waiting != SERVE_WAIT, client);
+    order->listed = waiting != SERVE_WAIT;
+    order->client = client;
+    struct serve_job *job = serve_jobs_add(serve->jobs, order);
     if (!job) {
         serve_reply_busy(serve, reply);
         return;
@@ -200,17 +202,28 @@ void serve_post(struct serve *serve, const struct serve_http_request *request,
     struct status_why why = {""};
     void *input = NULL;
     enum serve_waiting waiting = SERVE_WAIT;
-    cJSON *body = serve_body_read(request, reply);
-    if (!body)
+    size_t n_taken;
+    cJSON *body = serve_body_read(&n_taken, request, reply);
+    if (!body) {
+        serve_budget_give(&serve->budget, n_taken);
         return;
+    }
     enum status status = post->waits ? serve_waiting_read(&waiting, body, &why) : STATUS_OK;
     if (!status)
         status = serve_post_parse(&input, post, serve, body, &why);
     cJSON_Delete(body);
     if (status)
         serve_reply_failure(reply, status, &why);
-    else
-        queue(serve, request, reply, &post->job, input, waiting);
+    bool fits = !status &&
+                serve_body_take(&n_taken, post->n_bytes ? post->n_bytes(input) : 0, request, reply);
+    if (fits) {
+        queue(serve, request, reply, &(struct serve_job_order){&post->job, input, n_taken},
+              waiting);
+        return;
+    }
+    if (input)
+        post->job.free_input(input);
+    serve_budget_give(&serve->budget, n_taken);
 }
 
 /** The job that a path names; NULL: the reply says that there is none. */

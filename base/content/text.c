@@ -117,8 +117,6 @@ static enum status read_up_to(struct base_text *text, int fd, size_t wanted, con
 {
     while (text->n_bytes < wanted) {
         ssize_t n = read(fd, text->data + text->n_bytes, wanted - text->n_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
         if (n < 0)
             return status_fail(why, STATUS_IO, "%s: cannot be read: %s", name, strerror(errno));
         if (n == 0)

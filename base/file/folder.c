@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -93,4 +94,27 @@ void base_folder_free(struct base_folder *folder)
         free(folder->paths[i]);
     free(folder->paths);
     *folder = (struct base_folder){0};
+}
+
+/** What cannot be removed keeps its folders, too: the last one says why. */
+static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *at)
+{
+    (void)about, (void)at;
+    if (kind == FTW_DP || kind == FTW_DNR)
+        rmdir(path);
+    else
+        unlink(path);
+    return 0;
+}
+
+enum status base_folder_remove(const char *path, struct status_why *why)
+{
+    enum { MOST_OPEN = 16 };
+    struct stat about;
+    nftw(path, remove_entry, MOST_OPEN, FTW_DEPTH | FTW_PHYS);
+    if (lstat(path, &about) != 0)
+        return STATUS_OK;
+    errno = rmdir(path) == 0 ? 0 : errno;
+    return errno ? status_fail(why, STATUS_IO, "%s: cannot be removed: %s", path, strerror(errno))
+                 : STATUS_OK;
 }

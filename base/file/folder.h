@@ -1,5 +1,5 @@
 /**
- * Folders: the one that a file is in, and the files that are in one.
+ * Folders: the one that a file is in, the files that are in one, and the end of one.
  */
 #ifndef BASE_FILE_FOLDER_H
 #define BASE_FILE_FOLDER_H
@@ -32,5 +32,11 @@ struct base_folder {
  */
 enum status base_folder_list(struct base_folder *out, const char *path, struct status_why *why);
 void base_folder_free(struct base_folder *folder);
+
+/**
+ * Remove a folder with all that is in it. Symbolic links are removed, not followed.
+ * Fails: STATUS_IO (something stays, and the rest is gone).
+ */
+enum status base_folder_remove(const char *path, struct status_why *why);
 
 #endif

@@ -44,20 +44,28 @@ bool base_json_has_nul(const char *bytes, size_t n_bytes)
 
 /* Values of a text that is JSON: one before each comma, and one in each bracket; more if it is not.
  */
-static size_t count_values(const char *bytes, size_t n_bytes)
+static size_t count_values(const char *bytes, size_t n_bytes, size_t *n_strings)
 {
     size_t n = 1;
     bool in_string = false;
+    *n_strings = 0;
     for (size_t i = 0; i < n_bytes; i++) {
         char c = bytes[i];
         if (in_string && c == '\\')
             i++;
         else if (c == '"')
-            in_string = !in_string;
+            *n_strings += in_string = !in_string;
         else if (!in_string)
             n += c == ',' || c == '[' || c == '{';
     }
     return n;
+}
+
+size_t base_json_memory(const char *bytes, size_t n_bytes)
+{
+    enum { NODE = 80, STRING = 32 };
+    size_t n_strings, n = count_values(bytes, n_bytes, &n_strings);
+    return n * NODE + n_strings * STRING + n_bytes;
 }
 
 enum status base_json_parse(cJSON **out, const char *bytes, size_t n_bytes, size_t *n_read,
@@ -65,7 +73,7 @@ enum status base_json_parse(cJSON **out, const char *bytes, size_t n_bytes, size
 {
     const char *end = NULL;
     *out = NULL;
-    size_t n_values = count_values(bytes, n_bytes);
+    size_t n_strings, n_values = count_values(bytes, n_bytes, &n_strings);
     if (n_values > BASE_JSON_MAX_VALUES)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%zu bytes of JSON with %zu values, expected at most %d", n_bytes,

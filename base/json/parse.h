@@ -33,6 +33,12 @@ enum status base_json_parse(cJSON **out, const char *bytes, size_t n_bytes, size
  */
 enum status base_json_find_repeated(const char **name, const cJSON *value, struct status_why *why);
 
+/**
+ * Memory that parsing a text takes, at most, as the allocators of today hand it out: for each value
+ * a node, for each string its own piece.
+ */
+size_t base_json_memory(const char *bytes, size_t n_bytes);
+
 /** White space between the tokens of an object; the parser counts every control character. */
 bool base_json_is_blank(char c);
 

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <malloc.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -194,6 +195,13 @@ void base_system_huge_pages(void *memory, size_t n_bytes)
 void base_system_drop_pages(void *memory, size_t n_bytes)
 {
     (void)madvise(memory, n_bytes, MADV_DONTNEED);
+}
+
+void base_system_return_memory(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
 }
 
 int base_system_pipe(int ends[2])

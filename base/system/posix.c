@@ -112,6 +112,10 @@ void base_system_drop_pages(void *memory, size_t n_bytes)
     (void)posix_madvise(memory, n_bytes, POSIX_MADV_DONTNEED);
 }
 
+void base_system_return_memory(void)
+{
+}
+
 /* What the forms with flags do in one step. Returns fd, or -1 and errno when it is closed again. */
 static int prepare(int fd, bool waits)
 {

@@ -73,6 +73,8 @@ int base_system_move_pages(void *from, void *to, size_t n_bytes);
 void base_system_huge_pages(void *memory, size_t n_bytes);
 /** A hint: these whole pages of a mapped file are not needed in memory any more. */
 void base_system_drop_pages(void *memory, size_t n_bytes);
+/** A hint: what was freed, and is kept for the next allocation, goes back to the system. */
+void base_system_return_memory(void);
 
 /**
  * As pipe, socket and accept; what they return is closed by exec. waits: whether calls wait, as

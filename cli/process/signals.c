@@ -18,6 +18,7 @@ enum { N_ENDING = sizeof ending / sizeof *ending };
 
 static atomic_bool interrupted;
 static volatile sig_atomic_t told_elsewhere;
+static atomic_int handed_on; /* a process group; 0: none */
 
 /** Whether a write of a few bytes would wait for a reader. */
 static bool is_stuck(int fd)
@@ -68,9 +69,15 @@ static void start_ticks(void)
 static void on_signal(int number)
 {
     (void)number;
-    if (atomic_exchange(&interrupted, true))
-        _exit(CLI_EXIT_INTERRUPTED);
+    int before = errno;
+    if (atomic_exchange(&interrupted, true)) {
+        pid_t group = atomic_exchange(&handed_on, 0);
+        if (!group)
+            _exit(CLI_EXIT_INTERRUPTED);
+        kill(-group, SIGKILL);
+    }
     start_ticks();
+    errno = before;
 }
 
 static void on_early_signal(int number)
@@ -137,6 +144,11 @@ const atomic_bool *cli_interrupt_catch(void)
     handle_with(on_signal);
     signal(SIGPIPE, SIG_IGN);
     return &interrupted;
+}
+
+void cli_interrupt_hand_on(pid_t group)
+{
+    atomic_store(&handed_on, group);
 }
 
 void cli_interrupt_tell_elsewhere(void)

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /**
  * While there is nothing that could be ended in an orderly manner: each of them ends the process
@@ -22,6 +23,9 @@ void cli_interrupt_begin(void);
  * begins to fail (EINTR), and standard streams that nobody reads are given up.
  */
 const atomic_bool *cli_interrupt_catch(void);
+
+/** The next but the first of them kills this group of processes instead, once. 0: there is none. */
+void cli_interrupt_hand_on(pid_t group);
 
 /**
  * For a program that stays: hold them back, in this thread and those that it starts from now on, so

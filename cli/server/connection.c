@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/content/text.h"
 #include "base/text/words.h"
 #include "cli/process/say.h"
@@ -61,6 +62,19 @@ enum status cli_connection_alone(const struct cli_machine_settings *machine, str
     return status;
 }
 
+/** A line now and then, not one for each request. */
+static void say_wait(void *user, const char *failure, double seconds)
+{
+    const double often = 5, short_wait = 1;
+    struct cli_connection *c = user;
+    double now = base_clock_seconds();
+    if (seconds < short_wait || (c->said > 0 && now - c->said < often))
+        return;
+    c->said = now;
+    cli_say("assay: the server: %s; it is asked again in %.0f s, for %.0f s in all (--timeout)\n",
+            failure, seconds, c->server.patience);
+}
+
 enum status cli_connection_open(struct cli_connection *c, const char *url,
                                 const struct cli_connection_settings *s, int32_t plain,
                                 struct status_why *why)
@@ -75,6 +89,9 @@ enum status cli_connection_open(struct cli_connection *c, const char *url,
         status = probe_http_open(&c->server.http, url, &options, why);
     explicit_bzero(key, sizeof key);
     c->server.n_tries = TRIES;
+    c->server.patience = (double)s->seconds;
+    c->server.waits = say_wait;
+    c->server.user = c;
     c->server.plain = plain;
     return status;
 }

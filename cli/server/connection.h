@@ -32,6 +32,7 @@ struct cli_connection {
     struct probe_server server;
     char described[512]; /* the server, in a line */
     size_t n_resumed;    /* answers that --state had */
+    double said;         /* when a line last said that the server is waited for; 0: never */
 };
 
 /**

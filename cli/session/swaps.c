@@ -83,9 +83,24 @@ static enum status rename_model(struct cli_swaps *s, struct status_why *why)
     return base_digest_close(digest, model->id, why);
 }
 
-/** The swap that is wanted; its file is open. */
+/** The donor of one of the n swaps before, if it is of this file; else it is opened. */
+static enum status find_donor(struct cli_swap *out, const struct cli_swap_wanted *wanted, size_t n,
+                              struct status_why *why)
+{
+    for (size_t i = 1; i <= n; i++) {
+        const char *file = (wanted - i)->file;
+        if (!file || strcmp(file, wanted->file) != 0)
+            continue;
+        out->donor = (out - i)->donor;
+        out->donor->n_uses++;
+        return STATUS_OK;
+    }
+    return donor_open(&out->donor, wanted->file, why);
+}
+
+/** The swap that is wanted, after n others; its file is open. */
 static enum status make(const struct cli_swaps *s, struct cli_swap *out,
-                        const struct cli_swap_wanted *wanted, struct status_why *why)
+                        const struct cli_swap_wanted *wanted, size_t n, struct status_why *why)
 {
     const struct gguf_file *file = model_file(s->model->model);
     *out = (struct cli_swap){.own = gguf_tensor_find(file, wanted->tensor)};
@@ -93,7 +108,7 @@ static enum status make(const struct cli_swaps *s, struct cli_swap *out,
         return status_fail(why, STATUS_USAGE, "%s has no such tensor", gguf_path(file));
     if (!wanted->file)
         return STATUS_OK;
-    enum status status = donor_open(&out->donor, wanted->file, why);
+    enum status status = find_donor(out, wanted, n, why);
     if (status)
         return status;
     out->from = gguf_tensor_find(out->donor->file, wanted->tensor);
@@ -121,7 +136,7 @@ static struct cli_swap in_force(const struct cli_swaps *s, const struct cli_swap
 }
 
 enum status cli_swaps_apply(struct cli_swaps *s, const struct cli_swap_wanted *wanted, size_t n,
-                            struct status_why *why)
+                            const atomic_bool *cancel, struct status_why *why)
 {
     struct cli_swap *swaps;
     if (base_array_reserve(s->items, s->capacity, s->n + n + 1, "swapped tensors", why) ||
@@ -134,7 +149,8 @@ enum status cli_swaps_apply(struct cli_swaps *s, const struct cli_swap_wanted *w
     enum status status = STATUS_OK;
     size_t n_made = 0, n_used = 0;
     for (; n_made < n && !status; n_made++) {
-        status = make(s, &swaps[n_made], &wanted[n_made], why);
+        status = atomic_load(cancel) ? status_fail(why, STATUS_CANCELLED, "cancelled")
+                                     : make(s, &swaps[n_made], &wanted[n_made], n_made, why);
         if (!status)
             status = use(s, &swaps[n_made], why);
         n_used += !status;

@@ -2,6 +2,8 @@
 #ifndef CLI_SESSION_SWAPS_H
 #define CLI_SESSION_SWAPS_H
 
+#include <stdatomic.h>
+
 #include "base/json/build.h"
 #include "cli/session/models.h"
 
@@ -28,13 +30,14 @@ struct cli_swap_wanted {
 };
 
 /**
- * Swap n tensors, all or none. Files are opened anew, and stay open while a tensor of theirs is
- * used. The model's id becomes the SHA-256 of its own one and, for each tensor that is swapped, by
- * name, of the name, a zero byte and the digest of the bytes. Cost: reads these.
- * Fails: STATUS_USAGE (a name that the model or the file has not), as gguf_open, model_swap.
+ * Swap n tensors, all or none. Files are opened anew, each once, and stay open while a tensor of
+ * theirs is used. cancel: ends it between two tensors. The model's id becomes the SHA-256 of its
+ * own one and, for each tensor that is swapped, by name, of the name, a zero byte and the digest of
+ * the bytes. Cost: reads these. Fails: STATUS_USAGE (a name that the model or the file has not), as
+ * gguf_open, model_swap; STATUS_CANCELLED.
  */
 enum status cli_swaps_apply(struct cli_swaps *swaps, const struct cli_swap_wanted *wanted, size_t n,
-                            struct status_why *why);
+                            const atomic_bool *cancel, struct status_why *why);
 /** Restore all. The model must be open still, if there are any. */
 void cli_swaps_close(struct cli_swaps *swaps);
 

@@ -1,27 +1,24 @@
 #include "cli/sweep/donors.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/file/folder.h"
 #include "base/text/printable.h"
 #include "cli/options/value.h"
+#include "cli/process/program.h"
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 
-enum { MOST_WORDS = 32, SHOWN_BYTES = 2000 };
-extern char **environ;
+enum { SHOWN_BYTES = 2000 };
 
 static enum status check_types(const struct cli_list *types, struct status_why *why)
 {
@@ -40,15 +37,27 @@ static enum status check_types(const struct cli_list *types, struct status_why *
     return STATUS_OK;
 }
 
+/** A path that no program takes for an option. */
+static void add_path(struct base_buffer *out, const char *path)
+{
+    base_buffer_format(out, "%s%s", *path == '-' ? "./" : "", path);
+}
+
 static enum status make_folder(struct cli_donors *d, struct status_why *why)
 {
     const char *parent = getenv("TMPDIR");
-    int n = snprintf(d->folder, sizeof d->folder, "%s/assay-donors-XXXXXX",
-                     parent && *parent ? parent : "/tmp");
-    if (n >= 0 && (size_t)n < sizeof d->folder && mkdtemp(d->folder))
+    struct base_buffer path = {0};
+    add_path(&path, parent && *parent ? parent : "/tmp");
+    base_buffer_format(&path, "/assay-donors-XXXXXX");
+    bool fits = !path.failed && path.n < sizeof d->folder;
+    errno = path.failed ? ENOMEM : ENAMETOOLONG;
+    if (fits)
+        memcpy(d->folder, path.data, path.n + 1);
+    base_buffer_free(&path);
+    if (fits && mkdtemp(d->folder))
         return STATUS_OK;
-    enum status status = status_fail(why, STATUS_IO, "%.200s: no folder can be made: %s", d->folder,
-                                     strerror(errno));
+    enum status status = status_fail(why, STATUS_IO, "TMPDIR: no folder can be made in %.200s: %s",
+                                     parent && *parent ? parent : "/tmp", strerror(errno));
     *d->folder = '\0';
     return status;
 }
@@ -91,87 +100,74 @@ static void show(const char *path)
     }
 }
 
-/** Wait for a program; an interruption ends it. Returns its status as waitpid has it. */
-static int wait_for(pid_t pid)
+/** The words between blanks, in place. Returns how many there are. */
+static size_t split(char **words, char *text)
 {
-    const struct timespec step = {0, 50 * 1000 * 1000};
-    int ended = 0;
-    bool told = false;
-    while (waitpid(pid, &ended, WNOHANG) == 0) {
-        if (cli_interrupted() && !told)
-            kill(pid, SIGTERM);
-        told = cli_interrupted();
-        nanosleep(&step, NULL);
-    }
-    return ended;
+    size_t n = 0;
+    for (char *word; (word = strsep(&text, " "));)
+        if (*word)
+            words[n++] = word;
+    return n;
 }
 
-/** Run a program with its output in a file. */
-static enum status run(char **words, const char *log, struct status_why *why)
+/** Run it, and see that it has made the file. */
+static enum status run(char *const *words, const char *path, const char *log,
+                       struct status_why *why)
 {
-    posix_spawn_file_actions_t files;
-    pid_t pid;
-    int failed = posix_spawn_file_actions_init(&files);
-    if (failed)
-        return status_fail(why, STATUS_MEMORY, "no memory to run %s", words[0]);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
-    failed = posix_spawnp(&pid, words[0], &files, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (failed)
-        return status_fail(why, STATUS_IO, "--quantizer: %s cannot be run: %s", words[0],
-                           strerror(failed));
-    int ended = wait_for(pid);
-    if (cli_interrupted())
-        return status_fail(why, STATUS_CANCELLED, "interrupted: nothing was evaluated");
-    if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0)
+    int ended = 0;
+    enum status status = cli_program_run(&ended, words, log, why);
+    if (status == STATUS_CANCELLED)
+        return status_fail(why, status, "interrupted: nothing was evaluated");
+    if (status) {
+        status_context(why, "--quantizer");
+        return status;
+    }
+    if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0) {
+        show(log);
+        return status_fail(why, STATUS_IO,
+                           "--quantizer: %s ended with %s %d; its last lines are above", words[0],
+                           WIFSIGNALED(ended) ? "signal" : "exit code",
+                           WIFSIGNALED(ended) ? WTERMSIG(ended) : WEXITSTATUS(ended));
+    }
+    if (access(path, F_OK) == 0)
         return STATUS_OK;
     show(log);
-    return status_fail(why, STATUS_IO, "--quantizer: %s ended with %s %d; its last lines are above",
-                       words[0], WIFSIGNALED(ended) ? "signal" : "exit code",
-                       WIFSIGNALED(ended) ? WTERMSIG(ended) : WEXITSTATUS(ended));
+    return status_fail(why, STATUS_USAGE,
+                       "--quantizer: %s ended well and did not write %s where it was "
+                       "told to; leave out options that make no file or several "
+                       "(--dry-run, --keep-split); its last lines are above",
+                       words[0], strrchr(path, '/') + 1);
 }
 
 /** The program and its options, then: --pure, the base, the file, the type. */
 static enum status make(struct cli_donors *d, const char *type, const char *quantizer,
                         const char *base, struct status_why *why)
 {
-    struct base_buffer path = {0}, log = {0};
-    char *words[MOST_WORDS + 5], *next = NULL, *copy = strdup(quantizer);
+    struct base_buffer from = {0}, path = {0}, log = {0};
+    char *copy = strdup(quantizer), **words = NULL;
     size_t n = 0;
-    for (char *word = copy; word && *word && n < MOST_WORDS; word = next) {
-        size_t length = strcspn(word, " ");
-        next = word[length] ? word + length + 1 : word + length;
-        word[length] = '\0';
-        if (length)
-            words[n++] = word;
-    }
+    add_path(&from, base);
     base_buffer_format(&path, "%s/%s.gguf", d->folder, type);
     base_buffer_format(&log, "%s/log", d->folder);
-    enum status status = !copy || path.failed || log.failed
-                             ? status_fail(why, STATUS_MEMORY, "no memory to make a model")
-                             : cli_list_append(&d->paths, path.data, path.n, why);
-    if (!status && n == 0)
+    enum status status =
+        !copy || from.failed || path.failed || log.failed
+            ? status_fail(why, STATUS_MEMORY, "no memory to make a model")
+            : base_array_new(words, strlen(quantizer) / 2 + 6, "words of --quantizer", why);
+    if (!status)
+        status = cli_list_append(&d->paths, path.data, path.n, why);
+    if (!status && !(n = split(words, copy)))
         status = status_fail(why, STATUS_USAGE, "--quantizer: expected the name of a program");
     if (!status) {
-        const char *const rest[] = {"--pure", base, path.data, type, NULL};
-        for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
-            words[n + i] = (char *)(uintptr_t)rest[i];
+        char pure[] = "--pure";
+        char *const rest[] = {pure, from.data, path.data, (char *)(uintptr_t)type, NULL};
+        memcpy(words + n, rest, sizeof rest);
         cli_say("assay: %s makes %s of %s\n", words[0], type, base);
-        status = run(words, log.data, why);
-        if (!status && access(path.data, F_OK) != 0) {
-            show(log.data);
-            status =
-                status_fail(why, STATUS_USAGE,
-                            "--quantizer: %s ended well and did not write %s.gguf where it was "
-                            "told to; leave out options that make no file or several "
-                            "(--dry-run, --keep-split); its last lines are above",
-                            words[0], type);
-        }
+        status = run(words, path.data, log.data, why);
     }
+    base_buffer_free(&from);
     base_buffer_free(&path);
     base_buffer_free(&log);
+    free(words);
     free(copy);
     return status;
 }
@@ -193,15 +189,9 @@ enum status cli_donors_make(struct cli_donors *out, const struct cli_list *types
 
 void cli_donors_remove(struct cli_donors *d)
 {
-    struct base_folder folder = {0}; /* whatever a program has left there */
-    if (*d->folder && !base_folder_list(&folder, d->folder, NULL))
-        for (size_t i = 0; i < folder.n; i++)
-            unlink(folder.paths[i]);
-    base_folder_free(&folder);
-    for (size_t i = 0; i < d->paths.n; i++)
-        unlink(d->paths.items[i]);
-    if (*d->folder)
-        rmdir(d->folder);
+    struct status_why why = {""};
+    if (*d->folder && base_folder_remove(d->folder, &why))
+        cli_complain("assay: %s\n", why.text);
     cli_list_clear(&d->paths);
     *d->folder = '\0';
 }

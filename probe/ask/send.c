@@ -5,14 +5,20 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "probe/ask/journal.h"
 
 static const double most_wait = 20; /* seconds */
 
+bool probe_send_is_busy(long code)
+{
+    return code == 429 || code == 503;
+}
+
 /** Whether asking again may help: the server is loading, busy, or has dropped the connection. */
 static bool is_passing(const struct probe_exchange *e)
 {
-    return (e->code == 0 && !e->is_final) || e->code == 429 || e->code == 503 || e->code == 500 ||
+    return (e->code == 0 && !e->is_final) || probe_send_is_busy(e->code) || e->code == 500 ||
            e->code == 502;
 }
 
@@ -52,6 +58,24 @@ static double seconds_before(size_t round, const struct probe_exchange *all, con
     return fmin(wait, most_wait);
 }
 
+/** Wait before a round. *over: the server has been busy for too long. */
+static enum status wait_for(struct probe_server *s, double seconds, const struct probe_exchange *e,
+                            bool *over, struct status_why *why)
+{
+    char failure[400];
+    double now = base_clock_seconds();
+    s->busy_since = s->busy_since > 0 ? s->busy_since : now;
+    double left = s->busy_since + s->patience - now;
+    *over = left <= 0;
+    if (*over)
+        return STATUS_OK;
+    seconds = fmin(seconds, left);
+    probe_send_failure(failure, sizeof failure, e);
+    if (s->waits)
+        s->waits(s->user, failure, seconds);
+    return probe_http_wait(s->http, seconds, why);
+}
+
 /** Send n of them at the same time, and keep the answers. left: room for n. */
 static enum status send_some(struct probe_server *s, struct probe_exchange *all, const size_t *at,
                              size_t n, struct probe_exchange *left, struct status_why *why)
@@ -64,6 +88,7 @@ static enum status send_some(struct probe_server *s, struct probe_exchange *all,
     for (size_t i = 0; i < n; i++) {
         probe_exchange_free(&all[at[i]]);
         all[at[i]] = left[i];
+        s->busy_since = left[i].code == 200 ? 0 : s->busy_since;
         if (!status && s->journal && left[i].code == 200)
             status = probe_journal_add(s->journal, &left[i], why);
     }
@@ -81,13 +106,14 @@ enum status probe_send(struct probe_server *s, struct probe_exchange *all, size_
     s->n_asked += n;
     for (size_t i = 0; i < n && !status && s->journal; i++)
         status = probe_journal_find(s->journal, &all[i], why);
-    for (size_t round = 0; !status && round < s->n_tries; round++) {
+    bool over = false;
+    for (size_t round = 0; !status && round < s->n_tries && !over; round++) {
         n_left = pick(at, all, n, round > 0);
         if (n_left == 0)
             break;
         if (round)
-            status = probe_http_wait(s->http, seconds_before(round, all, at, n_left), why);
-        if (!status)
+            status = wait_for(s, seconds_before(round, all, at, n_left), &all[at[0]], &over, why);
+        if (!status && !over)
             status = send_some(s, all, at, n_left, left, why);
     }
     free(left);

@@ -13,6 +13,9 @@
 enum status probe_send(struct probe_server *server, struct probe_exchange *exchanges, size_t n,
                        struct status_why *why);
 
+/** Whether it was refused because the server has too much to do, or is loading. */
+bool probe_send_is_busy(long code);
+
 /** What became of a request that was not answered, for a sentence. */
 void probe_send_failure(char *out, size_t capacity, const struct probe_exchange *exchange);
 

@@ -13,12 +13,28 @@
 
 enum { NEW_TOKENS = 64 }; /* room for what is written */
 
+/** Nothing is known of a server that answers nothing else. failure: the request, and its answer. */
+static enum status fail_busy(const struct probe_server *s, const char *failure,
+                             struct status_why *why)
+{
+    return status_fail(why, STATUS_IO,
+                       "%s: %s; it is busy, or loading: try again later, or wait longer "
+                       "(--timeout)",
+                       probe_http_base(s->http), failure);
+}
+
 static enum status get(struct probe_server *s, const char *path, cJSON **out,
                        struct probe_exchange *e, struct status_why *why)
 {
     *out = NULL;
     *e = (struct probe_exchange){.path = path, .retry_after = -1};
     enum status status = probe_send(s, e, 1, why);
+    if (!status && probe_send_is_busy(e->code)) {
+        char failure[400], request[512];
+        probe_send_failure(failure, sizeof failure, e);
+        snprintf(request, sizeof request, "GET %.60s: %s", path, failure);
+        status = fail_busy(s, request, why);
+    }
     if (!status && e->code == 200 && e->bytes)
         (void)base_json_parse(out, e->bytes, e->n_bytes, NULL, NULL);
     return status;
@@ -173,6 +189,8 @@ static enum status try_once(struct probe_server *s, const struct probe_window *w
         longest = r.answer.places[i].n > longest ? r.answer.places[i].n : longest;
         n_prompt += !r.answer.places[i].generated;
     }
+    if (!status && probe_send_is_busy(r.code))
+        status = fail_busy(s, r.failure, why);
     if (!status && !r.ok && (r.code < 400 || r.code >= 500 || r.code == 401 || r.code == 403) &&
         r.code != 200)
         status = status_fail(why, STATUS_IO, "%s: %s", probe_http_base(s->http), r.failure);

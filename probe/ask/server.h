@@ -24,12 +24,18 @@ struct probe_server {
     size_t n_requests; /* sent so far, those that were tried again counted */
     size_t n_asked;    /* so far, each once, those counted that the journal answered */
     size_t n_tries;    /* of a request, at most */
-    int32_t plain;     /* a token of letters, -1: none */
+    double patience;   /* seconds that a server may be busy in a row; no longer is waited for it */
+    double busy_since; /* on base_clock_seconds(); 0: it is not, as far as is known */
+    /** Before each wait for a busy server: what it said, and how long. NULL: nothing. */
+    void (*waits)(void *user, const char *failure, double seconds);
+    void *user;
+    int32_t plain; /* a token of letters, -1: none */
 };
 
 /**
  * Find out who answers at an open connection, or take what is told (--api; NULL: nothing is).
- * Fails: STATUS_IO (no server, with the request that failed), STATUS_CANCELLED, STATUS_MEMORY.
+ * Fails: STATUS_IO (no server, or a busy one, with the request that failed), STATUS_CANCELLED,
+ * STATUS_MEMORY.
  */
 enum status probe_server_identify(struct probe_server *server, const char *api,
                                   struct status_why *why);

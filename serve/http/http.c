@@ -15,6 +15,7 @@
 #include "base/condition.h"
 #include "base/system/system.h"
 #include "serve/http/connections.h"
+#include "serve/http/heads.h"
 #include "serve/http/listen.h"
 
 /* Loaded, not linked: the library brings a dozen others with it, which no other command needs. */
@@ -27,6 +28,7 @@
     X(add_response_header)                                                                         \
     X(queue_response)                                                                              \
     X(destroy_response)                                                                            \
+    X(get_connection_values)                                                                       \
     X(lookup_connection_value)                                                                     \
     X(get_connection_info)
 
@@ -48,7 +50,8 @@ struct exchange {
     struct serve_http_reply reply;
     bool is_refused; /* before its body */
     struct base_buffer body;
-    bool too_long;
+    size_t n_taken; /* of the budget */
+    enum serve_http_body kept;
 };
 
 struct cli_http {
@@ -200,6 +203,14 @@ static enum MHD_Result send_reply(struct cli_http *http, struct exchange *x,
     return queued;
 }
 
+static enum MHD_Result look_at(void *heads, enum MHD_ValueKind kind, const char *name,
+                               const char *value)
+{
+    (void)kind;
+    serve_heads_add(heads, name, value);
+    return MHD_YES;
+}
+
 /** The head of a request. */
 static enum MHD_Result begin(struct cli_http *http, struct MHD_Connection *connection,
                              const struct serve_http_request *head, void **context)
@@ -212,7 +223,12 @@ static enum MHD_Result begin(struct cli_http *http, struct MHD_Connection *conne
         return MHD_NO;
     }
     *context = x;
+    struct serve_heads heads = {0};
+    mhd.get_connection_values(connection, MHD_HEADER_KIND, look_at, &heads);
+    serve_heads_end(&heads);
     x->request = *head;
+    x->request.fault = heads.fault;
+    x->request.budget = http->options.budget;
     x->request.connection = c;
     c->now = connection;
     pthread_mutex_lock(&http->lock);
@@ -226,17 +242,29 @@ static enum MHD_Result begin(struct cli_http *http, struct MHD_Connection *conne
     return x->is_refused ? send_reply(http, x, connection) : MHD_YES;
 }
 
+static void let_go(struct cli_http *http, struct exchange *x)
+{
+    base_buffer_free(&x->body);
+    serve_budget_give(http->options.budget, x->n_taken);
+    x->n_taken = 0;
+}
+
 static void keep(struct cli_http *http, struct exchange *x, const char *bytes, size_t n)
 {
-    if (x->is_refused || x->too_long)
+    if (x->is_refused || x->kept != SERVE_BODY_KEPT)
         return;
-    if (n <= http->options.max_body - x->body.n)
+    if (n > http->options.max_body - x->body.n)
+        x->kept = SERVE_BODY_TOO_LONG;
+    else if (!serve_budget_take(http->options.budget, n))
+        x->kept = SERVE_BODY_NO_ROOM;
+    else {
+        x->n_taken += n;
         base_buffer_add(&x->body, bytes, n);
-    else
-        x->body.failed = true;
-    x->too_long = x->body.failed;
-    if (x->too_long)
-        base_buffer_free(&x->body);
+        if (x->body.failed)
+            x->kept = SERVE_BODY_NO_ROOM;
+    }
+    if (x->kept != SERVE_BODY_KEPT)
+        let_go(http, x);
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
@@ -258,7 +286,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     x->request.method = method;
     x->request.path = path;
     x->request.body = x->body.data;
-    x->request.too_long = x->too_long;
+    x->request.kept = x->kept;
     x->request.n_body = x->body.n;
     http->options.answer(http->options.user, &x->request, &x->reply);
     return send_reply(http, x, connection);
@@ -275,7 +303,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
     struct serve_http_connection *c = x->request.connection;
     bool is_unread = x->is_refused && x->request.has_body;
     free(x->reply.body);
-    base_buffer_free(&x->body);
+    let_go(http, x);
     free(x);
     *context = NULL;
     pthread_mutex_lock(&http->lock);

@@ -9,16 +9,22 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "serve/budget.h"
 
 struct serve_http_connection;
+
+/** What became of a body. */
+enum serve_http_body { SERVE_BODY_KEPT, SERVE_BODY_TOO_LONG, SERVE_BODY_NO_ROOM };
 
 /** Its strings last as long as the call that is given it. */
 struct serve_http_request {
     const char *method, *path; /* the path without a query, decoded */
     const char *body;          /* NULL: there is none, or it is not read yet */
     size_t n_body;
-    bool has_body; /* one is announced */
-    bool too_long; /* longer than max_body: it was not kept */
+    bool has_body;     /* one is announced */
+    const char *fault; /* of its headers, a sentence; NULL: there is none */
+    enum serve_http_body kept;
+    struct serve_budget *budget; /* of what is made of it */
     size_t n_announced;
     struct serve_http_connection *connection;
 };
@@ -61,11 +67,12 @@ struct serve_http_reply {
 };
 
 struct serve_http_options {
-    const char *host; /* a name or an address of this machine */
-    unsigned port;    /* 0: any that is free */
-    size_t max_body;  /* bytes; what is longer is not kept, and the body NULL */
-    double seconds;   /* a request must have come, and 10 KB of a reply have gone, in */
-    unsigned places;  /* for requests at a time */
+    const char *host;            /* a name or an address of this machine */
+    unsigned port;               /* 0: any that is free */
+    size_t max_body;             /* bytes; what is longer is not kept, and the body NULL */
+    struct serve_budget *budget; /* of the bodies, and of what is made of them */
+    double seconds;              /* a request must have come, and 10 KB of a reply have gone, in */
+    unsigned places;             /* for requests at a time */
     /**
      * The head of a request is there: whether to refuse it. Then the reply goes at once, the body
      * is not read, and the connection ends. Any thread.

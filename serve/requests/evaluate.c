@@ -54,6 +54,7 @@ struct cli_request {
     int n_words;
     size_t n_text;    /* bytes of the request's own text; SIZE_MAX: it has none */
     bool has_objects; /* its text is a list of them */
+    size_t n_items;   /* documents or tasks of its text, at most */
     struct cli_list owned;
     void *settings; /* of the command */
     struct cli_args args;
@@ -183,6 +184,9 @@ static enum status take_text(struct cli_request *r, const char **text, const cJS
     char *printed = r->has_objects ? cJSON_PrintUnformatted(item) : NULL;
     *text = r->has_objects ? printed : cJSON_GetStringValue(item);
     bool failed = r->has_objects && !printed;
+    r->n_items = r->has_objects            ? (size_t)cJSON_GetArraySize(item)
+                 : r->kind->tasks && *text ? serve_n_lines(*text)
+                                           : 1;
     if (*text)
         failed = !(*text = own(r, *text, why));
     cJSON_free(printed);
@@ -311,11 +315,21 @@ static size_t n_tokens(const void *request)
     return is_plain ? r->n_text : SIZE_MAX;
 }
 
+/** An item has its tokens, its scores, and a dozen members in the document. */
+static size_t n_bytes(const void *request)
+{
+    enum { OF_ITEM = 4096, OF_BYTE = 16 };
+    const struct cli_request *r = request;
+    return r->n_items * OF_ITEM + (r->n_text == SIZE_MAX ? 0 : r->n_text * OF_BYTE);
+}
+
 const struct serve_post serve_evaluating = {{"evaluate", run, free_request, .n_tokens = n_tokens},
                                             sizeof(struct cli_request),
                                             fill,
-                                            .waits = true};
+                                            .waits = true,
+                                            .n_bytes = n_bytes};
 const struct serve_post serve_adding = {{"perplexity", serve_perplexity_add, free_request},
                                         sizeof(struct cli_request),
                                         fill_addition,
-                                        .waits = true};
+                                        .waits = true,
+                                        .n_bytes = n_bytes};

@@ -43,7 +43,8 @@ static void add_reloaded(struct serve *serve, const struct serve_http_request *r
 {
     char client[SERVE_CLIENT_BYTES];
     serve_http_client(request, client);
-    struct serve_job *job = serve_jobs_add(serve->jobs, &serve_reloading, NULL, false, client);
+    struct serve_job *job = serve_jobs_add(
+        serve->jobs, &(struct serve_job_order){.kind = &serve_reloading, .client = client});
     struct serve_job_view view = {.state = SERVE_JOB_WAITING};
     for (unsigned version = 0; job && view.state <= SERVE_JOB_RUNNING;)
         view = serve_job_watch(serve->jobs, job, &version, 1);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/content/text.h"
 #include "base/json/parse.h"
@@ -149,6 +150,18 @@ void serve_get_state(struct serve *serve, const struct serve_http_request *reque
 
 /* Keeping it. */
 
+/** Only a file of the folder itself is read or replaced: no link leads out of it, no pipe waits. */
+static enum status check_file(const char *path, struct status_why *why)
+{
+    struct stat about;
+    return lstat(path, &about) != 0 || S_ISREG(about.st_mode)
+               ? STATUS_OK
+               : status_fail(why, STATUS_IO,
+                             "%s: is not a regular file, expected a state as /perplexity/save "
+                             "writes it",
+                             path);
+}
+
 static enum status run_save(void *server, struct serve_job *job, struct status_why *why)
 {
     struct serve *serve = server;
@@ -157,7 +170,9 @@ static enum status run_save(void *server, struct serve_job *job, struct status_w
     doc_json_begin(&json, schema);
     add_state(&json, base_json_object(&json, json.root, "state"), &serve->state);
     base_json_text(&json, json.root, "settings", serve->state.settings);
-    enum status status = base_file_create(&file, job->input, schema, why);
+    enum status status = check_file(job->input, why);
+    if (!status)
+        status = base_file_create(&file, job->input, schema, why);
     if (!status)
         status = cli_output_commit(&file, base_json_write(&json, file, why), why);
     base_json_free(&json);
@@ -204,7 +219,10 @@ static enum status run_load(void *server, struct serve_job *job, struct status_w
     struct base_text text = {0};
     struct serve_perplexity_state state = {0};
     cJSON *root = NULL;
-    enum status status = base_text_read_whole(&text, job->input, MAX_STATE_BYTES, why);
+    enum status status = check_file(job->input, why);
+    if (status)
+        return status;
+    status = base_text_read_whole(&text, job->input, MAX_STATE_BYTES, why);
     if (!status && base_json_parse(&root, text.data, text.n_bytes, NULL, why))
         status = status_fail(why, STATUS_FORMAT, "no JSON");
     if (!status)

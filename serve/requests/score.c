@@ -131,7 +131,16 @@ static size_t n_tokens(const void *input)
     return strlen(((const struct cli_score_request *)input)->lines);
 }
 
+/** A line has its tokens, its score, and an object in the reply. */
+static size_t n_bytes(const void *request)
+{
+    enum { OF_LINE = 1024, OF_BYTE = 16 };
+    const struct cli_score_request *r = request;
+    return r->requests.n * OF_LINE + strlen(r->lines) * OF_BYTE;
+}
+
 const struct serve_post serve_scoring = {{"score", run, free_request, .n_tokens = n_tokens},
                                          sizeof(struct cli_score_request),
                                          fill,
-                                         .waits = true};
+                                         .waits = true,
+                                         .n_bytes = n_bytes};

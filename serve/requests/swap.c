@@ -81,7 +81,7 @@ static enum status fill(void *input, const struct serve *serve, const cJSON *bod
 
 /** As one step: what is there goes back, then what is wanted comes. */
 static enum status apply(struct serve *serve, const struct cli_swap_request *s,
-                         struct status_why *why)
+                         const atomic_bool *cancel, struct status_why *why)
 {
     struct cli_swaps *swaps = &serve->swaps;
     size_t n_back = s->restore ? swaps->n : 0, n = n_back;
@@ -93,14 +93,16 @@ static enum status apply(struct serve *serve, const struct cli_swap_request *s,
         all[i].tensor = swaps->items[i].own->name;
     for (size_t i = 0; i < s->n && !status; i++) {
         char *file = NULL;
-        if (s->wanted[i].file)
+        if (atomic_load(cancel))
+            status = status_fail(why, STATUS_CANCELLED, "cancelled");
+        else if (s->wanted[i].file)
             status = serve_find_file(&file, &serve->folders, s->wanted[i].file, why);
         if (status)
             status_context(why, "%s", s->wanted[i].tensor);
         all[n++] = (struct cli_swap_wanted){s->wanted[i].tensor, file};
     }
     if (!status)
-        status = cli_swaps_apply(swaps, all, n, why);
+        status = cli_swaps_apply(swaps, all, n, cancel, why);
     for (size_t i = n_back; i < n; i++)
         free((char *)(uintptr_t)all[i].file);
     free(all);
@@ -110,7 +112,7 @@ static enum status apply(struct serve *serve, const struct cli_swap_request *s,
 static enum status run(void *server, struct serve_job *job, struct status_why *why)
 {
     struct serve *serve = server;
-    enum status status = apply(serve, job->input, why);
+    enum status status = apply(serve, job->input, &job->cancel, why);
     if (status)
         return status;
     atomic_fetch_add(&serve->n_swaps, 1);
@@ -124,7 +126,14 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     return status;
 }
 
+static size_t n_bytes(const void *input)
+{
+    enum { OF_SWAP = 1024 };
+    return ((const struct cli_swap_request *)input)->n * OF_SWAP;
+}
+
 const struct serve_post serve_swapping = {{"swap", run, free_request, .changes = true},
                                           sizeof(struct cli_swap_request),
                                           fill,
-                                          .waits = true};
+                                          .waits = true,
+                                          .n_bytes = n_bytes};

@@ -78,7 +78,15 @@ static size_t n_tokens(const void *input)
     return 0;
 }
 
+/** The text, what it is parsed to, and what the template sees of it. */
+static size_t n_bytes(const void *input)
+{
+    const struct conversation *c = input;
+    return 3 * base_json_memory(c->text, strlen(c->text));
+}
+
 const struct serve_post serve_templating = {
     {"apply-template", run, free_conversation, .n_tokens = n_tokens},
     sizeof(struct conversation),
-    fill};
+    fill,
+    .n_bytes = n_bytes};

@@ -227,26 +227,36 @@ enum status serve_tokens_spell(struct base_buffer *out, const struct model_token
     return status ? status : base_buffer_check(out, "a text", why);
 }
 
+/** Of the tokens and the reply, where each byte is a token. */
+static size_t memory_of(const struct serve_text_request *r)
+{
+    enum { AS_ID = 16, WITH_TEXT = 48 };
+    return strlen(r->text) * (r->with_pieces || r->with_strings ? WITH_TEXT : AS_ID);
+}
+
 void serve_post_tokenize(struct serve *serve, const struct serve_http_request *request,
                          struct serve_http_reply *reply)
 {
     struct status_why why = {""};
     struct serve_text_request r;
     struct model_tokens tokens = {0};
-    cJSON *body = serve_body_read(request, reply);
+    size_t n_taken;
+    cJSON *body = serve_body_read(&n_taken, request, reply);
     const struct model *model = body ? serve_hold_model(serve, reply) : NULL;
     if (model) {
         enum status status = serve_tokens_read_text(&r, body, &why);
-        if (!status)
+        bool fits = !status && serve_body_take(&n_taken, memory_of(&r), request, reply);
+        if (fits)
             status = tokenize(&tokens, &r, model_tokenizer(model), &why);
         if (status)
             serve_reply_failure(reply, status, &why);
-        else
+        else if (fits)
             reply_tokens(reply, &r, model, &tokens);
         serve_let_go_of_model(serve);
     }
     free(tokens.ids);
     cJSON_Delete(body);
+    serve_budget_give(&serve->budget, n_taken);
 }
 
 void serve_post_detokenize(struct serve *serve, const struct serve_http_request *request,
@@ -255,7 +265,8 @@ void serve_post_detokenize(struct serve *serve, const struct serve_http_request 
     struct status_why why = {""};
     struct model_tokens tokens = {0};
     struct base_buffer text = {0}, out = {0};
-    cJSON *body = serve_body_read(request, reply);
+    size_t n_taken;
+    cJSON *body = serve_body_read(&n_taken, request, reply);
     const struct model *model = body ? serve_hold_model(serve, reply) : NULL;
     if (model) {
         enum status status = serve_tokens_read_ids(&tokens, body, &why);
@@ -277,4 +288,5 @@ void serve_post_detokenize(struct serve *serve, const struct serve_http_request 
     base_buffer_free(&text);
     free(tokens.ids);
     cJSON_Delete(body);
+    serve_budget_give(&serve->budget, n_taken);
 }

@@ -1,4 +1,4 @@
-/* Lists of a folder's files: their order, and what is no file. */
+/* Lists of a folder's files: their order, and what is no file; its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,9 +22,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    char command[80];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
+    return (int)base_folder_remove(folder, NULL);
 }
 
 static const char *at(const char *name)
@@ -72,11 +70,29 @@ static void refusals(void **state)
     assert_false(base_is_folder(at("self")));
 }
 
+static void removes_what_is_in_it(void **state)
+{
+    (void)state;
+    char other[64];
+    char kept[128];
+    temp_make(other);
+    temp_write(temp_path(kept, other, "kept"), "x", 1);
+    assert_int_equal(mkdir(at("tree"), 0700) | mkdir(at("tree/.a"), 0700), 0);
+    assert_int_equal(mkdir(at("tree/.a/b"), 0700) | mkfifo(at("tree/.a/b/pipe"), 0600), 0);
+    assert_int_equal(symlink(other, at("tree/out")) | symlink("nowhere", at("tree/.a/none")), 0);
+    temp_write(at("tree/.a/b/file"), "x", 1);
+    assert_int_equal(base_folder_remove(at("tree"), NULL), STATUS_OK);
+    assert_false(base_is_folder(at("tree")));
+    assert_int_equal(access(kept, F_OK), 0);
+    assert_int_equal(base_folder_remove(other, NULL), STATUS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_regular_files),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(removes_what_is_in_it),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

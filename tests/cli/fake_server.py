@@ -22,7 +22,7 @@ BOS = 1
 FAULTS = """honest half bf16 eight_bits digits:N
 temperature:X cut:N cut_whole:N tail_twice no_bos two_bos token_less other_file
 other_tokens some from:N lengths:N,N cached together written noise:X
-no_number empty no_json cut_body closed status:N dies:N unavailable busy:S slow:S redirect long""".split()
+no_number empty no_json cut_body closed status:N dies:N unavailable full:N busy:S slow:S redirect long""".split()
 
 
 class Logits:
@@ -190,6 +190,8 @@ class Server:
         if fault == "unavailable" and self.n_requests % 3 == 0:
             self.reply(handler, 503, {"error": {"message": "Loading model", "code": 503}},
                        [("Retry-After", "0")])
+        elif fault == "full" and self.n_requests > int(number):
+            self.reply(handler, 429, {"error": {"message": "Too many requests"}}, [("Retry-After", "20")])
         elif fault == "busy" and self.n_requests == 5:  # once
             self.told_at = time.monotonic()
             self.reply(handler, 429, {"error": {"message": "Rate limit reached"}}, [("Retry-After", number)])
@@ -234,6 +236,8 @@ class Server:
                 self.waited = time.monotonic() - self.told_at
         if self.key and handler.headers.get("Authorization") != f"Bearer {self.key}":
             self.reply(handler, 401, {"error": {"message": "Invalid API Key", "code": 401}})
+            return
+        if body is None and self.predictor.fault == "full" and self.fails(handler, None):
             return
         if body is None:
             found = self.about().get(handler.path)

@@ -15,7 +15,7 @@ import threading
 import time
 import unittest
 
-from program import ASSAY, F16, HANG_S, Q4, run
+from program import ASSAY, F16, HANG_S, Q4, SANITIZED, run
 from serving import Server
 
 KEY = {"ASSAY_API_KEY": "the key"}
@@ -184,6 +184,156 @@ class Framing(unittest.TestCase):
                             received += chunk
                 self.assertNotIn(b" 200 OK", received, data)
             self.assertEqual(server.get("/health").code, 200)
+
+
+    def test_headers_that_come_twice(self):
+        post = (b"POST /tokenize", b"Content-Type: application/json")
+        body = b'{"prompt":"a"} '
+        with Server(ASSAY, "-m", Q4) as server:
+            def send(data):
+                with socket.create_connection(("127.0.0.1", server.port), timeout=HANG_S) as s:
+                    received = b""
+                    with contextlib.suppress(ConnectionError):
+                        s.sendall(data)
+                        while chunk := s.recv(65536):
+                            received += chunk
+                return received
+            for lengths in (b"14 15", b"15 14", b"14 14"):
+                a, b = lengths.split()
+                received = send(head(*post, b"Content-Length: " + a, b"content-length: " + b) + body)
+                self.assertIn(b"400 Bad Request", received)
+                self.assertIn(b"two headers Content-Length: where it ends is not known", received)
+            for other in (b"evil.com", b"localhost"):
+                self.assertIn(b"two headers Host", send(head(b"GET /health", b"Host: " + other)))
+            for lines in ([b"Host: localhost\0.evil.com", b"Accept: */*"], [b"Accept: */*", b"Host: localhost\0x"],
+                          [b"Host: localhost\0", b"Accept: */*"], [b"Host: localhost", b"X: a\0b", b"Accept: */*"]):
+                received = send(b"\r\n".join([b"GET /health HTTP/1.1", *lines, b"", b""]))
+                self.assertIn(b"400 Bad Request", received, lines)
+                self.assertIn(b"a header of the request has the character NUL", received)
+            for ends in (b"\r\n", b"\n"):
+                self.assertIn(b" 200 OK", send(ends.join([b"GET /health HTTP/1.1", b"Host:localhost", b"X:  a  ", b"Y:",
+                                                         b"Connection:   close", b"", b""])))
+
+
+class Memory(unittest.TestCase):
+    """What requests may take, and what is left of it."""
+
+    def start(self, *words):
+        server = Server(ASSAY, "-m", Q4, *words)
+        self.addCleanup(server.__exit__)
+        return server
+
+    def test_what_one_request_may_take(self):
+        server = self.start("--request-memory", "8")
+        for path, body in (("/v1/completions", {"max_tokens": 0, "prompt": [""] * 100000}),
+                           ("/v1/evaluate", {"text": [{"text": "a"}] * 3000}),
+                           ("/v1/evaluate", {"kind": "hellaswag", "text": "{}\n" * 3000}),
+                           ("/v1/score", {"text": '{"text":"a"}\n' * 8000}),
+                           ("/tokenize", {"content": "a" * 400000, "with_pieces": True})):
+            for _ in range(2):
+                reply = server.post(path, body)
+                self.assertEqual((reply.code, reply.json["error"]["type"]), (413, "size"), reply.body)
+                self.assertRegex(reply.message, r"the request may take \d+ MiB of memory, expected at most 8;")
+        for _ in range(6):  # what was taken is given back
+            self.assertEqual(server.post("/v1/completions", {"max_tokens": 0, "prompt": [""] * 60000}).code, 422)
+            self.assertEqual(server.post("/v1/evaluate", {"text": [{"text": "the war"}] * 1000}).code, 200)
+            self.assertEqual(server.post("/v1/evaluate", {"text": "the war " * 20, "ctx_size": 16}).code, 200)
+
+    def test_what_all_may_take(self):
+        server = self.start("--request-memory", "8")
+        half = head(b"POST /tokenize", b"Content-Type: application/json", b"Content-Length: 6000000") + b" " * 5000000
+        reply = None
+        while not reply or reply.code != 429:  # on a busy machine the second may be the first
+            with socket.create_connection(("127.0.0.1", server.port), timeout=HANG_S) as s:
+                s.sendall(half)
+                time.sleep(0.2)
+                reply = server.post("/tokenize", b" " * 4000000 + b'{"prompt": "a"}')
+                self.assertEqual(server.post("/tokenize", {"prompt": "a"}).code, 200)
+        self.assertEqual((reply.json["error"]["type"], reply.headers["Retry-After"]), ("size", "1"))
+        while server.post("/tokenize", b" " * 4000000 + b'{"prompt": "a"}').code != 200:
+            time.sleep(0.02)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer keeps what is freed")
+    def test_what_is_left(self):
+        server = self.start()
+        def resident():
+            lines = pathlib.Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+            return int(next(line for line in lines if line.startswith("VmRSS:")).split()[1]) / 1024
+        before = resident()
+        self.assertEqual(server.post("/v1/completions", b'{"max_tokens":0,"prompt":[' + b'"",' * 999999 + b'""]}').code,
+                         422)
+        self.assertEqual(server.post("/v1/evaluate", {"text": [{"text": "a"}] * 10000}).code, 200)
+        deadline = time.monotonic() + 10  # the reply is there before its connection has ended
+        while resident() > before + 40 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertLess(resident(), before + 40)
+
+
+class Waiting(unittest.TestCase):
+    """No file keeps the jobs."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def test_states_are_files_of_their_folder(self):
+        states = self.folder / "states"
+        states.mkdir()
+        (self.folder / "other.json").write_text("mine")
+        os.mkfifo(states / "pipe.json")
+        (states / "folder.json").mkdir()
+        (states / "out.json").symlink_to(self.folder / "other.json")
+        (states / "new.json").symlink_to(self.folder / "none.json")
+        with Server(ASSAY, "-m", Q4, "--state-dir", states) as server:
+            for name in ("pipe", "folder", "out", "new"):
+                for what in ("save", "load"):
+                    reply = server.post(f"/perplexity/{what}", {"name": name}, timeout=20)
+                    self.assertEqual((reply.code, reply.json["error"]["type"]), (422, "io"))
+                    self.assertIn(f"{states}/{name}.json: is not a regular file, expected a state", reply.message)
+            for _ in range(2):
+                for what in ("save", "load"):
+                    self.assertEqual(server.post(f"/perplexity/{what}", {"name": "good"}).code, 200)
+        self.assertEqual((self.folder / "other.json").read_text(), "mine")
+        self.assertFalse((self.folder / "none.json").exists())
+
+    def test_a_text_that_never_comes(self):
+        text = self.folder / "text"
+        text.write_text("The war ended. " * 40)
+        with Server(ASSAY, "-m", Q4, "-f", text, "--job-timeout", "2") as server:
+            self.assertEqual(server.post("/v1/evaluate", {"ctx_size": 16}).code, 200)
+            text.unlink()
+            os.mkfifo(text)
+            for writes in (False, True):
+                fd = os.open(text, os.O_RDWR) if writes else -1
+                reply = server.post("/v1/evaluate", {"ctx_size": 16}, timeout=20)
+                self.assertEqual((reply.code, reply.json["error"]["type"]), (409, "cancelled"))
+                self.assertIn("it ran longer than --job-timeout", reply.message)
+                if writes:
+                    os.close(fd)
+            job = server.post("/v1/evaluate", {"ctx_size": 16, "wait": False}).json["id"]
+            self.assertEqual(server.request("DELETE", f"/v1/jobs/{job}").code, 202)
+            self.assertEqual(server.post("/v1/evaluate", {"text": "The war. " * 20, "ctx_size": 16}, timeout=20).code, 200)
+            self.assertEqual(server.get(f"/v1/jobs/{job}").json["state"], "cancelled")
+
+    def test_many_tensors_of_one_file(self):
+        shutil.copy(Q4, self.folder / "model.gguf")
+        shutil.copy(F16, self.folder / "donor.gguf")
+        with Server(ASSAY, "-m", self.folder / "model.gguf", "--job-timeout", "2") as server:
+            n_open, over = [0], threading.Event()
+
+            def look():
+                maps = pathlib.Path(f"/proc/{server.process.pid}/maps")
+                while not over.is_set():
+                    n_open.append(maps.read_text().count("/donor.gguf"))
+            watcher = threading.Thread(target=look)
+            watcher.start()
+            one = {"tensor": "blk.0.attn_k.weight", "file": str(self.folder / "donor.gguf")}
+            self.assertEqual(server.post("/v1/swap", {"swaps": [one] * 500}).code, 200)
+            self.assertIn(server.post("/v1/swap", {"swaps": [one] * 20000}, timeout=30).code, (200, 409))
+            over.set()
+            watcher.join()
+            self.assertLess(max(n_open), 5)
+            self.assertEqual(len(server.get("/health").json["model"]["swapped"]), 1)
 
 
 class Files(unittest.TestCase):

@@ -192,6 +192,30 @@ class ServerCheck(unittest.TestCase):
         self.assertEqual(found.returncode, 0, found.stderr)
         self.assertGreaterEqual(s.waited, 0.9)
 
+    def test_a_server_that_stays_busy(self):
+        """It is waited for, visibly, and the end says what it said, not what kind it may be."""
+        for fault, path, of in (("status:503", r"POST /completion, a prompt of \d+ tokens?", "HTTP 503: \"it is broken\""),
+                                ("full:0", "GET /v1/models", "HTTP 429: \"Too many requests\""),
+                                ("full:2", r"POST /completion, a prompt of \d+ tokens?",
+                                 "HTTP 429: \"Too many requests\"")):
+            with server("llama-server", fault) as s:
+                began = time.monotonic()
+                found = check(s.url, "--timeout", "2", lengths="1,2,5,9")
+            self.assertEqual((found.returncode, found.stdout), (2, ""))
+            self.assertLess(time.monotonic() - began, 15)
+            self.assertRegex(found.stderr, f"(?m)^assay: {s.url}: {path}: {of}; it is busy, or loading: try again "
+                                           r"later, or wait longer \(--timeout\)$")
+            self.assertNotIn("kind", found.stderr)
+
+    def test_a_server_is_waited_for_visibly(self):
+        with server("llama-server", "full:9") as s:
+            found = check(s.url, "--timeout", "2", lengths="1,2,5,9")
+        self.assertEqual((found.returncode, found.stdout), (2, ""))
+        self.assertIn('assay: the server: HTTP 429: "Too many requests"; it is asked again in 2 s, for 2 s in all '
+                      '(--timeout)\n', found.stderr)
+        self.assertEqual(found.stderr.count("is asked again"), 1)
+        self.assertIn("5 requests in a row failed, the last: POST /completion", found.stderr)
+
     def test_a_certificate_that_nobody_knows_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             key, both = pathlib.Path(folder) / "key", pathlib.Path(folder) / "both"

@@ -85,10 +85,20 @@ static const struct serve_job_kind *kind_of(const struct work *work)
     return work->letter == '!' ? &swap : work->letter == '?' ? &unknown : &plain;
 }
 
+static struct serve_budget budget = {.most = 1000};
+
+static const struct serve_job_order *order_of(const struct serve_job_kind *kind,
+                                              const struct work *work)
+{
+    static struct serve_job_order order;
+    assert_true(serve_budget_take(&budget, 10));
+    order = (struct serve_job_order){kind, (void *)(uintptr_t)work, 10, false, "192.0.2.1"};
+    return &order;
+}
+
 static void add(struct server *s, const struct work *work)
 {
-    struct serve_job *job =
-        serve_jobs_add(s->jobs, kind_of(work), (void *)(uintptr_t)work, false, "192.0.2.1");
+    struct serve_job *job = serve_jobs_add(s->jobs, order_of(kind_of(work), work));
     assert_non_null(job);
     serve_job_release(s->jobs, job);
 }
@@ -115,6 +125,7 @@ static void begin(struct server *s)
 {
     struct status_why why;
     const struct serve_jobs_options options = {.n_waiting = N_WAITING,
+                                               .budget = &budget,
                                                .server = s,
                                                .open = open_nothing,
                                                .close = close_nothing,
@@ -131,8 +142,7 @@ static void begin(struct server *s)
 static void finish(struct server *s, size_t n_jobs)
 {
     static const struct work last = {.letter = '.'};
-    struct serve_job *job =
-        serve_jobs_add(s->jobs, &unknown, (void *)(uintptr_t)&last, false, "192.0.2.1");
+    struct serve_job *job = serve_jobs_add(s->jobs, order_of(&unknown, &last));
     assert_non_null(job);
     for (unsigned version = 0;
          serve_job_watch(s->jobs, job, &version, 1e3).state <= SERVE_JOB_RUNNING;)
@@ -223,8 +233,7 @@ static void a_cancelled_one_is_not_served(void **state)
     begin(&s);
     add(&s, &works[0]);
     sem_wait(&s.begun);
-    struct serve_job *job =
-        serve_jobs_add(s.jobs, &plain, (void *)(uintptr_t)&works[1], false, "192.0.2.1");
+    struct serve_job *job = serve_jobs_add(s.jobs, order_of(&plain, &works[1]));
     assert_true(serve_job_cancel(s.jobs, job));
     assert_false(serve_job_cancel(s.jobs, job));
     serve_job_release(s.jobs, job);
