@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MIN_VALUES = 11 };
-
 void base_moments_add(struct base_moments *m, double x)
 {
     m->n++;
@@ -12,6 +10,29 @@ void base_moments_add(struct base_moments *m, double x)
     double distance = x - m->mean;
     m->mean += distance / (double)m->n;
     m->spread += distance * (x - m->mean);
+}
+
+/** The current lot becomes one of those before. */
+static void end_lot(struct base_moments *m)
+{
+    struct base_lots *l = &m->lots;
+    if (m->n == l->n_before)
+        return;
+    double n = (double)(m->n - l->n_before), mean = (m->sum - l->sum_before) / n;
+    double distance = mean - l->mean, weight = n * n;
+    l->weight += weight;
+    l->mean += distance * weight / l->weight;
+    l->spread += weight * distance * (mean - l->mean);
+    l->n_before = m->n;
+    l->sum_before = m->sum;
+    l->n++;
+}
+
+void base_moments_lot(struct base_moments *m, size_t lot)
+{
+    if (lot != m->lots.current)
+        end_lot(m);
+    m->lots.current = lot;
 }
 
 double base_moments_mean(const struct base_moments *m)
@@ -22,12 +43,29 @@ double base_moments_mean(const struct base_moments *m)
 double base_moments_variance(const struct base_moments *m)
 {
     double n = (double)m->n;
-    return m->n < MIN_VALUES ? 0 : m->spread / n / (n - 1);
+    return m->n < BASE_LEAST_VALUES ? 0 : m->spread / n / (n - 1);
+}
+
+double base_moments_lot_variance(const struct base_moments *m)
+{
+    struct base_moments all = *m;
+    end_lot(&all);
+    const struct base_lots *l = &all.lots;
+    double n = (double)m->n, n_lots = (double)l->n, shift = base_moments_mean(m) - l->mean;
+    if (l->n < BASE_LEAST_VALUES)
+        return 0;
+    return (l->spread + l->weight * shift * shift) / (n * n) * n_lots / (n_lots - 1);
 }
 
 struct base_estimate base_moments_estimate(const struct base_moments *m)
 {
-    return (struct base_estimate){base_moments_mean(m), sqrt(base_moments_variance(m))};
+    return (struct base_estimate){base_moments_mean(m), sqrt(base_moments_variance(m)),
+                                  sqrt(base_moments_lot_variance(m))};
+}
+
+double base_estimate_error(struct base_estimate x)
+{
+    return x.lot_error == 0 ? x.error : x.lot_error;
 }
 
 static int compare(const void *a, const void *b)

@@ -156,7 +156,7 @@ static double evaluate(const struct settings *s, struct bench *b, struct kern_ba
     eval_table_free(&tables[0]);
     eval_table_free(&tables[1]);
     eval_stream_free(&stream);
-    return result.figures.nll;
+    return result.figures.nll.value;
 }
 
 static double cpu_seconds(void)

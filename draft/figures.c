@@ -2,8 +2,12 @@
 
 #include <math.h>
 
-void draft_sums_add(struct draft_sums *sums, const struct draft_position *position)
+void draft_sums_add(struct draft_sums *sums, const struct draft_position *position, size_t window)
 {
+    struct base_moments *const all[] = {&sums->hits,     &sums->agrees, &sums->guess_prob,
+                                        &sums->accepted, &sums->log_p,  &sums->log_q};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        base_moments_lot(all[i], window);
     base_moments_add(&sums->hits, position->hits);
     base_moments_add(&sums->agrees, position->agrees);
     base_moments_add(&sums->guess_prob, position->guess_prob);
@@ -22,7 +26,7 @@ static struct base_estimate perplexity(const struct base_moments *log_prob)
 {
     struct base_estimate mean = base_moments_estimate(log_prob);
     double value = exp(-mean.value);
-    return (struct base_estimate){value, value * mean.error};
+    return (struct base_estimate){value, value * mean.error, value * mean.lot_error};
 }
 
 struct draft_figures draft_figures(const struct draft_sums *sums)

@@ -10,7 +10,8 @@ struct draft_sums {
     struct base_moments hits, agrees, guess_prob, accepted, log_p, log_q;
 };
 
-void draft_sums_add(struct draft_sums *sums, const struct draft_position *position);
+/** window: the one that the position lies in; windows are lots (base/moments.h). */
+void draft_sums_add(struct draft_sums *sums, const struct draft_position *position, size_t window);
 
 struct draft_figures {
     size_t n; /* positions */

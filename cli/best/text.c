@@ -44,7 +44,7 @@ static const char *const heads[N_COLUMNS] = {"model",        "quantisation", "si
 static void put_estimate(char *cell, struct base_estimate x, double scale, int n)
 {
     snprintf(cell, CLI_CELL_BYTES, "%.*f ± %.*f", n, base_shown(scale * x.value, n), n,
-             base_shown(scale * x.error, n));
+             base_shown(scale * base_estimate_error(x), n));
 }
 
 static void fill_row(const struct cli_best *b, const struct cli_grid *g, size_t row, size_t i)

@@ -110,7 +110,7 @@ static void say_answer(const struct cli_best *b, struct status_why *out, size_t 
                 clear                                  ? "Take"
                 : b->race.n_seen == b->rules.n_windows ? "Take, as far as this text tells,"
                                                        : "So far it is",
-                name, (double)f->n_bytes / gibibyte, cache, kld.value, kld.error,
+                name, (double)f->n_bytes / gibibyte, cache, kld.value, base_estimate_error(kld),
                 b->rules.n == 1 ? "; no other file fits" : "");
 }
 

@@ -181,14 +181,15 @@ static void put_recording(const struct cli_grid *g, size_t row, const struct eva
 {
     const struct eval_kld_figures *f = &r->kld.figures;
     double ratio = exp(r->nll_beyond.value), ppl = f->base_ppl.value * ratio;
-    put(g, row, PPL, "%.6f ± %.6f", ppl, ppl * f->nll.error);
-    put(g, row, RATIO, "%.6f ± %.6f", ratio, ratio * r->nll_beyond.error);
-    put(g, row, KLD, "%.4e ± %.1e", f->kld.value, f->kld.error);
+    put(g, row, PPL, "%.6f ± %.6f", ppl, ppl * base_estimate_error(f->nll));
+    put(g, row, RATIO, "%.6f ± %.6f", ratio, ratio * base_estimate_error(r->nll_beyond));
+    put(g, row, KLD, "%.4e ± %.1e", f->kld.value, base_estimate_error(f->kld));
     put(g, row, BEYOND, "%.4e", r->beyond);
-    put(g, row, P99_9, "%.4e", r->kld.kld_quantiles[1]);
-    put(g, row, MOST, "%.4e", r->kld.kld_quantiles[0]);
-    put(g, row, RMS_DP, "%.4f ± %.4f", 100 * f->rms_dp.value, 100 * f->rms_dp.error);
-    put(g, row, SAME_TOP, "%.3f ± %.3f", 100 * f->same_top.value, 100 * f->same_top.error);
+    put(g, row, P99_9, "%.4e", r->kld.kld_quantiles[1].value);
+    put(g, row, MOST, "%.4e", r->kld.kld_quantiles[0].value);
+    put(g, row, RMS_DP, "%.4f ± %.4f", 100 * f->rms_dp.value, 100 * base_estimate_error(f->rms_dp));
+    put(g, row, SAME_TOP, "%.3f ± %.3f", 100 * f->same_top.value,
+        100 * base_estimate_error(f->same_top));
 }
 
 /* exp of the difference of the mean NLLs is the ratio of the perplexities. */
@@ -214,7 +215,7 @@ enum status cli_against_print_markdown(const struct cli_check *c, struct status_
     for (size_t k = 0; k < N_COLUMNS; k++)
         put(&grid, 0, k, "%s", heads[k]);
     put_label(&grid, EXACT, "exact", c->model.path);
-    put(&grid, EXACT, PPL, "%.6f ± %.6f", f->base_ppl.value, f->base_ppl.error);
+    put(&grid, EXACT, PPL, "%.6f ± %.6f", f->base_ppl.value, base_estimate_error(f->base_ppl));
     put_label(&grid, BEFORE, "before", c->against.recorded.path);
     put_recording(&grid, BEFORE, &c->against.result);
     put_label(&grid, AFTER, "after", c->recorded.path);

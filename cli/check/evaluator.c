@@ -285,19 +285,26 @@ static enum status run_check(const void *settings, const struct cli_args *args,
         status = cli_curve_check(&s->divergence.curve, why);
     if (!status)
         status = cli_against_check(s, why);
-    struct cli_check c = {.settings = s,
-                          .e = {.kind = &evaluator,
-                                .settings = &s->evaluate,
-                                .name = "check",
-                                .model_file = s->model,
-                                .inputs = {{"-m", s->model},
-                                           {"--kl-divergence-base", s->recorded},
-                                           {"--against", s->against}},
-                                .model_paths = s->others,
-                                .model_option = "--or",
-                                .outputs = {{"--per-token", s->per_token_file, BASE_TOKENS,
-                                             .write = cli_check_write_table}}}};
-    return status ? status : cli_evaluate(&c.e, why);
+    if (status)
+        return status;
+    struct cli_check *c = calloc(1, sizeof *c); /* large for a stack */
+    if (!c)
+        return status_fail(why, STATUS_MEMORY, "no memory for a check");
+    c->settings = s;
+    c->e = (struct cli_evaluation){.kind = &evaluator,
+                                   .settings = &s->evaluate,
+                                   .name = "check",
+                                   .model_file = s->model,
+                                   .inputs = {{"-m", s->model},
+                                              {"--kl-divergence-base", s->recorded},
+                                              {"--against", s->against}},
+                                   .model_paths = s->others,
+                                   .model_option = "--or",
+                                   .outputs = {{"--per-token", s->per_token_file, BASE_TOKENS,
+                                                .write = cli_check_write_table}}};
+    status = cli_evaluate(&c->e, why);
+    free(c);
+    return status;
 }
 
 static void defaults(void *settings)

@@ -21,7 +21,8 @@ static void print_beginning(const void *self)
 
 static void print_estimate(const char *label, struct base_estimate x)
 {
-    printf("%s: %11.4e ± %.1e\n", label, base_unsigned_nan(x.value), base_unsigned_nan(x.error));
+    printf("%s: %11.4e ± %.1e\n", label, base_unsigned_nan(x.value),
+           base_unsigned_nan(base_estimate_error(x)));
 }
 
 static void print_number(const char *label, double x)
@@ -39,9 +40,9 @@ static void print_divergence(const struct eval_check_result *r)
     puts("\n====== KL(exact || recorded), nats ======");
     print_estimate("Mean            ", r->kld.figures.kld);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        print_number(lines[i].label, r->kld.kld_quantiles[lines[i].level]);
+        print_number(lines[i].label, r->kld.kld_quantiles[lines[i].level].value);
     printf("The file's share: %11.4e ± %.1e, %.2f %% of the mean\n",
-           base_unsigned_nan(r->floor.value), base_unsigned_nan(r->floor.error),
+           base_unsigned_nan(r->floor.value), base_unsigned_nan(base_estimate_error(r->floor)),
            100 * base_unsigned_nan(r->share));
     print_number("Beyond the file ", r->beyond);
 }
@@ -61,12 +62,12 @@ static void print_nll(const struct eval_check_result *r)
     struct base_estimate exact = large ? f->base_nll : f->base_ppl;
     struct base_estimate recorded = large ? f->nll : f->ppl;
     printf("%s, exact      : %11.6f ± %.6f\n", large ? "NLL" : "PPL",
-           base_unsigned_nan(exact.value), base_unsigned_nan(exact.error));
+           base_unsigned_nan(exact.value), base_unsigned_nan(base_estimate_error(exact)));
     printf("%s, recorded   : %11.6f ± %.6f\n", large ? "NLL" : "PPL",
-           base_unsigned_nan(recorded.value), base_unsigned_nan(recorded.error));
+           base_unsigned_nan(recorded.value), base_unsigned_nan(base_estimate_error(recorded)));
     printf("RMS Δp          : %11.6f %%\n", 100 * base_unsigned_nan(f->rms_dp.value));
     printf("Same top p      : %11.3f ± %.3f %%\n", 100 * base_unsigned_nan(f->same_top.value),
-           100 * base_unsigned_nan(f->same_top.error));
+           100 * base_unsigned_nan(base_estimate_error(f->same_top)));
 }
 
 /* A line each: the figures, then the text before the token and the token in angle brackets. */

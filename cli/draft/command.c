@@ -83,7 +83,7 @@ static enum status evaluate_window(struct cli_draft *d, size_t w, const struct w
     enum status status =
         draft_window(d->session, window->tokens, n, first, window->targets, window->positions, why);
     for (size_t p = first; p < n && !status; p++)
-        draft_sums_add(&d->sums, &window->positions[p - first]);
+        draft_sums_add(&d->sums, &window->positions[p - first], w);
     return status;
 }
 

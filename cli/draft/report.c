@@ -10,13 +10,14 @@ static void print_share(const char *what, struct base_estimate share)
 {
     char text[CLI_FIGURE_BYTES];
     printf("%-42s %s %%\n", what,
-           cli_figure_with_error(text, 100 * share.value, 100 * share.error));
+           cli_figure_with_error(text, 100 * share.value, 100 * base_estimate_error(share)));
 }
 
 static void print_figure(const char *what, struct base_estimate figure)
 {
     char text[CLI_FIGURE_BYTES];
-    printf("%-42s %s\n", what, cli_figure_with_error(text, figure.value, figure.error));
+    printf("%-42s %s\n", what,
+           cli_figure_with_error(text, figure.value, base_estimate_error(figure)));
 }
 
 void cli_draft_print(const struct cli_draft *d)

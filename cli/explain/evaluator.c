@@ -72,8 +72,10 @@ static void add_token(struct cli_explain *x, size_t w, size_t i)
         parts[CLI_EXPLAIN_RECORDED] = x->recorded.kld[w * x->recorded.n_scored + i];
         parts[CLI_EXPLAIN_LEFT] = parts[CLI_EXPLAIN_RECORDED] - d[CLI_EXPLAIN_BOTH];
     }
-    for (size_t p = 0; p < CLI_N_PARTS; p++)
+    for (size_t p = 0; p < CLI_N_PARTS; p++) {
+        base_moments_lot(&x->parts[p], eval_table_lot(&x->k.windows.tables[0], w));
         base_moments_add(&x->parts[p], parts[p]);
+    }
 }
 
 static enum status summarise(void *self, struct status_why *why)

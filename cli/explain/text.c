@@ -1,4 +1,5 @@
 /* The lines of assay explain: a sentence, then the table. */
+#include <math.h>
 #include <stdio.h>
 
 #include "base/text/printable.h"
@@ -53,15 +54,17 @@ static void print_sentence(const struct cli_explain *x)
     if (!x->settings->recorded)
         return;
     struct base_estimate left = estimate(x, CLI_EXPLAIN_LEFT);
-    const char *verdict = "no more than chance";
-    if (left.value > 3 * left.error)
+    double error = base_estimate_error(left);
+    const char *verdict = fabs(left.value) <= 3 * error
+                              ? "no more than chance"
+                              : "no more than chance and the recording's format explain";
+    if (left.value > 3 * error)
         verdict = "its kernels' own";
-    else if (left.value + x->recorded.share < -3 * left.error)
+    else if (left.value + x->recorded.share < -3 * error)
         verdict = "less than nothing: the engine rounds less, or otherwise";
     printf("The recording diverges by %.3g: %.2g ± %.1g are left over, which is %s. The format of "
            "the recording hides %.1g at most.\n",
-           estimate(x, CLI_EXPLAIN_RECORDED).value, left.value, left.error, verdict,
-           x->recorded.share);
+           estimate(x, CLI_EXPLAIN_RECORDED).value, left.value, error, verdict, x->recorded.share);
 }
 
 static void print_table(const struct cli_explain *x)
@@ -80,7 +83,8 @@ static void print_table(const struct cli_explain *x)
         struct base_estimate part = estimate(x, (enum cli_explain_part)i);
         snprintf(cli_grid_cell(&grid, 1 + i, PART), CLI_CELL_BYTES, "%s", labels[i]);
         snprintf(cli_grid_cell(&grid, 1 + i, KLD), CLI_CELL_BYTES, "%.4g", part.value);
-        snprintf(cli_grid_cell(&grid, 1 + i, ERROR), CLI_CELL_BYTES, "%.1e", part.error);
+        snprintf(cli_grid_cell(&grid, 1 + i, ERROR), CLI_CELL_BYTES, "%.1e",
+                 base_estimate_error(part));
         snprintf(cli_grid_cell(&grid, 1 + i, SHARE), CLI_CELL_BYTES, "%.1f",
                  share(x, (enum cli_explain_part)i));
     }

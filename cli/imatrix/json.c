@@ -36,8 +36,7 @@ static void add_result(const void *self, struct base_json *json)
         add_stop(json, o, im);
     if (im->settings->no_ppl)
         return;
-    base_json_real(json, o, "ppl", r->figures.ppl);
-    base_json_real(json, o, "ppl_error", r->figures.ppl_error);
+    cli_json_estimate(json, o, "ppl", r->figures.ppl);
 }
 
 static void describe(const void *self, struct base_json *json, bool for_journal)

@@ -112,12 +112,12 @@ static void print_perplexity(const struct cli_imatrix *im)
     const struct eval_figures *f = &im->result.figures;
     if (im->settings->no_ppl || !im->result.n_tokens)
         return;
-    if (isinf(f->ppl))
-        printf("\nFinal estimate: mean NLL = %.4lf +/- %.5lf\n", base_unsigned_nan(f->nll),
-               base_unsigned_nan(f->nll_error));
+    if (isinf(f->ppl.value))
+        printf("\nFinal estimate: mean NLL = %.4lf +/- %.5lf\n", base_unsigned_nan(f->nll.value),
+               base_unsigned_nan(f->nll.error));
     else
-        printf("\nFinal estimate: PPL = %.4lf +/- %.5lf\n", base_unsigned_nan(f->ppl),
-               base_unsigned_nan(f->ppl_error));
+        printf("\nFinal estimate: PPL = %.4lf +/- %.5lf\n", base_unsigned_nan(f->ppl.value),
+               base_unsigned_nan(f->ppl.error));
 }
 
 /** Where the run could end early: why it did, or what is missing. */

@@ -426,8 +426,9 @@ static void add_rows(const struct cli_kld *k)
                 k->settings->rows, "| %zu | %s | %.6f ± %.6f | %.6f ± %.6f | %.3f ± %.3f |\n",
                 k->windows.plan.options.n_ctx,
                 base_markdown(name, sizeof name, k->candidates[i].called), r->figures.ppl.value,
-                r->figures.ppl.error, r->figures.kld.value, r->figures.kld.error,
-                100 * r->figures.same_top.value, 100 * r->figures.same_top.error);
+                base_estimate_error(r->figures.ppl), r->figures.kld.value,
+                base_estimate_error(r->figures.kld), 100 * r->figures.same_top.value,
+                100 * base_estimate_error(r->figures.same_top));
     }
 }
 

@@ -30,13 +30,14 @@ static void add_buckets(struct base_json *json, cJSON *parent, const struct eval
     cJSON *list = base_json_list(json, parent, "by_confidence");
     for (size_t i = 0; i < EVAL_N_BUCKETS; i++) {
         const struct eval_kld_bucket *b = &r->buckets[i];
+        double n = b->kld.n ? (double)b->kld.n : 1;
         cJSON *o = base_json_object(json, list, NULL);
         base_json_real(json, o, "from", (double)i / EVAL_N_BUCKETS);
         base_json_real(json, o, "to", (double)(i + 1) / EVAL_N_BUCKETS);
         base_json_uint(json, o, "n_tokens", b->kld.n);
         cli_json_estimate(json, o, "kld", base_moments_estimate(&b->kld));
-        base_json_real(json, o, "rms_dp", sqrt(base_moments_mean(&b->dp_squared)));
-        base_json_real(json, o, "same_top", base_moments_mean(&b->same_top));
+        base_json_real(json, o, "rms_dp", sqrt(b->dp_squared / n));
+        base_json_real(json, o, "same_top", b->same_top / n);
     }
 }
 
@@ -165,10 +166,19 @@ static void add_result(const void *self, struct base_json *json)
     base_json_flag(json, result, "complete", k->results[0].complete);
     base_json_uint(json, result, "n_windows", k->results[0].n_windows);
     base_json_uint(json, result, "n_tokens", k->results[0].n_tokens);
+    base_json_text(json, result, "lots", k->results[0].of_documents ? "documents" : "windows");
     cli_json_add_stop(json, result, &k->windows);
     cJSON *candidates = base_json_list(json, json->root, "candidates");
     for (size_t i = 0; i < k->n_candidates; i++)
         add_candidate(json, candidates, k, i);
+}
+
+/* What is independent where errors are told. */
+static const char *errors_of(const struct eval_kld_result *r)
+{
+    if (r->figures.nll.lot_error == 0)
+        return " if tokens were independent, and too small: there are too few windows to tell";
+    return r->of_documents ? " of documents" : " of windows";
 }
 
 enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
@@ -195,10 +205,10 @@ enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
         status = markdown ? cli_scoreboard_print(&table, false, false, why)
                           : cli_scoreboard_print_fitted(&table, cli_width(STDOUT_FILENO), why);
     if (!status && !blocks)
-        printf("\n%zu token%s in %zu window%s of %zu; ± is one standard error; base: %s\n",
+        printf("\n%zu token%s in %zu window%s of %zu; ± is one standard error%s; base: %s\n",
                k->results[0].n_tokens, status_plural(k->results[0].n_tokens),
                k->results[0].n_windows, status_plural(k->results[0].n_windows),
-               k->windows.plan.window,
+               k->windows.plan.window, errors_of(&k->results[0]),
                (markdown ? base_markdown : base_printable_text)(base, sizeof base,
                                                                 base_file_name(k->base.path)));
     cli_flush();

@@ -159,12 +159,13 @@ static void print_divergence_blocks(const struct eval_kld_result *r)
     print_estimate("Mean    KLD: ", not_negative(f->kld), numbers, "\n");
     for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
         if (q != UPPER_QUARTILE && q != LOWER_QUARTILE)
-            printf("%s KLD: %10.6f\n", quantile_names[q], base_shown(r->kld_quantiles[q], 6));
+            printf("%s KLD: %10.6f\n", quantile_names[q], base_shown(r->kld_quantiles[q].value, 6));
 
     puts("\n====== Token probability statistics ======");
     print_estimate("Mean    Δp: ", f->dp, percents, " %\n");
     for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
-        printf("%s Δp: %6.3lf%%\n", quantile_names[q], base_shown(100 * r->dp_quantiles[q], 3));
+        printf("%s Δp: %6.3lf%%\n", quantile_names[q],
+               base_shown(100 * r->dp_quantiles[q].value, 3));
     print_estimate("RMS Δp    : ", f->rms_dp, percents, " %\n");
     print_estimate("Same top p: ", f->same_top, percents, " %\n");
 }
@@ -194,21 +195,44 @@ static void print_rounding(const struct cli_kld *k, size_t candidate)
                rounding, cli_precision_name(k->settings->evaluate.machine.precision));
 }
 
+/* An estimate whose ± is that of lots. */
+static struct base_estimate lots_of(struct base_estimate x)
+{
+    x.error = base_estimate_error(x);
+    return x;
+}
+
+/* Where the lines above, as llama-perplexity, take tokens for independent. */
+static void print_lot_errors(const struct eval_kld_result *r)
+{
+    const struct eval_kld_figures *f = &r->figures;
+    bool large = isinf(f->ppl.value);
+    if (f->nll.lot_error == 0)
+        return;
+    printf("± if %s, not tokens, are independent: %s(Q) %.6lf, ln(PPL(Q)/PPL(base)) %.6lf,\n"
+           "    divergence %.6lf, RMS Δp %.3lf %%, same top %.3lf %%\n",
+           r->of_documents ? "documents" : "windows", large ? "NLL" : "PPL",
+           base_shown((large ? f->nll : f->ppl).lot_error, 6),
+           base_shown(f->log_ratio.lot_error, 6), base_shown(f->kld.lot_error, 6),
+           base_shown(100 * f->rms_dp.lot_error, 3), base_shown(100 * f->same_top.lot_error, 3));
+}
+
 /* What llama-perplexity does not have. No line of it holds both "Mean" and "KLD": scripts count
  * on there being one. */
 static void print_more(const struct cli_kld *k, size_t candidate)
 {
     const struct eval_kld_result *r = &k->results[candidate];
     puts("\n====== Further statistics ======");
+    print_lot_errors(r);
     print_rounding(k, candidate);
-    print_estimate("KL(Q || base)  : ", r->reverse_kld, numbers, "\n");
+    print_estimate("KL(Q || base)  : ", lots_of(r->reverse_kld), numbers, "\n");
     if (k->settings->js) {
-        print_estimate("Jensen-Shannon : ", r->js, numbers, "\n");
-        print_estimate("Total variation: ", r->tv, numbers, "\n");
-        print_estimate("Acceptance     : ", r->acceptance, percents, " %\n");
+        print_estimate("Jensen-Shannon : ", lots_of(r->js), numbers, "\n");
+        print_estimate("Total variation: ", lots_of(r->tv), numbers, "\n");
+        print_estimate("Acceptance     : ", lots_of(r->acceptance), percents, " %\n");
     }
-    print_estimate("Common top 5   : ", r->common_5, percents, " %\n");
-    print_estimate("Common top 10  : ", r->common_10, percents, " %\n");
+    print_estimate("Common top 5   : ", lots_of(r->common_5), percents, " %\n");
+    print_estimate("Common top 10  : ", lots_of(r->common_10), percents, " %\n");
     print_ranks("Q", &r->ranks);
     print_ranks("base", &r->base_ranks);
     if (!isnan(r->bits_per_byte))
@@ -223,8 +247,8 @@ static void print_more(const struct cli_kld *k, size_t candidate)
             printf("%3zu %% - %3zu %%  %8zu   %10.6lf  %6.3lf %%  %7.3lf %%\n",
                    100 / EVAL_N_BUCKETS * i, 100 / EVAL_N_BUCKETS * (i + 1), b->kld.n,
                    base_shown(base_moments_mean(&b->kld), 6),
-                   100 * sqrt(base_moments_mean(&b->dp_squared)),
-                   100 * base_moments_mean(&b->same_top));
+                   100 * sqrt(b->dp_squared / (double)b->kld.n),
+                   100 * b->same_top / (double)b->kld.n);
     }
 }
 

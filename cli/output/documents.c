@@ -28,7 +28,7 @@ static void print_figures(const char *name, size_t n_documents, size_t n_tokens,
     print_figure(exp(figures[EVAL_GROUP_NLL].value), 4);
     for (size_t k = 0; k < n; k++) {
         print_figure(figures[k].value, 6);
-        print_figure(figures[k].error, 6);
+        print_figure(base_estimate_error(figures[k]), 6);
     }
     putchar('\n');
 }
@@ -87,9 +87,10 @@ void cli_groups_print(const struct eval_groups *g, const struct eval_documents *
 static void add_estimates(struct base_json *json, cJSON *o, const struct base_estimate *figures,
                           size_t n)
 {
-    double ppl = exp(figures[EVAL_GROUP_NLL].value);
-    base_json_real(json, o, "ppl", ppl);
-    base_json_real(json, o, "ppl_error", ppl * figures[EVAL_GROUP_NLL].error);
+    const struct base_estimate nll = figures[EVAL_GROUP_NLL];
+    double ppl = exp(nll.value);
+    cli_json_estimate(json, o, "ppl",
+                      (struct base_estimate){ppl, ppl * nll.error, ppl * nll.lot_error});
     for (size_t k = 0; k < n; k++)
         cli_json_estimate(json, o, names[k], figures[k]);
 }

@@ -386,13 +386,17 @@ void cli_json_estimate(struct base_json *json, cJSON *parent, const char *key,
                        struct base_estimate estimate)
 {
     char error_key[64];
-    snprintf(error_key, sizeof error_key, "%s_error", key);
+    bool known = estimate.lot_error != 0 || estimate.error == 0;
     base_json_real(json, parent, key, estimate.value);
+    snprintf(error_key, sizeof error_key, "%s_error", key);
     base_json_real(json, parent, error_key, estimate.error);
+    snprintf(error_key, sizeof error_key, "%s_lot_error", key);
+    base_json_real(json, parent, error_key, known ? estimate.lot_error : (double)NAN);
 }
 
 cJSON *cli_json_distribution(struct base_json *json, cJSON *parent, const char *key,
-                             struct base_estimate mean, const double quantiles[EVAL_N_QUANTILES])
+                             struct base_estimate mean,
+                             const struct base_estimate quantiles[EVAL_N_QUANTILES])
 {
     static const char *const keys[EVAL_N_QUANTILES] = {"max", "p99_9",  "p99", "p95", "p90",
                                                        "p75", "median", "p25", "p10", "p5",
@@ -400,7 +404,10 @@ cJSON *cli_json_distribution(struct base_json *json, cJSON *parent, const char *
     cJSON *o = base_json_object(json, parent, key);
     cli_json_estimate(json, o, "mean", mean);
     for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
-        base_json_real(json, o, keys[k], quantiles[k]);
+        if (isnan(quantiles[k].error)) /* it has none */
+            base_json_real(json, o, keys[k], quantiles[k].value);
+        else
+            cli_json_estimate(json, o, keys[k], quantiles[k]);
     return o;
 }
 

@@ -49,12 +49,13 @@ void cli_json_add_doubts(struct base_json *json, const struct cli_windows *windo
 cJSON *cli_json_add_nonfinite(struct base_json *json, cJSON *parent,
                               const struct eval_nonfinite *nonfinite);
 
-/** A figure, and its standard error as KEY_error. */
+/** A figure, and its standard errors: KEY_error, and KEY_lot_error, null where it is not known. */
 void cli_json_estimate(struct base_json *json, cJSON *parent, const char *key,
                        struct base_estimate estimate);
 /** The object KEY of a quantity over tokens: its mean and its quantiles. Returns it. */
 cJSON *cli_json_distribution(struct base_json *json, cJSON *parent, const char *key,
-                             struct base_estimate mean, const double quantiles[EVAL_N_QUANTILES]);
+                             struct base_estimate mean,
+                             const struct base_estimate quantiles[EVAL_N_QUANTILES]);
 /** The list `context_curve`: mean divergence by position, from [n_scored of the plan]. */
 void cli_json_add_curve(struct base_json *json, cJSON *parent, const struct eval_plan *plan,
                         const struct base_moments *positions);

@@ -102,7 +102,7 @@ static enum status finish(void *self, struct status_why *why)
     if (p->settings->rows && r->complete)
         base_buffer_format(p->settings->rows, "| %zu | %zu | %zu | %.6f ± %.6f |\n",
                            p->windows.plan.options.n_ctx, p->windows.plan.n_windows, r->n_tokens,
-                           r->figures.ppl, r->figures.ppl_error);
+                           r->figures.ppl.value, base_estimate_error(r->figures.ppl));
     return cli_recording_finish(self, why);
 }
 
@@ -111,10 +111,10 @@ static enum status verdict(const void *self, struct status_why *why)
     const struct cli_perplexity *p = self;
     if (p->result.nonfinite.n)
         return status_fail(why, STATUS_NONFINITE, "the perplexity is not finite");
-    if (isinf(p->result.figures.ppl))
+    if (isinf(p->result.figures.ppl.value))
         return status_fail(why, STATUS_NONFINITE,
                            "the perplexity, exp(%.4f), is larger than the largest number",
-                           p->result.figures.nll);
+                           p->result.figures.nll.value);
     return STATUS_OK;
 }
 

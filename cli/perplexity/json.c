@@ -59,10 +59,9 @@ static void add_result(const void *self, struct base_json *json)
     base_json_flag(json, o, "complete", r->complete);
     base_json_uint(json, o, "n_windows", r->n_windows);
     base_json_uint(json, o, "n_tokens", r->n_tokens);
-    base_json_real(json, o, "ppl", r->figures.ppl);
-    base_json_real(json, o, "ppl_error", r->figures.ppl_error);
-    base_json_real(json, o, "nll", r->figures.nll);
-    base_json_real(json, o, "nll_error", r->figures.nll_error);
+    base_json_text(json, o, "lots", r->of_documents ? "documents" : "windows");
+    cli_json_estimate(json, o, "ppl", r->figures.ppl);
+    cli_json_estimate(json, o, "nll", r->figures.nll);
     base_json_real(json, o, "n_bytes", r->n_bytes);
     base_json_real(json, o, "bits_per_byte", r->bits_per_byte);
     cJSON *nonfinite = cli_json_add_nonfinite(json, o, &r->nonfinite);

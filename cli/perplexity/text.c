@@ -32,14 +32,14 @@ static void print_window(void *self, size_t w)
     const struct eval_plan *plan = &p->windows.plan;
     eval_tally_add(&p->tally, plan, &p->windows.stream, p->windows.tables, w);
     struct eval_figures f = eval_tally_figures(&p->tally, plan->options.protocol);
-    double shown = base_unsigned_nan(isinf(f.ppl) ? f.nll : f.ppl);
+    double shown = base_unsigned_nan(isinf(f.ppl.value) ? f.nll.value : f.ppl.value);
     if (p->settings->output_type == 0) {
-        printf(isinf(f.ppl) ? "[%zu]exp(%.4lf)," : "[%zu]%.4lf,", w + 1, shown);
+        printf(isinf(f.ppl.value) ? "[%zu]exp(%.4lf)," : "[%zu]%.4lf,", w + 1, shown);
         cli_progress_line_open(&p->e.progress);
     } else {
-        printf(isinf(f.ppl) ? "%8zu  exp(%.4lf)  %4lf  %4lf\n" : "%8zu  %.4lf  %4lf  %4lf\n",
-               eval_plan_offset(plan, w), shown, base_unsigned_nan(f.nll),
-               base_unsigned_nan(f.nll_error));
+        printf(isinf(f.ppl.value) ? "%8zu  exp(%.4lf)  %4lf  %4lf\n" : "%8zu  %.4lf  %4lf  %4lf\n",
+               eval_plan_offset(plan, w), shown, base_unsigned_nan(f.nll.value),
+               base_unsigned_nan(f.nll.error));
     }
     cli_flush();
 }
@@ -72,16 +72,26 @@ static void print_estimate(FILE *to, const struct cli_perplexity *p)
         return;
     }
     fprintf(to, "%s estimate: ", p->result.complete ? "Final" : "Incomplete");
-    if (isinf(f->ppl))
-        fprintf(to, "mean NLL = %.4lf +/- %.5lf", base_unsigned_nan(f->nll),
-                base_unsigned_nan(f->nll_error));
+    if (isinf(f->ppl.value))
+        fprintf(to, "mean NLL = %.4lf +/- %.5lf", base_unsigned_nan(f->nll.value),
+                base_unsigned_nan(f->nll.error));
     else
-        fprintf(to, "PPL = %.4lf +/- %.5lf", base_unsigned_nan(f->ppl),
-                base_unsigned_nan(f->ppl_error));
+        fprintf(to, "PPL = %.4lf +/- %.5lf", base_unsigned_nan(f->ppl.value),
+                base_unsigned_nan(f->ppl.error));
     if (!p->result.complete)
         fprintf(to, " (%zu of %zu window%s)", p->result.n_windows, n_windows,
                 status_plural(n_windows));
     fputc('\n', to);
+}
+
+/* The lines of the estimate, as llama-perplexity's, take tokens for independent. */
+static void print_lot_error(const struct eval_perplexity_result *r)
+{
+    bool large = isinf(r->figures.ppl.value);
+    double error = (large ? r->figures.nll : r->figures.ppl).lot_error;
+    if (error > 0)
+        printf("Standard error if %s, not tokens, are independent: %.5lf\n",
+               r->of_documents ? "documents" : "windows", error);
 }
 
 static void print_end(void *self)
@@ -100,6 +110,7 @@ static void print_end(void *self)
                r->n_bytes);
     if (r->nonfinite.n)
         print_nonfinite(p);
+    print_lot_error(r);
     print_estimate(stdout, p);
     cli_stop_print(&p->windows);
     if (p->windows.documents.n && r->n_windows)

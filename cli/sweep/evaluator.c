@@ -187,7 +187,7 @@ static struct cli_sweep_figures figures_of(const struct cli_sweep *s, size_t var
         f.doubt = CLI_SWEEP_NONFINITE;
     else if (fabs(f.excess.value) < rounding_kld[s->settings->evaluate.machine.precision])
         f.doubt = CLI_SWEEP_BELOW_ROUNDING;
-    else if (fabs(f.excess.value) < 2 * f.excess.error)
+    else if (fabs(f.excess.value) < 2 * base_estimate_error(f.excess))
         f.doubt = CLI_SWEEP_BELOW_ERROR;
     return f;
 }

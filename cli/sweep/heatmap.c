@@ -20,7 +20,7 @@ static struct doc_heat_cell cell_of(const struct cli_sweep *s, size_t i)
         .type = c->type,
         .below = cli_sweep_doubts[f.doubt],
         .nats = f.excess.value,
-        .error = f.excess.error,
+        .error = base_estimate_error(f.excess),
         .saved_bytes = (double)g->n_bytes - (double)c->n_bytes,
     };
 }

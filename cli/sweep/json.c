@@ -13,6 +13,7 @@ static void add_estimate(struct base_json *json, cJSON *parent, const char *key,
     cJSON *o = base_json_object(json, parent, key);
     base_json_real(json, o, "mean", x.value);
     base_json_real(json, o, "se", x.error);
+    base_json_real(json, o, "lot_se", x.lot_error != 0 || x.error == 0 ? x.lot_error : (double)NAN);
 }
 
 static void add_figures(struct base_json *json, cJSON *o, const struct cli_sweep_figures *f)
@@ -155,10 +156,15 @@ enum status cli_sweep_write_tsv(const void *self, struct base_file *file, struct
                          base_printable_text(name, sizeof name, g->name), layer,
                          base_printable_text(role, sizeof role, g->place.role), c->candidate,
                          g->type, c->type, g->n_elements, g->n_bytes, c->n_bytes);
-        const double numbers[] = {
-            f.kld.kld.value,   f.kld.kld.error,       f.excess.value,        f.excess.error,
-            f.per_bit,         f.kld.log_ratio.value, f.kld.log_ratio.error, f.kld.same_top.value,
-            f.kld.rms_dp.value};
+        const double numbers[] = {f.kld.kld.value,
+                                  base_estimate_error(f.kld.kld),
+                                  f.excess.value,
+                                  base_estimate_error(f.excess),
+                                  f.per_bit,
+                                  f.kld.log_ratio.value,
+                                  base_estimate_error(f.kld.log_ratio),
+                                  f.kld.same_top.value,
+                                  f.kld.rms_dp.value};
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
             base_file_printf(file, "\t%.12g", base_unsigned_nan(numbers[k]));
         base_file_printf(file, "\t%s\n",

@@ -78,7 +78,7 @@ static void print_choice(const struct cli_sweep *s, size_t i, struct widths w)
         return;
     }
     printf("  %11.4e ± %7.1e", base_unsigned_nan(f.excess.value),
-           base_unsigned_nan(f.excess.error));
+           base_unsigned_nan(base_estimate_error(f.excess)));
     if (isnan(f.per_bit))
         printf("  %11s", "-");
     else
@@ -96,7 +96,8 @@ static void print_reference(const struct cli_sweep *s)
         printf("%s itself: KLD %.6e ± %.1e, mean NLL %.6f (base %.6f); below is what each "
                "choice adds to the KLD\n\n",
                base_printable_text(name, sizeof name, base_file_name(s->around.path)),
-               r.kld.kld.value, r.kld.kld.error, r.kld.nll.value, r.kld.base_nll.value);
+               r.kld.kld.value, base_estimate_error(r.kld.kld), r.kld.nll.value,
+               r.kld.base_nll.value);
 }
 
 /** A choice and what its place in the table depends on. */

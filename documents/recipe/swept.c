@@ -61,7 +61,7 @@ static enum status read_reference(struct doc_swept *s, struct status_why *why)
 {
     struct doc_field root = doc_root(&s->document), complete;
     s->kld = doc_field_real(&root, "reference.kld.mean");
-    s->kld_error = doc_field_real(&root, "reference.kld.se");
+    s->kld_error = doc_field_error(&root, "reference.kld.se");
     s->n_weights = doc_field_count(&root, s->around_base ? "base.n_weights" : "around.n_weights");
     s->complete =
         !doc_field_find(&complete, &root, "result.complete") || !cJSON_IsFalse(complete.value);
@@ -121,8 +121,8 @@ static enum status read_choice(struct doc_swept *s, const struct doc_field *item
     bool paired = doc_field_find(&excess, item, "excess_kld");
     c.nats = paired ? doc_field_real(item, "excess_kld.mean")
                     : doc_field_real(item, "kld.mean") - s->kld;
-    c.error = paired           ? doc_field_real(item, "excess_kld.se")
-              : s->around_base ? doc_field_real(item, "kld.se")
+    c.error = paired           ? doc_field_error(item, "excess_kld.se")
+              : s->around_base ? doc_field_error(item, "kld.se")
                                : (double)NAN;
     enum status status = read_size(&c.n_bytes, item, "bytes", sum, why);
     if (status)

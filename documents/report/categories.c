@@ -59,7 +59,7 @@ static void put_cell(const struct categories *c, struct doc_table *t, const stru
     }
     doc_table_cell(t, shade, kld);
     doc_html(t->file, "%.3g <span class=\"error\">± %.2g</span>", kld,
-             doc_field_real(item, "kld_error"));
+             doc_field_error(item, "kld_error"));
     doc_table_cell_end(t);
 }
 

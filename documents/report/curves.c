@@ -66,7 +66,7 @@ static size_t read_confidence(struct point points[MOST_POINTS], const struct doc
         points[at++] = (struct point){
             .x = 50 * (from + to),
             .kld = any ? doc_field_real(&item, "kld") : (double)NAN,
-            .error = any ? doc_field_real(&item, "kld_error") : (double)NAN,
+            .error = any ? doc_field_error(&item, "kld_error") : (double)NAN,
         };
     }
     return at;

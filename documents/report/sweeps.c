@@ -22,7 +22,7 @@ static void take_choice(struct map *m, const struct doc_field *choice, struct do
     cell.candidate = doc_field_count(choice, "candidate");
     cell.type = doc_field_text(choice, "type");
     cell.nats = doc_field_real(choice, "excess_kld.mean");
-    cell.error = doc_field_real(choice, "excess_kld.se");
+    cell.error = doc_field_error(choice, "excess_kld.se");
     cell.saved_bytes -= doc_field_real(choice, "bytes");
     if (doc_field_find(&below, choice, "below"))
         cell.below = doc_field_text(choice, "below");

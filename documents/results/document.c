@@ -252,6 +252,17 @@ double doc_field_real(const struct doc_field *from, const char *path)
     return (double)NAN;
 }
 
+double doc_field_error(const struct doc_field *from, const char *path)
+{
+    char of_lots[64];
+    struct doc_field lots;
+    size_t n = strlen(path);
+    while (n > 0 && path[n - 1] != '.' && path[n - 1] != '_')
+        n--;
+    snprintf(of_lots, sizeof of_lots, "%.*slot_%s", (int)n, path, path + n);
+    return doc_field_real(from, doc_field_find(&lots, from, of_lots) ? of_lots : path);
+}
+
 size_t doc_field_count(const struct doc_field *from, const char *path)
 {
     struct doc_field field = doc_field_at(from, path);

@@ -84,6 +84,11 @@ bool doc_field_find(struct doc_field *out, const struct doc_field *from, const c
  * count: a failure is 0.   text: points into the document; a failure is "".
  */
 double doc_field_real(const struct doc_field *from, const char *path);
+/**
+ * The standard error at a path that ends in "error" or "se": that of lots (base/moments.h), whose
+ * member has lot_ before this, where the document has it.
+ */
+double doc_field_error(const struct doc_field *from, const char *path);
 size_t doc_field_count(const struct doc_field *from, const char *path);
 const char *doc_field_text(const struct doc_field *from, const char *path);
 /** The file name in an object about a model; "-" where the document is older than that member. */

@@ -10,11 +10,11 @@
 
 #define KLD_QUANTILE(label, key, of_new_type)                                                      \
     {                                                                                              \
-        label, "kld_" key, "kld." key, NULL, 1, 6, false, of_new_type                              \
+        label, "kld_" key, "kld." key, "kld." key "_error", 1, 6, false, of_new_type               \
     }
 #define DP_QUANTILE(label, key)                                                                    \
     {                                                                                              \
-        label, "dp_" key "_percent", "dp." key, NULL, 100, 3, false                                \
+        label, "dp_" key "_percent", "dp." key, "dp." key "_error", 100, 3, false                  \
     }
 
 enum { MAX_TYPE_NAME = 63 };
@@ -27,8 +27,8 @@ static const struct doc_metric metrics[DOC_N_METRICS] = {
     {"ln(PPL ratio)", "ln_ppl_ratio", "ppl.ln_ratio", "ppl.ln_ratio_error", 1, 6, false},
     {"PPL correlation %", "ppl_correlation_percent", "ppl.correlation", NULL, 100, 2, false},
     [DOC_METRIC_KLD] = {"KLD", "kld", "kld.mean", "kld.mean_error", 1, 6, true, true},
-    KLD_QUANTILE("Maximum KLD", "max", true),
-    {"KLD 99.9 %", "kld_p99_9", "kld.p99_9", NULL, 1, 6, true, true},
+    {"Maximum KLD", "kld_max", "kld.max", NULL, 1, 6, false, true},
+    {"KLD 99.9 %", "kld_p99_9", "kld.p99_9", "kld.p99_9_error", 1, 6, true, true},
     KLD_QUANTILE("KLD 99.0 %", "p99", true),
     KLD_QUANTILE("KLD 95.0 %", "p95", false),
     KLD_QUANTILE("KLD 90.0 %", "p90", false),
@@ -37,9 +37,9 @@ static const struct doc_metric metrics[DOC_N_METRICS] = {
     KLD_QUANTILE("KLD 5.0 %", "p5", false),
     KLD_QUANTILE("KLD 1.0 %", "p1", false),
     KLD_QUANTILE("KLD 0.1 %", "p0_1", false),
-    KLD_QUANTILE("Minimum KLD", "min", false),
+    {"Minimum KLD", "kld_min", "kld.min", NULL, 1, 6, false},
     {"Mean Δp %", "mean_dp_percent", "dp.mean", "dp.mean_error", 100, 3, true},
-    DP_QUANTILE("Maximum Δp %", "max"),
+    {"Maximum Δp %", "dp_max_percent", "dp.max", NULL, 100, 3, false},
     DP_QUANTILE("99.9% Δp %", "p99_9"),
     DP_QUANTILE("99.0% Δp %", "p99"),
     DP_QUANTILE("95.0% Δp %", "p95"),
@@ -51,7 +51,7 @@ static const struct doc_metric metrics[DOC_N_METRICS] = {
     DP_QUANTILE("5.0% Δp %", "p5"),
     DP_QUANTILE("1.0% Δp %", "p1"),
     DP_QUANTILE("0.1% Δp %", "p0_1"),
-    DP_QUANTILE("Minimum Δp %", "min"),
+    {"Minimum Δp %", "dp_min_percent", "dp.min", NULL, 100, 3, false},
     {"RMS Δp %", "rms_dp_percent", "dp.rms", "dp.rms_error", 100, 3, true, true},
     {"Same top p %", "same_top_percent", "same_top", "same_top_error", 100, 3, true, true},
 };
@@ -112,7 +112,7 @@ static struct doc_metric_value value_of(const struct doc_field *from, const char
 {
     struct doc_metric_value v = {.known = true, .value = doc_field_real(from, path)};
     if (error_path)
-        v.error = doc_field_real(from, error_path);
+        v.error = doc_field_error(from, error_path);
     return v;
 }
 

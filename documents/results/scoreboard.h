@@ -10,7 +10,7 @@ struct doc_metric {
     const char *label; /* for people */
     const char *key;   /* head of a column in CSV, beside which stands <key>_error */
     const char *path;  /* in a candidate of an assay-kld document, or an assay-tasks one */
-    const char *error; /* path of its standard error, or NULL */
+    const char *error; /* path of its standard error where tokens are independent, or NULL */
     double scale;      /* what is shown is the value times this: 100 for percentages */
     int n_decimals;
     bool on_board;    /* a column of the scoreboard */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/moments.h"
 #include "eval/llama_compat.h"
 
 const char *eval_protocol_name(enum eval_protocol protocol)
@@ -185,6 +186,19 @@ size_t eval_plan_position(const struct eval_plan *plan, size_t w, size_t i)
 size_t eval_plan_document(const struct eval_plan *plan, size_t w)
 {
     return window(plan, w)->document;
+}
+
+bool eval_plan_lots_are_documents(const struct eval_plan *plan)
+{
+    if (!plan->windows || plan->n_windows == 0)
+        return false;
+    size_t first = eval_plan_document(plan, 0);
+    return eval_plan_document(plan, plan->n_windows - 1) - first + 1 >= BASE_LEAST_VALUES;
+}
+
+size_t eval_plan_lot(const struct eval_plan *plan, size_t w)
+{
+    return eval_plan_lots_are_documents(plan) ? eval_plan_document(plan, w) : w;
 }
 
 size_t eval_plan_row(const struct eval_plan *plan, size_t w)

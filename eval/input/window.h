@@ -96,6 +96,12 @@ size_t eval_plan_n_scored(const struct eval_plan *plan, size_t w);
 size_t eval_plan_position(const struct eval_plan *plan, size_t w, size_t i);
 /** The document that window w is of. The plan must be one of documents. */
 size_t eval_plan_document(const struct eval_plan *plan, size_t w);
+/**
+ * The lot of window w, for errors (base/moments.h): its document, where the plan has so many that
+ * an error can be told of them, else the window itself.
+ */
+size_t eval_plan_lot(const struct eval_plan *plan, size_t w);
+bool eval_plan_lots_are_documents(const struct eval_plan *plan);
 /** How many positions are scored in the windows before w, which may be n_windows. */
 size_t eval_plan_row(const struct eval_plan *plan, size_t w);
 /** Stream index of the first token of window w. */

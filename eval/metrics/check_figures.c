@@ -37,6 +37,8 @@ enum status eval_check_summarise(struct eval_check_result *out, const struct eva
             continue;
         const double *exact = eval_table_row(&tables[0], EVAL_LOG_PROB, w);
         const double *recorded = eval_table_row(&tables[1], EVAL_LOG_PROB, w);
+        base_moments_lot(&floor, w);
+        base_moments_lot(&nll_beyond, w);
         for (size_t i = 0; i < tables[0].n_scored; i++) {
             struct eval_check_floor of_token = eval_check_floor_of(c, w, i);
             add_difference(&nll, exact[i] - recorded[i]);

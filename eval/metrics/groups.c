@@ -11,14 +11,18 @@ struct base_estimate eval_group_estimate(const struct eval_group *group,
     const struct base_moments *m = &group->figures[figure];
     double n = (double)m->n;
     if (m->n == 0)
-        return (struct base_estimate){(double)NAN, (double)NAN};
+        return (struct base_estimate){(double)NAN, (double)NAN, (double)NAN};
     return (struct base_estimate){base_moments_mean(m),
-                                  m->n > 1 ? sqrt(m->spread / n / (n - 1)) : 0};
+                                  m->n > 1 ? sqrt(m->spread / n / (n - 1)) : 0,
+                                  sqrt(base_moments_lot_variance(m))};
 }
 
-static void add_window(struct eval_group *group, const struct eval_kld_tables *t, size_t w)
+static void add_window(struct eval_group *group, const struct eval_kld_tables *t, size_t w,
+                       size_t lot)
 {
     size_t n = eval_table_n(t->candidate, w);
+    for (size_t k = 0; k < EVAL_GROUP_N_OF_PAIR; k++)
+        base_moments_lot(&group->figures[k], lot);
     const double *log_q = eval_table_row(t->candidate, EVAL_LOG_PROB, w);
     for (size_t i = 0; i < n; i++) {
         size_t position = eval_plan_position(t->plan, w, i);
@@ -61,22 +65,29 @@ static void count_documents(struct eval_groups *out, const struct eval_documents
     }
 }
 
-static void average(struct eval_groups *out, const struct eval_group *groups, size_t n)
+/** The mean of a figure over the groups that have it. */
+static struct base_estimate average(const struct eval_group *groups, size_t n,
+                                    enum eval_group_figure k, bool of_documents)
 {
+    struct base_moments means = {0};
+    double squares = 0, lot_squares = 0;
+    bool known = true;
     for (size_t g = 0; g < n; g++) {
         if (!groups[g].n_tokens)
             continue;
-        out->n_macro++;
-        for (size_t k = 0; k < out->n_figures; k++) {
-            struct base_estimate e = eval_group_estimate(&groups[g], (enum eval_group_figure)k);
-            out->macro[k].value += e.value;
-            out->macro[k].error += e.error * e.error;
-        }
+        struct base_estimate e = eval_group_estimate(&groups[g], k);
+        base_moments_add(&means, e.value);
+        squares += e.error * e.error;
+        lot_squares += e.lot_error * e.lot_error;
+        known &= e.lot_error > 0;
     }
-    for (size_t k = 0; k < out->n_figures; k++) {
-        out->macro[k].value /= (double)out->n_macro;
-        out->macro[k].error = sqrt(out->macro[k].error) / (double)out->n_macro;
-    }
+    double n_groups = (double)means.n;
+    struct base_estimate x = {base_moments_mean(&means), sqrt(squares) / n_groups, 0};
+    if (of_documents) /* a document is one of many that might have been taken */
+        x.lot_error = sqrt(base_moments_variance(&means));
+    else if (known)
+        x.lot_error = sqrt(lot_squares) / n_groups;
+    return x;
 }
 
 enum status eval_groups_make(struct eval_groups *out, const struct eval_documents *d,
@@ -95,14 +106,20 @@ enum status eval_groups_make(struct eval_groups *out, const struct eval_document
         size_t i = eval_plan_document(t->plan, w);
         if (!t->candidate->done[w])
             continue;
-        add_window(&out->all, t, w);
-        add_window(&out->documents[i], t, w);
-        add_window(&out->files[d->items[i].file], t, w);
+        size_t lot = eval_plan_lot(t->plan, w);
+        add_window(&out->all, t, w, lot);
+        add_window(&out->documents[i], t, w, w);
+        add_window(&out->files[d->items[i].file], t, w, lot);
         if (out->n_categories)
-            add_window(category_of(out, d, i), t, w);
+            add_window(category_of(out, d, i), t, w, lot);
     }
-    average(out, out->n_categories ? out->categories : out->documents,
-            out->n_categories ? out->n_categories : d->n);
+    bool of_documents = !out->n_categories;
+    const struct eval_group *groups = of_documents ? out->documents : out->categories;
+    size_t n = of_documents ? d->n : out->n_categories;
+    for (size_t g = 0; g < n; g++)
+        out->n_macro += groups[g].n_tokens > 0;
+    for (size_t k = 0; k < out->n_figures; k++)
+        out->macro[k] = average(groups, n, (enum eval_group_figure)k, of_documents);
     return STATUS_OK;
 }
 

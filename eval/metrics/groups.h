@@ -40,7 +40,9 @@ struct eval_groups {
 /**
  * tables: with base NULL, of one model.
  * The macro means are over the categories, or over the documents where there are none: the mean of
- * the groups' means m_g with error sqrt(sum of e_g^2) / n.   Fails: STATUS_MEMORY.
+ * the groups' means m_g with error sqrt(sum of e_g^2) / n. Their error of lots is that of the m_g
+ * themselves over documents; over categories as above, of the errors of lots.
+ * Fails: STATUS_MEMORY.
  */
 enum status eval_groups_make(struct eval_groups *out, const struct eval_documents *documents,
                              const struct eval_kld_tables *tables, struct status_why *why);

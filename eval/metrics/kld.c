@@ -38,9 +38,19 @@ void eval_kld_tally_token(struct eval_kld_tally *tally, const struct eval_kld_to
     base_moments_add(&tally->same_top, t->same_top);
 }
 
+void eval_kld_tally_lot(struct eval_kld_tally *tally, size_t lot)
+{
+    struct base_moments *const all[] = {&tally->nll,     &tally->base_nll, &tally->log_ratio,
+                                        &tally->kld,     &tally->dp,       &tally->dp_squared,
+                                        &tally->same_top};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        base_moments_lot(all[i], lot);
+}
+
 void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tables *t, size_t w)
 {
     size_t n_scored = eval_table_n(t->base, w);
+    eval_kld_tally_lot(tally, eval_table_lot(t->base, w));
     for (size_t i = 0; i < n_scored; i++)
         eval_kld_tally_token(
             tally, &(struct eval_kld_token){.log_p = row(t->base, EVAL_LOG_PROB, w)[i],
@@ -61,7 +71,7 @@ struct eval_kld_sums eval_kld_window_sums(const struct eval_kld_tables *t, size_
 static struct base_estimate exp_of(struct base_estimate x)
 {
     double value = exp(x.value);
-    return (struct base_estimate){value, value * x.error};
+    return (struct base_estimate){value, value * x.error, value * x.lot_error};
 }
 
 /** A root of what rounding may leave below 0; NaN stays. */
@@ -74,7 +84,18 @@ static double root(double x)
 static struct base_estimate share_of(const struct base_moments *m)
 {
     double f = base_moments_mean(m);
-    return (struct base_estimate){f, m->n > 1 ? root(f * (1 - f) / (double)(m->n - 1)) : 0};
+    return (struct base_estimate){f, m->n > 1 ? root(f * (1 - f) / (double)(m->n - 1)) : 0,
+                                  sqrt(base_moments_lot_variance(m))};
+}
+
+/** The error of a q - b p where q and p have these variances and this covariance. */
+static double difference_error(struct base_estimate q, struct base_estimate p, double q_variance,
+                               double p_variance, double covariance)
+{
+    double larger = fmax(q.value, p.value);
+    double unit = larger > 1e150 ? larger : 1; /* whose square is still a number */
+    double a = q.value / unit, b = p.value / unit;
+    return unit * root(square(a) * q_variance + square(b) * p_variance - 2 * (a * b) * covariance);
 }
 
 struct eval_kld_figures eval_kld_tally_figures(const struct eval_kld_tally *t)
@@ -99,13 +120,14 @@ struct eval_kld_figures eval_kld_tally_figures(const struct eval_kld_tally *t)
     else if (!(q == 0 && p == 0)) /* one of them does not vary, or is no number */
         f.correlation = q == 0 || p == 0 ? 0 : (double)NAN;
     f.difference.value = f.ppl.value - f.base_ppl.value;
-    double larger = fmax(f.ppl.value, f.base_ppl.value);
-    double unit = larger > 1e150 ? larger : 1; /* whose square is still a number */
-    double a = f.ppl.value / unit, b = f.base_ppl.value / unit;
-    f.difference.error = unit * root(square(a) * q + square(b) * p - 2 * (a * b) * covariance);
+    f.difference.error = difference_error(f.ppl, f.base_ppl, q, p, covariance);
+    q = square(f.nll.lot_error), p = square(f.base_nll.lot_error);
+    covariance = (q + p - square(f.log_ratio.lot_error)) / 2;
+    f.difference.lot_error = difference_error(f.ppl, f.base_ppl, q, p, covariance);
     struct base_estimate squared = base_moments_estimate(&t->dp_squared);
-    f.rms_dp.value = sqrt(squared.value);
-    f.rms_dp.error = squared.error == 0 ? 0 : 0.5 / f.rms_dp.value * squared.error;
+    double slope = squared.value > 0 ? 0.5 / sqrt(squared.value) : 0;
+    f.rms_dp = (struct base_estimate){sqrt(squared.value), slope * squared.error,
+                                      slope * squared.lot_error};
     return f;
 }
 
@@ -115,21 +137,51 @@ struct sorter {
     size_t n;
 };
 
-/** The quantiles of KLD and delta p. */
-static void add_quantiles(struct eval_kld_result *out, const struct eval_kld_tables *t,
-                          struct sorter *sorter)
+/** A quantity whose quantiles are told. */
+typedef double quantity(const struct eval_kld_tables *t, size_t w, size_t i);
+
+static double kl_of(const struct eval_kld_tables *t, size_t w, size_t i)
 {
-    for (int k = 0; k < 2; k++) {
-        sorter->n = 0;
-        for (size_t w = 0; w < t->base->n_windows; w++)
-            for (size_t i = 0; t->candidate->done[w] && i < eval_table_n(t->base, w); i++)
-                sorter->values[sorter->n++] =
-                    k ? delta_p(t, w, i) : row(t->candidate, EVAL_KL, w)[i];
-        base_sort(sorter->values, sorter->n);
-        double *quantiles = k ? out->dp_quantiles : out->kld_quantiles;
-        for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
-            quantiles[q] = base_quantile(sorter->values, sorter->n, eval_quantile_levels[q]);
+    return row(t->candidate, EVAL_KL, w)[i];
+}
+
+/** Half of what a quantile changes where its level is off by one standard error, both ways. */
+static double quantile_error(const struct sorter *sorter, double level, double level_error)
+{
+    double high = base_quantile(sorter->values, sorter->n, fmin(1, level + level_error));
+    double low = base_quantile(sorter->values, sorter->n, fmax(0, level - level_error));
+    return level_error > 0 ? (high - low) / 2 : 0;
+}
+
+/** A quantile with its errors, by those of the share of values below it (Woodruff 1952). */
+static struct base_estimate quantile_of(const struct eval_kld_tables *t, quantity *of,
+                                        const struct sorter *sorter, double level)
+{
+    struct base_estimate x = {base_quantile(sorter->values, sorter->n, level), (double)NAN, 0};
+    struct base_moments below = {0};
+    if (level == 0 || level == 1)
+        return x;
+    for (size_t w = 0; w < t->base->n_windows; w++) {
+        base_moments_lot(&below, eval_table_lot(t->base, w));
+        for (size_t i = 0; t->candidate->done[w] && i < eval_table_n(t->base, w); i++)
+            base_moments_add(&below, of(t, w, i) <= x.value);
     }
+    struct base_estimate share = base_moments_estimate(&below);
+    x.error = quantile_error(sorter, level, share.error);
+    x.lot_error = quantile_error(sorter, level, share.lot_error);
+    return x;
+}
+
+static void add_quantiles(struct base_estimate quantiles[EVAL_N_QUANTILES], quantity *of,
+                          const struct eval_kld_tables *t, struct sorter *sorter)
+{
+    sorter->n = 0;
+    for (size_t w = 0; w < t->base->n_windows; w++)
+        for (size_t i = 0; t->candidate->done[w] && i < eval_table_n(t->base, w); i++)
+            sorter->values[sorter->n++] = of(t, w, i);
+    base_sort(sorter->values, sorter->n);
+    for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
+        quantiles[q] = quantile_of(t, of, sorter, eval_quantile_levels[q]);
 }
 
 static struct eval_ranks ranks_of(const struct eval_table *table, struct sorter *sorter)
@@ -171,7 +223,13 @@ static void add_extras(struct eval_kld_result *out, struct extras *sums,
 {
     const double *kl = row(t->candidate, EVAL_KL, w);
     const double *same_top = row(t->candidate, EVAL_SAME_TOP, w);
-    size_t n_scored = eval_table_n(t->base, w);
+    size_t n_scored = eval_table_n(t->base, w), lot = eval_table_lot(t->base, w);
+    struct base_moments *const all[] = {&sums->reverse_kld, &sums->js, &sums->tv, &sums->common_5,
+                                        &sums->common_10};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        base_moments_lot(all[i], lot);
+    for (size_t i = 0; i < EVAL_N_BUCKETS; i++)
+        base_moments_lot(&out->buckets[i].kld, lot);
     for (size_t i = 0; i < n_scored; i++) {
         base_moments_add(&sums->reverse_kld, row(t->candidate, EVAL_REVERSE_KL, w)[i]);
         base_moments_add(&sums->js, row(t->candidate, EVAL_JS, w)[i]);
@@ -180,9 +238,11 @@ static void add_extras(struct eval_kld_result *out, struct extras *sums,
         base_moments_add(&sums->common_10, row(t->candidate, EVAL_COMMON_10, w)[i] / 10);
         struct eval_kld_bucket *bucket = bucket_of(out, row(t->candidate, EVAL_BASE_TOP, w)[i]);
         base_moments_add(&bucket->kld, kl[i]);
-        base_moments_add(&bucket->dp_squared, square(delta_p(t, w, i)));
-        base_moments_add(&bucket->same_top, same_top[i]);
-        base_moments_add(&out->positions[eval_table_point(t->base, w, i)], kl[i]);
+        bucket->dp_squared += square(delta_p(t, w, i));
+        bucket->same_top += same_top[i];
+        struct base_moments *position = &out->positions[eval_table_point(t->base, w, i)];
+        base_moments_lot(position, lot);
+        base_moments_add(position, kl[i]);
         if (!isfinite(kl[i]))
             eval_nonfinite_note(&out->nonfinite, t->plan, t->stream, w, i);
     }
@@ -235,10 +295,11 @@ static void fill(struct eval_kld_result *out, const struct eval_kld_tables *t,
     out->reverse_kld = base_moments_estimate(&sums.reverse_kld);
     out->js = base_moments_estimate(&sums.js);
     out->tv = base_moments_estimate(&sums.tv);
-    out->acceptance = (struct base_estimate){1 - out->tv.value, out->tv.error};
+    out->acceptance = (struct base_estimate){1 - out->tv.value, out->tv.error, out->tv.lot_error};
     out->common_5 = base_moments_estimate(&sums.common_5);
     out->common_10 = base_moments_estimate(&sums.common_10);
-    add_quantiles(out, t, sorter);
+    add_quantiles(out->kld_quantiles, kl_of, t, sorter);
+    add_quantiles(out->dp_quantiles, delta_p, t, sorter);
     out->ranks = ranks_of(t->candidate, sorter);
     out->base_ranks = ranks_of(&base, sorter);
     struct eval_perplexity_result of_one;
@@ -254,6 +315,7 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
     *out = (struct eval_kld_result){0};
     count_done(out, t->candidate);
     out->complete = out->n_windows == t->plan->n_windows;
+    out->of_documents = eval_plan_lots_are_documents(t->plan);
     size_t n = out->n_tokens;
     n_worst = n_worst < n ? n_worst : n;
     struct sorter sorter = {0};

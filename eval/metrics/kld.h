@@ -49,7 +49,8 @@ struct eval_ranks {
 /** Tokens whose most likely alternative has a probability in [i / 10, (i + 1) / 10) in the base. */
 enum { EVAL_N_BUCKETS = 10 };
 struct eval_kld_bucket {
-    struct base_moments kld, dp_squared, same_top;
+    struct base_moments kld;
+    double dp_squared, same_top; /* sums */
 };
 
 /** A scored token. */
@@ -59,10 +60,12 @@ struct eval_scored_token {
 
 /** Everything that a comparison has to say; release with eval_kld_free. */
 struct eval_kld_result {
-    bool complete; /* all windows of the plan are in it */
+    bool complete;     /* all windows of the plan are in it */
+    bool of_documents; /* errors of lots are of these, not of windows */
     size_t n_windows, n_tokens;
     struct eval_kld_figures figures;
-    double kld_quantiles[EVAL_N_QUANTILES], dp_quantiles[EVAL_N_QUANTILES];
+    /* Errors by those of the share of values below it; the extremes have none: NaN. */
+    struct base_estimate kld_quantiles[EVAL_N_QUANTILES], dp_quantiles[EVAL_N_QUANTILES];
     struct base_estimate reverse_kld, js, tv;
     struct base_estimate acceptance;          /* 1 - tv: of a token that q drafts and p verifies */
     struct base_estimate common_5, common_10; /* share of the base's 5 and 10 that q has, too */
@@ -87,6 +90,8 @@ struct eval_kld_token {
     double log_p, log_q, kl, same_top;
 };
 void eval_kld_tally_token(struct eval_kld_tally *tally, const struct eval_kld_token *token);
+/** Tokens that are added from now on belong to this lot. */
+void eval_kld_tally_lot(struct eval_kld_tally *tally, size_t lot);
 
 /** Add window w, which must be done and follow the ones added before. Cost: O(n_scored). */
 void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tables *tables,

@@ -18,6 +18,7 @@ void eval_tally_add(struct eval_tally *tally, const struct eval_plan *plan,
     const double *log_prob = eval_table_row(table, EVAL_LOG_PROB, w);
     double window_sum = 0;
     size_t n_scored = eval_table_n(table, w);
+    base_moments_lot(&tally->nll, eval_table_lot(table, w));
     for (size_t i = 0; i < n_scored; i++) {
         double nll = -log_prob[i];
         if (isfinite(nll))
@@ -36,17 +37,16 @@ void eval_tally_add(struct eval_tally *tally, const struct eval_plan *plan,
 struct eval_figures eval_tally_figures(const struct eval_tally *tally, enum eval_protocol protocol)
 {
     /* No scores have no mean: a perplexity of 1 would be a perfect one. */
-    struct eval_figures f = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
+    const struct base_estimate none = {(double)NAN, (double)NAN, (double)NAN};
     double n = (double)tally->nll.n;
     if (n == 0)
-        return f;
-    f.nll = base_moments_mean(&tally->nll);
+        return (struct eval_figures){none, none};
+    struct base_estimate nll = base_moments_estimate(&tally->nll);
     if (protocol == EVAL_PROTOCOL_FIXED)
-        f.nll = tally->window_means / (double)tally->n_windows;
-    f.nll_error = n > 1 ? sqrt(tally->nll.spread / n / (n - 1)) : 0;
-    f.ppl = exp(f.nll);
-    f.ppl_error = f.ppl * f.nll_error;
-    return f;
+        nll.value = tally->window_means / (double)tally->n_windows;
+    nll.error = n > 1 ? sqrt(tally->nll.spread / n / (n - 1)) : 0;
+    double ppl = exp(nll.value);
+    return (struct eval_figures){nll, {ppl, ppl * nll.error, ppl * nll.lot_error}};
 }
 
 struct eval_window_sums eval_window_sums(const struct eval_table *table, size_t w)
@@ -70,6 +70,7 @@ void eval_perplexity(struct eval_perplexity_result *out, const struct eval_plan 
     size_t n_finite = tally.nll.n - tally.nonfinite.n;
     *out = (struct eval_perplexity_result){
         .complete = tally.n_windows == plan->n_windows,
+        .of_documents = eval_plan_lots_are_documents(plan),
         .n_windows = tally.n_windows,
         .n_tokens = tally.nll.n,
         .figures = eval_tally_figures(&tally, plan->options.protocol),

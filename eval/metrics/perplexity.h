@@ -36,10 +36,9 @@ struct eval_tally {
 
 /** Figures of a tally. Not finite where a score was not. */
 struct eval_figures {
-    double nll;       /* mean; under the fixed protocol the mean of the windows' means */
-    double nll_error; /* its standard error: sqrt((mean(nll^2) - mean(nll)^2) / (n - 1)) */
-    double ppl;       /* exp(nll) */
-    double ppl_error; /* ppl * nll_error */
+    struct base_estimate nll; /* mean; under the fixed protocol the mean of the windows' means. Its
+                               * error: sqrt((mean(nll^2) - mean(nll)^2) / (n - 1)) */
+    struct base_estimate ppl; /* exp(nll); its errors: ppl times those of nll */
 };
 
 /** Sums of one window, for files that someone else adds up. */
@@ -50,9 +49,10 @@ struct eval_window_sums {
 
 /** Everything that a perplexity run has to say; plain data. */
 struct eval_perplexity_result {
-    bool complete;    /* all windows of the plan are in it */
-    size_t n_windows; /* finished windows that the figures cover */
-    size_t n_tokens;  /* scored tokens that the figures cover */
+    bool complete;     /* all windows of the plan are in it */
+    bool of_documents; /* errors of lots are of these, not of windows */
+    size_t n_windows;  /* finished windows that the figures cover */
+    size_t n_tokens;   /* scored tokens that the figures cover */
     struct eval_figures figures;
     double bits_per_byte; /* sum of NLL / ln 2 / n_bytes; NaN without bytes */
     double n_bytes;       /* of text that the scored tokens stand for */

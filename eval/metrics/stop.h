@@ -8,12 +8,15 @@
 #include "base/moments.h"
 #include "eval/metrics/table.h"
 
-/** No fewer windows and tokens are enough, whatever their spread. */
+/**
+ * No fewer windows and tokens are enough, nor fewer than BASE_LEAST_VALUES documents where errors
+ * are of these, whatever their spread.
+ */
 enum { EVAL_STOP_LEAST_WINDOWS = 16, EVAL_STOP_LEAST_TOKENS = 100 };
 
 /** Release with eval_stop_free. */
 struct eval_stop {
-    double wanted; /* standard error, nats; NaN: never stop */
+    double wanted; /* standard error, of lots (base/moments.h), nats; NaN: never stop */
     double error;  /* the largest one so far; NaN before the first window */
     size_t n_windows;
     bool paired; /* errors are of differences from the base */

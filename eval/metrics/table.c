@@ -58,6 +58,11 @@ size_t eval_table_n(const struct eval_table *t, size_t w)
     return t->plan ? eval_plan_n_scored(t->plan, w) : t->n_scored;
 }
 
+size_t eval_table_lot(const struct eval_table *t, size_t w)
+{
+    return t->plan ? eval_plan_lot(t->plan, w) : w;
+}
+
 size_t eval_table_n_points(const struct eval_table *t)
 {
     return t->plan ? t->plan->n_inputs : t->n_scored;

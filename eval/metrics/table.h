@@ -59,6 +59,8 @@ double eval_table_bytes(const struct eval_table *table);
 
 /** How many positions of window w are scored: what eval_plan_n_scored says. */
 size_t eval_table_n(const struct eval_table *table, size_t w);
+/** The lot that scores of window w belong to: what eval_plan_lot says. */
+size_t eval_table_lot(const struct eval_table *table, size_t w);
 /**
  * What curves by position are drawn over: so many positions from the plan's first_scored on, and
  * which of them scored position i of window w is.

@@ -132,8 +132,13 @@ static void finish(struct eval_units *units, size_t item)
     if (unit >= t->n_variants)
         *trial = t->done[unit - t->n_variants];
     t->out_of_memory |= !scores;
+    size_t w = first_window(t, unit);
     for (size_t i = 0; scores && i < size(units, item).n_rows; i++, scores += N_SCORES) {
         const struct eval_kld_token token = {scores[0], scores[1], scores[2], scores[3]};
+        while (i >= row_of(t, w + 1) - row_of(t, first_window(t, unit)))
+            w++;
+        eval_kld_tally_lot(&trial->tally, eval_plan_lot(t->plan, w));
+        base_moments_lot(&trial->excess, eval_plan_lot(t->plan, w));
         eval_kld_tally_token(&trial->tally, &token);
         if (is_reference(t, unit))
             reference[i] = token.kl;

@@ -71,13 +71,14 @@ static void figures(void **state)
     struct draft_sums sums = {0};
     for (size_t i = 0; i < 20; i++) {
         struct draft_position d = compared(i % 2 ? p : q, q, 1);
-        draft_sums_add(&sums, &d);
+        draft_sums_add(&sums, &d, i);
     }
     struct draft_figures f = draft_figures(&sums);
     assert_int_equal(f.n, 20);
     NEAR(f.hits.value, 1);
     NEAR(f.agrees.value, 0.5);
     NEAR(f.agrees.error, sqrt(0.25 / 19));
+    NEAR(f.agrees.lot_error, f.agrees.error);
     NEAR(f.guess_prob.value, (0.25 + 0.5) / 2);
     NEAR(f.accepted.value, (0.625 + 1) / 2);
     NEAR(f.tokens_greedy.value, 1.5);

@@ -55,11 +55,12 @@ static void fill(struct kld_figure *out, const struct eval_kld_result *r)
     for (size_t k = 0; k < EVAL_N_QUANTILES; k++) {
         snprintf(label, sizeof label, "%s KLD:", levels[k]);
         if (k != 5 && k != 7)
-            *next++ = figure(label, (struct base_estimate){r->kld_quantiles[k], none}, 1);
+            *next++ =
+                figure(label, (struct base_estimate){r->kld_quantiles[k].value, none, none}, 1);
     }
     for (size_t k = 0; k < EVAL_N_QUANTILES; k++) {
         snprintf(label, sizeof label, "%s Δp:", levels[k]);
-        *next++ = figure(label, (struct base_estimate){r->dp_quantiles[k], none}, 100);
+        *next++ = figure(label, (struct base_estimate){r->dp_quantiles[k].value, none, none}, 100);
     }
     assert_int_equal(next - out, KLD_FIGURES);
 }

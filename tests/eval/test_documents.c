@@ -279,10 +279,10 @@ static void stops(void **state)
         for (int i = 0; i < 2; i++) {
             assert_int_equal(eval_table_make(&tables[i], EVAL_N_COLUMNS, 40, 10, NULL), STATUS_OK);
             for (size_t k = 0; k < 400; k++)
-                tables[i].cells[k] = i ? -2 : k % 2 ? -1 : -3;
+                tables[i].cells[k] = i ? -2 : k / 10 % 2 ? -1 : -3;
         }
         struct eval_stop stop;
-        double wanted = sqrt(1. / (20 * 10 - 1)) + 1e-12;
+        double wanted = sqrt(1. / (20 - 1)) + 1e-12; /* each window is 1 off the mean */
         assert_int_equal(eval_stop_make(&stop, wanted, 1 + (size_t)paired, NULL), STATUS_OK);
         size_t w = 0;
         while (!eval_stop_add(&stop, tables, w))

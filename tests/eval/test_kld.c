@@ -175,7 +175,7 @@ static void finds_nothing_between_equals(void **state)
         assert_true(zeros[i] == 0 && !signbit(zeros[i]));
     assert_true(f->ratio.value == 1 && f->correlation == 1 && f->same_top.value == 1);
     for (size_t i = 0; i < EVAL_N_QUANTILES; i++)
-        assert_true(r.kld_quantiles[i] == 0 && r.dp_quantiles[i] == 0);
+        assert_true(r.kld_quantiles[i].value == 0 && r.dp_quantiles[i].value == 0);
     assert_int_equal(r.n_worst, 3);
     assert_int_equal(r.worst[0].index, 0); /* the first of equals */
     assert_int_equal(r.worst[2].index, 2);
@@ -202,7 +202,7 @@ static void says_nothing_of_few(void **state)
     struct eval_kld_result r;
     assert_int_equal(eval_kld(&r, &tables, 5, NULL), STATUS_OK);
     assert_false(r.complete);
-    assert_true(r.n_tokens == 0 && r.n_worst == 0 && r.kld_quantiles[0] == 0);
+    assert_true(r.n_tokens == 0 && r.n_worst == 0 && r.kld_quantiles[0].value == 0);
     eval_kld_free(&r);
     pair_close(&p);
 }
@@ -218,6 +218,69 @@ static void interpolates_quantiles(void **state)
     assert_close(base_quantile(sorted, 5, 0.1), 1.4);
     assert_true(base_quantile(sorted, 1, 0.3) == 1);
     assert_true(base_quantile(sorted, 0, 0.5) == 0);
+}
+
+/** Values of lots of different sizes against the formula as it is written down. */
+static void tells_errors_of_lots(void **state)
+{
+    (void)state;
+    enum { N_LOTS = 13 };
+    struct rng rng = rng_open(11, 0);
+    struct base_moments m = {0};
+    double sums[N_LOTS] = {0}, n[N_LOTS];
+    for (size_t l = 0; l < N_LOTS; l++) {
+        assert_true(base_moments_lot_variance(&m) == 0 || l >= BASE_LEAST_VALUES);
+        n[l] = (double)(1 + l % 4 * 3);
+        base_moments_lot(&m, 100 + 2 * l);
+        double level = (double)rng_float(&rng, -1, 1);
+        for (size_t i = 0; i < (size_t)n[l]; i++) {
+            double x = 1e3 + level + (double)rng_float(&rng, -0.1F, 0.1F);
+            base_moments_add(&m, x);
+            sums[l] += x;
+        }
+    }
+    double mean = base_moments_mean(&m), total = (double)m.n, variance = 0;
+    for (size_t l = 0; l < N_LOTS; l++)
+        variance += (sums[l] - n[l] * mean) * (sums[l] - n[l] * mean) / (total * total);
+    variance *= (double)N_LOTS / (N_LOTS - 1);
+    assert_true(fabs(base_moments_lot_variance(&m) / variance - 1) < 1e-9);
+    struct base_estimate x = base_moments_estimate(&m);
+    assert_true(base_estimate_error(x) == x.lot_error && x.lot_error > 1.3 * x.error);
+    x.lot_error = 0;
+    assert_true(base_estimate_error(x) == x.error);
+}
+
+/** Windows that are alike within and differ from one another: what their levels alone make. */
+static void tells_errors_of_quantiles(void **state)
+{
+    (void)state;
+    enum { N = 40, N_TOKENS = 5 };
+    struct eval_table base, candidate;
+    struct eval_plan plan = {.n_windows = N};
+    struct eval_stream stream = {0};
+    assert_int_equal(eval_table_make(&base, EVAL_N_COLUMNS, N, N_TOKENS, NULL), STATUS_OK);
+    assert_int_equal(eval_table_make(&candidate, EVAL_N_PAIR_COLUMNS, N, N_TOKENS, NULL),
+                     STATUS_OK);
+    for (size_t w = 0; w < N; w++) {
+        candidate.done[w] = true;
+        for (size_t i = 0; i < N_TOKENS; i++)
+            eval_table_row(&candidate, EVAL_KL, w)[i] = (double)(w + 1);
+    }
+    plan.n_scored = N_TOKENS;
+    stream = (struct eval_stream){.n_text_bytes = calloc(N * 100, sizeof(uint32_t))};
+    struct eval_kld_tables tables = {&plan, &stream, &base, &candidate};
+    struct eval_kld_result r;
+    assert_int_equal(eval_kld(&r, &tables, 0, NULL), STATUS_OK);
+    /* Half of 40 levels are below: sqrt(0.25 / 39) of them is 3.2 levels. */
+    struct base_estimate median = r.kld_quantiles[6];
+    assert_true(fabs(median.lot_error - 40 * sqrt(0.25 / 39)) < 0.5);
+    assert_true(fabs(median.error - 40 * sqrt(0.25 / 199)) < 0.5);
+    assert_true(isnan(r.kld_quantiles[0].error) && isnan(r.kld_quantiles[12].error));
+    assert_close(r.figures.kld.lot_error, sqrt((1600 - 1) / 12. / 39));
+    eval_kld_free(&r);
+    free((void *)stream.n_text_bytes);
+    eval_table_free(&base);
+    eval_table_free(&candidate);
 }
 
 static void sorts_tokens_by_confidence_position_and_divergence(void **state)
@@ -288,6 +351,8 @@ int main(void)
         cmocka_unit_test(finds_nothing_between_equals),
         cmocka_unit_test(says_nothing_of_few),
         cmocka_unit_test(interpolates_quantiles),
+        cmocka_unit_test(tells_errors_of_lots),
+        cmocka_unit_test(tells_errors_of_quantiles),
         cmocka_unit_test(sorts_tokens_by_confidence_position_and_divergence),
         cmocka_unit_test(names_what_is_not_finite),
         cmocka_unit_test(bounds_what_rounding_does),

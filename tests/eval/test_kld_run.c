@@ -131,9 +131,9 @@ static void a_model_equals_itself(void **state)
     assert_int_equal(eval_kld(&r, &tables, 1, NULL), STATUS_OK);
     const struct eval_kld_figures *f = &r.figures;
     assert_true(f->kld.value == 0 && f->kld.error == 0);
-    assert_true(r.kld_quantiles[0] == 0 && r.kld_quantiles[EVAL_N_QUANTILES - 1] == 0);
+    assert_true(r.kld_quantiles[0].value == 0 && r.kld_quantiles[EVAL_N_QUANTILES - 1].value == 0);
     assert_true(f->dp.value == 0 && f->dp.error == 0);
-    assert_true(r.dp_quantiles[0] == 0 && r.dp_quantiles[EVAL_N_QUANTILES - 1] == 0);
+    assert_true(r.dp_quantiles[0].value == 0 && r.dp_quantiles[EVAL_N_QUANTILES - 1].value == 0);
     assert_true(f->rms_dp.value == 0 && f->rms_dp.error == 0);
     assert_true(f->same_top.value == 1 && f->same_top.error == 0);
     assert_true(f->log_ratio.value == 0 && f->log_ratio.error == 0);
@@ -158,13 +158,13 @@ static void scores_are_sensible(void **state)
     /* Near each other, each is half as far from the mean of both: a quarter of the divergence. */
     assert_true(r.js.value > 0.2 * r.figures.kld.value && r.js.value < 0.3 * r.figures.kld.value);
     assert_true(r.common_5.value > 0.8 && r.common_10.value > 0.8);
-    assert_true(r.kld_quantiles[EVAL_N_QUANTILES - 1] >= 0);
+    assert_true(r.kld_quantiles[EVAL_N_QUANTILES - 1].value >= 0);
     assert_true(r.figures.same_top.value > 0.8);
     for (size_t k = 1; k < EVAL_N_QUANTILES; k++)
-        assert_true(r.kld_quantiles[k] <= r.kld_quantiles[k - 1]);
+        assert_true(r.kld_quantiles[k].value <= r.kld_quantiles[k - 1].value);
     const struct eval_scored_token *worst = r.worst;
     assert_true(eval_table_row(tables.candidate, EVAL_KL, worst->window)[worst->index] ==
-                r.kld_quantiles[0]);
+                r.kld_quantiles[0].value);
     eval_kld_free(&r);
 }
 

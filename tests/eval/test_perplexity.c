@@ -64,19 +64,20 @@ static void running_figures(void **state)
 {
     (void)state;
     static const struct eval_figures expected[N_WINDOWS] = {
-        {1.29166666666666667, 0.622216021794502993, 3.63884624835352, 2.26414843657237895},
-        {2.02083333333333333, 0.698522746786229, 7.5446094893077995, 5.27008134390073},
-        {1.90277777777777778, 0.464811125852263982, 6.70449218953169, 3.11632256288394},
+        {{1.29166666666666667, 0.622216021794502993, 0},
+         {3.63884624835352, 2.26414843657237895, 0}},
+        {{2.02083333333333333, 0.698522746786229, 0}, {7.5446094893077995, 5.27008134390073, 0}},
+        {{1.90277777777777778, 0.464811125852263982, 0}, {6.70449218953169, 3.11632256288394, 0}},
     };
     struct eval_tally tally = {0};
-    assert_true(isnan(eval_tally_figures(&tally, EVAL_PROTOCOL_DEFAULT).ppl));
+    assert_true(isnan(eval_tally_figures(&tally, EVAL_PROTOCOL_DEFAULT).ppl.value));
     for (size_t w = 0; w < N_WINDOWS; w++) {
         eval_tally_add(&tally, &plan, &stream, &table, w);
         struct eval_figures f = eval_tally_figures(&tally, EVAL_PROTOCOL_DEFAULT);
-        assert_true(fabs(f.nll - expected[w].nll) < 1e-14);
-        assert_true(fabs(f.nll_error - expected[w].nll_error) < 1e-14);
-        assert_true(fabs(f.ppl - expected[w].ppl) < 2e-14 * f.ppl);
-        assert_true(fabs(f.ppl_error - expected[w].ppl_error) < 2e-14 * f.ppl);
+        assert_true(fabs(f.nll.value - expected[w].nll.value) < 1e-14);
+        assert_true(fabs(f.nll.error - expected[w].nll.error) < 1e-14);
+        assert_true(fabs(f.ppl.value - expected[w].ppl.value) < 2e-14 * f.ppl.value);
+        assert_true(fabs(f.ppl.error - expected[w].ppl.error) < 2e-14 * f.ppl.value);
     }
 }
 
@@ -95,7 +96,7 @@ static void result_of_all_windows(void **state)
     assert_int_equal(r.nonfinite.n, 0);
     assert_close(r.n_bytes, 27);
     assert_close(r.bits_per_byte, 24.70615257522350 / 27);
-    assert_close(r.finite_nll, r.figures.nll);
+    assert_close(r.finite_nll, r.figures.nll.value);
 
     struct eval_window_sums sums = eval_window_sums(&table, 1);
     assert_int_equal(sums.n_tokens, 3);
@@ -111,7 +112,7 @@ static void fixed_protocol_averages_windows(void **state)
     for (size_t w = 0; w < N_WINDOWS; w++)
         eval_tally_add(&tally, &plan, &stream, &table, w);
     double means = (1.29166666666666667 + 2.75 + 5.0 / 3) / 3;
-    assert_close(eval_tally_figures(&tally, EVAL_PROTOCOL_FIXED).nll, means);
+    assert_close(eval_tally_figures(&tally, EVAL_PROTOCOL_FIXED).nll.value, means);
 }
 
 /** Windows that are not done do not count, wherever they are. */
@@ -124,7 +125,7 @@ static void unfinished_windows_are_left_out(void **state)
     assert_false(r.complete);
     assert_int_equal(r.n_windows, 2);
     assert_int_equal(r.n_tokens, 6);
-    assert_close(r.figures.nll, (3.875 + 5) / 6);
+    assert_close(r.figures.nll.value, (3.875 + 5) / 6);
     table.done[0] = table.done[2] = false;
     eval_perplexity(&r, &plan, &stream, &table);
     assert_int_equal(r.n_tokens, 0);
@@ -143,7 +144,7 @@ static void nonfinite_scores_are_named(void **state)
     assert_int_equal(r.nonfinite.window, 1);
     assert_int_equal(r.nonfinite.position, 5);
     assert_int_equal(r.nonfinite.token, 100 + 7 + 6);
-    assert_false(isfinite(r.figures.ppl));
+    assert_false(isfinite(r.figures.ppl.value));
     assert_close(r.finite_nll, (17.125 - 4.75 - 2) / 7);
     assert_close(r.finite_ppl, exp(r.finite_nll));
 }
@@ -157,7 +158,7 @@ static void equal_scores_have_no_error(void **state)
             eval_table_row(&table, EVAL_LOG_PROB, w)[i] = -4.7;
     struct eval_perplexity_result r;
     eval_perplexity(&r, &plan, &stream, &table);
-    assert_true(r.figures.nll_error >= 0 && r.figures.nll_error < 1e-15);
+    assert_true(r.figures.nll.error >= 0 && r.figures.nll.error < 1e-15);
 }
 
 /** By position: columns of `nll`, with Python's formula over three values each. */

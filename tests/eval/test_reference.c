@@ -101,7 +101,7 @@ static void check_oracle(const char *name, const struct oracle_limits *limits)
         n++;
     }
     fclose(f);
-    double relative = e.result.figures.nll / (sum / (double)n) - 1;
+    double relative = e.result.figures.nll.value / (sum / (double)n) - 1;
     print_message("%-20s tokens %zu  largest difference %.2e  mean %+.2e\n", name, n, largest,
                   relative);
     assert_int_equal(n, e.result.n_tokens);
@@ -185,11 +185,11 @@ static void agrees_with_llama(void **state)
         struct evaluation e;
         struct setup setup = usual(model_path(path, name), n_windows);
         evaluate(&e, &setup);
-        double relative = e.result.figures.ppl / ppl - 1;
-        double error_relative = e.result.figures.ppl_error / error - 1;
+        double relative = e.result.figures.ppl.value / ppl - 1;
+        double error_relative = e.result.figures.ppl.error / error - 1;
         double tolerance = is_float(name) ? 1e-4 : 2e-3;
         print_message("%-20s %.4lf +/- %.5lf  llama.cpp %.4lf +/- %.5lf  %+.1e %+.1e\n", name,
-                      e.result.figures.ppl, e.result.figures.ppl_error, ppl, error, relative,
+                      e.result.figures.ppl.value, e.result.figures.ppl.error, ppl, error, relative,
                       error_relative);
         assert_int_equal(e.result.n_tokens, 64 * 127);
         assert_true(fabs(relative) <= tolerance);
@@ -223,7 +223,7 @@ static void check_strided(const char *name, double tolerance)
             assert_int_equal(sscanf(at, "[%zu]%lf,", &i, &ppl), 2);
             assert_int_equal(i, tally.n_windows + 1);
             eval_tally_add(&tally, &e.plan, &e.stream, &e.table, i - 1);
-            double found = eval_tally_figures(&tally, EVAL_PROTOCOL_STRIDED).ppl;
+            double found = eval_tally_figures(&tally, EVAL_PROTOCOL_STRIDED).ppl.value;
             largest = fmax(largest, fabs(found / ppl - 1));
         }
     }
@@ -256,9 +256,9 @@ static void check_output_type_1(const char *name, double tolerance)
         assert_int_equal(eval_plan_offset(&e.plan, w), offset);
         eval_tally_add(&tally, &e.plan, &e.stream, &e.table, w);
         struct eval_figures found = eval_tally_figures(&tally, EVAL_PROTOCOL_DEFAULT);
-        assert_true(fabs(found.ppl / ppl - 1) <= tolerance);
-        assert_true(fabs(found.nll - nll) <= tolerance);
-        assert_true(fabs(found.nll_error / error - 1) <= tolerance);
+        assert_true(fabs(found.ppl.value / ppl - 1) <= tolerance);
+        assert_true(fabs(found.nll.value - nll) <= tolerance);
+        assert_true(fabs(found.nll.error / error - 1) <= tolerance);
     }
     fclose(f);
     assert_int_equal(tally.n_windows, 12);

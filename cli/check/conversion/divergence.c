@@ -25,7 +25,8 @@ static void print_end(void *self)
         return;
     printf("\nOn the text the file is %.4e ± %.1e nats per token from the folder, and %.3f %% of "
            "%zu tokens have the same likeliest one\n",
-           d->kld.value, base_unsigned_nan(d->kld.error), 100 * d->same_top.value, d->n_tokens);
+           d->kld.value, base_unsigned_nan(base_estimate_error(d->kld)), 100 * d->same_top.value,
+           d->n_tokens);
     cli_flush();
 }
 

@@ -29,9 +29,12 @@ static void add_candidate(struct base_json *json, cJSON *list, const struct cli_
                           const struct probe_bounds *r)
 {
     const struct base_estimate none = {(double)NAN, (double)NAN};
+    struct base_estimate quantiles[EVAL_N_QUANTILES];
+    for (size_t i = 0; i < EVAL_N_QUANTILES; i++)
+        quantiles[i] = (struct base_estimate){.value = r->quantiles[i], .error = (double)NAN};
     cJSON *o = base_json_object(json, list, NULL);
     cli_json_add_model(json, o, "model", model, true);
-    cli_json_distribution(json, o, "kld_at_least", r->least, r->quantiles);
+    cli_json_distribution(json, o, "kld_at_least", r->least, quantiles);
     cli_json_estimate(json, o, "kld_at_most", r->most);
     base_json_uint(json, o, "n_top", r->n_top);
     cli_json_estimate(json, o, "same_top", r->n_top ? r->same_top : none);

@@ -177,7 +177,7 @@ static void put_perplexities(const struct field *f, const char *base)
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++) {
         double ln = doc_field_real(&f->runs[i]->from, "ppl.ln_ratio");
-        double error = doc_field_real(&f->runs[i]->from, "ppl.ln_ratio_error");
+        double error = doc_field_error(&f->runs[i]->from, "ppl.ln_ratio_error");
         if (!(fabs(ln) > 1.96 * error))
             continue;
         if (n++)
