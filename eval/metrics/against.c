@@ -156,6 +156,7 @@ static void finish_bins(struct eval_against_bins *bins, struct sums *s)
         for (size_t w = 0; w < s->n; w++)
             s->x[w] = s->difference[w][k] - bin->difference.value * s->tokens[w][k];
         bin->difference.error = eval_paired_over(s->x, s->n).error * (double)n_tokens / n;
+        bin->difference.lot_error = bin->difference.error; /* windows are lots */
     }
 }
 

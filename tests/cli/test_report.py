@@ -185,8 +185,8 @@ class Report(unittest.TestCase):
         c["model"].update(file=f"tiny.{name}.gguf", id=name * 64, quantisation=name, n_bytes=n_bytes)
         for window in c["windows"]:
             window["kld"] *= kld
-        for key in c["kld"]:
-            c["kld"][key] *= kld
+        for key, value in c["kld"].items():
+            c["kld"][key] = value and value * kld
         return c
 
     def test_title_and_verdict(self):
@@ -462,7 +462,8 @@ class Report(unittest.TestCase):
             f"{c['model']['n_bytes'] / 2 ** 20:.3f}", f"{c['model']['bits_per_weight']:.4f}",
             f"{c['ppl']['value']:.4f} ± {c['ppl']['value_error']:.4f}",
             f"{c['ppl']['ratio']:.5f} ± {c['ppl']['ratio_error']:.5f}",
-            f"{c['kld']['mean']:.6f} ± {c['kld']['mean_error']:.6f}", f"{c['kld']['p99_9']:.6f}",
+            f"{c['kld']['mean']:.6f} ± {c['kld']['mean_error']:.6f}", 
+            f"{c['kld']['p99_9']:.6f} ± {c['kld']['p99_9_error']:.6f}",
             f"{100 * c['same_top']:.2f} ± {100 * c['same_top_error']:.2f} |"])
         self.assertIn("![Mean KL divergence against size](a%20b.svg)\n", done.stdout)
         self.assertIn(f"`{TEXT.name}`; SHA-256 `{self.kld['text']['sha256']}`; ", done.stdout)

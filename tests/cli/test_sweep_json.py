@@ -67,7 +67,8 @@ class Sweep(unittest.TestCase):
         self.assertEqual(group["around"]["type"], "F16+F32")
         self.assertEqual(choice["type"], "Q4_K+F32+Q6_K")
         self.assertEqual(choice["kld"], {"mean": wanted["kld"]["mean"],
-                                         "se": wanted["kld"]["mean_error"]})
+                                         "se": wanted["kld"]["mean_error"],
+                                         "lot_se": wanted["kld"]["mean_lot_error"]})
         self.assertEqual(choice["rms_dp"], wanted["dp"]["rms"])
         self.assertEqual(together["rest"], [])
 
@@ -160,7 +161,7 @@ class Sweep(unittest.TestCase):
         self.assertRegex(printed, r"^tiny.Q4_K_M.gguf itself: KLD 3\.\d+e-03 ± ")
         self.assertIn("(e) less than twice its paired standard error", printed)
         self.assertIsNone(self.document["around"])
-        self.assertEqual(self.document["reference"]["kld"], {"mean": 0, "se": 0})
+        self.assertEqual(self.document["reference"]["kld"], {"mean": 0, "se": 0, "lot_se": 0})
         self.assertEqual(self.document["reference"]["nll"], self.document["reference"]["base_nll"])
 
     def test_table_has_the_figures(self):
@@ -200,7 +201,7 @@ class Sweep(unittest.TestCase):
                  "--tsv", "i.tsv", "--state", "i.journal"],
                 cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             journal = self.path / "i.journal"
-            while process.poll() is None and (not journal.exists() or journal.stat().st_size < 20000):
+            while process.poll() is None and (not journal.exists() or journal.stat().st_size < 40000):
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=HANG_S)

@@ -35,8 +35,10 @@ def run(assay, evaluation, folder, rng, command, *words):
 
 def figures_of_kld(document):
     c = document["candidates"][0]
-    return {"kld": {"mean": c["kld"]["mean"], "se": c["kld"]["mean_error"]},
-            "delta_nll": {"mean": c["ppl"]["ln_ratio"], "se": c["ppl"]["ln_ratio_error"]},
+    return {"kld": {"mean": c["kld"]["mean"], "se": c["kld"]["mean_error"],
+                    "lot_se": c["kld"]["mean_lot_error"]},
+            "delta_nll": {"mean": c["ppl"]["ln_ratio"], "se": c["ppl"]["ln_ratio_error"],
+                          "lot_se": c["ppl"]["ln_ratio_lot_error"]},
             "same_top": c["same_top"], "rms_dp": c["dp"]["rms"]}
 
 
