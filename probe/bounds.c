@@ -162,6 +162,9 @@ static void add(struct sums *sums, const struct probe_pass *pass, const struct p
                                         .dropped = s->dropped,
                                         .merged = s->merged};
     struct probe_bound b = probe_bound_of(&listed);
+    struct base_moments *const all[] = {&sums->least, &sums->most, &sums->same_top, &sums->nll};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        base_moments_lot(all[i], s->window);
     sums->all[sums->least.n] = b.least;
     base_moments_add(&sums->least, b.least);
     base_moments_add(&sums->most, b.most);

@@ -163,8 +163,9 @@ static void put_text(const struct block *b)
 
 static void put_measures(const struct block *b)
 {
-    base_file_printf(b->file, "- **Measures:** PPL is the perplexity; the number after ± is the "
-                              "standard error.");
+    base_file_printf(b->file,
+                     "- **Measures:** PPL is the perplexity; the number after ± is the "
+                     "standard error, over windows or documents where there are 11 or more.");
     if (b->diverges)
         base_file_printf(b->file,
                          " PPL ratio is PPL over that of the base. KLD is the mean KL divergence "

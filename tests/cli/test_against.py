@@ -210,7 +210,7 @@ class Against(unittest.TestCase):
         for row, figures in ((before, document["against"]["result"]), (after, document["result"])):
             value, error = row[3].split(" ± ")
             self.assertEqual(value, f"{figures['kld']['mean']:.4e}")
-            self.assertEqual(error, f"{figures['kld']['mean_error']:.1e}")
+            self.assertEqual(error, f"{figures['kld']['mean_lot_error']:.1e}")
             ratio = math.exp(figures["nll_difference"]["beyond"])
             self.assertEqual(row[2].split(" ± ")[0], f"{ratio:.6f}")
             ppl = float(exact[1].split(" ± ")[0]) * ratio

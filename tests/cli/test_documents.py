@@ -253,7 +253,7 @@ class Documents(unittest.TestCase):
 
     def test_stop(self):
         text = ["-f", SOURCE / "docs" / "handbook.md", "-c", "16"]
-        self.check_stop(["perplexity", "-m", Q4, *self.texts], 0.2)
+        self.check_stop(["perplexity", "-m", Q4, *self.texts], 0.08)
         self.check_stop(["kld", "-m", Q4, "--base", F16, *text], 0.006)
 
     def test_stop_that_is_not_reached(self):

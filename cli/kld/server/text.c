@@ -38,12 +38,13 @@ static void print_base(const struct cli_bounds *b)
 
 static void print_estimate(const char *what, struct base_estimate x, int digits, const char *unit)
 {
-    printf("%s%.*f ± %.*f%s\n", what, digits, x.value, digits, x.error, unit);
+    printf("%s%.*f ± %.*f%s\n", what, digits, x.value, digits, base_estimate_error(x), unit);
 }
 
 static void print_model(const struct cli_model *m, const struct probe_bounds *r)
 {
-    const struct base_estimate top = {100 * r->same_top.value, 100 * r->same_top.error};
+    const struct base_estimate top = {.value = 100 * r->same_top.value,
+                                      .error = 100 * base_estimate_error(r->same_top)};
     printf("\n====== %s ======\n", m->called);
     print_estimate("Mean KLD, lower bound  : ", r->least, 6, "");
     print_estimate("Mean KLD, upper bound  : ", r->most, 6, "");
@@ -76,11 +77,11 @@ static enum status print_table(const struct cli_bounds *b, struct status_why *wh
         CELL(LABEL, "%s", m->called);
         CELL(TYPE, "%s%s", q.name, m->kv);
         CELL(SIZE, "%.4f", (double)cli_model_size(m).n_bytes / gibibyte);
-        CELL(LEAST, "%.6f ± %.6f", r->least.value, r->least.error);
-        CELL(MOST, "%.4f ± %.4f", r->most.value, r->most.error);
+        CELL(LEAST, "%.6f ± %.6f", r->least.value, base_estimate_error(r->least));
+        CELL(MOST, "%.4f ± %.4f", r->most.value, base_estimate_error(r->most));
         CELL(TAIL, "%.6f", r->quantiles[P99_9]);
-        CELL(TOP, "%.3f ± %.3f", 100 * r->same_top.value, 100 * r->same_top.error);
-        CELL(NLL, "%.6f ± %.6f", r->nll_difference.value, r->nll_difference.error);
+        CELL(TOP, "%.3f ± %.3f", 100 * r->same_top.value, 100 * base_estimate_error(r->same_top));
+        CELL(NLL, "%.6f ± %.6f", r->nll_difference.value, base_estimate_error(r->nll_difference));
 #undef CELL
     }
     if (!status) {

@@ -312,7 +312,10 @@ void doc_report_verdict(struct doc_report *r)
     judge_texts(r, DOC_METRIC_KLD);
     judge_texts(r, DOC_METRIC_PPL);
     judge_tasks(r);
-    doc_html(r->file, "<p class=\"faint\">Whether a difference is more than chance is judged by "
-                      "paired tests on the same windows or tasks, each at 95 %%; a perplexity's by "
-                      "the standard error of its ratio.</p>\n");
+    doc_html(r->file,
+             "<p class=\"faint\">Whether a difference is more than chance is judged by "
+             "paired tests on the same windows or tasks, each at 95 %%; a perplexity's by "
+             "the standard error of its ratio. &#177; is one standard error over windows, or over "
+             "documents, where there are 11 or more; tokens of a window hang together, "
+             "so that an error that takes them as independent is too small.</p>\n");
 }
