@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +28,8 @@ static enum status take(void *user, const struct gguf_zeros *zeros, struct statu
     (void)why;
     struct found *f = user;
     assert_true(f->n < 8);
-    strcpy(f->first[f->n], zeros->first->name);
-    strcpy(f->last[f->n], zeros->last->name);
+    snprintf(f->first[f->n], sizeof f->first[0], "%s", zeros->first->name);
+    snprintf(f->last[f->n], sizeof f->last[0], "%s", zeros->last->name);
     f->all[f->n++] = *zeros;
     return STATUS_OK;
 }

@@ -19,9 +19,9 @@ struct reference_list {
 };
 
 /**
- * Begin with the files of a folder of ../shared, "models" or "reference/arch". False: it is not
- * there. The first column of tests/golden/bits.tsv names models; tests/data/reference-results.txt
- * names results.
+ * Begin with the files of a folder of the material, "models" or "reference/arch". False: it is
+ * not there. The first column of tests/golden/bits.tsv names models;
+ * tests/data/reference-results.txt names results.
  */
 bool reference_list_open(struct reference_list *list, const char *folder);
 /** The next one; false: that was the last, and the list is closed. Aborts where a file is absent.
