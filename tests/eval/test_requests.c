@@ -79,7 +79,8 @@ static void refuses_bad_lines(void **state)
         {"{\"text\": 3}", "line 1: expected \"text\" to be a string"},
         {"{\"text\": null}", "line 1: expected \"text\" to be a string"},
         {"{\"context\": [], \"continuation\": \"a\"}", "line 1: expected \"context\" to be a"},
-        {"{\"text\": \"a\", \"te\\u0078t\": \"b\"}", "line 1: has \"text\" twice; expected it once"},
+        {"{\"text\": \"a\", \"te\\u0078t\": \"b\"}",
+         "line 1: has \"text\" twice; expected it once"},
         {"{\"text\": \"a\\u0000b\"}", "line 1: has the character U+0000"},
         {"{\"text\": \"a\\\\\\u0000b\"}", "line 1: has the character U+0000"},
     };
