@@ -383,7 +383,7 @@ def rule_versions(root, _build):
     found = {}
     for name, pattern in (("CMakeLists.txt", r"project\(assay VERSION ([\d.]+)"),
                           ("python/pyproject.toml", r'(?m)^version = "([\d.]+)"'),
-                          ("CHANGELOG.md", r"(?m)\A(?:(?!## ).*\n)*## ([\d.]+)(?: - \d{4}-\d\d-\d\d)?$"),
+                          ("CHANGELOG.md", r"(?m)\A(?:(?!## \d).*\n)*## ([\d.]+)(?: - \d{4}-\d\d-\d\d)?$"),
                           ("README.md", r"assay[_-](\d+\.\d+\.\d+)")):
         found[name] = re.findall(pattern, (root / name).read_text())
     version = found["CMakeLists.txt"][0]
