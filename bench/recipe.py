@@ -82,7 +82,8 @@ class Bench:
             text = self.run("kld", "-q", "--base", self.base, "-f", self.o.text, "-c", "256",
                             "--chunk-from", str(first), "--chunks", str(self.o.chunks),
                             "--precision", "exact", "--json", "-", *words)
-            figures += [{"mean": c["kld"]["mean"], "se": c["kld"]["mean_error"]}
+            figures += [{"mean": c["kld"]["mean"], "se": c["kld"]["mean_error"],
+                         "lot_se": c["kld"]["mean_lot_error"]}
                         for c in json.loads(text)["candidates"]]
         return figures
 

@@ -85,14 +85,24 @@ enum status gguf_map_open_as(struct gguf_map *map, const char *path, const char 
     return status;
 }
 
-void gguf_map_read_ahead(const void *data, size_t n_bytes)
+static void advise(const void *data, size_t n_bytes, int advice)
 {
     long page = sysconf(_SC_PAGESIZE);
     if (n_bytes == 0 || page <= 0)
         return;
     size_t before = (uintptr_t)data % (uintptr_t)page;
     /* The advice goes to the mapping, which is only read; the type knows no const. */
-    (void)posix_madvise((char *)(uintptr_t)data - before, n_bytes + before, POSIX_MADV_WILLNEED);
+    (void)posix_madvise((char *)(uintptr_t)data - before, n_bytes + before, advice);
+}
+
+void gguf_map_read_ahead(const void *data, size_t n_bytes)
+{
+    advise(data, n_bytes, POSIX_MADV_WILLNEED);
+}
+
+void gguf_map_read_alone(const void *data, size_t n_bytes, bool alone)
+{
+    advise(data, n_bytes, alone ? POSIX_MADV_RANDOM : POSIX_MADV_NORMAL);
 }
 
 enum status gguf_map_check_unchanged(const struct gguf_map *map, const char *path,

@@ -2,6 +2,7 @@
 #ifndef GGUF_MAP_H
 #define GGUF_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
@@ -35,6 +36,9 @@ enum status gguf_map_open_as(struct gguf_map *map, const char *path, const char 
  * is there already costs little. data: any part of a mapping.
  */
 void gguf_map_read_ahead(const void *data, size_t n_bytes);
+
+/** Whether what is touched of these bytes is read alone; usually its neighbours are read with it. */
+void gguf_map_read_alone(const void *data, size_t n_bytes, bool alone);
 
 /**
  * Check that nothing wrote to the file since it was mapped. One system call. An empty object:

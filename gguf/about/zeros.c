@@ -5,6 +5,7 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "gguf/map.h"
 
 enum {
     PROBE = 256,          /* bytes that are looked at in one place */
@@ -182,6 +183,16 @@ static enum status search(const struct search *s, struct status_why *why)
     return status;
 }
 
+/** Probes are far apart: what lies around them is not wanted. */
+static void read_alone(const struct gguf_file *file, bool alone)
+{
+    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+        uint64_t n_bytes, begin;
+        const void *data = gguf_shard_data(file, i, &n_bytes, &begin);
+        gguf_map_read_alone(data, (size_t)n_bytes, alone);
+    }
+}
+
 enum status gguf_zeros_find(const struct gguf_file *file, gguf_zeros_found *found, void *user,
                             struct status_why *why)
 {
@@ -196,7 +207,9 @@ enum status gguf_zeros_find(const struct gguf_file *file, gguf_zeros_found *foun
         list_stretches(&s, gguf_tensor_at(file, i), &n_bytes);
     qsort(s.stretches, s.n, sizeof *s.stretches, in_order);
     s.step = base_max(n_bytes / N_PROBES, LEAST_STEP);
+    read_alone(file, true);
     enum status status = search(&s, why);
+    read_alone(file, false);
     free(s.stretches);
     return status;
 }

@@ -52,7 +52,7 @@ class ExpertsUsed(unittest.TestCase):
         return files.pop(keys[key]), files, ["-q", "-f", str(text), "-c", str(evaluation.n)]
 
     def result(self, *words):
-        out = self.folder / "out.json"
+        out = self.folder / f"{words[0]}.json"  # commands do not write over one another's
         done = run(*map(str, words), "--json", str(out))
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(out.read_text()), done.stdout
@@ -92,7 +92,7 @@ class ExpertsUsed(unittest.TestCase):
             self.assertNotIn("experts_used", got["base"])
         got, _ = self.result("kld", "-m", self.model, *self.text, "--ctk", "f16,bf16", "--experts-used", n)
         self.assertEqual([c["model"]["experts_used"] for c in got["candidates"]], [n, n])
-        table = run("table", str(self.folder / "out.json")).stdout
+        table = run("table", str(self.folder / "kld.json")).stdout
         self.assertEqual(len(re.findall(rf"K (F16|BF16) experts {n} ", table)), 4, table)
 
     def test_identity(self):
