@@ -39,6 +39,8 @@ static enum status describe(struct model_folder *f, struct status_why *why)
         status = model_folder_keys(f, why);
     if (!status)
         status = model_folder_names(f, why);
+    if (!status)
+        status = model_folder_agree(f, why);
     return status ? status : model_targets_shape(f, why);
 }
 

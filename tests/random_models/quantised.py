@@ -200,7 +200,7 @@ def qwen3moe(m):
 
 def gptoss(m):
     m.common("GptOssForCausalLM", "gpt-oss", num_local_experts=EXPERTS, num_experts_per_tok=2, sliding_window=5,
-             layer_types=["sliding_attention", "full_attention"])
+             layer_types=["sliding_attention", "full_attention"], rope_scaling={"rope_type": "default"})
     m.keys |= {"expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": FF,
                "attention.sliding_window": 5}
     m.ends()
