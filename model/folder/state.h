@@ -23,7 +23,9 @@ struct model_target {
     uint64_t ne[4];
     bool made;                           /* values in memory; else, in bytes: */
     uint64_t offset, row_step, col_step; /* of the first element; as of struct gguf_view */
-    bool quantised;                      /* codes, whose scales lie in tensors beside them */
+    bool quantised;                      /* codes, whose scales lie in tensors beside them; */
+    enum gguf_type codes;                /* their type, of rows that its blocks do not fill: */
+    float *values;                       /* made, then, once the file is assembled */
 };
 
 /** Values that no tensor has as GGUF does. */
@@ -188,6 +190,9 @@ bool model_folder_number(const struct model_folder *f, const char *name, float *
 enum status model_targets_shape(struct model_folder *f, struct status_why *why);
 /** Write the values of one that is made. */
 void model_target_make(const struct model_folder *f, const struct model_target *t, float *to);
+/** Write the values of one that is made of codes, into its memory.   file: is assembled. */
+enum status model_target_decode(const struct model_folder *f, const struct model_target *t,
+                                struct gguf_file *file, struct status_why *why);
 /** Append one that is not made. */
 enum status model_target_append(const struct model_folder *f, const struct model_target *t,
                                 struct gguf_file *file, struct status_why *why);
