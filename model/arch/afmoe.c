@@ -93,7 +93,7 @@ static const struct model_folder_map laguna_folder = {
     .classes = {"LagunaForCausalLM"},
     .names = laguna_names,
     .keys = laguna_keys,
-    .theta = 500000,
+    .named_layers = true,
     .heads = laguna_heads,
 };
 

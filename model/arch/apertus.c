@@ -80,7 +80,6 @@ static const struct model_folder_name folder_names[] = {
 static const struct model_folder_map folder = {
     .classes = {"ApertusForCausalLM"},
     .names = folder_names,
-    .theta = 12000000,
     .write = write_numbers,
 };
 

@@ -91,6 +91,7 @@ static const struct model_folder_key moe_keys[] = {
     {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
     {"num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
     {"expert_selection_fn", "expert_gating_func", MODEL_MEMBER_GATING, 1},
+    {"prefix_dense_sliding_window_pattern", NULL, MODEL_MEMBER_FIXED, 1},
     {0},
 };
 
@@ -105,14 +106,13 @@ static enum status write_moe(struct model_folder *f, struct status_why *why)
     if (cJSON_IsString(together) && strcmp(together->valuestring, "average") != 0)
         return model_config_fail(f, STATUS_UNSUPPORTED, why,
                                  "member 'shared_expert_combination_strategy' is not 'average'");
-    if (model_config_find(f, "layer_types"))
-        return STATUS_OK;
-    return model_config_fail(f, STATUS_FORMAT, why, "member 'layer_types' is missing");
+    return STATUS_OK;
 }
 
 static const struct model_folder_map folder_moe = {
     .classes = {"Cohere2MoeForCausalLM"},
     .keys = moe_keys,
+    .named_layers = true,
     .write = write_moe,
 };
 

@@ -1,16 +1,15 @@
 /**
  * DeepSeek V2, V3 and R1, Kimi K2 and others of the same name: latent attention, a dense beginning,
- * then experts. DeepSeek V3.2 and GLM 5 (glm-dsa) choose the keys that a query sees. And
- * Kimi Linear.
+ * then experts. DeepSeek V3.2 and GLM 5 (glm-dsa) choose the keys that a query sees.
  */
 #include <math.h>
 #include <string.h>
 
 #include "model/arch.h"
+#include "model/arch/latent.h"
 #include "model/folder/state.h"
 
-/** Sizes of heads; key_length and value_length are those of the compressed cache in newer files. */
-static enum status read_heads(struct model_hparams *h, const struct model_reading *r,
+enum status model_latent_read(struct model_hparams *h, const struct model_reading *r,
                               struct status_why *why)
 {
     const struct model_keys *keys = &r->keys;
@@ -70,7 +69,7 @@ static enum status read_magnitude(struct model_hparams *h, const struct model_re
 static enum status read_mistral4(struct model_hparams *h, const struct model_reading *r,
                                  struct status_why *why)
 {
-    enum status status = read_heads(h, r, why);
+    enum status status = model_latent_read(h, r, why);
     if (!status)
         status = read_magnitude(h, r, why);
     return status ? status : model_temperature_read(h, r, why);
@@ -88,7 +87,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 static enum status read_sparse(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why)
 {
-    enum status status = read_heads(h, r, why);
+    enum status status = model_latent_read(h, r, why);
     if (!status)
         status = model_key_u32_required(&r->keys, "attention.q_lora_rank", model_width_range,
                                         &h->q_rank, why);
@@ -144,31 +143,14 @@ static enum status read_glm_dsa(struct model_hparams *h, const struct model_read
                         "the norm of the indexer's keys has an epsilon of 0, as in llama.cpp");
 }
 
-#define LATENT_NAMES                                                                               \
-    {"self_attn.q_a_proj", "attn_q_a", MODEL_KEEP},                                                \
-        {"self_attn.q_a_layernorm", "attn_q_a_norm", MODEL_KEEP},                                  \
-        {"self_attn.q_b_proj", "attn_q_b", MODEL_KEEP},                                            \
-        {"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa", MODEL_KEEP},                             \
-    {                                                                                              \
-        "self_attn.kv_a_layernorm", "attn_kv_a_norm", MODEL_KEEP                                   \
-    }
-
-/** The matrix that makes keys and values, cut into those of newer GGUF files where it can be. */
-#define COMPRESSED_NAMES                                                                           \
-    LATENT_NAMES, {"self_attn.kv_b_proj", "attn_kv_b", MODEL_IF_WHOLE},                            \
-        {"self_attn.kv_b_proj.weight", "attn_k_b.weight", MODEL_OF_KEYS | MODEL_TURN_OVER},        \
-    {                                                                                              \
-        "self_attn.kv_b_proj.weight", "attn_v_b.weight", MODEL_OF_VALUES                           \
-    }
-
 static const struct model_folder_name folder_names[] = {
-    LATENT_NAMES,
+    MODEL_LATENT_NAMES,
     {"self_attn.kv_b_proj", "attn_kv_b", MODEL_KEEP},
     {0},
 };
 
 static const struct model_folder_name sparse_names[] = {
-    COMPRESSED_NAMES,
+    MODEL_COMPRESSED_NAMES,
     {"self_attn.indexer.wq_b", "indexer.attn_q_b", MODEL_KEEP},
     {"self_attn.indexer.wk", "indexer.attn_k", MODEL_KEEP},
     {"self_attn.indexer.k_norm", "indexer.k_norm", MODEL_KEEP},
@@ -195,12 +177,30 @@ static enum status write_magnitude(struct model_folder *f, struct status_why *wh
     return STATUS_OK;
 }
 
+/** V2's shares are not divided by their sum, and its groups count only by one method. */
+static enum status check_v2(const struct model_folder *f, struct status_why *why)
+{
+    const cJSON *method = model_config_find(f, "topk_method");
+    uint32_t n_groups = 1;
+    enum status status = model_config_u32(f, "n_group", false, &n_groups, why);
+    bool greedy = cJSON_IsString(method) && strcmp(method->valuestring, "greedy") == 0;
+    if (!status &&
+        ((greedy && n_groups > 1) || cJSON_IsTrue(model_config_find(f, "norm_topk_prob"))))
+        return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                 "'topk_method' is greedy although there are %u groups "
+                                 "('n_group'), or 'norm_topk_prob' is true: not computed of V2",
+                                 n_groups);
+    return status;
+}
+
 /** Also the gating, which V3 leaves to its code where a folder was saved again. */
 static enum status write_folder(struct model_folder *f, struct status_why *why)
 {
     const cJSON *class = cJSON_GetObjectItemCaseSensitive(f->config, "architectures")->child;
-    enum status status =
-        model_write_gating(f, "scoring_func", strstr(class->valuestring, "V2") ? 1 : 2, why);
+    bool is_v2 = strstr(class->valuestring, "V2") != NULL;
+    enum status status = is_v2 ? check_v2(f, why) : STATUS_OK;
+    if (!status)
+        status = model_write_gating(f, "scoring_func", is_v2 ? 1 : 2, why);
     return status ? status : write_magnitude(f, why);
 }
 
@@ -219,6 +219,7 @@ static const struct model_folder_map folder32 = {
     .keys = sparse_keys,
     .grouped = true,
     .compressed = true,
+    .own_magnitude = true,
     .write = write_folder,
 };
 
@@ -256,6 +257,7 @@ static const struct model_folder_map folder_glm = {
     .keys = sparse_keys,
     .grouped = true,
     .compressed = true,
+    .own_magnitude = true,
     .write = write_choices,
 };
 
@@ -297,18 +299,16 @@ static const struct model_folder_map folder = {
                 "KimiVLForConditionalGeneration", "KimiK25ForConditionalGeneration"},
     .names = folder_names,
     .keys = model_folder_grouped,
+    .own_magnitude = true,
     .write = write_folder,
 };
 
 /** Mistral 4: a softmax over experts, and queries that grow with their position. */
 static enum status write_mistral4(struct model_folder *f, struct status_why *why)
 {
-    const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
-    const cJSON *beta = cJSON_GetObjectItemCaseSensitive(rope, "llama_4_scaling_beta");
-    if (cJSON_IsNumber(beta))
-        model_write_f32(f, "attention.temperature_scale", beta->valuedouble);
     model_write_u32(f, "expert_gating_func", 1);
-    return write_magnitude(f, why);
+    enum status status = model_folder_temperature(f, why);
+    return status ? status : write_magnitude(f, why);
 }
 
 static bool is_mistral4(const struct model_folder *f)
@@ -322,6 +322,7 @@ static const struct model_folder_map folder_mistral4 = {
     .names = folder_names,
     .keys = model_folder_grouped,
     .is = is_mistral4,
+    .own_magnitude = true,
     .write = write_mistral4,
 };
 
@@ -336,138 +337,6 @@ const struct model_arch model_arch_mistral4 = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .read = read_mistral4,
-};
-
-/** Kimi Linear: delta nets, and latent attention without positions. */
-static enum status read_kimi(struct model_hparams *h, const struct model_reading *r,
-                             struct status_why *why)
-{
-    struct model_recurrent_hparams *n = &h->recurrent;
-    enum status status = read_heads(h, r, why);
-    if (!status)
-        status = model_key_u32_required(&r->keys, "kda.head_dim", (struct model_range){1, 1024},
-                                        &n->state, why);
-    if (!status)
-        status =
-            model_key_u32_required(&r->keys, "ssm.conv_kernel",
-                                   (struct model_range){1, KERN_CONVOLVE_MAX}, &n->n_taps, why);
-    for (uint32_t i = 0; !status && i < h->n_layers; i++) {
-        h->layers[i].rope = MODEL_ROPE_OFF;
-        if (h->layers[i].n_heads != h->layers[0].n_heads)
-            status = status_fail(why, STATUS_FORMAT,
-                                 "%s: layer %u has %u heads (key '%s.attention.head_count'), "
-                                 "expected %u as in layer 0",
-                                 gguf_path(r->keys.file), i, h->layers[i].n_heads, r->keys.prefix,
-                                 h->layers[0].n_heads);
-    }
-    n->n_heads = n->n_groups = h->layers[0].n_heads;
-    n->n_inner = n->n_heads * n->state;
-    n->unit = r->options->llama_compat ? KERN_UNIT_MAX : KERN_UNIT_ADD;
-    n->unit_eps = r->options->llama_compat ? h->eps : 1e-6f;
-    n->scale = (float)(1 / sqrt((double)n->state));
-    return status;
-}
-
-static const struct model_folder_name kimi_names[] = {
-    COMPRESSED_NAMES,
-    {"self_attn.q_conv1d", "ssm_conv1d_q", MODEL_SQUEEZE},
-    {"self_attn.k_conv1d", "ssm_conv1d_k", MODEL_SQUEEZE},
-    {"self_attn.v_conv1d", "ssm_conv1d_v", MODEL_SQUEEZE},
-    {"self_attn.f_a_proj", "ssm_f_a", MODEL_KEEP},
-    {"self_attn.f_b_proj", "ssm_f_b", MODEL_KEEP},
-    {"self_attn.g_a_proj", "ssm_g_a", MODEL_KEEP},
-    {"self_attn.g_b_proj", "ssm_g_b", MODEL_KEEP},
-    {"self_attn.b_proj", "ssm_beta", MODEL_KEEP},
-    {"self_attn.dt_bias", "ssm_dt.bias", MODEL_KEEP},
-    {"self_attn.A_log", "ssm_a", MODEL_SQUEEZE | MODEL_NEGATIVE_EXP},
-    {"self_attn.o_norm", "ssm_norm", MODEL_KEEP},
-    MODEL_MIXTRAL_NAMES,
-    {"block_sparse_moe.gate_proj", "ffn_gate", MODEL_KEEP}, /* transformers saves them so */
-    {"block_sparse_moe.up_proj", "ffn_up", MODEL_KEEP},
-    {"block_sparse_moe.down_proj", "ffn_down", MODEL_KEEP},
-    {0},
-};
-
-/** Layers of latent attention are counted from 1 in one list, or named in another. */
-static enum status kimi_heads(const struct model_folder *f, struct model_folder_heads *of,
-                              struct status_why *why)
-{
-    const cJSON *linear = model_config_find(f, "linear_attn_config");
-    const cJSON *full = cJSON_GetObjectItemCaseSensitive(linear, "full_attn_layers");
-    for (uint32_t i = 0; i < of->n; i++) {
-        bool is = model_config_is(f, "layer_types", i, "full_attention");
-        for (const cJSON *item = full ? full->child : NULL; item; item = item->next)
-            is |= item->valuedouble == i + 1;
-        of->n_kv_heads[i] = is;
-    }
-    if (full || model_config_find(f, "layer_types"))
-        return STATUS_OK;
-    return model_config_fail(f, STATUS_FORMAT, why,
-                             "has neither 'full_attn_layers' in 'linear_attn_config' nor "
-                             "'layer_types'");
-}
-
-static const struct model_folder_key kimi_keys[] = {
-    {"num_expert_group n_group", "expert_group_count", MODEL_MEMBER_U32, 0},
-    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 2.446},
-    {"moe_renormalize norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
-    {"moe_router_activation_func", "expert_gating_func", MODEL_MEMBER_GATING, 2},
-    {0},
-};
-
-/** A size of the delta nets: of a group of members, or a member that transformers saves. */
-static enum status write_kimi_size(struct model_folder *f, const char *in_group, const char *alone,
-                                   const char *to, struct status_why *why)
-{
-    uint32_t value;
-    const cJSON *item =
-        cJSON_GetObjectItemCaseSensitive(model_config_find(f, "linear_attn_config"), in_group);
-    if (cJSON_IsNumber(item) && item->valuedouble >= 1 && item->valuedouble <= UINT16_MAX)
-        value = (uint32_t)item->valuedouble;
-    else {
-        enum status status = model_config_u32(f, alone, true, &value, why);
-        if (status)
-            return status;
-    }
-    if (to)
-        model_write_u32(f, to, value);
-    if (to || value == f->n_heads)
-        return STATUS_OK;
-    return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                             "delta nets have %u heads, expected the %u of attention", value,
-                             f->n_heads);
-}
-
-static enum status write_kimi(struct model_folder *f, struct status_why *why)
-{
-    enum status status = write_kimi_size(f, "head_dim", "linear_head_dim", "kda.head_dim", why);
-    if (!status)
-        status = write_kimi_size(f, "short_conv_kernel_size", "linear_conv_kernel_dim",
-                                 "ssm.conv_kernel", why);
-    return status ? status : write_kimi_size(f, "num_heads", "linear_num_heads", NULL, why);
-}
-
-static const struct model_folder_map folder_kimi = {
-    .classes = {"KimiLinearForCausalLM"},
-    .names = kimi_names,
-    .keys = kimi_keys,
-    .grouped = true,
-    .compressed = true,
-    .heads = kimi_heads,
-    .write = write_kimi,
-};
-
-const struct model_arch model_arch_kimi_linear = {
-    .name = "kimi-linear",
-    .folder = &folder_kimi,
-    .without_keys = MODEL_KIMI_DELTA_NET,
-    .gating = KERN_GATE_SIGMOID,
-    .normalise = MODEL_NORMALISE_SCALED,
-    .shared = MODEL_SHARED_PLAIN,
-    .key_blind = {"expert_weights_norm"},
-    .needs = {{"expert_weights_scale", MODEL_WHEN_EXPERTS}},
-    .read = read_kimi,
-    .presence = {{MODEL_ALWAYS, "output.weight"}},
 };
 
 const struct model_arch model_arch_deepseek2 = {

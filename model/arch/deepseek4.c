@@ -371,7 +371,6 @@ static const struct model_folder_map folder = {
     .classes = {"DeepseekV4ForCausalLM"},
     .names = folder_names,
     .keys = folder_keys,
-    .defaults = "{\"num_key_value_heads\": 1}",
     .write = write_folder,
 };
 

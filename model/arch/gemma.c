@@ -44,8 +44,9 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"attn_logit_softcapping", "attn_logit_softcapping", MODEL_MEMBER_F32, 0},
-    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_F32, 0},
+    {"attn_logit_softcapping", "attn_logit_softcapping", MODEL_MEMBER_CAP, 0},
+    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_CAP, 0},
+    {"use_bidirectional_attention", NULL, MODEL_MEMBER_FIXED, 0},
     {0},
 };
 
@@ -206,7 +207,7 @@ static const struct model_folder_key folder4_keys[] = {
     {"hidden_size_per_layer_input", "embedding_length_per_layer_input", MODEL_MEMBER_U32, 0},
     {"head_dim", "attention.key_length_swa", MODEL_MEMBER_U32, 0},
     {"head_dim", "attention.value_length_swa", MODEL_MEMBER_U32, 0},
-    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_F32, 0},
+    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_CAP, 0},
     {0},
 };
 
@@ -262,6 +263,13 @@ static enum status sizes_of_folder4(struct model_folder *f, struct status_why *w
     }
     f->kv_by_layer = f->ff_by_layer = true;
     f->head_size = size > 0 ? size : f->head_size;
+    const cJSON *rope = model_config_find(f, "rope_parameters");
+    const cJSON *full = cJSON_GetObjectItemCaseSensitive(rope, "full_attention");
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(full, "rope_type");
+    if (!status && full &&
+        !(cJSON_IsString(type) && strcmp(type->valuestring, "proportional") == 0))
+        status = model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                   "RoPE of layers that see all has not the type proportional");
     const cJSON *two_way = model_config_find(f, "use_bidirectional_attention");
     if (!status && cJSON_IsString(two_way) && strcmp(two_way->valuestring, "all") == 0)
         status = model_config_fail(f, STATUS_UNSUPPORTED, why,
@@ -277,13 +285,6 @@ static const struct model_folder_map folder4 = {
     .keys = folder4_keys,
     .tied = true,
     .sizes = sizes_of_folder4,
-    .defaults = "{\"final_logit_softcapping\": 0, \"num_kv_shared_layers\": 0, \"head_dim\": 256, "
-                "\"global_head_dim\": 512, "
-                "\"sliding_window\": 512, "
-                "\"hidden_size_per_layer_input\": 256, \"num_key_value_heads\": 4, "
-                "\"rms_norm_eps\": 1e-6, \"rope_parameters\": {\"full_attention\": "
-                "{\"rope_type\": \"proportional\", \"partial_rotary_factor\": 0.25, "
-                "\"rope_theta\": 1000000}, \"sliding_attention\": {\"rope_theta\": 10000}}}",
 };
 
 const struct model_arch model_arch_gemma4 = {

@@ -34,34 +34,16 @@ static const struct model_folder_name folder_names[] = {
 
 static const struct model_folder_key folder_keys[] = {
     {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
+    {"swiglu_alpha", NULL, MODEL_MEMBER_FIXED, 1.702},
+    {"swiglu_limit", NULL, MODEL_MEMBER_FIXED, 7},
     {0},
 };
-
-/** What no key says: the limit of the activation, and that YaRN's range is not rounded. */
-static enum status write_folder(struct model_folder *f, struct status_why *why)
-{
-    double limit = 0, alpha = 0;
-    const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
-    bool truncates = rope && !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(rope, "truncate"));
-    enum status status = model_config_f32(f, "swiglu_limit", true, &limit, why);
-    if (!status)
-        status = model_config_f32(f, "swiglu_alpha", true, &alpha, why);
-    if (!status && (limit != 7 || alpha != 1.702 || truncates))
-        status = model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                   "swiglu_limit is %g, swiglu_alpha %g, RoPE's truncate is %s, "
-                                   "expected 7, 1.702 and false, which architecture %s computes",
-                                   limit, alpha, truncates ? "not false" : "false", f->arch->name);
-    return status;
-}
 
 static const struct model_folder_map folder = {
     .classes = {"GptOssForCausalLM"},
     .names = folder_names,
     .keys = folder_keys,
-    .write = write_folder,
-    .defaults = "{\"num_local_experts\": 128, \"num_experts_per_tok\": 4, \"head_dim\": 64, "
-                "\"num_key_value_heads\": 8, \"rope_theta\": 150000, \"swiglu_limit\": 7, "
-                "\"swiglu_alpha\": 1.702, \"rms_norm_eps\": 1e-5, \"sliding_window\": 128}",
+    .unrounded = true,
 };
 
 const struct model_arch model_arch_gpt_oss = {

@@ -260,8 +260,6 @@ static const struct model_folder_map hybrid_folder = {
     .is = has_mamba,
     .sizes = sizes_of_hybrid,
     .write = write_hybrid,
-    .defaults = "{\"mamba_d_conv\": 4, \"mamba_d_state\": 256, \"mamba_n_groups\": 1, "
-                "\"mamba_n_heads\": 128, \"mamba_expand\": 2}",
 };
 
 const struct model_arch model_arch_granitehybrid = {

@@ -47,7 +47,7 @@ static const struct model_folder_map moe_folder = {
 
 static const struct model_folder_key v3_keys[] = {
     {"router_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
-    {"route_norm", "expert_weights_norm", MODEL_MEMBER_BOOL, 0},
+    {"route_norm", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
     {"first_k_dense_replace", "leading_dense_block_count", MODEL_MEMBER_U32, 0},
     {"num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
     {0},
@@ -69,7 +69,6 @@ static const struct model_folder_map v3_folder = {
     .names = folder_names,
     .keys = v3_keys,
     .write = write_v3,
-    .defaults = "{\"num_shared_experts\": 1, \"route_norm\": true, \"rope_theta\": 11158840}",
 };
 
 const struct model_arch model_arch_hunyuan_dense = {

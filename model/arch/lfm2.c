@@ -93,7 +93,6 @@ static const struct model_folder_map folder = {
     .classes = {"Lfm2ForCausalLM", "LFM2ForCausalLM"},
     .names = folder_names,
     .keys = folder_keys,
-    .theta = 1000000,
     .heads = heads,
     .write = write_width,
 };
@@ -102,7 +101,6 @@ static const struct model_folder_map moe_folder = {
     .classes = {"Lfm2MoeForCausalLM"},
     .names = folder_names,
     .keys = moe_keys,
-    .theta = 1000000,
     .heads = heads,
 };
 

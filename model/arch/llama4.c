@@ -94,10 +94,6 @@ static const struct model_folder_map folder = {
     .keys = folder_keys,
     .still_period = 4,
     .write = write_folder,
-    .defaults = "{\"head_dim\": 128, \"num_key_value_heads\": 8, \"num_local_experts\": 16, "
-                "\"num_experts_per_tok\": 1, \"intermediate_size\": 8192, "
-                "\"intermediate_size_mlp\": 16384, \"rope_theta\": 500000, "
-                "\"rms_norm_eps\": 1e-5, \"interleave_moe_layer_step\": 1}",
 };
 
 const struct model_arch model_arch_llama4 = {

@@ -31,7 +31,6 @@ static const struct model_folder_key folder_keys[] = {
 static const struct model_folder_map folder = {
     .classes = {"MellumForCausalLM"},
     .keys = folder_keys,
-    .theta = 500000,
 };
 
 const struct model_arch model_arch_mellum = {

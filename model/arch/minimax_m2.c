@@ -121,7 +121,6 @@ static const struct model_folder_map m3_folder = {
     .names = m3_names,
     .keys = m3_keys,
     .norms_less_one = true,
-    .theta = 5000000,
     .write = write_m3,
 };
 
@@ -172,7 +171,6 @@ static const struct model_folder_map folder = {
     .names = folder_names,
     .keys = folder_keys,
     .write = write_folder,
-    .defaults = "{\"rope_theta\": 5000000, \"head_dim\": 128}",
 };
 
 const struct model_arch model_arch_minimax_m2 = {

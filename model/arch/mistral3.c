@@ -24,18 +24,21 @@ static enum status write_folder(struct model_folder *f, struct status_why *why)
     const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
     const cJSON *all = cJSON_GetObjectItemCaseSensitive(rope, "mscale_all_dim");
     const cJSON *one = cJSON_GetObjectItemCaseSensitive(rope, "mscale");
-    const cJSON *beta = cJSON_GetObjectItemCaseSensitive(rope, "llama_4_scaling_beta");
-    if ((cJSON_IsNumber(one) && one->valuedouble != 1) || (cJSON_IsNumber(all) && !one))
+    if ((cJSON_IsNumber(one) && one->valuedouble != 1) ||
+        (cJSON_IsNumber(all) && !cJSON_IsNumber(one)))
         return model_config_fail(f, STATUS_UNSUPPORTED, why,
                                  "member 'mscale' of RoPE is not 1, which GGUF's %s takes for "
                                  "granted",
                                  f->arch->name);
     model_write_f32(f, "rope.scaling.yarn_log_multiplier",
                     cJSON_IsNumber(all) ? all->valuedouble : 0);
-    if (cJSON_IsNumber(beta))
-        model_write_f32(f, "attention.temperature_scale", beta->valuedouble);
-    return STATUS_OK;
+    return model_folder_temperature(f, why);
 }
+
+static const struct model_folder_key folder_keys[] = {
+    {"sliding_window", NULL, MODEL_MEMBER_FIXED, 0},
+    {0},
+};
 
 /** The class with pictures is that of Mistral 4, too. */
 static bool is_mistral3(const struct model_folder *f)
@@ -46,7 +49,9 @@ static bool is_mistral3(const struct model_folder *f)
 
 static const struct model_folder_map folder = {
     .classes = {"Mistral3ForConditionalGeneration", "Ministral3ForCausalLM"},
+    .keys = folder_keys,
     .turned = true,
+    .own_magnitude = true,
     .is = is_mistral3,
     .write = write_folder,
 };

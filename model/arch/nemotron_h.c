@@ -85,6 +85,7 @@ static const struct model_folder_name folder_names[] = {
     {"conv_kernel", "ssm.conv_kernel", MODEL_MEMBER_U32, 0},                                       \
         {"ssm_state_size", "ssm.state_size", MODEL_MEMBER_U32, 0},                                 \
         {"n_groups", "ssm.group_count", MODEL_MEMBER_U32, 0},                                      \
+        {"time_step_min", NULL, MODEL_MEMBER_FIXED, 0.001},                                        \
     {                                                                                              \
         "mamba_num_heads", "ssm.time_step_rank", MODEL_MEMBER_U32                                  \
     }
@@ -187,10 +188,7 @@ static enum status write_folder(struct model_folder *f, struct status_why *why)
 
 #define NEMOTRON_FOLDER                                                                            \
     .classes = {"NemotronHForCausalLM"}, .names = folder_names, .turned = true,                    \
-    .sizes = sizes_of_folder, .write = write_folder,                                               \
-    .defaults = "{\"head_dim\": 128, \"num_key_value_heads\": 8, \"conv_kernel\": 4, "             \
-                "\"ssm_state_size\": 128, \"mamba_num_heads\": 128, \"n_groups\": 8, "             \
-                "\"mamba_head_dim\": 64, \"layer_norm_epsilon\": 1e-5, \"norm_topk_prob\": true}"
+    .sizes = sizes_of_folder, .write = write_folder
 
 static const struct model_folder_map folder = {
     .keys = folder_keys,

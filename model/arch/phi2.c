@@ -18,7 +18,6 @@ static const struct model_folder_map folder = {
     .classes = {"PhiForCausalLM"},
     .names = folder_names,
     .keys = folder_keys,
-    .defaults = "{\"partial_rotary_factor\": 0.5, \"layer_norm_eps\": 1e-5}",
 };
 
 const struct model_arch model_arch_phi2 = {

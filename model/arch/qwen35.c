@@ -76,10 +76,10 @@ static const struct model_folder_key folder_keys[] = {
     {"linear_key_head_dim", "ssm.state_size", MODEL_MEMBER_U32, 0},
     {"linear_num_key_heads", "ssm.group_count", MODEL_MEMBER_U32, 0},
     {"linear_num_value_heads", "ssm.time_step_rank", MODEL_MEMBER_U32, 0},
-    {"full_attention_interval", "full_attention_interval", MODEL_MEMBER_U32, 0},
+    {"full_attention_interval", "full_attention_interval", MODEL_MEMBER_U32, 4},
     {"shared_expert_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32, 0},
-    {"attn_output_gate", NULL, MODEL_MEMBER_TRUE, 0},
-    {"norm_topk_prob", NULL, MODEL_MEMBER_TRUE, 0},
+    {"attn_output_gate", NULL, MODEL_MEMBER_FIXED, 1},
+    {"norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
     {0},
 };
 
@@ -107,13 +107,7 @@ static enum status write_folder(struct model_folder *f, struct status_why *why)
     return status;
 }
 
-#define QWEN35_FOLDER                                                                              \
-    .keys = folder_keys, .norms_less_one = true, .write = write_folder,                            \
-    .defaults = "{\"linear_conv_kernel_dim\": 4, \"linear_key_head_dim\": 128, "                   \
-                "\"linear_value_head_dim\": 128, \"linear_num_key_heads\": 16, "                   \
-                "\"linear_num_value_heads\": 32, \"head_dim\": 256, \"rms_norm_eps\": 1e-6, "      \
-                "\"full_attention_interval\": 4, \"partial_rotary_factor\": 0.25, "                \
-                "\"attn_output_gate\": true, \"norm_topk_prob\": true}"
+#define QWEN35_FOLDER .keys = folder_keys, .norms_less_one = true, .write = write_folder
 
 static const struct model_folder_map folder = {
     .classes = {"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM"},

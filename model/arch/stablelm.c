@@ -19,7 +19,6 @@ static const struct model_folder_key folder_keys[] = {
 static const struct model_folder_map folder = {
     .classes = {"StableLmForCausalLM"},
     .keys = folder_keys,
-    .defaults = "{\"partial_rotary_factor\": 0.25, \"layer_norm_eps\": 1e-5}",
 };
 
 const struct model_arch model_arch_stablelm = {

@@ -33,25 +33,55 @@ static const cJSON *find_in(const cJSON *object, const char *name)
     return found && !cJSON_IsNull(found) ? found : NULL;
 }
 
-const cJSON *model_config_find(const struct model_folder *f, const char *name)
-{
-    const cJSON *found = find_in(f->text, name);
-    if (!found)
-        found = find_in(f->config, name);
-    return found || cJSON_HasObjectItem(f->text, name) ? found : find_in(f->defaults, name);
-}
-
-const cJSON *model_config_any(const struct model_folder *f, const char *names)
+/** The first of several names in an object that is not null, else one that is. */
+static const cJSON *first_in(const cJSON *object, const char *names)
 {
     const char *word;
     size_t length;
     const cJSON *found = NULL;
-    while (!found && (names = base_words_next(names, &word, &length)) != NULL) {
+    while ((!found || cJSON_IsNull(found)) &&
+           (names = base_words_next(names, &word, &length)) != NULL) {
         char name[NAME_BYTES];
         snprintf(name, sizeof name, "%.*s", (int)length, word);
-        found = model_config_find(f, name);
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+        found = item ? item : found;
     }
     return found;
+}
+
+/** What config.json says counts before what the class has, null of the text's part after the
+ * whole's value. */
+static const cJSON *first_of(const struct model_folder *f, const char *names)
+{
+    const cJSON *found = first_in(f->text, names);
+    const cJSON *whole = !found || cJSON_IsNull(found) ? first_in(f->config, names) : NULL;
+    return whole ? whole : found ? found : first_in(f->defaults, names);
+}
+
+const cJSON *model_config_any(const struct model_folder *f, const char *names)
+{
+    const cJSON *found = first_of(f, names);
+    return cJSON_IsNull(found) ? NULL : found;
+}
+
+bool model_config_of_class(const struct model_folder *f, const cJSON *item)
+{
+    return item && cJSON_GetObjectItemCaseSensitive(f->defaults, item->string) == item;
+}
+
+const cJSON *model_config_class(const struct model_folder *f, const char *names)
+{
+    return first_in(f->defaults, names);
+}
+
+bool model_config_null(const struct model_folder *f, const char *names)
+{
+    return cJSON_IsNull(first_of(f, names));
+}
+
+const cJSON *model_config_find(const struct model_folder *f, const char *name)
+{
+    return model_config_any(f, name);
 }
 
 /** The member, or a failure where it is required. */
@@ -152,6 +182,62 @@ enum status model_config_kinds(const struct model_folder *f, const char *name, c
     return STATUS_OK;
 }
 
+static const struct model_folder_class *class_named(const char *name)
+{
+    const struct model_folder_class *class = model_folder_classes;
+    while (class->names && base_words_index(class->names, name) < 0)
+        class ++;
+    return class->names ? class : NULL;
+}
+
+/** The class is that of the text's model_type, as transformers chooses it, else the named one. */
+static enum status find_class(struct model_folder *f, const char *name, struct status_why *why)
+{
+    const cJSON *type = find_in(f->text, "model_type");
+    if (cJSON_IsString(type))
+        f->class = class_named(type->valuestring);
+    if (!f->class)
+        f->class = class_named(name);
+    if (!f->class || f->defaults)
+        return STATUS_OK;
+    f->defaults = cJSON_Parse(f->class->members);
+    return f->defaults ? STATUS_OK : status_fail(why, STATUS_MEMORY, "out of memory");
+}
+
+/** A list that says which layers are dense counts before a number of the class's. */
+static enum status count_dense(struct model_folder *f, struct status_why *why)
+{
+    static const char name[] = "first_k_dense_replace";
+    const cJSON *list = find_in(f->text, "mlp_layer_types");
+    int n = 0;
+    while (cJSON_IsArray(list) && n < cJSON_GetArraySize(list) &&
+           model_config_is(f, "mlp_layer_types", (uint32_t)n, "dense"))
+        n++;
+    cJSON *item = list && f->defaults ? cJSON_CreateNumber(n) : NULL;
+    if (list && f->defaults && !item)
+        return status_fail(why, STATUS_MEMORY, "out of memory");
+    if (item && cJSON_GetObjectItemCaseSensitive(f->defaults, name))
+        cJSON_ReplaceItemInObjectCaseSensitive(f->defaults, name, item);
+    else
+        cJSON_Delete(item);
+    return STATUS_OK;
+}
+
+/** Null where the class has a value that may not be null. */
+static enum status check_nulls(const struct model_folder *f, struct status_why *why)
+{
+    const cJSON *item = f->defaults ? f->defaults->child : NULL;
+    for (; item; item = item->next) {
+        const cJSON *own = cJSON_GetObjectItemCaseSensitive(f->text, item->string);
+        if (cJSON_IsNull(own) && base_words_index(f->class->nullable, item->string) < 0)
+            return model_config_fail(f, STATUS_FORMAT, why,
+                                     "member '%s' is null, expected %s, or no such member, which "
+                                     "means the default of its class",
+                                     item->string, cJSON_IsNumber(item) ? "a number" : "a value");
+    }
+    return STATUS_OK;
+}
+
 static bool has_class(const struct model_folder *f, const struct model_arch *arch, const char *name)
 {
     const char *const *class = arch->folder ? arch->folder->classes : NULL;
@@ -169,16 +255,19 @@ static enum status find_architecture(struct model_folder *f, struct status_why *
                                  "member 'architectures' is no list of names, expected one like "
                                  "LlamaForCausalLM");
     const struct model_arch *arch;
+    enum status status = find_class(f, first->valuestring, why);
+    if (status)
+        return status;
     for (size_t i = 0; !f->arch && (arch = model_arch_at(i)) != NULL; i++) {
         if (has_class(f, arch, first->valuestring))
             f->arch = arch;
     }
-    if (f->arch && f->arch->folder->defaults) {
-        f->defaults = cJSON_Parse(f->arch->folder->defaults);
-        return f->defaults ? STATUS_OK : status_fail(why, STATUS_MEMORY, "out of memory");
-    }
+    for (size_t i = 0; f->arch && !f->class && !status && f->arch->folder->classes[i]; i++)
+        status = find_class(f, f->arch->folder->classes[i], why); /* of a relative */
+    if (f->arch && !status)
+        status = count_dense(f, why);
     if (f->arch)
-        return STATUS_OK;
+        return status ? status : check_nulls(f, why);
     struct base_quoted shown;
     return model_config_fail(f, STATUS_UNSUPPORTED, why,
                              "the architecture is %s, of which no folder is read (docs/folders.md "
@@ -263,6 +352,13 @@ static enum status read_sizes(struct model_folder *f, struct status_why *why)
     return status || !f->arch->folder->sizes ? status : f->arch->folder->sizes(f, why);
 }
 
+/** Leave out a member that says with null what its absence says. */
+static void drop_null(cJSON *object, const char *name)
+{
+    if (cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(object, name)))
+        cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+}
+
 enum status model_config_open(struct model_folder *f, struct status_why *why)
 {
     struct gguf_map map;
@@ -281,8 +377,12 @@ enum status model_config_open(struct model_folder *f, struct status_why *why)
         return model_config_fail(f, STATUS_FORMAT, why, "is no JSON from byte %zu on", n_read);
     if (status)
         return status;
-    const cJSON *text = cJSON_GetObjectItemCaseSensitive(f->config, "text_config");
+    cJSON *text = cJSON_GetObjectItemCaseSensitive(f->config, "text_config");
     f->text = cJSON_IsObject(text) ? text : f->config;
+    drop_null(f->config, "rope_parameters");
+    drop_null(f->config, "rope_scaling");
+    drop_null(cJSON_IsObject(text) ? text : NULL, "rope_parameters");
+    drop_null(cJSON_IsObject(text) ? text : NULL, "rope_scaling");
     status = find_architecture(f, why);
     if (!status)
         status = model_config_quantisation(f, why);

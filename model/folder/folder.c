@@ -39,6 +39,8 @@ static enum status describe(struct model_folder *f, struct status_why *why)
         status = model_folder_keys(f, why);
     if (!status)
         status = model_folder_names(f, why);
+    if (!status)
+        status = model_folder_agree(f, why);
     return status ? status : model_targets_shape(f, why);
 }
 
@@ -80,10 +82,12 @@ static enum status make_directory(struct model_folder *f, void **out, uint64_t *
         memcpy(bytes + gguf_layout_tensor_at(f->layout, n)->offset, f->given[i].values,
                (size_t)f->given[i].n * sizeof(float));
     for (size_t i = 0; i < f->target_names.n; i++)
-        if (f->targets[i]->made)
-            model_target_make(
-                f, f->targets[i],
-                (float *)(void *)(bytes + gguf_layout_tensor_at(f->layout, n++)->offset));
+        if (f->targets[i]->made) {
+            struct model_target *t = f->targets[i];
+            t->values = (float *)(void *)(bytes + gguf_layout_tensor_at(f->layout, n++)->offset);
+            if (!t->quantised)
+                model_target_make(f, t, t->values);
+        }
     return STATUS_OK;
 }
 
@@ -100,6 +104,8 @@ static enum status assemble(struct model_folder *f, struct gguf_file **out, stru
     for (size_t i = 0; i < f->target_names.n && !status; i++)
         if (!f->targets[i]->made)
             status = model_target_append(f, f->targets[i], *out, why);
+        else if (f->targets[i]->quantised)
+            status = model_target_decode(f, f->targets[i], *out, why);
     for (size_t i = 0; i < f->files.n_files && !status; i++) {
         struct safetensors_file *file = &f->files.files[i];
         struct gguf_assembled part = {file->path, &file->map, file->header.data_offset};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text/words.h"
 #include "model/folder/state.h"
 
 static void put_named(struct model_folder *f, const char *key, enum gguf_value_type type,
@@ -146,15 +147,21 @@ static enum status check_fixed(struct model_folder *f, const struct model_folder
                                struct status_why *why)
 {
     const cJSON *item = model_config_any(f, key->from);
-    double value = !item ? key->absent : cJSON_IsBool(item) ? cJSON_IsTrue(item) : (double)NAN;
+    bool off = !item && model_config_null(f, key->from) && /* null of a truth value is false */
+               cJSON_IsBool(model_config_class(f, key->from));
+    double value = off                  ? 0
+                   : !item              ? key->absent
+                   : cJSON_IsBool(item) ? cJSON_IsTrue(item)
+                                        : (double)NAN;
     if (cJSON_IsNumber(item))
         value = item->valuedouble;
     if (value == key->absent)
         return STATUS_OK;
     return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                             "member '%s' is %g, expected %g, which is what architecture %s "
+                             "member '%.*s' is %g, expected %g, which is what architecture %s "
                              "computes",
-                             item->string, value, key->absent, f->arch->name);
+                             (int)strcspn(key->from, " "), key->from, value, key->absent,
+                             f->arch->name);
 }
 
 enum status model_write_gating(struct model_folder *f, const char *names, uint32_t absent,
@@ -185,6 +192,10 @@ static enum status write_number(struct model_folder *f, const struct model_folde
     enum status status = key->kind == MODEL_MEMBER_U32
                              ? model_config_u32(f, key->from, false, &whole, why)
                              : model_config_f32(f, key->from, false, &number, why);
+    if (!status && key->kind == MODEL_MEMBER_F32 && number == 0)
+        return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                 "member '%.*s' is 0, expected another number",
+                                 (int)strcspn(key->from, " "), key->from);
     if (!status && key->kind == MODEL_MEMBER_U32)
         model_write_u32(f, key->to, whole);
     else if (!status)
@@ -200,7 +211,15 @@ static enum status write_one(struct model_folder *f, const struct model_folder_k
         return check_flag(f, key, why);
     if (key->kind == MODEL_MEMBER_FIXED)
         return check_fixed(f, key, why);
-    if (!item && key->absent == 0)
+    bool null = !item && model_config_null(f, key->from);
+    if (null && key->kind == MODEL_MEMBER_F32)
+        return model_config_fail(f, STATUS_FORMAT, why, "member '%.*s' is null, expected a number",
+                                 (int)strcspn(key->from, " "), key->from);
+    if (!item && key->kind == MODEL_MEMBER_CAP)
+        model_write_f32(f, key->to, 0);
+    if (null && key->kind == MODEL_MEMBER_BOOL)
+        model_write_bool(f, key->to, false);
+    if (!item && (key->absent == 0 || null))
         return STATUS_OK;
     if (key->kind == MODEL_MEMBER_GATING)
         return model_write_gating(f, key->from, (uint32_t)key->absent, why);
@@ -229,20 +248,27 @@ static enum status write_all(struct model_folder *f, const struct model_folder_k
     bool is_own = keys == own;
     enum status status = STATUS_OK;
     for (; keys && keys->from && !status; keys++) {
-        bool idle = f->n_experts == 0 && keys->to && strncmp(keys->to, "expert_", 7) == 0;
-        if (!idle && (is_own || !has_key(own, keys->to)))
+        bool idle = f->n_experts == 0 && keys->to &&
+                    (strncmp(keys->to, "expert_", 7) == 0 || strncmp(keys->to, "leading_", 8) == 0);
+        if (!idle && (is_own || !keys->to || !has_key(own, keys->to)))
             status = write_one(f, keys, why);
     }
     return status;
 }
 
+/** The epsilon of norms: the member that the class has, where transformers has one. */
 static enum status write_eps(struct model_folder *f, struct status_why *why)
 {
+    static const char rms_eps[] = "rms_norm_eps";
     double eps = 0;
     const char *names = "rms_norm_eps layer_norm_eps norm_epsilon layer_norm_epsilon norm_eps "
                         "layernorm_epsilon";
-    bool rms = !f->arch->layer_norm ||
-               (f->arch->rms_by_key && model_config_find(f, "rms_norm_eps") != NULL);
+    bool by_key = f->arch->rms_by_key && model_config_find(f, rms_eps) != NULL;
+    bool rms = !f->arch->layer_norm || by_key;
+    const cJSON *item = f->defaults && !by_key ? f->defaults->child : NULL;
+    while (item && base_words_index(names, item->string) < 0)
+        item = item->next;
+    names = by_key ? rms_eps : item ? item->string : names;
     enum status status = model_config_f32(f, names, true, &eps, why);
     model_write_f32(f, rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
                     eps);
@@ -257,6 +283,8 @@ static enum status write_pattern(struct model_folder *f, struct status_why *why)
     const cJSON *period = model_config_any(f, "sliding_window_pattern global_attn_every_n_layers");
     if (!types && cJSON_IsNumber(period) && period->valuedouble >= 1 && period->valuedouble <= 1024)
         model_write_u32(f, suffix, (uint32_t)period->valuedouble);
+    if (!types && f->arch->folder->named_layers)
+        return model_config_fail(f, STATUS_FORMAT, why, "member 'layer_types' is missing");
     if (!types)
         return STATUS_OK;
     uint8_t slides[MODEL_MAX_BLOCKS];
@@ -275,6 +303,11 @@ static enum status write_windows(struct model_folder *f, struct status_why *why)
     uint32_t length = 0;
     enum status status =
         model_config_u32(f, "sliding_window sliding_window_size", false, &length, why);
+    if (!status && length == 0 && !cJSON_IsFalse(use) &&
+        model_config_any(f, "sliding_window sliding_window_size"))
+        return model_config_fail(f, STATUS_FORMAT, why,
+                                 "member 'sliding_window' is 0, expected a number above 0, or "
+                                 "null");
     bool slides = cJSON_IsTrue(use) && length > 0;
     for (const cJSON *item = types ? types->child : NULL; item && length > 0; item = item->next)
         slides |= cJSON_IsString(item) && strcmp(item->valuestring, "sliding_attention") == 0;
@@ -310,17 +343,35 @@ static enum status check_experts(struct model_folder *f, struct status_why *why)
 /** What the reader takes for granted, and config.json may deny. */
 static enum status check_granted(struct model_folder *f, struct status_why *why)
 {
+    static const struct model_folder_key granted[] = {
+        {"clip_qkv", NULL, MODEL_MEMBER_FIXED, 0},
+        {"rope_interleave", NULL, MODEL_MEMBER_FIXED, 1},
+        {"moe_norm_min", NULL, MODEL_MEMBER_FIXED, 1e-12},
+        {0},
+    };
     const struct model_folder_map *map = f->arch->folder;
     double usual = f->n_layers == map->largest ? (double)f->n_embd / f->n_heads : f->head_size;
     double scalar = usual;
-    enum status status = STATUS_OK;
-    if (map->largest > 0)
+    uint32_t n_best = 1;
+    enum status status = write_all(f, granted, why);
+    if (!status)
+        status = model_config_u32(f, "topk_group", false, &n_best, why);
+    if (!status && n_best == 0 && model_config_find(f, "n_group"))
+        return model_config_fail(f, STATUS_FORMAT, why,
+                                 "member 'topk_group' is 0, expected a number from 1 to 'n_group'");
+    if (!status && map->largest > 0)
         status = model_config_f32(f, "query_pre_attn_scalar", false, &scalar, why);
     if (!status && scalar != usual)
         return model_config_fail(f, STATUS_UNSUPPORTED, why,
                                  "member 'query_pre_attn_scalar' is %g, expected %g, which GGUF's "
                                  "%s takes for granted",
                                  scalar, usual, f->arch->name);
+    const cJSON *limits = model_config_find(f, "time_step_limit"),
+                *low = limits ? limits->child : NULL;
+    if (low &&
+        (low->valuedouble != 0 || (cJSON_IsNumber(low->next) && isfinite(low->next->valuedouble))))
+        return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                                 "member 'time_step_limit' is not 0 and infinity");
     const cJSON *rotates = map->still_period ? model_config_find(f, "no_rope_layers") : NULL;
     uint32_t i = 0;
     for (const cJSON *item = rotates ? rotates->child : NULL; item; item = item->next, i++)

@@ -70,6 +70,7 @@ enum model_member {
     MODEL_MEMBER_FALSE, /* no key: it must be false or absent */
     MODEL_MEMBER_FIXED, /* no key: a number or a truth value, which must be `absent`, or be absent
                          */
+    MODEL_MEMBER_CAP,   /* as F32; without one there is no cap, which a key says with 0 */
     MODEL_MEMBER_GATING /* the name of a function: 1 softmax, 2 sigmoid, 4 the root of softplus */
 };
 
@@ -93,14 +94,14 @@ struct model_folder_map {
     const struct model_folder_key *keys;   /* likewise; other tables do not write their keys */
     bool grouped;                          /* model_folder_grouped, too */
     bool compressed;       /* latent attention's kv_b is cut, so that keys are compressed rows */
-    const char *defaults;  /* a JSON object: members that transformers gives a value where a folder
-                            * has none (null is a value); NULL: {} */
     bool turned;           /* q and k are to be turned: the reader rotates neighbours */
     bool norms_less_one;   /* norms are stored less 1 */
     bool tied;             /* lm_head.weight is never used */
     uint32_t largest;      /* query_pre_attn_scalar is the size of a head, of the model with so many
                             * layers width / heads; 0: it is not looked at */
-    double theta;          /* RoPE's base where config.json has none; 0: 10000 */
+    bool named_layers;     /* `layer_types` is required where layers slide */
+    bool own_magnitude;    /* `write` says YaRN's mscale and mscale_all_dim */
+    bool unrounded;        /* YaRN's range of pairs is not rounded; else it is */
     double full_share;     /* layers that see all rotate so much of what GGUF says; 0: all of it */
     uint32_t still_period; /* one of so many layers has no positions; 0: it is not looked at */
     /** Whether it is this one, where several have a class. NULL: yes. */

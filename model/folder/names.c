@@ -232,6 +232,21 @@ static bool is_elsewhere(const char *name)
     return is;
 }
 
+/** A layer beyond the last predicts the tokens after the next, if config.json counts such ones. */
+static enum status check_further(const struct model_folder *f, int64_t layer,
+                                 struct status_why *why)
+{
+    static const char further[] = "num_nextn_predict_layers num_mtp_layers mtp_num_hidden_layers";
+    uint32_t n = 0;
+    enum status status = model_config_u32(f, further, false, &n, why);
+    if (status || layer < (int64_t)f->n_layers + n)
+        return status;
+    return status_fail(why, STATUS_FORMAT,
+                       "is of layer %d, but config.json has %u layers ('num_hidden_layers') and %u "
+                       "beyond them ('num_nextn_predict_layers')",
+                       (int)layer, f->n_layers, n);
+}
+
 static enum status name_one(struct model_folder *f, const struct safetensors_tensor *tensor,
                             struct status_why *why)
 {
@@ -244,7 +259,9 @@ static enum status name_one(struct model_folder *f, const struct safetensors_ten
     if (status || role.aside)
         return status;
     if (find_place(&place, role.name)) {
-        if (place.layer >= (int64_t)f->n_layers || strncmp(place.name, "mtp", 3) == 0)
+        if (place.layer >= (int64_t)f->n_layers)
+            return check_further(f, place.layer, why);
+        if (strncmp(place.name, "mtp", 3) == 0)
             return STATUS_OK; /* predicts the tokens after the next */
         status = look_up(f, f->names, &place, tensor, &found, why);
         if (!status && !found)

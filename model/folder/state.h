@@ -23,7 +23,9 @@ struct model_target {
     uint64_t ne[4];
     bool made;                           /* values in memory; else, in bytes: */
     uint64_t offset, row_step, col_step; /* of the first element; as of struct gguf_view */
-    bool quantised;                      /* codes, whose scales lie in tensors beside them */
+    bool quantised;                      /* codes, whose scales lie in tensors beside them; */
+    enum gguf_type codes;                /* their type, of rows that its blocks do not fill: */
+    float *values;                       /* made, then, once the file is assembled */
 };
 
 /** Values that no tensor has as GGUF does. */
@@ -40,12 +42,21 @@ struct model_blocks {
 
 enum { MODEL_BLOCK_SHAPES = 8 };
 
+/** What a class of transformers gives members that config.json lacks (bench/class_defaults.py). */
+struct model_folder_class {
+    const char *names;    /* its model_type, and classes of models with it; NULL ends */
+    const char *members;  /* a JSON object */
+    const char *nullable; /* those of them that may be null, which is then a value */
+};
+extern const struct model_folder_class model_folder_classes[];
+
 struct model_folder {
     const char *path;
     struct safetensors_folder files;
     cJSON *config;
-    const cJSON *text; /* its text_config, or itself */
-    cJSON *defaults;   /* what counts where both lack a member */
+    const cJSON *text;                      /* its text_config, or itself */
+    const struct model_folder_class *class; /* NULL: transformers has none */
+    cJSON *defaults;                        /* its members, or NULL */
     const struct model_arch *arch;
     bool compressed; /* latent attention is written with compressed keys */
     uint32_t n_layers, n_heads, n_kv_heads, head_size, n_embd, n_experts;
@@ -73,9 +84,17 @@ struct model_folder_heads {
 
 /** Parse config.json, find the architecture, and refuse what is not read. */
 enum status model_config_open(struct model_folder *f, struct status_why *why);
-/** A member of the text model's configuration, or of the whole; NULL: absent or null. */
+/** A member of the text model's configuration, or of the whole, or its class's; NULL: absent or
+ * null. */
 const cJSON *model_config_find(const struct model_folder *f, const char *name);
-/** The first of these names that is there; names: separated by single blanks. */
+/** Whether an item is what the class has, and not config.json's. */
+bool model_config_of_class(const struct model_folder *f, const cJSON *item);
+/** What the class has of one of these names, whatever config.json says; NULL: nothing. */
+const cJSON *model_config_class(const struct model_folder *f, const char *names);
+/** Whether config.json has one of these names, and the first of them that it has is null. */
+bool model_config_null(const struct model_folder *f, const char *names);
+/** The first of these names that is there, else that its class has; names: separated by single
+ * blanks. */
 const cJSON *model_config_any(const struct model_folder *f, const char *names);
 /** A whole number below 2^32. *value stays where it is absent; required: that fails. */
 enum status model_config_u32(const struct model_folder *f, const char *names, bool required,
@@ -99,6 +118,11 @@ enum status model_config_fail(const struct model_folder *f, enum status status,
                               struct status_why *why, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* agree.c */
+
+/** Refuse a configuration that contradicts the tensors, once these have names. */
+enum status model_folder_agree(const struct model_folder *f, struct status_why *why);
+
 /* methods.c */
 
 /** Refuse folders whose weights are quantised in a way that is not read; note shapes of blocks. */
@@ -108,6 +132,8 @@ enum status model_config_quantisation(struct model_folder *f, struct status_why 
 
 enum status model_folder_keys(struct model_folder *f, struct status_why *why);
 enum status model_folder_rope(struct model_folder *f, struct status_why *why);
+/** How queries grow with their position, of RoPE's member `llama_4_scaling_beta`. */
+enum status model_folder_temperature(struct model_folder *f, struct status_why *why);
 void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value);
 /** The nearest float32. */
 void model_write_f32(struct model_folder *f, const char *suffix, double value);
@@ -164,6 +190,9 @@ bool model_folder_number(const struct model_folder *f, const char *name, float *
 enum status model_targets_shape(struct model_folder *f, struct status_why *why);
 /** Write the values of one that is made. */
 void model_target_make(const struct model_folder *f, const struct model_target *t, float *to);
+/** Write the values of one that is made of codes, into its memory.   file: is assembled. */
+enum status model_target_decode(const struct model_folder *f, const struct model_target *t,
+                                struct gguf_file *file, struct status_why *why);
 /** Append one that is not made. */
 enum status model_target_append(const struct model_folder *f, const struct model_target *t,
                                 struct gguf_file *file, struct status_why *why);

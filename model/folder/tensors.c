@@ -3,9 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "gguf/assembly/assembly.h"
-#include "kernels/quant/registry.h"
+#include "kernels/quant/apart.h"
 #include "model/folder/state.h"
+
+enum { EIGHTS = 32 }; /* codes of 8 bits in a block */
 
 static bool type_of(enum safetensors_type stored, enum gguf_type *type)
 {
@@ -256,8 +259,11 @@ enum status model_targets_shape(struct model_folder *f, struct status_why *why)
             status = change_shape(f, t, why);
         if (status)
             return status;
-        t->made = t->n_dims == 1 || t->change & (MODEL_PLUS_ONE | MODEL_NEGATIVE_EXP);
-        if (t->made && t->quantised)
+        bool eight = t->type == GGUF_TYPE_F8_E4M3 || t->type == GGUF_TYPE_F8_E5M2;
+        bool partial = eight && t->n_dims > 1 && t->ne[0] % EIGHTS != 0;
+        t->codes = t->type;
+        t->made = partial || t->n_dims == 1 || t->change & (MODEL_PLUS_ONE | MODEL_NEGATIVE_EXP);
+        if (t->made && t->quantised && !partial)
             return status_fail(why, STATUS_UNSUPPORTED,
                                "%s: tensor '%s' is quantised, expected F32, F16 or BF16", f->path,
                                t->sources[0]->name);
@@ -343,6 +349,63 @@ static enum status view_matrices(const struct model_folder *f, const struct mode
     }
     *out = matrices;
     return STATUS_OK;
+}
+
+/** A matrix of codes of 8 bits as it is stored. */
+struct stored {
+    const uint8_t *codes;
+    const struct gguf_scales *scales;
+    uint64_t row_step, col_step, n_cols;
+};
+
+/** A row's values, by blocks of which the last may be partial. False: a scale is not finite. */
+static bool decode_row(const struct kern_quant *quant, const struct stored *from, uint64_t row,
+                       float *to)
+{
+    struct kern_scale_walk walk = kern_scale_walk(quant, from->scales, row, 0);
+    const uint8_t *codes = from->codes + row * from->row_step;
+    for (uint64_t c = 0; c < from->n_cols; c += EIGHTS) {
+        uint8_t block[sizeof(float) + EIGHTS] = {0};
+        float scale, values[EIGHTS];
+        uint64_t n = base_min(from->n_cols - c, EIGHTS);
+        kern_scale_next(&walk, block);
+        memcpy(&scale, block, sizeof scale);
+        if (!isfinite(scale))
+            return false;
+        for (uint64_t j = 0; j < n; j++)
+            block[sizeof scale + j] = codes[(c + j) * from->col_step];
+        quant->decode(block, values, EIGHTS);
+        memcpy(to + c, values, n * sizeof *to);
+    }
+    return true;
+}
+
+enum status model_target_decode(const struct model_folder *f, const struct model_target *t,
+                                struct gguf_file *file, struct status_why *why)
+{
+    struct model_target codes = *t;
+    codes.type = t->codes;
+    const int32_t *rows = NULL;
+    const void *const *matrices = NULL;
+    const struct gguf_scales *scales = NULL;
+    enum status status = view_rows(f, &codes, file, &rows, why);
+    if (!status)
+        status = view_matrices(f, &codes, file, &matrices, why);
+    if (!status)
+        status = model_quantised_scales(f, &codes, file, &scales, why);
+    for (uint64_t i = 0; !status && i < t->ne[2] * t->ne[1]; i++) {
+        uint64_t matrix = i / t->ne[1], row = i % t->ne[1];
+        struct stored from = {matrices ? matrices[matrix]
+                                       : (const uint8_t *)t->sources[0]->data + t->offset,
+                              &scales[matrix], t->row_step ? t->row_step : t->ne[0],
+                              t->col_step ? t->col_step : 1, t->ne[0]};
+        if (!decode_row(kern_quant_find(t->codes), &from, rows ? (uint64_t)rows[row] : row,
+                        t->values + i * t->ne[0]))
+            status = status_fail(why, STATUS_FORMAT,
+                                 "%s: a scale of row %" PRIu64 " of tensor '%s' is not finite",
+                                 f->path, row, t->sources[0]->name);
+    }
+    return status;
 }
 
 enum status model_target_append(const struct model_folder *f, const struct model_target *t,

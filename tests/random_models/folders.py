@@ -92,6 +92,8 @@ class Folder:
         self.vector("model.norm.weight", "output_norm.weight", WIDTH, plus)
         if head:
             self.matrix("lm_head", "output", n, WIDTH)
+        else:
+            self.config["tie_word_embeddings"] = True
 
     def common(self, name, arch, **more):
         """Members and keys that most have."""
@@ -166,7 +168,7 @@ FOUR = {"input_layernorm": "attn_norm", "post_attention_layernorm": "post_attent
 
 
 def llama(m):
-    m.common("LlamaForCausalLM", "llama", rope_scaling={
+    m.common("LlamaForCausalLM", "llama", attention_bias=True, rope_scaling={
         "rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4,
         "original_max_position_embeddings": 64})
     m.ends(head=False)
@@ -228,7 +230,8 @@ def qwen2moe(m):
 
 def gemma3(m):
     m.common("Gemma3ForConditionalGeneration", "gemma3", rope_local_base_freq=10.0,
-             sliding_window=3, layer_types=["full_attention", "sliding_attention"])
+             sliding_window=3, layer_types=["full_attention", "sliding_attention"],
+             query_pre_attn_scalar=SIZE)
     del m.config["hidden_act"]
     m.config = {"architectures": m.config.pop("architectures"), "vision_config": {},
                 "text_config": m.config | {"hidden_activation": "gelu_pytorch_tanh"}}

@@ -193,7 +193,7 @@ def glm_dsa(m):
 
 def kimi(m):
     m.common("KimiLinearForCausalLM", "kimi-linear", linear_attn_config={
-        "head_dim": SIZE, "num_heads": HEADS, "short_conv_kernel_size": 4, "full_attn_layers": [2]})
+        "head_dim": SIZE, "num_heads": HEADS, "short_conv_kernel_size": 4, "full_attn_layers": [2]}, num_experts=0)
     latent(m)
     n, at = HEADS * SIZE, "self_attn."
     m.keys |= {"attention.head_count": [HEADS, HEADS], "attention.head_count_kv": [0, 1], "kda.head_dim": SIZE,
@@ -213,7 +213,7 @@ def kimi(m):
 
 def step35(m):
     """Lists for each layer, with one value more for a block that predicts."""
-    m.common("Step3p5ForCausalLM", "step35", moe_num_experts=E, moe_top_k=2, moe_intermediate_size=X,
+    m.common("Step3p5ForCausalLM", "step35", moe_num_experts=E, moe_layers_enum="1", moe_top_k=2, moe_intermediate_size=X,
              share_expert_dim=X, sliding_window=5, layer_types=["full_attention", *["sliding_attention"] * 2],
              partial_rotary_factors=[0.5, 1.0, 1.0], rope_theta=[1000, 10, 10], swiglu_limits=[None, 0.5, 0.1],
              swiglu_limits_shared=[0.25, 0, 0], attention_other_setting={"num_attention_heads": 6},
@@ -294,7 +294,7 @@ def laguna(m):
 
 def apertus(m):
     """Numbers of its curve are tensors of one element."""
-    m.common("ApertusForCausalLM", "apertus")
+    m.common("ApertusForCausalLM", "apertus", rope_scaling={"rope_type": "default"})
     m.ends()
     numbers = {"alpha_p": [], "alpha_n": [], "beta": [], "eps": []}
     for i in range(2):
@@ -342,7 +342,8 @@ def smallthinker(m):
 def cohere2moe(m):
     m.common("Cohere2MoeForCausalLM", "cohere2moe", prefix_dense_intermediate_size=FF, intermediate_size=X,
              num_shared_experts=1, logit_scale=0.5, sliding_window=5, expert_selection_fn="sigmoid",
-             layer_types=["full_attention", "sliding_attention"], norm_topk_prob=False)
+             layer_types=["full_attention", "sliding_attention"], norm_topk_prob=False,
+             mlp_layer_types=["dense", "sparse"])
     experts(m)
     m.config["layer_norm_eps"] = m.config.pop("rms_norm_eps")
     m.keys["attention.layer_norm_epsilon"] = m.keys.pop("attention.layer_norm_rms_epsilon")

@@ -198,9 +198,30 @@ def qwen3moe(m):
             m.experts(f"{at}experts.{{}}.{name}_proj.weight", f"{to}{name}_exps.weight", n_rows, n_cols)
 
 
+class Partial(Form):
+    """Rows that blocks of 32 codes do not fill."""
+
+    def __init__(self, *more, **options):
+        super().__init__(*more, **options)
+        self.unit = 8
+
+
+def odd(m):
+    """Feed-forwards of 136."""
+    m.common("Qwen3ForCausalLM", "qwen3", intermediate_size=136)
+    m.keys |= {"feed_forward_length": 136}
+    m.ends()
+    for i in range(LAYERS):
+        m.norms(i, TWO)
+        m.attention(i, qk_norm=True)
+        at, to = f"model.layers.{i}.mlp.", f"blk.{i}.ffn_"
+        for name, n_rows, n_cols in (("gate", 136, WIDTH), ("up", 136, WIDTH), ("down", WIDTH, 136)):
+            m.matrix(f"{at}{name}_proj", to + name, n_rows, n_cols)
+
+
 def gptoss(m):
     m.common("GptOssForCausalLM", "gpt-oss", num_local_experts=EXPERTS, num_experts_per_tok=2, sliding_window=5,
-             layer_types=["sliding_attention", "full_attention"])
+             layer_types=["sliding_attention", "full_attention"], rope_scaling={"rope_type": "default"})
     m.keys |= {"expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": FF,
                "attention.sliding_window": 5}
     m.ends()
@@ -253,6 +274,9 @@ ALL = (
     (folders.gpt_oss, Form(TURNED, block=(32, 64), ending="_scale_inv")),
     (qwen3vlmoe, Form(TURNED, block=(32, 64), scale="BF16", ending="_scale_inv")),
     (qwen3vlmoe, Form(TURNED, shape="columns", codes="F8_E5M2")),
+    (odd, Partial(BLOCKS, block=(24, 32), ending="_scale_inv")),
+    (odd, Partial(compressed("float-quantized", strategy="channel"), shape="rows", codes="F8_E5M2")),
+    (folders.qwen2moe, Partial(BLOCKS, block=(24, 32), scale="BF16", ending="_scale_inv")),
 )
 assert HEADS * SIZE % 64 == 0 and KV
 

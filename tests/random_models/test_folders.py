@@ -193,7 +193,7 @@ class Folders(unittest.TestCase):
             (lambda m: m.config.update(quantization_config={"quant_method": "awq"}), "quant_method 'awq'"),
             (lambda m: m.config.update(hidden_act="relu"), "'hidden_act' is 'relu', expected silu"),
             (lambda m: m.config.update(hidden_size=1.5), "'hidden_size' is no whole number"),
-            (lambda m: m.config.pop("rms_norm_eps"), "member 'rms_norm_eps' is missing"),
+            (lambda m: m.config.pop("hidden_size"), "member 'hidden_size' is missing"),
             (lambda m: m.config.update(rope_scaling={"rope_type": "dynamic"}), "RoPE has type 'dynamic'"),
         ]
         for i, (change, sentence) in enumerate(changes):

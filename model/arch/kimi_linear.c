@@ -1,0 +1,137 @@
+/** Kimi Linear: delta nets, and latent attention without positions. */
+#include <math.h>
+
+#include "model/arch.h"
+#include "model/arch/latent.h"
+#include "model/folder/state.h"
+
+static enum status read_kimi(struct model_hparams *h, const struct model_reading *r,
+                             struct status_why *why)
+{
+    struct model_recurrent_hparams *n = &h->recurrent;
+    enum status status = model_latent_read(h, r, why);
+    if (!status)
+        status = model_key_u32_required(&r->keys, "kda.head_dim", (struct model_range){1, 1024},
+                                        &n->state, why);
+    if (!status)
+        status =
+            model_key_u32_required(&r->keys, "ssm.conv_kernel",
+                                   (struct model_range){1, KERN_CONVOLVE_MAX}, &n->n_taps, why);
+    for (uint32_t i = 0; !status && i < h->n_layers; i++) {
+        h->layers[i].rope = MODEL_ROPE_OFF;
+        if (h->layers[i].n_heads != h->layers[0].n_heads)
+            status = status_fail(why, STATUS_FORMAT,
+                                 "%s: layer %u has %u heads (key '%s.attention.head_count'), "
+                                 "expected %u as in layer 0",
+                                 gguf_path(r->keys.file), i, h->layers[i].n_heads, r->keys.prefix,
+                                 h->layers[0].n_heads);
+    }
+    n->n_heads = n->n_groups = h->layers[0].n_heads;
+    n->n_inner = n->n_heads * n->state;
+    n->unit = r->options->llama_compat ? KERN_UNIT_MAX : KERN_UNIT_ADD;
+    n->unit_eps = r->options->llama_compat ? h->eps : 1e-6f;
+    n->scale = (float)(1 / sqrt((double)n->state));
+    return status;
+}
+
+static const struct model_folder_name kimi_names[] = {
+    MODEL_COMPRESSED_NAMES,
+    {"self_attn.q_conv1d", "ssm_conv1d_q", MODEL_SQUEEZE},
+    {"self_attn.k_conv1d", "ssm_conv1d_k", MODEL_SQUEEZE},
+    {"self_attn.v_conv1d", "ssm_conv1d_v", MODEL_SQUEEZE},
+    {"self_attn.f_a_proj", "ssm_f_a", MODEL_KEEP},
+    {"self_attn.f_b_proj", "ssm_f_b", MODEL_KEEP},
+    {"self_attn.g_a_proj", "ssm_g_a", MODEL_KEEP},
+    {"self_attn.g_b_proj", "ssm_g_b", MODEL_KEEP},
+    {"self_attn.b_proj", "ssm_beta", MODEL_KEEP},
+    {"self_attn.dt_bias", "ssm_dt.bias", MODEL_KEEP},
+    {"self_attn.A_log", "ssm_a", MODEL_SQUEEZE | MODEL_NEGATIVE_EXP},
+    {"self_attn.o_norm", "ssm_norm", MODEL_KEEP},
+    MODEL_MIXTRAL_NAMES,
+    {"block_sparse_moe.gate_proj", "ffn_gate", MODEL_KEEP}, /* transformers saves them so */
+    {"block_sparse_moe.up_proj", "ffn_up", MODEL_KEEP},
+    {"block_sparse_moe.down_proj", "ffn_down", MODEL_KEEP},
+    {0},
+};
+
+/** Layers of latent attention are counted from 1 in one list, or named in another. */
+static enum status kimi_heads(const struct model_folder *f, struct model_folder_heads *of,
+                              struct status_why *why)
+{
+    const cJSON *linear = model_config_find(f, "linear_attn_config");
+    const cJSON *full = cJSON_GetObjectItemCaseSensitive(linear, "full_attn_layers");
+    for (uint32_t i = 0; i < of->n; i++) {
+        bool is = model_config_is(f, "layer_types", i, "full_attention");
+        for (const cJSON *item = full ? full->child : NULL; item; item = item->next)
+            is |= item->valuedouble == i + 1;
+        of->n_kv_heads[i] = is;
+    }
+    if (full || model_config_find(f, "layer_types"))
+        return STATUS_OK;
+    return model_config_fail(f, STATUS_FORMAT, why,
+                             "has neither 'full_attn_layers' in 'linear_attn_config' nor "
+                             "'layer_types'");
+}
+
+static const struct model_folder_key kimi_keys[] = {
+    {"num_expert_group n_group", "expert_group_count", MODEL_MEMBER_U32, 0},
+    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 2.446},
+    {"moe_renormalize norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
+    {"moe_router_activation_func", "expert_gating_func", MODEL_MEMBER_GATING, 2},
+    {0},
+};
+
+/** A size of the delta nets: of a group of members, or a member that transformers saves. */
+static enum status write_kimi_size(struct model_folder *f, const char *in_group, const char *alone,
+                                   const char *to, struct status_why *why)
+{
+    uint32_t value;
+    const cJSON *item =
+        cJSON_GetObjectItemCaseSensitive(model_config_find(f, "linear_attn_config"), in_group);
+    if (cJSON_IsNumber(item) && item->valuedouble >= 1 && item->valuedouble <= UINT16_MAX)
+        value = (uint32_t)item->valuedouble;
+    else {
+        enum status status = model_config_u32(f, alone, true, &value, why);
+        if (status)
+            return status;
+    }
+    if (to)
+        model_write_u32(f, to, value);
+    if (to || value == f->n_heads)
+        return STATUS_OK;
+    return model_config_fail(f, STATUS_UNSUPPORTED, why,
+                             "delta nets have %u heads, expected the %u of attention", value,
+                             f->n_heads);
+}
+
+static enum status write_kimi(struct model_folder *f, struct status_why *why)
+{
+    enum status status = write_kimi_size(f, "head_dim", "linear_head_dim", "kda.head_dim", why);
+    if (!status)
+        status = write_kimi_size(f, "short_conv_kernel_size", "linear_conv_kernel_dim",
+                                 "ssm.conv_kernel", why);
+    return status ? status : write_kimi_size(f, "num_heads", "linear_num_heads", NULL, why);
+}
+
+static const struct model_folder_map folder_kimi = {
+    .classes = {"KimiLinearForCausalLM"},
+    .names = kimi_names,
+    .keys = kimi_keys,
+    .grouped = true,
+    .compressed = true,
+    .heads = kimi_heads,
+    .write = write_kimi,
+};
+
+const struct model_arch model_arch_kimi_linear = {
+    .name = "kimi-linear",
+    .folder = &folder_kimi,
+    .without_keys = MODEL_KIMI_DELTA_NET,
+    .gating = KERN_GATE_SIGMOID,
+    .normalise = MODEL_NORMALISE_SCALED,
+    .shared = MODEL_SHARED_PLAIN,
+    .key_blind = {"expert_weights_norm"},
+    .needs = {{"expert_weights_scale", MODEL_WHEN_EXPERTS}},
+    .read = read_kimi,
+    .presence = {{MODEL_ALWAYS, "output.weight"}},
+};
