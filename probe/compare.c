@@ -108,7 +108,7 @@ static enum status prepare(struct work *w, struct status_why *why)
 {
     const struct probe_lists *l = w->m->lists;
     struct probe_pass exact = pass_of(w, w->m->model);
-    enum probe_rounding fine = w->m->arithmetic == PROBE_LIKE_GPU ? PROBE_BFLOAT16 : PROBE_AS_LLAMA;
+    bool gpu = w->m->arithmetic == PROBE_LIKE_GPU;
     for (size_t i = 0; i < l->n; i++) {
         const struct probe_sample *s = &l->items[i];
         w->out->judged[i] = (struct probe_judged){.window = s->window,
@@ -123,9 +123,9 @@ static enum status prepare(struct work *w, struct status_why *why)
     exact.ties = w->ties;
     enum status status = probe_pass_run(&exact, w->out->log_p, w->out->unlisted, why);
     if (!status)
-        status = measure(w, fine, false, why);
+        status = measure(w, gpu ? PROBE_BFLOAT16 : PROBE_AS_LLAMA, false, why);
     if (!status && isnan(w->m->most_rms))
-        status = measure(w, PROBE_COARSE, true, why);
+        status = measure(w, gpu ? PROBE_COARSE : PROBE_SMALL_CACHE, true, why);
     for (size_t i = 0; i < l->n && !status; i++) {
         struct probe_judged *j = &w->out->judged[i];
         if (!isnan(w->m->most_rms))

@@ -150,7 +150,8 @@ enum status probe_evaluate(const struct probe_evaluation *e, struct probe_want *
     static const enum trace_arithmetic kinds[] = {[PROBE_EXACT] = TRACE_AS_LLAMA,
                                                   [PROBE_AS_LLAMA] = TRACE_AS_LLAMA,
                                                   [PROBE_BFLOAT16] = TRACE_BFLOAT16,
-                                                  [PROBE_COARSE] = TRACE_COARSE};
+                                                  [PROBE_COARSE] = TRACE_COARSE,
+                                                  [PROBE_SMALL_CACHE] = TRACE_SMALL_CACHE};
     struct pass p = {.e = e};
     struct trace_rounded rounded = {.arithmetic = kinds[e->rounding]};
     bool rounds = e->rounding != PROBE_EXACT;

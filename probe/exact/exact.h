@@ -8,7 +8,14 @@
 #include "model/model.h"
 #include "probe/exact/ties.h"
 
-enum probe_rounding { PROBE_EXACT, PROBE_AS_LLAMA, PROBE_BFLOAT16, PROBE_COARSE };
+/** Exactly, or as trace/arithmetic.h has it. */
+enum probe_rounding {
+    PROBE_EXACT,
+    PROBE_AS_LLAMA,
+    PROBE_BFLOAT16,
+    PROBE_COARSE,
+    PROBE_SMALL_CACHE
+};
 
 struct probe_evaluation {
     const struct model *model;
