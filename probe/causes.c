@@ -205,7 +205,7 @@ static void say_alternative(struct probe_verdict *v, const struct probe_alternat
 bool probe_judge_alternatives(struct probe_verdict *v, const struct probe_judged *items, size_t n,
                               const struct probe_alternative *alternatives, size_t n_alternatives)
 {
-    const double tenth = 0.1, half = 0.5, beyond = 1.5, sure = 2;
+    const double tenth = 0.1, half = 0.5, beyond = 1.5, sure = 3;
     const struct probe_alternative *best = NULL;
     struct probe_way best_way = {0};
     double least = (double)INFINITY;
@@ -216,7 +216,7 @@ bool probe_judge_alternatives(struct probe_verdict *v, const struct probe_judged
         double share = probe_way_share(&way), error = sure * probe_way_error(&way);
         bool explains = left < tenth;
         if (is_file)
-            explains = share - error > half && share < beyond;
+            explains = share > fmax(half, error) && share < beyond;
         if (explains && left < least) {
             best = &alternatives[i];
             best_way = way;

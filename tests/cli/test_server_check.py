@@ -338,7 +338,7 @@ class ServerCheck(unittest.TestCase):
                 document = json.loads(path.read_text())
             documents.check(self, document)
             found |= set(documents.seen(document, documents.SERVER_CHECK))
-        with tempfile.TemporaryDirectory() as folder, server("llama-server", "other_file") as s:
+        with tempfile.TemporaryDirectory() as folder, server("llama-server", "honest") as s:
             path = pathlib.Path(folder) / "r.json"
             run("check", "-m", Q4, "--url", s.url, "--lengths", LENGTHS, "--json", path, timeout=HANG_S)
             document = json.loads(path.read_text())
