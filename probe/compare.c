@@ -82,16 +82,17 @@ static enum status measure(struct work *w, enum probe_rounding rounding, bool co
 static enum probe_known known_of(const struct probe_material *m)
 {
     const struct gguf_file *file = model_file(m->model);
-    size_t n_sixteen = 0;
+    bool half = false, brain = false;
     if (m->arithmetic != PROBE_LIKE_LLAMA)
         return PROBE_NOT_KNOWN;
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(file, i);
         if (t->type->block_elems > 1)
             return PROBE_KNOWN_QUANTISED;
-        n_sixteen += t->type_id == GGUF_TYPE_F16 || t->type_id == GGUF_TYPE_BF16;
+        half = half || t->type_id == GGUF_TYPE_F16;
+        brain = brain || t->type_id == GGUF_TYPE_BF16;
     }
-    return n_sixteen ? PROBE_KNOWN_SIXTEEN : PROBE_NOT_KNOWN;
+    return half && !brain ? PROBE_KNOWN_HALF : PROBE_NOT_KNOWN;
 }
 
 /** What the simulated engine says; without one for these products there is nothing of it. */

@@ -24,7 +24,7 @@ static const struct {
          "of 25 right servers 0.8 % of the draws of 40 lists did not agree, of 74 with another "
          "file or layer 0.25 % did (llama-server of October 2026 on a CPU; SmolLM2 135M, Gemma 3 "
          "270M). 1 % in one tensor of a quantised file is within the noise, and not told"},
-    [PROBE_KNOWN_SIXTEEN] =
+    [PROBE_KNOWN_HALF] =
         {0.85, 0.2, 2, (double)NAN, 0,
          "of 25 right servers 0.8 % of the draws of 40 lists did not agree, of 74 with another "
          "file or layer 0.25 % did (llama-server of October 2026 on a CPU; SmolLM2 135M, Gemma 3 "

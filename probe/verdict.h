@@ -91,7 +91,7 @@ struct probe_alternative {
 enum probe_known {
     PROBE_NOT_KNOWN,
     PROBE_KNOWN_QUANTISED, /* llama-server, files with quantised weights */
-    PROBE_KNOWN_SIXTEEN    /* llama-server, files of F16 or BF16 */
+    PROBE_KNOWN_HALF       /* llama-server, files of F16 */
 };
 
 /** What is judged. */

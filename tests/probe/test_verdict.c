@@ -292,8 +292,8 @@ static void neighbours_count_once(void **state)
     assert_true(fabs(v.most - (1 + 0.2 * sqrt(2) * pow(5, 0.25))) < 1e-9);
 }
 
-/* 16-bit files are judged by size alone, with a tighter limit. */
-static void sixteen_bits_have_their_limit(void **state)
+/* F16 files are judged by size alone, with a tighter limit. */
+static void halves_have_their_limit(void **state)
 {
     (void)state;
     struct rng r = rng_open(rng_seed(), 11);
@@ -303,8 +303,8 @@ static void sixteen_bits_have_their_limit(void **state)
         make(&l, &r, (i ? 1.4 : 0.8) * fine);
         for (size_t k = 0; k < N; k++)
             l.items[k].position = 16 * k;
-        probe_judge(
-            &v, &(struct probe_evidence){.items = l.items, .n = N, .known = PROBE_KNOWN_SIXTEEN});
+        probe_judge(&v,
+                    &(struct probe_evidence){.items = l.items, .n = N, .known = PROBE_KNOWN_HALF});
         assert_verdict(&v, i ? PROBE_COARSELY : PROBE_AGREES, PROBE_NOTHING);
     }
 }
@@ -372,7 +372,7 @@ int main(void)
         cmocka_unit_test(another_file_is_told_within_the_noise),
         cmocka_unit_test(directions_tell_other_files),
         cmocka_unit_test(neighbours_count_once),
-        cmocka_unit_test(sixteen_bits_have_their_limit),
+        cmocka_unit_test(halves_have_their_limit),
         cmocka_unit_test(near_ties_are_forgiven),
         cmocka_unit_test(a_rare_departure_after_a_tie_is_forgiven),
         cmocka_unit_test(too_little_is_no_result),
