@@ -159,7 +159,7 @@ bool probe_judge_sums(struct probe_verdict *v, const struct probe_judged *items,
 /** What is left of the mean square with an alternative, as a share of it; NaN: it says too little.
  */
 static double share_left(const struct probe_judged *items, size_t n, const double *values,
-                         bool with_written, struct probe_way ways[2])
+                         bool with_written, struct probe_way *way)
 {
     double found = 0, left = 0;
     size_t used = 0, possible = 0;
@@ -174,18 +174,23 @@ static double share_left(const struct probe_judged *items, size_t n, const doubl
         double rms = probe_residual(items[i].log_q, log_p, items[i].n, 1, 0);
         found += items[i].figures.rms * items[i].figures.rms;
         left += rms * rms;
-        probe_way_add(&ways[used++ % 2], items[i].log_q, items[i].log_p, log_p, items[i].n);
+        used++;
+        probe_way_add(way, items[i].log_q, items[i].log_p, log_p, items[i].n, items[i].weight);
     }
     return used * 2 >= possible && found > 0 ? left / found : (double)NAN;
 }
 
-static void say_alternative(struct probe_verdict *v, const struct probe_alternative *a)
+static void say_alternative(struct probe_verdict *v, const struct probe_alternative *a,
+                            const struct probe_way *way)
 {
     v->finding = a->finding;
     v->file = a->file;
     if (a->finding == PROBE_OTHER_FILE)
-        snprintf(v->sentence, sizeof v->sentence,
-                 "The server serves another file: what it says is what %.300s says.", a->file);
+        snprintf(
+            v->sentence, sizeof v->sentence,
+            "The server serves another file: what it says is what %.300s says, %.2f +- %.2f of "
+            "the way there from this one.",
+            a->file, probe_way_share(way), probe_way_error(way));
     else
         snprintf(v->sentence, sizeof v->sentence, "%s",
                  a->finding == PROBE_NO_BOS
@@ -200,23 +205,25 @@ static void say_alternative(struct probe_verdict *v, const struct probe_alternat
 bool probe_judge_alternatives(struct probe_verdict *v, const struct probe_judged *items, size_t n,
                               const struct probe_alternative *alternatives, size_t n_alternatives)
 {
-    const double tenth = 0.1, clear = 0.7, unlike = 1.3;
+    const double tenth = 0.1, half = 0.5, beyond = 1.5, sure = 3;
     const struct probe_alternative *best = NULL;
+    struct probe_way best_way = {0};
     double least = (double)INFINITY;
     for (size_t i = 0; i < n_alternatives; i++) {
-        struct probe_way ways[2] = {{0}};
+        struct probe_way way = {0};
         bool is_file = alternatives[i].finding == PROBE_OTHER_FILE;
-        double left = share_left(items, n, alternatives[i].log_p, is_file, ways);
-        double a = probe_way_share(&ways[0]), b = probe_way_share(&ways[1]);
+        double left = share_left(items, n, alternatives[i].log_p, is_file, &way);
+        double share = probe_way_share(&way), error = sure * probe_way_error(&way);
         bool explains = left < tenth;
         if (is_file)
-            explains = left < 1 && a > clear && a < unlike && b > clear && b < unlike;
+            explains = share > fmax(half, error) && share < beyond;
         if (explains && left < least) {
             best = &alternatives[i];
+            best_way = way;
             least = left;
         }
     }
     if (best)
-        say_alternative(v, best);
+        say_alternative(v, best, &best_way);
     return best != NULL;
 }

@@ -13,6 +13,8 @@ struct work {
     struct probe_comparison *out;
     struct probe_ties *ties; /* [n_windows] */
     double *rounded;         /* of all entries: of a pass */
+    double *simulated;       /* of all entries: of the simulated engine */
+    enum probe_known known;
     struct probe_alternative *alternatives;
     double **alternative_values;
     size_t n_alternatives, n_steps, steps_done;
@@ -44,7 +46,7 @@ static struct probe_pass pass_of(struct work *w, const struct model *model)
                                .user = w};
 }
 
-/** What passes of a kind are off: squares by list are added to the member at `offset`. */
+/** What passes of a kind are off: the mean over passes, list by list. */
 static enum status measure(struct work *w, enum probe_rounding rounding, bool coarse,
                            struct status_why *why)
 {
@@ -60,16 +62,50 @@ static enum status measure(struct work *w, enum probe_rounding rounding, bool co
         for (size_t i = 0; i < l->n && !status; i++) {
             const struct probe_sample *s = &l->items[i];
             struct probe_judged *j = &w->out->judged[i];
-            double rms =
-                probe_residual(w->rounded + s->first, w->out->log_p + s->first, s->n, 1, 0);
+            const double *off = w->rounded + s->first, *exact = w->out->log_p + s->first;
+            double rms = probe_residual(off, exact, s->n, 1, 0);
             *(coarse ? &j->coarse : &j->fine) += rms * rms / n;
+            *(coarse ? &j->flat_coarse : &j->flat_fine) += probe_flat(off, off, exact, s->n) / n;
         }
     }
     for (size_t i = 0; i < l->n; i++) {
-        double *squares = coarse ? &w->out->judged[i].coarse : &w->out->judged[i].fine;
-        *squares = sqrt(*squares);
+        struct probe_judged *j = &w->out->judged[i];
+        double *squares[] = {coarse ? &j->coarse : &j->fine,
+                             coarse ? &j->flat_coarse : &j->flat_fine};
+        for (size_t k = 0; k < 2; k++)
+            *squares[k] = sqrt(fmax(*squares[k], 0));
     }
     return status;
+}
+
+/** Whether right servers of this kind were measured with such files. */
+static enum probe_known known_of(const struct probe_material *m)
+{
+    const struct gguf_file *file = model_file(m->model);
+    bool half = false, brain = false;
+    if (m->arithmetic != PROBE_LIKE_LLAMA)
+        return PROBE_NOT_KNOWN;
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(file, i);
+        if (t->type->block_elems > 1)
+            return PROBE_KNOWN_QUANTISED;
+        half = half || t->type_id == GGUF_TYPE_F16;
+        brain = brain || t->type_id == GGUF_TYPE_BF16;
+    }
+    return half && !brain ? PROBE_KNOWN_HALF : PROBE_NOT_KNOWN;
+}
+
+/** What the simulated engine says; without one for these products there is nothing of it. */
+static enum status simulate(struct work *w, struct status_why *why)
+{
+    const struct probe_lists *l = w->m->lists;
+    struct probe_pass p = pass_of(w, w->m->model);
+    p.rounding = PROBE_SIMULATED;
+    p.ties = w->ties;
+    enum status status = probe_pass_run(&p, w->simulated, NULL, why);
+    for (size_t i = 0; i < l->n && !status; i++)
+        w->out->judged[i].simulated = w->simulated + l->items[i].first;
+    return status == STATUS_UNSUPPORTED ? STATUS_OK : status;
 }
 
 static enum status add_alternative(struct work *w, enum probe_finding change,
@@ -108,7 +144,7 @@ static enum status prepare(struct work *w, struct status_why *why)
 {
     const struct probe_lists *l = w->m->lists;
     struct probe_pass exact = pass_of(w, w->m->model);
-    enum probe_rounding fine = w->m->arithmetic == PROBE_LIKE_GPU ? PROBE_BFLOAT16 : PROBE_AS_LLAMA;
+    bool gpu = w->m->arithmetic == PROBE_LIKE_GPU;
     for (size_t i = 0; i < l->n; i++) {
         const struct probe_sample *s = &l->items[i];
         w->out->judged[i] = (struct probe_judged){.window = s->window,
@@ -123,13 +159,17 @@ static enum status prepare(struct work *w, struct status_why *why)
     exact.ties = w->ties;
     enum status status = probe_pass_run(&exact, w->out->log_p, w->out->unlisted, why);
     if (!status)
-        status = measure(w, fine, false, why);
+        status = measure(w, gpu ? PROBE_BFLOAT16 : PROBE_AS_LLAMA, false, why);
     if (!status && isnan(w->m->most_rms))
-        status = measure(w, PROBE_COARSE, true, why);
+        status = measure(w, gpu ? PROBE_COARSE : PROBE_SMALL_CACHE, true, why);
+    if (!status && w->known == PROBE_KNOWN_QUANTISED)
+        status = simulate(w, why);
     for (size_t i = 0; i < l->n && !status; i++) {
         struct probe_judged *j = &w->out->judged[i];
-        if (!isnan(w->m->most_rms))
+        if (!isnan(w->m->most_rms)) {
             j->coarse = w->m->most_rms / PROBE_MOST_MEAN;
+            j->flat_coarse = (double)NAN;
+        }
         j->excused =
             w->ties[j->window].n_tokens > 0 && j->position > probe_ties_first(&w->ties[j->window]);
     }
@@ -172,18 +212,24 @@ static enum status judge(struct work *w, struct status_why *why)
 {
     const struct probe_lists *l = w->m->lists;
     struct probe_comparison *out = w->out;
-    probe_judge(&out->verdict, out->judged, l->n, l->n_spoilt, NULL, 0);
+    struct probe_evidence e = {
+        .items = out->judged, .n = l->n, .n_spoilt = l->n_spoilt, .known = w->known};
+    probe_judge(&out->verdict, &e);
     if (out->verdict.outcome == PROBE_NO_RESULT)
         return STATUS_OK;
     enum status status = find_alternatives(w, why);
     if (status)
         return status;
-    probe_judge(&out->verdict, out->judged, l->n, l->n_spoilt, w->alternatives, w->n_alternatives);
+    e.alternatives = w->alternatives;
+    e.n_alternatives = w->n_alternatives;
+    probe_judge(&out->verdict, &e);
     for (size_t i = 0; i < w->m->n_others; i++) {
         double squares = 0;
         for (size_t k = 0; k < l->n; k++) {
             const struct probe_judged *j = &out->judged[k];
-            double rms = probe_residual(j->log_q, w->alternatives[i].log_p + j->first, j->n, 1, 0);
+            const double *other = w->alternatives[i].log_p + j->first;
+            double rms = probe_residual(j->log_q, other, j->n, 1, 0);
+            probe_way_add(&out->ways[i], j->log_q, j->log_p, other, j->n, j->weight);
             squares += rms * rms / (double)l->n;
         }
         out->other_rms[i] = sqrt(squares);
@@ -201,12 +247,16 @@ static enum status make_work(struct work *w, struct status_why *why)
         base_array_new(w->out->log_p, l->n_entries, "values", why) ||
         base_array_new(w->out->unlisted, l->n, "lists", why) ||
         base_array_new(w->out->other_rms, w->m->n_others, "files", why) ||
+        base_array_new(w->out->ways, w->m->n_others, "files", why) ||
+        base_array_new(w->simulated, l->n_entries, "values", why) ||
         base_array_new(w->ties, w->m->n_windows, "windows", why) ||
         base_array_new(w->rounded, l->n_entries, "values", why) ||
         base_array_new(w->alternatives, n_alternatives, "explanations", why) ||
         base_array_new(w->alternative_values, n_alternatives, "explanations", why))
         return STATUS_MEMORY;
-    w->n_steps = w->m->n_windows * (1 + 2 * w->m->n_passes + w->m->n_others);
+    w->known = known_of(w->m);
+    w->n_steps = w->m->n_windows *
+                 (1 + 2 * w->m->n_passes + w->m->n_others + (w->known == PROBE_KNOWN_QUANTISED));
     return STATUS_OK;
 }
 
@@ -227,7 +277,10 @@ enum status probe_compare(struct probe_comparison *out, const struct probe_mater
     free(w.alternative_values);
     free(w.alternatives);
     free(w.ties);
+    for (size_t i = 0; out->judged && i < material->lists->n; i++)
+        out->judged[i].simulated = NULL; /* it ends here */
     free(w.rounded);
+    free(w.simulated);
     return status;
 }
 
@@ -237,5 +290,6 @@ void probe_comparison_free(struct probe_comparison *c)
     free(c->log_p);
     free(c->unlisted);
     free(c->other_rms);
+    free(c->ways);
     *c = (struct probe_comparison){.judged = NULL};
 }

@@ -35,16 +35,17 @@ struct probe_comparison {
     struct probe_judged *judged;     /* [n] */
     double *log_p;                   /* exact, of all entries */
     struct probe_unlisted *unlisted; /* [n] */
-    double *other_rms;     /* [n_others]: as verdict.rms, from that file; NaN: not known */
-    double nll_difference; /* mean of ln p - ln q of the tokens that come next in the text */
-    size_t n_next;         /* lists that have it */
-    size_t n_forgotten;    /* lists that lack a token which is clearly likelier than some */
+    double *other_rms;      /* [n_others]: as verdict.rms, from that file; NaN: not known */
+    struct probe_way *ways; /* [n_others]: to it */
+    double nll_difference;  /* mean of ln p - ln q of the tokens that come next in the text */
+    size_t n_next;          /* lists that have it */
+    size_t n_forgotten;     /* lists that lack a token which is clearly likelier than some */
 };
 
 /**
- * Evaluate and judge. The windows are evaluated once exactly, and n_passes times with each
- * rounding; other explanations are evaluated where the lists depart.
- * Fails: as probe_evaluate.
+ * Evaluate and judge. The windows are evaluated once exactly, n_passes times with each
+ * rounding, and once as the engine that is simulated; other explanations are evaluated where the
+ * lists depart. Fails: as probe_evaluate.
  */
 enum status probe_compare(struct probe_comparison *out, const struct probe_material *material,
                           struct status_why *why);

@@ -73,6 +73,20 @@ struct probe_figures probe_figures_of(const double *log_q, const double *log_p, 
     return f;
 }
 
+double probe_flat(const double *log_a, const double *log_b, const double *log_p, size_t n)
+{
+    enum { LEAST_TOKENS = 5 };
+    double a = 0, b = 0, products = 0, count = n ? (double)n : 1;
+    for (size_t i = 0; i < n; i++) {
+        double off_a = at_least(log_a[i]) - at_least(log_p[i]);
+        double off_b = at_least(log_b[i]) - at_least(log_p[i]);
+        a += off_a;
+        b += off_b;
+        products += off_a * off_b;
+    }
+    return (products - (n < LEAST_TOKENS ? 0 : a * b / count)) / count;
+}
+
 double probe_residual(const double *log_q, const double *log_p, size_t n, double slope,
                       double offset)
 {
@@ -123,17 +137,27 @@ double probe_median(double *values, size_t n)
 }
 
 void probe_way_add(struct probe_way *way, const double *log_q, const double *log_p,
-                   const double *log_other, size_t n)
+                   const double *log_other, size_t n, double weight)
 {
-    for (size_t i = 0; i < n; i++) {
-        double p = exp(log_p[i]);
-        double other = at_least(log_other[i]) - at_least(log_p[i]);
-        way->along += p * other * (at_least(log_q[i]) - at_least(log_p[i]));
-        way->length += p * other * other;
-    }
+    double along = probe_flat(log_q, log_other, log_p, n);
+    double length = probe_flat(log_other, log_other, log_p, n);
+    way->along += weight * along;
+    way->length += weight * length;
+    way->along_squares += weight * along * along;
+    way->products += weight * along * length;
+    way->length_squares += weight * length * length;
+    way->n += weight;
 }
 
 double probe_way_share(const struct probe_way *way)
 {
     return way->length > 0 ? way->along / way->length : (double)NAN;
+}
+
+double probe_way_error(const struct probe_way *way)
+{
+    double share = probe_way_share(way), n = way->n;
+    double squares =
+        way->along_squares - 2 * share * way->products + share * share * way->length_squares;
+    return way->n > 1 ? sqrt(fmax(squares, 0) * n / (n - 1)) / way->length : (double)NAN;
 }

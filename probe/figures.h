@@ -21,6 +21,13 @@ struct probe_figures {
 
 struct probe_figures probe_figures_of(const double *log_q, const double *log_p, size_t n);
 
+/**
+ * How far two lists deviate from the exact one in common: the mean of (a - p)(b - p) over the
+ * tokens, all alike, each deviation less its mean over the list; fewer than 5 tokens keep it. The
+ * root of it, with a list twice, is how far that is off, flat. 0: there are no tokens.
+ */
+double probe_flat(const double *log_a, const double *log_b, const double *log_p, size_t n);
+
 /** RMS of ln q - slope * ln p - offset, weighted by p. offset NaN: the one that makes it least. */
 double probe_residual(const double *log_q, const double *log_p, size_t n, double slope,
                       double offset);
@@ -35,15 +42,19 @@ double probe_step(const double *log_q, size_t n);
 double probe_median(double *values, size_t n);
 
 /**
- * How far the server's values lie on the way from one model to another: 0 at the first, 1 at the
- * other, as far as their difference explains them. Sums over positions; zero-initialise.
+ * How far the server's values lie on the way from one model to another, flat: 0 at the first, 1 at
+ * the other, as far as their difference explains them. Sums over positions; zero-initialise.
  */
 struct probe_way {
-    double along, length;
+    double along, length;                           /* of the server's way and of the whole */
+    double along_squares, products, length_squares; /* of the two, position by position */
+    double n;                                       /* sum of the weights */
 };
 void probe_way_add(struct probe_way *way, const double *log_q, const double *log_p,
-                   const double *log_other, size_t n);
+                   const double *log_other, size_t n, double weight);
 /** NaN: the two do not differ. */
 double probe_way_share(const struct probe_way *way);
+/** Its standard error, of how it scatters over the positions. NaN: there are fewer than 2. */
+double probe_way_error(const struct probe_way *way);
 
 #endif

@@ -1,4 +1,5 @@
 /* Which lists depart: those of a path, from a length or position on, of certain lengths. */
+#include <math.h>
 #include <stdio.h>
 
 #include "probe/verdict.h"
@@ -168,9 +169,11 @@ void probe_judge_groups(struct probe_verdict *v, const struct probe_judged *item
     if (everywhere)
         snprintf(v->sentence, sizeof v->sentence,
                  "The server does not compute what the file says: its log-probabilities are off by "
-                 "%.1e everywhere, and coarse arithmetic makes %.1e. Is it another file, or "
-                 "another quantisation of this one (--or FILE compares with one)?",
-                 v->rms, v->coarse);
+                 "%.1e everywhere, %.2f times what is expected (%.1e), and coarse arithmetic makes "
+                 "%.1e. Is it another file, or another quantisation of this one (--or FILE "
+                 "compares with one)?",
+                 v->flat, v->flat_fine > 0 ? v->flat / v->flat_fine : 0, v->flat_fine,
+                 isnan(v->flat_coarse) ? v->coarse : v->flat_coarse);
     else
         snprintf(v->sentence, sizeof v->sentence,
                  "The server is wrong at %zu of %zu positions, which have no length or path in "

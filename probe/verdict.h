@@ -3,7 +3,9 @@
  * what departs. Pure: nothing is asked or evaluated here.
  *
  * The yardstick of a position is what passes that round are off there (probe/exact/): `fine`, as a
- * correct program of this kind rounds; `coarse`, with inputs of 8 bits and values of bfloat16.
+ * correct program of this kind rounds; `coarse`, as the coarsest that is still right. Sizes are
+ * RMS weighted by p, and flat (probe_flat), by which outcomes are told; a few positions make the
+ * former. docs/server-check.md has the limits and what they were measured on.
  */
 #ifndef PROBE_VERDICT_H
 #define PROBE_VERDICT_H
@@ -47,6 +49,7 @@ const char *probe_outcome_name(enum probe_outcome outcome);
     X(LENGTHS, "certain lengths")                                                                  \
     X(SCATTERED, "some positions")                                                                 \
     X(EVERYWHERE, "everywhere")                                                                    \
+    X(OTHER_ARITHMETIC, "another arithmetic or another file")                                      \
     X(TOKENS, "other tokens")
 
 enum probe_finding {
@@ -63,12 +66,17 @@ struct probe_judged {
     enum probe_path path;
     const double *log_q, *log_p; /* [n] */
     size_t n;
-    size_t first;        /* of its values in those of an alternative */
-    double fine, coarse; /* RMS to expect */
-    bool excused;        /* a near tie of experts lies before it */
+    const double *simulated;       /* [n], of the simulated engine; NULL: there is none */
+    size_t first;                  /* of its values in those of an alternative */
+    double fine, coarse;           /* RMS to expect */
+    double flat_fine, flat_coarse; /* NaN: no limit */
+    bool excused;                  /* a near tie of experts lies before it */
     /* By probe_judge: */
     struct probe_figures figures;
-    double limit; /* of the RMS, coarse */
+    double weight;      /* 1 / those of its stretch; 0: it is left out of the means */
+    double flat;        /* how far it is off, flat */
+    double correlation; /* with what is simulated, flat; NaN: there is nothing */
+    double limit;       /* of the RMS, coarse */
     bool bad;
 };
 
@@ -79,30 +87,52 @@ struct probe_alternative {
     const double *log_p; /* of all lists, each from its `first` on; NaN: says nothing of it */
 };
 
+/** Of which servers it was measured how far right ones are off. */
+enum probe_known {
+    PROBE_NOT_KNOWN,
+    PROBE_KNOWN_QUANTISED, /* llama-server, files with quantised weights */
+    PROBE_KNOWN_HALF       /* llama-server, files of F16 */
+};
+
+/** What is judged. */
+struct probe_evidence {
+    struct probe_judged *items;
+    size_t n, n_spoilt; /* answers that could not be read */
+    /* May be none; they are needed only where the outcome without them is `differs`, and for files
+     * that are named. */
+    const struct probe_alternative *alternatives;
+    size_t n_alternatives;
+    enum probe_known known;
+};
+
 struct probe_verdict {
     enum probe_outcome outcome;
     enum probe_finding finding;
     char sentence[512];
     double rms, fine, coarse; /* over the positions that are compared */
-    double bound;             /* mean */
-    double slope;             /* median; NaN: no list is long enough */
-    double temperature;       /* where that is the finding, else NaN */
-    size_t from;              /* length or position of the finding; 0: none */
-    const char *file;         /* of OTHER_FILE */
+    double flat, flat_fine, flat_coarse;
+    size_t n_stretches; /* of positions: neighbours count once */
+    double correlation; /* mean of the lists'; NaN: nothing was simulated */
+    /* How many times flat_fine `flat` may be, and the least correlation; NaN: any. */
+    double most, least_correlation;
+    enum probe_known known;
+    double bound;       /* mean */
+    double slope;       /* median; NaN: no list is long enough */
+    double temperature; /* where that is the finding, else NaN */
+    size_t from;        /* length or position of the finding; 0: none */
+    const char *file;   /* of OTHER_FILE */
     size_t n, n_bad, n_excused;
     size_t n_flips, n_clear_flips; /* another likeliest token; where two were 0.1 nats apart */
 };
 
 enum { PROBE_LEAST_LISTS = 8 };
-/** How many times what a yardstick is off a server may be off in the mean. */
+/** How many times what a yardstick is off a server may be off in the mean, weighted by p. */
 #define PROBE_MOST_MEAN 3.0
 
-/**
- * Judge n lists. n_spoilt: answers that could not be read. alternatives: may be none; they are
- * needed only where the outcome without them is `differs`, and for files that are named.
- */
-void probe_judge(struct probe_verdict *out, struct probe_judged *items, size_t n, size_t n_spoilt,
-                 const struct probe_alternative *alternatives, size_t n_alternatives);
+/** Judge the lists. */
+void probe_judge(struct probe_verdict *out, const struct probe_evidence *evidence);
+/** How often verdicts on such servers were wrong, as words. */
+const char *probe_error_rates(enum probe_known known);
 
 /* The parts of it. */
 

@@ -55,6 +55,11 @@ static void add_brain_errors(struct trace_rounded *r, float *x, size_t n)
     add_float_errors(r, x, n, 7, 0);
 }
 
+static bool is_llama(const struct trace_rounded *r)
+{
+    return r->arithmetic == TRACE_AS_LLAMA || r->arithmetic == TRACE_SMALL_CACHE;
+}
+
 static bool keeps_bfloat16(const struct trace_rounded *r)
 {
     return r->arithmetic == TRACE_BFLOAT16 || r->arithmetic == TRACE_COARSE;
@@ -73,9 +78,12 @@ static void add_relative_errors(struct trace_rounded *r, float *x, size_t n, flo
         x[i] += x[i] * (size * draw(r));
 }
 
-/** 8 bits by blocks of columns; a row ends a block. */
-static void add_block_errors(struct trace_rounded *r, float *x, size_t width, size_t n_rows,
-                             size_t block)
+/**
+ * Round to 8 bits by blocks of columns; a row ends a block. What is small beside an outlier of its
+ * block becomes 0, so its error is no half of a step. A little noise makes passes differ.
+ */
+static void round_blocks(struct trace_rounded *r, float *x, size_t width, size_t n_rows,
+                         size_t block)
 {
     for (size_t row = 0; row < n_rows; row++, x += width)
         for (size_t from = 0; from < width; from += block) {
@@ -83,9 +91,9 @@ static void add_block_errors(struct trace_rounded *r, float *x, size_t width, si
             float most = 0;
             for (size_t i = from; i < to; i++)
                 most = fmaxf(most, fabsf(x[i]));
-            for (size_t i = from; i < to; i++)
-                if (x[i] != 0)
-                    x[i] += draw(r) * most / 254;
+            float step = most / 127;
+            for (size_t i = from; i < to && step > 0; i++)
+                x[i] = step * roundf(x[i] / step + 0.02F * draw(r));
         }
 }
 
@@ -94,16 +102,16 @@ void trace_rounded_input(struct trace_rounded *r, const struct kern_weight *w, f
 {
     size_t n = n_rows * w->n_cols;
     unsigned block = r->arithmetic == TRACE_FLOAT32 ? 1 : gguf_type_info(w->type)->block_elems;
-    bool half = r->arithmetic == TRACE_AS_LLAMA && w->type == GGUF_TYPE_F16;
-    bool brain = r->arithmetic == TRACE_AS_LLAMA && w->type == GGUF_TYPE_BF16;
+    bool half = is_llama(r) && w->type == GGUF_TYPE_F16;
+    bool brain = is_llama(r) && w->type == GGUF_TYPE_BF16;
     if (r->arithmetic == TRACE_COARSE)
-        add_block_errors(r, x, w->n_cols, n_rows, BLOCK);
+        round_blocks(r, x, w->n_cols, n_rows, BLOCK);
     if (keeps_bfloat16(r) || brain)
         add_brain_errors(r, x, n);
     else if (half)
         add_half_errors(r, x, n);
     else if (block > 1)
-        add_block_errors(r, x, w->n_cols, n_rows, block < SUPERBLOCK ? BLOCK : SUPERBLOCK);
+        round_blocks(r, x, w->n_cols, n_rows, block < SUPERBLOCK ? BLOCK : SUPERBLOCK);
     add_relative_errors(r, x, n, 0x1p-24F * sqrtf(8 + (float)w->n_cols / 32));
 }
 
@@ -223,6 +231,10 @@ static enum status attention(struct kern_backend *b, const struct kern_attention
     if (!fine)
         add_half_errors(r, copy, q + k + v);
     add_result_errors(r, copy, q + k + v);
+    if (r->arithmetic == TRACE_SMALL_CACHE) {
+        round_blocks(r, copy + q, op->head_size, n_k * op->n_kv_heads, BLOCK);
+        round_blocks(r, copy + q + k, op->value_size, n_k * op->n_kv_heads, BLOCK);
+    }
     changed.q = copy;
     changed.k = copy + q;
     changed.v = copy + q + k;

@@ -1,12 +1,14 @@
 /**
  * The errors to expect of a correct program that rounds more than this one: a backend computes
- * while each value that such a program rounds gets a random error of that size.
+ * while each value that such a program rounds gets a random error of that size. Blocks of 8 bits
+ * are rounded as such a program does, 2 % of a step of noise before it: an even error would be far
+ * too large for what is small beside an outlier of its block.
  *
  * | where | rounded | error, even between - and + |
  * | --- | --- | --- |
- * | input of a product, weight of 32-blocks (Q4_0 .. Q8_0, IQ4_NL, MXFP4, NVFP4) | 8 bits | max of
- *   32 / 254 |
- * | weight of superblocks (K, IQ, TQ) | 8 bits | max of 256 / 254 |
+ * | input of a product, weight of 32-blocks (Q4_0 .. Q8_0, IQ4_NL, MXFP4, NVFP4) | 8 bits | to
+ *   steps of max of 32 / 127 |
+ * | weight of superblocks (K, IQ, TQ) | 8 bits | to steps of max of 256 / 127 |
  * | weight F16, BF16 | the same type | half a step of it |
  * | every product | sum of K terms in float32 | 2^-24 sqrt(8 + K / 32) of each input |
  * | queries, keys, values | F16 | half a step |
@@ -17,10 +19,11 @@
  * | softplus of a recurrence | ln(1 + exp x) in float32 | 2^-24 |
  * | recurrence | float32, in chunks | 2^-19 of the head's RMS |
  *
- * Three more kinds of programs: one that keeps everything in float32, whose inputs of products,
+ * Four more kinds of programs: one that keeps everything in float32, whose inputs of products,
  * queries, keys, values and GELU are not rounded, and attention by 2^-23 sqrt(n) / 2 of the head's
- * RMS; one that keeps everything in bfloat16; and the coarsest of those that are still right, with
- * inputs of every product in 8 bits beside that.
+ * RMS; one that keeps everything in bfloat16; the coarsest of those that are still right, with
+ * inputs of every product in 8 bits beside that; and the one of the table with keys and values in
+ * 8 bits in blocks of 32.
  */
 #ifndef TRACE_ROUNDED_H
 #define TRACE_ROUNDED_H

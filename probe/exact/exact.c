@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "activations/rounding.h"
 #include "base/arithmetic.h"
 #include "base/array.h"
 #include "kernels/kernels.h"
@@ -144,28 +145,42 @@ static enum status score(struct pass *p, struct probe_want *wants, size_t n_want
     return status;
 }
 
+/** From now on inputs of products are rounded as llama.cpp rounds them on a CPU. */
+static enum status simulate(struct act_rounding **out, const struct probe_evaluation *e,
+                            struct status_why *why)
+{
+    const struct act_rule rule = {.engine = ACT_LLAMA_CPU};
+    enum status status = act_rounding_open(out, &rule, &e->backend, 1, why);
+    return status ? status : act_rounding_add(*out, model_file(e->model), why);
+}
+
 enum status probe_evaluate(const struct probe_evaluation *e, struct probe_want *wants,
                            size_t n_wants, struct status_why *why)
 {
     static const enum trace_arithmetic kinds[] = {[PROBE_EXACT] = TRACE_AS_LLAMA,
                                                   [PROBE_AS_LLAMA] = TRACE_AS_LLAMA,
                                                   [PROBE_BFLOAT16] = TRACE_BFLOAT16,
-                                                  [PROBE_COARSE] = TRACE_COARSE};
+                                                  [PROBE_COARSE] = TRACE_COARSE,
+                                                  [PROBE_SMALL_CACHE] = TRACE_SMALL_CACHE};
     struct pass p = {.e = e};
     struct trace_rounded rounded = {.arithmetic = kinds[e->rounding]};
-    bool rounds = e->rounding != PROBE_EXACT;
+    struct act_rounding *simulation = NULL;
+    bool rounds = e->rounding != PROBE_EXACT, simulates = e->rounding == PROBE_SIMULATED;
     enum status status = STATUS_OK;
     if (e->ties)
         status = probe_ties_begin(e->ties, e->model, e->n_tokens, rounds, why);
     if (!status)
         status = open_pass(&p, why);
-    if (!status && rounds)
+    if (!status && simulates)
+        status = simulate(&simulation, e, why);
+    if (!status && rounds && !simulates)
         trace_rounded_begin(&rounded, e->backend, e->seed);
     if (!status)
         status = forward(&p, why);
     if (!status)
         status = score(&p, wants, n_wants, why);
     trace_rounded_end(&rounded);
+    act_rounding_close(simulation);
     close_pass(&p);
     return status;
 }

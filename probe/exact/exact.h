@@ -8,7 +8,15 @@
 #include "model/model.h"
 #include "probe/exact/ties.h"
 
-enum probe_rounding { PROBE_EXACT, PROBE_AS_LLAMA, PROBE_BFLOAT16, PROBE_COARSE };
+/** Exactly, as trace/arithmetic.h has it, or with inputs of products as llama.cpp rounds them. */
+enum probe_rounding {
+    PROBE_EXACT,
+    PROBE_AS_LLAMA,
+    PROBE_BFLOAT16,
+    PROBE_COARSE,
+    PROBE_SMALL_CACHE,
+    PROBE_SIMULATED
+};
 
 struct probe_evaluation {
     const struct model *model;
@@ -38,7 +46,8 @@ struct probe_want {
 
 /**
  * Evaluate the window once. wants: [n_wants], in order of their rows.
- * Fails: STATUS_MEMORY, STATUS_CANCELLED, as model_forward; STATUS_NONFINITE.
+ * Fails: STATUS_MEMORY, STATUS_CANCELLED, as model_forward; STATUS_NONFINITE; STATUS_UNSUPPORTED
+ * (PROBE_SIMULATED, a product that llama.cpp has not).
  */
 enum status probe_evaluate(const struct probe_evaluation *evaluation, struct probe_want *wants,
                            size_t n_wants, struct status_why *why);

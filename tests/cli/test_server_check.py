@@ -338,6 +338,12 @@ class ServerCheck(unittest.TestCase):
                 document = json.loads(path.read_text())
             documents.check(self, document)
             found |= set(documents.seen(document, documents.SERVER_CHECK))
+        with tempfile.TemporaryDirectory() as folder, server("llama-server", "honest") as s:
+            path = pathlib.Path(folder) / "r.json"
+            run("check", "-m", Q4, "--url", s.url, "--lengths", LENGTHS, "--json", path, timeout=HANG_S)
+            document = json.loads(path.read_text())
+        documents.check(self, document)
+        found |= set(documents.seen(document, documents.SERVER_CHECK))
         mine = (documents.SERVER_CHECK, "/$defs/asked-server")
         self.assertEqual({at for at in documents.members() if at.startswith(mine)} - found,
                          {documents.SERVER_CHECK + "/properties/run/properties/commit"} - found)

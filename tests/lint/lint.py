@@ -40,7 +40,7 @@ LINKS = {
     "conversion": CORE_LAYERS,
     "imatrix": CORE_LAYERS,
     "activations": CORE_LAYERS,
-    "probe": (*CORE_LAYERS, "trace"),
+    "probe": (*CORE_LAYERS, "trace", "activations"),
     "documents": ("base", "gguf"),
     "cli": (*CORE_LAYERS, "cluster", "trace", "draft", "conversion", "imatrix", "activations", "probe",
             "documents"),

@@ -80,16 +80,19 @@ static void coarse_rounding_is_off_by_more(void **state)
     (void)state;
     struct fixture f = fixture_open(&(struct tiny_model_options){.seed = 1});
     int32_t *tokens = fixture_tokens(&f, 4, N);
-    struct picked exact, again, like, brain, coarse;
+    struct picked exact, again, like, brain, coarse, cache;
     evaluate(&exact, &f, tokens, PROBE_EXACT, NULL);
     evaluate(&like, &f, tokens, PROBE_AS_LLAMA, NULL);
     evaluate(&brain, &f, tokens, PROBE_BFLOAT16, NULL);
     evaluate(&coarse, &f, tokens, PROBE_COARSE, NULL);
+    evaluate(&cache, &f, tokens, PROBE_SMALL_CACHE, NULL);
     evaluate(&again, &f, tokens, PROBE_EXACT, NULL); /* the backend is exact again */
     assert_true(distance(&exact, &again) == 0);
     assert_true(distance(&exact, &like) > 0);
     assert_true(distance(&exact, &brain) > distance(&exact, &like));
     assert_true(distance(&exact, &coarse) > distance(&exact, &brain));
+    assert_true(distance(&exact, &cache) > distance(&exact, &like));
+    assert_true(distance(&exact, &cache) < distance(&exact, &coarse));
     free(tokens);
     fixture_close(&f);
 }

@@ -136,13 +136,33 @@ static void the_way_tells_which_of_two(void **state)
         double near[V];
         for (size_t k = 0; k < V; k++)
             near[k] = rows.q[k] + 0.02 * (double)rng_normal(&r);
-        probe_way_add(&at_other, near, rows.p, rows.q, K);
-        probe_way_add(&at_first, rows.p, rows.p, rows.q, K);
-        probe_way_add(&same, near, rows.p, rows.p, K);
+        probe_way_add(&at_other, near, rows.p, rows.q, K, 1);
+        probe_way_add(&at_first, rows.p, rows.p, rows.q, K, 1);
+        probe_way_add(&same, near, rows.p, rows.p, K, 1);
     }
     assert_near(probe_way_share(&at_other), 1, 0.1);
     assert_near(probe_way_share(&at_first), 0, 1e-12);
     assert_true(isnan(probe_way_share(&same)));
+    struct rows rows = draw(&r, 0.05, 1);
+    struct probe_way quarter = {0};
+    assert_true(isnan(probe_way_error(&quarter)));
+    for (size_t i = 0; i < 4; i++)
+        probe_way_add(&quarter, i ? rows.p : rows.q, rows.p, rows.q, K, 1);
+    assert_near(probe_way_share(&quarter), 0.25, 1e-12);
+    assert_near(probe_way_error(&quarter), 0.25, 1e-12); /* as of 0, 0, 0 and 1 */
+}
+
+/* Each list's mean is taken off, but of short ones; all tokens count alike. */
+static void flat_deviations(void **state)
+{
+    (void)state;
+    const double p[] = {-1, -2, -3, -4, -5, -6}, q[] = {0, -1, -2, -4, -5, -6};
+    const double up[] = {0, -1, -2, -3, -4, -5};
+    assert_near(probe_flat(q, q, p, 6), 0.25, 1e-12);
+    assert_near(probe_flat(q, q, p, 4), 0.75, 1e-12);
+    assert_near(probe_flat(up, up, p, 6), 0, 1e-12);
+    assert_near(probe_flat(up, q, p, 6), 0, 1e-12);
+    assert_near(probe_flat(q, q, p, 0), 0, 0);
 }
 
 static void medians(void **state)
@@ -280,6 +300,7 @@ int main(void)
         cmocka_unit_test(another_likeliest_token_is_a_flip),
         cmocka_unit_test(steps_are_seen),
         cmocka_unit_test(the_way_tells_which_of_two),
+        cmocka_unit_test(flat_deviations),
         cmocka_unit_test(medians),
         cmocka_unit_test(the_divergence_is_between_the_bounds),
         cmocka_unit_test(whole_lists_leave_nothing_open),

@@ -60,7 +60,9 @@ static void make(struct lists *l, struct rng *r, double noise)
                                             .n = K,
                                             .first = i * K,
                                             .fine = fine,
-                                            .coarse = coarse};
+                                            .coarse = coarse,
+                                            .flat_fine = fine,
+                                            .flat_coarse = coarse};
     }
 }
 
@@ -68,7 +70,9 @@ static struct probe_verdict judge(struct lists *l, const struct probe_alternativ
                                   size_t n)
 {
     struct probe_verdict v;
-    probe_judge(&v, l->items, N, 0, alternatives, n);
+    struct probe_evidence e = {
+        .items = l->items, .n = N, .alternatives = alternatives, .n_alternatives = n};
+    probe_judge(&v, &e);
     assert_true(strlen(v.sentence) > 20);
     return v;
 }
@@ -218,6 +222,93 @@ static void another_file_is_told_within_the_noise(void **state)
     assert_string_equal(v.file, "other.gguf");
 }
 
+/** Lists that are off by `size`, with that correlation to a simulated engine that is off by fine.
+ */
+static void simulate(struct lists *l, struct rng *r, double size, double correlation,
+                     double simulated[N][K])
+{
+    static double near[N][V], common[V];
+    make(l, r, 0);
+    for (size_t i = 0; i < N; i++) {
+        for (size_t k = 0; k < V; k++) {
+            common[k] = fine * (double)rng_normal(r);
+            near[i][k] = l->logits[i][k] + size / fine * correlation * common[k];
+            common[k] += l->logits[i][k];
+        }
+        predict(common, r, 0, 1, simulated[i]);
+        predict(near[i], r, size * sqrt(1 - correlation * correlation), 1, l->q[i]);
+        l->items[i].simulated = simulated[i];
+        l->items[i].length = l->items[i].position = 16 * i; /* neighbours would count once */
+        l->items[i].coarse = l->items[i].flat_coarse = 1.1 * fine;
+    }
+}
+
+/* Of a llama-server's quantised file small sizes agree, and only where they correlate. */
+static void directions_tell_other_files(void **state)
+{
+    (void)state;
+    static const struct {
+        double size, correlation;
+        enum probe_outcome outcome;
+        enum probe_finding finding;
+    } cases[] = {{1, 0.45, PROBE_AGREES, PROBE_NOTHING},
+                 {0.1, 0, PROBE_AGREES, PROBE_NOTHING}, /* so exact that nothing else matters */
+                 {1, 0.05, PROBE_COARSELY, PROBE_OTHER_ARITHMETIC},
+                 {0.65, 0, PROBE_COARSELY, PROBE_OTHER_ARITHMETIC},
+                 {1.6, 0.45, PROBE_COARSELY, PROBE_NOTHING},
+                 {1.6, 0.05, PROBE_DIFFERS, PROBE_EVERYWHERE},
+                 {2.6, 0.45, PROBE_DIFFERS, PROBE_EVERYWHERE}};
+    static double simulated[N][K];
+    struct rng r = rng_open(rng_seed(), 10);
+    struct lists l;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct probe_verdict v;
+        simulate(&l, &r, cases[i].size * fine, cases[i].correlation, simulated);
+        probe_judge(
+            &v, &(struct probe_evidence){.items = l.items, .n = N, .known = PROBE_KNOWN_QUANTISED});
+        assert_verdict(&v, cases[i].outcome, cases[i].finding);
+        assert_true(fabs(v.correlation - cases[i].correlation) < 0.15);
+        assert_int_equal(v.n_stretches, N);
+    }
+}
+
+/* Copies and neighbours of a list add nothing: limits are those of one. */
+static void neighbours_count_once(void **state)
+{
+    (void)state;
+    static double simulated[N][K];
+    struct rng r = rng_open(rng_seed(), 12);
+    struct lists l;
+    simulate(&l, &r, fine, 0.45, simulated);
+    for (size_t i = 0; i < N; i++) {
+        l.items[i].window = i / 30;
+        l.items[i].position = 16 * (i / 3) + i % 3 + 15;
+    }
+    struct probe_verdict v;
+    probe_judge(&v,
+                &(struct probe_evidence){.items = l.items, .n = N, .known = PROBE_KNOWN_QUANTISED});
+    assert_int_equal(v.n_stretches, N / 3);
+    assert_true(fabs(l.items[0].weight - 1.0 / 3) < 1e-12);
+    assert_true(fabs(v.most - (1 + 0.2 * sqrt(2) * pow(5, 0.25))) < 1e-9);
+}
+
+/* F16 files are judged by size alone, with a tighter limit. */
+static void halves_have_their_limit(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 11);
+    struct lists l;
+    for (int i = 0; i < 2; i++) {
+        struct probe_verdict v;
+        make(&l, &r, (i ? 1.4 : 0.8) * fine);
+        for (size_t k = 0; k < N; k++)
+            l.items[k].position = 16 * k;
+        probe_judge(&v,
+                    &(struct probe_evidence){.items = l.items, .n = N, .known = PROBE_KNOWN_HALF});
+        assert_verdict(&v, i ? PROBE_COARSELY : PROBE_AGREES, PROBE_NOTHING);
+    }
+}
+
 /* What follows a near tie of experts may be honestly off. */
 static void near_ties_are_forgiven(void **state)
 {
@@ -264,9 +355,9 @@ static void too_little_is_no_result(void **state)
     struct lists l;
     struct probe_verdict v;
     make(&l, &r, fine);
-    probe_judge(&v, l.items, 7, 0, NULL, 0);
+    probe_judge(&v, &(struct probe_evidence){.items = l.items, .n = 7});
     assert_verdict(&v, PROBE_NO_RESULT, PROBE_NOTHING);
-    probe_judge(&v, l.items, N, N, NULL, 0);
+    probe_judge(&v, &(struct probe_evidence){.items = l.items, .n = N, .n_spoilt = N});
     assert_verdict(&v, PROBE_NO_RESULT, PROBE_NOTHING);
 }
 
@@ -279,6 +370,9 @@ int main(void)
         cmocka_unit_test(groups_are_named),
         cmocka_unit_test(positions_are_told_from_lengths),
         cmocka_unit_test(another_file_is_told_within_the_noise),
+        cmocka_unit_test(directions_tell_other_files),
+        cmocka_unit_test(neighbours_count_once),
+        cmocka_unit_test(halves_have_their_limit),
         cmocka_unit_test(near_ties_are_forgiven),
         cmocka_unit_test(a_rare_departure_after_a_tie_is_forgiven),
         cmocka_unit_test(too_little_is_no_result),

@@ -49,7 +49,7 @@ const struct cli_option cli_server_options[] = {
      AT(n_passes), 1, 100},
     {"--max-rms", CLI_NUMBER, "X",
      "agree coarsely up to X, the root mean square of what log-probabilities are off, and twice it "
-     "for a list, instead of what arithmetic of 8 bits makes",
+     "for a list, instead of what the coarsest arithmetic makes",
      AT(max_rms)},
     {"--strict", CLI_ON, NULL, "exit code 1 also where it agrees only coarsely", AT(strict)},
     {0},

@@ -74,7 +74,13 @@ void cli_server_print(const struct cli_server_check *c)
     printf("Lists: %zu compared, %zu depart, %zu after a near tie of experts, %zu not usable\n",
            v->n, v->n_bad, v->n_excused, l->n_spoilt);
     if (v->outcome != PROBE_NO_RESULT) {
-        printf("Log-probabilities: off by %.2e RMS; expected %.2e, coarse %.2e\n", v->rms, v->fine,
+        printf("Log-probabilities, flat: off by %.2e RMS, %.2f times what is expected (%.2e; "
+               "coarse %.2e)",
+               v->flat, v->flat_fine > 0 ? v->flat / v->flat_fine : 0, v->flat_fine,
+               v->flat_coarse);
+        if (!isnan(v->correlation))
+            printf(", correlation %.2f", v->correlation);
+        printf("\nWeighted by p: off by %.2e RMS; expected %.2e, coarse %.2e\n", v->rms, v->fine,
                v->coarse);
         printf("KL divergence, from below: %.2e nats\n", v->bound);
         printf("Likeliest token: another one in %zu lists, in %zu of them by more than 0.1 nats\n",
@@ -83,9 +89,12 @@ void cli_server_print(const struct cli_server_check *c)
             printf("NLL of the next token: %+.2e in the mean of %zu\n",
                    c->comparison.nll_difference, c->comparison.n_next);
         for (size_t i = 0; i < c->material.n_others; i++)
-            printf("From %s: off by %.2e RMS\n",
+            printf("From %s: off by %.2e RMS, %.2f +- %.2f of the way there\n",
                    base_printable_text(name, sizeof name, c->material.others[i].path),
-                   c->comparison.other_rms[i]);
+                   c->comparison.other_rms[i], probe_way_share(&c->comparison.ways[i]),
+                   probe_way_error(&c->comparison.ways[i]));
+        printf("Error rates of verdicts, where 40 lists are no neighbours (here %zu): %s.\n",
+               v->n_stretches, probe_error_rates(v->known));
         print_lengths(c);
         if (v->outcome == PROBE_DIFFERS)
             print_worst(c);
@@ -104,6 +113,7 @@ static void add_verdict(struct base_json *json, const struct cli_server_check *c
 {
     const struct probe_verdict *v = &c->comparison.verdict;
     cJSON *o = base_json_object(json, json->root, "result");
+    bool known = v->outcome != PROBE_NO_RESULT;
     base_json_text(json, o, "verdict", probe_outcome_name(v->outcome));
     base_json_text(json, o, "named", probe_finding_name(v->finding));
     base_json_text(json, o, "sentence", v->sentence);
@@ -119,6 +129,14 @@ static void add_verdict(struct base_json *json, const struct cli_server_check *c
     base_json_real(json, o, "rms", v->rms);
     base_json_real(json, o, "rms_expected", v->fine);
     base_json_real(json, o, "rms_coarse", v->coarse);
+    base_json_uint(json, o, "n_stretches", v->n_stretches);
+    base_json_real(json, o, "flat", v->flat);
+    base_json_real(json, o, "flat_expected", v->flat_fine);
+    base_json_real(json, o, "flat_coarse", v->flat_coarse);
+    base_json_real(json, o, "most_times_flat", known ? v->most : (double)NAN);
+    base_json_real(json, o, "correlation", v->correlation);
+    base_json_real(json, o, "least_correlation", v->least_correlation);
+    base_json_text(json, o, "error_rates", known ? probe_error_rates(v->known) : NULL);
     base_json_real(json, o, "kld_bound", v->bound);
     base_json_uint(json, o, "n_flips", v->n_flips);
     base_json_uint(json, o, "n_clear_flips", v->n_clear_flips);
@@ -129,9 +147,12 @@ static void add_verdict(struct base_json *json, const struct cli_server_check *c
     cJSON *others = base_json_list(json, o, "others");
     for (size_t i = 0; i < c->material.n_others; i++) {
         cJSON *other = base_json_object(json, others, NULL);
+        const struct probe_way *way = &c->comparison.ways[i];
         base_json_text(json, other, "file", c->material.others[i].path);
         base_json_real(json, other, "rms",
                        v->outcome == PROBE_NO_RESULT ? (double)NAN : c->comparison.other_rms[i]);
+        base_json_real(json, other, "share", probe_way_share(way));
+        base_json_real(json, other, "share_error", probe_way_error(way));
     }
 }
 
@@ -149,6 +170,9 @@ static void add_lists(struct base_json *json, const struct cli_server_check *c)
         base_json_real(json, o, "rms", j->figures.rms);
         base_json_real(json, o, "rms_expected", j->fine);
         base_json_real(json, o, "rms_coarse", j->coarse);
+        base_json_real(json, o, "flat", j->flat);
+        base_json_real(json, o, "flat_expected", j->flat_fine);
+        base_json_real(json, o, "correlation", j->correlation);
         base_json_real(json, o, "largest", j->figures.largest);
         base_json_real(json, o, "kld_bound", j->figures.bound);
         base_json_real(json, o, "slope", j->figures.slope);
