@@ -92,7 +92,7 @@ static enum status check_yarn(const struct model_folder *f, const cJSON *scaling
                               double original, struct status_why *why)
 {
     const struct model_folder_map *map = f->arch->folder;
-    double given = NAN, one = 0, all = 0, slow = 1;
+    double given = (double)NAN, one = 0, all = 0, slow = 1;
     enum status status = take_any(f, scaling, "attention_factor", &given, why);
     if (!status && !map->own_magnitude)
         status = take_any(f, scaling, "mscale", &one, why);
