@@ -139,7 +139,7 @@ enum status vocabulary_open(struct opened *o, const struct vocabulary *v, const 
     if (v->n_tokens > 0)
         gguf_writer_strings(w, "tokenizer.ggml.tokens", v->tokens, v->n_tokens);
     int32_t whole[VOCABULARY_LIMIT];
-    for (size_t i = 0; i < v->n_scores; i++)
+    for (size_t i = 0; v->whole_scores && i < v->n_scores; i++)
         whole[i] = (int32_t)v->scores[i];
     if (v->n_scores > 0 && v->whole_scores)
         gguf_writer_i32s(w, "tokenizer.ggml.scores", whole, v->n_scores);
