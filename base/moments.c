@@ -68,6 +68,11 @@ double base_estimate_error(struct base_estimate x)
     return x.lot_error == 0 ? x.error : x.lot_error;
 }
 
+double base_estimate_lot_error(struct base_estimate x)
+{
+    return x.lot_error == 0 && x.error != 0 ? (double)NAN : x.lot_error;
+}
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

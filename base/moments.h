@@ -19,6 +19,8 @@ struct base_estimate {
 
 /** The error that holds: lots', or, where that is not known, the values'. */
 double base_estimate_error(struct base_estimate x);
+/** The error of lots, NaN where it is not known; what does not vary has none: 0. */
+double base_estimate_lot_error(struct base_estimate x);
 
 /** Lots: values that hang together, as those of a window's tokens; lots do not. */
 struct base_lots {

@@ -34,7 +34,7 @@ enum model_ffn_form {
 /** Whether files have a tensor. Without one that they mostly have there is a remark. */
 enum model_presence { MODEL_NEVER, MODEL_SOMETIMES, MODEL_MOSTLY, MODEL_ALWAYS };
 
-/** Of which models or layers that is said. */
+/** The models or layers that a rule of presence holds for. */
 enum model_where {
     MODEL_EVERYWHERE,
     MODEL_WHERE_FULL,    /* layers that do not slide */
@@ -72,7 +72,7 @@ enum model_normalise {
 
 enum model_shared_expert { MODEL_SHARED_NONE, MODEL_SHARED_PLAIN, MODEL_SHARED_GATED };
 
-/** Of which models a key says something. */
+/** The models that need a key. */
 enum model_when {
     MODEL_WHEN_EVER,
     MODEL_WHEN_EXPERTS, /* those with experts */

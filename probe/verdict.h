@@ -87,7 +87,7 @@ struct probe_alternative {
     const double *log_p; /* of all lists, each from its `first` on; NaN: says nothing of it */
 };
 
-/** Of which servers it was measured how far right ones are off. */
+/** The servers and files for which it was measured how far right ones are off. */
 enum probe_known {
     PROBE_NOT_KNOWN,
     PROBE_KNOWN_QUANTISED, /* llama-server, files with quantised weights */

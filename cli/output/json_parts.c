@@ -386,12 +386,11 @@ void cli_json_estimate(struct base_json *json, cJSON *parent, const char *key,
                        struct base_estimate estimate)
 {
     char error_key[64];
-    bool known = estimate.lot_error != 0 || estimate.error == 0;
     base_json_real(json, parent, key, estimate.value);
     snprintf(error_key, sizeof error_key, "%s_error", key);
     base_json_real(json, parent, error_key, estimate.error);
     snprintf(error_key, sizeof error_key, "%s_lot_error", key);
-    base_json_real(json, parent, error_key, known ? estimate.lot_error : (double)NAN);
+    base_json_real(json, parent, error_key, base_estimate_lot_error(estimate));
 }
 
 cJSON *cli_json_distribution(struct base_json *json, cJSON *parent, const char *key,

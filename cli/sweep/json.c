@@ -13,7 +13,7 @@ static void add_estimate(struct base_json *json, cJSON *parent, const char *key,
     cJSON *o = base_json_object(json, parent, key);
     base_json_real(json, o, "mean", x.value);
     base_json_real(json, o, "se", x.error);
-    base_json_real(json, o, "lot_se", x.lot_error != 0 || x.error == 0 ? x.lot_error : (double)NAN);
+    base_json_real(json, o, "lot_se", base_estimate_lot_error(x));
 }
 
 static void add_figures(struct base_json *json, cJSON *o, const struct cli_sweep_figures *f)

@@ -26,9 +26,10 @@ enum status eval_curve_make(struct eval_curve *out, const struct eval_table *tab
     }
     for (size_t w = 0; w < table->n_windows; w++) {
         const double *log_prob = eval_table_row(table, EVAL_LOG_PROB, w);
+        size_t lot = eval_table_lot(table, w);
         for (size_t i = 0; table->done[w] && i < eval_table_n(table, w); i++) {
             struct base_moments *point = &points[eval_table_point(table, w, i)];
-            base_moments_lot(point, eval_table_lot(table, w));
+            base_moments_lot(point, lot);
             base_moments_add(point, -log_prob[i]);
         }
     }

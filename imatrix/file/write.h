@@ -21,7 +21,7 @@
 #define IMAT_ROWS   ".rows" /* I64 [matrices]: counts, where a float cannot hold one */
 #define IMAT_USE    ".use"  /* I64 [matrices, categories]: rows of experts by category */
 
-/** Of each dataset the SHA-256 of the text's bytes: names are no paths, and may be the same. */
+/** The SHA-256 of each dataset's bytes: names are no paths, and may be the same. */
 #define IMAT_HASHES "assay.imatrix.sha256"
 
 /** Names of categories, strings that differ. */

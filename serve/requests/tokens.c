@@ -227,7 +227,7 @@ enum status serve_tokens_spell(struct base_buffer *out, const struct model_token
     return status ? status : base_buffer_check(out, "a text", why);
 }
 
-/** Of the tokens and the reply, where each byte is a token. */
+/** Memory of the tokens and the reply, where each byte is a token. */
 static size_t memory_of(const struct serve_text_request *r)
 {
     enum { AS_ID = 16, WITH_TEXT = 48 };
