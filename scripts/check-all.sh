@@ -199,7 +199,9 @@ clang_format() {
 clang_tidy() {
     need clang-tidy || return
     [ -f build/dev-clang/compile_commands.json ] || { skip "build/dev-clang was not configured"; return; }
-    git ls-files -z {base,gguf,kernels,template,model,eval,cluster,trace,documents,cli,serve}/'*.c' |
+    local rooms
+    mapfile -t rooms < <(awk '/^[a-z]/ { print $1 "/*.c" }' rooms.txt)
+    git ls-files -z "${rooms[@]}" |
         xargs -0 -P "$jobs" -n 4 clang-tidy -p build/dev-clang --quiet
 }
 

@@ -2,7 +2,7 @@
 """Rules of the source tree that a compiler does not check.
 
 usage: lint.py RULE SOURCE_DIR [BUILD_DIR]
-RULE:  layers     a layer includes what its row of LINKS has, and nothing else
+RULE:  layers     a layer includes what its row of rooms.txt has, and nothing else
        clients    the clients of the core include its public headers only
        circles    no circle of includes between rooms (folders), but for what is in one another
        banned     functions that are not to be used; comparisons with STATUS_OK
@@ -11,7 +11,8 @@ RULE:  layers     a layer includes what its row of LINKS has, and nothing else
        core       what runs evaluations names none of its clients: processes, servers, watching
        frees      no member that a file frees with both free() and cJSON_free()
        rooms      no folder of a layer with more than 20 source files; each with a README.md of at
-                  most 25 lines, or named (`folder/`) in that of the folder above
+                  most 25 lines, or named (`folder/`) in that of the folder above; each layer
+                  stands in docs/architecture.md
        tables     every table of a document has a head: an empty line ends a table
        versions   CMakeLists.txt, the Python package, the changelog and the README name one version
        shown      nothing of a file or a command line is printed as it stands: what %s prints is the
@@ -24,32 +25,11 @@ import re
 import subprocess
 import sys
 
-# What each layer may include beside itself. The rooms above the core (gguf to eval) are its clients.
-CORE_LAYERS = ("base", "gguf", "safetensors", "kernels", "template", "model", "eval")
-LINKS = {
-    "base": (),
-    "gguf": ("base",),
-    "safetensors": ("base", "gguf"),
-    "kernels": ("base", "gguf"),
-    "template": ("base",),
-    "model": ("base", "gguf", "safetensors", "kernels", "template"),
-    "eval": CORE_LAYERS,
-    "cluster": CORE_LAYERS,
-    "trace": CORE_LAYERS,
-    "draft": CORE_LAYERS,
-    "conversion": CORE_LAYERS,
-    "imatrix": CORE_LAYERS,
-    "activations": CORE_LAYERS,
-    "probe": (*CORE_LAYERS, "trace", "activations"),
-    "documents": ("base", "gguf"),
-    "cli": (*CORE_LAYERS, "cluster", "trace", "draft", "conversion", "imatrix", "activations", "probe",
-            "documents"),
-    "serve": (*CORE_LAYERS, "documents", "cli"),
-}
-LAYERS = list(LINKS)
-# What the core shows to its clients; documents/ stands on its lowest layers, not on the whole.
-CLIENTS = ("cluster", "trace", "draft", "conversion", "imatrix", "activations", "probe", "cli",
-           "serve")
+from rooms import Rooms
+
+ROOMS = Rooms(sys.argv[2] if len(sys.argv) > 2 else ".")
+LAYERS = list(ROOMS.stands_on)
+# What the core shows to its clients, which stand on all of it; documents/ stands on its lowest layers, not on the whole.
 PUBLIC = {
     "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "model/chat/chat.h",
     "model/forward/forward.h", "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h",
@@ -57,25 +37,6 @@ PUBLIC = {
     "eval/units.h",
 }
 PROGRAM = "cli/main.c"  # lists the commands of all layers
-PREFIXES = {
-    "base": ("base_", "status_"),
-    "gguf": ("gguf_",),
-    "safetensors": ("safetensors_",),
-    "kernels": ("kern_",),
-    "template": ("jinja_",),
-    "model": ("model_",),
-    "eval": ("eval_",),
-    "cluster": ("cluster_",),
-    "trace": ("trace_",),
-    "draft": ("draft_",),
-    "conversion": ("conv_",),
-    "imatrix": ("imat_",),
-    "activations": ("act_",),
-    "probe": ("probe_",),
-    "documents": ("doc_",),
-    "cli": ("cli_",),
-    "serve": ("serve_",),
-}
 # Implementations of one interface: variants that lean on each other, a room each.
 ONE_ROOM = ("kernels/cpu", "kernels/cuda")
 # Each with what to use instead.
@@ -136,10 +97,10 @@ LARGE_ROOMS = {"kernels/quant", "model/arch"}
 
 def sources(root):
     """(layer or top-level folder, path) of every C, C header and CUDA file."""
-    for folder in LAYERS + ["tests", "bench"]:
-        for path in sorted((root / folder).rglob("*")):
+    for top in sorted({layer.split("/")[0] for layer in LAYERS}) + ["tests", "bench"]:
+        for path in sorted((root / top).rglob("*")):
             if path.suffix in {".c", ".h", ".cu", ".cuh"}:
-                yield folder, path
+                yield ROOMS.of(path.relative_to(root)) or top, path
 
 
 def code_of(path):
@@ -231,21 +192,21 @@ def rule_layers(root, _build):
             continue
         if str(path.relative_to(root)) == PROGRAM:
             continue
-        allowed = (folder, *LINKS[folder])
+        allowed = (folder, *ROOMS.stands_on[folder])
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
-            if match and match.group(1).split("/")[0] not in allowed:
+            if match and ROOMS.of(match.group(1)) not in allowed:
                 yield f"{path.relative_to(root)}:{number}: {folder}/ must not include {match.group(1)}"
 
 
 def rule_clients(root, _build):
-    core = tuple(f"{layer}/" for layer in CORE_LAYERS if layer != "base")
+    core = [layer for layer in ROOMS.core if layer != "base"]
     for folder, path in sources(root):
-        if folder not in CLIENTS:
+        if folder not in ROOMS.clients:
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
-            if match and match[1].startswith(core) and match[1] not in PUBLIC:
+            if match and ROOMS.of(match[1]) in core and match[1] not in PUBLIC:
                 yield f"{path.relative_to(root)}:{number}: {match[1]} is not public; see PUBLIC in lint.py"
 
 
@@ -363,6 +324,8 @@ def rule_rooms(root, _build):
         covered = name not in LAYERS and above.exists() and f"`{room.name}/`" in above.read_text()
         if not covered and not (room / "README.md").exists():
             yield f"{name}: no README.md, and none in the folder above that names `{room.name}/`"
+    page = (root / "docs" / "architecture.md").read_text()
+    yield from (f"docs/architecture.md does not name {layer}/" for layer in LAYERS if f"{layer}/" not in page)
     for readme in sorted(path for layer in LAYERS for path in (root / layer).rglob("README.md")):
         lines = len(readme.read_text().splitlines())
         if lines > MAX_README_LINES:
@@ -393,8 +356,9 @@ def rule_versions(root, _build):
 
 
 def rule_symbols(root, build):
-    for layer, prefixes in PREFIXES.items():
-        libraries = list((build / layer).rglob("*.a"))
+    for layer, prefixes in ROOMS.prefixes.items():
+        libraries = [found for found in (build / layer).rglob("*.a")
+                     if ROOMS.of(found.relative_to(build)) == layer]
         if not libraries:
             yield f"{build / layer}: no library; build first"
         for library in libraries:

@@ -1,0 +1,16 @@
+# The layers of rooms.txt, each with the libraries that it stands on.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rooms.txt)
+file(STRINGS ${PROJECT_SOURCE_DIR}/rooms.txt rows REGEX "^[a-z]")
+set(ASSAY_ROOMS)
+foreach(row ${rows})
+  string(REGEX REPLACE " +" ";" row ${row})
+  list(POP_FRONT row room prefixes)
+  list(REMOVE_ITEM row -)
+  list(TRANSFORM row REPLACE "^core$" eval) # which stands on the others of the core
+  list(TRANSFORM row REPLACE "^.*/" "")
+  list(TRANSFORM row PREPEND assay_)
+  list(APPEND ASSAY_ROOMS ${room})
+  add_subdirectory(${room})
+  get_filename_component(name ${room} NAME)
+  target_link_libraries(assay_${name} PUBLIC ${row})
+endforeach()
