@@ -111,8 +111,8 @@ static enum status compare_id(const struct texts *t, const char *key, const char
     bool known = false, right = false;
     double expected = 0;
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        const cJSON *first = cJSON_IsArray(said[i]) ? said[i]->child : said[i];
-        if (!cJSON_IsNumber(first))
+        const cJSON *first = said[i] && cJSON_IsArray(said[i]) ? said[i]->child : said[i];
+        if (!first || !cJSON_IsNumber(first))
             continue;
         expected = known ? expected : first->valuedouble;
         known = true;

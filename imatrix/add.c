@@ -283,7 +283,7 @@ static enum status begin(struct adding *a, struct imat_matrix *out, struct base_
                 a->parts[i].path);
         first = first || in_chunks(m) ? first : m;
         n_other_sizes += !in_chunks(m) && m->chunk_size != first->chunk_size;
-        n_other_models += m->exact && first->exact &&
+        n_other_models += m->exact && first && first->exact &&
                           (!m->model || !first->model || strcmp(m->model, first->model) != 0);
     }
     first = first ? first : &a->parts[0].matrix;

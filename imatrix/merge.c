@@ -1,4 +1,5 @@
 /* The sums of batches, of other processes and of an earlier run, into those of the whole. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +160,7 @@ static enum status unpack_matrix(struct imat_collector *c, const struct imat_pac
         status = base_array_reserve(u->use, u->use_capacity, n_use, "rows", why);
     if (status)
         return status;
+    assert(u->sums); /* a matrix has columns */
     memcpy(u->sums, bytes, n * sizeof *u->sums);
     status = add_matrix(c, of, u->sums, why);
     if (status || !n_use)

@@ -1,4 +1,5 @@
 /* Which windows of which texts are in a sum of importance matrices. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static size_t find_text(const struct imat_matrix *m, const char *id)
 
 static bool same(char *const *a, size_t i, char *const *b, size_t k)
 {
+    assert(!a || b); /* the whole has what all its parts have */
     return !a || strcmp(a[i], b[k]) == 0;
 }
 
@@ -53,6 +55,7 @@ static enum status add_dataset(struct imat_matrix *out, size_t n, const struct i
                                size_t i, struct base_buffer *notes, struct status_why *why)
 {
     const struct imat_matrix *m = &part->matrix;
+    assert((!out->texts || m->texts) && (!out->hashes || m->hashes));
     if (out->texts && is_among(out, n, m, i, true))
         return STATUS_OK;
     if (is_among(out, n, m, i, false)) {
@@ -84,6 +87,7 @@ static int in_order(const void *a, const void *b)
 static enum status join(struct imat_matrix *out, const struct imat_part *parts,
                         const struct tagged *all, size_t n, struct status_why *why)
 {
+    assert(out->ranges);
     for (size_t i = 0; i < n; i++) {
         const struct imat_range *r = &all[i].range;
         struct imat_range *last = out->n_ranges ? &out->ranges[out->n_ranges - 1] : NULL;

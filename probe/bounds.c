@@ -1,5 +1,6 @@
 #include "probe/bounds.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -122,6 +123,7 @@ void probe_base_settle(struct probe_base *base)
     if (l->n)
         qsort(l->items, l->n, sizeof *l->items, by_place);
     mend_tails(base);
+    assert(l->items || !l->n);
     for (size_t i = 0; i < l->n; i++) {
         const struct probe_sample *s = &l->items[i], *last = n ? &l->items[n - 1] : NULL;
         double mass = mass_of(l, s);

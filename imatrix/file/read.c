@@ -96,8 +96,8 @@ static enum status check_pair(const struct pair *p, uint64_t *n_matrices, struct
                                both[i]->name, both[i]->type->name);
     uint64_t n_counts = n_elements(p->counts), stacked = p->sums->n_rows;
     *n_matrices = n_counts > stacked ? n_counts : stacked;
-    bool agree =
-        n_counts == 1 || n_counts == stacked || (stacked == 1 && p->sums->ne[0] % n_counts == 0);
+    bool agree = n_counts == 1 || n_counts == stacked ||
+                 (stacked == 1 && n_counts && p->sums->ne[0] % n_counts == 0);
     return agree ? STATUS_OK
                  : status_fail(why, STATUS_FORMAT,
                                "tensor '%s' has %" PRIu64 " numbers, expected %" PRIu64

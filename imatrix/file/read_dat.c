@@ -101,7 +101,7 @@ static enum status read_entries(struct imat_matrix *out, struct cursor *c, struc
     int32_t n;
     size_t capacity = 0;
     enum status status = take_i32(c, (int32_t[]){1, INT32_MAX}, &n, "the number of entries", why);
-    for (int32_t i = 0; i < n && !status; i++) {
+    for (int32_t i = 0; !status && i < n; i++) {
         status = base_array_reserve(out->entries, capacity, out->n + 1, "matrices", why);
         if (status)
             break;
