@@ -123,8 +123,8 @@ void probe_base_settle(struct probe_base *base)
     if (l->n)
         qsort(l->items, l->n, sizeof *l->items, by_place);
     mend_tails(base);
-    assert(l->items || !l->n);
     for (size_t i = 0; i < l->n; i++) {
+        assert(l->items);
         const struct probe_sample *s = &l->items[i], *last = n ? &l->items[n - 1] : NULL;
         double mass = mass_of(l, s);
         bool again = last && last->window == s->window && last->position == s->position;
