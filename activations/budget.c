@@ -18,6 +18,7 @@ enum { LEAST_TOKENS = 500, LEAST_WINDOWS = 2, SLAB_ROWS = 32 };
 enum side { EXACT, SIMULATED, N_SIDES };
 
 struct room {
+    const struct act_budget_task *task;
     struct model *rounded; /* the model over the engine's cache */
     struct model_session *sessions[N_SIDES];
     void *x, *hidden[N_SIDES];         /* backend: [n_inputs, S * D], [n_scored, D] */
@@ -41,9 +42,15 @@ size_t act_budget_windows(const struct eval_plan *plan)
     return base_min(n, plan->n_windows);
 }
 
-/** The model once more, with a cache as llama.cpp's is unless a person chose one. */
-static enum status round_cache(struct room *r, const struct model *model, struct status_why *why)
+static size_t codes_of(const struct room *r)
 {
+    return kern_record_codes(model_head(r->task->model)->n_rows);
+}
+
+/** The model once more, with a cache as llama.cpp's is unless a person chose one. */
+static enum status round_cache(struct room *r, struct status_why *why)
+{
+    const struct model *model = r->task->model;
     struct model_kv_types types = model_hparams(model)->kv;
     enum status status = model_share(&r->rounded, model, why);
     if (status || types.k.type != GGUF_TYPE_F32 || types.v.type != GGUF_TYPE_F32)
@@ -52,12 +59,12 @@ static enum status round_cache(struct room *r, const struct model *model, struct
     return model_round_kv(r->rounded, &types, why);
 }
 
-static enum status make_room(struct room *r, const struct act_budget_task *t,
-                             struct status_why *why)
+static enum status make_room(struct room *r, struct status_why *why)
 {
+    const struct act_budget_task *t = r->task;
     size_t n_inputs = t->plan->n_inputs, n_scored = t->plan->n_scored;
     const struct model_hparams *h = model_hparams(t->model);
-    size_t codes = kern_record_codes(model_head(t->model)->n_rows);
+    size_t codes = codes_of(r);
     struct model_session_options options = {.max_batch = n_inputs, .max_segment = n_inputs};
     if (base_array_new(r->tokens, n_inputs, "tokens", why) ||
         base_array_new(r->rows, n_scored, "rows", why) ||
@@ -65,7 +72,7 @@ static enum status make_room(struct room *r, const struct act_budget_task *t,
         base_array_new(r->row_scores, 3 * SLAB_ROWS, "rows", why) ||
         base_array_new(r->pairs, 3 * SLAB_ROWS, "rows", why))
         return STATUS_MEMORY;
-    enum status status = t->simulated ? STATUS_OK : round_cache(r, t->model, why);
+    enum status status = t->simulated ? STATUS_OK : round_cache(r, why);
     if (!status)
         status =
             kern_alloc(t->backend, &r->x, n_inputs * model_residual_width(h) * sizeof(float), why);
@@ -80,8 +87,9 @@ static enum status make_room(struct room *r, const struct act_budget_task *t,
     return status;
 }
 
-static void free_room(struct room *r, struct kern_backend *backend)
+static void free_room(struct room *r)
 {
+    struct kern_backend *backend = r->task->backend;
     for (int side = 0; side < N_SIDES; side++) {
         model_session_close(r->sessions[side]);
         kern_free(backend, r->hidden[side]);
@@ -96,9 +104,9 @@ static void free_room(struct room *r, struct kern_backend *backend)
 }
 
 /** The hidden rows of the scored positions. */
-static enum status evaluate(const struct room *r, const struct act_budget_task *t, enum side side,
-                            struct status_why *why)
+static enum status evaluate(const struct room *r, enum side side, struct status_why *why)
 {
+    const struct act_budget_task *t = r->task;
     struct model_session *s = r->sessions[side];
     size_t n = t->plan->n_inputs;
     const struct model_segment segment = {.n_tokens = n, .parent = -1};
@@ -111,9 +119,9 @@ static enum status evaluate(const struct room *r, const struct act_budget_task *
 }
 
 /** As the engine does. Its head's input is rounded here: the matrix is that of the exact side. */
-static enum status simulate(const struct room *r, const struct act_budget_task *t,
-                            struct status_why *why)
+static enum status simulate(const struct room *r, struct status_why *why)
 {
+    const struct act_budget_task *t = r->task;
     struct act_rounding *rounding = NULL;
     const struct kern_weight *head = model_head(t->model);
     enum act_type type;
@@ -123,7 +131,7 @@ static enum status simulate(const struct room *r, const struct act_budget_task *
     if (rounding && !status)
         status = act_rounding_add(rounding, model_file(t->model), why);
     if (!status)
-        status = evaluate(r, t, SIMULATED, why);
+        status = evaluate(r, SIMULATED, why);
     act_rounding_close(rounding);
     float *hidden = r->hidden[SIMULATED];
     for (size_t i = 0; i < t->plan->n_scored && !status; i++)
@@ -131,30 +139,27 @@ static enum status simulate(const struct room *r, const struct act_budget_task *
     return status;
 }
 
-static struct kern_head head_of(const struct room *r, const struct act_budget_task *t,
-                                const struct slab *slab, enum side side)
+static struct kern_head head_of(const struct room *r, const struct slab *slab, enum side side)
 {
-    struct kern_head head = model_kern_head(t->model);
+    struct kern_head head = model_kern_head(r->task->model);
     head.hidden = (const float *)r->hidden[side] + slab->first * head.matrix->n_cols;
     return head;
 }
 
-/** Add KL(side || records), n sides from `first` on, to moments of theirs. */
-static enum status add_records(struct room *r, const struct act_budget_task *t,
-                               const struct slab *slab, const uint16_t *records, enum side first,
-                               size_t n, struct base_moments *sums, struct status_why *why)
+/** Add KL(side || recorded), n sides from `first` on, to sums of theirs. */
+static enum status add_records(struct room *r, const struct slab *slab, enum side first, size_t n,
+                               struct base_moments *sums, struct status_why *why)
 {
-    struct kern_recorded recorded = {records, kern_record_codes(model_head(t->model)->n_rows),
-                                     -(double)INFINITY};
+    struct kern_recorded recorded = {slab->recorded, codes_of(r), -(double)INFINITY};
     struct kern_head heads[1 + N_SIDES] = {{.recorded = &recorded}};
     for (size_t k = 0; k < n; k++)
-        heads[1 + k] = head_of(r, t, slab, (enum side)(first + k));
+        heads[1 + k] = head_of(r, slab, (enum side)(first + k));
     struct kern_score score = {.n_heads = 1 + n,
                                .heads = heads,
                                .n_rows = slab->n,
                                .rows = r->row_scores,
                                .pairs = r->pairs};
-    enum status status = kern_score(t->backend, &score, why);
+    enum status status = kern_score(r->task->backend, &score, why);
     for (size_t k = 0; k < n && !status; k++)
         for (size_t i = 0; i < slab->n; i++)
             base_moments_add(&sums[first + k], r->pairs[(1 + k) * slab->n + i].reverse_kl +
@@ -164,56 +169,56 @@ static enum status add_records(struct room *r, const struct act_budget_task *t,
 }
 
 /** What the file's form makes of a side: its divergence from its own record. */
-static enum status add_floor(struct room *r, const struct act_budget_task *t,
-                             const struct slab *slab, enum side side, struct status_why *why)
+static enum status add_floor(struct room *r, const struct slab *slab, enum side side,
+                             struct status_why *why)
 {
-    struct kern_record record = {.head = head_of(r, t, slab, side),
+    struct kern_record record = {.head = head_of(r, slab, side),
                                  .n_rows = slab->n,
                                  .records = r->records,
-                                 .stride = kern_record_codes(model_head(t->model)->n_rows),
-                                 .reach = (float)t->reach};
-    enum status status = kern_record(t->backend, &record, why);
-    return status ? status : add_records(r, t, slab, r->records, side, 1, r->floor, why);
+                                 .stride = codes_of(r),
+                                 .reach = (float)r->task->reach};
+    enum status status = kern_record(r->task->backend, &record, why);
+    struct slab own = {slab->first, slab->n, r->records};
+    return status ? status : add_records(r, &own, side, 1, r->floor, why);
 }
 
-static enum status add_slab(struct room *r, const struct act_budget_task *t,
-                            const struct slab *slab, struct status_why *why)
+static enum status add_slab(struct room *r, const struct slab *slab, struct status_why *why)
 {
-    struct kern_head heads[N_SIDES] = {head_of(r, t, slab, EXACT), head_of(r, t, slab, SIMULATED)};
+    struct kern_head heads[N_SIDES] = {head_of(r, slab, EXACT), head_of(r, slab, SIMULATED)};
     struct kern_score score = {.n_heads = N_SIDES,
                                .heads = heads,
                                .n_rows = slab->n,
                                .rows = r->row_scores,
                                .pairs = r->pairs};
-    enum status status = kern_score(t->backend, &score, why);
+    enum status status = kern_score(r->task->backend, &score, why);
     for (size_t i = 0; i < slab->n && !status; i++)
         base_moments_add(&r->kld, r->pairs[slab->n + i].kl);
     if (!status)
-        status = add_records(r, t, slab, slab->recorded, EXACT, N_SIDES, r->of_record, why);
+        status = add_records(r, slab, EXACT, N_SIDES, r->of_record, why);
     for (int side = 0; side < N_SIDES && !status; side++)
-        status = add_floor(r, t, slab, (enum side)side, why);
+        status = add_floor(r, slab, (enum side)side, why);
     return status;
 }
 
-static enum status add_window(struct room *r, const struct act_budget_task *t, size_t w,
-                              struct status_why *why)
+static enum status add_window(struct room *r, size_t w, struct status_why *why)
 {
+    const struct act_budget_task *t = r->task;
     const struct eval_row_source *source = t->recorded;
     size_t n_scored = t->plan->n_scored;
     for (size_t p = 0; p < t->plan->n_inputs; p++)
         r->tokens[p] = eval_plan_input(t->plan, t->stream, w, p);
     for (size_t i = 0; i < n_scored; i++)
         r->rows[i] = (uint32_t)(t->plan->first_scored + i);
-    enum status status = evaluate(r, t, EXACT, why);
+    enum status status = evaluate(r, EXACT, why);
     if (!status)
-        status = simulate(r, t, why);
+        status = simulate(r, why);
     for (size_t i = 0; i < n_scored && !status; i += SLAB_ROWS) {
         struct slab slab = {.first = i, .n = base_min(n_scored - i, (size_t)SLAB_ROWS)};
         const void *rows = NULL;
         status = source->rows(source->user, w * n_scored + i, slab.n, &rows, why);
         slab.recorded = rows;
         if (!status)
-            status = add_slab(r, t, &slab, why);
+            status = add_slab(r, &slab, why);
     }
     return status;
 }
@@ -230,11 +235,11 @@ enum status act_budget_measure(struct act_budget *out, const struct act_budget_t
                            "roundings are made on a CPU, and %s has memory of its own; expected "
                            "--device cpu",
                            described.device);
-    struct room room = {0};
-    enum status status = make_room(&room, t, why);
+    struct room room = {.task = t};
+    enum status status = make_room(&room, why);
     for (size_t w = 0; w < out->n_windows && !status; w++)
-        status = add_window(&room, t, w, why);
-    free_room(&room, t->backend);
+        status = add_window(&room, w, why);
+    free_room(&room);
     if (status)
         return status;
     out->kld = base_moments_mean(&room.kld);
@@ -282,8 +287,8 @@ enum act_verdict act_budget_judge(const struct act_budget *b, double beyond)
 {
     if (!(b->kld > least_budget))
         return ACT_CANNOT_TELL;
-    if (b->recorded > act_budget_slack * b->kld || beyond > whole_slack * b->kld)
+    if (!(b->recorded <= act_budget_slack * b->kld) || beyond > whole_slack * b->kld)
         return ACT_DIFFERS;
     bool tells = !act_budget_is_small(b) && !(fmax(b->recorded, beyond) < close * b->kld);
-    return tells && act_budget_shared(b) < least_shared ? ACT_OTHER_ROUNDING : ACT_AGREES;
+    return tells && !(act_budget_shared(b) >= least_shared) ? ACT_OTHER_ROUNDING : ACT_AGREES;
 }

@@ -98,7 +98,6 @@ static enum status judge(struct cli_explain *x, struct status_why *why)
     if (!status)
         status = cli_budget_measure(&x->budget, &task, why);
     cli_base_close(&recorded);
-    x->budget.recorded = x->settings->recorded;
     return status;
 }
 

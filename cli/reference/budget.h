@@ -7,7 +7,7 @@
 
 /** Zero-initialise. */
 struct cli_budget {
-    const char *recorded, *model; /* their names, borrowed; recorded NULL: nothing was asked */
+    const char *recorded, *model; /* their names, borrowed */
     struct act_rule rule;
     struct act_budget figures;
     double beyond; /* as of the task */
