@@ -186,6 +186,7 @@ static enum status outlook(const void *self, struct cli_outlook *out, struct sta
     (void)why;
     out->fewer = "--chunks";
     out->n_fewer = c->windows.plan.n_windows;
+    out->n_again = cli_budget_passes(&c->e, &c->windows.plan);
     return STATUS_OK;
 }
 

@@ -53,6 +53,12 @@ enum status cli_budget_measure(struct cli_budget *out, const struct cli_budget_t
     return allowed ? STATUS_OK : status_fail(why, status, "%s", found.text);
 }
 
+size_t cli_budget_passes(const struct cli_evaluation *e, const struct eval_plan *plan)
+{
+    const struct cli_budget_task task = {.e = e, .complete = true};
+    return reason_against(&task) ? 0 : 2 * act_budget_windows(plan);
+}
+
 static const char *engine_of(const struct cli_budget *b)
 {
     return b->rule.engine == ACT_LLAMA_CPU ? "llama.cpp on a CPU" : act_rule_name(&b->rule);

@@ -34,6 +34,9 @@ struct cli_budget_task {
 enum status cli_budget_measure(struct cli_budget *out, const struct cli_budget_task *task,
                                struct status_why *why);
 
+/** How many passes over a window it takes, beforehand; 0 where it is not measured. */
+size_t cli_budget_passes(const struct cli_evaluation *e, const struct eval_plan *plan);
+
 /** The verdict, a sentence without a full stop; made printable. */
 enum { CLI_BUDGET_BYTES = 2048 };
 const char *cli_budget_sentence(char out[CLI_BUDGET_BYTES], const struct cli_budget *b);
