@@ -6,15 +6,8 @@
 #include "cli/check/evaluator.h"
 #include "cli/process/say.h"
 #include "kernels/kernels.h"
-#include "trace/budget.h"
 
-const double cli_against_slack = 2;
-
-enum {
-    FIRST_WINDOWS = 8, /* whose spread tells how many --resolve takes */
-    BUDGET_WINDOWS = 2,
-    BUDGET_PASSES = 2
-};
+enum { FIRST_WINDOWS = 8 }; /* whose spread tells how many --resolve takes */
 
 enum status cli_against_check(const struct cli_check_settings *s, struct status_why *why)
 {
@@ -30,7 +23,6 @@ enum status cli_against_check(const struct cli_check_settings *s, struct status_
 enum status cli_against_open(struct cli_check *c, struct status_why *why)
 {
     const struct cli_check_settings *s = c->settings;
-    c->against.budget = (double)NAN;
     if (!s->against)
         return STATUS_OK;
     enum status status = cli_base_check_logits(s->against, why);
@@ -110,25 +102,6 @@ void cli_against_window(const struct cli_check *c, size_t w)
             first.n_needed && first.n_needed <= n ? "" : ": too few to call two recordings equal");
 }
 
-/* On a CPU, after a whole run. */
-static enum status measure_budget(struct cli_check *c, struct status_why *why)
-{
-    struct trace_budget_task task = {
-        .model = c->model.model,
-        .backend = c->e.backends.items[0],
-        .plan = &c->windows.plan,
-        .stream = &c->windows.stream,
-        .n_windows = base_min(c->windows.plan.n_windows, BUDGET_WINDOWS),
-        .n_passes = BUDGET_PASSES,
-    };
-    if (!c->result.kld.complete || kern_describe(task.backend).own_memory)
-        return STATUS_OK;
-    enum status status = trace_budget(&c->against.budget, &task, why);
-    if (status)
-        c->against.budget = (double)NAN;
-    return status == STATUS_CANCELLED ? STATUS_OK : status; /* the run itself is whole */
-}
-
 enum status cli_against_summarise(struct cli_check *c, struct status_why *why)
 {
     if (!c->settings->against)
@@ -139,12 +112,7 @@ enum status cli_against_summarise(struct cli_check *c, struct status_why *why)
     if (!status)
         status = compare(&old->paired, c, c->result.kld.figures.kld.value,
                          old->result.kld.figures.kld.value, c->result.kld.n_tokens, why);
-    return status ? status : measure_budget(c, why);
-}
-
-bool cli_against_within_budget(const struct cli_check *c)
-{
-    return c->result.beyond <= cli_against_slack * c->against.budget;
+    return status;
 }
 
 enum status cli_against_verdict(const struct cli_check *c, struct status_why *why)

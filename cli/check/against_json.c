@@ -57,11 +57,12 @@ void cli_against_add_json(struct base_json *json, const struct cli_check *c)
     base_json_real(json, o, "resolution", r->resolution);
     base_json_uint(json, o, "n_windows", r->kld.n);
     base_json_uint(json, o, "n_windows_needed", r->n_needed);
-    base_json_real(json, o, "budget", old->budget);
-    if (isnan(old->budget))
-        base_json_text(json, o, "within_budget", NULL);
+    bool measured = c->budget.verdict != ACT_CANNOT_TELL;
+    base_json_real(json, o, "budget", measured ? c->budget.figures.kld : (double)NAN);
+    if (measured)
+        base_json_flag(json, o, "within_budget", c->budget.verdict != ACT_DIFFERS);
     else
-        base_json_flag(json, o, "within_budget", cli_against_within_budget(c));
+        base_json_text(json, o, "within_budget", NULL);
     const double tenth = 0.1, first = (double)c->windows.plan.first_scored;
     add_bins(json, o, "positions", &r->axes[EVAL_AGAINST_POSITION], first, 1);
     add_bins(json, o, "confidence", &r->axes[EVAL_AGAINST_CONFIDENCE], 0, tenth);

@@ -125,17 +125,6 @@ static void print_bins(const struct cli_check *c, enum eval_against_axis axis)
     }
 }
 
-static void print_budget(const struct cli_check *c)
-{
-    double budget = c->against.budget, beyond = c->result.beyond;
-    if (isnan(budget))
-        return;
-    printf("Budget          : %11.4e, what the roundings that the model's types allow make; this "
-           "one has %.4e\n                  beyond the file, %s %g times that; the old one %.4e\n",
-           budget, beyond, cli_against_within_budget(c) ? "within" : "above", cli_against_slack,
-           c->against.result.beyond);
-}
-
 void cli_against_print(const struct cli_check *c)
 {
     if (!c->settings->against)
@@ -149,7 +138,7 @@ void cli_against_print(const struct cli_check *c)
     printf("Windows         : %zu, of which each is a pair\n", r->kld.n);
     if (!isnan(c->settings->resolve))
         printf("Windows for %-4g: %zu\n", c->settings->resolve, r->n_needed);
-    print_budget(c);
+    printf("Old, beyond file: %11.4e\n", base_unsigned_nan(c->against.result.beyond));
     for (int axis = 0; axis < EVAL_AGAINST_AXES; axis++)
         print_bins(c, (enum eval_against_axis)axis);
 }

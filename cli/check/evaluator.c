@@ -114,6 +114,17 @@ static enum status trace_worst(struct cli_check *c, struct status_why *why)
     return status;
 }
 
+static enum status measure_budget(struct cli_check *c, struct status_why *why)
+{
+    struct cli_budget_task task = {.recorded = &c->recorded,
+                                   .model = &c->model,
+                                   .e = &c->e,
+                                   .windows = &c->windows,
+                                   .complete = c->result.kld.complete,
+                                   .beyond = c->result.beyond};
+    return cli_budget_measure(&c->budget, &task, why);
+}
+
 static enum status summarise(void *self, struct status_why *why)
 {
     struct cli_check *c = self;
@@ -125,6 +136,8 @@ static enum status summarise(void *self, struct status_why *why)
         status = cli_fits_summarise(c, why);
     if (!status)
         status = cli_against_summarise(c, why);
+    if (!status)
+        status = measure_budget(c, why);
     return status || !c->settings->n_trace ? status : trace_worst(c, why);
 }
 
@@ -161,6 +174,9 @@ static enum status verdict(const void *self, struct status_why *why)
             return status_fail(why, STATUS_EXCEEDED, "%s: %s is %.4e, above %s %g",
                                c->recorded.path, limits[i].what, limits[i].found, limits[i].option,
                                limits[i].limit);
+    if (c->settings->server.strict && c->budget.verdict != ACT_AGREES)
+        return status_fail(why, STATUS_EXCEEDED, "%s: --strict: it is not told to agree with %s",
+                           c->recorded.path, c->model.path);
     return cli_against_verdict(c, why);
 }
 
@@ -170,6 +186,7 @@ static enum status outlook(const void *self, struct cli_outlook *out, struct sta
     (void)why;
     out->fewer = "--chunks";
     out->n_fewer = c->windows.plan.n_windows;
+    out->n_again = cli_budget_passes(&c->e, &c->windows.plan);
     return STATUS_OK;
 }
 
@@ -395,8 +412,9 @@ const struct cli_command cli_command_check = {
         "FILE is what llama-perplexity (or any other program) recorded of this very model.\n"
         "Prints how far its probabilities are from the exact ones, and how much of that comes "
         "from\n"
-        "the file's 16 bits. With --against it says which of two recordings is further from "
-        "exact.\n"
+        "the file's 16 bits. The first line is a verdict: the first windows are evaluated twice\n"
+        "more, exactly and as llama.cpp rounds on a CPU, and what that makes is the budget of a\n"
+        "recording. With --against it says which of two recordings is further from exact.\n"
         "FOLDER is a published checkpoint: whether MODEL is what its conversion should be.",
     .examples = "assay check f16.gguf --kl-divergence-base recorded.kld --max-beyond 1e-6\n"
                 "Whether what another program recorded of this model is right; exit code 1 where "

@@ -6,7 +6,7 @@
 #include "cli/check/server/server.h"
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
-#include "cli/reference/base.h"
+#include "cli/reference/budget.h"
 #include "cli/trace/worst.h"
 #include "eval/metrics.h"
 
@@ -31,7 +31,6 @@ struct cli_check_against {
     struct eval_table table;
     struct eval_check_result result;
     struct eval_against_result paired;
-    double budget; /* what roundings of its types make, in nats; NaN: not measured */
 };
 
 /** A model that may have been recorded: -m, then each --or. */
@@ -52,6 +51,7 @@ struct cli_check {
     struct eval_check_result result;
     struct cli_worst *traces; /* [result.kld.n_worst], with --trace-worst */
     struct cli_check_against against;
+    struct cli_budget budget;
     struct cli_check_fit *fits;  /* [n_fits]; n_fits 1: there is no --or */
     const struct model **models; /* [n_fits] of them */
     size_t n_fits, best;
@@ -77,14 +77,10 @@ enum status cli_against_lay(struct cli_check *c, struct status_why *why);
 void cli_against_close(struct cli_check *c);
 /** A window is done: after the first ones say how many --resolve takes. */
 void cli_against_window(const struct cli_check *c, size_t w);
-/** The figures. Fails: as eval_against, trace_budget. */
+/** The figures. Fails: as eval_against. */
 enum status cli_against_summarise(struct cli_check *c, struct status_why *why);
 /** Fails: STATUS_EXCEEDED (further from exact), STATUS_USAGE (too few windows for --resolve). */
 enum status cli_against_verdict(const struct cli_check *c, struct status_why *why);
-/** How many times the budget a divergence beyond the file's share may be. */
-extern const double cli_against_slack;
-/** Whether that of the first recording is; the budget was measured. */
-bool cli_against_within_budget(const struct cli_check *c);
 
 /* against_text.c */
 

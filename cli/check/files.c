@@ -147,6 +147,7 @@ static void add_result(const void *self, struct base_json *json)
 {
     const struct cli_check *c = self;
     add_figures(json, c);
+    cli_budget_add_json(json, json->root, &c->budget);
     if (c->settings->divergence.curve.wanted)
         cli_json_add_curve(json, json->root, &c->windows.plan, c->result.kld.positions);
     if (c->result.kld.n_worst)

@@ -100,30 +100,16 @@ static void print_limits(const struct cli_check *c)
                    limits[i].limit);
 }
 
-/*
- * Whether the file is more likely another model's. Arithmetic of 8 bits made 8e-4 nats at most of
- * trained models (docs/validating.md); in models that predict nothing it can make any number.
- */
-static bool is_of_another(const struct cli_check *c)
-{
-    const double most = 2e-3, trained = 0.8;
-    const struct eval_kld_figures *f = &c->result.kld.figures;
-    double n_vocab = (double)model_hparams(c->model.model)->n_vocab;
-    return c->result.beyond > most &&
-           fmin(f->base_nll.value, f->nll.value) < trained * log(n_vocab);
-}
-
-static void print_hint(const struct cli_check *c)
+static void print_doubt(const struct cli_check *c)
 {
     const struct eval_kld_figures *f = &c->result.kld.figures;
-    if (c->n_fits == 1 && is_of_another(c)) /* else the fits tell */
-        cli_say(
-            "assay: note: %.1e nats beyond the file's share are more than arithmetic makes: was "
-            "%s recorded from another model, or another quantisation of this one, or with a "
-            "key/value cache of 4 bits? Its perplexity is %.4f, this model's %.4f; --or MODEL "
-            "tells "
-            "which of several models it fits best\n",
-            c->result.beyond, c->recorded.path, f->ppl.value, f->base_ppl.value);
+    bool doubted = c->budget.verdict == ACT_DIFFERS || c->budget.verdict == ACT_OTHER_ROUNDING;
+    if (doubted && c->n_fits == 1) /* else the fits tell */
+        cli_say("assay: note: %s: was it recorded from another model, or another quantisation of "
+                "this one, with a key/value cache of few bits, or by another engine? Its "
+                "perplexity is %.4f, this model's %.4f; --or MODEL tells which of several models "
+                "it fits best\n",
+                c->recorded.path, f->ppl.value, f->base_ppl.value);
 }
 
 /* What is told without --markdown. */
@@ -131,6 +117,7 @@ static void print_all(const struct cli_check *c)
 {
     const struct eval_kld_result *r = &c->result.kld;
     print_divergence(&c->result);
+    cli_budget_print(&c->budget);
     print_nll(&c->result);
     if (c->settings->divergence.curve.wanted)
         cli_curve_print(&c->settings->divergence.curve, &c->windows.plan, &c->windows.tables[1],
@@ -149,9 +136,11 @@ static void print_end(void *self)
 {
     const struct cli_check *c = self;
     const struct eval_kld_result *r = &c->result.kld;
-    char sentence[CLI_AGAINST_BYTES];
+    char sentence[CLI_AGAINST_BYTES], verdict[CLI_BUDGET_BYTES];
     if (c->settings->against && r->n_windows)
         printf("%s\n\n", cli_against_sentence(sentence, c));
+    if (!c->settings->markdown && r->n_windows)
+        printf("%s\n\n", cli_budget_sentence(verdict, &c->budget));
     if (!c->settings->markdown || !r->complete)
         printf("%s: %zu token%s scored in %zu of %zu window%s\n",
                r->complete ? "Checked" : "Incomplete", r->n_tokens, status_plural(r->n_tokens),
@@ -160,7 +149,7 @@ static void print_end(void *self)
         print_all(c);
     cli_flush();
     if (r->n_windows)
-        print_hint(c);
+        print_doubt(c);
     cli_print_speed(&c->e);
 }
 

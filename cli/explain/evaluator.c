@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdlib.h>
 
 #include "cli/explain/explain.h"
@@ -78,6 +79,28 @@ static void add_token(struct cli_explain *x, size_t w, size_t i)
     }
 }
 
+/** Hold the recording, which was closed, against its budget. */
+static enum status judge(struct cli_explain *x, struct status_why *why)
+{
+    struct cli_base recorded = {0};
+    const struct cli_evaluate_settings *settings = &x->settings->kld.evaluate;
+    struct cli_budget_task task = {.recorded = &recorded,
+                                   .model = &x->k.candidates[CLI_EXPLAIN_PLAIN],
+                                   .simulated = x->k.candidates[CLI_EXPLAIN_BOTH].model,
+                                   .activations = settings->machine.activations,
+                                   .e = &x->k.e,
+                                   .windows = &x->k.windows,
+                                   .complete = x->k.results[0].complete,
+                                   .beyond = (double)NAN};
+    enum status status = cli_base_open(&recorded, x->settings->recorded, settings, why);
+    if (!status)
+        status = recorded.kind->use(&recorded, &x->k.windows.plan, false, why);
+    if (!status)
+        status = cli_budget_measure(&x->budget, &task, why);
+    cli_base_close(&recorded);
+    return status;
+}
+
 static enum status summarise(void *self, struct status_why *why)
 {
     struct cli_explain *x = self;
@@ -86,7 +109,7 @@ static enum status summarise(void *self, struct status_why *why)
     for (size_t w = 0; w < table->n_windows && !status; w++)
         for (size_t i = 0; table->done[w] && i < eval_table_n(table, w); i++)
             add_token(x, w, i);
-    return status;
+    return status || !x->recorded.kld ? status : judge(x, why);
 }
 
 static enum status verdict(const void *self, struct status_why *why)

@@ -3,6 +3,7 @@
 #define CLI_EXPLAIN_EXPLAIN_H
 
 #include "cli/kld/evaluator.h"
+#include "cli/reference/budget.h"
 
 struct cli_explain_settings {
     struct cli_kld_settings kld; /* base, text, windows, what every evaluation takes */
@@ -40,6 +41,7 @@ struct cli_explain {
     struct cli_kld_settings plain; /* the settings of k: nothing is rounded */
     struct cli_explain_recorded recorded;
     struct base_moments parts[CLI_N_PARTS];
+    struct cli_budget budget; /* of the recording */
 };
 
 /** Measure the recording: windows and tokens are its own. Fails: as cli_evaluate. */

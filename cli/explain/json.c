@@ -14,6 +14,8 @@ static void add_result(const void *self, struct base_json *json)
     base_json_uint(json, result, "n_tokens", r->n_tokens);
     double share = x->settings->recorded ? x->recorded.share : (double)NAN;
     base_json_real(json, result, "format_share", share);
+    if (x->settings->recorded)
+        cli_budget_add_json(json, json->root, &x->budget);
     cJSON *parts = base_json_list(json, json->root, "parts");
     for (size_t i = 0; i < cli_explain_n_parts(x); i++) {
         cJSON *o = base_json_object(json, parts, NULL);

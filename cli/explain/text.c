@@ -65,6 +65,8 @@ static void print_sentence(const struct cli_explain *x)
     printf("The recording diverges by %.3g: %.2g ± %.1g are left over, which is %s. The format of "
            "the recording hides %.1g at most.\n",
            estimate(x, CLI_EXPLAIN_RECORDED).value, left.value, error, verdict, x->recorded.share);
+    char budget[CLI_BUDGET_BYTES];
+    printf("%s.\n", cli_budget_sentence(budget, &x->budget));
 }
 
 static void print_table(const struct cli_explain *x)

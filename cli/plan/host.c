@@ -86,6 +86,9 @@ static enum status count(struct cli_plan *p, struct status_why *why)
     p->pace.loading = base_clock_seconds() - e->clock_started;
     p->pace.processor_loading = base_clock_process_seconds();
     cli_plan_count(&p->work, e->units, &e->models, SIZE_MAX);
+    double more = p->work.n_left ? (double)p->outlook.n_again / (double)p->work.n_left : 0;
+    p->work.forward *= 1 + more;
+    p->work.head *= 1 + more;
     p->work.weights = e->memory.weights;
     p->work.memory = e->memory.total;
     p->work.moved *= e->memory.weights;

@@ -82,7 +82,7 @@ class Against(unittest.TestCase):
         document, result = self.document(again)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"\Ano difference: .*again.kld and .*old.kld have the same "
-                                        r"bits in 12 windows\n\nChecked: ")
+                                        r"bits in 12 windows\n\n\S*again.kld agrees with .*\n\nChecked: ")
         against = document["against"]
         self.assertEqual((against["verdict"], against["same_bits"]), ("same bits", True))
         self.assertEqual(against["kld"]["difference"], 0)
@@ -255,7 +255,7 @@ class Against(unittest.TestCase):
         coarse = self.record("coarse.kld", "-m", Q4, "-ctk", "q4_0", "-ctv", "q4_0")
         document, result = self.document(coarse, model=Q4, old=old)
         self.assertFalse(document["against"]["within_budget"])
-        self.assertRegex(result.stdout, r"beyond the file, above 2 times that")
+        self.assertRegex(result.stdout, r"coarse.kld differs from .* times the budget, ")
 
     def test_the_budget_of_another_program(self):
         """llama.cpp's own recording: further from exact than this program's, within the budget."""
@@ -273,7 +273,7 @@ class Against(unittest.TestCase):
         self.assertTrue(document["against"]["within_budget"])
         difference = document["against"]["kld"]["difference"]
         self.assertLess(abs(difference / 1.59e-7 - 1), 0.01)  # as test_check.c has it
-        self.assertTrue(0.1 < difference / document["against"]["budget"] < 1)
+        self.assertTrue(0.8 < difference / document["against"]["budget"] < 1.2)
 
     # Which model it was.
 

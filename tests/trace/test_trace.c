@@ -14,7 +14,6 @@
 #include <cmocka.h>
 
 #include "tests/model/fixture.h"
-#include "trace/budget.h"
 #include "trace/compare.h"
 #include "trace/rounded.h"
 #include "trace/trace.h"
@@ -300,39 +299,6 @@ static void arithmetic_says_what_to_expect(void **state)
     close_trace();
 }
 
-/** KL(exact || rounded) of a model of such weights, in windows of N_TOKENS. */
-static double budget_of(enum gguf_type type, size_t n_windows, size_t n_passes)
-{
-    struct tiny_model_options options = {.seed = 9, .type = type, .n_ff = 64};
-    f = fixture_open(&options);
-    struct eval_stream stream = {.ids = fixture_tokens(&f, 3, 3 * N_TOKENS), .n = 3 * N_TOKENS};
-    struct eval_plan plan;
-    struct eval_plan_options windows = {.n_ctx = N_TOKENS, .bos = -1};
-    assert_int_equal(eval_plan_make(&plan, &windows, stream.n, &why), STATUS_OK);
-    struct trace_budget_task task = {f.model, f.backend, &plan, &stream, n_windows, n_passes};
-    double kld, again;
-    assert_int_equal(trace_budget(&kld, &task, &why), STATUS_OK);
-    assert_int_equal(trace_budget(&again, &task, &why), STATUS_OK);
-    assert_true(kld == again); /* and the backend was exact in between */
-    free(stream.ids);
-    fixture_close(&f);
-    return kld;
-}
-
-/*
- * A divergence is a square: 8 bits in place of 11 cost hundreds of times as much. With products in
- * float32 attention still rounds to 16 bits. Passes and windows only average.
- */
-static void coarser_types_cost_more(void **state)
-{
-    (void)state;
-    double whole = budget_of(GGUF_TYPE_F32, 2, 2), half = budget_of(GGUF_TYPE_F16, 2, 2);
-    double eighth = budget_of(GGUF_TYPE_Q8_0, 2, 2), more = budget_of(GGUF_TYPE_Q8_0, 3, 6);
-    print_message("F32 %.1e, F16 %.1e, Q8_0 %.1e (%.1e)\n", whole, half, eighth, more);
-    assert_true(whole > 0 && half > 1.2 * whole && eighth > 100 * half);
-    assert_true(eighth / more > 0.5 && eighth / more < 2);
-}
-
 /** Every place has a name and a meaning, and is found under it. */
 static void places_have_names(void **state)
 {
@@ -371,7 +337,6 @@ int main(void)
         cmocka_unit_test(printed_values_have_their_index),
         cmocka_unit_test(rounding_ends),
         cmocka_unit_test(arithmetic_says_what_to_expect),
-        cmocka_unit_test(coarser_types_cost_more),
         cmocka_unit_test(places_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,8 @@ const struct cli_option cli_server_options[] = {
      "agree coarsely up to X, the root mean square of what log-probabilities are off, and twice it "
      "for a list, instead of what the coarsest arithmetic makes",
      AT(max_rms)},
-    {"--strict", CLI_ON, NULL, "exit code 1 also where it agrees only coarsely", AT(strict)},
+    {"--strict", CLI_ON, NULL,
+     "exit code 1 also where it agrees only coarsely; of a recording, unless it agrees",
+     AT(strict)},
     {0},
 };
