@@ -62,6 +62,7 @@ struct cli_outlook {
     const char *fewer; /* an option that takes a number of what is evaluated; NULL: there is none */
     size_t n_fewer;    /* how many there are now */
     bool may_end;      /* before all units are evaluated */
+    size_t n_look;     /* but not before so many of them are; 0: that is not known */
     struct cli_outlook_way ways[CLI_MAX_WAYS];
     size_t n_ways;
     const char *recorded_file; /* NULL: no rows are recorded */

@@ -53,12 +53,24 @@ static void add_figures(char *out, size_t capacity, const char *figures, size_t 
              all ? "" : " …");
 }
 
+/* "2:03" becomes "0:40 to the next look, at most 2:03". */
+static void add_look(char *left, size_t capacity, const char *look)
+{
+    char most[32];
+    snprintf(most, sizeof most, "%s", left);
+    snprintf(left, capacity, "%s to the next look, at most %s", look, most);
+}
+
 void cli_progress_text(char *out, size_t capacity, const struct eval_progress *now,
                        const struct cli_progress *how, size_t width)
 {
-    char left[32];
+    char left[80], look[32];
     format_duration(left, sizeof left, now->seconds_left);
-    bool few = how->figures || width < CLI_USUAL_WIDTH;
+    if (now->seconds_to_look > 0) {
+        format_duration(look, sizeof look, now->seconds_to_look);
+        add_look(left, sizeof left, look);
+    }
+    bool few = how->figures || width < CLI_USUAL_WIDTH || now->seconds_to_look > 0;
     int percent = (int)(now->fraction * 100), n_cells = few ? FEW_CELLS : BAR_CELLS;
     char cells[BAR_CELLS + 1];
     for (int i = 0; i < n_cells; i++)
