@@ -237,11 +237,11 @@ const struct cli_option cli_device_options[] = {
      "bits depend on its version, the threads and the batch",
      MACHINE(gemm), .choices = "own openblas"},
     {"--precision", CLI_CHOICE, "NAME",
-     "how matrix products are computed; docs/precision.md says how exact each is. high (default; in "
-     "assay check: exact): quantised weights are integers, activations have 16 bits, other weights "
-     "are float32; with AMX three bfloat16 products. exact: float32, the same bits everywhere. "
-     "fast: as high, with 8 bits, in attention 16; with AMX one bfloat16 product. With CUDA the "
-     "three are three products of halves, float32, one product of halves",
+     "how matrix products are computed; docs/precision.md says how exact each is. high (default; "
+     "in assay check: exact): quantised weights are integers, activations have 16 bits, other "
+     "weights are float32; with AMX three bfloat16 products. exact: float32, the same bits "
+     "everywhere. fast: as high, with 8 bits, in attention 16; with AMX one bfloat16 product. With "
+     "CUDA the three are three products of halves, float32, one product of halves",
      MACHINE(precision), .choices = "high exact fast", .env = "ASSAY_PRECISION"},
     {0},
 };
