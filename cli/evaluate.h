@@ -63,6 +63,7 @@ struct cli_outlook {
     size_t n_fewer;    /* how many there are now */
     bool may_end;      /* before all units are evaluated */
     size_t n_again;    /* further passes over a unit, after the run */
+    size_t n_look;     /* but not before so many of them are; 0: that is not known */
     struct cli_outlook_way ways[CLI_MAX_WAYS];
     size_t n_ways;
     const char *recorded_file; /* NULL: no rows are recorded */

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The long check, before a release: every test under gcc and clang; those without reference
 # models under AddressSanitizer with UndefinedBehaviorSanitizer, those with threads under
-# ThreadSanitizer; hundreds of random models; unit tests under valgrind; changed GPU kernels;
-# each fuzzer for 60 seconds; all files of a release; a new user's first steps on new machines; half an
+# ThreadSanitizer; hundreds of random models, two published ones; unit tests under valgrind; changed
+# GPU kernels; each fuzzer for 60 seconds; all files of a release; a new user's first steps on new machines; half an
 # hour on a card, where there is none; the harness lm_eval with this program; a report in a browser;
 # the program for aarch64 under qemu; clang-format and clang-tidy. Takes some two hours of two
 # processors; each step says how much of their time it took. A step that fails does not stop the next:
@@ -18,7 +18,7 @@ steps=(dependencies)
 for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
-steps+=(random-models random-matrices at-length serve-hours report-layout lm-eval valgrind-tests valgrind-program
+steps+=(random-models random-matrices real-models at-length serve-hours report-layout lm-eval valgrind-tests valgrind-program
         ptx fuzzers release bare-machines gpu-rehearsal aarch64 portable clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
@@ -179,6 +179,16 @@ random_matrices() {
     python3 -B tests/random_models/test_imatrix.py build/dev/assay . 1 $(($(date +%s) / 86400)) all
 }
 
+# What docs/precision.md says of two published models, which are fetched (335 MB) where the folder that
+# ASSAY_MODELS names does not have them.
+real_models() {
+    [ -x build/dev/assay ] || { skip "build/dev/assay was not built"; return; }
+    export ASSAY_MODELS=${ASSAY_MODELS:-build/check-all/models}
+    mkdir -p "$ASSAY_MODELS"
+    bash scripts/get-models.sh "$ASSAY_MODELS" # without a network the test says which is absent
+    python3 -B tests/real_models/test_precisions.py build/dev/assay .
+}
+
 release() {
     [ -d ../shared/format ] || { skip "there is no reference material"; return; }
     [ -z "$(git status --porcelain)" ] || { skip "there are changes that no commit has"; return; }
@@ -214,6 +224,7 @@ run_step() {
         valgrind-program) valgrind_program ;;
         random-models) random_models ;;
         random-matrices) random_matrices ;;
+        real-models) real_models ;;
         at-length) at_length ;;
         serve-hours) serve_hours ;;
         report-layout) report_layout ;;

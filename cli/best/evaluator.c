@@ -45,8 +45,14 @@ static bool enough(struct eval_units *units, size_t w)
         b->divergences[i] = sum / (double)n;
     }
     bool over = eval_race_add(&b->race, b->divergences);
-    for (size_t i = 0; i < b->k.n_candidates; i++)
+    size_t n_idle = 0;
+    for (size_t i = 0; i < b->k.n_candidates; i++) {
         atomic_store(&b->idle[pass_of(b, i)], !b->race.running[i]);
+        n_idle += !b->race.running[i];
+    }
+    if (b->k.e.models.streams == &b->streams)
+        units->idle = (double)n_idle / (double)pass_of(b, b->k.n_candidates);
+    units->n_look = eval_race_look(&b->rules, b->race.n_looks);
     return over;
 }
 
@@ -88,6 +94,7 @@ static enum status enter_race(struct cli_best *b, struct status_why *why)
     b->kind.lay = lay;
     b->kind.enough = enough;
     units->kind = &b->kind;
+    units->n_look = eval_race_look(&b->rules, 0);
     b->idling = (struct eval_idle){b->idle};
     b->streams = eval_idle_source(&b->idling);
     if (cli_cluster()->n_shares <
@@ -163,6 +170,7 @@ static enum status outlook(const void *self, struct cli_outlook *out, struct sta
     out->fewer = "--chunks";
     out->n_fewer = b->k.windows.plan.n_windows;
     out->may_end = true; /* candidates drop out */
+    out->n_look = eval_race_look(&b->rules, 0);
     return STATUS_OK;
 }
 

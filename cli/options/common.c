@@ -237,12 +237,11 @@ const struct cli_option cli_device_options[] = {
      "bits depend on its version, the threads and the batch",
      MACHINE(gemm), .choices = "own openblas"},
     {"--precision", CLI_CHOICE, "NAME",
-     "how matrix products are computed; in parentheses is the mean divergence from double "
-     "precision, in nats, that it cost tiny models at most. high (default; in assay check: exact): "
-     "quantised weights are integers, activations have 16 bits (1e-8), other weights are float32; "
-     "with AMX three bfloat16 products (2e-10). exact: float32 (2e-12), the same bits everywhere. "
-     "fast: as high, with 8 bits, in attention 16 (4e-4); with AMX one bfloat16 product (6e-5). "
-     "With CUDA the three are three products of halves, float32, one product of halves",
+     "how matrix products are computed; docs/precision.md says how exact each is. high (default; "
+     "in assay check: exact): quantised weights are integers, activations have 16 bits, other "
+     "weights are float32; with AMX three bfloat16 products. exact: float32, the same bits "
+     "everywhere. fast: as high, with 8 bits, in attention 16; with AMX one bfloat16 product. With "
+     "CUDA the three are three products of halves, float32, one product of halves",
      MACHINE(precision), .choices = "high exact fast", .env = "ASSAY_PRECISION"},
     {0},
 };

@@ -95,6 +95,17 @@ static enum status count(struct cli_plan *p, struct status_why *why)
     return STATUS_OK;
 }
 
+/** What is left until the first look of a race, in seconds; NaN where it is over. */
+static double seconds_to_look(const struct cli_plan *p)
+{
+    const struct eval_units *units = p->e->units;
+    size_t n_look = p->outlook.n_look;
+    if (n_look <= units->n_resumed || n_look >= units->n)
+        return (double)NAN;
+    double share = (double)(n_look - units->n_resumed) / (double)(units->n - units->n_resumed);
+    return p->times.loading_alone + share * (p->times.alone - p->times.loading_alone);
+}
+
 static enum status make(struct cli_plan *p, struct status_why *why)
 {
     struct cli_evaluation *e = p->e;
@@ -117,6 +128,7 @@ static enum status make(struct cli_plan *p, struct status_why *why)
     if (!status && atomic_load(cli_interrupt_catch()))
         status = status_fail(why, STATUS_CANCELLED, "interrupted: there is no plan");
     p->times = cli_plan_scale(&p->work, &p->pace, &p->machine);
+    p->times.to_look = seconds_to_look(p);
     p->n_ways = cli_plan_ways(p->ways, &p->times, &p->work, &p->outlook);
     p->made = !status;
     return status;

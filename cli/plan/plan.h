@@ -62,6 +62,7 @@ struct cli_plan_times {
     double total, loading, layers, head, rest, disk; /* disk: while the others go on */
     double alone;         /* total, if nothing else computes; the same where nothing did */
     double loading_alone; /* its share of loading */
+    double to_look;       /* of alone, until the run may end; NaN: not before its end, or unknown */
     double processor;     /* of all threads together */
     double n_read;        /* bytes from disk */
     enum cli_plan_limit limit;

@@ -56,9 +56,11 @@ static double n_written(const struct cli_plan *p)
 static void print_verdict(const struct cli_plan *p)
 {
     char time[CLI_PLAN_TEXT], memory[CLI_PLAN_TEXT], disk[CLI_PLAN_TEXT];
-    printf("The run would take %s %s and %s of memory here",
-           p->outlook.may_end ? "at most" : "about", cli_plan_duration(time, p->times.alone),
-           cli_plan_bytes(memory, p->e->memory.total));
+    printf("The run would take %s %s", p->outlook.may_end ? "at most" : "about",
+           cli_plan_duration(time, p->times.alone));
+    if (!isnan(p->times.to_look))
+        printf(" (%s if its first look decides)", cli_plan_duration(time, p->times.to_look));
+    printf(" and %s of memory here", cli_plan_bytes(memory, p->e->memory.total));
     if (n_written(p) > 0)
         printf(", and %s of disk", cli_plan_bytes(disk, n_written(p)));
     printf("; %s%s limits it.\n", p->times.limit == CLI_PLAN_DEVICE ? "the " : "",
@@ -161,6 +163,7 @@ static void add_times(struct base_json *json, const struct cli_plan *p)
     base_json_text(json, o, "evaluation", p->e->name);
     base_json_real(json, o, "seconds", t->alone);
     base_json_real(json, o, "seconds_beside_others", t->total);
+    base_json_real(json, o, "seconds_to_look", t->to_look);
     base_json_real(json, o, "seconds_layers", t->layers);
     base_json_real(json, o, "seconds_head", t->head);
     base_json_real(json, o, "seconds_rest", t->rest);

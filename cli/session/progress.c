@@ -9,7 +9,8 @@
 #include "cli/process/run.h"
 #include "cli/process/say.h"
 
-enum { BAR_CELLS = 30, FEW_CELLS = 10 };    /* few: beside figures, and in a narrow terminal */
+enum { BAR_CELLS = 30, FEW_CELLS = 10 }; /* few: beside figures, and in a narrow terminal */
+enum { LEFT_BYTES = 96 };
 static const double bar_interval = 0.1;     /* seconds between two drawings of the bar */
 static const double line_first = 5;         /* the first line, if something is known then */
 static const double line_interval = 2;      /* least time between two lines */
@@ -53,12 +54,24 @@ static void add_figures(char *out, size_t capacity, const char *figures, size_t 
              all ? "" : " …");
 }
 
+/* "2:03"; before a race's look "0:40 to the next look, at most 2:03". */
+static void format_left(char out[LEFT_BYTES], const struct eval_progress *now)
+{
+    char most[32], look[32];
+    format_duration(most, sizeof most, now->seconds_left);
+    format_duration(look, sizeof look, now->seconds_to_look);
+    if (now->seconds_to_look > 0)
+        snprintf(out, LEFT_BYTES, "%s to the next look, at most %s", look, most);
+    else
+        snprintf(out, LEFT_BYTES, "%s", most);
+}
+
 void cli_progress_text(char *out, size_t capacity, const struct eval_progress *now,
                        const struct cli_progress *how, size_t width)
 {
-    char left[32];
-    format_duration(left, sizeof left, now->seconds_left);
-    bool few = how->figures || width < CLI_USUAL_WIDTH;
+    char left[LEFT_BYTES];
+    format_left(left, now);
+    bool few = how->figures || width < CLI_USUAL_WIDTH || now->seconds_to_look > 0;
     int percent = (int)(now->fraction * 100), n_cells = few ? FEW_CELLS : BAR_CELLS;
     char cells[BAR_CELLS + 1];
     for (int i = 0; i < n_cells; i++)

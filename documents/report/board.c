@@ -27,9 +27,11 @@ void doc_report_summary(struct doc_report *r)
     }
 }
 
+enum { N_HEADS = 11 + DOC_N_METRICS };
+
 /* What a run's row begins with: the link leads to the document that it is from. */
 static void put_model(struct doc_report *r, struct doc_table *t,
-                      const struct doc_scoreboard_run *run, bool named)
+                      const struct doc_scoreboard_run *run, bool named, bool raced)
 {
     size_t document = (size_t)(run->from.document - r->results->documents) + 1;
     struct doc_unit unit = r->unit;
@@ -53,11 +55,13 @@ static void put_model(struct doc_report *r, struct doc_table *t,
             t, (run->n_bytes + doc_cache_bytes(&run->model, (double)r->n_context)) / unit.bytes,
             unit.n_decimals);
     doc_table_number(t, run->bits_per_weight, 4);
+    if (raced)
+        doc_table_number(t, run->n_windows ? (double)run->n_windows : (double)NAN, 0);
 }
 
 /* The heads; returns how many are of words. */
 static size_t choose_heads(const struct doc_report *r, const struct doc_scoreboard *board,
-                           bool named, const char *heads[10 + DOC_N_METRICS])
+                           bool named, bool raced, const char *heads[N_HEADS])
 {
     bool gib = r->unit.bytes > 0x1p20;
     size_t n_heads = 0, n;
@@ -75,6 +79,8 @@ static size_t choose_heads(const struct doc_report *r, const struct doc_scoreboa
     if (r->n_context)
         heads[n_heads++] = gib ? "with cache GiB" : "with cache MiB";
     heads[n_heads++] = "bpw";
+    if (raced)
+        heads[n_heads++] = "windows";
     const struct doc_metric *metrics = doc_scoreboard_metrics(&n, board);
     for (size_t i = 0; i < n; i++)
         if (metrics[i].on_board)
@@ -85,16 +91,24 @@ static size_t choose_heads(const struct doc_report *r, const struct doc_scoreboa
 
 static void put_board(struct doc_report *r, const struct doc_scoreboard *board, const char *name)
 {
-    const char *heads[10 + DOC_N_METRICS];
+    const char *heads[N_HEADS];
     struct doc_table t = {.file = r->file, .heads = heads};
     size_t n;
     bool named = false; /* the runs are of several models, so that each needs its name */
-    for (size_t i = 1; i < board->n; i++)
+    bool raced = false; /* and were evaluated on as many windows as it took */
+    for (size_t i = 0; i < board->n; i++) {
         named |= strcmp(board->runs[i].name, board->runs[0].name) != 0;
+        raced |= board->runs[i].fewer;
+    }
+    if (raced)
+        doc_html(r->file,
+                 "<p>A file leaves the run when it is not needed any more. All figures of a row "
+                 "are of its windows: &#916;PPL is from the base on the same ones, and two PPL can "
+                 "be compared only where the windows are as many.</p>\n");
     const struct doc_metric *metrics = doc_scoreboard_metrics(&n, board);
-    doc_table_begin(&t, "sortable", name, choose_heads(r, board, named, heads));
+    doc_table_begin(&t, "sortable", name, choose_heads(r, board, named, raced, heads));
     for (size_t k = 0; k < board->n; k++) {
-        put_model(r, &t, &board->runs[k], named);
+        put_model(r, &t, &board->runs[k], named, raced);
         for (size_t i = 0; i < n; i++)
             if (metrics[i].on_board)
                 doc_table_value(&t, &metrics[i], &board->runs[k].values[i]);

@@ -236,13 +236,34 @@ static void name_others(const struct chart *c)
     }
 }
 
+/* How much text the means are of. */
+static void put_windows(const struct chart *c)
+{
+    struct doc_field root = doc_root(c->head->from.document);
+    size_t least = SIZE_MAX, most = 0;
+    for (size_t i = 0; i < c->board->n; i++) {
+        if (!is_drawn(c, i) || !c->board->runs[i].n_windows)
+            continue;
+        least = c->board->runs[i].n_windows < least ? c->board->runs[i].n_windows : least;
+        most = c->board->runs[i].n_windows > most ? c->board->runs[i].n_windows : most;
+    }
+    if (least < most)
+        doc_html(c->plot.file, "each on the %zu to %zu windows that it was evaluated on.", least,
+                 most);
+    else if (most)
+        doc_html(c->plot.file, "%zu tokens of %zu window%s.", c->head->n_tokens, most,
+                 status_plural(most));
+    else
+        doc_html(c->plot.file, "%.15g tokens of %.15g windows.",
+                 (double)doc_field_count(&root, "result.n_tokens"),
+                 (double)doc_field_count(&root, "result.n_windows"));
+}
+
 static void caption(struct chart *c, size_t n_drawn)
 {
     struct base_file *file = c->plot.file;
-    struct doc_field root = doc_root(c->head->from.document);
-    doc_html(file, "<figcaption>%s; %zu model%s, %.15g tokens of %.15g windows.", c->plot.title,
-             n_drawn, status_plural(n_drawn), (double)doc_field_count(&root, "result.n_tokens"),
-             (double)doc_field_count(&root, "result.n_windows"));
+    doc_html(file, "<figcaption>%s; %zu model%s, ", c->plot.title, n_drawn, status_plural(n_drawn));
+    put_windows(c);
     if (isfinite(c->rounding))
         doc_html(file,
                  " The noise floor: the rounding of matrix products has moved none of these means "
@@ -264,7 +285,8 @@ static bool draw_all(struct doc_report *r, size_t metric)
     const struct doc_scoreboard *board = &r->results->of_texts;
     bool any = false;
     for (size_t i = 0; i < board->n; i++) {
-        if (!doc_run_is_head(board, i, metric))
+        bool apart = metric == DOC_METRIC_PPL && board->runs[i].fewer;
+        if (apart || !doc_run_is_head(board, i, metric))
             continue;
         any = true;
         struct chart c = make_chart(r->file, board, &board->runs[i], metric);

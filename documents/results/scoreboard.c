@@ -132,6 +132,18 @@ static enum status add_whole(struct doc_scoreboard *t, const struct doc_field *f
     return STATUS_OK;
 }
 
+/* How many windows a candidate of a divergence was evaluated on, and how many tokens. */
+static void count_windows(const struct doc_field *candidate, size_t *n_windows, size_t *n_tokens)
+{
+    struct doc_field list, item = {0};
+    *n_windows = *n_tokens = 0;
+    if (!doc_field_find(&list, candidate, "windows"))
+        return;
+    list = doc_field_list(n_windows, candidate, "windows");
+    while (doc_field_next(&list, &item))
+        *n_tokens += doc_field_count(&item, "n_tokens");
+}
+
 /* The base of a divergence, unless it is no model, or a run of the same model with the same figure
  * is there. */
 static enum status add_base(struct doc_scoreboard *t, const struct doc_field *root,
@@ -144,6 +156,7 @@ static enum status add_base(struct doc_scoreboard *t, const struct doc_field *ro
     if (!run)
         return STATUS_MEMORY;
     run->is_base = true;
+    count_windows(candidate, &run->n_windows, &run->n_tokens);
     struct doc_metric_value *ppl = &run->values[DOC_METRIC_PPL];
     *ppl = value_of(candidate, "ppl.base", "ppl.base_error");
     for (size_t i = 0; i + 1 < t->n; i++)
@@ -158,14 +171,22 @@ static enum status add_base(struct doc_scoreboard *t, const struct doc_field *ro
 static enum status add_kld(struct doc_scoreboard *t, const struct doc_field *root,
                            struct status_why *why)
 {
-    size_t n;
-    struct doc_field list = doc_field_list(&n, root, "candidates"), item = {0};
-    enum status status = STATUS_OK;
-    while (!status && doc_field_next(&list, &item)) {
-        if (item.index == 0)
-            status = add_base(t, root, &item, why);
-        if (!status)
-            status = add_whole(t, &item, why);
+    size_t n, n_windows, n_tokens, most = 0;
+    struct doc_field list = doc_field_list(&n, root, "candidates"), item = {0}, longest = {0};
+    while (doc_field_next(&list, &item)) {
+        count_windows(&item, &n_windows, &n_tokens);
+        if (item.index == 0 || n_windows > most)
+            longest = item;
+        most = n_windows > most ? n_windows : most;
+    }
+    enum status status = n ? add_base(t, root, &longest, why) : STATUS_OK;
+    for (item = (struct doc_field){0}; !status && doc_field_next(&list, &item);) {
+        status = add_whole(t, &item, why);
+        if (status)
+            break;
+        struct doc_scoreboard_run *run = &t->runs[t->n - 1];
+        count_windows(&item, &run->n_windows, &run->n_tokens);
+        run->fewer = run->n_windows < most;
     }
     return status;
 }

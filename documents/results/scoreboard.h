@@ -34,6 +34,8 @@ struct doc_scoreboard_run {
     const char *task;                     /* the kind of choice tasks, or "" */
     struct doc_field model;               /* what the document says of it */
     double n_bytes, bits_per_weight;
+    size_t n_windows, n_tokens; /* that its divergence is of; 0: the document does not say */
+    bool fewer;                 /* of them than others of its document: it left a race */
     bool is_base;
     size_t number; /* of its model on a page: documents/report/shared/models.h */
     struct doc_metric_value values[DOC_N_METRICS];
@@ -51,9 +53,10 @@ struct doc_scoreboard {
 const struct doc_metric *doc_scoreboard_metrics(size_t *n, const struct doc_scoreboard *table);
 
 /**
- * Add the runs of a document: each candidate of a divergence and, once, their base; the model of
- * a perplexity; the model of choice tasks, which all documents of a table are of, or none.
- * Fails: STATUS_FORMAT (a field that is missing or of another type), STATUS_MEMORY.
+ * Add the runs of a document: each candidate of a divergence and, once, their base, on the windows
+ * of the candidate that has most; the model of a perplexity; the model of choice tasks, which all
+ * documents of a table are of, or none. Fails: STATUS_FORMAT (a field that is missing or of another
+ * type), STATUS_MEMORY.
  */
 enum status doc_scoreboard_add(struct doc_scoreboard *table, struct doc_document *document,
                                struct status_why *why);

@@ -345,8 +345,8 @@ double eval_rounding_of(const char *products, bool whole)
     static const struct {
         const char *products;
         double own, own_whole;
-    } kinds[] = {{"float32", 2e-12, 2e-12}, {"openblas", 2e-12, 2e-12}, {"int16", 1e-8, 2e-12},
-                 {"int8", 4e-4, 1e-7},      {"bf16x3", 2e-10, 2e-10},   {"bf16", 6e-5, 6e-5}};
+    } kinds[] = {{"float32", 5e-11, 5e-11}, {"openblas", 5e-11, 5e-11}, {"int16", 2e-7, 5e-11},
+                 {"int8", 6e-3, 2e-6},      {"bf16x3", 4e-9, 4e-9},     {"bf16", 1e-3, 1e-3}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].products, products) == 0)
             return whole ? kinds[i].own_whole : kinds[i].own;

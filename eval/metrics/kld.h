@@ -117,11 +117,12 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
 void eval_kld_free(struct eval_kld_result *result);
 
 /**
- * The mean divergence from double precision, in nats, that products of a kind make of a small
- * trained model by themselves, at most (docs/performance.md). Other models may round several times
- * as much. products: as `struct kern_description` names them. whole: no weight has fewer than 16
- * bits, so that products in integers, which are of the others, are not used but for attention in
- * `fast`. Returns NaN for what was not measured.
+ * The mean divergence from double precision, in nats, that products of a kind make by themselves:
+ * the most on a text of two published models (docs/precision.md; of bfloat16 20 times that of tiny
+ * ones, by which the others grow). Other models may round several times as much. products: as
+ * `struct kern_description` names them. whole: no weight has fewer than 16 bits, so that products
+ * in integers, which are of the others, are not used but for attention in `fast`. Returns NaN for
+ * what was not measured.
  */
 double eval_rounding_of(const char *products, bool whole);
 

@@ -160,6 +160,7 @@ enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
         d->stats->times.head += times->head;
         d->n_tokens_done += w->at.n_tokens;
         d->cost_done += w->at.cost;
+        d->worked += w->at.cost * (1 - d->units->idle);
         w->fraction = 0;
         for (size_t i = w->at.first; i < w->at.end; i++)
             d->taken[i] = true;
@@ -184,20 +185,29 @@ void eval_dispatch_fail(struct eval_dispatch *d, enum status status, const struc
 /** With the lock. */
 static void report_progress(const struct eval_dispatch *d)
 {
+    const struct eval_units *units = d->units;
     double n_tokens = (double)d->n_tokens_done, cost = d->cost_done;
     for (size_t i = 0; i < d->n_workers; i++) {
         n_tokens += d->workers[i].fraction * (double)d->workers[i].at.n_tokens;
         cost += d->workers[i].fraction * d->workers[i].at.cost;
     }
+    double seconds = base_clock_seconds() - d->started, wanted = 1 - units->idle;
+    double worked = d->worked + (cost - d->cost_done) * wanted;
+    double pace = worked > 0 ? seconds / worked * wanted : (double)NAN; /* of what is left */
     struct eval_progress p = {
-        .n_units_done = d->units->n_reported,
-        .n_units = d->units->n,
+        .n_units_done = units->n_reported,
+        .n_units = units->n,
         .n_tokens_done = (size_t)n_tokens,
-        .n_tokens = d->units->n_tokens,
-        .fraction = cost / d->units->cost,
-        .seconds = base_clock_seconds() - d->started,
+        .n_tokens = units->n_tokens,
+        .fraction = cost / units->cost,
+        .seconds = seconds,
+        .seconds_left = pace * (units->cost - cost),
     };
-    p.seconds_left = p.fraction > 0 ? p.seconds * (1 - p.fraction) / p.fraction : (double)NAN;
+    if (units->n_look > units->n_reported && units->n_look < units->n) {
+        double n_left = (double)(units->n - units->n_resumed);
+        double to_look = (double)(units->n_look - units->n_resumed) / n_left * units->cost;
+        p.seconds_to_look = pace * fmax(to_look - cost, 0);
+    }
     d->options->progress(d->options->user, &p);
 }
 

@@ -36,6 +36,7 @@ struct eval_dispatch {
     size_t next_to_commit;    /* items before it are committed */
     size_t n_tokens_done;     /* of batches that are taken */
     double cost_done;         /* likewise */
+    double worked;            /* of this cost, what was not idle */
     enum status status;       /* of the first failure; nothing is committed after it */
     struct status_why why;
     pthread_mutex_t source_lock; /* around the calls of the source */

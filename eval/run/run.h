@@ -61,6 +61,7 @@ struct eval_progress {
     double fraction;                /* of the arithmetic, 0 to 1 */
     double seconds;                 /* since the run began */
     double seconds_left;            /* at the rate so far; NaN while there is none */
+    double seconds_to_look;         /* until the run may end; 0: it goes on to the last unit */
 };
 
 struct eval_run_options {

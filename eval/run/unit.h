@@ -119,6 +119,8 @@ struct eval_units {
     size_t n_finished; /* the units before this one are */
     size_t n_judged;   /* asked whether they are enough */
     size_t n_enough;   /* so many of them are, no more are wanted; 0: not known yet */
+    size_t n_look;     /* after so many they may be enough; 0: not before all are evaluated */
+    double idle;       /* part of the arithmetic of further items that is not wanted any more */
     size_t n_reported; /* and these have been reported */
 
     /* By eval_run_prepare. */

@@ -7,6 +7,7 @@ usage: test_best_json.py ASSAY SOURCE_DIR
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -174,6 +175,26 @@ class Best(unittest.TestCase):
             self.assertIn(sentence, text)
         self.assertIn("block bootstrap over windows", text)
         self.assertNotIn("was interrupted", text)
+
+    def test_the_page_has_a_set_of_windows_in_a_row(self):
+        """A perplexity less the base's is the difference beside it, where the windows are as many."""
+        page = self.path / "w.html"
+        twin = changed(F16, self.path / "twin.gguf", ["blk.1.ffn_up"], 0x11)
+        document, _ = self.best("-q", *BATCH, twin, "--margin", "0", "--report", page)
+        text = page.read_text()
+        n_windows = sorted(c["n_windows"] for c in document["candidates"])
+        self.assertLess(n_windows[0], n_windows[-1])  # else there is nothing to test
+        rows = [{k: float(v) for k, v in re.findall('data-label="([^"]*)" data-value="([^"]*)"', row)
+                 if k in ("windows", "PPL", "ΔPPL")}
+                for row in text.split('<table class="sortable"')[1].split("<tr")[2:]]
+        base = rows[0]
+        self.assertEqual(sorted(r["windows"] for r in rows[1:]), n_windows)
+        self.assertEqual(base["windows"], n_windows[-1])
+        for row in rows[1:]:
+            differs = abs(row["PPL"] - base["PPL"] - row["ΔPPL"]) > 1e-6
+            self.assertEqual(differs, row["windows"] < base["windows"])
+        self.assertIn(f"on the {n_windows[0]} to {n_windows[-1]} windows", text)
+        self.assertIn(f"There are only {n_windows[0]} windows", text)
 
 
 if __name__ == "__main__":

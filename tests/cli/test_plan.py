@@ -50,6 +50,15 @@ class Plan(unittest.TestCase):
         self.assertIn("0 windows (12 of 12 are in the journal)", said)
         self.assertEqual((self.folder / "s").read_bytes(), before)
 
+    def test_a_race_may_end_at_its_first_look(self):
+        document, said = plan("best", "--base", F16, Q4, *SMALL)
+        times = document["plan"]
+        self.assertLess(times["seconds_to_look"], times["seconds"])
+        self.assertRegex(said, r"would take at most [\d.]+ s \([\d.]+ s if its first look decides\) and")
+        document, said = plan("perplexity", "-m", Q4, *SMALL)
+        self.assertIsNone(document["plan"]["seconds_to_look"])
+        self.assertNotIn("look", said)
+
     def test_recordings_have_the_size_that_was_said(self):
         for more in ([], ["--hidden", "f16", "--head-by-path"], ["--format", "logits"]):
             words = ["record", "-m", Q4, *SMALL, "-o", self.folder / "b", *more]

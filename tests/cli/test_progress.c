@@ -45,6 +45,10 @@ static void test_text(void **state)
     assert_text(at(0.999, 10), true,
                 "[#############################.]  99 %  39 of 40 tokens  0:00 left");
     assert_text(at(0, 0), true, "[..............................]   0 %  0 of 40 tokens  ? left");
+    struct eval_progress race = at(0.25, 20);
+    race.seconds_to_look = 5;
+    assert_text(race, false, "assay: 25 % done, 0:05 to the next look, at most 1:00 left");
+    assert_text(race, true, "[##........]  25 %  0:05 to the next look, at most 1:00 left");
     struct eval_progress bytes = at(0.5, 10);
     bytes.n_tokens = bytes.n_tokens_done = 0;
     assert_text(bytes, true, "[###############...............]  50 %  0:10 left");

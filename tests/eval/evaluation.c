@@ -88,6 +88,7 @@ enum status evaluation_run(struct evaluation *e, const struct setup *setup, stru
                                    .n_tables = 1 + e->n_pairs,
                                    .sink = setup->sink};
     eval_windows_open(&windows);
+    windows.units.n_look = setup->n_look;
     if (setup->link) {
         enum status served = cluster_serve(&windows.units, &models, setup->link, why);
         eval_windows_close(&windows);

@@ -28,6 +28,7 @@ struct setup {
     struct cluster_link *link; /* evaluate what rank 0 sends over it, instead of a run */
     struct cluster_team *team; /* whose other ranks share the run; NULL: nobody */
     size_t n_shares;           /* of the layers, by as many ranks of the team; 0: not divided */
+    size_t n_look;             /* after so many windows they may be enough; 0: never */
     const atomic_bool *cancel;
     struct kern_backend *const *backends; /* instead of the one of `cpu`; the caller's */
     size_t n_backends;

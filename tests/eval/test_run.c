@@ -174,6 +174,36 @@ static void reports_windows_and_progress(void **state)
     evaluation_close(&e);
 }
 
+/** Windows take equally long: what is left to a third of them is told at the pace so far. */
+static void on_look(void *user, const struct eval_progress *p)
+{
+    size_t *n_told = user;
+    const double look = (double)(N_WINDOWS / 3) / N_WINDOWS;
+    assert_true(p->fraction == 0 || p->seconds_left >= 0);
+    if (p->fraction == 0)
+        return;
+    double left = fmax(look - p->fraction, 0) / p->fraction * p->seconds;
+    if (p->n_units_done < N_WINDOWS / 3)
+        assert_true(fabs(p->seconds_to_look - left) < 1e-6 * p->seconds);
+    else
+        assert_true(p->seconds_to_look == 0);
+    *n_told += p->seconds_to_look > 0;
+}
+
+static void tells_the_next_look(void **state)
+{
+    (void)state;
+    size_t n_told = 0;
+    struct setup setup = usual();
+    setup.batch_tokens = 310;
+    setup.n_look = N_WINDOWS / 3;
+    setup.run = (struct eval_run_options){.progress = on_look, .user = &n_told};
+    struct evaluation e;
+    evaluate(&e, &setup);
+    assert_true(n_told > 0);
+    evaluation_close(&e);
+}
+
 enum { LONG_TILE = 60, N_LONG_TILES = 4 };
 
 /** The shares of the first layer's tiles, as they are told. */
@@ -356,6 +386,7 @@ int main(void)
         cmocka_unit_test(same_bits_for_any_tile),
         cmocka_unit_test(same_bits_for_any_isa),
         cmocka_unit_test(reports_windows_and_progress),
+        cmocka_unit_test(tells_the_next_look),
         cmocka_unit_test(progress_goes_with_the_arithmetic),
         cmocka_unit_test(can_be_interrupted_and_taken_up_again),
         cmocka_unit_test(refuses_ids_beyond_the_model),

@@ -34,7 +34,8 @@ struct doc_unit {
 struct doc_unit doc_unit_of(const struct doc_scoreboard *texts, const struct doc_scoreboard *tasks);
 
 /**
- * Whether two runs saw the same tokens; for a metric of divergence they also need the same base.
+ * Whether two runs saw the same tokens; for a metric of divergence they also need the same base,
+ * and those of a race may have left it after fewer windows.
  * metric: DOC_METRIC_PPL or DOC_METRIC_KLD.
  */
 bool doc_runs_comparable(const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b,

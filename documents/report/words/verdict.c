@@ -240,6 +240,9 @@ static void put_few(const struct field *f)
 {
     struct doc_field root = doc_root(f->runs[0]->from.document);
     size_t n = doc_field_count(&root, "result.n_windows");
+    for (size_t i = 0; i < f->n; i++)
+        if (f->runs[i]->n_windows && f->runs[i]->n_windows < n)
+            n = f->runs[i]->n_windows;
     if (f->n > 1 && n < FEW_WINDOWS)
         doc_html(
             f->report->file,
