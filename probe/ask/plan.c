@@ -7,107 +7,17 @@
 #include "base/arithmetic.h"
 #include "base/array.h"
 
-enum { N_WRITTEN = 24, WRITTEN_AFTER = 32, MOST_FAILURES = 5, MOST_LISTS = 48, MOVES = 12 };
-enum { TRIES = 5, TRIES_AFTER_FAILURE = 2 };
+enum { MOST_FAILURES = 5, MOST_LISTS = 48, TRIES = 5, TRIES_AFTER_FAILURE = 2 };
 
-static enum status add(struct probe_questions *q, struct probe_prompt prompt,
-                       struct status_why *why)
+/** The index-th token that was written; -1: it is not known. */
+static int32_t written_at(const struct probe_answer *a, size_t index)
 {
-    if (q->n_prompts >= q->most) {
-        q->n_left_out++;
-        return STATUS_OK;
-    }
-    enum status status =
-        base_array_reserve(q->prompts, q->capacity, q->n_prompts + 1, "prompts", why);
-    if (!status)
-        q->prompts[q->n_prompts++] = prompt;
-    return status;
-}
-
-/** A length at which the window's beginning can be sent; 0: there is none near. */
-static enum status usable(size_t *out, const struct probe_questions *q,
-                          const struct probe_window *w, int64_t wanted, struct status_why *why)
-{
-    size_t most = w->n_prompt;
-    if (q->server->n_ctx > 0)
-        most = base_min(most, (size_t)q->server->n_ctx - 1);
-    *out = 0;
-    for (size_t i = 0; i < MOVES; i++) {
-        size_t length = (size_t)wanted + i;
-        bool survives = true;
-        enum status status = STATUS_OK;
-        if (wanted < 1 || length > most)
-            break;
-        if (q->tokens_matter)
-            status = probe_window_survives(&survives, w, q->tokenizer, length, why);
-        if (status)
-            return status;
-        if (survives) {
-            *out = length;
-            break;
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status add_beginnings(struct probe_questions *q, size_t window, enum probe_path path,
-                                  const int64_t *lengths, size_t n_lengths, struct status_why *why)
-{
-    enum status status = STATUS_OK;
-    size_t last = 0;
-    for (size_t i = 0; i < n_lengths && !status; i++) {
-        size_t length;
-        status = usable(&length, q, &q->windows[window], lengths[i], why);
-        if (!status && length > last)
-            status = add(q, (struct probe_prompt){window, length, 1, path}, why);
-        last = base_max(last, length);
-    }
-    return status;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-static int by_path(const void *a, const void *b)
-{
-    const struct probe_prompt *x = a, *y = b;
-    if (x->path != y->path)
-        return (x->path > y->path) - (x->path < y->path);
-    if (x->window != y->window)
-        return (x->window > y->window) - (x->window < y->window);
-    return (x->length > y->length) - (x->length < y->length);
-}
-
-enum status probe_plan(struct probe_questions *q, const int64_t *lengths, size_t n_lengths,
-                       struct status_why *why)
-{
-    int64_t *sorted;
-    if (base_array_new(sorted, n_lengths, "lengths", why))
-        return STATUS_MEMORY;
-    memcpy(sorted, lengths, n_lengths * sizeof *sorted);
-    qsort(sorted, n_lengths, sizeof *sorted, compare);
-    /* The most important first, as long as there are requests. */
-    enum status status = add_beginnings(q, 0, PROBE_FRESH, sorted, n_lengths, why);
-    if (!status && q->n_prompts == 0)
-        status = status_fail(why, STATUS_USAGE,
-                             "--lengths: none of them can be asked: the text has %zu tokens, and "
-                             "the server's context has %lld",
-                             q->windows[0].n_prompt, (long long)q->server->n_ctx);
-    if (!status)
-        status = add_beginnings(q, 0, PROBE_CACHED, sorted, n_lengths, why);
-    if (!status && q->server->api->writes && q->windows[0].n_prompt > WRITTEN_AFTER)
-        status = add(q, (struct probe_prompt){0, WRITTEN_AFTER, N_WRITTEN, PROBE_WRITTEN}, why);
-    if (!status && q->concurrency > 1)
-        status = add_beginnings(q, 0, PROBE_TOGETHER, sorted, n_lengths, why);
-    for (size_t w = 1; w < q->n_windows && !status; w++)
-        status = add_beginnings(q, w, PROBE_FRESH, sorted, n_lengths, why);
-    if (!status)
-        qsort(q->prompts, q->n_prompts, sizeof *q->prompts, by_path);
-    free(sorted);
-    return status;
+    if (a->n_written)
+        return index < a->n_written ? a->written[index] : -1;
+    for (size_t i = 0; i < a->n_places; i++)
+        if (a->places[i].generated && a->places[i].index == index)
+            return a->places[i].token;
+    return -1;
 }
 
 /** Prompt and what was written become a window of their own. */
@@ -116,19 +26,17 @@ static enum status add_written(struct probe_questions *q, const struct probe_pro
 {
     struct probe_window *w = &q->windows[q->n_windows];
     const int32_t *ids = q->windows[prompt->window].tokens.ids;
-    size_t n_vocab = model_n_vocab(q->tokenizer), index = 0;
+    size_t n_vocab = model_n_vocab(q->tokenizer);
     enum status status = STATUS_OK;
     *w = (struct probe_window){.n_prompt = prompt->length};
     for (size_t i = 0; i < prompt->length && !status; i++)
         status = model_tokens_add(&w->tokens, ids[i], why);
     *window = q->n_windows++;
-    for (size_t i = 0; i < a->n_places && !status; i++) {
-        const struct probe_place *place = &a->places[i];
-        if (!place->generated || place->index != index || place->token < 0 ||
-            (size_t)place->token >= n_vocab)
+    for (size_t i = 0; i < prompt->n_new && !status; i++) {
+        int32_t id = written_at(a, i);
+        if (id < 0 || (size_t)id >= n_vocab)
             break;
-        status = model_tokens_add(&w->tokens, place->token, why);
-        index++;
+        status = model_tokens_add(&w->tokens, id, why);
     }
     return status;
 }
@@ -159,11 +67,22 @@ static double distance(const struct probe_lists *l, const struct probe_sample *a
     return mass > 0 ? sqrt(squares / mass) : 0;
 }
 
+/** Tokens of a prompt that the server may have in its cache, and use. */
+static size_t known_of(struct probe_questions *q, const struct probe_prompt *prompt)
+{
+    if (prompt->window >= PROBE_MAX_WINDOWS) /* of a comparison, which judges no cache */
+        return 0;
+    size_t known = q->known[prompt->window];
+    q->known[prompt->window] = base_max(known, prompt->length);
+    return prompt->path == PROBE_CACHED || !q->server->api->has_reuse ? known : 0;
+}
+
 static enum status take(struct probe_questions *q, const struct probe_prompt *prompt,
                         struct probe_reply *reply, size_t *n_failed, struct status_why *why)
 {
-    struct probe_asked asked = {prompt->window, prompt->length, prompt->path,
-                                q->most_lists ? q->most_lists : MOST_LISTS};
+    struct probe_asked asked = {prompt->window,      prompt->length,
+                                prompt->path,        q->windows[prompt->window].tokens.ids,
+                                known_of(q, prompt), q->most_lists ? q->most_lists : MOST_LISTS};
     size_t first = q->lists.n;
     enum status status = STATUS_OK;
     if (!reply->ok) {
@@ -188,7 +107,7 @@ static const struct probe_prompt *longest_of(const struct probe_questions *q)
 {
     const struct probe_prompt *last = NULL;
     for (size_t i = 0; i < q->n_prompts && q->prompts[i].path == q->prompts[0].path; i++)
-        if (q->prompts[i].window == 0)
+        if (q->prompts[i].window == 0 && (!last || q->prompts[i].length > last->length))
             last = &q->prompts[i];
     return last;
 }
@@ -288,6 +207,7 @@ enum status probe_ask_all(struct probe_questions *q, struct status_why *why)
         status = ask_noise(q, why);
     if (!status && q->progress)
         q->progress(q->user, q->n_prompts, q->n_prompts);
+    probe_lists_order(&q->lists);
     return status;
 }
 

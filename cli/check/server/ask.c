@@ -86,7 +86,7 @@ static enum status make_documents(struct cli_server_check *c, size_t longest,
     if (!status)
         status = base_array_new(q->windows, PROBE_MAX_WINDOWS, "windows", why);
     size_t taken = SIZE_MAX;
-    for (size_t w = 0; w < PROBE_MAX_WINDOWS - 1 && w < d.n && !status; w++) {
+    for (size_t w = 0; w < PROBE_MAX_PASSAGES && w < d.n && !status; w++) {
         size_t best = taken == 0; /* not the one that is taken */
         for (size_t i = 0; i < d.n; i++)
             if (i != taken && d.items[i].n_tokens > d.items[best].n_tokens)
@@ -128,6 +128,42 @@ static enum status make_windows(struct cli_server_check *c, size_t longest, stru
     return status;
 }
 
+/** The first beginning of `from` tokens or more that can be sent as ids and as a text; 0: none. */
+static enum status find_beginning(size_t *out, const struct cli_server_check *c, size_t from,
+                                  struct status_why *why)
+{
+    const struct probe_window *w = &c->questions.windows[0];
+    enum status status = STATUS_OK;
+    bool survives = false;
+    *out = 0;
+    for (size_t n = from; w->text && n <= w->n_prompt && !status && !survives; n++) {
+        status = probe_window_survives(&survives, w, model_tokenizer(c->model.model), n, why);
+        *out = survives ? n : 0;
+    }
+    return status;
+}
+
+/** Find out what the server can; does a text become the same tokens, where it takes ids? */
+static enum status try_server(struct cli_server_check *c, struct status_why *why)
+{
+    enum { FIRST = 4, OF_TEXT = 16 };
+    const struct probe_window *w = &c->questions.windows[0];
+    size_t first, n_text;
+    bool ends = false, found;
+    enum status status = find_beginning(&first, c, FIRST, why);
+    if (!status && first == 0)
+        first = w->n_prompt < FIRST ? w->n_prompt : FIRST;
+    if (!status)
+        status = cli_connection_try(&c->connection, w, first, why);
+    if (!status)
+        status = gguf_get_bool(model_file(c->model.model), "tokenizer.ggml.add_eos_token", &ends,
+                               &found, why);
+    if (status || ends || !c->connection.server.as_ids)
+        return status;
+    status = find_beginning(&n_text, c, OF_TEXT, why);
+    return status || !n_text ? status : probe_server_count(&c->connection.server, w, n_text, why);
+}
+
 static enum status ask_all(struct cli_server_check *c, struct status_why *why)
 {
     const struct cli_connection_settings *s = &c->settings->connection;
@@ -145,14 +181,14 @@ static enum status ask_all(struct cli_server_check *c, struct status_why *why)
         status = (c->has_documents ? make_documents : make_windows)(c, longest, why);
     if (!status)
         status = cli_connection_identify(&c->connection, s, why);
-    size_t first = q->windows && q->windows[0].n_prompt < 4 ? q->windows[0].n_prompt : 4;
     if (!status)
-        status = cli_connection_try(&c->connection, &q->windows[0], first, why);
+        status = try_server(c, why);
     q->server = server;
     q->tokenizer = model_tokenizer(c->model.model);
     q->names = c->names;
     q->concurrency = (size_t)s->concurrency;
     q->most = (size_t)s->n_requests - CLI_ABOUT_THE_SERVER;
+    q->spread = c->settings->lengths.n == 0;
     q->tokens_matter = !server->as_ids;
     q->progress = cli_phase_on_count;
     q->user = &c->phase;
