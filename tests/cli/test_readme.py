@@ -1,4 +1,4 @@
-"""What the README shows is what the program prints.
+"""The commands of the README do what is said of them, on small models under its names.
 
 usage: test_readme.py ASSAY SOURCE_DIR
 """
@@ -12,41 +12,47 @@ from program import ASSAY, SOURCE, TEXT, run
 
 README = (SOURCE / "README.md").read_text()
 MODELS = SOURCE.resolve().parent / "shared" / "models"
-EXAMPLE = re.compile(r"^```\n\$ assay (?P<words>.*)\n\.\.\.\n(?P<end>.*?)\n```$", re.M | re.S)
+TYPES = "F16", "Q6_K", "Q4_K_M", "IQ3_S"
+SHORT = ["-c", "128", "--chunks", "4"]
+# What a command of each kind prints, and which of them evaluate.
+EXPECTED = {"kld": r"Q4_K_M +5\.\d", "report": "", "best": "^Take", "sweep": r"KLD per bit",
+            "recipe": r"Recipe: ", "mix": r"mixed\.gguf: ", "check": r"agree|[Bb]eyond", "imatrix": ""}
+EVALUATE = "kld", "best", "sweep", "imatrix"
 
 
-def check_example(folder, words, end):
-    """The last lines of a command's output are these."""
-    done = run(*words, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    found = done.stdout.rstrip().splitlines()[-len(end):]
-    assert found == end, "README.md: expected\n" + "\n".join(found)
-    return {row[0]: row for row in (re.split(r"  +", line) for line in end) if len(row) > 2}
-
-
-def check_sentence(rows):
-    """The figures of Q4_K_M, in words."""
-    said = re.search(r"diverge by ([\d.]+) nats in the mean, and for (\d+) of 100", README)
-    kld, same_top = (rows["Q4_K_M"][i].split(" ± ") for i in (3, 4))
-    found = [f"{float(kld[0]):.4f}", f"{100 - float(same_top[0]):.0f}"]
-    assert list(said.groups()) == found, f"README.md says {said.groups()}, found {found}"
+def commands():
+    """The words of each command that needs no server."""
+    for block in re.findall(r"^```\n(assay .*?)^```$", README, re.M | re.S):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if "--url" not in words:
+                yield words[1:]
 
 
 def main():
-    examples = list(EXAMPLE.finditer(README))
-    assert examples, "README.md has no example with output"
+    if any(not (MODELS / f"tiny.{kind}.gguf").exists() for kind in TYPES):
+        print("the reference models are not there")
+        sys.exit(77)
+    done = set()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / TEXT.name).symlink_to(TEXT)
-        for example in examples:
-            words = shlex.split(example["words"])
-            for model in (word for word in words if word.endswith(".gguf")):
-                if not (MODELS / model).exists():
-                    print(f"{model} is not among the reference models")
-                    sys.exit(77)
-                if not (folder / model).exists():
-                    (folder / model).symlink_to(MODELS / model)
-            check_sentence(check_example(folder, words, example["end"].splitlines()))
+        for kind in TYPES:
+            (folder / f"{kind}.gguf").symlink_to(MODELS / f"tiny.{kind}.gguf")
+        (folder / "text.txt").write_text(TEXT.read_text())
+        record = ["perplexity", "-m", "Q4_K_M.gguf", "-f", "text.txt", *SHORT, "--precision", "exact",
+                  "--kl-divergence-base", "recorded.kld"]
+        assert run(*record, cwd=folder).returncode == 0
+        for words in commands():
+            given = [file for word in words for file in
+                     ([f"{kind}.gguf" for kind in TYPES] if word == "*.gguf" else [word])]
+            if words[0] in EVALUATE:
+                given += SHORT
+            ended = run(*given, cwd=folder)
+            assert ended.returncode == 0, f"{words}: {ended.stderr}"
+            found = ended.stdout + ended.stderr
+            assert re.search(EXPECTED[words[0]], found), f"{words} printed {found}"
+            done.add(words[0])
+    assert done == set(EXPECTED), f"README.md has no example of {set(EXPECTED) - done}"
 
 
 main()

@@ -14,7 +14,7 @@ RULE:  layers     a layer includes what its row of rooms.txt has, and nothing el
                   most 25 lines, or named (`folder/`) in that of the folder above; each layer
                   stands in docs/architecture.md
        tables     every table of a document has a head: an empty line ends a table
-       versions   CMakeLists.txt, the Python package, the changelog and the README name one version
+       versions   CMakeLists.txt, the Python package, the changelog and docs/install.md name one version
        shown      nothing of a file or a command line is printed as it stands: what %s prints is the
                   program's own (OWN), or a function's (base_printable, base_markdown, ...)
        symbols    every global symbol of a layer's library begins with the layer's prefix
@@ -347,10 +347,10 @@ def rule_versions(root, _build):
     for name, pattern in (("CMakeLists.txt", r"project\(assay VERSION ([\d.]+)"),
                           ("python/pyproject.toml", r'(?m)^version = "([\d.]+)"'),
                           ("CHANGELOG.md", r"(?m)\A(?:(?!## \d).*\n)*## ([\d.]+)(?: - \d{4}-\d\d-\d\d)?$"),
-                          ("README.md", r"assay[_-](\d+\.\d+\.\d+)")):
+                          ("docs/install.md", r"assay[_-](\d+\.\d+\.\d+)")):
         found[name] = re.findall(pattern, (root / name).read_text())
     version = found["CMakeLists.txt"][0]
-    yield from (f"{name}: names no version" for name in found if not found[name] and name != "README.md")
+    yield from (f"{name}: names no version" for name in found if not found[name])
     yield from (f"{name}: names version {other}, CMakeLists.txt {version}"
                 for name, versions in found.items() for other in versions if other != version)
 
