@@ -117,12 +117,16 @@ static struct counts of_length(const struct probe_judged *items, size_t n, size_
     return c;
 }
 
-/** Each length that departs does so in most of its lists, and most lengths do not. */
+/**
+ * Lengths that depart do so in most of their lists, each in half of them at least, and most lengths
+ * do not. One list says nothing of its length: it may be the prompt's.
+ */
 static bool judge_lengths(struct probe_verdict *v, const struct probe_judged *items, size_t n)
 {
     char list[160] = "";
-    size_t used = 0, n_lists = 0, least = 0;
-    for (size_t next = 0;; n_lists++) {
+    size_t used = 0, least = 0;
+    struct counts repeated = {0}; /* lists of lengths that have several */
+    for (size_t next = 0;;) {
         size_t length = 0; /* the least one that departs and is above `next` */
         for (size_t i = 0; i < n; i++)
             if (items[i].bad && items[i].length > next && (!length || items[i].length < length))
@@ -132,13 +136,15 @@ static bool judge_lengths(struct probe_verdict *v, const struct probe_judged *it
         struct counts c = of_length(items, n, length);
         if (c.n_bad * 2 < c.n)
             return false;
+        repeated.n += c.n > 1 ? c.n : 0;
+        repeated.n_bad += c.n > 1 ? c.n_bad : 0;
         if (used < sizeof list - 24)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu", used ? ", " : "",
                                      length);
         least = least ? least : length;
         next = length;
     }
-    if (v->n_bad * 2 > n || n_lists == 0)
+    if (v->n_bad * 2 > n || repeated.n == 0 || !most_of(repeated.n_bad, repeated.n))
         return false;
     v->finding = PROBE_LENGTHS;
     v->from = least;

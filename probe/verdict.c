@@ -88,11 +88,9 @@ static double correlation_of(const struct probe_judged *item)
     return product > 0 ? probe_flat(q, s, p, item->n) / sqrt(product) : (double)NAN;
 }
 
-/** Positions of a text as near as this share most of what they are off, and count once. */
 static uint64_t stretch_of(const struct probe_judged *item)
 {
-    enum { STRETCH = 8 }; /* around its multiples, as the usual lengths are */
-    return (uint64_t)item->window << 40 | (item->position + STRETCH / 2) / STRETCH;
+    return (uint64_t)item->window << 40 | probe_stretch(item->position);
 }
 
 static int by_value(const void *a, const void *b)

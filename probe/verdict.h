@@ -11,8 +11,16 @@
 #define PROBE_VERDICT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "probe/figures.h"
+
+enum { PROBE_STRETCH = 8 };
+/** Positions of a text as near as this share most of what they are off, and count once. */
+static inline size_t probe_stretch(size_t position)
+{
+    return (position + PROBE_STRETCH / 2) / PROBE_STRETCH;
+}
 
 /** How a prompt was asked. */
 enum probe_path {

@@ -143,3 +143,23 @@ enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
     }
     return status;
 }
+
+static int by_place(const void *a, const void *b)
+{
+    const struct probe_sample *x = a, *y = b;
+    const size_t keys[][2] = {{x->path, y->path},
+                              {x->window, y->window},
+                              {x->length, y->length},
+                              {x->position, y->position},
+                              {x->first, y->first}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return 0;
+}
+
+void probe_lists_order(struct probe_lists *l)
+{
+    if (l->n)
+        qsort(l->items, l->n, sizeof *l->items, by_place);
+}

@@ -46,6 +46,8 @@ enum status probe_lists_add(struct probe_lists *lists, const struct probe_answer
 /** An answer that cannot be used. */
 __attribute__((format(printf, 2, 3))) void probe_lists_spoil(struct probe_lists *lists,
                                                              const char *format, ...);
+/** By path, window, length and position, whatever they were asked in. */
+void probe_lists_order(struct probe_lists *lists);
 void probe_lists_free(struct probe_lists *lists);
 
 #endif

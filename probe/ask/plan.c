@@ -7,108 +7,7 @@
 #include "base/arithmetic.h"
 #include "base/array.h"
 
-enum { N_WRITTEN = 24, WRITTEN_AFTER = 32, MOST_FAILURES = 5, MOST_LISTS = 48, MOVES = 12 };
-enum { TRIES = 5, TRIES_AFTER_FAILURE = 2 };
-
-static enum status add(struct probe_questions *q, struct probe_prompt prompt,
-                       struct status_why *why)
-{
-    if (q->n_prompts >= q->most) {
-        q->n_left_out++;
-        return STATUS_OK;
-    }
-    enum status status =
-        base_array_reserve(q->prompts, q->capacity, q->n_prompts + 1, "prompts", why);
-    if (!status)
-        q->prompts[q->n_prompts++] = prompt;
-    return status;
-}
-
-/** A length at which the window's beginning can be sent; 0: there is none near. */
-static enum status usable(size_t *out, const struct probe_questions *q,
-                          const struct probe_window *w, int64_t wanted, struct status_why *why)
-{
-    size_t most = w->n_prompt;
-    if (q->server->n_ctx > 0)
-        most = base_min(most, (size_t)q->server->n_ctx - 1);
-    *out = 0;
-    for (size_t i = 0; i < MOVES; i++) {
-        size_t length = (size_t)wanted + i;
-        bool survives = true;
-        enum status status = STATUS_OK;
-        if (wanted < 1 || length > most)
-            break;
-        if (q->tokens_matter)
-            status = probe_window_survives(&survives, w, q->tokenizer, length, why);
-        if (status)
-            return status;
-        if (survives) {
-            *out = length;
-            break;
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status add_beginnings(struct probe_questions *q, size_t window, enum probe_path path,
-                                  const int64_t *lengths, size_t n_lengths, struct status_why *why)
-{
-    enum status status = STATUS_OK;
-    size_t last = 0;
-    for (size_t i = 0; i < n_lengths && !status; i++) {
-        size_t length;
-        status = usable(&length, q, &q->windows[window], lengths[i], why);
-        if (!status && length > last)
-            status = add(q, (struct probe_prompt){window, length, 1, path}, why);
-        last = base_max(last, length);
-    }
-    return status;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-static int by_path(const void *a, const void *b)
-{
-    const struct probe_prompt *x = a, *y = b;
-    if (x->path != y->path)
-        return (x->path > y->path) - (x->path < y->path);
-    if (x->window != y->window)
-        return (x->window > y->window) - (x->window < y->window);
-    return (x->length > y->length) - (x->length < y->length);
-}
-
-enum status probe_plan(struct probe_questions *q, const int64_t *lengths, size_t n_lengths,
-                       struct status_why *why)
-{
-    int64_t *sorted;
-    if (base_array_new(sorted, n_lengths, "lengths", why))
-        return STATUS_MEMORY;
-    memcpy(sorted, lengths, n_lengths * sizeof *sorted);
-    qsort(sorted, n_lengths, sizeof *sorted, compare);
-    /* The most important first, as long as there are requests. */
-    enum status status = add_beginnings(q, 0, PROBE_FRESH, sorted, n_lengths, why);
-    if (!status && q->n_prompts == 0)
-        status = status_fail(why, STATUS_USAGE,
-                             "--lengths: none of them can be asked: the text has %zu tokens, and "
-                             "the server's context has %lld",
-                             q->windows[0].n_prompt, (long long)q->server->n_ctx);
-    if (!status)
-        status = add_beginnings(q, 0, PROBE_CACHED, sorted, n_lengths, why);
-    if (!status && q->server->api->writes && q->windows[0].n_prompt > WRITTEN_AFTER)
-        status = add(q, (struct probe_prompt){0, WRITTEN_AFTER, N_WRITTEN, PROBE_WRITTEN}, why);
-    if (!status && q->concurrency > 1)
-        status = add_beginnings(q, 0, PROBE_TOGETHER, sorted, n_lengths, why);
-    for (size_t w = 1; w < q->n_windows && !status; w++)
-        status = add_beginnings(q, w, PROBE_FRESH, sorted, n_lengths, why);
-    if (!status)
-        qsort(q->prompts, q->n_prompts, sizeof *q->prompts, by_path);
-    free(sorted);
-    return status;
-}
+enum { MOST_FAILURES = 5, MOST_LISTS = 48, TRIES = 5, TRIES_AFTER_FAILURE = 2 };
 
 /** Prompt and what was written become a window of their own. */
 static enum status add_written(struct probe_questions *q, const struct probe_prompt *prompt,
@@ -188,7 +87,7 @@ static const struct probe_prompt *longest_of(const struct probe_questions *q)
 {
     const struct probe_prompt *last = NULL;
     for (size_t i = 0; i < q->n_prompts && q->prompts[i].path == q->prompts[0].path; i++)
-        if (q->prompts[i].window == 0)
+        if (q->prompts[i].window == 0 && (!last || q->prompts[i].length > last->length))
             last = &q->prompts[i];
     return last;
 }
@@ -288,6 +187,7 @@ enum status probe_ask_all(struct probe_questions *q, struct status_why *why)
         status = ask_noise(q, why);
     if (!status && q->progress)
         q->progress(q->user, q->n_prompts, q->n_prompts);
+    probe_lists_order(&q->lists);
     return status;
 }
 

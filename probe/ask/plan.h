@@ -20,6 +20,7 @@ struct probe_questions {
     const struct probe_names *names;
     size_t concurrency; /* 1: nothing is asked at the same time */
     size_t most;        /* requests */
+    bool spread;        /* more prompts than the lengths, between them, as far as `most` allows */
     bool tokens_matter; /* lengths are moved to where a text survives (texts, not ids) */
     size_t most_lists;  /* of an answer that are kept; 0: as many as tell a fault from another */
     /** Told before each request, in order; NULL: nobody is. */
@@ -36,13 +37,16 @@ struct probe_questions {
     double noise;  /* RMS, weighted by the first answer's probabilities; NaN: not known */
 };
 
-enum { PROBE_MAX_WINDOWS = 3 };
+/** Passages, and what the server writes after each. */
+enum { PROBE_MAX_PASSAGES = 2, PROBE_MAX_WINDOWS = 2 * PROBE_MAX_PASSAGES };
 
 /**
- * Lay the prompts: beginnings of so many tokens of each window, fresh; then those of the first
- * again, from the shortest on; then tokens that the server writes; then several at once.
- * lengths: [n_lengths], any order; those that a window or the server's context does not have are
- * left out.   Fails: STATUS_MEMORY; STATUS_USAGE (no length is left).
+ * Lay the prompts: beginnings of so many tokens of each window, fresh; the last length of each
+ * stretch once more of each window, when the server may have it in its cache; tokens that the
+ * server writes; several at once; with `spread` also beginnings of other stretches. Passages
+ * alternate. lengths: [n_lengths], any order; for those that a window or the server's context does
+ * not have, the longest that fits is asked.
+ * Fails: STATUS_MEMORY; STATUS_USAGE (no length is left).
  */
 enum status probe_plan(struct probe_questions *q, const int64_t *lengths, size_t n_lengths,
                        struct status_why *why);

@@ -86,7 +86,7 @@ static enum status make_documents(struct cli_server_check *c, size_t longest,
     if (!status)
         status = base_array_new(q->windows, PROBE_MAX_WINDOWS, "windows", why);
     size_t taken = SIZE_MAX;
-    for (size_t w = 0; w < PROBE_MAX_WINDOWS - 1 && w < d.n && !status; w++) {
+    for (size_t w = 0; w < PROBE_MAX_PASSAGES && w < d.n && !status; w++) {
         size_t best = taken == 0; /* not the one that is taken */
         for (size_t i = 0; i < d.n; i++)
             if (i != taken && d.items[i].n_tokens > d.items[best].n_tokens)
@@ -153,6 +153,7 @@ static enum status ask_all(struct cli_server_check *c, struct status_why *why)
     q->names = c->names;
     q->concurrency = (size_t)s->concurrency;
     q->most = (size_t)s->n_requests - CLI_ABOUT_THE_SERVER;
+    q->spread = c->settings->lengths.n == 0;
     q->tokens_matter = !server->as_ids;
     q->progress = cli_phase_on_count;
     q->user = &c->phase;
