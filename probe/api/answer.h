@@ -39,6 +39,8 @@ struct probe_answer {
     bool of_llama;              /* in a form of llama.cpp's relatives */
     int32_t *prompt;            /* its ids, where a record has them */
     size_t n_prompt_ids, prompt_capacity;
+    int32_t *written; /* the ids of all tokens that were made, where the answer has them */
+    size_t n_written, written_capacity;
 };
 
 enum { PROBE_MAX_PLACES = 1 << 17, PROBE_MAX_ENTRIES = 1 << 22 };

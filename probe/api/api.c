@@ -24,6 +24,8 @@ static void fill_llama(cJSON *body, const struct probe_ask *ask)
     cJSON_AddBoolToObject(body, "cache_prompt", ask->reuse);
     cJSON_AddBoolToObject(body, "post_sampling_probs", false);
     cJSON_AddBoolToObject(body, "stream", false);
+    if (ask->n_new > 1) /* those without a list, too */
+        cJSON_AddBoolToObject(body, "return_tokens", true);
     if (ask->n_new > 1 || ask->plain < 0)
         return;
     /* The list is not moved by it, but comes only where the token that is chosen is whole UTF-8. */

@@ -16,6 +16,7 @@ void probe_answer_free(struct probe_answer *a)
     free(a->places);
     free(a->bytes);
     free(a->prompt);
+    free(a->written);
     *a = (struct probe_answer){.places = NULL};
 }
 
@@ -239,9 +240,13 @@ enum status probe_read_choice(struct probe_answer *a, const cJSON *root, struct 
     if (!prompt)
         prompt = cJSON_GetObjectItemCaseSensitive(root, "prompt_logprobs");
     enum status status = probe_read_prompt(a, prompt, false, why);
-    if (!status && cJSON_IsArray(content))
+    if (!status && cJSON_IsArray(content)) {
         status = probe_read_contents(a, content, why);
-    else if (!status && cJSON_IsArray(lists))
+        if (!status)
+            status = probe_read_written(a, NULL, probe_read_count(usage, "completion_tokens"),
+                                        (size_t)cJSON_GetArraySize(content), why);
+    }
+    if (!status && !cJSON_IsArray(content) && cJSON_IsArray(lists))
         status = read_dictionaries(a, logprobs, lists->child && cJSON_IsNull(lists->child), why);
     return status;
 }
@@ -331,7 +336,11 @@ enum status probe_read_root(struct probe_answer *a, const cJSON *root, struct st
         a->n_prompt = probe_read_count(root, "tokens_evaluated");
         a->n_cached =
             probe_read_count(cJSON_GetObjectItemCaseSensitive(root, "timings"), "cache_n");
-        return probe_read_contents(a, native, why);
+        enum status status = probe_read_contents(a, native, why);
+        return status ? status
+                      : probe_read_written(a, cJSON_GetObjectItemCaseSensitive(root, "tokens"),
+                                           probe_read_count(root, "tokens_predicted"),
+                                           (size_t)cJSON_GetArraySize(native), why);
     }
     if (cJSON_HasObjectItem(root, "prompt_eval_count") || cJSON_IsArray(contents)) {
         a->of_llama = true;

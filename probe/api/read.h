@@ -25,6 +25,13 @@ enum status probe_read_root(struct probe_answer *out, const cJSON *root, struct 
 
 /** Lists of objects with `logprob` and `top_logprobs`: llama-server, Ollama, OpenAI's chats. */
 enum status probe_read_contents(struct probe_answer *a, const cJSON *list, struct status_why *why);
+/**
+ * Give n_lists lists of written tokens, read before, their places among these: `ids` are all that
+ * were written, where the answer has them, n_written is how many the server counts (-1: it does
+ * not). Lists whose place is not known are forgotten. Fails: STATUS_MEMORY.
+ */
+enum status probe_read_written(struct probe_answer *a, const cJSON *ids, int64_t n_written,
+                               size_t n_lists, struct status_why *why);
 /** What has `meta_info`. */
 enum status probe_read_sglang(struct probe_answer *a, const cJSON *root, struct status_why *why);
 /** What has `choices`. */

@@ -9,25 +9,34 @@
 
 enum { MOST_FAILURES = 5, MOST_LISTS = 48, TRIES = 5, TRIES_AFTER_FAILURE = 2 };
 
+/** The index-th token that was written; -1: it is not known. */
+static int32_t written_at(const struct probe_answer *a, size_t index)
+{
+    if (a->n_written)
+        return index < a->n_written ? a->written[index] : -1;
+    for (size_t i = 0; i < a->n_places; i++)
+        if (a->places[i].generated && a->places[i].index == index)
+            return a->places[i].token;
+    return -1;
+}
+
 /** Prompt and what was written become a window of their own. */
 static enum status add_written(struct probe_questions *q, const struct probe_prompt *prompt,
                                const struct probe_answer *a, size_t *window, struct status_why *why)
 {
     struct probe_window *w = &q->windows[q->n_windows];
     const int32_t *ids = q->windows[prompt->window].tokens.ids;
-    size_t n_vocab = model_n_vocab(q->tokenizer), index = 0;
+    size_t n_vocab = model_n_vocab(q->tokenizer);
     enum status status = STATUS_OK;
     *w = (struct probe_window){.n_prompt = prompt->length};
     for (size_t i = 0; i < prompt->length && !status; i++)
         status = model_tokens_add(&w->tokens, ids[i], why);
     *window = q->n_windows++;
-    for (size_t i = 0; i < a->n_places && !status; i++) {
-        const struct probe_place *place = &a->places[i];
-        if (!place->generated || place->index != index || place->token < 0 ||
-            (size_t)place->token >= n_vocab)
+    for (size_t i = 0; i < prompt->n_new && !status; i++) {
+        int32_t id = written_at(a, i);
+        if (id < 0 || (size_t)id >= n_vocab)
             break;
-        status = model_tokens_add(&w->tokens, place->token, why);
-        index++;
+        status = model_tokens_add(&w->tokens, id, why);
     }
     return status;
 }
