@@ -183,23 +183,27 @@ static double share_left(const struct probe_judged *items, size_t n, const doubl
 static void say_alternative(struct probe_verdict *v, const struct probe_alternative *a,
                             const struct probe_way *way)
 {
+    static const char *const sentences[PROBE_N_FINDINGS] = {
+        [PROBE_NO_BOS] = "The server evaluates the prompts without BOS, with which the model's "
+                         "texts begin.",
+        [PROBE_TWO_BOS] = "The server puts a second BOS before the prompts.",
+        [PROBE_TOKEN_LESS] = "The server leaves out the last token of each prompt: it predicts one "
+                             "token too early.",
+        [PROBE_LISTS_AHEAD] = "The server's lists of a prompt's tokens are one position ahead: "
+                              "each is the prediction of the token after the one it is given for.",
+        [PROBE_LISTS_BEHIND] = "The server's lists of a prompt's tokens are one position behind: "
+                               "each is the prediction of the token before the one it is given "
+                               "for."};
     v->finding = a->finding;
     v->file = a->file;
-    if (a->finding == PROBE_OTHER_FILE)
+    if (sentences[a->finding])
+        snprintf(v->sentence, sizeof v->sentence, "%s", sentences[a->finding]);
+    else
         snprintf(
             v->sentence, sizeof v->sentence,
             "The server serves another file: what it says is what %.300s says, %.2f +- %.2f of "
             "the way there from this one.",
             a->file, probe_way_share(way), probe_way_error(way));
-    else
-        snprintf(v->sentence, sizeof v->sentence, "%s",
-                 a->finding == PROBE_NO_BOS
-                     ? "The server evaluates the prompts without BOS, with which the model's texts "
-                       "begin."
-                 : a->finding == PROBE_TWO_BOS
-                     ? "The server puts a second BOS before the prompts."
-                     : "The server leaves out the last token of each prompt: it predicts one token "
-                       "too early.");
 }
 
 bool probe_judge_alternatives(struct probe_verdict *v, const struct probe_judged *items, size_t n,

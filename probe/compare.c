@@ -7,6 +7,8 @@
 #include "base/array.h"
 #include "probe/pass.h"
 
+enum { MOST_CHANGES = 5 }; /* that explain lists, beside other files */
+
 /** What is evaluated at work. */
 struct work {
     const struct probe_material *m;
@@ -122,6 +124,14 @@ static enum status add_alternative(struct work *w, enum probe_finding change,
     return probe_pass_run(&p, *values, NULL, why);
 }
 
+static bool has_prompt_lists(const struct probe_lists *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (probe_is_of_prompt(l->items[i].length, l->items[i].position))
+            return true;
+    return false;
+}
+
 /** The files that are named; and where the lists depart, what else may have happened to them. */
 static enum status find_alternatives(struct work *w, struct status_why *why)
 {
@@ -131,12 +141,18 @@ static enum status find_alternatives(struct work *w, struct status_why *why)
         status = add_alternative(w, PROBE_OTHER_FILE, &w->m->others[i], why);
     if (w->out->verdict.outcome != PROBE_DIFFERS)
         return status;
-    w->n_steps += 3 * w->m->n_windows;
+    w->n_steps += (3 + (has_prompt_lists(w->m->lists) ? 2 : 0)) * w->m->n_windows;
     if (!status && w->m->windows[0].has_bos)
         status = add_alternative(w, PROBE_NO_BOS, NULL, why);
     if (!status && model_token_bos(t) >= 0)
         status = add_alternative(w, PROBE_TWO_BOS, NULL, why);
-    return status ? status : add_alternative(w, PROBE_TOKEN_LESS, NULL, why);
+    if (!status)
+        status = add_alternative(w, PROBE_TOKEN_LESS, NULL, why);
+    if (!has_prompt_lists(w->m->lists))
+        return status;
+    if (!status)
+        status = add_alternative(w, PROBE_LISTS_AHEAD, NULL, why);
+    return status ? status : add_alternative(w, PROBE_LISTS_BEHIND, NULL, why);
 }
 
 /** The yardsticks, and which lists follow a near tie. */
@@ -151,6 +167,7 @@ static enum status prepare(struct work *w, struct status_why *why)
                                                   .length = s->length,
                                                   .position = s->position,
                                                   .path = s->path,
+                                                  .repeated = s->repeated,
                                                   .log_q = l->log_q + s->first,
                                                   .log_p = w->out->log_p + s->first,
                                                   .n = s->n,
@@ -242,7 +259,7 @@ static enum status judge(struct work *w, struct status_why *why)
 static enum status make_work(struct work *w, struct status_why *why)
 {
     const struct probe_lists *l = w->m->lists;
-    size_t n_alternatives = w->m->n_others + 3;
+    size_t n_alternatives = w->m->n_others + MOST_CHANGES;
     if (base_array_new(w->out->judged, l->n, "lists", why) ||
         base_array_new(w->out->log_p, l->n_entries, "values", why) ||
         base_array_new(w->out->unlisted, l->n, "lists", why) ||

@@ -14,11 +14,12 @@ struct counts {
     size_t n, n_bad;
 };
 
+/** What a cache may have counts to its path. */
 static struct counts of_path(const struct probe_judged *items, size_t n, enum probe_path path)
 {
     struct counts c = {0};
     for (size_t i = 0; i < n; i++)
-        if (items[i].path == path) {
+        if (items[i].path == path || (items[i].repeated && path == PROBE_CACHED)) {
             c.n++;
             c.n_bad += items[i].bad;
         }
@@ -33,7 +34,7 @@ static bool judge_paths(struct probe_verdict *v, const struct probe_judged *item
         enum probe_finding finding;
         const char *which, *others;
     } paths[] = {
-        {PROBE_CACHED, PROBE_CACHED_PROMPTS, "prompts that the server may have in its cache are",
+        {PROBE_CACHED, PROBE_CACHED_PROMPTS, "what the server may have in its cache is",
          "that it computes anew"},
         {PROBE_TOGETHER, PROBE_SHARED_BATCHES, "prompts that are asked at the same time are",
          "that is asked alone"},

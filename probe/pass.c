@@ -42,6 +42,14 @@ static enum status change_tokens(struct model_tokens *out, const struct probe_pa
     return status;
 }
 
+/** By how many rows a list is off with the change, `moved` with all others. */
+static ptrdiff_t row_of(const struct probe_pass *p, const struct probe_sample *s, ptrdiff_t moved)
+{
+    if (probe_is_of_prompt(s->length, s->position))
+        moved += (p->change == PROBE_LISTS_AHEAD) - (p->change == PROBE_LISTS_BEHIND);
+    return (ptrdiff_t)s->position - 1 + moved;
+}
+
 /** Evaluate one window for the n lists from `first` of the order. */
 static enum status evaluate_window(struct work *w, size_t first, size_t n, struct status_why *why)
 {
@@ -50,11 +58,13 @@ static enum status evaluate_window(struct work *w, size_t first, size_t n, struc
     size_t window = w->order[first]->window, n_wants = 0;
     struct model_tokens tokens = {0};
     ptrdiff_t moved;
-    enum status status = change_tokens(&tokens, p, &p->windows[window],
-                                       w->order[first + n - 1]->position, &moved, why);
+    const struct probe_sample *last = w->order[first + n - 1];
+    size_t n_tokens = last->position + (p->change == PROBE_LISTS_AHEAD &&
+                                        probe_is_of_prompt(last->length, last->position));
+    enum status status = change_tokens(&tokens, p, &p->windows[window], n_tokens, &moved, why);
     for (size_t i = 0; i < n; i++) {
         const struct probe_sample *s = w->order[first + i];
-        ptrdiff_t row = (ptrdiff_t)s->position - 1 + moved;
+        ptrdiff_t row = row_of(p, s, moved);
         for (size_t k = 0; row < 0 && k < s->n; k++)
             w->values[s->first + k] = (double)NAN;
         if (row >= 0)

@@ -48,6 +48,8 @@ const char *probe_outcome_name(enum probe_outcome outcome);
     X(NO_BOS, "BOS missing")                                                                       \
     X(TWO_BOS, "BOS doubled")                                                                      \
     X(TOKEN_LESS, "last token missing")                                                            \
+    X(LISTS_AHEAD, "lists one ahead")                                                              \
+    X(LISTS_BEHIND, "lists one behind")                                                            \
     X(OTHER_FILE, "another file")                                                                  \
     X(CACHED_PROMPTS, "cached prompts")                                                            \
     X(SHARED_BATCHES, "several prompts at once")                                                   \
@@ -58,7 +60,8 @@ const char *probe_outcome_name(enum probe_outcome outcome);
     X(SCATTERED, "some positions")                                                                 \
     X(EVERYWHERE, "everywhere")                                                                    \
     X(OTHER_ARITHMETIC, "another arithmetic or another file")                                      \
-    X(TOKENS, "other tokens")
+    X(TOKENS, "other tokens")                                                                      \
+    X(OTHER_TEMPLATE, "another template")
 
 enum probe_finding {
 #define PROBE_FINDING(name, word) PROBE_##name,
@@ -72,6 +75,7 @@ const char *probe_finding_name(enum probe_finding finding);
 struct probe_judged {
     size_t window, length, position; /* tokens of the prompt; tokens before the predicted one */
     enum probe_path path;
+    bool repeated; /* so many tokens were asked before, and the server may have kept what it said */
     const double *log_q, *log_p; /* [n] */
     size_t n;
     const double *simulated;       /* [n], of the simulated engine; NULL: there is none */
@@ -87,6 +91,12 @@ struct probe_judged {
     double limit;       /* of the RMS, coarse */
     bool bad;
 };
+
+/** Whether a list is of a token of the prompt, and not of the next one. */
+static inline bool probe_is_of_prompt(size_t length, size_t position)
+{
+    return position < length;
+}
 
 /** Another explanation: the same lists beside what it would make of them. */
 struct probe_alternative {
@@ -116,7 +126,7 @@ struct probe_evidence {
 struct probe_verdict {
     enum probe_outcome outcome;
     enum probe_finding finding;
-    char sentence[512];
+    char sentence[1024];
     double rms, fine, coarse; /* over the positions that are compared */
     double flat, flat_fine, flat_coarse;
     size_t n_stretches; /* of positions: neighbours count once */

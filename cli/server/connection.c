@@ -137,6 +137,7 @@ enum status cli_connection_try(struct cli_connection *c, const struct probe_wind
 void cli_connection_close(struct cli_connection *c)
 {
     probe_journal_close(c->server.journal);
+    probe_said_free(&c->server.said);
     probe_http_close(c->server.http);
 }
 

@@ -21,10 +21,12 @@ struct probe_entry {
 /** A list. */
 struct probe_place {
     bool generated; /* it predicts the index-th token that was made, else that of the prompt */
+    bool repeats;   /* it has an id twice */
     bool merged;    /* a dictionary by texts: tokens of the same text have fallen together */
     size_t index;
-    int32_t token;   /* that was made there, or that the prompt has; -1: not said */
-    size_t first, n; /* entries */
+    int32_t token;       /* that was made there, or that the prompt has; -1: not said */
+    size_t first, n;     /* entries */
+    size_t text, n_text; /* of that token, in the answer's `bytes`; none: not said */
 };
 
 /** Release with probe_answer_free. */

@@ -63,7 +63,7 @@ enum status probe_read_entry(struct probe_answer *a, int32_t id, const char *tex
     if (a->n_entries >= PROBE_MAX_ENTRIES)
         return status_fail(why, STATUS_FORMAT, "more than %d log-probabilities", PROBE_MAX_ENTRIES);
     if (has_id(a, place, id))
-        return STATUS_OK;
+        place->repeats = true;
     if (base_array_reserve(a->entries, a->entries_capacity, a->n_entries + 1, "entries", why) ||
         base_array_reserve(a->bytes, a->bytes_capacity, a->n_bytes + n_text + 1, "bytes", why))
         return STATUS_MEMORY;
@@ -79,7 +79,7 @@ enum status probe_read_entry(struct probe_answer *a, int32_t id, const char *tex
     return STATUS_OK;
 }
 
-/** After a list: one with a value that is none, or with no entries, is not taken. */
+/** After a list: one with a value that is none, an id twice, or no entries is not taken. */
 static void check_place(struct probe_answer *a, size_t before)
 {
     if (a->n_places <= before)
@@ -90,7 +90,9 @@ static void check_place(struct probe_answer *a, size_t before)
             probe_read_spoil(a, "a log-probability that is no number, or above 1");
             return;
         }
-    if (place->n == 0)
+    if (place->repeats)
+        probe_read_spoil(a, "a list that has a token twice");
+    else if (place->n == 0)
         probe_read_spoil(a, "an empty list of log-probabilities");
 }
 
@@ -195,20 +197,44 @@ enum status probe_read_prompt(struct probe_answer *a, const cJSON *list, bool ge
     return status;
 }
 
+/** The text of the token that the last list is given for. */
+static enum status label(struct probe_answer *a, const cJSON *token, struct status_why *why)
+{
+    struct probe_place *place = &a->places[a->n_places - 1];
+    size_t n = cJSON_IsString(token) ? n_kept(token->valuestring) : 0;
+    if (base_array_reserve(a->bytes, a->bytes_capacity, a->n_bytes + n + 1, "bytes", why))
+        return STATUS_MEMORY;
+    if (n)
+        memcpy(a->bytes + a->n_bytes, token->valuestring, n);
+    place->text = a->n_bytes;
+    place->n_text = n;
+    a->n_bytes += n;
+    return STATUS_OK;
+}
+
 /** Dictionaries by text or token_id:N. */
-static enum status read_dictionaries(struct probe_answer *a, const cJSON *logprobs, bool echo,
+static enum status read_dictionaries(struct probe_answer *a, const cJSON *logprobs,
                                      struct status_why *why)
 {
     const cJSON *lists = cJSON_GetObjectItemCaseSensitive(logprobs, "top_logprobs"), *item, *entry;
+    const cJSON *tokens = cJSON_GetObjectItemCaseSensitive(logprobs, "tokens");
+    const cJSON *token = cJSON_IsArray(tokens) ? tokens->child : NULL;
+    /* One prompt is answered with one list; where its tokens have some, the first has none. */
+    bool echo = (lists->child && cJSON_IsNull(lists->child)) ||
+                (a->n_prompt > 1 && cJSON_GetArraySize(lists) >= a->n_prompt);
     size_t index = 0, n_prompt = echo && a->n_prompt > 0 ? (size_t)a->n_prompt : 0;
     enum status status = STATUS_OK;
     cJSON_ArrayForEach(item, lists)
     {
         size_t before = a->n_places, at = index++;
+        const cJSON *given_for = token;
+        token = token ? token->next : NULL;
         if (cJSON_IsNull(item))
             continue;
         bool generated = !echo || (n_prompt && at >= n_prompt);
         status = probe_read_place(a, generated, generated ? at - n_prompt : at, why);
+        if (!status)
+            status = label(a, given_for, why);
         cJSON_ArrayForEach(entry, item)
         {
             if (status)
@@ -247,7 +273,7 @@ enum status probe_read_choice(struct probe_answer *a, const cJSON *root, struct 
                                         (size_t)cJSON_GetArraySize(content), why);
     }
     if (!status && !cJSON_IsArray(content) && cJSON_IsArray(lists))
-        status = read_dictionaries(a, logprobs, lists->child && cJSON_IsNull(lists->child), why);
+        status = read_dictionaries(a, logprobs, why);
     return status;
 }
 
@@ -352,6 +378,16 @@ enum status probe_read_root(struct probe_answer *a, const cJSON *root, struct st
                        "found none of them");
 }
 
+/** What is no JSON, but Python writes it: NaN, Infinity, -Infinity; "": something else. */
+static const char *unbounded_number(const char *bytes, size_t n_bytes)
+{
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (n_bytes >= strlen(words[i]) && memcmp(bytes, words[i], strlen(words[i])) == 0)
+            return words[i];
+    return "";
+}
+
 enum status probe_answer_read(struct probe_answer *out, const char *bytes, size_t n_bytes,
                               struct status_why *why)
 {
@@ -359,7 +395,12 @@ enum status probe_answer_read(struct probe_answer *out, const char *bytes, size_
     cJSON *root = NULL;
     size_t n_read = 0;
     enum status status = base_json_parse(&root, bytes, n_bytes, &n_read, why);
-    if (status == STATUS_FORMAT)
+    n_read = n_read < n_bytes ? n_read : n_bytes;
+    const char *number = unbounded_number(bytes + n_read, n_bytes - n_read);
+    if (status == STATUS_FORMAT && *number)
+        status = status_fail(why, status, "expected numbers, found %s at byte %zu of %zu", number,
+                             n_read, n_bytes);
+    else if (status == STATUS_FORMAT)
         status = status_fail(why, status, "expected JSON, found something else at byte %zu of %zu",
                              n_read, n_bytes);
     if (!status)

@@ -100,10 +100,43 @@ static bool is_kept(size_t i, size_t n, size_t most)
     return at * between / inner != (at + 1) * between / inner;
 }
 
-/** By how many tokens the prompt is longer than the server says. */
-static ptrdiff_t shift_of(const struct probe_answer *a, const struct probe_asked *asked)
+/** How many lists of the prompt are given for the token that is `moved` further on in it. */
+static size_t count_matches(const struct probe_answer *a, const struct probe_asked *asked,
+                            const struct probe_names *names, size_t moved)
 {
-    return (ptrdiff_t)asked->length - (ptrdiff_t)a->n_prompt;
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_places; i++) {
+        const struct probe_place *p = &a->places[i];
+        if (!p->generated && p->n_text && p->index + moved < asked->length)
+            n += probe_names_find(names, a->bytes + p->text, p->n_text) ==
+                 asked->ids[p->index + moved];
+    }
+    return n;
+}
+
+/**
+ * By how many tokens the prompt is longer than the server says, and its lists are further on than
+ * they stand. The prompt's last token is the same where the server has put another one before the
+ * first. Where BOS is left out of what is listed, the tokens' texts tell it.
+ */
+static ptrdiff_t shift_of(const struct probe_answer *a, const struct probe_asked *asked,
+                          const struct probe_names *names)
+{
+    ptrdiff_t counted = a->n_prompt > 0 ? (ptrdiff_t)asked->length - (ptrdiff_t)a->n_prompt : 0;
+    if (counted == 0 && count_matches(a, asked, names, 1) > count_matches(a, asked, names, 0))
+        return 1;
+    return counted;
+}
+
+/** The tokens before the predicted one; 0: there is no such list in a prompt. */
+static size_t position_of(const struct probe_place *place, const struct probe_asked *asked,
+                          ptrdiff_t shift)
+{
+    ptrdiff_t at = (ptrdiff_t)place->index + shift;
+    bool next = at == (ptrdiff_t)asked->length && shift == 1 && !place->generated;
+    if (place->generated)
+        return place->index > 0 && asked->path != PROBE_WRITTEN ? 0 : asked->length + place->index;
+    return at > 0 && (at < (ptrdiff_t)asked->length || next) ? (size_t)at : 0;
 }
 
 enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
@@ -112,8 +145,7 @@ enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
 {
     enum status status = STATUS_OK;
     size_t n_prompt = 0, at = 0;
-    /* The prompt's last token is the same where the server has put another one before the first. */
-    ptrdiff_t shift = a->n_prompt > 0 ? shift_of(a, asked) : 0;
+    ptrdiff_t shift = shift_of(a, asked, names);
     note_count(l, a, asked->length);
     for (size_t i = 0; i < a->n_spoilt; i++)
         probe_lists_spoil(l, "a prompt of %zu tokens: %s", asked->length, a->spoilt);
@@ -127,16 +159,12 @@ enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
         struct probe_sample sample = {.window = asked->window,
                                       .length = asked->length,
                                       .path = asked->path,
-                                      .miscounted = a->n_prompt >= 0 && shift_of(a, asked) != 0};
-        if (!place->generated && !is_kept(at++, n_prompt, asked->most))
+                                      .position = position_of(place, asked, shift),
+                                      .miscounted = a->n_prompt >= 0 &&
+                                                    a->n_prompt != (int64_t)asked->length};
+        if ((!place->generated && !is_kept(at++, n_prompt, asked->most)) || sample.position == 0)
             continue;
-        sample.position = place->generated ? asked->length + place->index
-                          : (ptrdiff_t)place->index + shift > 0
-                              ? (size_t)((ptrdiff_t)place->index + shift)
-                              : 0;
-        if (sample.position == 0 || (!place->generated && sample.position >= asked->length) ||
-            (place->generated && place->index > 0 && asked->path != PROBE_WRITTEN))
-            continue;
+        sample.repeated = sample.position <= asked->known;
         if (asked->path == PROBE_WRITTEN) /* each is the prompt of the next */
             sample.length = sample.position;
         status = add_place(l, a, place, sample, names, n_vocab, why);

@@ -12,6 +12,7 @@ struct probe_sample {
     size_t first, n; /* entries */
     double dropped;  /* the largest value of one that is not kept; -infinity: all are */
     bool merged;     /* as in struct probe_place */
+    bool repeated;   /* as in struct probe_judged */
     bool miscounted; /* the server counts other tokens in its prompt */
 };
 
@@ -33,7 +34,9 @@ struct probe_lists {
 struct probe_asked {
     size_t window, length;
     enum probe_path path;
-    size_t most; /* lists of an answer that are kept: the ends, and others evenly between */
+    const int32_t *ids; /* [length] */
+    size_t known;       /* of its tokens the server may have in its cache; 0: none */
+    size_t most;        /* lists of an answer that are kept: the ends, and others evenly between */
 };
 
 /**

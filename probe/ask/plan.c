@@ -67,11 +67,22 @@ static double distance(const struct probe_lists *l, const struct probe_sample *a
     return mass > 0 ? sqrt(squares / mass) : 0;
 }
 
+/** Tokens of a prompt that the server may have in its cache, and use. */
+static size_t known_of(struct probe_questions *q, const struct probe_prompt *prompt)
+{
+    if (prompt->window >= PROBE_MAX_WINDOWS) /* of a comparison, which judges no cache */
+        return 0;
+    size_t known = q->known[prompt->window];
+    q->known[prompt->window] = base_max(known, prompt->length);
+    return prompt->path == PROBE_CACHED || !q->server->api->has_reuse ? known : 0;
+}
+
 static enum status take(struct probe_questions *q, const struct probe_prompt *prompt,
                         struct probe_reply *reply, size_t *n_failed, struct status_why *why)
 {
-    struct probe_asked asked = {prompt->window, prompt->length, prompt->path,
-                                q->most_lists ? q->most_lists : MOST_LISTS};
+    struct probe_asked asked = {prompt->window,      prompt->length,
+                                prompt->path,        q->windows[prompt->window].tokens.ids,
+                                known_of(q, prompt), q->most_lists ? q->most_lists : MOST_LISTS};
     size_t first = q->lists.n;
     enum status status = STATUS_OK;
     if (!reply->ok) {

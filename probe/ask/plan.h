@@ -8,6 +8,9 @@
 /** Beginnings around the edges of batches. */
 #define PROBE_LENGTHS "1,2,31,32,33,63,64,65,511,512,513,1025,2049"
 
+/** Passages, and what the server writes after each. */
+enum { PROBE_MAX_PASSAGES = 2, PROBE_MAX_WINDOWS = 2 * PROBE_MAX_PASSAGES };
+
 struct probe_prompt {
     size_t window, length, n_new;
     enum probe_path path;
@@ -33,12 +36,10 @@ struct probe_questions {
     size_t n_prompts, capacity;
     size_t n_left_out; /* prompts for which there were too few requests */
     struct probe_lists lists;
-    bool is_noisy; /* the same request gave other values */
-    double noise;  /* RMS, weighted by the first answer's probabilities; NaN: not known */
+    size_t known[PROBE_MAX_WINDOWS]; /* tokens of the longest prompt of each that was asked */
+    bool is_noisy;                   /* the same request gave other values */
+    double noise; /* RMS, weighted by the first answer's probabilities; NaN: not known */
 };
-
-/** Passages, and what the server writes after each. */
-enum { PROBE_MAX_PASSAGES = 2, PROBE_MAX_WINDOWS = 2 * PROBE_MAX_PASSAGES };
 
 /**
  * Lay the prompts: beginnings of so many tokens of each window, fresh; the last length of each

@@ -75,6 +75,7 @@ static enum status take(struct probe_records *r, const cJSON *request, const str
     struct probe_asked asked = {.path = PROBE_RECORDED, .most = MOST_LISTS};
     enum status status = tokens_of(&tokens, r, request, a, why);
     asked.length = tokens.n;
+    asked.ids = tokens.ids;
     if (!status && tokens.n == 0)
         status = status_fail(why, STATUS_FORMAT,
                              "line %zu: expected a prompt: request.prompt, request.input_ids or "

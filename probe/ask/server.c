@@ -63,10 +63,11 @@ static enum status read_props(struct probe_server *s, struct status_why *why)
 {
     struct probe_exchange e;
     cJSON *answer = NULL;
-    struct probe_about about = {.n_ctx = s->n_ctx};
+    struct probe_about about = {.n_ctx = s->n_ctx, .said = s->said};
     enum status status = get(s, "/props", &answer, &e, why);
     probe_about_props(&about, answer);
     s->n_ctx = about.n_ctx;
+    s->said = about.said;
     s->api = about.api && !s->told ? about.api : s->api;
     cJSON_Delete(answer);
     probe_exchange_free(&e);
@@ -78,10 +79,12 @@ enum status probe_server_identify(struct probe_server *s, const char *api, struc
     struct probe_exchange e;
     cJSON *models = NULL;
     char failure[400];
-    struct probe_about about = {.n_ctx = -1};
+    struct probe_about about = {.n_ctx = -1,
+                                .said = {.n_bytes = -1, .n_weights = -1, .n_text = -1}};
     enum status status = get(s, "/v1/models", &models, &e, why);
     probe_about_models(&about, models);
     s->n_ctx = about.n_ctx;
+    s->said = about.said;
     memcpy(s->model, about.model, sizeof s->model);
     probe_send_failure(failure, sizeof failure, &e);
     long code = e.code;
@@ -178,9 +181,12 @@ enum status probe_server_ask(struct probe_server *s, struct probe_reply *replies
     return status;
 }
 
-/** One way to ask. works: it gave a list. Fails: also STATUS_IO, where another way is no help. */
+/**
+ * One way to ask. works: it gave a list. broke: it does not take this form of a prompt, and did not
+ * expect it. Fails: also STATUS_IO, where another way is no help.
+ */
 static enum status try_once(struct probe_server *s, const struct probe_window *w, size_t length,
-                            bool *works, char failure[512], struct status_why *why)
+                            bool *works, bool *broke, char failure[512], struct status_why *why)
 {
     struct probe_reply r = {.window = w, .length = length, .n_new = 1};
     enum status status = probe_server_ask(s, &r, 1, why);
@@ -191,10 +197,13 @@ static enum status try_once(struct probe_server *s, const struct probe_window *w
     }
     if (!status && probe_send_is_busy(r.code))
         status = fail_busy(s, r.failure, why);
-    if (!status && !r.ok && (r.code < 400 || r.code >= 500 || r.code == 401 || r.code == 403) &&
-        r.code != 200)
+    bool another_may = r.code == 200 ||
+                       (r.code >= 400 && r.code < 500 && r.code != 401 && r.code != 403) ||
+                       (r.code == 500 && s->as_ids && w->text);
+    if (!status && !r.ok && !another_may)
         status = status_fail(why, STATUS_IO, "%s: %s", probe_http_base(s->http), r.failure);
     *works = r.ok && longest > 0;
+    *broke = r.code == 500;
     if (*works)
         s->prompt_lists = s->prompt_lists && n_prompt > 0;
     else if (!status)
@@ -213,15 +222,17 @@ static enum status try_kind(struct probe_server *s, const struct probe_window *w
     char failure[512] = "";
     enum status status = STATUS_OK;
     *first = '\0';
-    for (int ids = s->api->takes_ids; ids >= !window->text && !*works && !status; ids--)
-        for (size_t i = 0; i < 3 && s->api->most[i] && !*works && !status; i++) {
+    for (int ids = s->api->takes_ids; ids >= !window->text && !*works && !status; ids--) {
+        bool broke = false;
+        for (size_t i = 0; i < 3 && s->api->most[i] && !*works && !broke && !status; i++) {
             s->as_ids = ids;
             s->k = s->api->most[i];
             s->prompt_lists = s->api->has_prompt_lists;
-            status = try_once(s, window, length, works, failure, why);
+            status = try_once(s, window, length, works, &broke, failure, why);
             if (!*first)
                 snprintf(first, 512, "%s", failure);
         }
+    }
     return status;
 }
 
@@ -247,6 +258,21 @@ enum status probe_server_try(struct probe_server *s, const struct probe_window *
                            "%s: taken for %s, it gives no log-probabilities to compare: %.400s; "
                            "is it another kind (--api)?",
                            probe_http_base(s->http), s->api->label, first);
+    return status;
+}
+
+enum status probe_server_count(struct probe_server *s, const struct probe_window *window,
+                               size_t length, struct status_why *why)
+{
+    struct probe_reply r = {.window = window, .length = length, .n_new = 1};
+    bool as_ids = s->as_ids;
+    s->as_ids = false;
+    enum status status = probe_server_ask(s, &r, 1, why);
+    s->as_ids = as_ids;
+    if (!status && r.ok)
+        s->said.n_text = r.answer.n_prompt;
+    s->said.n_sent = (int64_t)length;
+    probe_reply_free(&r);
     return status;
 }
 

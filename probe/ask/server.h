@@ -17,6 +17,7 @@ struct probe_server {
     const struct probe_api *api;
     bool told;                    /* by the user, and not found out */
     char model[PROBE_MODEL_NAME]; /* its name of the model; "": it says none */
+    struct probe_said said;       /* released with the rest */
     bool as_ids, prompt_lists;
     size_t k;          /* log-probabilities of a list */
     int64_t n_ctx;     /* -1: not said */
@@ -45,6 +46,12 @@ enum status probe_server_identify(struct probe_server *server, const char *api,
  */
 enum status probe_server_try(struct probe_server *server, const struct probe_window *window,
                              size_t length, struct status_why *why);
+/**
+ * Send the first `length` tokens of a window as a text to a server that takes ids, and note how
+ * many it counts. One that does not answer says nothing.   Fails: as probe_server_ask.
+ */
+enum status probe_server_count(struct probe_server *server, const struct probe_window *window,
+                               size_t length, struct status_why *why);
 /** "llama-server: takes token ids; 100 log-probabilities ...". */
 void probe_server_describe(char *out, size_t capacity, const struct probe_server *server);
 

@@ -128,6 +128,22 @@ static enum status make_windows(struct cli_server_check *c, size_t longest, stru
     return status;
 }
 
+/** A text of some tokens, where the server takes ids: does it become the same ones? */
+static enum status count_text(struct cli_server_check *c, struct status_why *why)
+{
+    const struct probe_window *w = &c->questions.windows[0];
+    const struct gguf_file *file = model_file(c->model.model);
+    size_t most = w->n_prompt < 24 ? w->n_prompt : 24;
+    bool survives = false, ends = false, found;
+    enum status status = gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &ends, &found, why);
+    if (status || ends || !w->text || !c->connection.server.as_ids)
+        return status;
+    size_t n = most;
+    for (; n > 1 && !status && !survives; n -= !survives)
+        status = probe_window_survives(&survives, w, model_tokenizer(c->model.model), n, why);
+    return status || !survives ? status : probe_server_count(&c->connection.server, w, n, why);
+}
+
 static enum status ask_all(struct cli_server_check *c, struct status_why *why)
 {
     const struct cli_connection_settings *s = &c->settings->connection;
@@ -148,6 +164,8 @@ static enum status ask_all(struct cli_server_check *c, struct status_why *why)
     size_t first = q->windows && q->windows[0].n_prompt < 4 ? q->windows[0].n_prompt : 4;
     if (!status)
         status = cli_connection_try(&c->connection, &q->windows[0], first, why);
+    if (!status)
+        status = count_text(c, why);
     q->server = server;
     q->tokenizer = model_tokenizer(c->model.model);
     q->names = c->names;

@@ -59,9 +59,15 @@ static void print_worst(const struct cli_server_check *c)
     }
 }
 
+/** Not where there were too few lists. */
+static bool is_measured(const struct probe_verdict *v)
+{
+    return v->n_stretches > 0;
+}
+
 void cli_server_print(const struct cli_server_check *c)
 {
-    char name[512];
+    char name[sizeof c->comparison.verdict.sentence];
     const struct probe_verdict *v = &c->comparison.verdict;
     const struct probe_lists *l = cli_server_lists(c);
     base_printable_text(name, sizeof name, v->sentence);
@@ -71,9 +77,10 @@ void cli_server_print(const struct cli_server_check *c)
         printf(" (%s)", probe_finding_name(v->finding));
     base_printable_text(name, sizeof name, c->connection.described);
     printf("\nServer: %s\n", name);
+    cli_server_print_said(c);
     printf("Lists: %zu compared, %zu depart, %zu after a near tie of experts, %zu not usable\n",
            v->n, v->n_bad, v->n_excused, l->n_spoilt);
-    if (v->outcome != PROBE_NO_RESULT) {
+    if (is_measured(v)) {
         printf("Log-probabilities, flat: off by %.2e RMS, %.2f times what is expected (%.2e; "
                "coarse %.2e)",
                v->flat, v->flat_fine > 0 ? v->flat / v->flat_fine : 0, v->flat_fine,
@@ -113,7 +120,7 @@ static void add_verdict(struct base_json *json, const struct cli_server_check *c
 {
     const struct probe_verdict *v = &c->comparison.verdict;
     cJSON *o = base_json_object(json, json->root, "result");
-    bool known = v->outcome != PROBE_NO_RESULT;
+    bool known = is_measured(v);
     base_json_text(json, o, "verdict", probe_outcome_name(v->outcome));
     base_json_text(json, o, "named", probe_finding_name(v->finding));
     base_json_text(json, o, "sentence", v->sentence);
@@ -149,8 +156,7 @@ static void add_verdict(struct base_json *json, const struct cli_server_check *c
         cJSON *other = base_json_object(json, others, NULL);
         const struct probe_way *way = &c->comparison.ways[i];
         base_json_text(json, other, "file", c->material.others[i].path);
-        base_json_real(json, other, "rms",
-                       v->outcome == PROBE_NO_RESULT ? (double)NAN : c->comparison.other_rms[i]);
+        base_json_real(json, other, "rms", known ? c->comparison.other_rms[i] : (double)NAN);
         base_json_real(json, other, "share", probe_way_share(way));
         base_json_real(json, other, "share_error", probe_way_error(way));
     }
@@ -192,6 +198,7 @@ enum status cli_server_write(const struct cli_server_check *c, struct base_file 
     doc_json_begin(&json, DOC_SERVER_SCHEMA);
     add_verdict(&json, c);
     cli_connection_add_json(&json, &c->connection, !c->records);
+    cli_server_add_said(&json, c);
     cli_json_add_model(&json, json.root, "model", &c->model, true);
     cJSON *settings = base_json_object(&json, json.root, "settings");
     base_json_text(&json, settings, "text_sha256", c->text.sha256);

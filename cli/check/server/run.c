@@ -141,6 +141,8 @@ static enum status run(struct cli_server_check *c, struct kern_backend *backend,
     cli_phase_end(&c->phase);
     if (!status)
         judge_tokens(c);
+    if (!status && !c->records)
+        cli_server_judge_said(c);
     return status ? status : gguf_check_unchanged(model_file(c->model.model), why);
 }
 

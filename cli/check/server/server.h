@@ -56,6 +56,11 @@ enum status cli_server_check(const char *model, const struct cli_server_settings
 enum status cli_server_ask(struct cli_server_check *check, struct status_why *why);
 /** The lists that are judged. */
 const struct probe_lists *cli_server_lists(const struct cli_server_check *check);
+/** Another file, template or tokens by what the server says of itself: that is the verdict. */
+void cli_server_judge_said(struct cli_server_check *check);
+void cli_server_print_said(const struct cli_server_check *check);
+/** The object `said` of the document. */
+void cli_server_add_said(struct base_json *json, const struct cli_server_check *check);
 void cli_server_print(const struct cli_server_check *check);
 enum status cli_server_write(const struct cli_server_check *check, struct base_file *file,
                              struct status_why *why);

@@ -1,0 +1,155 @@
+/* What the server says of the file that it serves, beside this one. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text/printable.h"
+#include "cli/check/server/server.h"
+
+/** llama-server rewrites templates with these markers before it shows them. */
+static bool is_rewritten(struct base_string text)
+{
+    return memmem(text.data, text.n_bytes, "<|channel|>", 11) ||
+           memmem(text.data, text.n_bytes, "[TOOL_CALLS]", 12);
+}
+
+/** Another number than the file's. */
+static bool is_other(int64_t said, uint64_t own)
+{
+    return said >= 0 && (uint64_t)said != own;
+}
+
+/** Tensors as they are in the file; a folder is no file that it could serve. */
+static bool own_size(const struct cli_server_check *c, uint64_t *n_bytes, uint64_t *n_weights)
+{
+    const struct gguf_file *file = model_file(c->model.model);
+    *n_bytes = *n_weights = 0;
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(file, i);
+        *n_bytes += t->n_bytes;
+        *n_weights += t->n_rows * t->ne[0];
+    }
+    return !gguf_is_folder(file);
+}
+
+/** Another size, in a sentence; "": the same, or nothing is said. */
+static void compare_size(char *out, size_t capacity, const struct cli_server_check *c)
+{
+    const struct probe_said *said = &c->connection.server.said;
+    uint64_t n_bytes, n_weights;
+    char type[96] = "", name[64];
+    base_printable_text(name, sizeof name, said->type);
+    if (*name)
+        snprintf(type, sizeof type, " (%s)", name);
+    *out = '\0';
+    if (!own_size(c, &n_bytes, &n_weights))
+        return;
+    if (is_other(said->n_weights, n_weights))
+        snprintf(out, capacity,
+                 "The server says that it serves another file: one of %" PRId64
+                 " weights%s, and this one has %" PRIu64 ".",
+                 said->n_weights, type, n_weights);
+    else if (is_other(said->n_bytes, n_bytes))
+        snprintf(out, capacity,
+                 "The server says that it serves another file: its tensors have %" PRId64
+                 " bytes%s, and those of this one %" PRIu64 ".",
+                 said->n_bytes, type, n_bytes);
+}
+
+static void compare_template(char *out, size_t capacity, const struct cli_server_check *c)
+{
+    const char *said = c->connection.server.said.chat_template;
+    struct base_string own;
+    struct status_why why;
+    *out = '\0';
+    if (!said ||
+        model_tokenizer_chat_template(model_tokenizer(c->model.model), &own, &why) != STATUS_OK ||
+        !own.n_bytes || is_rewritten(own) ||
+        (strlen(said) == own.n_bytes && memcmp(said, own.data, own.n_bytes) == 0))
+        return;
+    snprintf(out, capacity,
+             "The server has another chat template than the file: one of %zu bytes, and the file's "
+             "has %zu.",
+             strlen(said), own.n_bytes);
+}
+
+static void compare_texts(char *out, size_t capacity, const struct cli_server_check *c)
+{
+    const struct probe_said *said = &c->connection.server.said;
+    bool bos = model_adds_bos(model_tokenizer(c->model.model));
+    *out = '\0';
+    if (said->n_text < 0 || said->n_text == said->n_sent)
+        return;
+    snprintf(out, capacity,
+             "The server makes other tokens of a text: it counts %" PRId64 ", and by the file it "
+             "has %" PRId64 "%s.",
+             said->n_text, said->n_sent,
+             bos && said->n_text == said->n_sent - 1    ? "; it leaves out BOS"
+             : !bos && said->n_text == said->n_sent + 1 ? "; it puts a token before it, such as BOS"
+                                                        : "");
+}
+
+static const struct {
+    void (*compare)(char *out, size_t capacity, const struct cli_server_check *c);
+    enum probe_finding finding;
+    bool first; /* it is the verdict, whatever the lists say */
+} said[] = {
+    {compare_size, PROBE_OTHER_FILE, true},
+    {compare_template, PROBE_OTHER_TEMPLATE, false},
+    {compare_texts, PROBE_TOKENS, false},
+};
+
+void cli_server_judge_said(struct cli_server_check *c)
+{
+    struct probe_verdict *v = &c->comparison.verdict;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        char sentence[300], lists[sizeof v->sentence];
+        said[i].compare(sentence, sizeof sentence, c);
+        if (!*sentence || (!said[i].first && v->outcome == PROBE_DIFFERS))
+            continue;
+        memcpy(lists, v->sentence, sizeof lists);
+        snprintf(v->sentence, sizeof v->sentence, "%s By its log-probabilities: %.*s", sentence,
+                 (int)(sizeof v->sentence - sizeof sentence - 32), lists);
+        v->outcome = PROBE_DIFFERS;
+        v->finding = said[i].finding;
+    }
+}
+
+/** Whether the last parts of two paths are the same. */
+static bool same_name(const char *a, const char *b)
+{
+    const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+    return strcmp(x ? x + 1 : a, y ? y + 1 : b) == 0;
+}
+
+void cli_server_print_said(const struct cli_server_check *c)
+{
+    const struct probe_said *s = &c->connection.server.said;
+    char text[512];
+    if (c->records || (s->n_bytes < 0 && s->n_weights < 0 && !*s->path))
+        return;
+    printf("It says of its file:");
+    if (s->n_bytes >= 0)
+        printf(" %" PRId64 " bytes of tensors,", s->n_bytes);
+    if (s->n_weights >= 0)
+        printf(" %" PRId64 " weights,", s->n_weights);
+    if (*s->type)
+        printf(" %s,", base_printable_text(text, sizeof text, s->type));
+    printf(" %s", *s->path ? base_printable_text(text, sizeof text, s->path) : "no path");
+    puts(*s->path && !same_name(s->path, c->model.path) ? " (another name)" : "");
+}
+
+void cli_server_add_said(struct base_json *json, const struct cli_server_check *c)
+{
+    const struct probe_said *s = &c->connection.server.said;
+    cJSON *o = base_json_object(json, json->root, "said");
+    bool asked = !c->records;
+    base_json_int(json, o, "n_bytes", asked ? s->n_bytes : -1);
+    base_json_int(json, o, "n_weights", asked ? s->n_weights : -1);
+    base_json_bytes(json, o, "type", s->type, strlen(s->type));
+    base_json_bytes(json, o, "path", s->path, strlen(s->path));
+    base_json_int(json, o, "n_template_bytes",
+                  s->chat_template ? (int64_t)strlen(s->chat_template) : -1);
+    base_json_int(json, o, "n_text", asked ? s->n_text : -1);
+    base_json_int(json, o, "n_text_expected", asked && s->n_text >= 0 ? s->n_sent : -1);
+}
