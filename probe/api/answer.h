@@ -18,15 +18,20 @@ struct probe_entry {
     size_t text, n_text; /* in the answer's `bytes` */
 };
 
+/** In the answer's `bytes`. */
+struct probe_text {
+    size_t at, n;
+};
+
 /** A list. */
 struct probe_place {
     bool generated; /* it predicts the index-th token that was made, else that of the prompt */
     bool repeats;   /* it has an id twice */
     bool merged;    /* a dictionary by texts: tokens of the same text have fallen together */
     size_t index;
-    int32_t token;       /* that was made there, or that the prompt has; -1: not said */
-    size_t first, n;     /* entries */
-    size_t text, n_text; /* of that token, in the answer's `bytes`; none: not said */
+    int32_t token;          /* that was made there, or that the prompt has; -1: not said */
+    size_t first, n;        /* entries */
+    struct probe_text text; /* of that token; none: not said */
 };
 
 /** Release with probe_answer_free. */
@@ -39,6 +44,7 @@ struct probe_answer {
     size_t n_spoilt;            /* lists with something impossible */
     char spoilt[160];           /* what is, in the first of them */
     bool of_llama;              /* in a form of llama.cpp's relatives */
+    struct probe_text first;    /* of the prompt's first token, which has no list; none: not said */
     int32_t *prompt;            /* its ids, where a record has them */
     size_t n_prompt_ids, prompt_capacity;
     int32_t *written; /* the ids of all tokens that were made, where the answer has them */

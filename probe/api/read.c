@@ -197,17 +197,16 @@ enum status probe_read_prompt(struct probe_answer *a, const cJSON *list, bool ge
     return status;
 }
 
-/** The text of the token that the last list is given for. */
-static enum status label(struct probe_answer *a, const cJSON *token, struct status_why *why)
+/** Keep the text of a token that a list is given for. */
+static enum status keep_text(struct probe_answer *a, struct probe_text *out, const cJSON *token,
+                             struct status_why *why)
 {
-    struct probe_place *place = &a->places[a->n_places - 1];
     size_t n = cJSON_IsString(token) ? n_kept(token->valuestring) : 0;
     if (base_array_reserve(a->bytes, a->bytes_capacity, a->n_bytes + n + 1, "bytes", why))
         return STATUS_MEMORY;
     if (n)
         memcpy(a->bytes + a->n_bytes, token->valuestring, n);
-    place->text = a->n_bytes;
-    place->n_text = n;
+    *out = (struct probe_text){a->n_bytes, n};
     a->n_bytes += n;
     return STATUS_OK;
 }
@@ -229,12 +228,16 @@ static enum status read_dictionaries(struct probe_answer *a, const cJSON *logpro
         size_t before = a->n_places, at = index++;
         const cJSON *given_for = token;
         token = token ? token->next : NULL;
+        if (at == 0 && echo)
+            status = keep_text(a, &a->first, given_for, why);
+        if (status)
+            return status;
         if (cJSON_IsNull(item))
             continue;
         bool generated = !echo || (n_prompt && at >= n_prompt);
         status = probe_read_place(a, generated, generated ? at - n_prompt : at, why);
         if (!status)
-            status = label(a, given_for, why);
+            status = keep_text(a, &a->places[before].text, given_for, why);
         cJSON_ArrayForEach(entry, item)
         {
             if (status)

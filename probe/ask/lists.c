@@ -100,16 +100,24 @@ static bool is_kept(size_t i, size_t n, size_t most)
     return at * between / inner != (at + 1) * between / inner;
 }
 
+/** Whether a text is that of the index-th token of the prompt. */
+static bool is_given_for(const struct probe_answer *a, struct probe_text text,
+                         const struct probe_asked *asked, size_t index,
+                         const struct probe_names *names)
+{
+    return text.n && index < asked->length &&
+           probe_names_find(names, a->bytes + text.at, text.n) == asked->ids[index];
+}
+
 /** How many lists of the prompt are given for the token that is `moved` further on in it. */
 static size_t count_matches(const struct probe_answer *a, const struct probe_asked *asked,
                             const struct probe_names *names, size_t moved)
 {
-    size_t n = 0;
+    size_t n = is_given_for(a, a->first, asked, moved, names);
     for (size_t i = 0; i < a->n_places; i++) {
         const struct probe_place *p = &a->places[i];
-        if (!p->generated && p->n_text && p->index + moved < asked->length)
-            n += probe_names_find(names, a->bytes + p->text, p->n_text) ==
-                 asked->ids[p->index + moved];
+        n += !p->generated && p->index > 0 &&
+             is_given_for(a, p->text, asked, p->index + moved, names);
     }
     return n;
 }

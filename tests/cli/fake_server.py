@@ -21,7 +21,8 @@ BOS = 1
 
 FAULTS = """honest half bf16 eight_bits digits:N
 temperature:X cut:N cut_whole:N tail_twice no_bos two_bos token_less other_file
-other_tokens some from:N lengths:N,N cached together written noise:X
+other_tokens some from:N lengths:N,N cached stale stale_rows together written noise:X parts
+ahead behind says_size:N says_weights:N says_template text_no_bos twice not_a_number
 no_number empty no_json cut_body closed status:N dies:N unavailable full:N busy:S slow:S redirect long""".split()
 
 
@@ -54,6 +55,15 @@ def log_softmax(logits):
     most = max(logits)
     total = most + math.log(math.fsum(math.exp(x - most) for x in logits))
     return [x - total for x in logits]
+
+
+def is_whole(text):
+    """Whether bytes end with a whole character."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def bfloat16(x):
@@ -95,11 +105,10 @@ class Predictor:
     def logits(self, ids, path, at_once):
         model = self.models["other" if self.fault == "other_file" else
                             "half" if self.fault == "half" else "exact"]
-        if self.is_wrong(ids, path, at_once):  # keys that are one position off: another token's
-            swapped = [*ids[:-3], *reversed(ids[-3:])] if len(ids) > 3 else [7, *ids]
-            logits = model(swapped)
-        else:
-            logits = model(ids)
+        logits = model(ids)
+        if self.is_wrong(ids, path, at_once):
+            noise = random.Random(sum(ids))
+            logits = [x + noise.gauss(0, 1) for x in logits]
         if self.fault in ("eight_bits", "noise"):
             size = 0.01 if self.fault == "eight_bits" else self.value()
             logits = [x + self.random.gauss(0, size) for x in logits]
@@ -135,7 +144,7 @@ class Server:
         self.kind, self.predictor, self.texts = kind, predictor, texts
         self.limit, self.key, self.n_ctx = limit, key, n_ctx
         self.lock, self.n_requests, self.n_at_once = threading.Lock(), 0, 0
-        self.seen = set()
+        self.seen, self.before = set(), []
         self.paths, self.told_at, self.waited = [], None, None
         outer = self
 
@@ -254,7 +263,9 @@ class Server:
         finally:
             with self.lock:
                 self.n_at_once -= 1
-        if isinstance(answer, str):
+        if isinstance(answer, int):
+            self.reply(handler, answer, {"error": {"message": "it is broken", "code": answer}})
+        elif isinstance(answer, str):
             self.reply(handler, 400, {"error": {"message": answer, "code": 400}})
         elif not self.fails(handler, answer):
             self.reply(handler, 200, answer)
@@ -265,8 +276,13 @@ class Server:
         model = {"id": "tiny", "object": "model"}
         model.update({"owned_by": owner} if owner else {})
         found = {"/v1/models": {"object": "list", "data": [model]}}
+        fault, number = self.predictor.fault, self.predictor.number
+        if fault in ("says_size", "says_weights"):
+            model["meta"] = {"size" if fault == "says_size" else "n_params": int(number), "ftype": "Q9_Z"}
         if self.kind == "llama-server":
             found["/props"] = {"default_generation_settings": {"n_ctx": self.n_ctx}, "total_slots": 1}
+        if fault == "says_template":
+            found["/props"].update(chat_template="{{ messages }}", model_path="/elsewhere/tiny.gguf")
         if self.kind == "ik":
             found["/props"] = {"default_generation_settings": {"n_ctx": self.n_ctx, "tfs_z": 1.0}}
         return found
@@ -278,18 +294,37 @@ class Server:
         ids = prompt if isinstance(prompt, list) else [BOS, *self.texts.ids(prompt)]
         if self.predictor.fault == "other_tokens" and isinstance(prompt, str):
             ids = [BOS, *(3 + byte for byte in prompt.encode())]  # a token for each byte
+        if self.predictor.fault == "text_no_bos" and isinstance(prompt, str):
+            ids = ids[1:]
         return self.predictor.tokens(ids)
 
     def list_of(self, ids, k, path="fresh", chosen=()):
         found = self.predictor.top(ids, k, path, self.n_at_once, chosen)
         if self.predictor.fault == "no_number":
             found = [(i, None) for i, _ in found]
+        if self.predictor.fault == "not_a_number":
+            found = [(i, math.nan) for i, _ in found]  # json.dumps writes NaN
+        if self.predictor.fault == "twice":
+            found = [*found[:-1], found[0]]
         return found
+
+    def prompt_list(self, ids, i, k, **more):
+        """That of the i-th token of a prompt; None: it has none."""
+        fault = self.predictor.fault
+        at = i + 1 if fault == "ahead" else i - 1 if fault == "behind" else i
+        if fault == "stale_rows" and i < self.n_kept(ids) and i < len(self.before):
+            ids = self.before  # the rows that the request before has left
+        return self.list_of(ids[:at], k, **more) if at > 0 else None
+
+    def n_kept(self, ids, block=4):
+        """The tokens of whole blocks with which some prompt of before begins, too."""
+        return max((n for n in range(0, len(ids), block)
+                    if any(prompt[:n] == tuple(ids[:n]) for prompt in self.seen)), default=0)
 
     def content(self, found, chosen):
         entries = [{"id": i, "token": self.texts.text(i), "bytes": list(self.texts.bytes(i)),
                     "logprob": value} for i, value in found]
-        own = next((entry for entry in entries if entry["id"] == chosen), entries[0])
+        own = {**entries[0], "id": chosen}
         return {**own, "top_logprobs": entries}
 
     def as_llama_server(self, request):
@@ -300,13 +335,25 @@ class Server:
         if request["cache_prompt"] and tuple(ids) in self.seen:
             path = "cached"
         self.seen.add(tuple(ids))
-        lists, now = [], list(ids)
+        if self.predictor.fault == "stale" and request["cache_prompt"]:  # as many, but of another
+            n = min(len(self.before), len(ids) - 1)
+            ids, self.before = [*self.before[:n], *ids[n:]], ids
+        else:
+            self.before = ids
+        lists, now, text = [], list(ids), b""
         for i in range(request["n_predict"]):
             found = self.list_of(now, request["n_probs"], "written" if i else path)
-            lists.append(self.content(found, found[0][0]))
-            now.append(found[0][0])
-        return {"content": "", "completion_probabilities": lists, "truncated": False,
-                "tokens_evaluated": len(ids), "timings": {"cache_n": 0}}
+            chosen = found[0][0]
+            if self.predictor.fault == "parts" and request["n_predict"] > 1 and i % 4:
+                chosen = self.texts.pieces.index(bytes(["\u20ac".encode()[i % 4 - 1]]))
+            text += self.texts.bytes(chosen)
+            if self.predictor.fault != "parts" or is_whole(text):
+                lists.append(self.content(found, chosen))
+            now.append(chosen)
+        tokens = now[len(ids):] if request.get("return_tokens") else []
+        return {"content": "", "completion_probabilities": lists, "truncated": False, "tokens": tokens,
+                "tokens_predicted": len(now) - len(ids), "tokens_evaluated": len(ids),
+                "timings": {"cache_n": 0}}
 
     def as_ik(self, request):
         """Its own path has no ids. A bias would move the lists, and stays until another one comes."""
@@ -326,9 +373,10 @@ class Server:
         ids = self.ids_of(request["prompt"])
         prompt = [None]
         for i in range(1, len(ids) if request.get("prompt_logprobs") else 1):
-            found = self.list_of(ids[:i], k, chosen=[ids[i]])
-            prompt.append({str(t): {"logprob": value, "rank": 1, "decoded_token": "x"}
-                           for t, value in found})
+            found = self.prompt_list(ids, i, k, chosen=[ids[i]])
+            prompt.append(found and {str(t): {"logprob": value, "rank": 1, "decoded_token": "x"}
+                                     for t, value in found})
+        self.before = ids
         path = "cached" if tuple(ids) in self.seen else "fresh"
         self.seen.add(tuple(ids))
         found = self.list_of(ids, k, path)
@@ -344,20 +392,31 @@ class Server:
             return "logprobs: at most 5"
         if isinstance(request["prompt"], list):
             return "prompt: expected a string"
-        ids = self.ids_of(request["prompt"])
-        lists, first = [], len(ids)
-        if request.get("echo"):
-            lists, first = [None], 1
-        for i in range(first, len(ids) + 1):
-            chosen = ids[i:i + 1]
-            found = self.list_of(ids[:i], request["logprobs"], chosen=chosen)
+        return self.completion(request, self.ids_of(request["prompt"]))
+
+    def completion(self, request, ids, first=0):
+        """With echo: lists of the tokens from the first one on, and of the next one. A server whose
+        lists are one ahead has one more of the prompt's, and none of the next."""
+        given_for, lists = [], []
+        for i in range(first, len(ids) + 1) if request.get("echo") else [len(ids)]:
+            found = (self.list_of(ids, request["logprobs"]) if i == len(ids) else
+                     self.prompt_list(ids, i, request["logprobs"], chosen=ids[i:i + 1]))
             named = {}
-            for t, value in found:  # tokens of the same text fall together
+            for t, value in found or []:  # tokens of the same text fall together
                 named.setdefault(self.texts.text(t), value)
-            lists.append(named)
+            given_for.append(self.texts.text(ids[i]) if i < len(ids) else "x")
+            lists.append(named or None)
+        if first and request.get("echo"):
+            lists[0] = None
         return {"choices": [{"text": "", "logprobs": {
-            "tokens": ["x"] * len(lists), "token_logprobs": [None] * len(lists), "top_logprobs": lists}}],
-            "usage": {"prompt_tokens": len(ids)}}
+            "tokens": given_for, "token_logprobs": [None] * len(lists), "top_logprobs": lists}}],
+            "usage": {"prompt_tokens": len(ids), "completion_tokens": 1}}
+
+    def as_python(self, request):
+        """llama-cpp-python's own: no ids, and BOS left out of what it echoes."""
+        if isinstance(request["prompt"], list):
+            return 500
+        return self.completion(request, self.ids_of(request["prompt"]), 1)
 
     def as_mlx(self, request):
         if request["logprobs"] is not True or not 1 <= request["top_logprobs"] <= 11:

@@ -6,6 +6,7 @@ usage: test_server_check.py ASSAY SOURCE_DIR
 """
 import json
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -87,6 +88,49 @@ class ServerCheck(unittest.TestCase):
         self.assertIn("\nVerdict: agrees\n", found.stdout)
         self.assertRegex(found.stderr, "OpenAI's completions.*: takes token ids")
 
+    def test_what_a_server_says_of_itself(self):
+        """Another file, template or tokens is the verdict, whatever its lists say."""
+        result = self.assert_named("llama-server", "says_size:77", "another file")
+        found = re.match(r"The server says that it serves another file: its tensors have 77 bytes \(Q9_Z\), and "
+                         r"those of this one (\d+)\. By its log-probabilities: ", result["sentence"])
+        size = F16.stat().st_size
+        self.assertTrue(0.9 * size < int(found[1]) < size, result["sentence"])
+        code, result = self.judge("llama-server", "says_size:" + found[1])
+        self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
+        result = self.assert_named("llama-server", "says_weights:78", "another file")
+        self.assertIn("one of 78 weights (Q9_Z), and this one has ", result["sentence"])
+        result = self.assert_named("llama-server", "text_no_bos", "other tokens")
+        self.assertIn("it leaves out BOS", result["sentence"])
+
+    def test_a_server_that_writes_parts_of_characters(self):
+        code, result = self.judge("llama-server", "parts")
+        self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
+
+    def test_shifted_lists(self):
+        for kind in "vllm", "openai":
+            self.assert_named(kind, "ahead", "lists one ahead", lengths=FEW)
+            self.assert_named(kind, "behind", "lists one behind", lengths=FEW)
+
+    def test_llama_cpp_python(self):
+        """It fails over ids, and leaves BOS out of what it echoes."""
+        code, result = self.judge("python", "honest", lengths=FEW)
+        self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
+        self.assertGreater(result["n_lists"], 40)
+
+    def test_caches_that_answer_for_another(self):
+        self.assert_named("llama-server", "stale", "cached prompts")
+        self.assert_named("vllm", "stale_rows", "cached prompts", lengths=FEW)
+
+    def test_a_context_of_few_tokens(self):
+        """Without --lengths: the longest prompt that fits, and some between."""
+        with tempfile.TemporaryDirectory() as folder, server("llama-server", "from:55", n_ctx=64) as s:
+            path = pathlib.Path(folder) / "r.json"
+            found = run("check", "-m", F16, "--url", s.url, "--requests", "40", "--json", path, timeout=HANG_S)
+            self.assertLessEqual(s.n_requests, 40)
+            document = json.loads(path.read_text())
+        self.assertEqual((found.returncode, document["result"]["from"]), (1, 55), found.stdout)
+        self.assertEqual(max(item["n_prompt"] for item in document["lists"]), 63)
+
     def test_values_that_are_off(self):
         result = self.assert_named("llama-server", "temperature:1.02", "temperature")
         self.assertAlmostEqual(result["temperature"], 1.02, delta=2e-3)
@@ -151,7 +195,8 @@ class ServerCheck(unittest.TestCase):
                     self.assertIn("--chat-template is for conversations", found.stderr)
 
     def test_what_cannot_be_used_is_no_result(self):
-        for fault, words in (("no_number", "no number"), ("empty", "found none of them"),
+        for fault, words in (("no_number", "no number"), ("not_a_number", "expected numbers, found NaN at byte"),
+                             ("twice", "a list that has a token twice"), ("empty", "found none of them"),
                              ("no_json", "expected JSON"), ("cut_body", "partial file"),
                              ("closed", "returned nothing"), ("status:400", "it is broken"),
                              ("status:500", "HTTP 500"), ("redirect", "is not followed")):
@@ -159,7 +204,7 @@ class ServerCheck(unittest.TestCase):
                 found = check(s.url)
             self.assertEqual((found.returncode, found.stdout), (2, ""), (fault, found.stderr))
             self.assertIn(words, found.stderr)
-            self.assertIn("POST /completion" if fault != "no_number" else s.url, found.stderr)
+            self.assertIn(s.url if fault in ("no_number", "twice") else "POST /completion", found.stderr)
 
     def test_nothing_hangs(self):
         with server("llama-server", "slow:20") as s:
