@@ -87,7 +87,10 @@ static enum status add_beginnings(struct probe_questions *q, size_t window, enum
         size_t length;
         if (path == PROBE_CACHED && !is_last_of_stretch(l, i))
             continue;
-        status = usable(&length, q, window, (size_t)l->items[i], why);
+        size_t wanted = (size_t)l->items[i];
+        if (q->tokens_matter) /* the place may be taken by one that was moved */
+            wanted = base_max(wanted, last + 1);
+        status = usable(&length, q, window, wanted, why);
         if (!status && length > last)
             status = add(q, (struct probe_prompt){window, length, 1, path}, why);
         last = base_max(last, length);

@@ -31,7 +31,8 @@ def server(kind, fault, **more):
 
 
 def check(url, *words, lengths=LENGTHS):
-    return run("check", "-m", F16, "--url", url, "--lengths", lengths, *words, timeout=HANG_S)
+    """One pass of each kind, to be cheap."""
+    return run("check", "-m", F16, "--url", url, "--lengths", lengths, "--passes", "1", *words, timeout=HANG_S)
 
 
 class ServerCheck(unittest.TestCase):
@@ -106,6 +107,15 @@ class ServerCheck(unittest.TestCase):
         code, result = self.judge("llama-server", "parts")
         self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
 
+    def test_texts_end_where_they_can(self):
+        """A character of three tokens: most lengths end within one."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "text.txt"
+            path.write_text("今天天气很好，我们去公园散步。" * 9)
+            code, result = self.judge("mlx", "honest", "-f", path, lengths="2,5,9,12,15,18,40")
+        self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
+        self.assertEqual(result["n_lists"], 7 + 4)  # of one passage, fresh and cached
+
     def test_shifted_lists(self):
         for kind in "vllm", "openai":
             self.assert_named(kind, "ahead", "lists one ahead", lengths=FEW)
@@ -146,7 +156,7 @@ class ServerCheck(unittest.TestCase):
         self.assert_named("llama-server", "token_less", "last token missing")
 
         for kind in ("ollama", "mlx"):
-            result = self.assert_named(kind, "other_tokens", "other tokens")
+            result = self.assert_named(kind, "other_tokens", "other tokens", lengths=FEW)
             self.assertRegex(result["sentence"], r"counts \d+ where \d+ were sent")
 
     def test_another_file(self):

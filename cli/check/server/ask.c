@@ -128,20 +128,40 @@ static enum status make_windows(struct cli_server_check *c, size_t longest, stru
     return status;
 }
 
-/** A text of some tokens, where the server takes ids: does it become the same ones? */
-static enum status count_text(struct cli_server_check *c, struct status_why *why)
+/** The first beginning of `from` tokens or more that can be sent as ids and as a text; 0: none. */
+static enum status find_beginning(size_t *out, const struct cli_server_check *c, size_t from,
+                                  struct status_why *why)
 {
     const struct probe_window *w = &c->questions.windows[0];
-    const struct gguf_file *file = model_file(c->model.model);
-    size_t most = w->n_prompt < 24 ? w->n_prompt : 24;
-    bool survives = false, ends = false, found;
-    enum status status = gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &ends, &found, why);
-    if (status || ends || !w->text || !c->connection.server.as_ids)
-        return status;
-    size_t n = most;
-    for (; n > 1 && !status && !survives; n -= !survives)
+    enum status status = STATUS_OK;
+    bool survives = false;
+    *out = 0;
+    for (size_t n = from; w->text && n <= w->n_prompt && !status && !survives; n++) {
         status = probe_window_survives(&survives, w, model_tokenizer(c->model.model), n, why);
-    return status || !survives ? status : probe_server_count(&c->connection.server, w, n, why);
+        *out = survives ? n : 0;
+    }
+    return status;
+}
+
+/** Find out what the server can; does a text become the same tokens, where it takes ids? */
+static enum status try_server(struct cli_server_check *c, struct status_why *why)
+{
+    enum { FIRST = 4, OF_TEXT = 16 };
+    const struct probe_window *w = &c->questions.windows[0];
+    size_t first, n_text;
+    bool ends = false, found;
+    enum status status = find_beginning(&first, c, FIRST, why);
+    if (!status && first == 0)
+        first = w->n_prompt < FIRST ? w->n_prompt : FIRST;
+    if (!status)
+        status = cli_connection_try(&c->connection, w, first, why);
+    if (!status)
+        status = gguf_get_bool(model_file(c->model.model), "tokenizer.ggml.add_eos_token", &ends,
+                               &found, why);
+    if (status || ends || !c->connection.server.as_ids)
+        return status;
+    status = find_beginning(&n_text, c, OF_TEXT, why);
+    return status || !n_text ? status : probe_server_count(&c->connection.server, w, n_text, why);
 }
 
 static enum status ask_all(struct cli_server_check *c, struct status_why *why)
@@ -161,11 +181,8 @@ static enum status ask_all(struct cli_server_check *c, struct status_why *why)
         status = (c->has_documents ? make_documents : make_windows)(c, longest, why);
     if (!status)
         status = cli_connection_identify(&c->connection, s, why);
-    size_t first = q->windows && q->windows[0].n_prompt < 4 ? q->windows[0].n_prompt : 4;
     if (!status)
-        status = cli_connection_try(&c->connection, &q->windows[0], first, why);
-    if (!status)
-        status = count_text(c, why);
+        status = try_server(c, why);
     q->server = server;
     q->tokenizer = model_tokenizer(c->model.model);
     q->names = c->names;
