@@ -21,21 +21,25 @@ static void check_answer(const struct probe_answer *a)
             require(e->id >= -1 && e->log_q <= 1 && e->log_q >= -1e4);
             require(e->text + e->n_text <= a->n_bytes);
         }
+        require(place->text.at + place->text.n <= a->n_bytes);
     }
 }
 
 /** As /v1/models and as /props. */
 static void check_about(const char *bytes, size_t n_bytes)
 {
-    struct probe_about about = {.n_ctx = -1};
+    struct probe_about about = {.n_ctx = -1, .said = {.n_bytes = -1, .n_weights = -1}};
     cJSON *page = NULL;
     (void)base_json_parse(&page, bytes, n_bytes, NULL, NULL);
     for (int i = 0; i < 2; i++) {
         (i ? probe_about_props : probe_about_models)(&about, page);
         require(about.n_ctx == -1 || (about.n_ctx >= 1 && about.n_ctx <= INT32_MAX));
         require(memchr(about.model, '\0', sizeof about.model) != NULL);
+        require(memchr(about.said.path, '\0', sizeof about.said.path) != NULL);
+        require(about.said.n_bytes == -1 || about.said.n_bytes >= 1);
         require(!about.api || (about.api >= probe_apis && about.api < probe_apis + PROBE_N_APIS));
     }
+    probe_said_free(&about.said);
     cJSON_Delete(page);
 }
 

@@ -156,6 +156,66 @@ static void what_is_no_answer_is_refused(void **state)
     }
 }
 
+static void a_token_twice_spoils_its_list(void **state)
+{
+    (void)state;
+    read_text(
+        "{\"completion_probabilities\":[{\"top_logprobs\":[{\"id\":1,\"logprob\":-1},{\"id\":1,"
+        "\"logprob\":-2}]},{\"top_logprobs\":[{\"id\":3,\"logprob\":-2}]}]}");
+    assert_int_equal(answer.n_spoilt, 1);
+    assert_string_equal(answer.spoilt, "a list that has a token twice");
+    assert_int_equal(answer.n_places, 1);
+}
+
+static void what_python_writes_is_named(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct status_why why = {""};
+        char text[128], expected[64];
+        snprintf(text, sizeof text, "{\"logprobs\":[{\"top_logprobs\":[{\"logprob\": %s}]}]}",
+                 words[i]);
+        snprintf(expected, sizeof expected, "found %s at byte ", words[i]);
+        assert_int_equal(probe_answer_read(&answer, text, strlen(text), &why), STATUS_FORMAT);
+        probe_answer_free(&answer);
+        assert_non_null(strstr(why.text, expected));
+    }
+}
+
+/** Ids of all tokens that were written, and of those that have a list, with where they are. */
+static void lists_of_whole_characters_are_placed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *tokens;
+        int ids[4], indices[4]; /* up to a 0; -1: it is not certain */
+    } cases[] = {
+        {"[7,8,9,7,8,5]", {9, 5}, {2, 5}},
+        {"[1,2,3]", {1, 2, 3}, {0, 1, 2}},
+        {"[7,8,7,8]", {8}, {-1}},
+        {"[7,8]", {9}, {-1}},
+        {"[]", {9}, {-1}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        size_t n = 0, kept = 0;
+        int used = snprintf(text, sizeof text,
+                            "{\"tokens\":%s,\"tokens_predicted\":6,\"completion_probabilities\":[",
+                            cases[i].tokens);
+        for (; n < 4 && cases[i].ids[n]; n++)
+            used += snprintf(text + used, sizeof text - (size_t)used,
+                             "%s{\"id\":%d,\"top_logprobs\":[{\"id\":1,\"logprob\":-1}]}",
+                             n ? "," : "", cases[i].ids[n]);
+        snprintf(text + used, sizeof text - (size_t)used, "]}");
+        read_text(text);
+        for (size_t k = 0; k < n; k++)
+            if (cases[i].indices[k] >= 0)
+                assert_int_equal(answer.places[kept++].index, cases[i].indices[k]);
+        assert_int_equal(answer.n_places, kept);
+    }
+}
+
 static void words_about_errors(void **state)
 {
     (void)state;
@@ -185,6 +245,9 @@ int main(void)
         cmocka_unit_test_teardown(request_output, clear),
         cmocka_unit_test_teardown(spoilt_lists_are_counted, clear),
         cmocka_unit_test_teardown(what_is_no_answer_is_refused, clear),
+        cmocka_unit_test_teardown(a_token_twice_spoils_its_list, clear),
+        cmocka_unit_test_teardown(what_python_writes_is_named, clear),
+        cmocka_unit_test_teardown(lists_of_whole_characters_are_placed, clear),
         cmocka_unit_test_teardown(words_about_errors, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

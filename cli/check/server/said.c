@@ -62,8 +62,7 @@ static void compare_template(char *out, size_t capacity, const struct cli_server
     struct base_string own;
     struct status_why why;
     *out = '\0';
-    if (!said ||
-        model_tokenizer_chat_template(model_tokenizer(c->model.model), &own, &why) != STATUS_OK ||
+    if (!said || model_tokenizer_chat_template(model_tokenizer(c->model.model), &own, &why) ||
         !own.n_bytes || is_rewritten(own) ||
         (strlen(said) == own.n_bytes && memcmp(said, own.data, own.n_bytes) == 0))
         return;
