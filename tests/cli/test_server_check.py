@@ -100,6 +100,10 @@ class ServerCheck(unittest.TestCase):
         self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
         result = self.assert_named("llama-server", "says_weights:78", "another file")
         self.assertIn("one of 78 weights (Q9_Z), and this one has ", result["sentence"])
+        own = "-okv", "tokenizer.chat_template=str:{{ bos_token }}"
+        result = self.assert_named("llama-server", "says_template", "another template", *own)
+        self.assertIn("one of 14 bytes, and the file's has 15.", result["sentence"])
+        self.assertEqual(self.judge("llama-server", "says_template")[0], 0)  # the file has none
         result = self.assert_named("llama-server", "text_no_bos", "other tokens")
         self.assertIn("it leaves out BOS", result["sentence"])
 
