@@ -9,18 +9,16 @@
 static const char usage[] =
     "usage: make_model [--arch llama|qwen3|gemma3|qwen3moe] [--shape tiny|1b|8b] [--type NAME] "
     "[--vocab N]\n"
-    "                  [--layers N] [--experts N] -o FILE\n"
+    "                  [--layers N] [--experts N] [--outliers] -o FILE\n"
     "Writes a synthetic model with random weights (default: llama, 1b, Q4_K).\n";
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"arch", required_argument, NULL, 'a'},
-                                            {"shape", required_argument, NULL, 's'},
-                                            {"type", required_argument, NULL, 't'},
-                                            {"vocab", required_argument, NULL, 'v'},
-                                            {"layers", required_argument, NULL, 'l'},
-                                            {"experts", required_argument, NULL, 'e'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"arch", required_argument, NULL, 'a'},   {"shape", required_argument, NULL, 's'},
+        {"type", required_argument, NULL, 't'},   {"vocab", required_argument, NULL, 'v'},
+        {"layers", required_argument, NULL, 'l'}, {"experts", required_argument, NULL, 'e'},
+        {"outliers", no_argument, NULL, 'u'},     {NULL, 0, NULL, 0}};
     struct synthetic model = {.shape = "1b", .type = "Q4_K"};
     const char *path = NULL;
     bool bad = false;
@@ -40,6 +38,8 @@ int main(int argc, char **argv)
             model.n_layers = (uint32_t)strtoul(optarg, NULL, 10);
         else if (option == 'e')
             model.n_experts = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (option == 'u')
+            model.outliers = true;
         else
             bad = true;
     }

@@ -71,7 +71,8 @@ struct maker {
     struct mix mix;
     struct source sources[MAX_SOURCES];
     size_t n_sources;
-    float *ones; /* n_embd: the gain of every norm */
+    float *gains; /* n_embd: of what products take */
+    float *ones;  /* n_embd: of the other norms */
 };
 
 static void fill_rows(void *user, size_t row, size_t n_rows, void *bytes)
@@ -123,9 +124,9 @@ static size_t expert_width(const struct shape *s)
     return width ? width : 256;
 }
 
-static void add_norm(struct maker *m, const char *name, uint32_t n)
+static void add_norm(struct maker *m, const char *name, uint32_t n, const float *gains)
 {
-    gguf_writer_tensor(m->writer, name, GGUF_TYPE_F32, (uint64_t[]){n}, 1, m->ones);
+    gguf_writer_tensor(m->writer, name, GGUF_TYPE_F32, (uint64_t[]){n}, 1, gains);
 }
 
 static void add_norms(struct maker *m, uint32_t layer)
@@ -134,19 +135,20 @@ static void add_norms(struct maker *m, uint32_t layer)
     const struct {
         const char *name;
         uint32_t n; /* 0: it has none */
+        const float *gains;
     } norms[] = {
-        {"attn_norm", s->n_embd},
-        {"ffn_norm", s->n_embd},
-        {"attn_q_norm", m->arch.norms_of_heads ? s->n_embd / s->n_heads : 0},
-        {"attn_k_norm", m->arch.norms_of_heads ? s->n_embd / s->n_heads : 0},
-        {"post_attention_norm", m->arch.norms_behind ? s->n_embd : 0},
-        {"post_ffw_norm", m->arch.norms_behind ? s->n_embd : 0},
+        {"attn_norm", s->n_embd, m->gains},
+        {"ffn_norm", s->n_embd, m->gains},
+        {"attn_q_norm", m->arch.norms_of_heads ? s->n_embd / s->n_heads : 0, m->ones},
+        {"attn_k_norm", m->arch.norms_of_heads ? s->n_embd / s->n_heads : 0, m->ones},
+        {"post_attention_norm", m->arch.norms_behind ? s->n_embd : 0, m->ones},
+        {"post_ffw_norm", m->arch.norms_behind ? s->n_embd : 0, m->ones},
     };
     for (size_t i = 0; i < sizeof norms / sizeof *norms; i++) {
         char name[NAME_BYTES];
         snprintf(name, sizeof name, "blk.%u.%s.weight", layer, norms[i].name);
         if (norms[i].n)
-            add_norm(m, name, norms[i].n);
+            add_norm(m, name, norms[i].n, norms[i].gains);
     }
 }
 
@@ -265,19 +267,22 @@ static bool add_vocabulary(struct maker *m)
     return ok;
 }
 
-static bool add_all(struct maker *m)
+static bool add_all(struct maker *m, bool outliers)
 {
     const struct shape *s = &m->shape;
+    m->gains = malloc(s->n_embd * sizeof *m->gains);
     m->ones = malloc(s->n_embd * sizeof *m->ones);
-    if (!m->ones)
+    if (!m->gains || !m->ones)
         return false;
-    for (uint32_t i = 0; i < s->n_embd; i++)
+    for (uint32_t i = 0; i < s->n_embd; i++) {
         m->ones[i] = 1;
+        m->gains[i] = outliers && i % 32 == i / 32 % 32 ? 16 : 1;
+    }
     add_hparams(m);
     const struct matrix embedding = {"token_embd.weight", s->n_embd, s->n_vocab, false, 0};
     const struct matrix head = {"output.weight", s->n_embd, s->n_vocab, true, 0};
     bool ok = add_vocabulary(m) && add_matrix(m, &embedding) && add_matrix(m, &head);
-    add_norm(m, "output_norm.weight", s->n_embd);
+    add_norm(m, "output_norm.weight", s->n_embd, m->ones);
     for (uint32_t layer = 0; ok && layer < s->n_layers; layer++)
         ok = add_layer(m, layer);
     return ok;
@@ -353,7 +358,7 @@ enum status synthetic_write(const struct synthetic *model, const char *path, str
         status = gguf_writer_new(&m.writer, why);
     if (status != STATUS_OK)
         return status;
-    if (add_all(&m)) {
+    if (add_all(&m, model->outliers)) {
         status = gguf_writer_finish(m.writer, path, why);
     } else {
         gguf_writer_abandon(m.writer);
@@ -361,6 +366,7 @@ enum status synthetic_write(const struct synthetic *model, const char *path, str
     }
     for (size_t i = 0; i < m.n_sources; i++)
         random_blocks_close(&m.sources[i].pool);
+    free(m.gains);
     free(m.ones);
     return status;
 }

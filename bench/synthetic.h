@@ -5,6 +5,7 @@
 #ifndef BENCH_SYNTHETIC_H
 #define BENCH_SYNTHETIC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -17,6 +18,7 @@ struct synthetic {
     const char *type;
     uint32_t n_vocab, n_layers; /* 0: the shape's; a vocabulary has 512 tokens or more */
     uint32_t n_experts;         /* of qwen3moe, 8 or more, of which 8 are used; 0: 128 */
+    bool outliers;              /* norms make one of 32 columns 16 times as large */
 };
 
 /**

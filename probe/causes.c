@@ -28,7 +28,7 @@ static double median_of(const struct probe_judged *items, size_t n, probe_value_
 static double slope_of(const struct probe_judged *item, double more)
 {
     (void)more;
-    return item->n >= 5 ? item->figures.slope : (double)NAN;
+    return item->n >= 5 ? item->slope : (double)NAN;
 }
 
 static double distance_of(const struct probe_judged *item, double slope)
@@ -51,27 +51,45 @@ static double left_beside_coarse(const struct probe_judged *item, double slope)
     return left_of(item, slope) * item->figures.rms / item->coarse;
 }
 
+/** The standard error of a median of slopes. */
+static double error_of(const struct probe_judged *items, size_t n, double slope)
+{
+    const double of_median = 1.2533, of_deviation = 1.4826; /* where they are normal */
+    double fitted = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!items[i].excused && !isnan(slope_of(&items[i], 0)))
+            fitted += items[i].weight;
+    return of_median * of_deviation * median_of(items, n, distance_of, slope) /
+           sqrt(fmax(fitted, 1));
+}
+
+/** With this slope the lists are off by much less, or by no more than a right server's. */
+static bool is_explained(const struct probe_verdict *v, const struct probe_judged *items, size_t n,
+                         double slope)
+{
+    const double most_left = 0.5, most_beside = 3;
+    if (v->flat <= v->most * v->flat_fine)
+        return true;
+    return median_of(items, n, left_of, slope) < most_left &&
+           median_of(items, n, left_beside_coarse, slope) < most_beside;
+}
+
 bool probe_judge_temperature(struct probe_verdict *v, const struct probe_judged *items, size_t n)
 {
-    const double least = 0.004, sure = 6, most_left = 0.5, most_beside = 3;
+    const double least = 0.004, sure = 5;
     v->slope = median_of(items, n, slope_of, 0);
     if (isnan(v->slope) || !(v->slope > 0))
         return false;
-    size_t fitted = 0;
-    for (size_t i = 0; i < n; i++)
-        fitted += !items[i].excused && !isnan(slope_of(&items[i], 0));
-    double error = 1.2533 * 1.4826 * median_of(items, n, distance_of, v->slope) /
-                   sqrt(fitted ? (double)fitted : 1);
-    if (!(fabs(v->slope - 1) > fmax(least, sure * error)) ||
-        !(median_of(items, n, left_of, v->slope) < most_left) ||
-        !(median_of(items, n, left_beside_coarse, v->slope) < most_beside))
+    v->slope_error = error_of(items, n, v->slope);
+    if (!(fabs(v->slope - 1) > fmax(least, sure * v->slope_error)) ||
+        !is_explained(v, items, n, v->slope))
         return false;
     v->finding = PROBE_TEMPERATURE;
     v->temperature = 1 / v->slope;
     snprintf(v->sentence, sizeof v->sentence,
-             "The server's log-probabilities are those of a temperature of %.3f: it divides the "
-             "logits before it reports them.",
-             v->temperature);
+             "The server's log-probabilities are those of a temperature of %.3f +- %.1e: it "
+             "divides the logits before it reports them.",
+             v->temperature, v->slope_error * v->temperature * v->temperature);
     return true;
 }
 
@@ -84,11 +102,12 @@ struct sums {
 
 static struct sums add_up(const struct probe_judged *items, size_t n)
 {
+    const double most_moved = 0.5; /* where rounding does that, a sum says nothing */
     struct sums s = {.n = 0};
     for (size_t i = 0; i < n; i++) {
         const struct probe_figures *f = &items[i].figures;
         double tail = 1 - f->p_mass, step = probe_step(items[i].log_q, items[i].n);
-        if (items[i].n < 2 || items[i].excused || isnan(f->mean))
+        if (items[i].n < 2 || items[i].excused || isnan(f->mean) || items[i].fine > most_moved)
             continue;
         double explained = -log1p(fmax(tail, 0));
         s.products += explained * f->mean;

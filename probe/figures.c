@@ -2,6 +2,8 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/moments.h"
 
@@ -21,12 +23,31 @@ static double rest(double p_mass, double q_mass)
     return p > least && q > least ? p * log(p / q) : 0;
 }
 
+/**
+ * The least exact value of the likelier half. A server lists what it finds likely: near the end of
+ * its list the values that it overrates are in, others are not, and a slope over all is too low.
+ * Without memory it is the least of all.
+ */
+static double fitted_from(const double *log_p, size_t n)
+{
+    enum { LEAST_FITTED = 5 };
+    size_t used = n / 2 > LEAST_FITTED ? n / 2 : LEAST_FITTED;
+    double *values = used < n ? malloc(n * sizeof *values) : NULL;
+    if (!values)
+        return least_log;
+    memcpy(values, log_p, n * sizeof *values);
+    base_sort(values, n);
+    double least = values[n - used];
+    free(values);
+    return fmax(least, least_log);
+}
+
 static void fit(struct probe_figures *f, const double *log_q, const double *log_p, size_t n)
 {
-    double x = 0, y = 0, xx = 0, xy = 0;
+    double x = 0, y = 0, xx = 0, xy = 0, from = fitted_from(log_p, n);
     size_t used = 0;
     for (size_t i = 0; i < n; i++)
-        if (log_q[i] > least_log && log_p[i] > least_log) {
+        if (log_q[i] > least_log && log_p[i] >= from) {
             x += log_p[i];
             y += log_q[i];
             used++;
@@ -37,7 +58,7 @@ static void fit(struct probe_figures *f, const double *log_q, const double *log_
     x /= (double)used;
     y /= (double)used;
     for (size_t i = 0; i < n; i++)
-        if (log_q[i] > least_log && log_p[i] > least_log) {
+        if (log_q[i] > least_log && log_p[i] >= from) {
             xx += (log_p[i] - x) * (log_p[i] - x);
             xy += (log_p[i] - x) * (log_q[i] - y);
         }

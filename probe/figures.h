@@ -16,7 +16,8 @@ struct probe_figures {
     double q_mass, p_mass;
     double flip; /* by how much ln p of the server's likeliest token is below the highest; 0: it is
                     it */
-    double slope, offset; /* ln q = slope * ln p + offset; NaN with fewer than 3 tokens */
+    /* ln q = slope * ln p + offset, of the half with the highest p; NaN with fewer than 3 tokens */
+    double slope, offset;
 };
 
 struct probe_figures probe_figures_of(const double *log_q, const double *log_p, size_t n);

@@ -88,6 +88,14 @@ static double correlation_of(const struct probe_judged *item)
     return product > 0 ? probe_flat(q, s, p, item->n) / sqrt(product) : (double)NAN;
 }
 
+/** Rounding flattens a list, too: the simulation says by how much. */
+static double slope_of(const struct probe_judged *item)
+{
+    if (!item->simulated)
+        return item->figures.slope;
+    return item->figures.slope - probe_figures_of(item->simulated, item->log_p, item->n).slope + 1;
+}
+
 static uint64_t stretch_of(const struct probe_judged *item)
 {
     return (uint64_t)item->window << 40 | probe_stretch(item->position);
@@ -180,6 +188,7 @@ static void measure(struct probe_verdict *v, struct probe_judged *items, size_t 
     for (size_t i = 0; i < n; i++) {
         items[i].figures = probe_figures_of(items[i].log_q, items[i].log_p, items[i].n);
         items[i].figures.rms = without_steps(&items[i]);
+        items[i].slope = slope_of(&items[i]);
         v->n_excused += items[i].excused;
         v->n_flips += items[i].figures.flip > 0;
         v->n_clear_flips += items[i].figures.flip > clear_flip;
@@ -290,6 +299,7 @@ void probe_judge(struct probe_verdict *out, const struct probe_evidence *e)
     size_t n = e->n;
     *out = (struct probe_verdict){.n = n,
                                   .slope = (double)NAN,
+                                  .slope_error = (double)NAN,
                                   .temperature = (double)NAN,
                                   .known = e->known,
                                   .outcome = PROBE_NO_RESULT};

@@ -88,6 +88,7 @@ struct probe_judged {
     double weight;      /* 1 / those of its stretch; 0: it is left out of the means */
     double flat;        /* how far it is off, flat */
     double correlation; /* with what is simulated, flat; NaN: there is nothing */
+    double slope;       /* less what the simulated engine's is above 1 */
     double limit;       /* of the RMS, coarse */
     bool bad;
 };
@@ -135,7 +136,8 @@ struct probe_verdict {
     double most, least_correlation;
     enum probe_known known;
     double bound;       /* mean */
-    double slope;       /* median; NaN: no list is long enough */
+    double slope;       /* median of the lists'; NaN: none is long enough */
+    double slope_error; /* its standard error, of how it scatters over the lists */
     double temperature; /* where that is the finding, else NaN */
     size_t from;        /* length or position of the finding; 0: none */
     const char *file;   /* of OTHER_FILE */

@@ -111,6 +111,42 @@ static void a_temperature_has_its_value(void **state)
     struct probe_verdict v = judge(&l, NULL, 0);
     assert_verdict(&v, PROBE_DIFFERS, PROBE_TEMPERATURE);
     assert_true(fabs(v.temperature - 1.03) < 2e-3);
+    make(&l, &r, fine);
+    for (size_t i = 0; i < N; i++)
+        predict(l.logits[i], &r, fine, 0.995, l.q[i]);
+    v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_DIFFERS, PROBE_TEMPERATURE);
+    assert_true(fabs(v.temperature - 0.995) < 5 * v.slope_error && v.slope_error < 1e-3);
+}
+
+/* Lists of what a server overrates look flat at their ends, and large errors flatten all. */
+static void rounding_is_no_temperature(void **state)
+{
+    (void)state;
+    enum { ALL = 120 };
+    struct rng r = rng_open(rng_seed(), 13);
+    struct lists l;
+    make(&l, &r, fine);
+    for (size_t i = 0; i < N; i++) {
+        double p[ALL], q[ALL];
+        for (size_t k = 0; k < ALL; k++) {
+            p[k] = -0.05 * (double)k;
+            q[k] = p[k] + 0.1 * (double)rng_normal(&r);
+        }
+        for (size_t k = 0; k < K; k++) { /* the likeliest of what the server says */
+            size_t top = 0;
+            for (size_t t = 1; t < ALL; t++)
+                top = q[t] > q[top] ? t : top;
+            l.p[i][k] = p[top] - 4;
+            l.q[i][k] = q[top] - 4;
+            q[top] = -100;
+        }
+        l.items[i].fine = l.items[i].flat_fine = 0.1;
+        l.items[i].coarse = l.items[i].flat_coarse = 0.2;
+    }
+    struct probe_verdict v = judge(&l, NULL, 0);
+    assert_verdict(&v, PROBE_AGREES, PROBE_NOTHING);
+    assert_true(fabs(v.slope - 1) < 5 * v.slope_error);
 }
 
 static void sums_that_are_off(void **state)
@@ -366,6 +402,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(honest_lists_agree),
         cmocka_unit_test(a_temperature_has_its_value),
+        cmocka_unit_test(rounding_is_no_temperature),
         cmocka_unit_test(sums_that_are_off),
         cmocka_unit_test(groups_are_named),
         cmocka_unit_test(positions_are_told_from_lengths),

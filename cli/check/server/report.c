@@ -150,6 +150,7 @@ static void add_verdict(struct base_json *json, const struct cli_server_check *c
     base_json_uint(json, o, "n_next", c->comparison.n_next);
     base_json_real(json, o, "nll_difference", c->comparison.nll_difference);
     base_json_real(json, o, "slope", v->slope);
+    base_json_real(json, o, "slope_error", v->slope_error);
     base_json_real(json, o, "noise", c->records ? (double)NAN : c->questions.noise);
     cJSON *others = base_json_list(json, o, "others");
     for (size_t i = 0; i < c->material.n_others; i++) {
