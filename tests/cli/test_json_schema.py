@@ -123,7 +123,7 @@ def of_recordings(folder):
 
 
 def of_best(folder):
-    """What best writes: a file that fits, and one that does not."""
+    """What best writes: a file that fits, and one that does not; a plan of it."""
     listed = json.loads(run("info", "--json", "--tensors", F16).stdout)["tensors"]
     data = bytearray(F16.read_bytes())
     data[listed[0]["offset"]] ^= 1
@@ -131,6 +131,8 @@ def of_best(folder):
     words = ["best", "--base", F16, Q4, folder / "other.gguf", "-f"]
     yield made(*words, TEXT, "-c", "32", "--chunks", "3", "--memory", "4MiB", "--context", "10")
     yield made(*words, TEXT, "-c", "32", "--chunks", "9", "--size", "1GB")
+    yield json.loads(run("plan", "--seconds", "1", "--json", "-", *words, TEXT, "-c", "32",
+                         "--chunks", "9").stdout)
     yield made(*words, folder / "utf-16", "-c", "8", "--chunks", "2")
 
 
