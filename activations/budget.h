@@ -57,8 +57,9 @@ double act_budget_shared(const struct act_budget *b);
  */
 bool act_budget_is_small(const struct act_budget *b);
 
-/** How many times the budget right recordings have at most. */
-extern const double act_budget_slack;
+/** How many times the budget right recordings have at most; below which part of it a recording is
+    right whatever it shares, since its program rounds less. */
+extern const double act_budget_slack, act_budget_close;
 
 enum act_verdict {
     ACT_CANNOT_TELL, /* the simulation rounds nothing: there is nothing to hold the recording to */

@@ -62,16 +62,15 @@ def cell(b):
 
 
 n_right = n_false = n_wrong = n_missed = 0
-print("| recorded | budget | tiled: times, shared | not tiled | wrong files: times | shared | noted |")
-print("| --- | ---: | --- | --- | --- | --- | ---: |")
+print("| recorded | budget | tiled: times it, shared | not tiled | the nearest wrong file |")
+print("| --- | ---: | --- | --- | --- |")
 for model in models:
     tiled, rows, wrong = of_family(model)
     right = [b for b in (tiled, rows) if b]
     missed = [name for name, b in wrong.items() if b["verdict"] not in DOUBTED]
-    times, shared = ([b[key] for b in wrong.values()] for key in ("times", "shared"))
-    print(f"| {model.stem} | {tiled['kld']:.2e} | {cell(tiled)} | {cell(rows)} | {min(times):.2f} to "
-          f"{max(times):.0f} | at most {100 * max(shared):.0f} % | {len(wrong) - len(missed)} of "
-          f"{len(wrong)}{''.join(', not ' + name for name in missed)} |", flush=True)
+    nearest = min(wrong, key=lambda name: wrong[name]["times"]) if wrong else "-"
+    print(f"| {model.stem} | {tiled['kld']:.2e} | {cell(tiled)} | {cell(rows)} | {nearest}: "
+          f"{cell(wrong.get(nearest))}{''.join(', not doubted: ' + m for m in missed)} |", flush=True)
     n_right += len(right)
     n_false += sum(b["verdict"] != "agrees" for b in right)
     n_wrong += len(wrong)

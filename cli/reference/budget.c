@@ -83,6 +83,19 @@ static void say_size(char out[512], const struct cli_budget *b)
              beyond, times < 100 ? 2 : 0, times, first, engine_of(b));
 }
 
+/** What may be read into the verdict, and is not so. */
+static const char *aside(const struct cli_budget *b)
+{
+    const struct act_budget *f = &b->figures;
+    bool small = act_budget_is_small(f);
+    if (b->verdict == ACT_DIFFERS && small)
+        return "; that is little, as nothing is rounded to 8 bits, and another engine may make "
+               "more";
+    if (b->verdict == ACT_AGREES && !small && f->recorded < act_budget_close * f->kld)
+        return "; the program rounds less, or had a file of the same weights in 16 bits";
+    return "";
+}
+
 const char *cli_budget_sentence(char out[CLI_BUDGET_BYTES], const struct cli_budget *b)
 {
     char recorded[256], model[256], size[512], why_not[512];
@@ -101,11 +114,7 @@ const char *cli_budget_sentence(char out[CLI_BUDGET_BYTES], const struct cli_bud
                  recorded, model, size, shared, engine_of(b));
     else
         snprintf(out, CLI_BUDGET_BYTES, "%s %s %s: %s%s", recorded,
-                 b->verdict == ACT_AGREES ? "agrees with" : "differs from", model, size,
-                 b->verdict == ACT_DIFFERS && act_budget_is_small(&b->figures)
-                     ? "; that is little, as nothing is rounded to 8 bits, and another engine may "
-                       "make more"
-                     : "");
+                 b->verdict == ACT_AGREES ? "agrees with" : "differs from", model, size, aside(b));
     return out;
 }
 
