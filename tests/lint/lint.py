@@ -89,7 +89,7 @@ MAX_FUNCTION_LINES = 80
 MAX_FILES = 20
 MAX_README_LINES = 25
 # Of all units that a build compiles, tests and benchmarks included.
-MAX_REBUILT = 115
+MAX_REBUILT = 117
 OPERATIONS = ("kernels/operations.h", "kernels/scoring.h", "kernels/recurrent/op.h")
 # A file for each format, for each architecture.
 LARGE_ROOMS = {"kernels/quant", "model/arch"}
