@@ -8,7 +8,8 @@ usage: server_verdicts.py FOLDER OUT --assay ASSAY --server LLAMA_SERVER --texts
 FOLDER has MODEL.TYPE.gguf, and MODEL.TYPE+CHANGE.gguf for a file that is served where MODEL.TYPE is
 expected. Each server is started once, and asked about each text once; assay keeps the answers in OUT,
 and judges them there against the file that was served and against each other type of the model. What
-is in OUT is not done again. --only leaves out what its regular expression is not found in:
+is in OUT is not done again; without the documents (OUT/*.json) and with --no-record the answers that are there
+are judged by another program. --only leaves out what its regular expression is not found in:
 SERVED@OPTIONS@TEXT@EXPECTED. --table prints what came out, in Markdown.
 """
 import argparse
@@ -36,8 +37,9 @@ OPTIONS = {  # of llama-server; an environment variable has a =
 }
 VARIED = {"F16", "Q8_0", "Q4_K_M"}  # types that are served with all options; the others plain
 LENGTHS = ",".join(str(8 * k) for k in range(1, 13))  # no two are neighbours: 24 lists of 2 passages
-# probe/verdict.c's limits, for draws of lists: size, its scatter, correlation, its scatter.
-LIMITS = {True: (1, 0.2, 0.42, 0.14), False: (0.85, 0.2, math.nan, 0)}
+# probe/verdict.c's limits of size, correlation and size less correlation, for draws of lists: what
+# is expected, and how much that scatters with 40 lists.
+SIZE, CORRELATION, APART = (1, 0.2), (0.42, 0.14), (0.58, 0.24)
 Run = collections.namedtuple("Run", "served options text expected document")
 
 
@@ -131,17 +133,14 @@ def measure(a):
     with concurrent.futures.ThreadPoolExecutor(a.j) as pool:
         if not a.no_record:
             list(pool.map(lambda job: record(a, *job), jobs))
-        if a.no_wrong:
-            return
         pairs = []
-        for state in sorted(a.out.glob(f"*@{PLAIN}@*.jsonl")):
-            served = state.stem.split("@")[0]
-            model = served.split(".")[0]
-            for expected in files_of(a.folder, model):
-                if "+" in served and stem(expected) != served.split("+")[0]:
-                    continue
-                if stem(expected) != served:
-                    pairs.append((state, expected))
+        for state in sorted(a.out.glob("*@*@*.jsonl")):
+            served, options, _ = state.stem.split("@")
+            base = served.split("+")[0]
+            others = [base] if "+" in served else map(stem, files_of(a.folder, served.split(".")[0]))
+            if a.no_wrong or options != PLAIN:
+                others = []
+            pairs += [(state, a.folder / f"{name}.gguf") for name in {served, *others}]
         list(pool.map(lambda pair: judge(a, *pair), pairs))
 
 
@@ -165,12 +164,14 @@ def bounds(k, n):
 
 def agrees(lists, quantised):
     """The rule of probe/verdict.c on lists of one weight."""
-    size, scatter, correlation, its_scatter = LIMITS[quantised]
     n = len(lists)
     s = max(math.sqrt(40 / n) * (100 * n / sum(x["n"] for x in lists))**0.25, 1)
-    flat = math.sqrt(sum(x["flat"]**2 for x in lists) / sum(x["flat_expected"]**2 for x in lists))
+    size = math.sqrt(sum(x["flat"]**2 for x in lists) / sum(x["flat_expected"]**2 for x in lists))
+    if size > SIZE[0] + SIZE[1] * s:
+        return False
     like = sum(x["correlation"] or 0 for x in lists) / n
-    return flat <= size + scatter * s and not (quantised and like < correlation - its_scatter * s)
+    return not quantised or (like >= CORRELATION[0] - CORRELATION[1] * s
+                             and size - like <= APART[0] + APART[1] * s)
 
 
 def stretches(run):
@@ -237,7 +238,8 @@ def print_table(out):
     print("right engines that do not agree:", count(rights, lambda r: r["verdict"] != "agrees"))
     print("wrong files that agree:", count(wrongs, lambda r: r["verdict"] == "agrees"))
     print("wrong files that do not differ:", count(wrongs, lambda r: r["verdict"] != "differs"))
-    print_draws([x for x in rights if x.options != "q8-cache"], True)
+    coarse = [x for x in rights if x.options == "q8-cache" and ".F16" in x.served]
+    print_draws([x for x in rights if x not in coarse], True)
     print_draws(wrongs, False)
 
 

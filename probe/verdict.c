@@ -11,25 +11,21 @@ static const double most_mean = PROBE_MOST_MEAN, most_single = 6, most_fine_sing
 static const double next_to_nothing = 0.25;
 
 /**
- * Limits of the flat size: how many times the yardsticks right servers are off, and how much that
- * scatters with 40 lists of 100 tokens; the same of the correlation.
+ * Limits of the flat size: how many times the yardsticks right servers are off; of the correlation;
+ * and of how far the former may be above the latter. Each with how much that scatters where there
+ * are 40 lists of 100 tokens.
  */
 static const struct {
-    double most, scatter, most_coarse, correlation, correlation_scatter;
+    double most, scatter, most_coarse, correlation, correlation_scatter, apart, apart_scatter;
     const char *error_rates;
 } limits[] = {
-    [PROBE_NOT_KNOWN] = {3, 0, 3, (double)NAN, 0, "not measured for this kind of server and file"},
-    [PROBE_KNOWN_QUANTISED] =
-        {1, 0.2, 2, 0.42, 0.14,
-         "of 25 right servers 0.8 % of the draws of 40 lists did not agree, of 74 with another "
-         "file or layer 0.25 % did (llama-server of October 2026 on a CPU; SmolLM2 135M, Gemma 3 "
-         "270M). 1 % in one tensor of a quantised file is within the noise, and not told"},
-    [PROBE_KNOWN_HALF] =
-        {0.85, 0.2, 2, (double)NAN, 0,
-         "of 25 right servers 0.8 % of the draws of 40 lists did not agree, of 74 with another "
-         "file or layer 0.25 % did (llama-server of October 2026 on a CPU; SmolLM2 135M, Gemma 3 "
-         "270M). A base of RoPE 1 % off was missed in 45 %"},
+    [PROBE_NOT_KNOWN] = {3, 0, 3, (double)NAN, 0, (double)NAN, 0,
+                         "not measured for this kind of server and file"},
+    [PROBE_KNOWN_QUANTISED] = {1, 0.2, 2, 0.42, 0.14, 0.58, 0.24, "QUANTISED_RATES"},
+    [PROBE_KNOWN_HALF] = {1, 0.2, 2, (double)NAN, 0, (double)NAN, 0, "HALF_RATES"},
 };
+/** Of what a quantised cache makes under 16-bit weights: it never makes so little. */
+static const double least_of_a_cache = 0.25;
 /** What one other expert in a stretch of positions may make. */
 static const double excused_rms = 0.5;
 /** Two tokens that are nearer than this may well change places. */
@@ -148,6 +144,12 @@ static double weigh(struct probe_judged *items, size_t n, bool all)
     return (double)count;
 }
 
+/** With less a server is not the simulated engine, whatever its size. */
+static double least_correlation_of_any(const struct probe_verdict *v)
+{
+    return limits[v->known].correlation - limits[v->known].correlation_scatter * v->scatter;
+}
+
 /** Flat sizes and the correlation of what is compared, and their limits with so many lists. */
 static void measure_flat(struct probe_verdict *v, struct probe_judged *items, size_t n, bool all)
 {
@@ -174,10 +176,11 @@ static void measure_flat(struct probe_verdict *v, struct probe_judged *items, si
     v->flat_coarse = sqrt(coarse / count);
     v->correlation = correlated > 0 ? correlations / correlated : (double)NAN;
     /* Measured with 5 to 100 tokens and 20 to 400 lists. */
-    double scatter = fmax(sqrt(40 / count) * pow(100 * count / fmax(tokens, 1), 0.25), 1);
-    v->most = limits[v->known].most + limits[v->known].scatter * scatter;
+    v->scatter = fmax(sqrt(40 / count) * pow(100 * count / fmax(tokens, 1), 0.25), 1);
+    v->most = limits[v->known].most + limits[v->known].scatter * v->scatter;
     v->least_correlation =
-        limits[v->known].correlation - limits[v->known].correlation_scatter * scatter;
+        fmax(least_correlation_of_any(v), v->flat / v->flat_fine - limits[v->known].apart -
+                                              limits[v->known].apart_scatter * v->scatter);
 }
 
 /** Set figures, and the means over what is compared: what is not excused, or else everything. */
@@ -237,9 +240,9 @@ static void find_bad(struct probe_verdict *v, struct probe_judged *items, size_t
 }
 
 /** Off in other directions than the simulated engine, and by enough for that to matter. */
-static bool is_unlike(const struct probe_verdict *v)
+static bool is_unlike(const struct probe_verdict *v, double least_correlation)
 {
-    return v->correlation < v->least_correlation && v->flat > next_to_nothing * v->flat_fine;
+    return v->correlation < least_correlation && v->flat > next_to_nothing * v->flat_fine;
 }
 
 static bool is_fine(const struct probe_verdict *v, const struct probe_judged *items, size_t n)
@@ -257,40 +260,49 @@ static bool is_large(const struct probe_verdict *v)
     bool own = isnan(v->flat_coarse);
     if (v->n_bad > 0 || !(v->rms <= most_mean * v->coarse))
         return true;
-    return !own && (!(v->flat <= limits[v->known].most_coarse * v->flat_coarse) ||
-                    (!(v->flat <= v->most * v->flat_fine) && is_unlike(v)));
+    return !own &&
+           (!(v->flat <= limits[v->known].most_coarse * v->flat_coarse) ||
+            (!(v->flat <= v->most * v->flat_fine) && is_unlike(v, least_correlation_of_any(v))));
+}
+
+/** More than 16-bit weights make, and less than the coarse arithmetic that there is of them. */
+static bool is_between(const struct probe_verdict *v)
+{
+    return v->known == PROBE_KNOWN_HALF && v->flat > v->most * v->flat_fine &&
+           v->flat < least_of_a_cache * v->flat_coarse;
 }
 
 static void say_agreement(struct probe_verdict *v, const struct probe_judged *items, size_t n)
 {
     double times = v->flat_fine > 0 ? v->flat / v->flat_fine : 0;
-    bool small = is_fine(v, items, n), unlike = is_unlike(v);
+    double coarse = isnan(v->flat_coarse) ? v->coarse : v->flat_coarse;
+    bool small = is_fine(v, items, n), unlike = is_unlike(v, v->least_correlation);
     char directions[96] = "";
-    if (!isnan(v->correlation))
+    if (!isnan(v->correlation) && !(times < next_to_nothing))
         snprintf(directions, sizeof directions,
                  ", and the correlation with its rounding is %.2f (at least %.2f)", v->correlation,
                  v->least_correlation);
+    else if (is_between(v))
+        snprintf(directions, sizeof directions, ", and a quantised cache makes %.1e", coarse);
     v->outcome = small && !unlike ? PROBE_AGREES : PROBE_COARSELY;
-    v->finding = small && unlike ? PROBE_OTHER_ARITHMETIC : PROBE_NOTHING;
+    v->finding = unlike || is_between(v) ? PROBE_OTHER_ARITHMETIC : PROBE_NOTHING;
     if (v->outcome == PROBE_AGREES)
         snprintf(v->sentence, sizeof v->sentence,
                  "The server computes what the file says: its log-probabilities are off by %.1e, "
                  "%.2f times what a correct program of its kind is (at most %.2f)%s.",
-                 v->flat, times, v->most, unlike || times < next_to_nothing ? "" : directions);
+                 v->flat, times, v->most, directions);
     else if (v->finding == PROBE_OTHER_ARITHMETIC)
         snprintf(v->sentence, sizeof v->sentence,
                  "The server has another arithmetic, or serves another file: its log-probabilities "
-                 "are off by no more than a correct program's (%.2f times), but elsewhere: the "
-                 "correlation with its rounding is %.2f, and %.2f at least where it computes what "
-                 "the file says. Is it another quantisation of it (--or FILE compares with one)?",
-                 times, v->correlation, v->least_correlation);
+                 "are off by %.1e, %.2f times what a correct program of its kind is (at most "
+                 "%.2f)%s. Is it another quantisation of it (--or FILE compares with one)?",
+                 v->flat, times, v->most, directions);
     else
         snprintf(v->sentence, sizeof v->sentence,
                  "The server computes what the file says, coarsely: its log-probabilities are off "
                  "by %.1e, as a quantised cache or values of few bits make them (%.1e), and %.2f "
                  "times what is expected of its kind (%.1e)%s.",
-                 v->flat, isnan(v->flat_coarse) ? v->coarse : v->flat_coarse, times, v->flat_fine,
-                 directions);
+                 v->flat, coarse, times, v->flat_fine, directions);
 }
 
 void probe_judge(struct probe_verdict *out, const struct probe_evidence *e)

@@ -132,7 +132,8 @@ struct probe_verdict {
     double flat, flat_fine, flat_coarse;
     size_t n_stretches; /* of positions: neighbours count once */
     double correlation; /* mean of the lists'; NaN: nothing was simulated */
-    /* How many times flat_fine `flat` may be, and the least correlation; NaN: any. */
+    double scatter;     /* what so few lists scatter, beside 40 of 100 tokens; at least 1 */
+    /* How many times flat_fine `flat` may be, and the least correlation at that size; NaN: any. */
     double most, least_correlation;
     enum probe_known known;
     double bound;       /* mean */
