@@ -137,7 +137,7 @@ class Merge(unittest.TestCase):
         last = self.make(ALL, [(440, -1)])[0]
         self.refuses([b], "windows 0 to 7 (from 0) are in no part")
         self.refuses([a, c, "--chunks", "25"], "windows 10 to 19 (from 0) are in no part")
-        self.refuses([a], "windows 10 to 457 (from 0) are in no part")
+        self.refuses([a], "windows 10 to 463 (from 0) are in no part")
         self.refuses([a, last], "windows 10 to 439 (from 0) are in no part")
         self.refuses([b, a], "windows 8 to 9 (from 0) are there twice: in 0.state and 8.state")
         self.refuses([a, a], "windows 0 to 9 (from 0) are there twice: in 0.state and 0.state")
