@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How a run over windows scales with the number of ranks: a simulation of cluster/ from costs
+"""How a run over windows scales with the number of ranks: a simulation of clients/cluster/ from costs
 that were measured, and what the limit is. docs/cluster.md has a table that it made.
 
 usage: scale.py [--windows N] [--window-seconds X] [--spread X] [--model-gb X] [--disk-gbs X]

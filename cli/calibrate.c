@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "activations/calibration.h"
 #include "base/array.h"
 #include "cli/host.h"
+#include "clients/activations/calibration.h"
 #include "kernels/kernels.h"
 
 static enum status calibrate(const struct cli_evaluation *e, struct cli_model *model,

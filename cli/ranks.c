@@ -2,7 +2,7 @@
 
 #include "cli/command_line.h"
 #include "cli/session/cluster.h"
-#include "cluster/remote.h"
+#include "clients/cluster/remote.h"
 #include "kernels/kernels.h"
 
 /** Whether the layers can be divided as is wanted. */

@@ -58,8 +58,9 @@ struct kern_linear {
     /* A hint: the operations after this one are an activation, with y as the gate or as `up`, and a
      * linear of that gate. Nobody reads y or the gate after these: they may hold anything then. */
     bool passing;
-    /* For who watches products, as imatrix/ does; no product depends on it. Row i counts where
-     * marks[mark_rows[i]] is not 0; mark_rows NULL: marks[i]. Host; marks NULL: nobody said. */
+    /* For who watches products, as clients/imatrix/ does; no product depends on it. Row i counts
+     * where marks[mark_rows[i]] is not 0; mark_rows NULL: marks[i]. Host; marks NULL: nobody said.
+     */
     const uint8_t *marks;
     const uint32_t *mark_rows;
 };

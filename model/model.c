@@ -9,11 +9,11 @@
 #include "base/buffer.h"
 #include "base/text/quote.h"
 #include "base/text/words.h"
+#include "gguf/safetensors/folder.h"
 #include "model/bind/bind.h"
 #include "model/folder/folder.h"
 #include "model/overrides.h"
 #include "model/state.h"
-#include "safetensors/folder.h"
 
 static enum status find_architecture(struct model *m, struct status_why *why)
 {

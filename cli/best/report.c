@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "cli/best/best.h"
 #include "cli/output/json_parts.h"
-#include "documents/report/report.h"
+#include "clients/documents/report/report.h"
 
 enum { RESAMPLES = 10000, SEED = 1 };
 

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
-#include "documents/schema.h"
+#include "clients/documents/schema.h"
 
 static enum status check_settings(const struct cli_draft_settings *s, struct status_why *why)
 {

@@ -6,7 +6,7 @@
 #include "cli/server/phase.h"
 #include "cli/session/backends.h"
 #include "cli/session/models.h"
-#include "draft/figures.h"
+#include "clients/draft/figures.h"
 
 struct cli_draft_settings {
     const char *model;

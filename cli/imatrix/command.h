@@ -4,8 +4,8 @@
 
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
+#include "clients/imatrix/windows/units.h"
 #include "eval/metrics.h"
-#include "imatrix/windows/units.h"
 
 /** Indices into the words of --output-format. */
 enum cli_imatrix_format { CLI_IMATRIX_GGUF, CLI_IMATRIX_DAT };

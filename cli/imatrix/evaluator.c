@@ -13,8 +13,8 @@
 #include "cli/process/say.h"
 #include "cli/process/version.h"
 #include "cli/session/cluster.h"
-#include "imatrix/file/write.h"
-#include "imatrix/windows/documents.h"
+#include "clients/imatrix/file/write.h"
+#include "clients/imatrix/windows/documents.h"
 
 /* Sums of layers that other processes have do not come here. */
 static enum status check_whole(struct status_why *why)

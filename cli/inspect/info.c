@@ -12,8 +12,8 @@
 #include "cli/imatrix/files/files.h"
 #include "cli/input/models.h"
 #include "cli/process/say.h"
+#include "clients/imatrix/file/read.h"
 #include "gguf/gguf.h"
-#include "imatrix/file/read.h"
 #include "model/model.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */

@@ -13,7 +13,7 @@
 #include "cli/output/json_parts.h"
 #include "cli/process/run.h"
 #include "cli/results/results.h"
-#include "documents/results/scoreboard.h"
+#include "clients/documents/results/scoreboard.h"
 
 static void add_ranks(struct base_json *json, cJSON *parent, const char *key,
                       const struct eval_ranks *ranks)

@@ -8,7 +8,7 @@
 #define CLI_OPTIONS_COMMON_H
 
 #include "cli/options/args.h"
-#include "documents/results/cache_label.h"
+#include "clients/documents/results/cache_label.h"
 #include "model/model.h"
 
 /** Indices into the words of the lists' choices. */

@@ -5,7 +5,7 @@
 #include "base/json/build.h"
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
-#include "documents/schema.h"
+#include "clients/documents/schema.h"
 #include "eval/metrics.h"
 
 /** Members of `settings` about the windows and the text. */

@@ -11,7 +11,7 @@
 #include "cli/command_line.h"
 #include "cli/plan/plan.h"
 #include "cli/process/signals.h"
-#include "documents/schema.h"
+#include "clients/documents/schema.h"
 #include "eval/reference.h"
 
 static const atomic_bool *cancel(struct cli_host *host)

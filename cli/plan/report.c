@@ -7,7 +7,7 @@
 #include "cli/plan/plan.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"
-#include "documents/schema.h"
+#include "clients/documents/schema.h"
 
 static const double little = 1e6;  /* bytes that are not worth a word */
 static const double long_run = 60; /* seconds from which on cheaper runs are named */

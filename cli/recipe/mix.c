@@ -16,8 +16,8 @@
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
 #include "cli/session/progress.h"
-#include "documents/recipe/mixture.h"
-#include "documents/recipe/recipe_document.h"
+#include "clients/documents/recipe/mixture.h"
+#include "clients/documents/recipe/recipe_document.h"
 
 struct settings {
     const char *output;

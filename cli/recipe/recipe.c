@@ -13,7 +13,7 @@
 #include "cli/options/common.h"
 #include "cli/process/say.h"
 #include "cli/session/outputs.h"
-#include "documents/schema.h"
+#include "clients/documents/schema.h"
 
 enum { POINTS = 16, MOST_POINTS = 1000 };
 static const double gibibyte = 0x1p30;

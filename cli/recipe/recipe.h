@@ -3,7 +3,7 @@
 #define CLI_RECIPE_RECIPE_H
 
 #include "base/file/atomic_file.h"
-#include "documents/recipe/plan.h"
+#include "clients/documents/recipe/plan.h"
 
 struct cli_recipe_settings {
     struct doc_target target;

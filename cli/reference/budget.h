@@ -2,8 +2,8 @@
 #ifndef CLI_REFERENCE_BUDGET_H
 #define CLI_REFERENCE_BUDGET_H
 
-#include "activations/budget.h"
 #include "cli/reference/base.h"
+#include "clients/activations/budget.h"
 
 /** Zero-initialise. */
 struct cli_budget {

@@ -4,7 +4,7 @@
 #include "cli/options/common.h"
 #include "cli/results/results.h"
 #include "cli/session/outputs.h"
-#include "documents/report/report.h"
+#include "clients/documents/report/report.h"
 
 enum { MOST_RESAMPLES = 1000000, MOST_CONTEXT = 1 << 30 };
 

@@ -1,11 +1,11 @@
 /* assay card: the block that publishers put on the page of a model. */
-#include "documents/card/card.h"
+#include "clients/documents/card/card.h"
 #include "cli/commands.h"
 #include "cli/options/common.h"
 #include "cli/process/say.h"
 #include "cli/results/results.h"
 #include "cli/session/outputs.h"
-#include "documents/report/report.h"
+#include "clients/documents/report/report.h"
 
 struct settings {
     struct cli_list files;

@@ -5,7 +5,7 @@
 #include "cli/imatrix/files/files.h"
 #include "cli/options/common.h"
 #include "cli/session/outputs.h"
-#include "documents/schema.h"
+#include "clients/documents/schema.h"
 
 enum { MOST_MODELS = 1000000, MOST_RESAMPLES = 1000000 };
 

@@ -12,8 +12,8 @@
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
-#include "cluster/merge.h"
-#include "documents/results/document.h"
+#include "clients/cluster/merge.h"
+#include "clients/documents/results/document.h"
 
 struct settings {
     struct cli_list parts;

@@ -3,7 +3,7 @@
 #define CLI_RESULTS_RESULTS_H
 
 #include "cli/options/args.h"
-#include "documents/results/results.h"
+#include "clients/documents/results/results.h"
 
 /** As doc_results_read; what is noted is said, too. */
 enum status cli_results_read(struct doc_results *out, const struct cli_list *files, bool with_drawn,

@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/results/results.h"
 #include "cli/session/outputs.h"
-#include "documents/report/report.h"
+#include "clients/documents/report/report.h"
 
 struct settings {
     struct cli_list files;

@@ -10,8 +10,8 @@
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/cluster.h"
-#include "probe/ask/journal.h"
-#include "probe/ask/records.h"
+#include "clients/probe/ask/journal.h"
+#include "clients/probe/ask/records.h"
 
 enum { MAX_ANSWER = 64 << 20, MAX_KEY = 4096, TRIES = 5, SECONDS = 120 };
 

@@ -5,8 +5,8 @@
 #include "base/content/text.h"
 #include "base/json/build.h"
 #include "cli/options/common.h"
-#include "probe/ask/records.h"
-#include "probe/ask/server.h"
+#include "clients/probe/ask/records.h"
+#include "clients/probe/ask/server.h"
 
 struct cli_connection_settings {
     int api; /* index into PROBE_API_NAMES; -1: found out */

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "activations/rounding.h"
 #include "base/arithmetic.h"
 #include "base/text/words.h"
 #include "cli/process/say.h"
 #include "cli/session/cluster.h"
+#include "clients/activations/rounding.h"
 #include "kernels/kernels.h"
 
 enum { MAX_INDEX = 999 };

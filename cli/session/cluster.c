@@ -13,7 +13,7 @@
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 
-/* mpi/assay_mpi.c */
+/* clients/cluster/mpi/assay_mpi.c */
 typedef int begin_fn(int *rank, int *size, int *local_rank, int *local_size);
 typedef int share_fn(void *bytes, int n_bytes);
 

@@ -3,7 +3,7 @@
 #define CLI_SESSION_CLUSTER_H
 
 #include "cli/options/common.h"
-#include "cluster/remote.h"
+#include "clients/cluster/remote.h"
 
 /** Indices into the words of --mpi. */
 enum cli_mpi { CLI_MPI_AUTO, CLI_MPI_OFF };

@@ -1,5 +1,5 @@
 /* The divergences of a sweep as a picture: layers by roles. */
-#include "documents/report/heatmap.h"
+#include "clients/documents/report/heatmap.h"
 #include "base/array.h"
 
 #include <stdlib.h>

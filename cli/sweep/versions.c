@@ -7,7 +7,7 @@
 #include "base/text/quote.h"
 #include "cli/host.h"
 #include "cli/sweep/evaluator.h"
-#include "conversion/conversion.h"
+#include "clients/conversion/conversion.h"
 
 /** A pair for each tensor of each choice that the base has, too; returns how many there are. */
 static size_t list_pairs(const struct cli_sweep *s, struct conv_version *pairs, size_t *choices)

@@ -3,7 +3,7 @@
 #define CLI_TRACE_COMMAND_H
 
 #include "cli/options/common.h"
-#include "trace/compare.h"
+#include "clients/trace/compare.h"
 
 struct cli_trace_settings {
     const char *model, *text_file, *prompt, *compare, *output;

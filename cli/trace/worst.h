@@ -3,7 +3,7 @@
 #define CLI_TRACE_WORST_H
 
 #include "cli/input/windows.h"
-#include "trace/trace.h"
+#include "clients/trace/trace.h"
 
 struct cli_worst_row {
     enum model_place place;

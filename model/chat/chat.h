@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "model/template/limits.h"
 #include "model/tokenizer/tokenizer.h"
-#include "template/limits.h"
 
 struct model_chat;
 

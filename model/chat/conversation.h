@@ -3,7 +3,7 @@
 #define MODEL_CHAT_CONVERSATION_H
 
 #include "model/chat/chat.h"
-#include "template/template.h"
+#include "model/template/template.h"
 
 struct model_chat {
     struct jinja_template *chat_template;

@@ -5,8 +5,8 @@
 #include <cjson/cJSON.h>
 
 #include "gguf/layout.h"
+#include "gguf/safetensors/folder.h"
 #include "model/arch.h"
-#include "safetensors/folder.h"
 
 enum { MODEL_TARGET_BYTES = 64, MODEL_STORED_BYTES = 256 /* of names */ };
 

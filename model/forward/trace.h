@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The places: X(NAME). trace/names.c has the names that people know them by. */
+/** The places: X(NAME). clients/trace/names.c has the names that people know them by. */
 /* clang-format off */
 #define MODEL_PLACES(X)                                                                            \
     X(EMBEDDING)                                                                                   \

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "activations/budget.h"
-#include "activations/rounding.h"
+#include "clients/activations/budget.h"
+#include "clients/activations/rounding.h"
 #include "kernels/implementation.h"
 #include "kernels/kernels.h"
 #include "tests/model/fixture.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "activations/calibration.h"
+#include "clients/activations/calibration.h"
 #include "kernels/backend.h"
 #include "tests/model/fixture.h"
 

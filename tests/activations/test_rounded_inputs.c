@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "activations/places.h"
-#include "activations/rounding.h"
+#include "clients/activations/places.h"
+#include "clients/activations/rounding.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/implementation.h"
 #include "kernels/kernels.h"

@@ -14,7 +14,7 @@ import unittest
 
 from program import ASSAY, SOURCE, run
 
-FOLDER = SOURCE / "completions"
+FOLDER = SOURCE / "cli" / "completions"
 
 
 def offered(*words):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mpi/CMakeLists.txt with wrappers that are there and cannot compile, or link: AUTO leaves the
+"""clients/cluster/mpi/CMakeLists.txt with wrappers that are there and cannot compile, or link: AUTO leaves the
 library out with one line, ON ends the configuration.
 
 usage: test_mpi_probe.py ASSAY SOURCE_DIR

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "cluster/exchange.h"
-#include "cluster/pipeline.h"
-#include "cluster/remote.h"
+#include "clients/cluster/exchange.h"
+#include "clients/cluster/pipeline.h"
+#include "clients/cluster/remote.h"
 #include "tests/eval/evaluation.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/hop.h"
+#include "clients/cluster/hop.h"
 
 /* More than a socket holds. */
 enum { N_BYTES = 8 << 20, N_BATCHES = 6 };

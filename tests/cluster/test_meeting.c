@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/team.h"
+#include "clients/cluster/team.h"
 
 /** A connection to where a team listens; says these bytes. */
 static int call(const struct cluster_team *team, const void *bytes, size_t n_bytes)

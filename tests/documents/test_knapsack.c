@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "documents/recipe/knapsack.h"
+#include "clients/documents/recipe/knapsack.h"
 #include "tests/harness/rng.h"
 
 enum { MAX_GROUPS = 1000, MAX_CHOICES = 12 };

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "documents/results/paired.h"
+#include "clients/documents/results/paired.h"
 
 static void assert_near(double found, double expected, double relative)
 {

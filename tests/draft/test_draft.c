@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "draft/figures.h"
+#include "clients/draft/figures.h"
 
 #define NEAR(found, expected) assert_true(fabs((found) - (expected)) < 1e-6)
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_EVAL_EVALUATION_H
 #define TESTS_EVAL_EVALUATION_H
 
-#include "cluster/remote.h"
+#include "clients/cluster/remote.h"
 #include "eval/metrics/kld.h"
 #include "eval/run/run.h"
 #include "eval/units/windows.h"

@@ -8,8 +8,8 @@
 
 #include "base/json/parse.h"
 #include "base/text/utf8.h"
-#include "template/template.h"
-#include "template/value/json.h"
+#include "model/template/template.h"
+#include "model/template/value/json.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char conversation[] =

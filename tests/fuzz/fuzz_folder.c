@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gguf/safetensors/type.h"
 #include "kernels/quant/rows.h"
 #include "model/model.h"
-#include "safetensors/type.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MAX_DATA = 1 << 20, MAX_COLS = 4096, N_ROWS = 4 };

@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "imatrix/add.h"
-#include "imatrix/compare.h"
-#include "imatrix/file/read.h"
-#include "imatrix/file/write.h"
-#include "imatrix/statistics.h"
+#include "clients/imatrix/add.h"
+#include "clients/imatrix/compare.h"
+#include "clients/imatrix/file/read.h"
+#include "clients/imatrix/file/write.h"
+#include "clients/imatrix/statistics.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/harness/gguf_bytes.h"
 

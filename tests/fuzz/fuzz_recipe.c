@@ -7,8 +7,8 @@
 
 #include "cli/process/say.h"
 #include "cli/recipe/recipe.h"
-#include "documents/recipe/recipe_document.h"
-#include "documents/schema.h"
+#include "clients/documents/recipe/recipe_document.h"
+#include "clients/documents/schema.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(enum status status, const struct status_why *why)

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "documents/card/card.h"
-#include "documents/report/report.h"
-#include "documents/schema.h"
+#include "clients/documents/card/card.h"
+#include "clients/documents/report/report.h"
+#include "clients/documents/schema.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char *const tags[] = {

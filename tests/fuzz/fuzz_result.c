@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "cli/results/results.h"
-#include "documents/results/compare.h"
-#include "documents/results/scoreboard.h"
+#include "clients/documents/results/compare.h"
+#include "clients/documents/results/scoreboard.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(enum status status, const struct status_why *why)

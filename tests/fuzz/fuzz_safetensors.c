@@ -2,8 +2,8 @@
  * refused with a sentence or read, and then every tensor lies within them. */
 #include <stdlib.h>
 
-#include "safetensors/header.h"
-#include "safetensors/index.h"
+#include "gguf/safetensors/header.h"
+#include "gguf/safetensors/index.h"
 #include "tests/fuzz/fuzz.h"
 
 static void read_header(const uint8_t *bytes, size_t n)

@@ -4,9 +4,9 @@
  */
 #include <stdlib.h>
 
-#include "serve/requests/completions.h"
-#include "serve/requests/tokens.h"
-#include "serve/serve.h"
+#include "clients/serve/requests/completions.h"
+#include "clients/serve/requests/tokens.h"
+#include "clients/serve/serve.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tokenizer_input.h"
 

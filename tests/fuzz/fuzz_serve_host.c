@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "serve/http/host.h"
+#include "clients/serve/http/host.h"
 #include "tests/fuzz/fuzz.h"
 
 static bool begins(const char *s, const char *with, size_t n)

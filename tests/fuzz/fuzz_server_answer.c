@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/json/parse.h"
-#include "probe/api/about.h"
-#include "probe/ask/lists.h"
+#include "clients/probe/api/about.h"
+#include "clients/probe/ask/lists.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tokenizer_input.h"
 

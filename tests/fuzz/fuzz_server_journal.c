@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "probe/ask/journal.h"
+#include "clients/probe/ask/journal.h"
 #include "tests/fuzz/fuzz.h"
 
 static char path[64];

@@ -1,7 +1,7 @@
 /* Recorded answers of servers: any lines. Lists must be of tokens and positions that there are. */
 #include <stdlib.h>
 
-#include "probe/ask/records.h"
+#include "clients/probe/ask/records.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tokenizer_input.h"
 

@@ -2,8 +2,8 @@
 #ifndef TESTS_FUZZ_TRACE_CHECK_H
 #define TESTS_FUZZ_TRACE_CHECK_H
 
+#include "clients/trace/file.h"
 #include "tests/fuzz/fuzz.h"
-#include "trace/file.h"
 
 static inline void trace_check_record(const struct trace_file *file, const struct trace_record *r)
 {

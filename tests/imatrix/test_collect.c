@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "imatrix/collect.h"
-#include "imatrix/squares.h"
+#include "clients/imatrix/collect.h"
+#include "clients/imatrix/squares.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/implementation.h"
 #include "tests/harness/cpu_backend.h"

@@ -9,10 +9,10 @@
 
 #include <stdlib.h>
 
-#include "imatrix/add.h"
-#include "imatrix/file/read.h"
-#include "imatrix/file/write.h"
-#include "imatrix/sum.h"
+#include "clients/imatrix/add.h"
+#include "clients/imatrix/file/read.h"
+#include "clients/imatrix/file/write.h"
+#include "clients/imatrix/sum.h"
 #include "tests/harness/rng.h"
 #include "tests/harness/temp.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imatrix/squares.h"
+#include "clients/imatrix/squares.h"
 #include "tests/harness/rng.h"
 
 enum { ROWS = 140, COLUMNS = 131 };

@@ -29,7 +29,7 @@ from rooms import Rooms
 
 ROOMS = Rooms(sys.argv[2] if len(sys.argv) > 2 else ".")
 LAYERS = list(ROOMS.stands_on)
-# What the core shows to its clients, which stand on all of it; documents/ stands on its lowest layers, not on the whole.
+# What the core shows to its clients, which stand on all of it; clients/documents/ stands on its lowest layers, not on the whole.
 PUBLIC = {
     "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "model/chat/chat.h",
     "model/forward/forward.h", "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h",
@@ -73,7 +73,7 @@ CLI_ONLY = {"printf": "a status", "exit": "a status", "getenv": "an option", "pu
 CORE = {"eval/run", "eval/scorer", "cli/evaluate.c", "cli/evaluate.h", "cli/host.h"}
 CLIENT_WORDS = {"rank", "ranks", "shares", "cluster", "team", "link", "pipe", "hop", "socket", "mpi",
                 "watch", "server"}
-CLIENT_ROOMS = ("cluster/", "eval/streams/", "cli/watch/", "serve/", "cli/ranks.h",
+CLIENT_ROOMS = ("clients/cluster/", "eval/streams/", "cli/watch/", "clients/serve/", "cli/ranks.h",
                 "cli/session/cluster.h", "cli/session/swaps.h", "cli/command_line.h")
 # Texts of files and command lines as they are; other functions return what may be printed.
 RAW = {"base_file_name", "gguf_path", "getenv", "cJSON_GetStringValue", "doc_field_text", "eval_category_name"}
@@ -174,7 +174,7 @@ def is_raw(expression, before, depth=0):
 
 def rule_shown(root, _build):
     for folder, path in sources(root):
-        if folder not in ("cli", "serve", "documents") or path.suffix != ".c":
+        if folder not in ("cli", "clients/serve", "clients/documents") or path.suffix != ".c":
             continue
         text = re.sub(r"/\*.*?\*/", lambda match: "\n" * match[0].count("\n"), path.read_text(), flags=re.S)
         for at, name, arguments in calls_of(text, PRINTING):
@@ -247,7 +247,7 @@ def rule_circles(root, _build):
 def rule_banned(root, _build):
     for folder, path in sources(root):
         banned = dict(BANNED)
-        if folder in LAYERS and folder not in ("cli", "serve"):
+        if folder in LAYERS and folder not in ("cli", "clients/serve"):
             banned.update(CLI_ONLY)
         pattern = re.compile(r"(?<![\w.>])(" + "|".join(banned) + r")\s*\(")
         for number, line in enumerate(code_of(path).splitlines(), 1):

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "probe/http/http.h"
+#include "clients/probe/http/http.h"
 
 static void addresses_lose_their_ends(void **state)
 {

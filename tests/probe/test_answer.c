@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probe/api/answer.h"
+#include "clients/probe/api/answer.h"
 
 static struct probe_answer answer;
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probe/exact/exact.h"
+#include "clients/probe/exact/exact.h"
 #include "tests/model/fixture.h"
 
 enum { N = 40, K = 8 };

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "probe/bounds.h"
-#include "probe/figures.h"
+#include "clients/probe/bounds.h"
+#include "clients/probe/figures.h"
 #include "tests/harness/rng.h"
 
 enum { V = 64, K = 20 };

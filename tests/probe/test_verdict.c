@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probe/verdict.h"
+#include "clients/probe/verdict.h"
 #include "tests/harness/rng.h"
 
 enum { N = 60, K = 20, V = 200 };

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "safetensors/folder.h"
+#include "gguf/safetensors/folder.h"
 #include "tests/harness/temp.h"
 #include "tests/safetensors/bytes.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "safetensors/header.h"
+#include "gguf/safetensors/header.h"
 #include "tests/safetensors/bytes.h"
 
 #define A_TENSOR "\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}"

@@ -1,6 +1,6 @@
 /*
- * serve/http/connections.h: who is cut when there are more connections than places. Clients are
- * sockets of loopback addresses; one that is cut reads the end.
+ * clients/serve/http/connections.h: who is cut when there are more connections than places. Clients
+ * are sockets of loopback addresses; one that is cut reads the end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "serve/http/connections.h"
+#include "clients/serve/http/connections.h"
 
 enum { PLACES = 4, MOST = 6, N = 16 };
 static const double long_time = 1e6;

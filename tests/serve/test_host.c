@@ -1,4 +1,4 @@
-/* serve/http/host.h: which names of the header Host are this machine's. */
+/* clients/serve/http/host.h: which names of the header Host are this machine's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "serve/http/host.h"
+#include "clients/serve/http/host.h"
 
 static void expect(bool own, const char *const *values, const char *given)
 {

@@ -1,6 +1,6 @@
 /*
- * serve/jobs.h: in which order jobs run. A long one has batches; before each, short ones are
- * served. What runs writes a letter, so the order is a word. Nothing here depends on time: the
+ * clients/serve/jobs.h: in which order jobs run. A long one has batches; before each, short ones
+ * are served. What runs writes a letter, so the order is a word. Nothing here depends on time: the
  * first job does not begin its first batch before all others have been added.
  */
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include <semaphore.h>
 #include <string.h>
 
-#include "serve/jobs.h"
+#include "clients/serve/jobs.h"
 
 enum { N_WAITING = 16, LONG = SERVE_SHORT_TOKENS + 1, SHORT = SERVE_SHORT_TOKENS };
 

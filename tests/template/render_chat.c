@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/json/lines.h"
-#include "template/template.h"
-#include "template/value/json.h"
+#include "model/template/template.h"
+#include "model/template/value/json.h"
 
 static struct jinja_value text_of(struct base_string s)
 {

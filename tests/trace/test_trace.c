@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
+#include "clients/trace/compare.h"
+#include "clients/trace/rounded.h"
+#include "clients/trace/trace.h"
 #include "tests/model/fixture.h"
-#include "trace/compare.h"
-#include "trace/rounded.h"
-#include "trace/trace.h"
 
 enum { N_TOKENS = 24 };
 

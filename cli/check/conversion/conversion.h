@@ -5,7 +5,7 @@
 #include "base/moments.h"
 #include "cli/options/common.h"
 #include "cli/server/phase.h"
-#include "conversion/conversion.h"
+#include "clients/conversion/conversion.h"
 
 struct cli_conversion_settings {
     const char *model, *folder;

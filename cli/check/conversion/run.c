@@ -3,7 +3,7 @@
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
-#include "documents/schema.h"
+#include "clients/documents/schema.h"
 #include "model/model.h"
 
 static void on_compared(void *user, double fraction)

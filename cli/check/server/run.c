@@ -5,7 +5,7 @@
 #include "cli/check/server/server.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
-#include "documents/schema.h"
+#include "clients/documents/schema.h"
 #include "kernels/kernels.h"
 
 const struct probe_lists *cli_server_lists(const struct cli_server_check *c)

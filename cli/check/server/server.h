@@ -6,9 +6,9 @@
 #include "cli/server/connection.h"
 #include "cli/server/phase.h"
 #include "cli/session/models.h"
-#include "probe/ask/plan.h"
-#include "probe/ask/records.h"
-#include "probe/compare.h"
+#include "clients/probe/ask/plan.h"
+#include "clients/probe/ask/records.h"
+#include "clients/probe/compare.h"
 
 struct cli_server_settings {
     const char *url, *records; /* --logprobs */

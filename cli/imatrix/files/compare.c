@@ -8,9 +8,9 @@
 #include "base/text/printable.h"
 #include "cli/imatrix/files/files.h"
 #include "cli/session/outputs.h"
-#include "documents/schema.h"
-#include "imatrix/compare.h"
-#include "imatrix/file/read.h"
+#include "clients/documents/schema.h"
+#include "clients/imatrix/compare.h"
+#include "clients/imatrix/file/read.h"
 
 enum { SHOWN = 20, PLACE_BYTES = 96, NAME_BYTES = 300 };
 

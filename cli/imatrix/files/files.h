@@ -3,8 +3,8 @@
 #define CLI_IMATRIX_FILES_FILES_H
 
 #include "cli/options/args.h"
+#include "clients/imatrix/imatrix.h"
 #include "gguf/gguf.h"
-#include "imatrix/imatrix.h"
 
 /** Whether a file is an importance matrix, as far as its beginning tells. Damaged GGUF counts. */
 bool cli_imatrix_is(const char *path);

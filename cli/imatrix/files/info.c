@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "cli/imatrix/files/files.h"
-#include "imatrix/file/read.h"
+#include "clients/imatrix/file/read.h"
 
 static int in_order(const void *a, const void *b)
 {

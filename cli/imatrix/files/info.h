@@ -2,7 +2,7 @@
 #ifndef CLI_IMATRIX_FILES_INFO_H
 #define CLI_IMATRIX_FILES_INFO_H
 
-#include "imatrix/statistics.h"
+#include "clients/imatrix/statistics.h"
 
 /** An entry of the matrix. */
 struct cli_imatrix_row {

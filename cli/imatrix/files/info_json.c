@@ -3,7 +3,7 @@
 #include "base/json/build.h"
 #include "cli/imatrix/files/info.h"
 #include "cli/session/outputs.h"
-#include "documents/schema.h"
+#include "clients/documents/schema.h"
 
 static void add_head(struct base_json *json, const struct cli_imatrix_info *info)
 {

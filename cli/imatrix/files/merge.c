@@ -8,9 +8,9 @@
 #include "cli/imatrix/files/files.h"
 #include "cli/process/say.h"
 #include "cli/session/outputs.h"
-#include "imatrix/add.h"
-#include "imatrix/file/read.h"
-#include "imatrix/file/write.h"
+#include "clients/imatrix/add.h"
+#include "clients/imatrix/file/read.h"
+#include "clients/imatrix/file/write.h"
 
 bool cli_imatrix_is(const char *path)
 {

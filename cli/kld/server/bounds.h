@@ -8,8 +8,8 @@
 #include "cli/kld/evaluator.h"
 #include "cli/server/connection.h"
 #include "cli/server/phase.h"
-#include "probe/ask/plan.h"
-#include "probe/bounds.h"
+#include "clients/probe/ask/plan.h"
+#include "clients/probe/bounds.h"
 
 enum { CLI_BOUNDS_REQUESTS = 100 }; /* without --requests */
 

@@ -6,7 +6,7 @@
 #include "base/content/kind.h"
 #include "cli/kld/server/bounds.h"
 #include "cli/process/signals.h"
-#include "documents/schema.h"
+#include "clients/documents/schema.h"
 #include "eval/identity.h"
 #include "kernels/kernels.h"
 

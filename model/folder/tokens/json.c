@@ -6,9 +6,9 @@
 
 #include "base/json/parse.h"
 #include "base/text/utf8.h"
+#include "gguf/safetensors/folder.h"
+#include "gguf/safetensors/header.h"
 #include "model/folder/tokens/state.h"
-#include "safetensors/folder.h"
-#include "safetensors/header.h"
 
 static const char *const names[MODEL_N_JSON] = {
     [MODEL_JSON_TOKENIZER] = "tokenizer.json",

@@ -10,11 +10,11 @@
 
 #include "base/array.h"
 #include "base/text/quote.h"
+#include "gguf/safetensors/folder.h"
+#include "gguf/safetensors/header.h"
 #include "model/folder/tokens/state.h"
 #include "model/folder/tokens/wire.h"
 #include "model/tokenizer/tokenizer.h"
-#include "safetensors/folder.h"
-#include "safetensors/header.h"
 
 /** The file's own numbers of fields. */
 enum {

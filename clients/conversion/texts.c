@@ -1,0 +1,296 @@
+/* What JSON files of a folder say of special tokens, and its chat template. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/content/text.h"
+#include "base/json/parse.h"
+#include "base/text/printable.h"
+#include "clients/conversion/keys.h"
+
+enum { MAX_BYTES = 100 << 20 };
+
+struct texts {
+    struct conv_result *out;
+    const struct gguf_file *file, *folder;
+    bool listed; /* the folder's tokens were compared, so added ones are not looked at again */
+    cJSON *config, *generation, *tokenizer; /* NULL: there is no such file */
+    struct base_text jinja;                 /* of n_bytes 0: there is none */
+    struct base_string *tokens;             /* of the file */
+    const struct gguf_kv *token_kv, *types;
+};
+
+/** A file of the folder; out stays empty where it has none. */
+static enum status read_file(struct base_text *out, const struct gguf_file *folder,
+                             const char *name, struct status_why *why)
+{
+    char path[BASE_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", gguf_path(folder), name);
+    return access(path, F_OK) != 0 ? STATUS_OK : base_text_read_whole(out, path, MAX_BYTES, why);
+}
+
+static enum status read_json(cJSON **out, const struct gguf_file *folder, const char *name,
+                             struct status_why *why)
+{
+    struct base_text text = {0};
+    size_t n_read = 0;
+    enum status status = read_file(&text, folder, name, why);
+    if (!status && text.n_bytes > 0 && base_json_has_nul(text.data, text.n_bytes))
+        status = status_fail(why, STATUS_FORMAT, "%s: %s has the character U+0000",
+                             gguf_path(folder), name);
+    if (!status && text.n_bytes > 0) {
+        status = base_json_parse(out, text.data, text.n_bytes, &n_read, why);
+        if (status == STATUS_FORMAT)
+            status = status_fail(why, status, "%s: %s is no JSON from byte %zu on",
+                                 gguf_path(folder), name, n_read);
+    }
+    base_text_free(&text);
+    return status;
+}
+
+static const cJSON *member(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return item && !cJSON_IsNull(item) ? item : NULL;
+}
+
+/** A text, or the member `content` of an object. */
+static const char *text_of(const cJSON *item)
+{
+    if (cJSON_IsObject(item))
+        item = member(item, "content");
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+/** The token of an id; NULL data: there is none. */
+static struct base_string token_of(const struct texts *t, uint64_t id)
+{
+    return id < t->token_kv->count ? t->tokens[id] : (struct base_string){NULL, 0};
+}
+
+/** Whether a token has a text; files may have U+2581 for blanks, as SentencePiece has. */
+static bool is_token(struct base_string token, const char *text)
+{
+    static const char blank[] = "\xe2\x96\x81";
+    size_t at = 0, n = sizeof blank - 1;
+    while (*text && at < token.n_bytes) {
+        bool is_blank = token.n_bytes - at >= n && memcmp(token.data + at, blank, n) == 0;
+        bool wanted = strncmp(text, blank, n) == 0;
+        if (is_blank && (wanted || *text == ' ')) {
+            at += n;
+            text += wanted ? n : 1;
+        } else if (wanted && token.data[at] == ' ') {
+            at++;
+            text += n;
+        } else if (token.data[at++] != *text++)
+            return false;
+    }
+    return !*text && at == token.n_bytes;
+}
+
+/** Whether a member has this number, alone or in a list. */
+static bool has_id(const cJSON *item, uint64_t id)
+{
+    if (!cJSON_IsArray(item))
+        return cJSON_IsNumber(item) && item->valuedouble == (double)id;
+    bool has = false;
+    for (const cJSON *one = item->child; one; one = one->next)
+        has |= cJSON_IsNumber(one) && one->valuedouble == (double)id;
+    return has;
+}
+
+/** The id of a special token, where config.json and generation_config.json alone know it. */
+static enum status compare_id(const struct texts *t, const char *key, const char *name, uint64_t id,
+                              struct status_why *why)
+{
+    const cJSON *text = member(t->config, "text_config");
+    const cJSON *said[] = {member(t->config, name), member(text, name),
+                           member(t->generation, name)};
+    bool known = false, right = false;
+    double expected = 0;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        const cJSON *first = said[i] && cJSON_IsArray(said[i]) ? said[i]->child : said[i];
+        if (!first || !cJSON_IsNumber(first))
+            continue;
+        expected = known ? expected : first->valuedouble;
+        known = true;
+        right |= has_id(said[i], id);
+    }
+    char texts[2][CONV_VALUE_BYTES];
+    snprintf(texts[0], sizeof *texts, "%.0f", expected);
+    snprintf(texts[1], sizeof *texts, "%" PRIu64, id);
+    t->out->n_tokens += known;
+    return !known || right ? STATUS_OK
+                           : conv_differ_text(t->out, CONV_TOKEN, key, texts[0], texts[1], why);
+}
+
+/** The beginning, end or padding token: "bos", "eos", "padding". */
+static enum status compare_special(const struct texts *t, const char *key, const char *member_name,
+                                   const char *id_name, struct status_why *why)
+{
+    const char *expected = text_of(member(t->tokenizer, member_name));
+    uint32_t id = 0;
+    bool found = false;
+    enum status status = gguf_get_u32(t->file, key, &id, &found, why);
+    if (status)
+        return conv_differ_text(t->out, CONV_TOKEN, key, "a token", "no number", why);
+    if (!expected)
+        return found ? compare_id(t, key, id_name, id, why) : STATUS_OK;
+    t->out->n_tokens++;
+    if (!found)
+        return strcmp(id_name, "pad_token_id") == 0
+                   ? STATUS_OK
+                   : conv_differ_text(t->out, CONV_TOKEN, key, expected, "absent", why);
+    struct base_string token = token_of(t, id);
+    if (token.data && is_token(token, expected))
+        return STATUS_OK;
+    return conv_differ(t->out, CONV_TOKEN, key, (struct base_string){expected, strlen(expected)},
+                       token, why);
+}
+
+static enum status compare_flag(const struct texts *t, const char *key, const char *name,
+                                struct status_why *why)
+{
+    static const char *const words[] = {"false", "true"};
+    const cJSON *expected = member(t->tokenizer, name);
+    bool found = false, value = false;
+    if (!cJSON_IsBool(expected) || gguf_get_bool(t->file, key, &value, &found, NULL) || !found)
+        return STATUS_OK;
+    t->out->n_tokens++;
+    if (value == cJSON_IsTrue(expected))
+        return STATUS_OK;
+    return conv_differ_text(t->out, CONV_TOKEN, key, words[!value], words[value], why);
+}
+
+/** Special tokens that are listed: each must be there, and be no ordinary token. */
+static enum status compare_added(const struct texts *t, struct status_why *why)
+{
+    enum { NORMAL = 1, UNUSED = 5, BYTE = 6 };
+    const struct gguf_tensor *embedding = gguf_tensor_find(t->folder, "token_embd.weight");
+    const cJSON *added = member(t->tokenizer, "added_tokens_decoder");
+    enum status status = STATUS_OK;
+    for (const cJSON *item = cJSON_IsObject(added) ? added->child : NULL; item && !status;
+         item = item->next) {
+        char key[CONV_KEY_BYTES], *end;
+        uint64_t id = strtoull(item->string, &end, 10);
+        const char *text = text_of(item);
+        if (*end || !text || (embedding && id >= embedding->ne[1]))
+            continue;
+        struct base_string token = token_of(t, id), expected = {text, strlen(text)};
+        bool typed = t->types && id < t->types->count && gguf_value_is_int(t->types->element_type);
+        int64_t type = typed ? gguf_kv_int(t->types, id) : 0;
+        t->out->n_tokens++;
+        snprintf(key, sizeof key, "tokenizer.ggml.tokens[%" PRIu64 "]", id);
+        if (!token.data || !is_token(token, text))
+            status = conv_differ(t->out, CONV_TOKEN, key, expected, token, why);
+        else if (cJSON_IsTrue(member(item, "special")) && (type == NORMAL || type >= UNUSED)) {
+            char found[CONV_VALUE_BYTES];
+            snprintf(found, sizeof found, "an ordinary token (type %" PRId64 ")", type);
+            snprintf(key, sizeof key, "tokenizer.ggml.token_type[%" PRIu64 "]", id);
+            status = conv_differ_text(t->out, CONV_TOKEN, key, "a special token", found, why);
+        }
+    }
+    return status;
+}
+
+/** The template that is used without a name. */
+static struct base_string template_of(const struct texts *t)
+{
+    const cJSON *item = member(t->tokenizer, "chat_template");
+    if (t->jinja.n_bytes > 0)
+        return (struct base_string){t->jinja.data, t->jinja.n_bytes};
+    if (cJSON_IsString(item))
+        return (struct base_string){item->valuestring, strlen(item->valuestring)};
+    for (item = cJSON_IsArray(item) ? item->child : NULL; item; item = item->next) {
+        const cJSON *name = member(item, "name"), *text = member(item, "template");
+        if (cJSON_IsString(name) && strcmp(name->valuestring, "default") == 0 &&
+            cJSON_IsString(text))
+            return (struct base_string){text->valuestring, strlen(text->valuestring)};
+    }
+    return (struct base_string){NULL, 0};
+}
+
+static enum status compare_template(const struct texts *t, struct status_why *why)
+{
+    static const char key[] = "tokenizer.chat_template";
+    struct base_string expected = template_of(t), found = {NULL, 0};
+    if (!expected.data)
+        return STATUS_OK;
+    t->out->n_tokens++;
+    bool has = false;
+    if (gguf_get_string(t->file, key, &found, &has, NULL) || !has)
+        return conv_differ_text(t->out, CONV_TOKEN, key, "present", "absent", why);
+    size_t n = 0;
+    while (n < expected.n_bytes && n < found.n_bytes && expected.data[n] == found.data[n])
+        n++;
+    if (n == expected.n_bytes && n == found.n_bytes)
+        return STATUS_OK;
+    char at[CONV_KEY_BYTES];
+    snprintf(at, sizeof at, "%s from byte %zu on", key, n);
+    expected = (struct base_string){expected.data + n, expected.n_bytes - n};
+    found = (struct base_string){found.data + n, found.n_bytes - n};
+    return conv_differ(t->out, CONV_TOKEN, at, expected, found, why);
+}
+
+/** A token for each row of the embedding. */
+static enum status compare_size(const struct texts *t, struct status_why *why)
+{
+    const struct gguf_tensor *embedding = gguf_tensor_find(t->folder, "token_embd.weight");
+    char texts[2][CONV_VALUE_BYTES];
+    if (!embedding || embedding->ne[1] == t->token_kv->count)
+        return STATUS_OK;
+    snprintf(texts[0], sizeof *texts, "%" PRIu64 " entries", embedding->ne[1]);
+    snprintf(texts[1], sizeof *texts, "%" PRIu64 " entries", t->token_kv->count);
+    return conv_differ_text(t->out, CONV_TOKEN, "tokenizer.ggml.tokens", texts[0], texts[1], why);
+}
+
+static enum status compare_all(struct texts *t, struct status_why *why)
+{
+    static const struct {
+        const char *key, *name, *id;
+    } specials[] = {{"tokenizer.ggml.bos_token_id", "bos_token", "bos_token_id"},
+                    {"tokenizer.ggml.eos_token_id", "eos_token", "eos_token_id"},
+                    {"tokenizer.ggml.padding_token_id", "pad_token", "pad_token_id"}};
+    enum status status = compare_size(t, why);
+    for (size_t i = 0; i < sizeof specials / sizeof *specials && !status; i++)
+        status = compare_special(t, specials[i].key, specials[i].name, specials[i].id, why);
+    if (!status)
+        status = compare_flag(t, "tokenizer.ggml.add_bos_token", "add_bos_token", why);
+    if (!status)
+        status = compare_flag(t, "tokenizer.ggml.add_eos_token", "add_eos_token", why);
+    if (!status && !t->listed)
+        status = compare_added(t, why);
+    return status ? status : compare_template(t, why);
+}
+
+enum status conv_compare_texts(struct conv_result *out, const struct conv_options *options,
+                               struct status_why *why)
+{
+    struct texts t = {
+        .out = out, .file = options->file, .folder = options->folder, .listed = options->tokens};
+    t.token_kv = gguf_kv_find(t.file, "tokenizer.ggml.tokens");
+    t.types = gguf_kv_find(t.file, "tokenizer.ggml.token_type");
+    if (!gguf_is_folder(t.folder))
+        return STATUS_OK;
+    if (!t.token_kv || t.token_kv->element_type != GGUF_VALUE_STRING)
+        return conv_differ_text(out, CONV_TOKEN, "tokenizer.ggml.tokens", "present", "absent", why);
+    enum status status = gguf_kv_strings(t.token_kv, &t.tokens, why);
+    if (!status)
+        status = read_json(&t.config, t.folder, "config.json", why);
+    if (!status)
+        status = read_json(&t.generation, t.folder, "generation_config.json", why);
+    if (!status)
+        status = read_json(&t.tokenizer, t.folder, "tokenizer_config.json", why);
+    if (!status)
+        status = read_file(&t.jinja, t.folder, "chat_template.jinja", why);
+    if (!status)
+        status = compare_all(&t, why);
+    free(t.tokens);
+    cJSON_Delete(t.config);
+    cJSON_Delete(t.generation);
+    cJSON_Delete(t.tokenizer);
+    base_text_free(&t.jinja);
+    return status;
+}

@@ -1,0 +1,234 @@
+#include "clients/documents/card/card.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/text/printable.h"
+#include "clients/documents/card/command_line.h"
+#include "clients/documents/report/shared/models.h"
+#include "clients/documents/report/shared/table.h"
+#include "clients/documents/results/texts.h"
+
+/* A block: the models of one document on the board. */
+struct block {
+    struct base_file *file;
+    const struct doc_scoreboard *board;
+    struct doc_document *document;
+    struct doc_unit unit;
+    bool diverges;
+};
+
+/* A column of figures: the metric's path in the scoreboard's list, and how it is shown. */
+static const struct {
+    const char *head, *key;
+    int n_decimals;
+    bool of_divergence;
+} columns[] = {
+    {"PPL", "ppl", 4, false},
+    {"PPL ratio", "ppl_ratio", 5, true},
+    {"KLD", "kld", 6, true},
+    {"KLD 99.9 %", "kld_p99_9", 6, true},
+    {"same top %", "same_top_percent", 2, true},
+};
+enum { N_COLUMNS = sizeof columns / sizeof *columns };
+
+static void put_code(struct base_file *file, const char *text)
+{
+    char shown[BASE_PATH_BYTES];
+    base_file_printf(file, "%s", base_markdown_code(shown, sizeof shown, text));
+}
+
+static const struct doc_metric *metric_of(const struct block *b, const char *key, size_t *index)
+{
+    size_t n;
+    const struct doc_metric *metrics = doc_scoreboard_metrics(&n, b->board);
+    *index = 0;
+    while (strcmp(metrics[*index].key, key) != 0)
+        ++*index;
+    return &metrics[*index];
+}
+
+static void put_figure(const struct block *b, const struct doc_scoreboard_run *run, size_t column)
+{
+    size_t i;
+    const struct doc_metric *m = metric_of(b, columns[column].key, &i);
+    const struct doc_metric_value *v = &run->values[i];
+    char text[DOC_NUMBER_TEXT];
+    int n_decimals = columns[column].n_decimals;
+    if (!v->known) {
+        base_file_printf(b->file, " - |");
+        return;
+    }
+    base_file_printf(b->file, " %s", doc_number(text, m->scale * v->value, n_decimals));
+    if (m->error && !isnan(v->error))
+        base_file_printf(b->file, " ± %s", doc_number(text, m->scale * v->error, n_decimals));
+    base_file_printf(b->file, " |");
+}
+
+static bool is_of(const struct block *b, size_t run)
+{
+    return b->board->runs[run].from.document == b->document;
+}
+
+static void put_table(const struct block *b)
+{
+    char text[DOC_NUMBER_TEXT];
+    base_file_printf(b->file, "| file | quantisation | size %s | bpw |", b->unit.name);
+    for (size_t i = 0; i < N_COLUMNS; i++)
+        if (b->diverges || !columns[i].of_divergence)
+            base_file_printf(b->file, " %s |", columns[i].head);
+    base_file_printf(b->file, "\n| --- | --- | ---: | ---: |");
+    for (size_t i = 0; i < N_COLUMNS; i++)
+        if (b->diverges || !columns[i].of_divergence)
+            base_file_printf(b->file, " ---: |");
+    base_file_printf(b->file, "\n");
+    for (size_t k = 0; k < b->board->n; k++) {
+        const struct doc_scoreboard_run *run = &b->board->runs[k];
+        if (!is_of(b, k))
+            continue;
+        base_file_printf(b->file, "| ");
+        put_code(b->file, run->file);
+        base_file_printf(b->file, " | ");
+        put_code(b->file, run->quantisation);
+        base_file_printf(b->file, " | %s |",
+                         doc_number(text, run->n_bytes / b->unit.bytes, b->unit.n_decimals));
+        base_file_printf(b->file, " %s |", doc_number(text, run->bits_per_weight, 4));
+        for (size_t i = 0; i < N_COLUMNS; i++)
+            if (b->diverges || !columns[i].of_divergence)
+                put_figure(b, run, i);
+        base_file_printf(b->file, "\n");
+    }
+}
+
+/* Its share of the weights, for each type of a model. */
+static void put_types(const struct block *b, const struct doc_scoreboard_run *run)
+{
+    size_t n;
+    struct doc_field item = {0}, list = doc_field_list(&n, &run->model, "types");
+    double n_weights = doc_field_real(&run->model, "n_weights");
+    base_file_printf(b->file, "  - ");
+    put_code(b->file, run->file);
+    while (doc_field_next(&list, &item)) {
+        base_file_printf(b->file, "%s ", item.index ? "," : ":");
+        put_code(b->file, doc_field_text(&item, "type"));
+        base_file_printf(b->file, " %.3g %%", 100 * doc_field_real(&item, "n_weights") / n_weights);
+    }
+    base_file_printf(b->file, "\n");
+}
+
+static void put_mixtures(const struct block *b)
+{
+    struct doc_field found;
+    bool any = false;
+    for (size_t i = 0; i < b->board->n; i++) {
+        const struct doc_scoreboard_run *run = &b->board->runs[i];
+        if (!is_of(b, i) || run->is_base || !doc_field_find(&found, &run->model, "types"))
+            continue;
+        if (!any)
+            base_file_printf(b->file, "- **Types**, as shares of the weights:\n");
+        any = true;
+        put_types(b, run);
+    }
+}
+
+static void put_text(const struct block *b)
+{
+    char name[DOC_TEXT_NAME];
+    struct doc_field root = doc_root(b->document), found;
+    const struct doc_known_text *known = NULL;
+    bool hashed = doc_field_find(&found, &root, "text.sha256");
+    if (hashed)
+        known = doc_known_text(doc_field_text(&root, "text.sha256"));
+    base_file_printf(b->file, "- **Text:** ");
+    if (known)
+        base_file_printf(b->file, "%s: %s", known->name, known->about);
+    else
+        put_code(b->file, doc_text_name(name, b->document));
+    if (hashed) {
+        base_file_printf(b->file, "; SHA-256 ");
+        put_code(b->file, doc_field_text(&root, "text.sha256"));
+    }
+    base_file_printf(b->file, "; %zu tokens scored in %zu windows",
+                     doc_field_count(&root, "result.n_tokens"),
+                     doc_field_count(&root, "result.n_windows"));
+    if (doc_field_find(&found, &root, "windows.n_tokens"))
+        base_file_printf(b->file, " of %zu", doc_field_count(&root, "windows.n_tokens"));
+    base_file_printf(b->file, ".\n");
+    if (doc_field_find(&found, &root, "result.complete") && !cJSON_IsTrue(found.value))
+        base_file_printf(b->file,
+                         "- **The run was interrupted**: the figures cover a part of the text.\n");
+}
+
+static void put_measures(const struct block *b)
+{
+    base_file_printf(b->file,
+                     "- **Measures:** PPL is the perplexity; the number after ± is the "
+                     "standard error, over windows or documents where there are 11 or more.");
+    if (b->diverges)
+        base_file_printf(b->file,
+                         " PPL ratio is PPL over that of the base. KLD is the mean KL divergence "
+                         "from the base in nats, and its 99.9 %% quantile over tokens; same top is "
+                         "the share of tokens after which both have the same most likely one.");
+    base_file_printf(b->file, "\n");
+}
+
+static void put_command(const struct block *b)
+{
+    struct doc_field root = doc_root(b->document), found;
+    base_file_printf(b->file, "- **Command**");
+    if (doc_field_find(&found, &root, "run.versions.assay")) {
+        base_file_printf(b->file, " of assay ");
+        put_code(b->file, doc_field_text(&root, "run.versions.assay"));
+    }
+    base_file_printf(b->file, ":\n\n```sh\n");
+    doc_command_line(b->file, b->document);
+    base_file_printf(b->file, "```\n");
+}
+
+static void put_block(const struct block *b, const char *chart)
+{
+    base_file_printf(b->file, "## %s\n\n", b->diverges ? "What quantisation did" : "Perplexity");
+    put_table(b);
+    base_file_printf(b->file, "\n");
+    if (chart) {
+        base_file_printf(b->file, "![%s against size](",
+                         b->diverges ? "Mean KL divergence" : "Perplexity");
+        for (const char *c = base_file_name(chart); *c; c++) /* as a link has it */
+            if (!isalnum((unsigned char)*c) && !strchr("-._~", *c))
+                base_file_printf(b->file, "%%%02X", (unsigned)(unsigned char)*c);
+            else
+                base_file_write(b->file, c, 1);
+        base_file_printf(b->file, ")\n\n");
+    }
+    put_text(b);
+    put_mixtures(b);
+    put_measures(b);
+    put_command(b);
+}
+
+enum status doc_card_write(struct base_file *file, struct doc_results *results, const char *chart,
+                           struct status_why *why)
+{
+    struct doc_scoreboard *board = &results->of_texts;
+    doc_scoreboard_sort(board);
+    struct block b = {.file = file, .board = board, .unit = doc_unit_of(board, NULL)};
+    size_t n = 0;
+    for (size_t i = 0; i < results->n; i++) {
+        b.document = &results->documents[i];
+        b.diverges = b.document->kind == DOC_KLD;
+        if (!b.document->root || (!b.diverges && b.document->kind != DOC_PERPLEXITY))
+            continue;
+        base_file_printf(file, n ? "\n" : "");
+        put_block(&b, n ? NULL : chart);
+        n++;
+        enum status status = doc_status(b.document, why);
+        if (status)
+            return status;
+    }
+    return n ? STATUS_OK
+             : status_fail(why, STATUS_USAGE,
+                           "none of the results is of a text: a card shows what assay kld or "
+                           "perplexity wrote with --json");
+}

@@ -1,0 +1,95 @@
+#include "clients/documents/report/shared/table.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/text/printable.h"
+#include "clients/documents/report/html.h"
+
+const char *doc_number(char out[DOC_NUMBER_TEXT], double value, int n_decimals)
+{
+    if (isnan(value))
+        snprintf(out, DOC_NUMBER_TEXT, "-");
+    else if (fabs(value) < 1e15)
+        snprintf(out, DOC_NUMBER_TEXT, "%.*f", n_decimals, base_shown(value, n_decimals));
+    else
+        snprintf(out, DOC_NUMBER_TEXT, "%g", value);
+    return out;
+}
+
+void doc_table_begin(struct doc_table *t, const char *classes, const char *name, size_t n_words)
+{
+    doc_html(t->file,
+             "<div class=\"scrolls\" role=\"region\" aria-label=\"%s\" tabindex=\"0\">\n"
+             "<table class=\"%s\">\n<caption>%s</caption>\n<thead><tr>",
+             name, classes, name);
+    for (size_t i = 0; t->heads[i]; i++)
+        doc_html(t->file, "<th scope=\"col\" class=\"%s\">%s</th>", i < n_words ? "w" : "n",
+                 t->heads[i]);
+    doc_html(t->file, "</tr></thead>\n<tbody>\n");
+}
+
+void doc_table_end(struct doc_table *t)
+{
+    doc_html(t->file, "</tbody>\n</table>\n</div>\n");
+}
+
+void doc_table_begin_folded(struct doc_table *t, const char *title, const char *name)
+{
+    doc_html(t->file, "<details><summary>%s: numbers</summary>\n", title);
+    doc_table_begin(t, "sortable", name, 2);
+}
+
+void doc_table_end_folded(struct doc_table *t)
+{
+    doc_table_end(t);
+    doc_html(t->file, "</details>\n");
+}
+
+void doc_table_row(struct doc_table *t, const char *classes, const char *head)
+{
+    t->column = 1;
+    doc_html(t->file, "<tr><th scope=\"row\" class=\"%s\"><bdi>%s</bdi></th>", classes, head);
+}
+
+void doc_table_row_end(struct doc_table *t)
+{
+    doc_html(t->file, "</tr>\n");
+}
+
+void doc_table_words(struct doc_table *t, const char *words)
+{
+    doc_html(t->file, "<td data-label=\"%s\"><bdi>%s</bdi></td>", t->heads[t->column++], words);
+}
+
+void doc_table_cell(struct doc_table *t, const char *classes, double value)
+{
+    doc_html(t->file, "<td class=\"n%s%s\" data-label=\"%s\" data-value=\"%.17g\"><span>",
+             *classes ? " " : "", classes, t->heads[t->column++], value);
+}
+
+void doc_table_cell_end(struct doc_table *t)
+{
+    doc_html(t->file, "</span></td>");
+}
+
+void doc_table_number(struct doc_table *t, double value, int n_decimals)
+{
+    char text[DOC_NUMBER_TEXT];
+    doc_table_cell(t, "", value);
+    doc_html(t->file, "%s", doc_number(text, value, n_decimals));
+    doc_table_cell_end(t);
+}
+
+void doc_table_value(struct doc_table *t, const struct doc_metric *m,
+                     const struct doc_metric_value *v)
+{
+    char text[DOC_NUMBER_TEXT];
+    double value = v->known ? m->scale * v->value : (double)NAN;
+    doc_table_cell(t, "", value);
+    doc_html(t->file, "%s", v->known ? doc_number(text, value, m->n_decimals) : "-");
+    if (v->known && m->error && !isnan(v->error))
+        doc_html(t->file, " <span class=\"error\">± %s</span>",
+                 doc_number(text, m->scale * v->error, m->n_decimals));
+    doc_table_cell_end(t);
+}

@@ -1,0 +1,76 @@
+/** Scoreboards made of result documents, as in llama.cpp's README. */
+#ifndef DOCUMENTS_RESULTS_SCOREBOARD_H
+#define DOCUMENTS_RESULTS_SCOREBOARD_H
+
+#include "base/text/labels.h"
+#include "clients/documents/results/document.h"
+
+/** What can be told of a run, in the order in which --by-metric tells it. */
+struct doc_metric {
+    const char *label; /* for people */
+    const char *key;   /* head of a column in CSV, beside which stands <key>_error */
+    const char *path;  /* in a candidate of an assay-kld document, or an assay-tasks one */
+    const char *error; /* path of its standard error where tokens are independent, or NULL */
+    double scale;      /* what is shown is the value times this: 100 for percentages */
+    int n_decimals;
+    bool on_board;    /* a column of the scoreboard */
+    bool of_new_type; /* a column of what is asked of a new quantisation type */
+};
+enum { DOC_N_METRICS = 34, DOC_METRIC_PPL = 0, DOC_METRIC_KLD = 6 };
+
+struct doc_metric_value {
+    bool known; /* false: this run does not have it */
+    double value, error;
+};
+
+/** A model in a result. The texts point into its document. */
+struct doc_scoreboard_run {
+    struct doc_field from; /* the document, or the candidate in it */
+    const char *file, *name, *id, *imatrix;
+    const char *given;                           /* its label in the document, or NULL */
+    char label[BASE_LABEL_BYTES + DOC_KV_LABEL]; /* see doc_scoreboard_label; else "" */
+    char kv[DOC_KV_LABEL]; /* what keys and values were rounded to: " K Q8_0", or "" */
+    char quantisation[64 + DOC_KV_LABEL]; /* with kv: "Q4_K_M K Q8_0" */
+    const char *task;                     /* the kind of choice tasks, or "" */
+    struct doc_field model;               /* what the document says of it */
+    double n_bytes, bits_per_weight;
+    size_t n_windows, n_tokens; /* that its divergence is of; 0: the document does not say */
+    bool fewer;                 /* of them than others of its document: it left a race */
+    bool is_base;
+    size_t number; /* of its model on a page: documents/report/shared/models.h */
+    struct doc_metric_value values[DOC_N_METRICS];
+};
+
+/** Zero-initialise; release with doc_scoreboard_free. Must not outlive the documents. */
+struct doc_scoreboard {
+    struct doc_scoreboard_run *runs;
+    size_t n, capacity;
+    bool of_tasks; /* of choice tasks, which share no metric with the others */
+    bool new_type; /* shown with the columns that are asked of a new quantisation type */
+};
+
+/** What is told of the runs of a scoreboard; n: how many, at most DOC_N_METRICS. */
+const struct doc_metric *doc_scoreboard_metrics(size_t *n, const struct doc_scoreboard *table);
+
+/**
+ * Add the runs of a document: each candidate of a divergence and, once, their base, on the windows
+ * of the candidate that has most; the model of a perplexity; the model of choice tasks, which all
+ * documents of a table are of, or none. Fails: STATUS_FORMAT (a field that is missing or of another
+ * type), STATUS_MEMORY.
+ */
+enum status doc_scoreboard_add(struct doc_scoreboard *table, struct doc_document *document,
+                               struct status_why *why);
+/**
+ * Give each run the name that it is shown by: its label, else one that its file's name makes beside
+ * the others' (base/text/labels.h); and what keys and values were rounded to. When all are added.
+ * Fails: STATUS_MEMORY.
+ */
+enum status doc_scoreboard_label(struct doc_scoreboard *table, struct status_why *why);
+/**
+ * Bases first, then by mean KLD, then those without one by perplexity; choice tasks by their kind;
+ * else in their order.
+ */
+void doc_scoreboard_sort(struct doc_scoreboard *table);
+void doc_scoreboard_free(struct doc_scoreboard *table);
+
+#endif

@@ -1,0 +1,342 @@
+#include "clients/probe/verdict.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A single position may be off by several times the mean. */
+static const double most_mean = PROBE_MOST_MEAN, most_single = 6, most_fine_single = 8;
+/* Below this share of the yardstick it does not matter in which directions a server is off. */
+static const double next_to_nothing = 0.25;
+
+/**
+ * Limits of the flat size: how many times the yardsticks right servers are off; of the correlation;
+ * and of how far the former may be above the latter. Each with how much that scatters where there
+ * are 40 lists of 100 tokens.
+ */
+static const struct {
+    double most, scatter, most_coarse, correlation, correlation_scatter, apart, apart_scatter;
+    const char *error_rates;
+} limits[] = {
+    [PROBE_NOT_KNOWN] = {3, 0, 3, (double)NAN, 0, (double)NAN, 0,
+                         "not measured for this kind of server and file"},
+    [PROBE_KNOWN_QUANTISED] = {1, 0.2, 2, 0.42, 0.14, 0.58, 0.24, "QUANTISED_RATES"},
+    [PROBE_KNOWN_HALF] = {1, 0.2, 2, (double)NAN, 0, (double)NAN, 0, "HALF_RATES"},
+};
+/** Of what a quantised cache makes under 16-bit weights: it never makes so little. */
+static const double least_of_a_cache = 0.25;
+/** What one other expert in a stretch of positions may make. */
+static const double excused_rms = 0.5;
+/** Two tokens that are nearer than this may well change places. */
+static const double clear_flip = 0.1;
+
+const char *probe_path_name(enum probe_path path)
+{
+    static const char *const names[PROBE_N_PATHS] = {"fresh", "cached", "together", "written",
+                                                     "recorded"};
+    return names[path];
+}
+
+const char *probe_outcome_name(enum probe_outcome outcome)
+{
+    static const char *const names[] = {"agrees", "agrees coarsely", "differs", "no result"};
+    return names[outcome];
+}
+
+const char *probe_finding_name(enum probe_finding finding)
+{
+    static const char *const names[PROBE_N_FINDINGS] = {
+#define PROBE_FINDING(name, word) word,
+        PROBE_FINDINGS(PROBE_FINDING)
+#undef PROBE_FINDING
+    };
+    return names[finding];
+}
+
+/** What is left of the RMS without the error of numbers with few digits. */
+static double without_steps(const struct probe_judged *item)
+{
+    double step = probe_step(item->log_q, item->n), rms = item->figures.rms;
+    return sqrt(fmax(rms * rms - step * step / 3, 0)); /* all errors up to it are as likely */
+}
+
+const char *probe_error_rates(enum probe_known known)
+{
+    return limits[known].error_rates;
+}
+
+/** The same of the flat size. */
+static double flat_without_steps(const struct probe_judged *item)
+{
+    double step = probe_step(item->log_q, item->n);
+    double squares = probe_flat(item->log_q, item->log_q, item->log_p, item->n);
+    return sqrt(fmax(squares - step * step / 3, 0));
+}
+
+/** NaN: there is no simulation, or one of the two is not off. */
+static double correlation_of(const struct probe_judged *item)
+{
+    if (!item->simulated)
+        return (double)NAN;
+    const double *q = item->log_q, *s = item->simulated, *p = item->log_p;
+    double product = probe_flat(q, q, p, item->n) * probe_flat(s, s, p, item->n);
+    return product > 0 ? probe_flat(q, s, p, item->n) / sqrt(product) : (double)NAN;
+}
+
+/** Rounding flattens a list, too: the simulation says by how much. */
+static double slope_of(const struct probe_judged *item)
+{
+    if (!item->simulated)
+        return item->figures.slope;
+    return item->figures.slope - probe_figures_of(item->simulated, item->log_p, item->n).slope + 1;
+}
+
+static uint64_t stretch_of(const struct probe_judged *item)
+{
+    return (uint64_t)item->window << 40 | probe_stretch(item->position);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/** How many of the sorted values are less. */
+static size_t first_at(const uint64_t *values, size_t n, uint64_t value)
+{
+    size_t from = 0, to = n;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (values[middle] < value)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/** Set weights. Without memory every list counts. Returns how many stretches there are. */
+static double weigh(struct probe_judged *items, size_t n, bool all)
+{
+    uint64_t *stretches = malloc((n + 1) * sizeof *stretches);
+    size_t used = 0, count = 0;
+    for (size_t i = 0; i < n; i++) {
+        items[i].weight = all || !items[i].excused;
+        if (stretches && items[i].weight > 0)
+            stretches[used++] = stretch_of(&items[i]);
+        count += items[i].weight > 0;
+    }
+    if (!stretches)
+        return (double)count;
+    qsort(stretches, used, sizeof *stretches, by_value);
+    count = 0;
+    for (size_t i = 0; i < used; i++)
+        count += i == 0 || stretches[i] != stretches[i - 1];
+    for (size_t i = 0; i < n; i++) {
+        uint64_t mine = stretch_of(&items[i]);
+        size_t from = first_at(stretches, used, mine), to = first_at(stretches, used, mine + 1);
+        if (items[i].weight > 0)
+            items[i].weight = 1 / (double)(to - from);
+    }
+    free(stretches);
+    return (double)count;
+}
+
+/** With less a server is not the simulated engine, whatever its size. */
+static double least_correlation_of_any(const struct probe_verdict *v)
+{
+    return limits[v->known].correlation - limits[v->known].correlation_scatter * v->scatter;
+}
+
+/** Flat sizes and the correlation of what is compared, and their limits with so many lists. */
+static void measure_flat(struct probe_verdict *v, struct probe_judged *items, size_t n, bool all)
+{
+    double off = 0, fine = 0, coarse = 0, tokens = 0, correlations = 0, correlated = 0;
+    double count = fmax(weigh(items, n, all), 1);
+    for (size_t i = 0; i < n; i++) {
+        struct probe_judged *j = &items[i];
+        j->flat = flat_without_steps(j);
+        j->correlation = correlation_of(j);
+        if (j->weight == 0)
+            continue;
+        tokens += j->weight * (double)j->n;
+        off += j->weight * j->flat * j->flat;
+        fine += j->weight * j->flat_fine * j->flat_fine;
+        coarse += j->weight * j->flat_coarse * j->flat_coarse;
+        if (isnan(j->correlation))
+            continue;
+        correlations += j->weight * j->correlation;
+        correlated += j->weight;
+    }
+    v->n_stretches = (size_t)count;
+    v->flat = sqrt(off / count);
+    v->flat_fine = sqrt(fine / count);
+    v->flat_coarse = sqrt(coarse / count);
+    v->correlation = correlated > 0 ? correlations / correlated : (double)NAN;
+    /* Measured with 5 to 100 tokens and 20 to 400 lists. */
+    v->scatter = fmax(sqrt(40 / count) * pow(100 * count / fmax(tokens, 1), 0.25), 1);
+    v->most = limits[v->known].most + limits[v->known].scatter * v->scatter;
+    v->least_correlation =
+        fmax(least_correlation_of_any(v), v->flat / v->flat_fine - limits[v->known].apart -
+                                              limits[v->known].apart_scatter * v->scatter);
+}
+
+/** Set figures, and the means over what is compared: what is not excused, or else everything. */
+static void measure(struct probe_verdict *v, struct probe_judged *items, size_t n)
+{
+    double squares = 0, fine = 0, coarse = 0, bound = 0;
+    v->n_excused = 0;
+    for (size_t i = 0; i < n; i++) {
+        items[i].figures = probe_figures_of(items[i].log_q, items[i].log_p, items[i].n);
+        items[i].figures.rms = without_steps(&items[i]);
+        items[i].slope = slope_of(&items[i]);
+        v->n_excused += items[i].excused;
+        v->n_flips += items[i].figures.flip > 0;
+        v->n_clear_flips += items[i].figures.flip > clear_flip;
+    }
+    bool all = v->n_excused * 2 > n;
+    size_t used = 0;
+    for (size_t i = 0; i < n; i++)
+        if (all || !items[i].excused) {
+            squares += items[i].figures.rms * items[i].figures.rms;
+            fine += items[i].fine * items[i].fine;
+            coarse += items[i].coarse * items[i].coarse;
+            bound += items[i].figures.bound;
+            used++;
+        }
+    double count = used ? (double)used : 1;
+    v->rms = sqrt(squares / count);
+    v->fine = sqrt(fine / count);
+    v->coarse = sqrt(coarse / count);
+    v->bound = bound / count;
+    measure_flat(v, items, n, all);
+}
+
+/** After near ties some lists are honestly far off: they count where more than one in eight is. */
+static void excuse_few(struct probe_verdict *v, struct probe_judged *items, size_t n)
+{
+    size_t n_far = 0;
+    for (size_t i = 0; i < n; i++)
+        n_far += items[i].excused && items[i].bad;
+    if (n_far * 8 > v->n_excused)
+        return;
+    v->n_bad -= n_far;
+    for (size_t i = 0; i < n; i++)
+        items[i].bad = items[i].bad && !items[i].excused;
+}
+
+static void find_bad(struct probe_verdict *v, struct probe_judged *items, size_t n)
+{
+    v->n_bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        double limit = most_single * fmax(items[i].coarse, v->coarse);
+        items[i].limit = items[i].excused ? fmax(limit, excused_rms) : limit;
+        items[i].bad = !(items[i].figures.rms <= items[i].limit);
+        v->n_bad += items[i].bad;
+    }
+    excuse_few(v, items, n);
+}
+
+/** Off in other directions than the simulated engine, and by enough for that to matter. */
+static bool is_unlike(const struct probe_verdict *v, double least_correlation)
+{
+    return v->correlation < least_correlation && v->flat > next_to_nothing * v->flat_fine;
+}
+
+static bool is_fine(const struct probe_verdict *v, const struct probe_judged *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!items[i].excused &&
+            !(items[i].figures.rms <= most_fine_single * fmax(items[i].fine, v->fine)))
+            return false;
+    return v->flat <= v->most * v->flat_fine;
+}
+
+/** More than the coarsest arithmetic makes, or more than the kind's in other directions. */
+static bool is_large(const struct probe_verdict *v)
+{
+    bool own = isnan(v->flat_coarse);
+    if (v->n_bad > 0 || !(v->rms <= most_mean * v->coarse))
+        return true;
+    return !own &&
+           (!(v->flat <= limits[v->known].most_coarse * v->flat_coarse) ||
+            (!(v->flat <= v->most * v->flat_fine) && is_unlike(v, least_correlation_of_any(v))));
+}
+
+/** More than 16-bit weights make, and less than the coarse arithmetic that there is of them. */
+static bool is_between(const struct probe_verdict *v)
+{
+    return v->known == PROBE_KNOWN_HALF && v->flat > v->most * v->flat_fine &&
+           v->flat < least_of_a_cache * v->flat_coarse;
+}
+
+static void say_agreement(struct probe_verdict *v, const struct probe_judged *items, size_t n)
+{
+    double times = v->flat_fine > 0 ? v->flat / v->flat_fine : 0;
+    double coarse = isnan(v->flat_coarse) ? v->coarse : v->flat_coarse;
+    bool small = is_fine(v, items, n), unlike = is_unlike(v, v->least_correlation);
+    char directions[96] = "";
+    if (!isnan(v->correlation) && !(times < next_to_nothing))
+        snprintf(directions, sizeof directions,
+                 ", and the correlation with its rounding is %.2f (at least %.2f)", v->correlation,
+                 v->least_correlation);
+    else if (is_between(v))
+        snprintf(directions, sizeof directions, ", and a quantised cache makes %.1e", coarse);
+    v->outcome = small && !unlike ? PROBE_AGREES : PROBE_COARSELY;
+    v->finding = unlike || is_between(v) ? PROBE_OTHER_ARITHMETIC : PROBE_NOTHING;
+    if (v->outcome == PROBE_AGREES)
+        snprintf(v->sentence, sizeof v->sentence,
+                 "The server computes what the file says: its log-probabilities are off by %.1e, "
+                 "%.2f times what a correct program of its kind is (at most %.2f)%s.",
+                 v->flat, times, v->most, directions);
+    else if (v->finding == PROBE_OTHER_ARITHMETIC)
+        snprintf(v->sentence, sizeof v->sentence,
+                 "The server has another arithmetic, or serves another file: its log-probabilities "
+                 "are off by %.1e, %.2f times what a correct program of its kind is (at most "
+                 "%.2f)%s. Is it another quantisation of it (--or FILE compares with one)?",
+                 v->flat, times, v->most, directions);
+    else
+        snprintf(v->sentence, sizeof v->sentence,
+                 "The server computes what the file says, coarsely: its log-probabilities are off "
+                 "by %.1e, as a quantised cache or values of few bits make them (%.1e), and %.2f "
+                 "times what is expected of its kind (%.1e)%s.",
+                 v->flat, coarse, times, v->flat_fine, directions);
+}
+
+void probe_judge(struct probe_verdict *out, const struct probe_evidence *e)
+{
+    struct probe_judged *items = e->items;
+    size_t n = e->n;
+    *out = (struct probe_verdict){.n = n,
+                                  .slope = (double)NAN,
+                                  .slope_error = (double)NAN,
+                                  .temperature = (double)NAN,
+                                  .known = e->known,
+                                  .outcome = PROBE_NO_RESULT};
+    if (n < PROBE_LEAST_LISTS || e->n_spoilt * 4 > n + e->n_spoilt) {
+        snprintf(out->sentence, sizeof out->sentence,
+                 "No result: %zu lists of log-probabilities could be used, and %zu could not; at "
+                 "least %d are needed, and at least three quarters of all.",
+                 n, e->n_spoilt, PROBE_LEAST_LISTS);
+        return;
+    }
+    measure(out, items, n);
+    find_bad(out, items, n);
+    out->outcome = PROBE_DIFFERS;
+    bool large = is_large(out);
+    if (probe_judge_sums(out, items, n) ||
+        probe_judge_alternatives(out, items, n, e->alternatives, large ? e->n_alternatives : 0) ||
+        probe_judge_temperature(out, items, n))
+        return;
+    /* A file that is named may be told from the model's even where arithmetic would hide it. */
+    for (size_t i = 0; !large && i < e->n_alternatives; i++)
+        if (e->alternatives[i].finding == PROBE_OTHER_FILE &&
+            probe_judge_alternatives(out, items, n, &e->alternatives[i], 1))
+            return;
+    if (large)
+        probe_judge_groups(out, items, n);
+    else
+        say_agreement(out, items, n);
+}
