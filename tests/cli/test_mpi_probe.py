@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clients/cluster/mpi/CMakeLists.txt with wrappers that are there and cannot compile, or link: AUTO leaves the
+"""clients/cluster/mpi/ with wrappers that are there and cannot compile, or link: AUTO leaves the
 library out with one line, ON ends the configuration.
 
 usage: test_mpi_probe.py ASSAY SOURCE_DIR
@@ -16,7 +16,7 @@ PROJECT = f"""cmake_minimum_required(VERSION 3.25)
 project(alone LANGUAGES NONE)
 set(CMAKE_INSTALL_DOCDIR share/doc/assay)
 add_custom_target(assay ALL)
-add_subdirectory({SOURCE}/mpi mpi)
+add_subdirectory({SOURCE}/clients/cluster/mpi mpi)
 """
 HEADER = """#include <stddef.h>
 typedef int MPI_Comm;

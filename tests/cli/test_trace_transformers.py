@@ -292,7 +292,7 @@ class Recorded(unittest.TestCase):
 class Names(unittest.TestCase):
     def test_trace_knows_every_name_of_every_architecture(self):
         """By the table of clients/trace/names.c."""
-        source = (SOURCE / "trace" / "names.c").read_text()
+        source = (SOURCE / "clients" / "trace" / "names.c").read_text()
         words = dict(re.findall(r'#define (\w+) "(.*)"', source))
         text = re.sub(r'"\s+"', "", re.sub(r"\b(%s)\b" % "|".join(words), lambda m: f'"{words[m[1]]}"',
                                             source.partition("nodes[] = {")[2]))
