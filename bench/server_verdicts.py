@@ -37,8 +37,8 @@ OPTIONS = {  # of llama-server; an environment variable has a =
 }
 VARIED = {"F16", "Q8_0", "Q4_K_M"}  # types that are served with all options; the others plain
 LENGTHS = ",".join(str(8 * k) for k in range(1, 13))  # no two are neighbours: 24 lists of 2 passages
-# clients/probe/verdict.c's limits of size, correlation and size less correlation, for draws of lists: what
-# is expected, and how much that scatters with 40 lists.
+# clients/probe/verdict.c's limits of size, correlation and size less correlation, for draws of lists:
+# what is expected, and how much that scatters with 40 lists.
 SIZE, CORRELATION, APART = (1, 0.2), (0.42, 0.14), (0.58, 0.24)
 Run = collections.namedtuple("Run", "served options text expected document")
 
