@@ -42,6 +42,14 @@ bool base_json_has_nul(const char *bytes, size_t n_bytes)
     return false;
 }
 
+void base_json_replace_nul(char *bytes, size_t n_bytes)
+{
+    const char *end = bytes + n_bytes;
+    for (char *at = bytes; at < end; at++)
+        if (*at == '\\' && end - ++at > 4 && memcmp(at, "u0000", 5) == 0)
+            memcpy(at, "ufffd", 5);
+}
+
 /* Values of a text that is JSON: one before each comma, and one in each bracket; more if it is not.
  */
 static size_t count_values(const char *bytes, size_t n_bytes, size_t *n_strings)

@@ -45,4 +45,7 @@ bool base_json_is_blank(char c);
 /** Whether a JSON text has U+0000, at which the parser's strings end: a byte, or the escape. */
 bool base_json_has_nul(const char *bytes, size_t n_bytes);
 
+/** Put U+FFFD in the place of each escape of U+0000, so that texts after it are not lost. */
+void base_json_replace_nul(char *bytes, size_t n_bytes);
+
 #endif

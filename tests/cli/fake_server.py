@@ -22,7 +22,7 @@ BOS = 1
 FAULTS = """honest half bf16 eight_bits digits:N
 temperature:X cut:N cut_whole:N tail_twice no_bos two_bos token_less other_file
 other_tokens some from:N lengths:N,N cached stale stale_rows together written noise:X parts
-ahead behind says_size:N says_weights:N says_template text_no_bos twice not_a_number
+ahead behind says_size:N says_weights:N says_template text_no_bos twice nul not_a_number
 no_number empty no_json cut_body closed status:N dies:N unavailable full:N busy:S slow:S redirect long""".split()
 
 
@@ -324,6 +324,8 @@ class Server:
     def content(self, found, chosen):
         entries = [{"id": i, "token": self.texts.text(i), "bytes": list(self.texts.bytes(i)),
                     "logprob": value} for i, value in found]
+        if self.predictor.fault == "nul":
+            entries[-1]["token"] = "\0"
         own = {**entries[0], "id": chosen}
         return {**own, "top_logprobs": entries}
 

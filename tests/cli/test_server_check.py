@@ -322,7 +322,7 @@ class ServerCheck(unittest.TestCase):
             self.assertIn("a blank", check(s.url, "--api-key-file", key).stderr)
 
     def test_answers_are_kept_and_read_again(self):
-        with tempfile.TemporaryDirectory() as folder, server("llama-server", "honest") as s:
+        with tempfile.TemporaryDirectory() as folder, server("llama-server", "nul") as s:
             state, result = pathlib.Path(folder) / "state", pathlib.Path(folder) / "r.json"
             first = check(s.url, "--state", state)
             n = s.n_requests

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/json/parse.h"
 #include "clients/probe/ask/journal.h"
 
 static const double most_wait = 20; /* seconds */
@@ -89,6 +90,8 @@ static enum status send_some(struct probe_server *s, struct probe_exchange *all,
         probe_exchange_free(&all[at[i]]);
         all[at[i]] = left[i];
         s->busy_since = left[i].code == 200 ? 0 : s->busy_since;
+        if (left[i].bytes) /* a list may have such a token; what is kept is read again */
+            base_json_replace_nul(left[i].bytes, left[i].n_bytes);
         if (!status && s->journal && left[i].code == 200)
             status = probe_journal_add(s->journal, &left[i], why);
     }
