@@ -15,7 +15,7 @@ struct cli_budget {
     struct status_why why_not; /* it is not measured; "": it is */
 };
 
-/** Of what; everything is borrowed. */
+/** What a budget is measured of. Everything is borrowed. */
 struct cli_budget_task {
     const struct cli_base *recorded; /* a base-logits file, in use for the windows */
     const struct cli_model *model;

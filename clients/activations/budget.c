@@ -146,6 +146,15 @@ static struct kern_head head_of(const struct room *r, const struct slab *slab, e
     return head;
 }
 
+/** Score n heads on a slab; rows and pairs are the room's. */
+static enum status score_slab(struct room *r, const struct slab *slab,
+                              const struct kern_head *heads, size_t n, struct status_why *why)
+{
+    struct kern_score score = {
+        .n_heads = n, .heads = heads, .n_rows = slab->n, .rows = r->row_scores, .pairs = r->pairs};
+    return kern_score(r->task->backend, &score, why);
+}
+
 /** Add KL(side || recorded), n sides from `first` on, to sums of theirs. */
 static enum status add_records(struct room *r, const struct slab *slab, enum side first, size_t n,
                                struct base_moments *sums, struct status_why *why)
@@ -154,12 +163,7 @@ static enum status add_records(struct room *r, const struct slab *slab, enum sid
     struct kern_head heads[1 + N_SIDES] = {{.recorded = &recorded}};
     for (size_t k = 0; k < n; k++)
         heads[1 + k] = head_of(r, slab, (enum side)(first + k));
-    struct kern_score score = {.n_heads = 1 + n,
-                               .heads = heads,
-                               .n_rows = slab->n,
-                               .rows = r->row_scores,
-                               .pairs = r->pairs};
-    enum status status = kern_score(r->task->backend, &score, why);
+    enum status status = score_slab(r, slab, heads, 1 + n, why);
     for (size_t k = 0; k < n && !status; k++)
         for (size_t i = 0; i < slab->n; i++)
             base_moments_add(&sums[first + k], r->pairs[(1 + k) * slab->n + i].reverse_kl +
@@ -185,12 +189,7 @@ static enum status add_floor(struct room *r, const struct slab *slab, enum side 
 static enum status add_slab(struct room *r, const struct slab *slab, struct status_why *why)
 {
     struct kern_head heads[N_SIDES] = {head_of(r, slab, EXACT), head_of(r, slab, SIMULATED)};
-    struct kern_score score = {.n_heads = N_SIDES,
-                               .heads = heads,
-                               .n_rows = slab->n,
-                               .rows = r->row_scores,
-                               .pairs = r->pairs};
-    enum status status = kern_score(r->task->backend, &score, why);
+    enum status status = score_slab(r, slab, heads, N_SIDES, why);
     for (size_t i = 0; i < slab->n && !status; i++)
         base_moments_add(&r->kld, r->pairs[slab->n + i].kl);
     if (!status)

@@ -32,7 +32,7 @@ static const struct {
                           "8-bit cache agreed coarsely), and of 19 with another file, layer, "
                           "tensor or temperature none agreed (0 to 18 %)" MEASURED_ON},
 };
-/** Of what a quantised cache makes under 16-bit weights: it never makes so little. */
+/** A quantised cache under 16-bit weights makes at least this share of its yardstick. */
 static const double least_of_a_cache = 0.25;
 /** What one other expert in a stretch of positions may make. */
 static const double excused_rms = 0.5;
@@ -62,24 +62,16 @@ const char *probe_finding_name(enum probe_finding finding)
     return names[finding];
 }
 
-/** What is left of the RMS without the error of numbers with few digits. */
-static double without_steps(const struct probe_judged *item)
+/** What is left of a size, given by its square, without the error of numbers with few digits. */
+static double without_steps(const struct probe_judged *item, double squares)
 {
-    double step = probe_step(item->log_q, item->n), rms = item->figures.rms;
-    return sqrt(fmax(rms * rms - step * step / 3, 0)); /* all errors up to it are as likely */
+    double step = probe_step(item->log_q, item->n);
+    return sqrt(fmax(squares - step * step / 3, 0)); /* all errors up to it are as likely */
 }
 
 const char *probe_error_rates(enum probe_known known)
 {
     return limits[known].error_rates;
-}
-
-/** The same of the flat size. */
-static double flat_without_steps(const struct probe_judged *item)
-{
-    double step = probe_step(item->log_q, item->n);
-    double squares = probe_flat(item->log_q, item->log_q, item->log_p, item->n);
-    return sqrt(fmax(squares - step * step / 3, 0));
 }
 
 /** NaN: there is no simulation, or one of the two is not off. */
@@ -165,7 +157,7 @@ static void measure_flat(struct probe_verdict *v, struct probe_judged *items, si
     double count = fmax(weigh(items, n, all), 1);
     for (size_t i = 0; i < n; i++) {
         struct probe_judged *j = &items[i];
-        j->flat = flat_without_steps(j);
+        j->flat = without_steps(j, probe_flat(j->log_q, j->log_q, j->log_p, j->n));
         j->correlation = correlation_of(j);
         if (j->weight == 0)
             continue;
@@ -198,7 +190,8 @@ static void measure(struct probe_verdict *v, struct probe_judged *items, size_t 
     v->n_excused = 0;
     for (size_t i = 0; i < n; i++) {
         items[i].figures = probe_figures_of(items[i].log_q, items[i].log_p, items[i].n);
-        items[i].figures.rms = without_steps(&items[i]);
+        double rms = items[i].figures.rms;
+        items[i].figures.rms = without_steps(&items[i], rms * rms);
         items[i].slope = slope_of(&items[i]);
         v->n_excused += items[i].excused;
         v->n_flips += items[i].figures.flip > 0;

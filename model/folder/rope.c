@@ -22,7 +22,7 @@ static enum status take(const struct model_folder *f, const cJSON *object, const
     return STATUS_OK;
 }
 
-/** The same, where null means that there is none. */
+/** A number that may be null, which counts as absent. */
 static enum status take_any(const struct model_folder *f, const cJSON *object, const char *name,
                             double *value, struct status_why *why)
 {

@@ -279,7 +279,7 @@ static void simulate(struct lists *l, struct rng *r, double size, double correla
     }
 }
 
-/* Of a llama-server's quantised file small sizes agree, and only where they correlate. */
+/* A small size agrees for a llama-server's quantised file only where it correlates. */
 static void directions_tell_other_files(void **state)
 {
     (void)state;

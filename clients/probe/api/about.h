@@ -6,7 +6,7 @@
 
 enum { PROBE_MODEL_NAME = 256 };
 
-/** Of the file that it serves. */
+/** What a server says of the file that it serves. */
 struct probe_said {
     int64_t n_bytes, n_weights; /* of all tensors; -1: not said */
     char type[64];              /* "Q4_K - Medium"; "": not said */

@@ -79,7 +79,7 @@ enum status probe_read_entry(struct probe_answer *a, int32_t id, const char *tex
     return STATUS_OK;
 }
 
-/** After a list: one with a value that is none, an id twice, or no entries is not taken. */
+/** End a list: it is not taken with a value that is no number, an id twice, or no entries. */
 static void check_place(struct probe_answer *a, size_t before)
 {
     if (a->n_places <= before)
