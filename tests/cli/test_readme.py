@@ -51,6 +51,10 @@ def main():
             assert ended.returncode == 0, f"{words}: {ended.stderr}"
             found = ended.stdout + ended.stderr
             assert re.search(EXPECTED[words[0]], found), f"{words} printed {found}"
+            for option in ("-o", "--json"):
+                if option in words:
+                    made = folder / words[words.index(option) + 1]
+                    assert made.stat().st_size > 0, f"{words} wrote nothing to {made.name}"
             done.add(words[0])
     assert done == set(EXPECTED), f"README.md has no example of {set(EXPECTED) - done}"
 
