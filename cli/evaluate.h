@@ -64,6 +64,8 @@ struct cli_outlook {
     bool may_end;      /* before all units are evaluated */
     size_t n_again;    /* further passes over a unit, after the run */
     size_t n_look;     /* but not before so many of them are; 0: that is not known */
+    size_t n_made;     /* models that another program makes before the run */
+    double made;       /* seconds of a processor that this takes, about */
     struct cli_outlook_way ways[CLI_MAX_WAYS];
     size_t n_ways;
     const char *recorded_file; /* NULL: no rows are recorded */

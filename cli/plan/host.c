@@ -127,7 +127,7 @@ static enum status make(struct cli_plan *p, struct status_why *why)
         status = cli_plan_try(p, why);
     if (!status && atomic_load(cli_interrupt_catch()))
         status = status_fail(why, STATUS_CANCELLED, "interrupted: there is no plan");
-    p->times = cli_plan_scale(&p->work, &p->pace, &p->machine);
+    p->times = cli_plan_scale(&p->work, &p->pace, &p->machine, &p->outlook);
     p->times.to_look = seconds_to_look(p);
     p->n_ways = cli_plan_ways(p->ways, &p->times, &p->work, &p->outlook);
     p->made = !status;

@@ -62,6 +62,7 @@ struct cli_plan_times {
     double total, loading, layers, head, rest, disk; /* disk: while the others go on */
     double alone;         /* total, if nothing else computes; the same where nothing did */
     double loading_alone; /* its share of loading */
+    double making;        /* of all of them, by another program; a guess */
     double to_look;       /* of alone, until the run may end; NaN: not before its end, or unknown */
     double processor;     /* of all threads together */
     double n_read;        /* bytes from disk */
@@ -104,7 +105,8 @@ void cli_plan_count(struct cli_plan_work *out, const struct eval_units *units,
 /** Times of the whole. */
 struct cli_plan_times cli_plan_scale(const struct cli_plan_work *work,
                                      const struct cli_plan_pace *pace,
-                                     const struct cli_plan_machine *machine);
+                                     const struct cli_plan_machine *machine,
+                                     const struct cli_outlook *outlook);
 /** Cheaper runs. Returns how many. */
 size_t cli_plan_ways(struct cli_plan_way out[CLI_PLAN_MAX_WAYS], const struct cli_plan_times *times,
                      const struct cli_plan_work *work, const struct cli_outlook *outlook);

@@ -75,6 +75,10 @@ static void print_times(const struct cli_plan *p)
     printf("  time         layers %s, head %s, all else %s, opening %s\n",
            cli_plan_duration(a, f * t->layers), cli_plan_duration(b, f * t->head),
            cli_plan_duration(c, f * t->rest), cli_plan_duration(d, f * t->loading));
+    if (p->outlook.n_made)
+        printf("  making       %zu model%s before that, %s: a guess from the number of weights\n",
+               p->outlook.n_made, status_plural(p->outlook.n_made),
+               cli_plan_duration(a, t->making));
     printf("  processors   %s of processor time, on %u thread%s\n",
            cli_plan_duration(a, t->processor), p->machine.n_threads,
            status_plural(p->machine.n_threads));
@@ -168,6 +172,7 @@ static void add_times(struct base_json *json, const struct cli_plan *p)
     base_json_real(json, o, "seconds_head", t->head);
     base_json_real(json, o, "seconds_rest", t->rest);
     base_json_real(json, o, "seconds_to_load", t->loading);
+    base_json_real(json, o, "seconds_to_make", t->making);
     base_json_real(json, o, "seconds_disk", t->disk);
     base_json_real(json, o, "processor_seconds", t->processor);
     base_json_text(json, o, "limit", cli_plan_limits[t->limit]);

@@ -71,11 +71,16 @@ void cli_plan_count(struct cli_plan_work *out, const struct eval_units *units,
 
 struct cli_plan_times cli_plan_scale(const struct cli_plan_work *work,
                                      const struct cli_plan_pace *pace,
-                                     const struct cli_plan_machine *machine)
+                                     const struct cli_plan_machine *machine,
+                                     const struct cli_outlook *outlook)
 {
-    struct cli_plan_times t = {.loading = pace->loading, .processor = pace->processor_loading};
+    double n_threads = fmin(machine->n_threads, machine->n_processors);
+    struct cli_plan_times t = {.loading = pace->loading,
+                               .making = outlook->made / n_threads,
+                               .processor = pace->processor_loading + outlook->made};
     if (!work->n_batches) {
-        t.total = t.alone = t.loading_alone = t.loading;
+        t.loading_alone = t.loading;
+        t.total = t.alone = t.loading + t.making;
         return t;
     }
     bool fits = work->memory <= machine->available;
@@ -86,12 +91,12 @@ struct cli_plan_times cli_plan_scale(const struct cli_plan_work *work,
     t.n_read = fits ? machine->absent : work->weights * (double)work->n_batches;
     t.disk = t.n_read > 0 ? t.n_read / machine->disk : 0;
     double computing = t.layers + t.head + t.rest;
-    double share = pace->n_busy / fmin(machine->n_threads, machine->n_processors);
+    double share = pace->n_busy / n_threads;
     bool disturbed = share < disturbed_share && pace->seconds >= telling && !machine->on_device;
     /* The layer that follows is read while one is computed. */
-    t.total = t.loading + fmax(computing, t.disk);
+    t.total = t.making + t.loading + fmax(computing, t.disk);
     t.loading_alone = disturbed ? pace->processor_loading : t.loading;
-    t.alone = t.loading_alone + fmax(disturbed ? computing * share : computing, t.disk);
+    t.alone = t.making + t.loading_alone + fmax(disturbed ? computing * share : computing, t.disk);
     t.processor += computing * pace->n_busy;
     if (machine->on_device)
         t.limit = CLI_PLAN_DEVICE;
@@ -114,7 +119,7 @@ static size_t power_below(size_t n)
 size_t cli_plan_ways(struct cli_plan_way out[CLI_PLAN_MAX_WAYS], const struct cli_plan_times *times,
                      const struct cli_plan_work *work, const struct cli_outlook *outlook)
 {
-    double loading = times->loading_alone, computing = times->alone - loading;
+    double loading = times->making + times->loading_alone, computing = times->alone - loading;
     size_t n = 0;
     for (size_t i = 0; i < outlook->n_ways; i++) {
         const struct cli_outlook_way *way = &outlook->ways[i];

@@ -16,6 +16,7 @@
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
 #include "cli/session/progress.h"
+#include "cli/sweep/donors.h"
 #include "clients/documents/recipe/mixture.h"
 #include "clients/documents/recipe/recipe_document.h"
 
@@ -43,6 +44,10 @@ static enum status open_files(struct doc_mixture *m, const struct doc_recipe *r,
         if (!used)
             continue;
         status = gguf_open(&m->files[f], r->files[f].path, why);
+        if (status && strstr(r->files[f].path, "/" CLI_DONORS_FOLDER))
+            status_context(why, "a model that assay sweep --types made and deleted; sweep again "
+                                "with --keep DIR, or have llama-quantize make the file, by "
+                                "what assay recipe --tensor-types writes");
         if (!status)
             status = cli_outputs_check_model(&out, 1, "the recipe", m->files[f], why);
         if (!status)

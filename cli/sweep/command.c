@@ -1,6 +1,11 @@
 /* assay sweep: tensors of candidates in a model, a few at a time, and what each costs. */
+#include <string.h>
+
+#include "base/arithmetic.h"
 #include "cli/commands.h"
 #include "cli/input/models.h"
+#include "cli/options/value.h"
+#include "cli/process/say.h"
 #include "cli/reference/base.h"
 #include "cli/session/cluster.h"
 #include "cli/sweep/donors.h"
@@ -20,6 +25,13 @@ static void defaults(void *settings)
 static enum status run_types(struct cli_sweep_settings *s, struct status_why *why)
 {
     struct cli_donors donors = {0};
+    const struct cli_donors_order order = {
+        .types = &s->types,
+        .quantizer = s->quantizer ? s->quantizer : "llama-quantize",
+        .base = s->base,
+        .keep = s->keep,
+        .n_threads = (int)base_max(s->evaluate.machine.n_threads, 0),
+    };
     enum status status = cli_cluster_join(&s->evaluate.machine, why);
     if (!status && cli_cluster()->n_ranks > 1)
         status = status_fail(why, STATUS_USAGE,
@@ -32,12 +44,27 @@ static enum status run_types(struct cli_sweep_settings *s, struct status_why *wh
                              "with --from",
                              s->base);
     if (!status)
-        status = cli_donors_make(&donors, &s->types, s->quantizer ? s->quantizer : "llama-quantize",
-                                 s->base, why);
+        status = cli_donors_make(&donors, &order, why);
     s->from = donors.paths; /* which stay the donors' */
     if (!status)
         status = cli_sweep_run(s, why);
+    if (!status && !s->keep && s->evaluate.output.json_file)
+        cli_say("assay: note: the models that were made are deleted, so that assay mix cannot take "
+                "tensors from them; with --keep DIR they stay\n");
     cli_donors_remove(&donors);
+    return status;
+}
+
+/** For a plan nothing is made: the base stands in for each model that would be. */
+static enum status plan_types(struct cli_sweep_settings *s, struct status_why *why)
+{
+    s->unmade = s->types.n;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < s->types.n && !status; i++)
+        status = cli_list_append(&s->from, s->base, strlen(s->base), why);
+    if (!status)
+        status = cli_sweep_run(s, why);
+    cli_list_clear(&s->from);
     return status;
 }
 
@@ -62,11 +89,15 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
         status = status_fail(why, STATUS_USAGE,
                              s->from.n ? "--from and --types both say what is tried: give one"
                                        : "--from, or --types, is missing; see assay help sweep");
-    if (!status && s->quantizer && !s->types.n)
-        status = status_fail(why, STATUS_USAGE, "--quantizer goes with --types only");
+    if (!status && (s->quantizer || s->keep) && !s->types.n)
+        status = status_fail(why, STATUS_USAGE, "%s goes with --types only",
+                             s->quantizer ? "--quantizer" : "--keep");
     if (status)
         return status;
-    return s->types.n ? run_types(s, why) : cli_sweep_run(s, why);
+    bool planned = s->evaluate.host || s->evaluate.dry_run;
+    if (!s->types.n)
+        return cli_sweep_run(s, why);
+    return (planned ? plan_types : run_types)(s, why);
 }
 
 static const struct cli_option options[] = {
@@ -78,12 +109,16 @@ static const struct cli_option options[] = {
      "be left out",
      AT(from), .bare = true, .usual = true},
     {"--types", CLI_LIST, "NAMES",
-     "instead, make models of these types of the base, by --quantizer, in a folder of TMPDIR, and "
-     "delete them at the end",
+     "instead, make models of these types of the base, by --quantizer; without --keep they lie in "
+     "a folder of TMPDIR and are deleted at the end",
      AT(types)},
+    {"--keep", CLI_TEXT, "DIR",
+     "keep the models of --types in this folder, where assay mix and the next sweep find them",
+     AT(keep)},
     {"--quantizer", CLI_TEXT, "PROGRAM",
      "llama-quantize, a name or a path, and options for it with blanks between, as "
-     "\"llama-quantize --imatrix im.gguf\"; --pure is added (default: llama-quantize)",
+     "\"llama-quantize --imatrix im.gguf\"; --pure and the threads of -t are added (default: "
+     "llama-quantize)",
      AT(quantizer)},
     {"--around", CLI_TEXT, "FILE",
      "the model that all other tensors are taken from (default: the base)", AT(around)},
@@ -138,7 +173,10 @@ const struct cli_command cli_command_sweep = {
         "assay sweep --base f16.gguf q2_k.gguf iq4_xs.gguf -f wiki.test.raw --json sweep.json\n"
         "Which tensors may be quantised how far: each one from each file, all others as they are.\n"
         "assay sweep --base f16.gguf q4_k.gguf -f wiki.test.raw --by layer --heatmap layers.svg\n"
-        "Layer by layer, as a drawing.",
+        "Layer by layer, as a drawing.\n"
+        "assay sweep --base f16.gguf --types Q3_K,Q4_K,Q6_K --keep made -f wiki.test.raw --json "
+        "sweep.json\n"
+        "What a recipe and a mixture begin with: the models are made here, and stay in made/.",
     .options = options,
     .settings_bytes = sizeof(struct cli_sweep_settings),
     .evaluate = AT(evaluate),

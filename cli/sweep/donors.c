@@ -37,18 +37,19 @@ static enum status check_types(const struct cli_list *types, struct status_why *
     return STATUS_OK;
 }
 
-/** A path that no program takes for an option. */
-static void add_path(struct base_buffer *out, const char *path)
+void cli_donors_add_path(struct base_buffer *out, const char *path)
 {
     base_buffer_format(out, "%s%s", *path == '-' ? "./" : "", path);
 }
 
-static enum status make_folder(struct cli_donors *d, struct status_why *why)
+/** A temporary folder in that where the models stay, or in TMPDIR. */
+static enum status make_folder(struct cli_donors *d, const char *keep, struct status_why *why)
 {
-    const char *parent = getenv("TMPDIR");
+    const char *parent = keep ? keep : getenv("TMPDIR");
+    parent = parent && *parent ? parent : "/tmp";
     struct base_buffer path = {0};
-    add_path(&path, parent && *parent ? parent : "/tmp");
-    base_buffer_format(&path, "/assay-donors-XXXXXX");
+    cli_donors_add_path(&path, parent);
+    base_buffer_format(&path, "/" CLI_DONORS_FOLDER "XXXXXX");
     bool fits = !path.failed && path.n < sizeof d->folder;
     errno = path.failed ? ENOMEM : ENAMETOOLONG;
     if (fits)
@@ -56,8 +57,8 @@ static enum status make_folder(struct cli_donors *d, struct status_why *why)
     base_buffer_free(&path);
     if (fits && mkdtemp(d->folder))
         return STATUS_OK;
-    enum status status = status_fail(why, STATUS_IO, "TMPDIR: no folder can be made in %.200s: %s",
-                                     parent && *parent ? parent : "/tmp", strerror(errno));
+    enum status status = status_fail(why, STATUS_IO, "%s: no folder can be made in %.200s: %s",
+                                     keep ? "--keep" : "TMPDIR", parent, strerror(errno));
     *d->folder = '\0';
     return status;
 }
@@ -75,7 +76,7 @@ static enum status check_room(const struct cli_donors *d, const char *base, stru
                ? STATUS_OK
                : status_fail(why, STATUS_IO,
                              "%s: has room for %.1f MB; a model that is made of %s may take %.1f "
-                             "MB; TMPDIR names another folder",
+                             "MB; --keep, or TMPDIR without it, names another folder",
                              d->folder, left / 1e6, base, needed / 1e6);
 }
 
@@ -139,52 +140,92 @@ static enum status run(char *const *words, const char *path, const char *log,
                        words[0], strrchr(path, '/') + 1);
 }
 
-/** The program and its options, then: --pure, the base, the file, the type. */
-static enum status make(struct cli_donors *d, const char *type, const char *quantizer,
-                        const char *base, struct status_why *why)
+/** The program and its options, then: --pure, the base, the file, the type, perhaps threads. */
+static enum status make(const struct cli_donors *d, const struct cli_donors_order *order,
+                        const char *type, const char *path, struct status_why *why)
 {
-    struct base_buffer from = {0}, path = {0}, log = {0};
-    char *copy = strdup(quantizer), **words = NULL;
+    struct base_buffer from = {0}, log = {0};
+    char *copy = strdup(order->quantizer), **words = NULL, n_threads[12] = "";
     size_t n = 0;
-    add_path(&from, base);
-    base_buffer_format(&path, "%s/%s.gguf", d->folder, type);
+    cli_donors_add_path(&from, order->base);
     base_buffer_format(&log, "%s/log", d->folder);
     enum status status =
-        !copy || from.failed || path.failed || log.failed
+        !copy || from.failed || log.failed
             ? status_fail(why, STATUS_MEMORY, "no memory to make a model")
-            : base_array_new(words, strlen(quantizer) / 2 + 6, "words of --quantizer", why);
-    if (!status)
-        status = cli_list_append(&d->paths, path.data, path.n, why);
+            : base_array_new(words, strlen(order->quantizer) / 2 + 7, "words of --quantizer", why);
     if (!status && !(n = split(words, copy)))
         status = status_fail(why, STATUS_USAGE, "--quantizer: expected the name of a program");
     if (!status) {
         char pure[] = "--pure";
-        char *const rest[] = {pure, from.data, path.data, (char *)(uintptr_t)type, NULL};
+        char *const rest[] = {pure, from.data, (char *)(uintptr_t)path, (char *)(uintptr_t)type,
+                              NULL, NULL};
         memcpy(words + n, rest, sizeof rest);
-        cli_say("assay: %s makes %s of %s\n", words[0], type, base);
-        status = run(words, path.data, log.data, why);
+        if (order->n_threads) {
+            snprintf(n_threads, sizeof n_threads, "%d", order->n_threads);
+            words[n + 4] = n_threads;
+        }
+        cli_say("assay: %s makes %s of %s\n", words[0], type, order->base);
+        status = run(words, path, log.data, why);
     }
     base_buffer_free(&from);
-    base_buffer_free(&path);
     base_buffer_free(&log);
     free(words);
     free(copy);
     return status;
 }
 
-enum status cli_donors_make(struct cli_donors *out, const struct cli_list *types,
-                            const char *quantizer, const char *base, struct status_why *why)
+/** Make the file of a type, unless it is kept; one that is not whole never has its name. */
+static enum status provide(struct cli_donors *d, const struct cli_donors_order *order,
+                           const char *type, struct status_why *why)
 {
-    enum status status = check_types(types, why);
-    (void)cli_interrupt_catch();
-    if (!status)
-        status = make_folder(out, why);
-    for (size_t i = 0; i < types->n && !status; i++) {
-        status = check_room(out, base, why);
-        if (!status)
-            status = make(out, types->items[i], quantizer, base, why);
+    struct base_buffer path = {0}, kept = {0};
+    base_buffer_format(&path, "%s/%s.gguf", d->folder, type);
+    if (order->keep) {
+        cli_donors_add_path(&kept, order->keep);
+        base_buffer_format(&kept, "/%s.gguf", type);
     }
+    const struct base_buffer *end = order->keep ? &kept : &path;
+    enum status status = path.failed || kept.failed
+                             ? status_fail(why, STATUS_MEMORY, "no memory to make a model")
+                             : cli_list_append(&d->paths, end->data, end->n, why);
+    if (!status && order->keep && access(kept.data, F_OK) == 0)
+        cli_say("assay: %s is there already\n", kept.data);
+    else if (!status) {
+        status = check_room(d, order->base, why);
+        if (!status)
+            status = make(d, order, type, path.data, why);
+        if (!status && order->keep && rename(path.data, kept.data) != 0)
+            status = status_fail(why, STATUS_IO, "%s: cannot be put in its place: %s", kept.data,
+                                 strerror(errno));
+    }
+    base_buffer_free(&path);
+    base_buffer_free(&kept);
     return status;
+}
+
+enum status cli_donors_make(struct cli_donors *out, const struct cli_donors_order *order,
+                            struct status_why *why)
+{
+    enum status status = check_types(order->types, why);
+    (void)cli_interrupt_catch();
+    if (!status && order->keep)
+        status = cli_donors_keep(order, why);
+    if (!status)
+        status = make_folder(out, order->keep, why);
+    for (size_t i = 0; i < order->types->n && !status; i++)
+        status = provide(out, order, order->types->items[i], why);
+    return status;
+}
+
+double cli_donors_seconds(const struct cli_list *types, double n_weights)
+{
+    double seconds = 0;
+    /* llama-quantize of October 2026 on a Zen 4, for a weight: it searches longest for IQ types. */
+    for (size_t i = 0; i < types->n; i++)
+        seconds += strncasecmp(types->items[i], "IQ", 2) == 0  ? 270e-9 * n_weights
+                   : strcasestr(types->items[i], "_K") != NULL ? 25e-9 * n_weights
+                                                               : 5e-9 * n_weights;
+    return seconds;
 }
 
 void cli_donors_remove(struct cli_donors *d)

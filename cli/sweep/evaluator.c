@@ -5,6 +5,8 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "cli/sweep/donors.h"
+#include "cli/sweep/order.h"
 #include "eval/run.h"
 #include "kernels/kernels.h"
 
@@ -63,61 +65,6 @@ static enum status lay_windows(struct cli_sweep *s, struct status_why *why)
     return status ? status : cli_windows_lay(&s->windows, &plan, why);
 }
 
-/** A choice on its way into the order of evaluation. */
-struct place {
-    size_t stage, choice;
-};
-
-static int compare_places(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    if (x->stage != y->stage)
-        return x->stage < y->stage ? -1 : 1;
-    return x->choice < y->choice ? -1 : 1;
-}
-
-/** What a variant takes of a window that begins at a layer. */
-static double cost_of(const struct cli_sweep *s, size_t from)
-{
-    size_t n = s->windows.plan.n_inputs, n_rows = s->windows.plan.n_scored;
-    size_t n_layers = model_hparams(s->swapped)->n_layers;
-    return eval_cost_forward(s->swapped, n) * (double)(n_layers - from) / (double)n_layers +
-           eval_cost_head(s->swapped, n_rows) + eval_cost_head(s->base.model, n_rows);
-}
-
-/**
- * Variants by rising stage: a worker then keeps nothing but what enters the stage at work, for all
- * that follow.
- */
-static enum status order_variants(struct cli_sweep *s, struct status_why *why)
-{
-    const struct cli_sweep_groups *gs = &s->groups;
-    size_t n = gs->n_choices, n_reference = s->around.model != NULL;
-    struct place *places;
-    if (base_array_new(s->variants, n_reference + n, "variants", why) ||
-        base_array_new(s->costs, n_reference + n, "variants", why) ||
-        base_array_new(s->variant_of, n, "variants", why) ||
-        base_array_new(places, n, "variants", why))
-        return STATUS_MEMORY;
-    for (size_t i = 0; i < n; i++)
-        places[i] = (struct place){gs->choices[i].stage, i};
-    qsort(places, n, sizeof *places, compare_places);
-    s->n_variants = n_reference + n;
-    if (n_reference)
-        s->costs[0] = cost_of(s, 0);
-    size_t before = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct cli_sweep_choice *c = &gs->choices[places[i].choice];
-        s->variants[n_reference + i] = (struct eval_variant){c->swaps, c->n_swaps};
-        s->costs[n_reference + i] = cost_of(s, before);
-        s->variant_of[places[i].choice] = n_reference + i;
-        before = c->stage;
-    }
-    free(places);
-    s->costs[0] += eval_cost_forward(s->base.model, s->windows.plan.n_inputs);
-    return STATUS_OK;
-}
-
 /** Batches are part of what a journal belongs to, so no measurement chooses them. */
 static size_t batch_windows(const struct cli_sweep *s)
 {
@@ -131,6 +78,7 @@ static size_t batch_windows(const struct cli_sweep *s)
 static enum status open(void *self, struct status_why *why)
 {
     struct cli_sweep *s = self;
+    const struct cli_sweep_settings *settings = s->settings;
     enum status status = cli_sweep_names_open(&s->names, (enum cli_sweep_by)s->settings->by,
                                               &s->settings->groups, why);
     if (!status)
@@ -139,9 +87,9 @@ static enum status open(void *self, struct status_why *why)
         status = lay_windows(s, why);
     if (!status)
         status = cli_sweep_groups_make(&s->groups, s->swapped, s->candidates, s->n_candidates,
-                                       s->names, why);
+                                       settings->unmade != 0, s->names, why);
     if (!status)
-        status = order_variants(s, why);
+        status = cli_sweep_order(s, why);
     if (status)
         return status;
     s->trials = (struct eval_trials){.plan = &s->windows.plan,
@@ -215,6 +163,21 @@ struct cli_sweep_figures cli_sweep_reference(const struct cli_sweep *s)
     return f;
 }
 
+struct cli_sweep_together cli_sweep_together(const struct cli_sweep *s, size_t candidate)
+{
+    struct cli_sweep_together t = {0};
+    for (size_t i = 0; i < s->groups.n_choices; i++) {
+        struct cli_sweep_figures f = cli_sweep_figures(s, i);
+        if (s->groups.choices[i].candidate != candidate || !f.known)
+            continue;
+        t.sum += f.excess.value;
+        t.n_choices++;
+    }
+    if (s->together[candidate] != SIZE_MAX)
+        t.figures = figures_of(s, s->together[candidate]);
+    return t;
+}
+
 static enum status start(void *self, struct status_why *why)
 {
     return cli_sweep_find_odd(self, why);
@@ -249,9 +212,7 @@ static void close(void *self)
     cli_model_close(&s->base);
     free(s->candidates);
     free(s->files);
-    free(s->variants);
-    free(s->costs);
-    free(s->variant_of);
+    cli_sweep_order_free(s);
 }
 
 /** The arithmetic of the sweep with other groups. */
@@ -261,15 +222,13 @@ static enum status outlook_by(const struct cli_sweep *s, enum cli_sweep_by by,
     struct cli_sweep other = *s; /* with groups and variants of its own */
     other.groups = (struct cli_sweep_groups){0};
     other.names = NULL;
-    other.variants = NULL;
-    other.costs = NULL;
-    other.variant_of = NULL;
+    cli_sweep_order_begin(&other);
     enum status status = cli_sweep_names_open(&other.names, by, &(struct cli_list){0}, why);
     if (!status)
         status = cli_sweep_groups_make(&other.groups, s->swapped, s->candidates, s->n_candidates,
-                                       other.names, why);
+                                       s->settings->unmade != 0, other.names, why);
     if (!status)
-        status = order_variants(&other, why);
+        status = cli_sweep_order(&other, why);
     size_t n_windows = s->windows.plan.n_windows;
     double head = (double)s->windows.plan.n_scored *
                   (eval_cost_head(s->swapped, 1) + eval_cost_head(s->base.model, 1));
@@ -279,9 +238,7 @@ static enum status outlook_by(const struct cli_sweep *s, enum cli_sweep_by by,
     }
     cli_sweep_groups_free(&other.groups);
     cli_sweep_names_close(other.names);
-    free(other.variants);
-    free(other.costs);
-    free(other.variant_of);
+    cli_sweep_order_free(&other);
     return status;
 }
 
@@ -291,6 +248,9 @@ static enum status outlook(const void *self, struct cli_outlook *out, struct sta
         [CLI_SWEEP_BY_LAYER] = "--by layer", [CLI_SWEEP_BY_ROLE] = "--by role"};
     const struct cli_sweep *s = self;
     enum status status = STATUS_OK;
+    out->n_made = s->settings->unmade;
+    if (out->n_made)
+        out->made = cli_donors_seconds(&s->settings->types, (double)s->groups.n_weights);
     out->fewer = "--chunks";
     out->n_fewer = s->windows.plan.n_windows;
     for (int by = CLI_SWEEP_BY_LAYER; by <= CLI_SWEEP_BY_ROLE && !status; by++) {

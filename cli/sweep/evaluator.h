@@ -13,7 +13,8 @@ enum cli_sweep_sort { CLI_SWEEP_AS_IN_MODEL, CLI_SWEEP_BY_KLD };
 struct cli_sweep_settings {
     const char *base, *around;           /* around NULL: the base */
     struct cli_list from, types, groups; /* types: to be made, which joins `from` */
-    const char *quantizer;
+    const char *quantizer, *keep;
+    size_t unmade; /* so many of `from` are the base, in place of models that are not made yet */
     int by;
     int sort; /* enum cli_sweep_sort: of the printed lines */
     struct cli_text_settings text;
@@ -36,7 +37,9 @@ struct cli_sweep {
     struct eval_variant *variants;
     double *costs;
     size_t n_variants;
-    size_t *variant_of; /* [groups.n_choices] */
+    size_t *variant_of;       /* [groups.n_choices]: of the same bytes it is the same one */
+    size_t *together;         /* [n_candidates]: all choices of it at once; SIZE_MAX: just one */
+    struct eval_swap **swaps; /* [n_candidates]: of these */
     const struct gguf_file **files;
     struct eval_variants all;
     struct eval_stream_source streams; /* of these */
@@ -62,6 +65,14 @@ struct cli_sweep_figures {
     enum cli_sweep_doubt doubt;
 };
 struct cli_sweep_figures cli_sweep_figures(const struct cli_sweep *s, size_t choice);
+
+/** All choices of a candidate at once, beside the sum of what they cost one at a time. */
+struct cli_sweep_together {
+    size_t n_choices;
+    double sum;
+    struct cli_sweep_figures figures; /* .known: false also where one choice is all there is */
+};
+struct cli_sweep_together cli_sweep_together(const struct cli_sweep *s, size_t candidate);
 
 /** The figures of the model around, against the base; all 0 but the NLL if it is the base. */
 struct cli_sweep_figures cli_sweep_reference(const struct cli_sweep *s);

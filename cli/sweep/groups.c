@@ -90,9 +90,15 @@ static bool differ(const struct gguf_tensor *a, const struct gguf_tensor *b)
            memcmp(a->ne, b->ne, sizeof a->ne) != 0 || !gguf_tensor_same(a, b);
 }
 
+/** Where a quantizer would make another tensor: of matrices. */
+static bool quantised(const struct gguf_tensor *t)
+{
+    return t->ne[1] > 1 && t->ne[0] % 32 == 0;
+}
+
 /** What a candidate has for group g. n_swaps 0: nothing, or nothing else than the model. */
 static enum status make_choice(struct cli_sweep_choice *choice, const struct cli_sweep_group *g,
-                               const struct gguf_file *file, struct status_why *why)
+                               const struct gguf_file *file, bool unmade, struct status_why *why)
 {
     if (base_array_new(choice->swaps, g->n_tensors, "swaps", why))
         return STATUS_MEMORY;
@@ -104,7 +110,7 @@ static enum status make_choice(struct cli_sweep_choice *choice, const struct cli
         }
         choice->n_bytes += from->n_bytes;
         add_type(choice->type, sizeof choice->type, from->type->name);
-        if (differ(g->tensors[i], from))
+        if (unmade ? quantised(from) : differ(g->tensors[i], from))
             choice->swaps[choice->n_swaps++] = (struct eval_swap){from->name, file, from};
     }
     return STATUS_OK;
@@ -125,7 +131,7 @@ static enum status try_choice(struct cli_sweep_choice *choice, struct model *tri
 }
 
 static enum status add_choices(struct cli_sweep_groups *gs, size_t group,
-                               const struct cli_model *candidates, size_t n_candidates,
+                               const struct cli_model *candidates, size_t n_candidates, bool unmade,
                                struct model *trial, struct status_why *why)
 {
     struct cli_sweep_group *g = &gs->items[group];
@@ -135,7 +141,7 @@ static enum status add_choices(struct cli_sweep_groups *gs, size_t group,
             return STATUS_MEMORY;
         struct cli_sweep_choice *choice = &gs->choices[gs->n_choices];
         *choice = (struct cli_sweep_choice){.group = group, .candidate = c};
-        enum status status = make_choice(choice, g, model_file(candidates[c].model), why);
+        enum status status = make_choice(choice, g, model_file(candidates[c].model), unmade, why);
         if (!status && choice->n_swaps)
             status = try_choice(choice, trial, why);
         if (status || !choice->n_swaps) {
@@ -177,7 +183,8 @@ static void drop_empty(struct cli_sweep_groups *gs)
 
 enum status cli_sweep_groups_make(struct cli_sweep_groups *gs, const struct model *around,
                                   const struct cli_model *candidates, size_t n_candidates,
-                                  const struct cli_sweep_names *names, struct status_why *why)
+                                  bool unmade, const struct cli_sweep_names *names,
+                                  struct status_why *why)
 {
     const struct gguf_file *file = model_file(around);
     size_t n = gguf_n_tensors(file);
@@ -187,7 +194,7 @@ enum status cli_sweep_groups_make(struct cli_sweep_groups *gs, const struct mode
     for (size_t i = 0; i < n && !status; i++)
         status = sort_tensor(gs, gguf_tensor_at(file, i), names, why);
     for (size_t i = 0; i < gs->n && !status; i++)
-        status = add_choices(gs, i, candidates, n_candidates, trial, why);
+        status = add_choices(gs, i, candidates, n_candidates, unmade, trial, why);
     model_close(trial);
     if (status)
         return status;

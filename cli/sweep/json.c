@@ -72,6 +72,19 @@ static void add_group(struct base_json *json, cJSON *list, const struct cli_swee
         add_choice(json, choices, s, g->first_choice + c);
 }
 
+/* All choices of a candidate at once, where there are several. */
+static void add_together(struct base_json *json, cJSON *list, const struct cli_sweep *s, size_t k)
+{
+    struct cli_sweep_together t = cli_sweep_together(s, k);
+    if (!t.figures.known)
+        return;
+    cJSON *o = base_json_object(json, list, NULL);
+    base_json_uint(json, o, "candidate", k);
+    base_json_uint(json, o, "n_choices", t.n_choices);
+    add_estimate(json, o, "excess_kld", t.figures.excess);
+    base_json_real(json, o, "sum", t.sum);
+}
+
 static void add_result(const void *self, struct base_json *json)
 {
     const struct cli_sweep *s = self;
@@ -82,6 +95,9 @@ static void add_result(const void *self, struct base_json *json)
     cJSON *groups = base_json_list(json, json->root, "groups");
     for (size_t i = 0; i < s->groups.n; i++)
         add_group(json, groups, s, i);
+    cJSON *together = base_json_list(json, json->root, "together");
+    for (size_t k = 0; k < s->n_candidates; k++)
+        add_together(json, together, s, k);
     cJSON *rest = base_json_list(json, json->root, "rest");
     for (size_t i = 0; i < s->groups.n_rest; i++) {
         const struct gguf_tensor *t = s->groups.rest[i];
@@ -100,8 +116,10 @@ static void add_settings(struct base_json *json, const struct cli_sweep *s, bool
     cJSON *patterns = base_json_list(json, o, "group");
     for (size_t i = 0; i < s->settings->groups.n; i++)
         base_json_text(json, patterns, NULL, s->settings->groups.items[i]);
-    if (for_journal)
+    if (for_journal) {
         base_json_uint(json, o, "batch_windows", s->trials.batch_windows);
+        base_json_uint(json, o, "n_variants", s->n_variants);
+    }
     cli_json_add_window_settings(json, o, &s->settings->windows, &s->windows.plan);
     cli_json_add_text_settings(json, o, &s->settings->text);
     cli_json_add_computation(json, o, &s->e);

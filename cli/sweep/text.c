@@ -132,24 +132,34 @@ static void print_lines(const struct cli_sweep *s, struct widths w)
     free(lines);
 }
 
-/* What single choices cost together, which is about what all of them at once would cost. */
-static void print_sums(const struct cli_sweep *s)
+/* From here on the sum of single costs is far from what they cost together. */
+static const double far_factor = 1.25;
+
+/* What a candidate's choices cost all at once, and one at a time. */
+static void print_together(const struct cli_sweep *s)
 {
+    bool far = false;
     for (size_t k = 0; k < s->n_candidates; k++) {
-        double sum = 0;
-        size_t n = 0;
-        for (size_t i = 0; i < s->groups.n_choices; i++) {
-            struct cli_sweep_figures f = cli_sweep_figures(s, i);
-            if (s->groups.choices[i].candidate != k || !f.known)
-                continue;
-            sum += f.excess.value;
-            n++;
-        }
+        struct cli_sweep_together t = cli_sweep_together(s, k);
+        double cost = t.figures.excess.value, ratio = t.sum / cost;
         char name[BASE_PATH_BYTES];
-        printf("sum of the KLDs of %zu choice%s of %s: %.4e nats\n", n, status_plural(n),
-               base_printable_text(name, sizeof name, base_file_name(s->candidates[k].path)),
-               base_unsigned_nan(sum));
+        if (!t.figures.known)
+            continue;
+        printf(
+            "all %zu choices of %s at once: %.4e ± %.1e nats; the sum of the single ones is %.4e",
+            t.n_choices,
+            base_printable_text(name, sizeof name, base_file_name(s->candidates[k].path)),
+            base_unsigned_nan(cost), base_unsigned_nan(base_estimate_error(t.figures.excess)),
+            base_unsigned_nan(t.sum));
+        if (t.figures.doubt == CLI_SWEEP_CLEAR && !(ratio < far_factor && ratio > 1 / far_factor)) {
+            printf(", %.2g times that", ratio);
+            far = true;
+        }
+        putchar('\n');
     }
+    if (far)
+        puts("Costs do not add up where so much is lost: a recipe's prediction is as far off for "
+             "a mixture of such choices, and better for one with few of them.");
 }
 
 static void print_table(void *self)
@@ -166,8 +176,7 @@ static void print_table(void *self)
     print_lines(s, w);
     for (size_t i = 0; i < s->groups.n_choices; i++)
         doubts[cli_sweep_figures(s, i).doubt] = true;
-    if (s->settings->sort == CLI_SWEEP_BY_KLD)
-        print_sums(s);
+    print_together(s);
     for (size_t d = 1; d < N_DOUBTS; d++)
         if (doubts[d])
             puts(legends[d]);

@@ -249,10 +249,12 @@ static const struct cli_plan_machine machine = {.n_threads = 8,
                                                 .disk = 5e8,
                                                 .bandwidth = 2e10};
 
+static const struct cli_outlook nothing_known = {0};
+
 static void test_scale(void **state)
 {
     (void)state;
-    struct cli_plan_times t = cli_plan_scale(&work, &pace, &machine);
+    struct cli_plan_times t = cli_plan_scale(&work, &pace, &machine, &nothing_known);
     assert_true(t.layers == 1000 && t.head == 200 && t.rest == 50 && t.loading == 4);
     assert_true(t.total == 1254 && t.alone == t.total && t.processor == 2 + 1250 * 8);
     assert_true(t.disk == 2 && t.n_read == 1e9); /* once, while the layers are computed */
@@ -260,32 +262,32 @@ static void test_scale(void **state)
 
     struct cli_plan_machine other = machine;
     other.bandwidth = 7e8; /* the weights alone take more than half of the layers' time */
-    assert_int_equal(cli_plan_scale(&work, &pace, &other).limit, CLI_PLAN_MEMORY);
+    assert_int_equal(cli_plan_scale(&work, &pace, &other, &nothing_known).limit, CLI_PLAN_MEMORY);
     other.available = 5e9; /* each pass reads all */
     other.disk = 1e8;
-    t = cli_plan_scale(&work, &pace, &other);
+    t = cli_plan_scale(&work, &pace, &other, &nothing_known);
     assert_true(t.n_read == 4e11 && t.disk == 4000 && t.total == 4004);
     assert_int_equal(t.limit, CLI_PLAN_DISK);
     other.on_device = true;
-    assert_int_equal(cli_plan_scale(&work, &pace, &other).limit, CLI_PLAN_DEVICE);
+    assert_int_equal(cli_plan_scale(&work, &pace, &other, &nothing_known).limit, CLI_PLAN_DEVICE);
 
     struct cli_plan_pace disturbed = pace; /* it had a quarter of the processors */
     disturbed.n_busy = 2;
-    t = cli_plan_scale(&work, &disturbed, &machine);
+    t = cli_plan_scale(&work, &disturbed, &machine, &nothing_known);
     assert_true(t.total == 1254 && t.alone == 2 + 1250 / 4.0);
     disturbed.seconds = 0.1; /* too short to tell */
-    t = cli_plan_scale(&work, &disturbed, &machine);
+    t = cli_plan_scale(&work, &disturbed, &machine, &nothing_known);
     assert_true(t.alone == t.total);
 
     struct cli_plan_work done = {.memory = 1e9};
-    t = cli_plan_scale(&done, &pace, &machine);
+    t = cli_plan_scale(&done, &pace, &machine, &nothing_known);
     assert_true(t.total == 3 && t.alone == 3 && t.processor == 2 && t.layers == 0);
 }
 
 static void test_ways(void **state)
 {
     (void)state;
-    struct cli_plan_times t = cli_plan_scale(&work, &pace, &machine);
+    struct cli_plan_times t = cli_plan_scale(&work, &pace, &machine, &nothing_known);
     struct cli_plan_way ways[CLI_PLAN_MAX_WAYS];
     struct cli_outlook outlook = {.fewer = "--chunks",
                                   .n_fewer = 655,
@@ -304,7 +306,7 @@ static void test_ways(void **state)
     struct cli_plan_pace disturbed = pace;
     disturbed.n_busy = 2;
     disturbed.loading = 1e4;
-    t = cli_plan_scale(&work, &disturbed, &machine);
+    t = cli_plan_scale(&work, &disturbed, &machine, &nothing_known);
     assert_int_equal(cli_plan_ways(ways, &t, &work, &outlook), 4);
     assert_true(ways[0].seconds == 2 + 1250 / 4.0 / 2);
     outlook = (struct cli_outlook){.fewer = "--chunks", .n_fewer = 7};

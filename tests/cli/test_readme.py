@@ -2,6 +2,7 @@
 
 usage: test_readme.py ASSAY SOURCE_DIR
 """
+import os
 import pathlib
 import re
 import shlex
@@ -39,6 +40,10 @@ def main():
         for kind in TYPES:
             (folder / f"{kind}.gguf").symlink_to(MODELS / f"tiny.{kind}.gguf")
         (folder / "text.txt").write_text(TEXT.read_text())
+        quantizer = folder / "llama-quantize"  # --pure BASE FILE TYPE
+        quantizer.write_text('#!/bin/sh\ncp "$4.gguf" "$3"\n')
+        quantizer.chmod(0o755)
+        os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
         record = ["perplexity", "-m", "Q4_K_M.gguf", "-f", "text.txt", *SHORT, "--precision", "exact",
                   "--kl-divergence-base", "recorded.kld"]
         assert run(*record, cwd=folder).returncode == 0

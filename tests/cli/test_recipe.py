@@ -141,6 +141,11 @@ class Recipe(unittest.TestCase):
                 self.assertEqual(by_kld["file_bytes"], least + other)
                 self.assertLessEqual(by_kld["kld"]["mean"], kld)
 
+    def test_same_sweep_same_recipe(self):
+        sweep = self.few_groups()
+        first, second = (self.recipe(sweep, "--bpw", "14", "--points", "5") for _ in range(2))
+        self.assertEqual({**first, "run": 0}, {**second, "run": 0})
+
     def test_the_curve_is_of_best_choices(self):
         sweep = self.few_groups()
         everything = list(self.all_choices(sweep))

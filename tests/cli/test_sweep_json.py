@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,6 +72,39 @@ class Sweep(unittest.TestCase):
                                          "lot_se": wanted["kld"]["mean_lot_error"]})
         self.assertEqual(choice["rms_dp"], wanted["dp"]["rms"])
         self.assertEqual(together["rest"], [])
+
+    def test_choices_at_once(self):
+        """What all choices of a candidate cost together is what assay kld says of its file; where
+        single costs do not add up, the text says so."""
+        kld = run("kld", "--base", F16, "-m", Q4, *SWEEP[5:], "-q", "--json", self.path / "k.json")
+        self.assertEqual(kld.returncode, 0, kld.stderr)
+        wanted = json.loads((self.path / "k.json").read_text())["candidates"][0]["kld"]
+        together, = self.document["together"]
+        self.assertEqual((together["candidate"], together["n_choices"]), (0, 30))
+        self.assertEqual(together["excess_kld"]["mean"], wanted["mean"])
+        self.assertAlmostEqual(together["sum"], math.fsum(
+            c["kld"]["mean"] for _, c in self.choices(self.document)), 12)
+        self.assertNotIn("do not add up", self.printed)
+        bad = self.path / "bad.gguf"
+        data = bytearray(F16.read_bytes())
+        about = json.loads(run("info", "--tensors", "--json", F16).stdout)
+        for t in about["tensors"]:
+            if "ffn_down" in t["name"] or "attn_output" in t["name"]:
+                data[t["offset"]:t["offset"] + t["n_bytes"]] = bytes(t["n_bytes"])
+        bad.write_bytes(data)
+        document, printed = self.sweep("-q", "--by", "layer", command=[*SWEEP[:4], bad, *SWEEP[5:]])
+        together, = document["together"]
+        ratio = together["sum"] / together["excess_kld"]["mean"]
+        self.assertFalse(0.8 < ratio < 1.25, ratio)
+        self.assertIn("Costs do not add up", printed)
+
+    def test_equal_bytes_are_evaluated_once(self):
+        document, _ = self.sweep("-q", "--from", shutil.copy(Q4, self.path / "same.gguf"))
+        figures = [[{**c, "candidate": 0} for c in g["choices"]] for g in document["groups"]]
+        self.assertTrue(all(len(f) == 2 and f[0] == f[1] for f in figures))
+        once, twice = (d["run"]["n_inputs"] for d in (self.document, document))
+        # The base's pass and the second of "all at once" are all that is new.
+        self.assertLess(twice, once * 1.1)
 
     def test_documents(self):
         """Windows of documents differ in length; a sweep has the figures of assay kld."""
