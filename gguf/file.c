@@ -251,15 +251,21 @@ bool gguf_is_folder(const struct gguf_file *file)
     return file->directory != NULL;
 }
 
+const void *gguf_tensor_matrix(const struct gguf_tensor *tensor, uint64_t i)
+{
+    const struct gguf_view *view = tensor->view;
+    return view && view->matrices
+               ? view->matrices[i]
+               : (const char *)tensor->data + i * tensor->ne[1] * tensor->row_bytes;
+}
+
 const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i)
 {
     const struct gguf_view *view = tensor->view;
-    const char *data = tensor->data;
     if (!view)
-        return data + i * tensor->row_bytes;
-    uint64_t matrix = i / tensor->ne[1], row = i % tensor->ne[1];
-    data =
-        view->matrices ? view->matrices[matrix] : data + matrix * tensor->ne[1] * tensor->row_bytes;
+        return (const char *)tensor->data + i * tensor->row_bytes;
+    const char *data = gguf_tensor_matrix(tensor, i / tensor->ne[1]);
+    uint64_t row = i % tensor->ne[1];
     return data + (view->rows ? (uint64_t)view->rows[row] : row) *
                       (view->row_step ? view->row_step : tensor->row_bytes);
 }
@@ -335,11 +341,8 @@ uint64_t gguf_tensor_n_stretches(const struct gguf_tensor *tensor)
 
 const void *gguf_tensor_stretch(const struct gguf_tensor *tensor, uint64_t i, size_t *n_bytes)
 {
-    const struct gguf_view *view = tensor->view;
-    *n_bytes = (size_t)(view ? reach(tensor, n_stored_rows(tensor)) : tensor->n_bytes);
-    if (view && view->matrices)
-        return view->matrices[i];
-    return (const char *)tensor->data + i * tensor->ne[1] * tensor->row_bytes;
+    *n_bytes = (size_t)(tensor->view ? reach(tensor, n_stored_rows(tensor)) : tensor->n_bytes);
+    return gguf_tensor_matrix(tensor, i);
 }
 
 bool gguf_tensor_any(const struct gguf_tensor *tensor, bool (*test)(const void *data, size_t n))

@@ -114,6 +114,8 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i)
 /** By name in O(1); NULL where there is none. */
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name);
 
+/** Where matrix i of ne[2] * ne[3] begins; of a view that has other rows, the matrix as stored. */
+const void *gguf_tensor_matrix(const struct gguf_tensor *tensor, uint64_t i);
 /** Where row i of n_rows begins, of a type without bundles; of a view, with its step and gaps. */
 const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i);
 /** The scales of row i that lie apart, as those of a matrix of this one row. */

@@ -15,6 +15,7 @@
 struct base_pool;
 struct kern_backend_ops;
 struct kern_head;
+struct kern_observer;
 struct kern_weight;
 
 /** What computes (results name it), and which sizes suit it. */
@@ -33,8 +34,9 @@ struct kern_description {
 /** First member of every implementation's own struct. */
 struct kern_backend {
     const struct kern_backend_ops *ops;
-    const atomic_bool *cancel; /* may be NULL; set by kern_set_cancel() */
-    struct kern_clock *clock;  /* the implementation's; backend.c counts operations into it */
+    const atomic_bool *cancel;      /* may be NULL; set by kern_set_cancel() */
+    struct kern_clock *clock;       /* the implementation's; backend.c counts operations into it */
+    struct kern_observer *observer; /* who stands between it and its caller; NULL: nobody */
 };
 
 /** Release the backend; its memory must have been freed. NULL is allowed. */

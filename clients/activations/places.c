@@ -61,8 +61,7 @@ static enum status add_tensor(struct act_places *places, const struct gguf_file 
     const struct gguf_tensor *scales;
     enum status status = find_scales(&scales, file, t, why);
     for (size_t m = 0; m < n_matrices && !status; m++) {
-        const uint8_t *begin =
-            view && view->matrices ? view->matrices[m] : (const uint8_t *)t->data + m * n_bytes;
+        const uint8_t *begin = gguf_tensor_matrix(t, m);
         struct act_place *place = &places->items[places->n++];
         *place = (struct act_place){.begin = begin, .end = begin + n_bytes, .scale = 1};
         status = scales ? take_scale(place, file, scales, m, why) : STATUS_OK;

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/pool.h"
 #include "clients/activations/places.h"
-#include "kernels/implementation.h"
+#include "kernels/observer.h"
 
 /** What the input of a product becomes. */
 struct form {
@@ -18,9 +18,7 @@ struct form {
 
 /** A backend that rounds. */
 struct hook {
-    struct kern_backend_ops ops; /* first: the backend's, some of them replaced */
-    const struct kern_backend_ops *exact;
-    struct kern_backend *backend;
+    struct kern_observer observer;
     const struct act_rounding *rounding;
     struct base_pool *pool;
     float *rounded; /* the input of the last product */
@@ -62,7 +60,7 @@ static void round_rows(void *context, size_t index, unsigned thread)
 static enum status run(const struct hook *hook, struct rows *rows)
 {
     size_t n = base_div_up(rows->n_rows, ROWS_AT_ONCE);
-    return base_pool_run(hook->pool, n, round_rows, rows, hook->backend->cancel);
+    return base_pool_run(hook->pool, n, round_rows, rows, hook->observer.backend->cancel);
 }
 
 /** What the inputs of a product with this weight become: of type F32, what they are. */
@@ -84,11 +82,6 @@ static enum status form_of(struct form *out, const struct act_rounding *r,
     return status;
 }
 
-static struct hook *hook_of(struct kern_backend *b)
-{
-    return (struct hook *)(void *)(uintptr_t)b->ops;
-}
-
 static bool is_last(const struct hook *hook, const struct kern_linear *op, struct form form)
 {
     return op->same_x && hook->x == op->x && hook->n_rows == op->n_tokens &&
@@ -99,7 +92,7 @@ static bool is_last(const struct hook *hook, const struct kern_linear *op, struc
 static enum status linear(struct kern_backend *b, const struct kern_linear *op,
                           struct status_why *why)
 {
-    struct hook *hook = hook_of(b);
+    struct hook *hook = kern_owner_of(b);
     struct form form;
     struct kern_linear product = *op;
     size_t n_cols = op->weight->n_cols;
@@ -121,7 +114,7 @@ static enum status linear(struct kern_backend *b, const struct kern_linear *op,
     hook->form = form;
     if (rounds)
         product.x = hook->rounded;
-    return status ? status : hook->exact->linear(b, &product, why);
+    return status ? status : hook->observer.inner->linear(b, &product, why);
 }
 
 /** Round the rows of heads, which have the same number; heads: copies, changed. */
@@ -153,7 +146,7 @@ static enum status round_heads(struct hook *hook, struct kern_head *heads, size_
 static enum status score(struct kern_backend *b, const struct kern_score *op,
                          struct status_why *why)
 {
-    struct hook *hook = hook_of(b);
+    struct hook *hook = kern_owner_of(b);
     struct kern_score rounded = *op;
     struct kern_head *heads;
     enum status status = base_array_new(heads, op->n_heads, "heads", why);
@@ -163,7 +156,7 @@ static enum status score(struct kern_backend *b, const struct kern_score *op,
     rounded.heads = heads;
     status = round_heads(hook, heads, op->n_heads, op->n_rows, why);
     if (!status)
-        status = hook->exact->score(b, &rounded, why);
+        status = hook->observer.inner->score(b, &rounded, why);
     free(heads);
     return status;
 }
@@ -171,17 +164,17 @@ static enum status score(struct kern_backend *b, const struct kern_score *op,
 static enum status record(struct kern_backend *b, const struct kern_record *op,
                           struct status_why *why)
 {
-    struct hook *hook = hook_of(b);
+    struct hook *hook = kern_owner_of(b);
     struct kern_record rounded = *op;
     enum status status = round_heads(hook, &rounded.head, 1, op->n_rows, why);
-    return status ? status : hook->exact->record(b, &rounded, why);
+    return status ? status : hook->observer.inner->record(b, &rounded, why);
 }
 
 /* What the copies take. */
 
 static size_t linear_bytes(struct kern_backend *b, const struct kern_linear *op)
 {
-    return hook_of(b)->exact->linear_bytes(b, op) +
+    return b->observer->inner->linear_bytes(b, op) +
            op->n_tokens * op->weight->n_cols * sizeof(float);
 }
 
@@ -195,12 +188,12 @@ static size_t heads_bytes(const struct kern_head *heads, size_t n_heads, size_t 
 
 static size_t score_bytes(struct kern_backend *b, const struct kern_score *op)
 {
-    return hook_of(b)->exact->score_bytes(b, op) + heads_bytes(op->heads, op->n_heads, op->n_rows);
+    return b->observer->inner->score_bytes(b, op) + heads_bytes(op->heads, op->n_heads, op->n_rows);
 }
 
 static size_t record_bytes(struct kern_backend *b, const struct kern_record *op)
 {
-    return hook_of(b)->exact->record_bytes(b, op) + heads_bytes(&op->head, 1, op->n_rows);
+    return b->observer->inner->record_bytes(b, op) + heads_bytes(&op->head, 1, op->n_rows);
 }
 
 static enum status attach(struct act_rounding *r, struct kern_backend *b, struct status_why *why)
@@ -212,17 +205,18 @@ static enum status attach(struct act_rounding *r, struct kern_backend *b, struct
                            "--activations: rounds on the CPU only, and %s has memory of its own; "
                            "expected --device cpu",
                            described.device);
-    *hook = (struct hook){.ops = *b->ops, .exact = b->ops, .backend = b, .rounding = r};
+    *hook = (struct hook){.rounding = r};
     enum status status = base_pool_open(&hook->pool, described.n_threads, why);
     if (status)
         return status;
-    hook->ops.linear = linear;
-    hook->ops.score = score;
-    hook->ops.record = record;
-    hook->ops.linear_bytes = linear_bytes;
-    hook->ops.score_bytes = score_bytes;
-    hook->ops.record_bytes = record_bytes;
-    b->ops = &hook->ops;
+    struct kern_backend_ops *ops = &hook->observer.ops;
+    kern_observe(&hook->observer, b, hook);
+    ops->linear = linear;
+    ops->score = score;
+    ops->record = record;
+    ops->linear_bytes = linear_bytes;
+    ops->score_bytes = score_bytes;
+    ops->record_bytes = record_bytes;
     r->n_hooks++;
     return STATUS_OK;
 }
@@ -257,7 +251,7 @@ void act_rounding_close(struct act_rounding *r)
         return;
     for (size_t i = 0; i < r->n_hooks; i++) {
         struct hook *hook = &r->hooks[i];
-        hook->backend->ops = hook->exact;
+        kern_observe_end(&hook->observer);
         base_pool_close(hook->pool);
         free(hook->rounded);
     }

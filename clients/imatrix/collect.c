@@ -64,10 +64,7 @@ static enum status list_places(struct imat_collector *c, struct status_why *why)
     for (size_t i = 0; i < c->n && !status; i++) {
         const struct gguf_tensor *t = gguf_tensor_find(c->file, c->entries[i].name);
         for (size_t m = 0; m < n_matrices(t); m++)
-            *place++ = (struct imat_place){.data = t->view && t->view->matrices
-                                                       ? t->view->matrices[m]
-                                                       : (const uint8_t *)t->data +
-                                                             m * (size_t)(t->ne[1] * t->row_bytes),
+            *place++ = (struct imat_place){.data = gguf_tensor_matrix(t, m),
                                            .rows = t->view ? t->view->rows : NULL,
                                            .entry = (uint32_t)i,
                                            .matrix = (uint32_t)m};
@@ -219,11 +216,12 @@ static enum status see(struct imat_hook *hook, const struct input *in, struct st
     enum status status = STATUS_OK;
     hook->x = in->x;
     hook->n_counted = in->n_rows;
-    if (kern_describe(hook->backend).own_memory) {
+    if (kern_describe(hook->observer.backend).own_memory) {
         status = base_array_reserve(hook->host, hook->capacity, n, "inputs", why);
         hook->x = hook->host;
         if (!status)
-            status = kern_download(hook->backend, hook->host, in->x, n * sizeof *in->x, why);
+            status =
+                kern_download(hook->observer.backend, hook->host, in->x, n * sizeof *in->x, why);
     }
     return status || in->all ? status : leave_out(hook, in, why);
 }
@@ -278,25 +276,20 @@ static enum status show(struct imat_hook *hook, const struct kern_weight *weight
     return status || repeats || !hook->n_counted ? status : add(hook, at, in, why);
 }
 
-static struct imat_hook *hook_of(struct kern_backend *b)
-{
-    return (struct imat_hook *)(void *)(uintptr_t)b->ops;
-}
-
 static enum status linear(struct kern_backend *b, const struct kern_linear *op,
                           struct status_why *why)
 {
-    struct imat_hook *hook = hook_of(b);
+    struct imat_hook *hook = kern_owner_of(b);
     struct input in = {op->x,     op->n_tokens, op->weight->n_cols, !hook->collector->masked,
                        op->marks, op->mark_rows};
     enum status status = show(hook, op->weight, &in, op->same_x, why);
-    return status ? status : hook->exact->linear(b, op, why);
+    return status ? status : hook->observer.inner->linear(b, op, why);
 }
 
 static enum status score(struct kern_backend *b, const struct kern_score *op,
                          struct status_why *why)
 {
-    struct imat_hook *hook = hook_of(b);
+    struct imat_hook *hook = kern_owner_of(b);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < op->n_heads && !status; i++) {
         const struct kern_weight *matrix = op->heads[i].matrix;
@@ -306,7 +299,7 @@ static enum status score(struct kern_backend *b, const struct kern_score *op,
         if (matrix)
             status = show(hook, matrix, &in, false, why);
     }
-    return status ? status : hook->exact->score(b, op, why);
+    return status ? status : hook->observer.inner->score(b, op, why);
 }
 
 enum status imat_collector_attach(struct imat_collector *c, struct kern_backend *const *backends,
@@ -315,18 +308,15 @@ enum status imat_collector_attach(struct imat_collector *c, struct kern_backend 
     enum status status = base_array_new(c->hooks, n_backends, "devices", why);
     for (size_t i = 0; i < n_backends && !status; i++) {
         struct imat_hook *hook = &c->hooks[c->n_hooks++];
-        *hook = (struct imat_hook){.ops = *backends[i]->ops,
-                                   .exact = backends[i]->ops,
-                                   .backend = backends[i],
-                                   .collector = c};
-        hook->ops.linear = linear;
-        hook->ops.score = score;
+        hook->collector = c;
+        kern_observe(&hook->observer, backends[i], hook);
+        hook->observer.ops.linear = linear;
+        hook->observer.ops.score = score;
         status = base_array_new(hook->parts, c->n + 1, "sums", why);
         if (!status && kern_describe(backends[i]).own_memory)
             status = base_pool_open(&hook->pool, 0, why);
         struct base_pool *lent = kern_describe(backends[i]).pool;
         hook->squares.pool = hook->before.pool = hook->pool ? hook->pool : lent;
-        backends[i]->ops = &hook->ops;
     }
     return status;
 }
@@ -371,7 +361,7 @@ static void detach(struct imat_collector *c)
 {
     for (size_t i = 0; i < c->n_hooks; i++) {
         struct imat_hook *hook = &c->hooks[i];
-        hook->backend->ops = hook->exact;
+        kern_observe_end(&hook->observer);
         imat_squares_free(&hook->squares);
         imat_squares_free(&hook->before);
         free(hook->host);

@@ -7,7 +7,7 @@
 
 #include "clients/imatrix/collect.h"
 #include "clients/imatrix/squares.h"
-#include "kernels/implementation.h"
+#include "kernels/observer.h"
 
 /** Where the first row of a matrix lies. */
 struct imat_place {
@@ -25,9 +25,7 @@ struct imat_part {
 
 /** A backend that shows its products. */
 struct imat_hook {
-    struct kern_backend_ops ops; /* first: the backend's, some of them replaced */
-    const struct kern_backend_ops *exact;
-    struct kern_backend *backend;
+    struct kern_observer observer;
     struct imat_collector *collector;
     /* Of the last product, if it counted; n_rows is 0 else. */
     const struct imat_place *at;

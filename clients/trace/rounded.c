@@ -115,15 +115,10 @@ void trace_rounded_input(struct trace_rounded *r, const struct kern_weight *w, f
     add_relative_errors(r, x, n, 0x1p-24F * sqrtf(8 + (float)w->n_cols / 32));
 }
 
-static struct trace_rounded *rounded(struct kern_backend *b)
-{
-    return (struct trace_rounded *)(void *)(uintptr_t)b->ops;
-}
-
 static enum status linear(struct kern_backend *b, const struct kern_linear *op,
                           struct status_why *why)
 {
-    struct trace_rounded *r = rounded(b);
+    struct trace_rounded *r = kern_owner_of(b);
     struct kern_linear changed = *op;
     size_t n = op->n_tokens * op->weight->n_cols;
     float *x;
@@ -134,7 +129,7 @@ static enum status linear(struct kern_backend *b, const struct kern_linear *op,
     trace_rounded_input(r, op->weight, x, op->n_tokens);
     changed.x = x;
     changed.same_x = false;
-    status = r->exact->linear(b, &changed, why);
+    status = r->observer.inner->linear(b, &changed, why);
     for (size_t i = 0; !status && i < op->n_tokens; i++)
         add_result_errors(r, op->y + i * op->y_stride, op->weight->n_rows);
     return status;
@@ -143,8 +138,8 @@ static enum status linear(struct kern_backend *b, const struct kern_linear *op,
 static enum status embed(struct kern_backend *b, const struct kern_weight *matrix,
                          const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why)
 {
-    struct trace_rounded *r = rounded(b);
-    enum status status = r->exact->embed(b, matrix, tokens, n_tokens, x, why);
+    struct trace_rounded *r = kern_owner_of(b);
+    enum status status = r->observer.inner->embed(b, matrix, tokens, n_tokens, x, why);
     if (!status)
         add_relative_errors(r, x, n_tokens * matrix->n_cols, 0x1p-23F);
     return status;
@@ -152,8 +147,8 @@ static enum status embed(struct kern_backend *b, const struct kern_weight *matri
 
 static enum status norm(struct kern_backend *b, const struct kern_norm *op, struct status_why *why)
 {
-    struct trace_rounded *r = rounded(b);
-    enum status status = r->exact->norm(b, op, why);
+    struct trace_rounded *r = kern_owner_of(b);
+    enum status status = r->observer.inner->norm(b, op, why);
     for (size_t i = 0; !status && i < op->n_rows; i++) {
         add_relative_errors(r, op->y + i * op->width, op->width, 0x1p-23F);
         float common = 1 + 0x1p-23F * draw(r);
@@ -185,8 +180,8 @@ static void turn(struct trace_rounded *r, const struct kern_rope *op, size_t pai
 
 static enum status rope(struct kern_backend *b, const struct kern_rope *op, struct status_why *why)
 {
-    struct trace_rounded *r = rounded(b);
-    enum status status = r->exact->rope(b, op, why);
+    struct trace_rounded *r = kern_owner_of(b);
+    enum status status = r->observer.inner->rope(b, op, why);
     for (size_t i = 0; !status && i < op->n_pairs; i++)
         turn(r, op, i);
     for (size_t t = 0; !status && t < op->n_tokens; t++)
@@ -210,7 +205,7 @@ static void add_head_errors(struct trace_rounded *r, float *x, size_t size, floa
 static enum status attention(struct kern_backend *b, const struct kern_attention *op,
                              struct status_why *why)
 {
-    struct trace_rounded *r = rounded(b);
+    struct trace_rounded *r = kern_owner_of(b);
     struct kern_attention changed = *op;
     size_t n_q = 0, n_k = 0;
     for (size_t i = 0; i < op->n_ranges; i++) {
@@ -238,7 +233,7 @@ static enum status attention(struct kern_backend *b, const struct kern_attention
     changed.q = copy;
     changed.k = copy + q;
     changed.v = copy + q + k;
-    status = r->exact->attention(b, &changed, why);
+    status = r->observer.inner->attention(b, &changed, why);
     for (size_t i = 0; !status && i < op->n_ranges; i++)
         for (size_t j = 0; j < op->ranges[i].n_q; j++)
             for (size_t h = 0; h < op->n_heads; h++)
@@ -261,7 +256,7 @@ static float softplus_error(struct trace_rounded *r, float x)
 static enum status activate(struct kern_backend *b, const struct kern_activate *op,
                             struct status_why *why)
 {
-    struct trace_rounded *r = rounded(b);
+    struct trace_rounded *r = kern_owner_of(b);
     bool table = op->kind == KERN_GELU && r->arithmetic != TRACE_FLOAT32;
     if (table)
         add_half_errors(r, op->gate, op->n);
@@ -269,7 +264,7 @@ static enum status activate(struct kern_backend *b, const struct kern_activate *
         op->gate[i] += softplus_error(r, op->gate[i]);
     if (op->kind == KERN_XIELU) /* its terms can cancel */
         add_relative_errors(r, op->gate, op->n, 0x1p-22F);
-    enum status status = r->exact->activate(b, op, why);
+    enum status status = r->observer.inner->activate(b, op, why);
     if (!status && table)
         add_half_errors(r, op->gate, op->n);
     if (!status)
@@ -293,7 +288,7 @@ static void add_softplus_errors(struct trace_rounded *r, const struct kern_recur
 static enum status recur(struct kern_backend *b, const struct kern_recur *op,
                          struct status_why *why)
 {
-    struct trace_rounded *r = rounded(b);
+    struct trace_rounded *r = kern_owner_of(b);
     struct kern_recur changed = *op;
     size_t n_rows = 0;
     for (size_t i = 0; i < op->n_runs; i++)
@@ -306,7 +301,7 @@ static enum status recur(struct kern_backend *b, const struct kern_recur *op,
     add_softplus_errors(r, op, copy, n_rows);
     changed.dt = copy;
     changed.dt_stride = n_steps;
-    status = r->exact->recur(b, &changed, why);
+    status = r->observer.inner->recur(b, &changed, why);
     for (size_t i = 0; !status && i < n_rows * op->n_heads; i++)
         add_head_errors(r, op->out + i * op->v_size, op->v_size, 0x1p-19F);
     return status;
@@ -314,24 +309,21 @@ static enum status recur(struct kern_backend *b, const struct kern_recur *op,
 
 void trace_rounded_begin(struct trace_rounded *r, struct kern_backend *backend, uint64_t seed)
 {
-    r->ops = *backend->ops;
-    r->exact = backend->ops;
-    r->backend = backend;
+    struct kern_backend_ops *ops = &r->observer.ops;
     r->state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-    r->ops.linear = linear;
-    r->ops.embed = embed;
-    r->ops.norm = norm;
-    r->ops.rope = rope;
-    r->ops.attention = attention;
-    r->ops.activate = activate;
-    r->ops.recur = recur;
-    backend->ops = &r->ops;
+    kern_observe(&r->observer, backend, r);
+    ops->linear = linear;
+    ops->embed = embed;
+    ops->norm = norm;
+    ops->rope = rope;
+    ops->attention = attention;
+    ops->activate = activate;
+    ops->recur = recur;
 }
 
 void trace_rounded_end(struct trace_rounded *r)
 {
-    if (r->backend)
-        r->backend->ops = r->exact;
+    kern_observe_end(&r->observer);
     free(r->scratch);
     *r = (struct trace_rounded){0};
 }

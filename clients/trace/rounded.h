@@ -29,13 +29,11 @@
 #define TRACE_ROUNDED_H
 
 #include "clients/trace/arithmetic.h"
-#include "kernels/implementation.h"
+#include "kernels/observer.h"
 
 /** Zero-initialise, but for the arithmetic. */
 struct trace_rounded {
-    struct kern_backend_ops ops; /* first: the backend's, some of them replaced */
-    const struct kern_backend_ops *exact;
-    struct kern_backend *backend;
+    struct kern_observer observer;
     float *scratch;
     size_t capacity; /* floats of the scratch */
     uint64_t state;  /* of the random numbers */

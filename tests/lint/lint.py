@@ -31,7 +31,7 @@ ROOMS = Rooms(sys.argv[2] if len(sys.argv) > 2 else ".")
 LAYERS = list(ROOMS.stands_on)
 # What the core shows to its clients, which stand on all of it; clients/documents/ stands on its lowest layers, not on the whole.
 PUBLIC = {
-    "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "model/chat/chat.h",
+    "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "kernels/observer.h", "model/chat/chat.h",
     "model/forward/forward.h", "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h",
     "eval/llama_compat.h", "eval/metrics.h", "eval/reference.h", "eval/run.h", "eval/streams.h",
     "eval/units.h",
@@ -89,7 +89,7 @@ MAX_FUNCTION_LINES = 80
 MAX_FILES = 20
 MAX_README_LINES = 25
 # Of all units that a build compiles, tests and benchmarks included.
-MAX_REBUILT = 117
+MAX_REBUILT = 118
 OPERATIONS = ("kernels/operations.h", "kernels/scoring.h", "kernels/recurrent/op.h")
 # A file for each format, for each architecture.
 LARGE_ROOMS = {"kernels/quant", "model/arch"}
