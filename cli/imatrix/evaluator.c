@@ -36,17 +36,13 @@ static enum status lay_windows(struct cli_imatrix *im, struct status_why *why)
 {
     const struct cli_imatrix_settings *s = im->settings;
     struct cli_windows *w = &im->windows;
-    const struct eval_plan_options plan =
+    struct eval_plan_options plan =
         cli_plan_options(&s->windows, im->model.model, CLI_DEFAULT_CONTEXT);
-    bool masked = cli_imatrix_masked(im);
-    if (!w->documents.n) {
-        enum status status = cli_windows_lay(w, &plan, why);
-        if (!status)
-            imat_units_widen(&w->plan);
-        return status;
-    }
-    enum status status = imat_plan_documents(&w->plan, &plan, &w->documents, masked, why);
-    w->n_laid = w->plan.n_windows;
+    plan.apart = true;
+    plan.whole = !cli_imatrix_masked(im);
+    enum status status = cli_windows_lay(w, &plan, why);
+    if (!status && !w->documents.n)
+        imat_units_widen(&w->plan);
     return status;
 }
 

@@ -13,7 +13,7 @@ struct builder {
     size_t n_rows;
 };
 
-/** A window over tokens from .. end - 1, of which those from target on have not been scored. */
+/** A window that scores those of the tokens target .. end - 1 that are to be scored. */
 static enum status add_window(struct builder *b, struct eval_plan_window window, size_t target,
                               size_t end, struct status_why *why)
 {
@@ -24,10 +24,11 @@ static enum status add_window(struct builder *b, struct eval_plan_window window,
     for (; target < end; target++) {
         if (!b->documents->scored[target])
             continue;
-        window.n_inputs = target - window.first; /* nothing after it is scored */
-        plan->positions[b->n_rows++] = (uint32_t)(window.n_inputs - 1);
+        plan->positions[b->n_rows++] = (uint32_t)(target - window.first - 1);
+        if (!plan->options.whole)
+            window.n_inputs = target - window.first; /* nothing after it is scored */
     }
-    if (b->n_rows == window.row)
+    if (window.n_inputs == 0)
         return STATUS_OK;
     plan->n_inputs = base_max(plan->n_inputs, window.n_inputs);
     plan->windows[b->n++] = window;
@@ -38,14 +39,18 @@ static enum status add_window(struct builder *b, struct eval_plan_window window,
 static enum status add_document(struct builder *b, size_t i, struct status_why *why)
 {
     const struct eval_document *d = &b->documents->items[i];
+    const struct eval_plan_options *options = &b->plan->options;
     size_t end = d->first + d->n_tokens, target = d->first;
     enum status status = STATUS_OK;
-    for (size_t first = d->first; target < end && !status; first += b->plan->step) {
-        size_t window_end = base_min(first + b->plan->window, end);
-        struct eval_plan_window window = {
-            .first = first, .document = i, .begins = first == d->first};
-        status = add_window(b, window, target, window_end, why);
-        target = window_end;
+    for (size_t first = d->first; first < end && !status; first += b->plan->step) {
+        size_t n = base_min(b->plan->window, end - first);
+        size_t target_end = base_min(first + n + options->apart, end);
+        struct eval_plan_window window = {.first = first,
+                                          .n_inputs = options->whole ? n : 0,
+                                          .document = i,
+                                          .begins = first == d->first};
+        status = add_window(b, window, target, target_end, why);
+        target = target_end;
     }
     return status;
 }
@@ -60,7 +65,7 @@ enum status eval_plan_make_documents(struct eval_plan *plan,
     if (status)
         return status;
     plan->window = options->n_ctx;
-    plan->step = options->n_ctx / 2;
+    plan->step = options->apart ? options->n_ctx : options->n_ctx / 2;
     plan->bos_use = options->bos >= 0 ? EVAL_BOS_REPLACES : EVAL_BOS_NONE;
     status = base_array_new(plan->positions, d->n_scored, "scored tokens", why);
     struct builder b = {.plan = plan, .documents = d};

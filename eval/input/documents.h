@@ -151,11 +151,12 @@ void eval_documents_free(struct eval_documents *d);
 /**
  * Lay windows over documents (EVAL_PROTOCOL_DOCUMENTS). A document of up to n_ctx tokens is one
  * window; a longer one has windows of n_ctx tokens that begin n_ctx / 2 tokens apart, of which the
- * last may be shorter. Each scored token is scored once, in the first window that has it. A window
- * in which none is scored is left out. BOS takes the place of the first token of a window that does
- * not begin a document.
- * plan: released with eval_plan_free.
- * Fails: STATUS_USAGE (as eval_plan_make), STATUS_MEMORY.
+ * last may be shorter; or, options->apart, n_ctx. Each scored token is scored once, in the first
+ * window that has it, or that has the token before it where windows are apart. A window ends with
+ * its last position that scores a token, and one that has none is left out; neither if
+ * options->whole. BOS takes the place of the first token of a window that does not begin a
+ * document. plan: released with eval_plan_free. Fails: STATUS_USAGE (as eval_plan_make),
+ * STATUS_MEMORY.
  */
 enum status eval_plan_make_documents(struct eval_plan *plan,
                                      const struct eval_plan_options *options,

@@ -36,6 +36,8 @@ struct eval_plan_options {
     bool llama_compat;   /* llama.cpp's windows and refusals, see docs/peer-defects.md */
     size_t compat_batch; /* llama.cpp's -b (its default: 2048); only eval_plan_offset uses it */
     size_t skip_windows; /* --chunk-from: that many at the text's beginning are left out */
+    bool apart;          /* documents: windows side by side, so that no token is evaluated twice */
+    bool whole;          /* documents: all tokens of a window are evaluated, scored or not */
 };
 
 /** A window of documents. */

@@ -70,6 +70,31 @@ static void check_plan(const struct eval_plan *plan, const struct eval_documents
     free(seen);
 }
 
+/** Windows side by side: each scored token once, from the window of the token before it. */
+static void check_apart(struct eval_plan_options options, const struct eval_documents *d)
+{
+    struct eval_plan plan;
+    size_t n_evaluated = 0, n_scored = 0;
+    options.apart = true;
+    assert_int_equal(eval_plan_make_documents(&plan, &options, d, NULL), STATUS_OK);
+    for (size_t w = 0; w < plan.n_windows; w++) {
+        const struct eval_document *item = &d->items[eval_plan_document(&plan, w)];
+        size_t first = eval_plan_first(&plan, w), n = eval_plan_n_inputs(&plan, w);
+        size_t last = 0;
+        assert_true((first - item->first) % options.n_ctx == 0 && n <= options.n_ctx);
+        for (size_t i = 0; i < eval_plan_n_scored(&plan, w); i++) {
+            last = eval_plan_position(&plan, w, i);
+            assert_true(last < n && d->scored[first + last + 1]);
+        }
+        assert_true(options.whole || last == n - 1);
+        n_evaluated += n;
+        n_scored += eval_plan_n_scored(&plan, w);
+    }
+    assert_int_equal(n_scored, d->n_scored);
+    assert_true(!options.whole || n_evaluated == d->stream.n);
+    eval_plan_free(&plan);
+}
+
 static void windows_of_documents(void **state)
 {
     (void)state;
@@ -90,6 +115,10 @@ static void windows_of_documents(void **state)
         struct eval_plan plan, part;
         assert_int_equal(eval_plan_make_documents(&plan, &options, &d, NULL), STATUS_OK);
         check_plan(&plan, &d, n_ctx);
+        check_apart(options, &d);
+        options.whole = true;
+        check_apart(options, &d);
+        options.whole = false;
 
         options.skip_windows = rng_below(&rng, plan.n_windows);
         options.max_windows = 1;

@@ -291,17 +291,18 @@ static void inputs_and_targets(void **state)
     assert_int_equal(eval_plan_make(&plan, &options, 1600, NULL), STATUS_OK);
     assert_position(&plan, 1, 0, 1512, 1513);
 
-    options = (struct eval_plan_options){EVAL_PROTOCOL_STRIDED, 512, 200, 0, BOS, false, 0, 0};
+    options = (struct eval_plan_options){EVAL_PROTOCOL_STRIDED, 512, 200, .bos = BOS};
     assert_int_equal(eval_plan_make(&plan, &options, 1600, NULL), STATUS_OK);
     assert_position(&plan, 2, 0, BOS, 1401);
     assert_position(&plan, 2, 510, 1910, 1911);
 
-    options = (struct eval_plan_options){EVAL_PROTOCOL_STRIDED, 256, 128, 0, BOS, true, 0, 0};
+    options = (struct eval_plan_options){EVAL_PROTOCOL_STRIDED, 256, 128, .bos = BOS,
+                                         .llama_compat = true};
     assert_int_equal(eval_plan_make(&plan, &options, 1600, NULL), STATUS_OK);
     assert_position(&plan, 2, 0, 1256, 1257);
 
     /* BOS in front: position 0 predicts the window's first token. */
-    options = (struct eval_plan_options){EVAL_PROTOCOL_FIXED, 512, 0, 0, BOS, false, 0, 0};
+    options = (struct eval_plan_options){EVAL_PROTOCOL_FIXED, 512, .bos = BOS};
     assert_int_equal(eval_plan_make(&plan, &options, 1600, NULL), STATUS_OK);
     assert_position(&plan, 1, 0, BOS, 1512);
     assert_position(&plan, 1, 511, 2022, 2023);
