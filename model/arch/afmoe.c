@@ -67,12 +67,11 @@ static enum status read_laguna(struct model_hparams *h, const struct model_readi
     return model_sliding_rope_read(h, r, 0, why);
 }
 
-static enum status laguna_heads(const struct model_folder *f, struct model_folder_heads *of,
-                                struct status_why *why)
+static void laguna_heads(const struct model_folder *f, struct model_folder_heads *of)
 {
-    static const char name[] = "num_attention_heads_per_layer";
-    const cJSON *list = model_config_find(f, name);
-    return list ? model_config_u32s(f, list, name, of->n_heads, of->n, why) : STATUS_OK;
+    struct base_field list = model_config_find(f, "num_attention_heads_per_layer");
+    if (list.json)
+        model_config_u32s(list, "", of->n_heads, of->n);
 }
 
 static const struct model_folder_name laguna_names[] = {

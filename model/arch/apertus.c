@@ -41,30 +41,34 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 }
 
 /** The curves' numbers, which are tensors of one element in each layer. */
-static enum status write_numbers(struct model_folder *f, struct status_why *why)
+static void write_numbers(struct model_folder *f)
 {
+    struct status_why why;
     static const struct {
         const char *name;
         float absent;
     } numbers[] = {{"alpha_p", NAN}, {"alpha_n", NAN}, {"beta", 0.5f}, {"eps", -1e-6f}};
     float values[MODEL_MAX_BLOCKS];
-    if (f->n_layers > MODEL_MAX_BLOCKS)
-        return model_config_fail(f, STATUS_FORMAT, why, "%u layers, expected at most %d",
-                                 f->n_layers, MODEL_MAX_BLOCKS);
+    if (f->n_layers > MODEL_MAX_BLOCKS) {
+        model_config_fail(f, STATUS_FORMAT, "%u layers, expected at most %d", f->n_layers,
+                          MODEL_MAX_BLOCKS);
+        return;
+    }
     for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++) {
         char name[64];
         for (uint32_t i = 0; i < f->n_layers; i++) {
             snprintf(name, sizeof name, "model.layers.%u.mlp.act_fn.%s", i, numbers[n].name);
             values[i] = numbers[n].absent;
             if (!model_folder_number(f, name, &values[i]) && isnan(values[i]))
-                return status_fail(why, STATUS_FORMAT,
-                                   "%s: has no tensor '%s' of one number, which xIELU needs",
-                                   f->path, name);
+                base_json_keep(&f->json,
+                               status_fail(&why, STATUS_FORMAT,
+                                           "has no tensor '%s' of one number, which xIELU needs",
+                                           name),
+                               &why);
         }
         snprintf(name, sizeof name, "xielu.%s", numbers[n].name);
         model_write_named_f32s(f, name, values, f->n_layers);
     }
-    return STATUS_OK;
 }
 
 static const struct model_folder_name folder_names[] = {

@@ -96,17 +96,15 @@ static const struct model_folder_key moe_keys[] = {
 };
 
 /** A softmax of the chosen is one of all that is divided by their sum. */
-static enum status write_moe(struct model_folder *f, struct status_why *why)
+static void write_moe(struct model_folder *f)
 {
-    const cJSON *gating = model_config_find(f, "expert_selection_fn");
-    const cJSON *together = model_config_find(f, "shared_expert_combination_strategy");
-    const cJSON *divides = model_config_find(f, "norm_topk_prob");
-    bool softmax = !cJSON_IsString(gating) || strcmp(gating->valuestring, "softmax") == 0;
+    struct base_field gating = model_config_find(f, "expert_selection_fn");
+    struct base_field together = model_config_find(f, "shared_expert_combination_strategy");
+    const cJSON *divides = model_config_find(f, "norm_topk_prob").json;
+    bool softmax = !cJSON_IsString(gating.json) || base_field_is(gating, "softmax");
     model_write_bool(f, "expert_weights_norm", softmax || !divides || cJSON_IsTrue(divides));
-    if (cJSON_IsString(together) && strcmp(together->valuestring, "average") != 0)
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "member 'shared_expert_combination_strategy' is not 'average'");
-    return STATUS_OK;
+    if (cJSON_IsString(together.json) && !base_field_is(together, "average"))
+        base_field_fail(together, STATUS_UNSUPPORTED, "is not 'average'");
 }
 
 static const struct model_folder_map folder_moe = {

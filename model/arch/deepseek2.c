@@ -159,49 +159,40 @@ static const struct model_folder_name sparse_names[] = {
 };
 
 /** YaRN's magnitude, which GGUF can say where both of its members are equal. */
-static enum status write_magnitude(struct model_folder *f, struct status_why *why)
+static void write_magnitude(struct model_folder *f)
 {
-    const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
-    const cJSON *all = cJSON_GetObjectItemCaseSensitive(rope, "mscale_all_dim");
-    const cJSON *one = cJSON_GetObjectItemCaseSensitive(rope, "mscale");
-    if (!all && !one) {
-        model_write_f32(f, "rope.scaling.yarn_log_multiplier", 0);
-        return STATUS_OK;
-    }
-    if (!cJSON_IsNumber(all) || !cJSON_IsNumber(one) || all->valuedouble != one->valuedouble)
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "members 'mscale' and 'mscale_all_dim' of RoPE differ, expected "
-                                 "equal ones, which GGUF's %s can say",
-                                 f->arch->name);
-    model_write_f32(f, "rope.scaling.yarn_log_multiplier", 0.1 * all->valuedouble);
-    return STATUS_OK;
+    struct base_field rope = model_config_rope(f);
+    const cJSON *all = base_field_get(rope, "mscale_all_dim").json;
+    const cJSON *one = base_field_get(rope, "mscale").json;
+    double factor = cJSON_IsNumber(all) ? all->valuedouble : 0;
+    if ((all || one) && !(cJSON_IsNumber(all) && cJSON_IsNumber(one) && factor == one->valuedouble))
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "members 'mscale' and 'mscale_all_dim' of RoPE differ, expected equal "
+                          "ones, which GGUF's %s can say",
+                          f->arch->name);
+    model_write_f32(f, "rope.scaling.yarn_log_multiplier", 0.1 * factor);
 }
 
 /** V2's shares are not divided by their sum, and its groups count only by one method. */
-static enum status check_v2(const struct model_folder *f, struct status_why *why)
+static void check_v2(const struct model_folder *f)
 {
-    const cJSON *method = model_config_find(f, "topk_method");
-    uint32_t n_groups = 1;
-    enum status status = model_config_u32(f, "n_group", false, &n_groups, why);
-    bool greedy = cJSON_IsString(method) && strcmp(method->valuestring, "greedy") == 0;
-    if (!status &&
-        ((greedy && n_groups > 1) || cJSON_IsTrue(model_config_find(f, "norm_topk_prob"))))
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "'topk_method' is greedy although there are %u groups "
-                                 "('n_group'), or 'norm_topk_prob' is true: not computed of V2",
-                                 n_groups);
-    return status;
+    uint32_t n_groups = model_config_u32_or(f, "n_group", 1);
+    bool greedy = base_field_is(model_config_find(f, "topk_method"), "greedy");
+    if ((greedy && n_groups > 1) || cJSON_IsTrue(model_config_find(f, "norm_topk_prob").json))
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "'topk_method' is greedy although there are %u groups ('n_group'), or "
+                          "'norm_topk_prob' is true: not computed of V2",
+                          n_groups);
 }
 
 /** Also the gating, which V3 leaves to its code where a folder was saved again. */
-static enum status write_folder(struct model_folder *f, struct status_why *why)
+static void write_folder(struct model_folder *f)
 {
-    const cJSON *class = cJSON_GetObjectItemCaseSensitive(f->config, "architectures")->child;
-    bool is_v2 = strstr(class->valuestring, "V2") != NULL;
-    enum status status = is_v2 ? check_v2(f, why) : STATUS_OK;
-    if (!status)
-        status = model_write_gating(f, "scoring_func", is_v2 ? 1 : 2, why);
-    return status ? status : write_magnitude(f, why);
+    bool is_v2 = strstr(f->class_name, "V2") != NULL;
+    if (is_v2)
+        check_v2(f);
+    model_write_gating(f, "scoring_func", is_v2 ? 1 : 2);
+    write_magnitude(f);
 }
 
 static const struct model_folder_key sparse_keys[] = {
@@ -224,31 +215,30 @@ static const struct model_folder_map folder32 = {
 };
 
 /** Which layers choose for themselves: a list, a text of F and S, or a period after a beginning. */
-static enum status write_choices(struct model_folder *f, struct status_why *why)
+static void write_choices(struct model_folder *f)
 {
-    const cJSON *list = model_config_find(f, "indexer_types");
-    const cJSON *text = model_config_find(f, "index_topk_pattern");
+    const cJSON *list = model_config_find(f, "indexer_types").json;
+    const cJSON *text = model_config_find(f, "index_topk_pattern").json;
     const char *pattern = cJSON_IsString(text) ? text->valuestring : NULL;
     uint8_t own[MODEL_MAX_BLOCKS];
-    uint32_t period = 1, offset = 2;
-    enum status status = model_config_u32(f, "index_topk_freq", false, &period, why);
-    if (!status)
-        status = model_config_u32(f, "index_skip_topk_offset", false, &offset, why);
-    if (!status && (f->n_layers > MODEL_MAX_BLOCKS || (pattern && strlen(pattern) < f->n_layers) ||
-                    (list && cJSON_GetArraySize(list) < (int)f->n_layers)))
-        status = model_config_fail(f, STATUS_FORMAT, why,
-                                   "member '%s' does not say of each of %u layers whether it has "
-                                   "an indexer, expected layers below %d",
-                                   list ? list->string : "index_topk_pattern", f->n_layers,
-                                   MODEL_MAX_BLOCKS);
+    uint32_t period = model_config_u32_or(f, "index_topk_freq", 1);
+    uint32_t offset = model_config_u32_or(f, "index_skip_topk_offset", 2);
+    if (f->n_layers > MODEL_MAX_BLOCKS || (pattern && strlen(pattern) < f->n_layers) ||
+        (list && cJSON_GetArraySize(list) < (int)f->n_layers)) {
+        model_config_fail(f, STATUS_FORMAT,
+                          "member '%s' does not say of each of %u layers whether it has an "
+                          "indexer, expected layers below %d",
+                          list ? list->string : "index_topk_pattern", f->n_layers,
+                          MODEL_MAX_BLOCKS);
+        return;
+    }
     period = period > 0 ? period : 1;
-    for (uint32_t i = 0; !status && i < f->n_layers; i++)
+    for (uint32_t i = 0; i < f->n_layers; i++)
         own[i] = list      ? model_config_is(f, "indexer_types", i, "full")
                  : pattern ? pattern[i] == 'F'
                            : i + 1 <= offset || (i + 1 - offset) % period == 0;
-    if (!status)
-        model_write_bools(f, "attention.indexer.types", own, f->n_layers);
-    return status ? status : write_folder(f, why);
+    model_write_bools(f, "attention.indexer.types", own, f->n_layers);
+    write_folder(f);
 }
 
 static const struct model_folder_map folder_glm = {
@@ -304,17 +294,16 @@ static const struct model_folder_map folder = {
 };
 
 /** Mistral 4: a softmax over experts, and queries that grow with their position. */
-static enum status write_mistral4(struct model_folder *f, struct status_why *why)
+static void write_mistral4(struct model_folder *f)
 {
     model_write_u32(f, "expert_gating_func", 1);
-    enum status status = model_folder_temperature(f, why);
-    return status ? status : write_magnitude(f, why);
+    model_folder_temperature(f);
+    write_magnitude(f);
 }
 
 static bool is_mistral4(const struct model_folder *f)
 {
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(f->text, "model_type");
-    return cJSON_IsString(type) && strcmp(type->valuestring, "mistral4") == 0;
+    return base_field_is(base_field_get(f->text, "model_type"), "mistral4");
 }
 
 static const struct model_folder_map folder_mistral4 = {

@@ -288,83 +288,72 @@ static const struct model_folder_key folder_keys[] = {
 };
 
 /** Runs of each layer: numbers, or kinds with a number for each. */
-static enum status write_runs(struct model_folder *f, struct status_why *why)
+static void write_runs(struct model_folder *f)
 {
     static const char kinds[] =
         "sliding_attention compressed_sparse_attention heavily_compressed_attention";
-    const cJSON *list = model_config_find(f, "compress_ratios");
-    const cJSON *rates = model_config_find(f, "compress_rates");
+    struct base_field list = model_config_find(f, "compress_ratios"), item = {0};
+    struct base_field rates = model_config_find(f, "compress_rates");
     uint32_t lengths[] = {0, SHORT_RUN, LONG_RUN}, runs[MODEL_MAX_BLOCKS];
     uint8_t kind_of[MODEL_MAX_BLOCKS];
-    uint32_t n = 0, i = 0;
-    for (const cJSON *rate = rates ? rates->child : NULL; rate; rate = rate->next) {
-        int kind = base_words_index(kinds, rate->string);
-        if (kind < 1 || rate->valuedouble != lengths[kind])
-            return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                     "member 'compress_rates' has '%s' as %g, expected runs of %d "
-                                     "for compressed_sparse_attention and of %d for "
-                                     "heavily_compressed_attention",
-                                     rate->string, rate->valuedouble, SHORT_RUN, LONG_RUN);
+    for (struct base_field rate = {0}; base_field_next(rates, &rate);) {
+        const char *name = rate.json->string ? rate.json->string : "";
+        int kind = base_words_index(kinds, name);
+        if (kind < 1 || rate.json->valuedouble != lengths[kind])
+            model_config_fail(f, STATUS_UNSUPPORTED,
+                              "member 'compress_rates' has '%s' as %g, expected runs of %d for "
+                              "compressed_sparse_attention and of %d for "
+                              "heavily_compressed_attention",
+                              name, rate.json->valuedouble, SHORT_RUN, LONG_RUN);
     }
-    enum status status =
-        list ? STATUS_OK : model_config_kinds(f, "layer_types", kinds, kind_of, &n, why);
-    for (; !status && i < n; i++)
+    uint32_t i = 0, n = list.json ? 0 : model_config_kinds(f, "layer_types", kinds, kind_of);
+    for (; i < n; i++)
         runs[i] = lengths[kind_of[i]];
-    for (const cJSON *item = list ? list->child : NULL; item && i < f->n_layers;
-         item = item->next, i++) /* lists may go on with blocks that predict further tokens */
-        runs[i] = cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= LONG_RUN
-                      ? (uint32_t)item->valuedouble
-                      : UINT32_MAX; /* refused where keys are read */
-    if (!status && i != f->n_layers)
-        status = model_config_fail(f, STATUS_FORMAT, why,
-                                   "members 'compress_ratios' and 'layer_types' say it of %u "
-                                   "layers what their keys are made of, expected %u",
-                                   i, f->n_layers);
-    if (!status)
-        model_write_u32s(f, "attention.compress_ratios", runs, f->n_layers);
-    return status;
+    for (; i < f->n_layers && base_field_next(list, &item); i++) {
+        /* Lists may go on with blocks that predict further tokens. */
+        double length = cJSON_IsNumber(item.json) ? item.json->valuedouble : -1;
+        runs[i] = length >= 0 && length <= LONG_RUN ? (uint32_t)length
+                                                    : UINT32_MAX; /* refused where keys are read */
+    }
+    if (i != f->n_layers)
+        model_config_fail(f, STATUS_FORMAT,
+                          "members 'compress_ratios' and 'layer_types' say it of %u layers what "
+                          "their keys are made of, expected %u",
+                          i, f->n_layers);
+    model_write_u32s(f, "attention.compress_ratios", runs, i);
 }
 
 /** How many layers at the beginning have experts by token. */
-static enum status write_by_token(struct model_folder *f, struct status_why *why)
+static void write_by_token(struct model_folder *f)
 {
     uint8_t kinds[MODEL_MAX_BLOCKS];
-    uint32_t n, n_by_token = 0;
-    enum status status = model_config_kinds(f, "mlp_layer_types", "hash_moe moe", kinds, &n, why);
-    if (n == 0)
-        n_by_token = f->n_layers < 3 ? f->n_layers : 3;
-    for (uint32_t i = 0; !status && i < n; i++) {
+    uint32_t n = model_config_kinds(f, "mlp_layer_types", "hash_moe moe", kinds);
+    uint32_t n_by_token = n > 0 ? 0 : f->n_layers < 3 ? f->n_layers : 3;
+    for (uint32_t i = 0; i < n; i++) {
         if (kinds[i] == 0 && i != n_by_token)
-            return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                     "member 'mlp_layer_types' has hash_moe for layer %u after "
-                                     "moe, expected it only at the beginning",
-                                     i);
+            model_config_fail(f, STATUS_UNSUPPORTED,
+                              "member 'mlp_layer_types' has hash_moe for layer %u after moe, "
+                              "expected it only at the beginning",
+                              i);
         n_by_token += kinds[i] == 0;
     }
-    if (!status)
-        status = model_config_u32(f, "num_hash_layers", false, &n_by_token, why);
-    if (!status)
-        model_write_u32(f, "hash_layer_count", n_by_token);
-    return status;
+    model_write_u32(f, "hash_layer_count", model_config_u32_or(f, "num_hash_layers", n_by_token));
 }
 
-static enum status write_folder(struct model_folder *f, struct status_why *why)
+static void write_folder(struct model_folder *f)
 {
-    double limit = 10;
     float limits[MODEL_MAX_BLOCKS];
-    if (f->n_layers > MODEL_MAX_BLOCKS)
-        return model_config_fail(f, STATUS_FORMAT, why, "%u layers, expected at most %d",
-                                 f->n_layers, MODEL_MAX_BLOCKS);
-    enum status status = write_runs(f, why);
-    if (!status)
-        status = write_by_token(f, why);
-    if (!status)
-        status = model_config_f32(f, "swiglu_limit", false, &limit, why);
+    if (f->n_layers > MODEL_MAX_BLOCKS) {
+        model_config_fail(f, STATUS_FORMAT, "%u layers, expected at most %d", f->n_layers,
+                          MODEL_MAX_BLOCKS);
+        return;
+    }
+    write_runs(f);
+    write_by_token(f);
+    double limit = model_config_f32_or(f, "swiglu_limit", 10);
     for (uint32_t i = 0; i < f->n_layers; i++)
         limits[i] = (float)limit;
-    if (!status)
-        model_write_f32s(f, "swiglu_clamp_exp", limits, f->n_layers);
-    return status;
+    model_write_f32s(f, "swiglu_clamp_exp", limits, f->n_layers);
 }
 
 static const struct model_folder_map folder = {

@@ -212,70 +212,60 @@ static const struct model_folder_key folder4_keys[] = {
 };
 
 /** A number of a layer that sees all keys; the newer form has an object for each such layer. */
-static enum status of_full_layer(const struct model_folder *f, uint32_t layer, const char *name,
-                                 const char *older, uint32_t *value, struct status_why *why)
+static uint32_t of_full_layer(const struct model_folder *f, uint32_t layer, const char *name,
+                              const char *older, uint32_t absent)
 {
     char number[16];
     snprintf(number, sizeof number, "%u", layer);
-    const cJSON *own =
-        cJSON_GetObjectItemCaseSensitive(model_config_find(f, "per_layer_config"), number);
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(own, name);
-    if (!item)
-        return own ? STATUS_OK : model_config_u32(f, older, false, value, why);
-    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 1 && item->valuedouble <= UINT16_MAX))
-        return model_config_fail(f, STATUS_FORMAT, why,
-                                 "member '%s' of layer %u is no number from 1 to 65535", name,
-                                 layer);
-    *value = (uint32_t)item->valuedouble;
-    return STATUS_OK;
+    struct base_field own = base_field_get(model_config_find(f, "per_layer_config"), number);
+    if (!own.json)
+        return model_config_u32_or(f, older, absent);
+    if (!base_field_get(own, name).json)
+        return absent;
+    uint32_t value = (uint32_t)base_field_uint(own, name, UINT16_MAX);
+    if (value == 0)
+        base_field_fail_member(own, name, STATUS_FORMAT, "is 0, expected a number from 1 to 65535");
+    return value;
 }
 
 /** Layers that see all keys have heads of their own; later layers may be twice as wide. */
-static enum status sizes_of_folder4(struct model_folder *f, struct status_why *why)
+static void sizes_of_folder4(struct model_folder *f)
 {
     uint8_t slides[MODEL_MAX_BLOCKS];
-    uint32_t n, n_ff = 0, n_shared = 0, size = 0, none = 0;
-    enum status status =
-        model_config_kinds(f, "layer_types", "full_attention sliding_attention", slides, &n, why);
-    if (!status && n == 0)
-        status = model_config_fail(f, STATUS_UNSUPPORTED, why, "has no member 'layer_types'");
-    if (!status)
-        status = model_config_u32(f, "intermediate_size", true, &n_ff, why);
-    if (!status)
-        status = model_config_u32(f, "num_kv_shared_layers", false, &n_shared, why);
-    bool doubled = cJSON_IsTrue(model_config_find(f, "use_double_wide_mlp"));
-    bool shares = cJSON_IsTrue(model_config_find(f, "attention_k_eq_v"));
-    for (uint32_t i = 0; !status && i < n; i++) {
+    uint32_t size = 0;
+    uint32_t n = model_config_kinds(f, "layer_types", "full_attention sliding_attention", slides);
+    if (n == 0)
+        model_config_fail(f, STATUS_UNSUPPORTED, "has no member 'layer_types'");
+    uint32_t n_ff = model_config_u32(f, "intermediate_size");
+    uint32_t n_shared = model_config_u32_or(f, "num_kv_shared_layers", 0);
+    bool doubled = cJSON_IsTrue(model_config_find(f, "use_double_wide_mlp").json);
+    bool shares = cJSON_IsTrue(model_config_find(f, "attention_k_eq_v").json);
+    for (uint32_t i = 0; i < n; i++) {
         f->n_ff_of[i] = doubled && i + n_shared >= n ? 2 * n_ff : n_ff;
         f->kv_heads_of[i] = f->n_kv_heads;
         if (slides[i])
             continue;
-        uint32_t own = f->head_size;
-        status = of_full_layer(f, i, "head_dim", "global_head_dim", &own, why);
-        if (!status)
-            status = of_full_layer(f, i, "num_key_value_heads", "num_global_key_value_heads",
-                                   shares ? &f->kv_heads_of[i] : &none, why);
-        if (!status && size > 0 && own != size)
-            status = model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                       "heads of layer %u have %u numbers, expected %u, as before",
-                                       i, own, size);
+        uint32_t own = of_full_layer(f, i, "head_dim", "global_head_dim", f->head_size);
+        uint32_t n_kv =
+            of_full_layer(f, i, "num_key_value_heads", "num_global_key_value_heads", f->n_kv_heads);
+        if (shares)
+            f->kv_heads_of[i] = n_kv;
+        if (size > 0 && own != size)
+            model_config_fail(f, STATUS_UNSUPPORTED,
+                              "heads of layer %u have %u numbers, expected %u, as before", i, own,
+                              size);
         size = own;
     }
     f->kv_by_layer = f->ff_by_layer = true;
     f->head_size = size > 0 ? size : f->head_size;
-    const cJSON *rope = model_config_find(f, "rope_parameters");
-    const cJSON *full = cJSON_GetObjectItemCaseSensitive(rope, "full_attention");
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(full, "rope_type");
-    if (!status && full &&
-        !(cJSON_IsString(type) && strcmp(type->valuestring, "proportional") == 0))
-        status = model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                   "RoPE of layers that see all has not the type proportional");
-    const cJSON *two_way = model_config_find(f, "use_bidirectional_attention");
-    if (!status && cJSON_IsString(two_way) && strcmp(two_way->valuestring, "all") == 0)
-        status = model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                   "member 'use_bidirectional_attention' is 'all': tokens see "
-                                   "later ones");
-    return status;
+    struct base_field full =
+        base_field_get(model_config_find(f, "rope_parameters"), "full_attention");
+    if (full.json && !base_field_is(base_field_get(full, "rope_type"), "proportional"))
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "RoPE of layers that see all has not the type proportional");
+    if (base_field_is(model_config_find(f, "use_bidirectional_attention"), "all"))
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "member 'use_bidirectional_attention' is 'all': tokens see later ones");
 }
 
 static const struct model_folder_map folder4 = {

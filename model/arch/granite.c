@@ -36,36 +36,33 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return status;
 }
 
-/** Layers of the hybrid: whether each is attention. *n: 0 where nothing says it. */
-static enum status read_kinds(const struct model_folder *f, uint8_t *attends, uint32_t *n,
-                              struct status_why *why)
+/** Whether each layer of the hybrid is attention; how many there are: 0 where nothing says it. */
+static uint32_t read_kinds(const struct model_folder *f, uint8_t *attends)
 {
-    static const char kinds[] = "mamba linear_attention attention full_attention";
-    enum status status = model_config_kinds(f, "layer_types", kinds, attends, n, why);
-    for (uint32_t i = 0; !status && i < *n; i++)
+    uint32_t n = model_config_kinds(f, "layer_types",
+                                    "mamba linear_attention attention full_attention", attends);
+    for (uint32_t i = 0; i < n; i++)
         attends[i] = attends[i] >= 2;
-    return status;
+    return n;
 }
 
 static bool is_hybrid_class(const struct model_folder *f)
 {
-    const cJSON *class = cJSON_GetObjectItemCaseSensitive(f->config, "architectures")->child;
-    return strcmp(class->valuestring, "GraniteMoeHybridForCausalLM") == 0;
+    return strcmp(f->class_name, "GraniteMoeHybridForCausalLM") == 0;
 }
 
 static bool has_mamba(const struct model_folder *f)
 {
-    const cJSON *types = model_config_find(f, "layer_types");
-    const cJSON *item = types ? types->child : NULL;
-    while (item && !(cJSON_IsString(item) && (strcmp(item->valuestring, "mamba") == 0 ||
-                                              strcmp(item->valuestring, "linear_attention") == 0)))
-        item = item->next;
-    return item || !types;
+    struct base_field types = model_config_find(f, "layer_types"), item = {0};
+    while (base_field_next(types, &item))
+        if (base_field_is(item, "mamba") || base_field_is(item, "linear_attention"))
+            return true;
+    return !types.json;
 }
 
 static bool has_experts(const struct model_folder *f)
 {
-    const cJSON *n = model_config_find(f, "num_local_experts");
+    const cJSON *n = model_config_find(f, "num_local_experts").json;
     return cJSON_IsNumber(n) && n->valuedouble > 0;
 }
 
@@ -80,41 +77,32 @@ static bool is_moe(const struct model_folder *f)
 }
 
 /** Without experts what is shared is all; the hybrid's layers say which attend. */
-static enum status sizes_of_folder(struct model_folder *f, struct status_why *why)
+static void sizes_of_folder(struct model_folder *f)
 {
     uint8_t attends[MODEL_MAX_BLOCKS];
-    uint32_t n = 0, n_ff = 0;
-    enum status status = STATUS_OK;
     if (!is_hybrid_class(f))
-        return STATUS_OK;
-    status = read_kinds(f, attends, &n, why);
-    if (!status)
-        status =
-            model_config_u32(f, f->n_experts > 0 ? "intermediate_size" : "shared_intermediate_size",
-                             true, &n_ff, why);
-    if (!status && n == 0)
-        status = model_config_fail(f, STATUS_UNSUPPORTED, why, "has no member 'layer_types'");
-    for (uint32_t i = 0; !status && i < n; i++) {
+        return;
+    uint32_t n = read_kinds(f, attends);
+    uint32_t n_ff =
+        model_config_u32(f, f->n_experts > 0 ? "intermediate_size" : "shared_intermediate_size");
+    if (n == 0)
+        model_config_fail(f, STATUS_UNSUPPORTED, "has no member 'layer_types'");
+    for (uint32_t i = 0; i < n; i++) {
         f->kv_heads_of[i] = attends[i] ? f->n_kv_heads : 0;
         f->n_ff_of[i] = n_ff;
     }
     f->kv_by_layer = f->ff_by_layer = true;
-    return status;
 }
 
-static enum status write_folder(struct model_folder *f, struct status_why *why)
+static void write_folder(struct model_folder *f)
 {
-    const cJSON *positions = model_config_find(f, "position_embedding_type");
-    uint32_t expand = 0;
     if (!is_hybrid_class(f))
-        return STATUS_OK;
+        return;
     model_write_bool(f, "rope.scaling.finetuned",
-                     cJSON_IsString(positions) && strcmp(positions->valuestring, "rope") == 0);
-    enum status status =
-        has_mamba(f) ? model_config_u32(f, "mamba_expand", true, &expand, why) : STATUS_OK;
-    if (!status && expand > 0)
+                     base_field_is(model_config_find(f, "position_embedding_type"), "rope"));
+    uint32_t expand = has_mamba(f) ? model_config_u32(f, "mamba_expand") : 0;
+    if (expand > 0)
         model_write_u32(f, "ssm.inner_size", expand * f->n_embd);
-    return status;
 }
 
 #define GRANITE_KEYS                                                                               \
@@ -238,19 +226,18 @@ static const struct model_folder_key hybrid_keys[] = {
     {0},
 };
 
-static enum status sizes_of_hybrid(struct model_folder *f, struct status_why *why)
+static void sizes_of_hybrid(struct model_folder *f)
 {
     f->names = f->n_experts > 0 ? hybrid_names : dense_hybrid_names;
-    return sizes_of_folder(f, why);
+    sizes_of_folder(f);
 }
 
-static enum status write_hybrid(struct model_folder *f, struct status_why *why)
+static void write_hybrid(struct model_folder *f)
 {
-    uint32_t width = 0;
-    enum status status = model_config_u32(f, "shared_intermediate_size", true, &width, why);
-    if (!status && f->n_experts > 0)
+    uint32_t width = model_config_u32(f, "shared_intermediate_size");
+    if (f->n_experts > 0)
         model_write_u32(f, "expert_shared_feed_forward_length", width);
-    return status ? status : write_folder(f, why);
+    write_folder(f);
 }
 
 static const struct model_folder_map hybrid_folder = {

@@ -53,15 +53,11 @@ static const struct model_folder_key v3_keys[] = {
     {0},
 };
 
-static enum status write_v3(struct model_folder *f, struct status_why *why)
+static void write_v3(struct model_folder *f)
 {
-    uint32_t n = 0, width = 0;
-    enum status status = model_config_u32(f, "num_shared_experts", true, &n, why);
-    if (!status)
-        status = model_config_u32(f, "moe_intermediate_size", true, &width, why);
-    if (!status)
-        model_write_u32(f, "expert_shared_feed_forward_length", n * width);
-    return status;
+    uint32_t n = model_config_u32(f, "num_shared_experts");
+    model_write_u32(f, "expert_shared_feed_forward_length",
+                    n * model_config_u32(f, "moe_intermediate_size"));
 }
 
 static const struct model_folder_map v3_folder = {

@@ -55,22 +55,20 @@ static const struct model_folder_name kimi_names[] = {
 };
 
 /** Layers of latent attention are counted from 1 in one list, or named in another. */
-static enum status kimi_heads(const struct model_folder *f, struct model_folder_heads *of,
-                              struct status_why *why)
+static void kimi_heads(const struct model_folder *f, struct model_folder_heads *of)
 {
-    const cJSON *linear = model_config_find(f, "linear_attn_config");
-    const cJSON *full = cJSON_GetObjectItemCaseSensitive(linear, "full_attn_layers");
+    struct base_field full =
+        base_field_get(model_config_find(f, "linear_attn_config"), "full_attn_layers");
     for (uint32_t i = 0; i < of->n; i++) {
         bool is = model_config_is(f, "layer_types", i, "full_attention");
-        for (const cJSON *item = full ? full->child : NULL; item; item = item->next)
-            is |= item->valuedouble == i + 1;
+        for (struct base_field item = {0}; base_field_next(full, &item);)
+            is |= item.json->valuedouble == i + 1;
         of->n_kv_heads[i] = is;
     }
-    if (full || model_config_find(f, "layer_types"))
-        return STATUS_OK;
-    return model_config_fail(f, STATUS_FORMAT, why,
-                             "has neither 'full_attn_layers' in 'linear_attn_config' nor "
-                             "'layer_types'");
+    if (!full.json && !model_config_find(f, "layer_types").json)
+        model_config_fail(f, STATUS_FORMAT,
+                          "has neither 'full_attn_layers' in 'linear_attn_config' nor "
+                          "'layer_types'");
 }
 
 static const struct model_folder_key kimi_keys[] = {
@@ -82,35 +80,24 @@ static const struct model_folder_key kimi_keys[] = {
 };
 
 /** A size of the delta nets: of a group of members, or a member that transformers saves. */
-static enum status write_kimi_size(struct model_folder *f, const char *in_group, const char *alone,
-                                   const char *to, struct status_why *why)
+static uint32_t kimi_size(const struct model_folder *f, const char *in_group, const char *alone)
 {
-    uint32_t value;
-    const cJSON *item =
-        cJSON_GetObjectItemCaseSensitive(model_config_find(f, "linear_attn_config"), in_group);
+    const cJSON *item = base_field_get(model_config_find(f, "linear_attn_config"), in_group).json;
     if (cJSON_IsNumber(item) && item->valuedouble >= 1 && item->valuedouble <= UINT16_MAX)
-        value = (uint32_t)item->valuedouble;
-    else {
-        enum status status = model_config_u32(f, alone, true, &value, why);
-        if (status)
-            return status;
-    }
-    if (to)
-        model_write_u32(f, to, value);
-    if (to || value == f->n_heads)
-        return STATUS_OK;
-    return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                             "delta nets have %u heads, expected the %u of attention", value,
-                             f->n_heads);
+        return (uint32_t)item->valuedouble;
+    return model_config_u32(f, alone);
 }
 
-static enum status write_kimi(struct model_folder *f, struct status_why *why)
+static void write_kimi(struct model_folder *f)
 {
-    enum status status = write_kimi_size(f, "head_dim", "linear_head_dim", "kda.head_dim", why);
-    if (!status)
-        status = write_kimi_size(f, "short_conv_kernel_size", "linear_conv_kernel_dim",
-                                 "ssm.conv_kernel", why);
-    return status ? status : write_kimi_size(f, "num_heads", "linear_num_heads", NULL, why);
+    model_write_u32(f, "kda.head_dim", kimi_size(f, "head_dim", "linear_head_dim"));
+    model_write_u32(f, "ssm.conv_kernel",
+                    kimi_size(f, "short_conv_kernel_size", "linear_conv_kernel_dim"));
+    uint32_t n_heads = kimi_size(f, "num_heads", "linear_num_heads");
+    if (n_heads != f->n_heads)
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "delta nets have %u heads, expected the %u of attention", n_heads,
+                          f->n_heads);
 }
 
 static const struct model_folder_map folder_kimi = {

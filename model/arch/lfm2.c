@@ -34,44 +34,37 @@ static const struct model_folder_name folder_names[] = {
 };
 
 /** Layers of short convolutions have no keys. */
-static enum status heads(const struct model_folder *f, struct model_folder_heads *of,
-                         struct status_why *why)
+static void heads(const struct model_folder *f, struct model_folder_heads *of)
 {
-    const cJSON *types = model_config_find(f, "layer_types");
-    const cJSON *full = model_config_find(f, "full_attn_idxs");
-    (void)why;
-    for (uint32_t i = 0; i < of->n && (types || full); i++) {
+    const cJSON *types = model_config_find(f, "layer_types").json;
+    struct base_field full = model_config_find(f, "full_attn_idxs");
+    for (uint32_t i = 0; i < of->n && (types || full.json); i++) {
         bool is = model_config_is(f, "layer_types", i, "full_attention");
-        for (const cJSON *item = !types ? full->child : NULL; item; item = item->next)
-            is |= item->valuedouble == i;
+        for (struct base_field item = {0}; !types && base_field_next(full, &item);)
+            is |= item.json->valuedouble == i;
         of->n_kv_heads[i] = is ? f->n_kv_heads : 0;
     }
-    return STATUS_OK;
 }
 
 /** The width is two thirds of what config.json says, or so, as a multiple. */
-static enum status write_width(struct model_folder *f, struct status_why *why)
+static void write_width(struct model_folder *f)
 {
-    uint32_t n_ff = 0, multiple = 256;
-    double factor = 1;
-    enum status status = model_config_u32(f, "block_ff_dim intermediate_size", true, &n_ff, why);
-    if (!status)
-        status = model_config_u32(f, "block_multiple_of", false, &multiple, why);
-    if (!status)
-        status = model_config_f32(f, "block_ffn_dim_multiplier", false, &factor, why);
-    if (!status && (multiple == 0 || multiple > INT16_MAX ||
-                    !(factor > 0 && factor <= 16 && n_ff <= INT32_MAX / 16)))
-        status =
-            model_config_fail(f, STATUS_FORMAT, why,
-                              "block_multiple_of is %u, block_ffn_dim_multiplier %g, the width "
-                              "%u, expected numbers above 0 and smaller ones",
-                              multiple, factor, n_ff);
-    if (!status && !cJSON_IsFalse(model_config_find(f, "block_auto_adjust_ff_dim"))) {
+    uint32_t n_ff = model_config_u32(f, "block_ff_dim intermediate_size");
+    uint32_t multiple = model_config_u32_or(f, "block_multiple_of", 256);
+    double factor = model_config_f32_or(f, "block_ffn_dim_multiplier", 1);
+    if (multiple == 0 || multiple > INT16_MAX ||
+        !(factor > 0 && factor <= 16 && n_ff <= INT32_MAX / 16)) {
+        model_config_fail(f, STATUS_FORMAT,
+                          "block_multiple_of is %u, block_ffn_dim_multiplier %g, the width %u, "
+                          "expected numbers above 0 and smaller ones",
+                          multiple, factor, n_ff);
+        return;
+    }
+    if (!cJSON_IsFalse(model_config_find(f, "block_auto_adjust_ff_dim").json)) {
         n_ff = (uint32_t)(factor * (2 * n_ff / 3));
         n_ff = (n_ff + multiple - 1) / multiple * multiple;
     }
     model_write_u32(f, "feed_forward_length", n_ff);
-    return status;
 }
 
 static const struct model_folder_key folder_keys[] = {

@@ -57,7 +57,7 @@ static const struct model_folder_key folder_keys[] = {
 };
 
 /** What the reader takes for granted. */
-static enum status write_folder(struct model_folder *f, struct status_why *why)
+static void write_folder(struct model_folder *f)
 {
     static const struct {
         const char *name;
@@ -66,26 +66,23 @@ static enum status write_folder(struct model_folder *f, struct status_why *why)
                    {"floor_scale", 8192},
                    {"attn_scale", 0.1},
                    {"no_rope_layer_interval", 4}};
-    enum status status = STATUS_OK;
-    for (size_t i = 0; !status && i < sizeof numbers / sizeof *numbers; i++) {
-        double found = numbers[i].expected;
-        status = model_config_f32(f, numbers[i].name, false, &found, why);
-        if (!status && found != numbers[i].expected)
-            status = model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                       "member '%s' is %g, expected %g, which architecture %s has",
-                                       numbers[i].name, found, numbers[i].expected, f->arch->name);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        double found = model_config_f32_or(f, numbers[i].name, numbers[i].expected);
+        if (found != numbers[i].expected)
+            model_config_fail(f, STATUS_UNSUPPORTED,
+                              "member '%s' is %g, expected %g, which architecture %s has",
+                              numbers[i].name, found, numbers[i].expected, f->arch->name);
     }
-    const cJSON *norm = model_config_find(f, "use_qk_norm");
-    const cJSON *tuned = model_config_find(f, "attn_temperature_tuning");
+    const cJSON *norm = model_config_find(f, "use_qk_norm").json;
+    const cJSON *tuned = model_config_find(f, "attn_temperature_tuning").json;
     bool expected = f->n_experts != MAVERICK_EXPERTS;
     bool still = cJSON_IsFalse(tuned) || (cJSON_IsNumber(tuned) && tuned->valuedouble == 0);
-    if (!status && (still || cJSON_IsFalse(norm) == expected))
-        status = model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                   "use_qk_norm is %s and attn_temperature_tuning %s, expected %s "
-                                   "and on, which architecture %s takes for granted of %u experts",
-                                   cJSON_IsFalse(norm) ? "off" : "on", still ? "off" : "on",
-                                   expected ? "on" : "off", f->arch->name, f->n_experts);
-    return status;
+    if (still || cJSON_IsFalse(norm) == expected)
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "use_qk_norm is %s and attn_temperature_tuning %s, expected %s and on, "
+                          "which architecture %s takes for granted of %u experts",
+                          cJSON_IsFalse(norm) ? "off" : "on", still ? "off" : "on",
+                          expected ? "on" : "off", f->arch->name, f->n_experts);
 }
 
 static const struct model_folder_map folder = {

@@ -33,46 +33,37 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 /** Layers that slide: 1 in one list, or named in another, with twice the key heads. */
 static bool slides(const struct model_folder *f, uint32_t i)
 {
-    const cJSON *list = model_config_find(f, "hybrid_layer_pattern");
-    const cJSON *item = cJSON_GetArrayItem(list, (int)i);
-    return list ? cJSON_IsNumber(item) && item->valuedouble == 1
-                : model_config_is(f, "layer_types", i, "sliding_attention");
+    struct base_field list = model_config_find(f, "hybrid_layer_pattern");
+    return list.json ? model_config_at(list, i) == 1
+                     : model_config_is(f, "layer_types", i, "sliding_attention");
 }
 
-static enum status heads(const struct model_folder *f, struct model_folder_heads *of,
-                         struct status_why *why)
+static void heads(const struct model_folder *f, struct model_folder_heads *of)
 {
-    uint32_t n = f->n_kv_heads <= INT32_MAX ? 2 * f->n_kv_heads : 0;
-    enum status status = model_config_u32(f, "swa_num_key_value_heads", false, &n, why);
+    uint32_t n = model_config_u32_or(f, "swa_num_key_value_heads",
+                                     f->n_kv_heads <= INT32_MAX ? 2 * f->n_kv_heads : 0);
     for (uint32_t i = 0; i < of->n; i++)
         of->n_kv_heads[i] = slides(f, i) ? n : f->n_kv_heads;
-    return status;
 }
 
 /** Sizes of heads that slide are the others', and the pattern of one of the lists. */
-static enum status write(struct model_folder *f, struct status_why *why)
+static void write(struct model_folder *f)
 {
     static const char *const same[][2] = {{"swa_head_dim", "head_dim"},
                                           {"swa_v_head_dim", "v_head_dim"},
                                           {"swa_num_attention_heads", "num_attention_heads"}};
     uint8_t pattern[MODEL_MAX_BLOCKS]; /* the heads were checked against as many layers */
-    enum status status = STATUS_OK;
-    for (size_t i = 0; !status && i < sizeof same / sizeof *same; i++) {
-        uint32_t full = 0;
-        status = model_config_u32(f, same[i][1], true, &full, why);
-        uint32_t sliding = full;
-        if (!status)
-            status = model_config_u32(f, same[i][0], false, &sliding, why);
-        if (!status && sliding != full)
-            status = model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                       "member '%s' is %u, expected the %u of '%s'", same[i][0],
-                                       sliding, full, same[i][1]);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        uint32_t full = model_config_u32(f, same[i][1]);
+        uint32_t sliding = model_config_u32_or(f, same[i][0], full);
+        if (sliding != full)
+            model_config_fail(f, STATUS_UNSUPPORTED, "member '%s' is %u, expected the %u of '%s'",
+                              same[i][0], sliding, full, same[i][1]);
     }
     for (uint32_t i = 0; i < f->n_layers; i++)
         pattern[i] = slides(f, i);
-    if (!status && model_config_find(f, "hybrid_layer_pattern"))
+    if (model_config_find(f, "hybrid_layer_pattern").json)
         model_write_bools(f, "attention.sliding_window_pattern", pattern, f->n_layers);
-    return status;
 }
 
 static const struct model_folder_name folder_names[] = {

@@ -62,7 +62,7 @@ static const struct model_folder_key m3_keys[] = {
 };
 
 /** The sizes of what chooses blocks: a group of members, or members that transformers saves. */
-static enum status write_index(struct model_folder *f, struct status_why *why)
+static void write_index(struct model_folder *f)
 {
     static const struct {
         const char *in_group, *alone, *to;
@@ -73,18 +73,13 @@ static enum status write_index(struct model_folder *f, struct status_why *why)
         {"sparse_block_size", "index_block_size", "attention.indexer.block_size"},
         {"sparse_local_block", "index_local_blocks", "attention.indexer.local_blocks"},
     };
-    const cJSON *group = model_config_find(f, "sparse_attention_config");
-    enum status status = STATUS_OK;
-    for (size_t i = 0; !status && i < sizeof sizes / sizeof *sizes; i++) {
-        const cJSON *item = cJSON_GetObjectItemCaseSensitive(group, sizes[i].in_group);
-        uint32_t value = 0;
-        if (cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= INT32_MAX)
-            value = (uint32_t)item->valuedouble;
-        else
-            status = model_config_u32(f, sizes[i].alone, true, &value, why);
-        model_write_u32(f, sizes[i].to, value);
+    struct base_field group = model_config_find(f, "sparse_attention_config");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const cJSON *item = base_field_get(group, sizes[i].in_group).json;
+        bool is = cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= INT32_MAX;
+        model_write_u32(f, sizes[i].to,
+                        is ? (uint32_t)item->valuedouble : model_config_u32(f, sizes[i].alone));
     }
-    return status;
 }
 
 /** Whether a layer is of a kind: a name in a list, or not 0 in another. */
@@ -96,24 +91,24 @@ static bool is_kind(const struct model_folder *f, uint32_t i, const char *names,
 }
 
 /** A beginning of dense layers that see all, then sparse ones: GGUF can say no other order. */
-static enum status write_m3(struct model_folder *f, struct status_why *why)
+static void write_m3(struct model_folder *f)
 {
-    const cJSON *group = model_config_find(f, "sparse_attention_config");
-    const cJSON *chosen = cJSON_GetObjectItemCaseSensitive(group, "sparse_attention_freq");
-    const cJSON *experts = model_config_find(f, "moe_layer_freq");
+    struct base_field group = model_config_find(f, "sparse_attention_config");
+    const cJSON *chosen = base_field_get(group, "sparse_attention_freq").json;
+    const cJSON *experts = model_config_find(f, "moe_layer_freq").json;
     uint32_t n_dense = 0;
-    for (uint32_t i = 0; i < f->n_layers; i++) {
+    for (uint32_t i = 0; i < f->n_layers && !f->json.status; i++) {
         bool sparse = is_kind(f, i, "mlp_layer_types", "sparse", experts);
         if (sparse != is_kind(f, i, "layer_types", "minimax_m3_sparse", chosen) ||
             (!sparse && n_dense < i))
-            return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                     "layer %u has experts or a choice of keys without the other, "
-                                     "or neither after layers with both",
-                                     i);
+            model_config_fail(f, STATUS_UNSUPPORTED,
+                              "layer %u has experts or a choice of keys without the other, or "
+                              "neither after layers with both",
+                              i);
         n_dense += !sparse;
     }
     model_write_u32(f, "leading_dense_block_count", n_dense);
-    return write_index(f, why);
+    write_index(f);
 }
 
 static const struct model_folder_map m3_folder = {
@@ -155,15 +150,13 @@ static const struct model_folder_key folder_keys[] = {
 };
 
 /** Shares are sigmoids in the authors' code; a folder that was saved again does not say so. */
-static enum status write_folder(struct model_folder *f, struct status_why *why)
+static void write_folder(struct model_folder *f)
 {
-    const cJSON *gating = model_config_find(f, "scoring_func");
-    if (gating && (!cJSON_IsString(gating) || strcmp(gating->valuestring, "sigmoid") != 0))
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "member 'scoring_func' is not sigmoid, which architecture %s has",
-                                 f->arch->name);
+    struct base_field gating = model_config_find(f, "scoring_func");
+    if (gating.json && !base_field_is(gating, "sigmoid"))
+        base_field_fail(gating, STATUS_UNSUPPORTED, "is not sigmoid, which architecture %s has",
+                        f->arch->name);
     model_write_u32(f, "expert_gating_func", 2);
-    return STATUS_OK;
 }
 
 static const struct model_folder_map folder = {

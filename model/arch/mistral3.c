@@ -19,20 +19,19 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 }
 
 /** YaRN's magnitude, which GGUF can say where `mscale` is 1; and how queries grow. */
-static enum status write_folder(struct model_folder *f, struct status_why *why)
+static void write_folder(struct model_folder *f)
 {
-    const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
-    const cJSON *all = cJSON_GetObjectItemCaseSensitive(rope, "mscale_all_dim");
-    const cJSON *one = cJSON_GetObjectItemCaseSensitive(rope, "mscale");
+    struct base_field rope = model_config_rope(f);
+    const cJSON *all = base_field_get(rope, "mscale_all_dim").json;
+    const cJSON *one = base_field_get(rope, "mscale").json;
     if ((cJSON_IsNumber(one) && one->valuedouble != 1) ||
         (cJSON_IsNumber(all) && !cJSON_IsNumber(one)))
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "member 'mscale' of RoPE is not 1, which GGUF's %s takes for "
-                                 "granted",
-                                 f->arch->name);
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "member 'mscale' of RoPE is not 1, which GGUF's %s takes for granted",
+                          f->arch->name);
     model_write_f32(f, "rope.scaling.yarn_log_multiplier",
                     cJSON_IsNumber(all) ? all->valuedouble : 0);
-    return model_folder_temperature(f, why);
+    model_folder_temperature(f);
 }
 
 static const struct model_folder_key folder_keys[] = {
@@ -43,8 +42,7 @@ static const struct model_folder_key folder_keys[] = {
 /** The class with pictures is that of Mistral 4, too. */
 static bool is_mistral3(const struct model_folder *f)
 {
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(f->text, "model_type");
-    return !cJSON_IsString(type) || strcmp(type->valuestring, "mistral4") != 0;
+    return !base_field_is(base_field_get(f->text, "model_type"), "mistral4");
 }
 
 static const struct model_folder_map folder = {

@@ -125,7 +125,7 @@ static int kind_of(const cJSON *pattern, const cJSON *item, uint32_t i)
 /** Kinds of at most MODEL_MAX_BLOCKS layers; returns how many there are. */
 static uint32_t read_kinds(const struct model_folder *f, int *kinds)
 {
-    const cJSON *pattern = model_config_any(f, "hybrid_override_pattern layers_block_type");
+    const cJSON *pattern = model_config_find(f, "hybrid_override_pattern layers_block_type").json;
     const cJSON *item = pattern ? pattern->child : NULL;
     bool text = cJSON_IsString(pattern);
     uint32_t n = 0;
@@ -151,39 +151,31 @@ static bool has_none(const struct model_folder *f)
     return !has_experts(f);
 }
 
-static enum status sizes_of_folder(struct model_folder *f, struct status_why *why)
+static void sizes_of_folder(struct model_folder *f)
 {
     int kinds[MODEL_MAX_BLOCKS];
-    uint32_t dense = 0, expert = 0, n = read_kinds(f, kinds);
-    enum status status = model_config_u32(f, "intermediate_size", true, &dense, why);
-    if (!status)
-        status = model_config_u32(f, "moe_intermediate_size", has_experts(f), &expert, why);
-    if (!status && n != f->n_layers)
-        status = model_config_fail(f, STATUS_FORMAT, why,
-                                   "member 'hybrid_override_pattern' or 'layers_block_type' has %u "
-                                   "layers, expected %u",
-                                   n, f->n_layers);
-    for (uint32_t i = 0; !status && i < n; i++) {
+    uint32_t n = read_kinds(f, kinds), dense = model_config_u32(f, "intermediate_size");
+    uint32_t expert = has_experts(f) ? model_config_u32(f, "moe_intermediate_size") : 0;
+    if (n != f->n_layers)
+        model_config_fail(f, STATUS_FORMAT,
+                          "member 'hybrid_override_pattern' or 'layers_block_type' has %u layers, "
+                          "expected %u",
+                          n, f->n_layers);
+    for (uint32_t i = 0; i < n; i++) {
         if (kinds[i] < 0)
-            return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                     "layer %u is neither Mamba, attention, mlp nor moe", i);
+            model_config_fail(f, STATUS_UNSUPPORTED,
+                              "layer %u is neither Mamba, attention, mlp nor moe", i);
         f->kv_heads_of[i] = kinds[i] == IS_ATTENTION ? f->n_kv_heads : 0;
         f->n_ff_of[i] = kinds[i] == IS_DENSE ? dense : kinds[i] == IS_EXPERTS ? expert : 0;
     }
     f->kv_by_layer = f->ff_by_layer = true;
     f->n_experts = has_experts(f) ? f->n_experts : 0;
-    return status;
 }
 
-static enum status write_folder(struct model_folder *f, struct status_why *why)
+static void write_folder(struct model_folder *f)
 {
-    uint32_t n_heads = 0, size = 0;
-    enum status status = model_config_u32(f, "mamba_num_heads", true, &n_heads, why);
-    if (!status)
-        status = model_config_u32(f, "mamba_head_dim", true, &size, why);
-    if (!status)
-        model_write_u32(f, "ssm.inner_size", n_heads * size);
-    return status;
+    uint32_t n_heads = model_config_u32(f, "mamba_num_heads");
+    model_write_u32(f, "ssm.inner_size", n_heads * model_config_u32(f, "mamba_head_dim"));
 }
 
 #define NEMOTRON_FOLDER                                                                            \

@@ -18,15 +18,11 @@ static enum status read_vl(struct model_hparams *h, const struct model_reading *
 }
 
 /** Elements of a head for each axis of a position, and 0 for the fourth. */
-static enum status write_sections(struct model_folder *f, struct status_why *why)
+static void write_sections(struct model_folder *f)
 {
-    const cJSON *rope = model_config_any(f, "rope_parameters rope_scaling");
     uint32_t sections[4] = {0};
-    enum status status =
-        model_config_u32s(f, cJSON_GetObjectItemCaseSensitive(rope, "mrope_section"),
-                          "mrope_section", sections, 3, why);
+    model_config_u32s(model_config_rope(f), "mrope_section", sections, 3);
     model_write_u32s(f, "rope.dimension_sections", sections, 4);
-    return status;
 }
 
 static const struct model_folder_map vl_folder = {

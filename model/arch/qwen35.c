@@ -84,27 +84,19 @@ static const struct model_folder_key folder_keys[] = {
 };
 
 /** Which layers are delta nets. Their value heads stay in the order in which they are stored. */
-static enum status write_folder(struct model_folder *f, struct status_why *why)
+static void write_folder(struct model_folder *f)
 {
-    static const char expected[] = "linear_attention full_attention";
-    uint32_t n_heads = 0, n_key_heads = 0, size = 0, n = 0;
+    uint32_t n_heads = model_config_u32(f, "linear_num_value_heads");
+    uint32_t n_key_heads = model_config_u32(f, "linear_num_key_heads");
     uint8_t recurrent[MODEL_MAX_BLOCKS];
-    enum status status = model_config_u32(f, "linear_num_value_heads", true, &n_heads, why);
-    if (!status)
-        status = model_config_u32(f, "linear_num_key_heads", true, &n_key_heads, why);
-    if (!status)
-        status = model_config_u32(f, "linear_value_head_dim", true, &size, why);
-    if (status)
-        return status;
-    model_write_u32(f, "ssm.inner_size", n_heads * size);
+    model_write_u32(f, "ssm.inner_size", n_heads * model_config_u32(f, "linear_value_head_dim"));
     if (!f->arch->grouped_values && n_heads != n_key_heads)
         model_write_bool(f, "ssm.value_heads_grouped", true);
-    status = model_config_kinds(f, "layer_types", expected, recurrent, &n, why);
+    uint32_t n = model_config_kinds(f, "layer_types", "linear_attention full_attention", recurrent);
     for (uint32_t i = 0; i < n; i++)
         recurrent[i] = recurrent[i] == 0;
-    if (!status && n > 0)
+    if (n > 0)
         model_write_bools(f, "attention.recurrent_layers", recurrent, n);
-    return status;
 }
 
 #define QWEN35_FOLDER .keys = folder_keys, .norms_less_one = true, .write = write_folder

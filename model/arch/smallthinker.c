@@ -56,40 +56,38 @@ static const struct model_folder_key folder_keys[] = {
 };
 
 /** Layers slide where they rotate; where none slides all rotate. */
-static enum status write(struct model_folder *f, struct status_why *why)
+static void write(struct model_folder *f)
 {
-    const cJSON *layout = model_config_find(f, "sliding_window_layout");
-    const cJSON *rotates = model_config_find(f, "rope_layout");
+    struct base_field layout = model_config_find(f, "sliding_window_layout");
+    struct base_field rotates = model_config_find(f, "rope_layout");
     uint32_t slides[MODEL_MAX_BLOCKS] = {0};
     uint32_t turned[MODEL_MAX_BLOCKS];
     uint8_t pattern[MODEL_MAX_BLOCKS];
-    uint32_t length = 0, n = f->n_layers < MODEL_MAX_BLOCKS ? f->n_layers : MODEL_MAX_BLOCKS;
+    uint32_t n = f->n_layers < MODEL_MAX_BLOCKS ? f->n_layers : MODEL_MAX_BLOCKS;
     bool any = false;
-    enum status status =
-        layout ? model_config_u32s(f, layout, layout->string, slides, n, why) : STATUS_OK;
+    if (layout.json)
+        model_config_u32s(layout, "", slides, n);
     for (uint32_t i = 0; i < n; i++) {
         any |= slides[i] != 0;
         pattern[i] = slides[i] != 0;
     }
     for (uint32_t i = 0; i < n; i++)
         turned[i] = !any || slides[i];
-    if (!status && rotates)
-        status = model_config_u32s(f, rotates, rotates->string, turned, n, why);
-    for (uint32_t i = 0; !status && i < n; i++)
+    if (rotates.json)
+        model_config_u32s(rotates, "", turned, n);
+    for (uint32_t i = 0; i < n; i++)
         if ((turned[i] != 0) != (!any || slides[i]))
-            status = model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                       "layer %u slides without positions, or the reverse, which "
-                                       "GGUF's %s cannot say",
-                                       i, f->arch->name);
-    if (!status && any)
-        status = model_config_u32(f, "sliding_window_size sliding_window", true, &length, why);
-    if (!status && any) {
-        model_write_u32(f, "attention.sliding_window", length);
+            model_config_fail(f, STATUS_UNSUPPORTED,
+                              "layer %u slides without positions, or the reverse, which GGUF's %s "
+                              "cannot say",
+                              i, f->arch->name);
+    if (any) {
+        model_write_u32(f, "attention.sliding_window",
+                        model_config_u32(f, "sliding_window_size sliding_window"));
         model_write_bools(f, "attention.sliding_window_pattern", pattern, n);
     }
-    bool softmax = cJSON_IsTrue(model_config_find(f, "moe_primary_router_apply_softmax"));
+    bool softmax = cJSON_IsTrue(model_config_find(f, "moe_primary_router_apply_softmax").json);
     model_write_u32(f, "expert_gating_func", softmax ? 1 : 2);
-    return status;
 }
 
 static const struct model_folder_map folder = {

@@ -35,56 +35,45 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 }
 
 /** Layers that slide have heads of their own number. */
-static enum status heads(const struct model_folder *f, struct model_folder_heads *of,
-                         struct status_why *why)
+static void heads(const struct model_folder *f, struct model_folder_heads *of)
 {
-    const cJSON *other = model_config_find(f, "attention_other_setting");
-    const cJSON *n = cJSON_GetObjectItemCaseSensitive(other, "num_attention_heads");
-    const cJSON *n_kv = cJSON_GetObjectItemCaseSensitive(other, "num_attention_groups");
-    uint32_t n_heads = f->n_heads;
-    enum status status = model_config_u32(f, "num_sliding_attention_heads", false, &n_heads, why);
+    struct base_field other = model_config_find(f, "attention_other_setting");
+    const cJSON *n = base_field_get(other, "num_attention_heads").json;
+    const cJSON *n_kv = base_field_get(other, "num_attention_groups").json;
+    uint32_t n_heads = model_config_u32_or(f, "num_sliding_attention_heads", f->n_heads);
     for (uint32_t i = 0; i < of->n; i++) {
         if (!model_config_is(f, "layer_types", i, "sliding_attention"))
             continue;
         of->n_heads[i] = cJSON_IsNumber(n) ? (uint32_t)n->valueint : n_heads;
         of->n_kv_heads[i] = cJSON_IsNumber(n_kv) ? (uint32_t)n_kv->valueint : f->n_kv_heads;
     }
-    return status;
 }
 
 /** A list of limits, where null and 0 mean that there is no limit; those of further blocks are left
  * out. */
-static enum status write_limits(struct model_folder *f, const char *from, const char *to,
-                                struct status_why *why)
+static void write_limits(struct model_folder *f, const char *from, const char *to)
 {
     float values[MODEL_MAX_BLOCKS] = {0}; /* the heads were checked against as many layers */
-    const cJSON *list = model_config_find(f, from);
-    uint32_t i = 0;
-    for (const cJSON *item = list ? list->child : NULL; item && i < f->n_layers;
-         item = item->next, i++) {
-        if (!cJSON_IsNull(item) && !(cJSON_IsNumber(item) && item->valuedouble >= 0))
-            return model_config_fail(f, STATUS_FORMAT, why,
-                                     "member '%s' has no number above 0 for layer %u", from, i);
-        values[i] = cJSON_IsNull(item) ? 0 : (float)item->valuedouble;
+    struct base_field list = model_config_find(f, from), item = {0};
+    for (uint32_t i = 0; i < f->n_layers && base_field_next(list, &item); i++) {
+        values[i] = (float)base_field_real_or(item, "", 0);
+        if (!(values[i] >= 0))
+            base_field_fail(item, STATUS_FORMAT, "is %g, expected a limit above 0",
+                            (double)values[i]);
     }
-    if (list)
+    if (list.json)
         model_write_f32s(f, to, values, f->n_layers);
-    return STATUS_OK;
 }
 
-static enum status write(struct model_folder *f, struct status_why *why)
+static void write(struct model_folder *f)
 {
-    double scalar = f->head_size;
-    enum status status = write_limits(f, "swiglu_limits", "swiglu_clamp_exp", why);
-    if (!status)
-        status = write_limits(f, "swiglu_limits_shared", "swiglu_clamp_shexp", why);
-    if (!status)
-        status = model_config_f32(f, "query_pre_attn_scalar", false, &scalar, why);
-    if (status || scalar == f->head_size)
-        return status;
-    return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                             "member 'query_pre_attn_scalar' is %g, expected the %u of a head",
-                             scalar, f->head_size);
+    write_limits(f, "swiglu_limits", "swiglu_clamp_exp");
+    write_limits(f, "swiglu_limits_shared", "swiglu_clamp_shexp");
+    double scalar = model_config_f32_or(f, "query_pre_attn_scalar", f->head_size);
+    if (scalar != f->head_size)
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "member 'query_pre_attn_scalar' is %g, expected the %u of a head", scalar,
+                          f->head_size);
 }
 
 static const struct model_folder_name folder_names[] = {

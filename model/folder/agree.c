@@ -23,14 +23,15 @@ static bool has_target(const struct model_folder *f, const char *name)
 }
 
 /** Whether a member says yes: true, a number above 0 or a text. */
-static bool says_yes(const cJSON *item)
+static bool says_yes(struct base_field item)
 {
-    return cJSON_IsTrue(item) || cJSON_IsString(item) ||
-           (cJSON_IsNumber(item) && item->valuedouble > 0);
+    const cJSON *json = item.json;
+    return cJSON_IsTrue(json) || cJSON_IsString(json) ||
+           (cJSON_IsNumber(json) && json->valuedouble > 0);
 }
 
 /** Where a member's value is from, for the sentence. */
-static const char *origin(const struct model_folder *f, const cJSON *item)
+static const char *origin(const struct model_folder *f, struct base_field item)
 {
     return model_config_of_class(f, item) ? " (absent, and so by its class's default)" : "";
 }
@@ -64,137 +65,126 @@ static const struct pair {
     {"share_expert_dim", "ffn_up_shexp.weight", "", false},
 };
 
-static enum status check_pair(const struct model_folder *f, const struct pair *p,
-                              struct status_why *why)
+static void check_pair(const struct model_folder *f, const struct pair *p)
 {
-    const cJSON *item = model_config_find(f, p->member);
-    const cJSON *of_class = model_config_class(f, p->member);
+    struct base_field item = model_config_find(f, p->member);
+    const cJSON *of_class = model_config_class(f, p->member).json;
     const char *part = find_part(f, p->parts);
     bool shared = strcmp(p->parts, "ffn_up_shexp.weight") == 0;
-    bool flag = cJSON_IsBool(item) || cJSON_IsBool(of_class); /* of which a class may know none */
-    bool known = (item || model_config_null(f, p->member)) && (!flag || !f->class || of_class);
+    bool flag = cJSON_IsBool(item.json) || cJSON_IsBool(of_class); /* a class may know none */
+    bool known = (item.json || model_config_null(f, p->member)) && (!flag || !f->class || of_class);
     bool yes = says_yes(item) != p->inverse;
-    if (!known || yes == (part != NULL) || model_config_find(f, p->unless) ||
+    if (!known || yes == (part != NULL) || model_config_find(f, p->unless).json ||
         (shared && !find_part(f, "ffn_gate_inp.weight")))
-        return STATUS_OK;
+        return;
     static const char fix[] = "correct config.json, or get the tensors that belong to it";
     int first = (int)strcspn(p->parts, " ");
     if (part)
-        return model_config_fail(f, STATUS_FORMAT, why,
-                                 "member '%s'%s says that no layer has %.*s, but tensor '%s' is "
-                                 "there; %s",
-                                 p->member, origin(f, item), first, p->parts, part, fix);
-    return model_config_fail(f, STATUS_FORMAT, why,
-                             "member '%s'%s says that layers have %.*s, but no layer has it; %s",
-                             p->member, origin(f, item), first, p->parts, fix);
+        model_config_fail(f, STATUS_FORMAT,
+                          "member '%s'%s says that no layer has %.*s, but tensor '%s' is there; %s",
+                          p->member, origin(f, item), first, p->parts, part, fix);
+    else
+        model_config_fail(f, STATUS_FORMAT,
+                          "member '%s'%s says that layers have %.*s, but no layer has it; %s",
+                          p->member, origin(f, item), first, p->parts, fix);
 }
 
 /** Without a head the embedding is one, if config.json, or its class by default, says so. */
-static enum status check_head(const struct model_folder *f, struct status_why *why)
+static void check_head(const struct model_folder *f)
 {
     static const char name[] = "tie_word_embeddings";
-    const cJSON *of_text = cJSON_GetObjectItemCaseSensitive(f->text, name);
-    const cJSON *of_all = cJSON_GetObjectItemCaseSensitive(f->config, name);
-    const cJSON *of_class = model_config_class(f, name);
+    const cJSON *of_text = base_field_get(f->text, name).json;
+    const cJSON *of_all = base_field_get(f->config, name).json;
+    const cJSON *of_class = model_config_class(f, name).json;
     bool tied = cJSON_IsTrue(of_text) || cJSON_IsTrue(of_all);
     if (!of_text && !of_all)
         tied = !of_class || cJSON_IsTrue(of_class);
     if (tied || has_target(f, "output.weight"))
-        return STATUS_OK;
-    return model_config_fail(
-        f, STATUS_FORMAT, why, "member '%s' is %s, so that the head is a tensor of its own, %s",
-        name, of_text || of_all ? "false" : "absent, which is false for its class",
+        return;
+    model_config_fail(
+        f, STATUS_FORMAT, "member '%s' is %s, so that the head is a tensor of its own, %s", name,
+        of_text || of_all ? "false" : "absent, which is false for its class",
         f->arch->folder->tied
             ? "which is not read of this architecture; expected true"
             : "but there is no tensor 'lm_head.weight'; get the file that has it, or say true "
               "where the embedding is the head");
 }
 
-/** Whether a layer has experts by a member that is a number of layers before the first. */
-static enum status read_sparse(const struct model_folder *f, uint8_t *sparse, bool *known,
-                               struct status_why *why)
+/** Whether each layer has experts; false: no member says it. */
+static bool read_sparse(const struct model_folder *f, uint8_t *sparse)
 {
     static const char counts[] = "first_k_dense_replace num_dense_layers moe_layer_start_index";
-    const cJSON *list = model_config_find(f, "mlp_layer_types");
-    const cJSON *freq = model_config_find(f, "moe_layer_freq");
-    uint32_t n = 0, n_dense = 0, period = 1;
-    *known = !model_config_find(f, "moe_layers_enum"); /* Step's, which nothing else reads */
-    if (!*known)
-        return STATUS_OK;
-    if (list)
-        return model_config_kinds(f, "mlp_layer_types", "dense sparse", sparse, &n, why);
-    if (cJSON_IsArray(freq)) {
-        for (const cJSON *item = freq->child; item && n < f->n_layers; item = item->next)
-            sparse[n++] = item->valuedouble != 0;
-        *known = n == f->n_layers;
-        return STATUS_OK;
+    struct base_field freq = model_config_find(f, "moe_layer_freq"), item = {0};
+    uint32_t n = 0;
+    if (model_config_find(f, "moe_layers_enum").json) /* Step's, which nothing else reads */
+        return false;
+    if (model_config_find(f, "mlp_layer_types").json) {
+        model_config_kinds(f, "mlp_layer_types", "dense sparse", sparse);
+        return true;
     }
-    uint32_t last = f->n_layers - 1, end = last;
-    const cJSON *stop = model_config_find(f, "moe_layer_end_index");
-    *known = model_config_any(f, counts) != NULL;
-    enum status status = model_config_u32(f, counts, false, &n_dense, why);
-    if (!status)
-        status = model_config_u32(f, "moe_layer_interval moe_layer_freq", false, &period, why);
-    if (!status && cJSON_IsNumber(stop) && stop->valuedouble >= 0)
-        status = model_config_u32(f, "moe_layer_end_index", false, &end, why);
-    bool counts_from_1 = model_config_find(f, "moe_layer_interval") != NULL;
-    for (uint32_t i = 0; !status && i < f->n_layers; i++)
+    if (cJSON_IsArray(freq.json)) {
+        while (n < f->n_layers && base_field_next(freq, &item))
+            sparse[n++] = item.json->valuedouble != 0;
+        return n == f->n_layers;
+    }
+    uint32_t end = f->n_layers - 1, n_dense = model_config_u32_or(f, counts, 0);
+    uint32_t period = model_config_u32_or(f, "moe_layer_interval moe_layer_freq", 1);
+    const cJSON *stop = model_config_find(f, "moe_layer_end_index").json;
+    if (cJSON_IsNumber(stop) && stop->valuedouble >= 0)
+        end = model_config_u32(f, "moe_layer_end_index");
+    bool counts_from_1 = model_config_find(f, "moe_layer_interval").json != NULL;
+    for (uint32_t i = 0; i < f->n_layers; i++)
         sparse[i] = i >= n_dense && i <= end && period > 0 && (i + counts_from_1) % period == 0;
-    return status;
+    return model_config_find(f, counts).json != NULL;
 }
 
 /** Which layers have experts, by config.json and by their routers. */
-static enum status check_experts(const struct model_folder *f, struct status_why *why)
+static void check_experts(const struct model_folder *f)
 {
     uint8_t sparse[MODEL_MAX_BLOCKS] = {0};
-    bool known = false;
-    if (f->n_experts == 0 || f->n_layers > MODEL_MAX_BLOCKS)
-        return STATUS_OK;
-    enum status status = read_sparse(f, sparse, &known, why);
-    for (uint32_t i = 0; known && !status && i < f->n_layers; i++) {
+    if (f->n_experts == 0 || f->n_layers > MODEL_MAX_BLOCKS || !read_sparse(f, sparse))
+        return;
+    for (uint32_t i = 0; i < f->n_layers && !f->json.status; i++) {
         char name[MODEL_TARGET_BYTES];
         snprintf(name, sizeof name, "blk.%u.ffn_gate_inp.weight", i);
         bool has = has_target(f, name);
         if (has != sparse[i])
-            return model_config_fail(f, STATUS_FORMAT, why,
-                                     "layer %u has %s by members such as '%s', but %s by its "
-                                     "tensors; correct config.json, or get the tensors that belong "
-                                     "to it",
-                                     i, sparse[i] ? "experts" : "none",
-                                     model_config_find(f, "mlp_layer_types")
-                                         ? "mlp_layer_types"
-                                         : "first_k_dense_replace",
-                                     has ? "experts" : "none");
+            model_config_fail(
+                f, STATUS_FORMAT,
+                "layer %u has %s by members such as '%s', but %s by its tensors; correct "
+                "config.json, or get the tensors that belong to it",
+                i, sparse[i] ? "experts" : "none",
+                model_config_find(f, "mlp_layer_types").json ? "mlp_layer_types"
+                                                             : "first_k_dense_replace",
+                has ? "experts" : "none");
     }
-    return status;
 }
 
 /** Keys stand for values, too, where a layer has the one without the other. */
-static enum status check_values(const struct model_folder *f, struct status_why *why)
+static void check_values(const struct model_folder *f)
 {
-    const cJSON *item = model_config_find(f, "attention_k_eq_v");
-    bool found = false;
+    struct base_field item = model_config_find(f, "attention_k_eq_v");
+    bool found = false, said = cJSON_IsTrue(item.json);
     for (uint32_t i = 0; i < f->n_layers; i++) {
         char keys[MODEL_TARGET_BYTES], values[MODEL_TARGET_BYTES];
         snprintf(keys, sizeof keys, "blk.%u.attn_k.weight", i);
         snprintf(values, sizeof values, "blk.%u.attn_v.weight", i);
         found |= has_target(f, keys) && !has_target(f, values);
     }
-    if (!item || cJSON_IsTrue(item) == found)
-        return STATUS_OK;
-    return model_config_fail(f, STATUS_FORMAT, why,
-                             "member 'attention_k_eq_v'%s is %s, but %s keys without values; "
-                             "correct config.json, or get the tensors that belong to it",
-                             origin(f, item), cJSON_IsTrue(item) ? "true" : "false",
-                             found ? "some layer has" : "no layer has");
+    if (item.json && said != found)
+        model_config_fail(f, STATUS_FORMAT,
+                          "member 'attention_k_eq_v'%s is %s, but %s keys without values; correct "
+                          "config.json, or get the tensors that belong to it",
+                          origin(f, item), said ? "true" : "false",
+                          found ? "some layer has" : "no layer has");
 }
 
 enum status model_folder_agree(const struct model_folder *f, struct status_why *why)
 {
-    enum status status = check_head(f, why);
-    for (size_t i = 0; !status && i < sizeof pairs / sizeof *pairs; i++)
-        status = check_pair(f, &pairs[i], why);
-    if (!status)
-        status = check_values(f, why);
-    return status ? status : check_experts(f, why);
+    check_head(f);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        check_pair(f, &pairs[i]);
+    check_values(f);
+    check_experts(f);
+    return model_config_status(f, why);
 }

@@ -22,7 +22,7 @@ static void close_folder(struct model_folder *f)
         free(f->given[i].values);
     free(f->given);
     gguf_layout_free(f->layout);
-    cJSON_Delete(f->config);
+    base_json_close(&f->json);
     cJSON_Delete(f->defaults);
     safetensors_folder_close(&f->files);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/text/words.h"
 #include "model/folder/state.h"
 
 static void put_named(struct model_folder *f, const char *key, enum gguf_value_type type,
@@ -127,28 +126,26 @@ static const struct model_folder_key of_compressed[] = {
     {0},
 };
 
-static enum status check_flag(struct model_folder *f, const struct model_folder_key *key,
-                              struct status_why *why)
+static void check_flag(struct model_folder *f, const struct model_folder_key *key)
 {
-    const cJSON *item = model_config_any(f, key->from);
+    struct base_field item = model_config_find(f, key->from);
     bool wanted = key->kind == MODEL_MEMBER_TRUE;
-    if (item ? cJSON_IsBool(item) && cJSON_IsTrue(item) == wanted : !wanted)
-        return STATUS_OK;
-    return model_config_fail(
-        f, STATUS_UNSUPPORTED, why,
-        "member '%s' is %s, expected %s, which is what architecture %s computes", key->from,
-        !item    ? "absent"
-        : wanted ? "not true"
-                 : "not false",
-        wanted ? "true" : "false", f->arch->name);
+    if (item.json ? cJSON_IsBool(item.json) && cJSON_IsTrue(item.json) == wanted : !wanted)
+        return;
+    model_config_fail(f, STATUS_UNSUPPORTED,
+                      "member '%s' is %s, expected %s, which is what architecture %s computes",
+                      key->from,
+                      !item.json ? "absent"
+                      : wanted   ? "not true"
+                                 : "not false",
+                      wanted ? "true" : "false", f->arch->name);
 }
 
-static enum status check_fixed(struct model_folder *f, const struct model_folder_key *key,
-                               struct status_why *why)
+static void check_fixed(struct model_folder *f, const struct model_folder_key *key)
 {
-    const cJSON *item = model_config_any(f, key->from);
+    const cJSON *item = model_config_find(f, key->from).json;
     bool off = !item && model_config_null(f, key->from) && /* null of a truth value is false */
-               cJSON_IsBool(model_config_class(f, key->from));
+               cJSON_IsBool(model_config_class(f, key->from).json);
     double value = off                  ? 0
                    : !item              ? key->absent
                    : cJSON_IsBool(item) ? cJSON_IsTrue(item)
@@ -156,80 +153,62 @@ static enum status check_fixed(struct model_folder *f, const struct model_folder
     if (cJSON_IsNumber(item))
         value = item->valuedouble;
     if (value == key->absent)
-        return STATUS_OK;
-    return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                             "member '%.*s' is %g, expected %g, which is what architecture %s "
-                             "computes",
-                             (int)strcspn(key->from, " "), key->from, value, key->absent,
-                             f->arch->name);
+        return;
+    model_config_fail(f, STATUS_UNSUPPORTED,
+                      "member '%.*s' is %g, expected %g, which is what architecture %s computes",
+                      (int)strcspn(key->from, " "), key->from, value, key->absent, f->arch->name);
 }
 
-enum status model_write_gating(struct model_folder *f, const char *names, uint32_t absent,
-                               struct status_why *why)
+void model_write_gating(struct model_folder *f, const char *names, uint32_t absent)
 {
-    static const struct {
-        const char *name;
-        uint32_t value;
-    } known[] = {{"softmax", 1}, {"sigmoid", 2}, {"sqrtsoftplus", 4}};
-    const cJSON *item = model_config_any(f, names);
-    const char *name = cJSON_IsString(item) ? item->valuestring : "";
-    uint32_t value = item ? 0 : absent;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        value = strcmp(name, known[i].name) == 0 ? known[i].value : value;
-    if (value == 0)
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "member '%s' is neither softmax nor sigmoid nor sqrtsoftplus",
-                                 item->string);
-    model_write_u32(f, "expert_gating_func", value);
-    return STATUS_OK;
+    static const uint32_t values[] = {1, 2, 4};
+    struct base_field item = model_config_find(f, names);
+    int word = base_field_word_or(item, "", "softmax sigmoid sqrtsoftplus", -1);
+    if (word >= 0)
+        absent = values[word];
+    model_write_u32(f, "expert_gating_func", absent);
 }
 
-static enum status write_number(struct model_folder *f, const struct model_folder_key *key,
-                                struct status_why *why)
+static void write_number(struct model_folder *f, const struct model_folder_key *key)
 {
-    double number = key->absent;
-    uint32_t whole = (uint32_t)number;
-    enum status status = key->kind == MODEL_MEMBER_U32
-                             ? model_config_u32(f, key->from, false, &whole, why)
-                             : model_config_f32(f, key->from, false, &number, why);
-    if (!status && key->kind == MODEL_MEMBER_F32 && number == 0)
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "member '%.*s' is 0, expected another number",
-                                 (int)strcspn(key->from, " "), key->from);
-    if (!status && key->kind == MODEL_MEMBER_U32)
-        model_write_u32(f, key->to, whole);
-    else if (!status)
-        model_write_f32(f, key->to, number);
-    return status;
+    if (key->kind == MODEL_MEMBER_U32) {
+        model_write_u32(f, key->to, model_config_u32_or(f, key->from, (uint32_t)key->absent));
+        return;
+    }
+    double number = model_config_f32_or(f, key->from, key->absent);
+    if (key->kind == MODEL_MEMBER_F32 && number == 0)
+        model_config_fail(f, STATUS_UNSUPPORTED, "member '%.*s' is 0, expected another number",
+                          (int)strcspn(key->from, " "), key->from);
+    model_write_f32(f, key->to, number);
 }
 
-static enum status write_one(struct model_folder *f, const struct model_folder_key *key,
-                             struct status_why *why)
+static void write_one(struct model_folder *f, const struct model_folder_key *key)
 {
-    const cJSON *item = model_config_any(f, key->from);
-    if (key->kind == MODEL_MEMBER_TRUE || key->kind == MODEL_MEMBER_FALSE)
-        return check_flag(f, key, why);
-    if (key->kind == MODEL_MEMBER_FIXED)
-        return check_fixed(f, key, why);
-    bool null = !item && model_config_null(f, key->from);
+    struct base_field item = model_config_find(f, key->from);
+    if (key->kind == MODEL_MEMBER_TRUE || key->kind == MODEL_MEMBER_FALSE) {
+        check_flag(f, key);
+        return;
+    }
+    if (key->kind == MODEL_MEMBER_FIXED) {
+        check_fixed(f, key);
+        return;
+    }
+    bool null = !item.json && model_config_null(f, key->from);
     if (null && key->kind == MODEL_MEMBER_F32)
-        return model_config_fail(f, STATUS_FORMAT, why, "member '%.*s' is null, expected a number",
-                                 (int)strcspn(key->from, " "), key->from);
-    if (!item && key->kind == MODEL_MEMBER_CAP)
+        model_config_fail(f, STATUS_FORMAT, "member '%.*s' is null, expected a number",
+                          (int)strcspn(key->from, " "), key->from);
+    if (!item.json && key->kind == MODEL_MEMBER_CAP)
         model_write_f32(f, key->to, 0);
     if (null && key->kind == MODEL_MEMBER_BOOL)
         model_write_bool(f, key->to, false);
-    if (!item && (key->absent == 0 || null))
-        return STATUS_OK;
+    if (!item.json && (key->absent == 0 || null))
+        return;
     if (key->kind == MODEL_MEMBER_GATING)
-        return model_write_gating(f, key->from, (uint32_t)key->absent, why);
-    if (key->kind != MODEL_MEMBER_BOOL)
-        return write_number(f, key, why);
-    if (item && !cJSON_IsBool(item))
-        return model_config_fail(f, STATUS_FORMAT, why, "member '%s' is no truth value",
-                                 item->string);
-    model_write_bool(f, key->to, item ? cJSON_IsTrue(item) : key->absent != 0);
-    return STATUS_OK;
+        model_write_gating(f, key->from, (uint32_t)key->absent);
+    else if (key->kind == MODEL_MEMBER_BOOL)
+        model_write_bool(f, key->to, base_field_flag_or(item, "", key->absent != 0));
+    else
+        write_number(f, key);
 }
 
 static bool has_key(const struct model_folder_key *keys, const char *to)
@@ -241,107 +220,102 @@ static bool has_key(const struct model_folder_key *keys, const char *to)
 
 /** Write those of a table that the architecture's own does not have; of experts where it has some.
  */
-static enum status write_all(struct model_folder *f, const struct model_folder_key *keys,
-                             struct status_why *why)
+static void write_all(struct model_folder *f, const struct model_folder_key *keys)
 {
     const struct model_folder_key *own = f->arch->folder->keys;
     bool is_own = keys == own;
-    enum status status = STATUS_OK;
-    for (; keys && keys->from && !status; keys++) {
+    for (; keys && keys->from; keys++) {
         bool idle = f->n_experts == 0 && keys->to &&
                     (strncmp(keys->to, "expert_", 7) == 0 || strncmp(keys->to, "leading_", 8) == 0);
         if (!idle && (is_own || !keys->to || !has_key(own, keys->to)))
-            status = write_one(f, keys, why);
+            write_one(f, keys);
     }
-    return status;
 }
 
 /** The epsilon of norms: the member that the class has, where transformers has one. */
-static enum status write_eps(struct model_folder *f, struct status_why *why)
+static void write_eps(struct model_folder *f)
 {
     static const char rms_eps[] = "rms_norm_eps";
-    double eps = 0;
     const char *names = "rms_norm_eps layer_norm_eps norm_epsilon layer_norm_epsilon norm_eps "
                         "layernorm_epsilon";
-    bool by_key = f->arch->rms_by_key && model_config_find(f, rms_eps) != NULL;
+    bool by_key = f->arch->rms_by_key && model_config_find(f, rms_eps).json != NULL;
     bool rms = !f->arch->layer_norm || by_key;
-    const cJSON *item = f->defaults && !by_key ? f->defaults->child : NULL;
-    while (item && base_words_index(names, item->string) < 0)
-        item = item->next;
-    names = by_key ? rms_eps : item ? item->string : names;
-    enum status status = model_config_f32(f, names, true, &eps, why);
+    struct base_field of_class = model_config_class(f, names);
+    names = by_key ? rms_eps : of_class.json ? of_class.json->string : names;
     model_write_f32(f, rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
-                    eps);
-    return status;
+                    model_config_f32(f, names));
 }
 
 /** Which layers slide, from layer_types. */
-static enum status write_pattern(struct model_folder *f, struct status_why *why)
+static void write_pattern(struct model_folder *f)
 {
     static const char suffix[] = "attention.sliding_window_pattern";
-    const cJSON *types = model_config_find(f, "layer_types");
-    const cJSON *period = model_config_any(f, "sliding_window_pattern global_attn_every_n_layers");
+    const cJSON *types = model_config_find(f, "layer_types").json;
+    const cJSON *period =
+        model_config_find(f, "sliding_window_pattern global_attn_every_n_layers").json;
     if (!types && cJSON_IsNumber(period) && period->valuedouble >= 1 && period->valuedouble <= 1024)
         model_write_u32(f, suffix, (uint32_t)period->valuedouble);
     if (!types && f->arch->folder->named_layers)
-        return model_config_fail(f, STATUS_FORMAT, why, "member 'layer_types' is missing");
+        model_config_fail(f, STATUS_FORMAT, "member 'layer_types' is missing");
     if (!types)
-        return STATUS_OK;
+        return;
     uint8_t slides[MODEL_MAX_BLOCKS];
-    uint32_t n;
-    enum status status =
-        model_config_kinds(f, "layer_types", "full_attention sliding_attention", slides, &n, why);
-    if (!status)
-        model_write_bools(f, suffix, slides, n);
-    return status;
+    uint32_t n = model_config_kinds(f, "layer_types", "full_attention sliding_attention", slides);
+    model_write_bools(f, suffix, slides, n);
 }
 
-static enum status write_windows(struct model_folder *f, struct status_why *why)
+static void write_windows(struct model_folder *f)
 {
-    const cJSON *use = model_config_find(f, "use_sliding_window");
-    const cJSON *types = model_config_find(f, "layer_types");
-    uint32_t length = 0;
-    enum status status =
-        model_config_u32(f, "sliding_window sliding_window_size", false, &length, why);
-    if (!status && length == 0 && !cJSON_IsFalse(use) &&
-        model_config_any(f, "sliding_window sliding_window_size"))
-        return model_config_fail(f, STATUS_FORMAT, why,
-                                 "member 'sliding_window' is 0, expected a number above 0, or "
-                                 "null");
+    static const char names[] = "sliding_window sliding_window_size";
+    const cJSON *use = model_config_find(f, "use_sliding_window").json;
+    uint32_t length = model_config_u32_or(f, names, 0);
+    if (length == 0 && !cJSON_IsFalse(use) && model_config_find(f, names).json)
+        model_config_fail(f, STATUS_FORMAT,
+                          "member 'sliding_window' is 0, expected a number above 0, or null");
     bool slides = cJSON_IsTrue(use) && length > 0;
-    for (const cJSON *item = types ? types->child : NULL; item && length > 0; item = item->next)
-        slides |= cJSON_IsString(item) && strcmp(item->valuestring, "sliding_attention") == 0;
-    if (!status && f->arch->windows.period == 0 && slides)
-        return model_config_fail(
-            f, STATUS_UNSUPPORTED, why,
-            "layers see a sliding window of %u, which architecture %s does not "
-            "have",
-            length, f->arch->name);
-    if (status || f->arch->windows.period == 0 ||
-        has_key(f->arch->folder->keys, "attention.sliding_window"))
-        return status;
+    struct base_field types = model_config_find(f, "layer_types"), item = {0};
+    while (length > 0 && base_field_next(types, &item))
+        slides |= base_field_is(item, "sliding_attention");
+    if (f->arch->windows.period == 0 && slides)
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "layers see a sliding window of %u, which architecture %s does not have",
+                          length, f->arch->name);
+    if (f->arch->windows.period == 0 || has_key(f->arch->folder->keys, "attention.sliding_window"))
+        return;
     if (cJSON_IsFalse(use))
         length = 0;
     model_write_u32(f, "attention.sliding_window", length);
-    return f->arch->windows.period > 1 && length > 0 ? write_pattern(f, why) : STATUS_OK;
+    if (f->arch->windows.period > 1 && length > 0)
+        write_pattern(f);
 }
 
 /** Every layer has experts, as far as no key says otherwise. */
-static enum status check_experts(struct model_folder *f, struct status_why *why)
+static void check_experts(struct model_folder *f)
 {
-    uint32_t step = 1;
-    const cJSON *dense = model_config_find(f, "mlp_only_layers");
-    enum status status = model_config_u32(f, "decoder_sparse_step", false, &step, why);
-    if (!status && (step != 1 || (dense && dense->child)))
-        status = model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                   "decoder_sparse_step is %u and mlp_only_layers has %d layers, "
-                                   "expected 1 and none: GGUF's %s has experts in all layers",
-                                   step, dense ? cJSON_GetArraySize(dense) : 0, f->arch->name);
-    return status;
+    uint32_t step = model_config_u32_or(f, "decoder_sparse_step", 1);
+    size_t n_dense = base_field_count(model_config_find(f, "mlp_only_layers"));
+    if (step != 1 || n_dense > 0)
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "decoder_sparse_step is %u and mlp_only_layers has %zu layers, expected "
+                          "1 and none: GGUF's %s has experts in all layers",
+                          step, n_dense, f->arch->name);
+}
+
+/** Which layers have no positions must be what the architecture takes for granted. */
+static void check_still(struct model_folder *f)
+{
+    uint32_t period = f->arch->folder->still_period, i = 0;
+    struct base_field rotates = model_config_find(f, "no_rope_layers");
+    for (struct base_field item = {0}; period && base_field_next(rotates, &item); i++)
+        if ((item.json->valuedouble != 0) != ((i + 1) % period != 0))
+            model_config_fail(f, STATUS_UNSUPPORTED,
+                              "member 'no_rope_layers' is %g for layer %u, expected 0 for each "
+                              "%uth layer and 1 for others",
+                              item.json->valuedouble, i, period);
 }
 
 /** What the reader takes for granted, and config.json may deny. */
-static enum status check_granted(struct model_folder *f, struct status_why *why)
+static void check_granted(struct model_folder *f)
 {
     static const struct model_folder_key granted[] = {
         {"clip_qkv", NULL, MODEL_MEMBER_FIXED, 0},
@@ -350,41 +324,28 @@ static enum status check_granted(struct model_folder *f, struct status_why *why)
         {0},
     };
     const struct model_folder_map *map = f->arch->folder;
+    write_all(f, granted);
+    if (model_config_u32_or(f, "topk_group", 1) == 0 && model_config_find(f, "n_group").json)
+        model_config_fail(f, STATUS_FORMAT,
+                          "member 'topk_group' is 0, expected a number from 1 to 'n_group'");
     double usual = f->n_layers == map->largest ? (double)f->n_embd / f->n_heads : f->head_size;
-    double scalar = usual;
-    uint32_t n_best = 1;
-    enum status status = write_all(f, granted, why);
-    if (!status)
-        status = model_config_u32(f, "topk_group", false, &n_best, why);
-    if (!status && n_best == 0 && model_config_find(f, "n_group"))
-        return model_config_fail(f, STATUS_FORMAT, why,
-                                 "member 'topk_group' is 0, expected a number from 1 to 'n_group'");
-    if (!status && map->largest > 0)
-        status = model_config_f32(f, "query_pre_attn_scalar", false, &scalar, why);
-    if (!status && scalar != usual)
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "member 'query_pre_attn_scalar' is %g, expected %g, which GGUF's "
-                                 "%s takes for granted",
-                                 scalar, usual, f->arch->name);
-    const cJSON *limits = model_config_find(f, "time_step_limit"),
+    double scalar =
+        map->largest > 0 ? model_config_f32_or(f, "query_pre_attn_scalar", usual) : usual;
+    if (scalar != usual)
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "member 'query_pre_attn_scalar' is %g, expected %g, which GGUF's %s "
+                          "takes for granted",
+                          scalar, usual, f->arch->name);
+    const cJSON *limits = model_config_find(f, "time_step_limit").json,
                 *low = limits ? limits->child : NULL;
     if (low &&
         (low->valuedouble != 0 || (cJSON_IsNumber(low->next) && isfinite(low->next->valuedouble))))
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "member 'time_step_limit' is not 0 and infinity");
-    const cJSON *rotates = map->still_period ? model_config_find(f, "no_rope_layers") : NULL;
-    uint32_t i = 0;
-    for (const cJSON *item = rotates ? rotates->child : NULL; item; item = item->next, i++)
-        if ((item->valuedouble != 0) != ((i + 1) % map->still_period != 0))
-            return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                     "member 'no_rope_layers' is %g for layer %u, expected 0 for "
-                                     "each %uth layer and 1 for others",
-                                     item->valuedouble, i, map->still_period);
-    return status;
+        model_config_fail(f, STATUS_UNSUPPORTED, "member 'time_step_limit' is not 0 and infinity");
+    check_still(f);
 }
 
 /** Of all layers alike, or a list where the architecture has one. */
-static enum status write_heads(struct model_folder *f, struct status_why *why)
+static void write_heads(struct model_folder *f)
 {
     static const char heads[] = "attention.head_count";
     static const char kv_heads[] = "attention.head_count_kv";
@@ -396,19 +357,15 @@ static enum status write_heads(struct model_folder *f, struct status_why *why)
             model_write_u32s(f, kv_heads, f->kv_heads_of, f->n_layers);
         else
             model_write_u32(f, kv_heads, f->n_kv_heads);
-        return STATUS_OK;
+        return;
     }
-    if (f->n_layers > MODEL_MAX_BLOCKS)
-        return model_config_fail(f, STATUS_FORMAT, why, "%u layers, expected at most %d",
-                                 f->n_layers, MODEL_MAX_BLOCKS);
     for (uint32_t i = 0; i < of.n; i++) {
         of.n_heads[i] = f->n_heads;
         of.n_kv_heads[i] = f->n_kv_heads;
     }
-    enum status status = map->heads(f, &of, why);
+    map->heads(f, &of);
     model_write_u32s(f, heads, of.n_heads, of.n);
     model_write_u32s(f, kv_heads, of.n_kv_heads, of.n);
-    return status;
 }
 
 /** Whether kv_b can be cut: codes with scales cannot be turned over. */
@@ -429,19 +386,19 @@ static bool can_be_cut(const struct model_folder *f)
 }
 
 /** Sizes of latent attention's heads; with compressed keys the model's own are others. */
-static enum status write_latent(struct model_folder *f, struct status_why *why)
+static void write_latent(struct model_folder *f)
 {
-    uint32_t rank = 0;
-    enum status status =
-        f->compressed ? model_config_u32(f, "kv_lora_rank", true, &rank, why) : STATUS_OK;
-    if (f->compressed)
-        model_write_u32(f, "attention.key_length_mla", f->head_size);
-    model_write_u32(f, "attention.key_length", f->compressed ? rank + f->n_rot : f->head_size);
-    return status ? status : write_all(f, f->compressed ? of_compressed : of_latent, why);
+    uint32_t size = f->head_size;
+    if (f->compressed) {
+        model_write_u32(f, "attention.key_length_mla", size);
+        size = model_config_u32(f, "kv_lora_rank") + f->n_rot;
+    }
+    model_write_u32(f, "attention.key_length", size);
+    write_all(f, f->compressed ? of_compressed : of_latent);
 }
 
 /** Sizes of heads, where they are not the usual ones, and widths: one, or one for each layer. */
-static enum status write_sizes(struct model_folder *f, struct status_why *why)
+static void write_sizes(struct model_folder *f)
 {
     static const struct model_folder_key width[] = {
         {"intermediate_size_mlp prefix_dense_intermediate_size dense_intermediate_size "
@@ -450,15 +407,17 @@ static enum status write_sizes(struct model_folder *f, struct status_why *why)
         {0},
     };
     const struct model_folder_key *own = f->arch->folder->keys;
-    bool usual = f->head_size == f->n_embd / f->n_heads && !model_config_find(f, "head_dim");
+    bool usual = f->head_size == f->n_embd / f->n_heads && !model_config_find(f, "head_dim").json;
     if (f->n_rot == 0 && !usual && !has_key(own, "attention.key_length"))
         model_write_u32(f, "attention.key_length", f->head_size);
     if (f->n_rot == 0 && !usual && !has_key(own, "attention.value_length"))
         model_write_u32(f, "attention.value_length", f->head_size);
-    enum status status = f->n_rot > 0 ? write_latent(f, why) : STATUS_OK;
+    if (f->n_rot > 0)
+        write_latent(f);
     if (f->ff_by_layer)
         model_write_u32s(f, "feed_forward_length", f->n_ff_of, f->n_layers);
-    return status || f->ff_by_layer ? status : write_all(f, width, why);
+    else
+        write_all(f, width);
 }
 
 enum status model_folder_keys(struct model_folder *f, struct status_why *why)
@@ -466,31 +425,30 @@ enum status model_folder_keys(struct model_folder *f, struct status_why *why)
     const struct model_folder_map *map = f->arch->folder;
     f->compressed = map->compressed && can_be_cut(f);
     f->n_kv_heads = f->compressed ? 1 : f->n_kv_heads;
+    if (map->heads && f->n_layers > MODEL_MAX_BLOCKS) {
+        model_config_fail(f, STATUS_FORMAT, "%u layers, expected at most %d", f->n_layers,
+                          MODEL_MAX_BLOCKS);
+        return model_config_status(f, why);
+    }
     gguf_layout_string(f->layout, "general.architecture", f->arch->name);
     model_write_u32(f, "block_count", f->n_layers);
     model_write_u32(f, "embedding_length", f->n_embd);
-    enum status status = write_heads(f, why);
-    if (!status)
-        status = write_all(f, common, why);
-    if (!status)
-        status = write_sizes(f, why);
-    if (!status && f->n_experts > 0) {
+    write_heads(f);
+    write_all(f, common);
+    write_sizes(f);
+    if (f->n_experts > 0) {
         model_write_u32(f, "expert_count", f->n_experts);
-        status = write_all(f, of_experts, why);
-        if (!status)
-            status = check_experts(f, why);
+        write_all(f, of_experts);
+        check_experts(f);
     }
-    if (!status)
-        status = check_granted(f, why);
-    if (!status)
-        status = write_eps(f, why);
-    if (!status)
-        status = write_windows(f, why);
-    if (!status)
-        status = model_folder_rope(f, why);
-    if (!status)
-        status = write_all(f, map->keys, why);
-    if (!status && map->grouped)
-        status = write_all(f, model_folder_grouped, why);
-    return status || !map->write ? status : map->write(f, why);
+    check_granted(f);
+    write_eps(f);
+    write_windows(f);
+    model_folder_rope(f);
+    write_all(f, map->keys);
+    if (map->grouped)
+        write_all(f, model_folder_grouped);
+    if (map->write)
+        map->write(f);
+    return model_config_status(f, why);
 }

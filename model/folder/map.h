@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/status.h"
-
 /** What is done to a stored tensor: flags. */
 enum model_change {
     MODEL_KEEP,
@@ -107,12 +105,11 @@ struct model_folder_map {
     /** Whether it is this one, where several have a class. NULL: yes. */
     bool (*is)(const struct model_folder *f);
     /** Change sizes that config.json says otherwise, before keys are written. May be NULL. */
-    enum status (*sizes)(struct model_folder *f, struct status_why *why);
+    void (*sizes)(struct model_folder *f);
     /** Say how many heads each layer has, where they differ. May be NULL. */
-    enum status (*heads)(const struct model_folder *f, struct model_folder_heads *of,
-                         struct status_why *why);
+    void (*heads)(const struct model_folder *f, struct model_folder_heads *of);
     /** Write keys and tensors that no table can. May be NULL. */
-    enum status (*write)(struct model_folder *f, struct status_why *why);
+    void (*write)(struct model_folder *f);
 };
 
 /** Members of models that choose experts as DeepSeek 3 does. */

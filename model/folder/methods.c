@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json/parse.h"
-#include "base/text/quote.h"
 #include "base/text/words.h"
 #include "model/folder/state.h"
 
@@ -14,171 +12,139 @@ static const char instead[] =
     "expected fp8, mxfp4, modelopt (FP8, NVFP4) or compressed-tensors (float-quantized, "
     "nvfp4-pack-quantized); take the folder that it was made of";
 
-static const cJSON *member(const cJSON *object, const char *name)
+static bool is_in(struct base_field item, const char *words)
 {
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(object, name);
-    return found && !cJSON_IsNull(found) ? found : NULL;
+    return cJSON_IsString(item.json) && base_words_index(words, item.json->valuestring) >= 0;
 }
 
-/** Whether a text is one of these words. What is absent is. */
-static bool is_one_of(const cJSON *item, const char *words)
+/** elsewhere: words of what a converter reads. */
+static void refuse(const struct model_folder *f, const char *what, struct base_field item,
+                   const char *elsewhere)
 {
-    return !item || (cJSON_IsString(item) && base_words_index(words, item->valuestring) >= 0);
+    struct base_field_shown shown;
+    model_config_fail(
+        f, STATUS_UNSUPPORTED, "the weights are quantised (%s %s), which is not read; %s%s", what,
+        cJSON_IsString(item.json) ? base_field_show(&shown, item) : "'no text'", instead,
+        is_in(item, elsewhere) ? ", or a GGUF file that llama.cpp's convert_hf_to_gguf.py makes"
+                               : "");
 }
 
-static enum status refuse(const struct model_folder *f, const char *what, const cJSON *item,
-                          const char *further, struct status_why *why)
+/** A text must be one of these words. What is absent passes. */
+static void check(const struct model_folder *f, const char *what, struct base_field item,
+                  const char *words, const char *elsewhere)
 {
-    struct base_quoted shown;
-    const char *text = cJSON_IsString(item) ? item->valuestring : "no text";
-    return model_config_fail(
-        f, STATUS_UNSUPPORTED, why, "the weights are quantised (%s %s), which is not read; %s%s",
-        what, base_quote(&shown, (struct base_string){text, strlen(text)}), instead, further);
+    if (item.json && !is_in(item, words))
+        refuse(f, what, item, elsewhere);
 }
 
-/** A shape that blocks of one scale may have.   member: whose value it is. */
-static enum status add_blocks(struct model_folder *f, const char *name, double rows, double columns,
-                              struct status_why *why)
+/** A shape that blocks of one scale may have.   from: whose value it is. */
+static void add_blocks(struct model_folder *f, struct base_field from, double rows, double columns)
 {
     if (!(rows >= 1 && rows <= INT32_MAX && columns >= 1 && columns <= INT32_MAX) ||
-        rows != floor(rows) || columns != floor(columns))
-        return model_config_fail(f, STATUS_FORMAT, why,
-                                 "member '%s' is no list of two whole numbers from 1 to 2^31 - 1",
-                                 name);
+        rows != floor(rows) || columns != floor(columns)) {
+        base_field_fail(from, STATUS_FORMAT, "is no list of two whole numbers from 1 to 2^31 - 1");
+        return;
+    }
     struct model_blocks blocks = {(uint64_t)rows, (uint64_t)columns};
     for (size_t i = 0; i < f->n_blocks; i++)
         if (f->blocks[i].rows == blocks.rows && f->blocks[i].columns == blocks.columns)
-            return STATUS_OK;
+            return;
     if (f->n_blocks == MODEL_BLOCK_SHAPES)
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "more than %d shapes of blocks, expected fewer",
-                                 MODEL_BLOCK_SHAPES);
-    f->blocks[f->n_blocks++] = blocks;
-    return STATUS_OK;
+        model_config_fail(f, STATUS_UNSUPPORTED, "more than %d shapes of blocks, expected fewer",
+                          MODEL_BLOCK_SHAPES);
+    else
+        f->blocks[f->n_blocks++] = blocks;
 }
 
-/** The same of a list of rows and columns; NULL: there is none. */
-static enum status read_blocks(struct model_folder *f, const cJSON *list, struct status_why *why)
+/** The same of a list of rows and columns, where there is one. */
+static void read_blocks(struct model_folder *f, struct base_field list)
 {
-    if (!list)
-        return STATUS_OK;
-    const cJSON *rows = cJSON_GetArrayItem(list, 0), *columns = cJSON_GetArrayItem(list, 1);
-    bool are = cJSON_IsNumber(rows) && cJSON_IsNumber(columns) && !columns->next;
-    return add_blocks(f, list->string, are ? rows->valuedouble : 0, are ? columns->valuedouble : 0,
-                      why);
+    bool are = base_field_count(list) == 2;
+    if (list.json)
+        add_blocks(f, list, are ? model_config_at(list, 0) : 0, are ? model_config_at(list, 1) : 0);
 }
 
 /** One of compressed-tensors' groups. */
-static enum status read_group(struct model_folder *f, const cJSON *group, struct status_why *why)
+static void read_group(struct model_folder *f, struct base_field group)
 {
-    const cJSON *weights = member(group, "weights"), *size = member(weights, "group_size");
-    const cJSON *format = member(group, "format"), *type = member(weights, "type");
-    enum status status = STATUS_OK;
-    if (!is_one_of(format, "float-quantized naive-quantized nvfp4-pack-quantized dense"))
-        return refuse(f, "compressed-tensors' format", format, "", why);
-    if (!is_one_of(type, "float"))
-        return refuse(f, "compressed-tensors' type", type, "", why);
-    if (cJSON_IsNumber(size) && size->valuedouble > 0)
-        status = add_blocks(f, size->string, 1, size->valuedouble, why);
-    return status ? status : read_blocks(f, member(weights, "block_structure"), why);
+    struct base_field weights = base_field_find(group, "weights");
+    struct base_field size = base_field_find(weights, "group_size");
+    check(f, "compressed-tensors' format", base_field_find(group, "format"),
+          "float-quantized naive-quantized nvfp4-pack-quantized dense", "");
+    check(f, "compressed-tensors' type", base_field_find(weights, "type"), "float", "");
+    if (cJSON_IsNumber(size.json) && size.json->valuedouble > 0)
+        add_blocks(f, size, 1, size.json->valuedouble);
+    read_blocks(f, base_field_find(weights, "block_structure"));
 }
 
-static enum status read_compressed(struct model_folder *f, const cJSON *quantised,
-                                   struct status_why *why)
+static void read_compressed(struct model_folder *f, struct base_field quantised)
 {
-    const cJSON *format = member(quantised, "format");
-    const cJSON *sparse = member(member(quantised, "sparsity_config"), "format");
-    const cJSON *turned = member(member(quantised, "transform_config"), "config_groups");
-    if (!is_one_of(format, "float-quantized naive-quantized nvfp4-pack-quantized mixed-precision "
-                           "dense"))
-        return refuse(f, "compressed-tensors' format", format,
-                      base_words_index("pack-quantized int-quantized",
-                                       cJSON_IsString(format) ? format->valuestring : "") >= 0
-                          ? ", or a GGUF file that llama.cpp's convert_hf_to_gguf.py makes"
-                          : "",
-                      why);
-    if (!is_one_of(sparse, "dense"))
-        return refuse(f, "compressed-tensors' sparse format", sparse, "", why);
-    if (turned && turned->child)
-        return model_config_fail(f, STATUS_UNSUPPORTED, why,
-                                 "the activations are turned before they meet the weights "
-                                 "(member 'transform_config'), which is not read; expected none");
-    const cJSON *group;
-    cJSON_ArrayForEach(group, member(quantised, "config_groups"))
-    {
-        enum status status = read_group(f, group, why);
-        if (status)
-            return status;
-    }
-    return STATUS_OK;
+    struct base_field turned = base_field_find(quantised, "transform_config.config_groups");
+    check(f, "compressed-tensors' format", base_field_find(quantised, "format"),
+          "float-quantized naive-quantized nvfp4-pack-quantized mixed-precision dense",
+          "pack-quantized int-quantized");
+    check(f, "compressed-tensors' sparse format",
+          base_field_find(quantised, "sparsity_config.format"), "dense", "");
+    if (turned.json && turned.json->child)
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "the activations are turned before they meet the weights (member "
+                          "'transform_config'), which is not read; expected none");
+    struct base_field groups = base_field_find(quantised, "config_groups");
+    for (struct base_field group = {0}; base_field_next(groups, &group);)
+        read_group(f, group);
 }
 
 /** ModelOpt's description, which lies within a further object in hf_quant_config.json. */
-static enum status read_modelopt(struct model_folder *f, const cJSON *quantised,
-                                 struct status_why *why)
+static void read_modelopt(struct model_folder *f, struct base_field quantised)
 {
     static const char known[] = "FP8 NVFP4 MIXED_PRECISION FP8_PER_CHANNEL_PER_TOKEN";
-    const cJSON *within = member(quantised, "quantization"), *layer;
-    if (within)
-        quantised = within;
-    const cJSON *algorithm = member(quantised, "quant_algo");
-    if (!is_one_of(algorithm, known))
-        return refuse(f, "modelopt's quant_algo", algorithm, "", why);
-    cJSON_ArrayForEach(layer, member(quantised, "quantized_layers"))
-    {
-        algorithm = member(layer, "quant_algo");
-        if (!is_one_of(algorithm, known))
-            return refuse(f, "modelopt's quant_algo", algorithm, "", why);
-    }
-    return STATUS_OK;
+    static const char what[] = "modelopt's quant_algo";
+    struct base_field within = base_field_find(quantised, "quantization");
+    quantised = within.json ? within : quantised;
+    check(f, what, base_field_find(quantised, "quant_algo"), known, "");
+    struct base_field layers = base_field_find(quantised, "quantized_layers");
+    for (struct base_field layer = {0}; base_field_next(layers, &layer);)
+        check(f, what, base_field_find(layer, "quant_algo"), known, "");
 }
 
-static enum status read_method(struct model_folder *f, const cJSON *quantised,
-                               struct status_why *why)
+static void read_method(struct model_folder *f, struct base_field quantised)
 {
-    const cJSON *method = member(quantised, "quant_method");
-    const char *name = cJSON_IsString(method) ? method->valuestring : "";
+    struct base_field method = base_field_get(quantised, "quant_method");
+    const char *name = cJSON_IsString(method.json) ? method.json->valuestring : "";
     if (strcmp(name, "fp8") == 0)
-        return read_blocks(f, member(quantised, "weight_block_size"), why);
-    if (strcmp(name, "compressed-tensors") == 0)
-        return read_compressed(f, quantised, why);
-    if (strcmp(name, "modelopt") == 0)
-        return read_modelopt(f, quantised, why);
-    if (strcmp(name, "mxfp4") == 0)
-        return STATUS_OK;
-    return refuse(f, "quant_method", method,
-                  base_words_index("gptq bitnet", name) >= 0
-                      ? ", or a GGUF file that llama.cpp's convert_hf_to_gguf.py makes"
-                      : "",
-                  why);
+        read_blocks(f, base_field_find(quantised, "weight_block_size"));
+    else if (strcmp(name, "compressed-tensors") == 0)
+        read_compressed(f, quantised);
+    else if (strcmp(name, "modelopt") == 0)
+        read_modelopt(f, quantised);
+    else if (strcmp(name, "mxfp4") != 0)
+        refuse(f, "quant_method", method, "gptq bitnet");
 }
 
 /** hf_quant_config.json, which counts where config.json says nothing. */
-static enum status read_further(struct model_folder *f, struct status_why *why)
+static void read_further(struct model_folder *f)
 {
-    static const char name[] = "hf_quant_config.json";
+    struct base_json_reader json = {.file = "hf_quant_config.json"};
+    struct status_why why = {""};
     struct gguf_map map;
     bool found;
-    cJSON *root = NULL;
-    enum status status = safetensors_map_json(&map, f->path, name, &found, why);
-    if (status || !found)
-        return status;
-    status = base_json_has_nul(map.data, map.n_bytes)
-                 ? STATUS_FORMAT
-                 : base_json_parse(&root, map.data, map.n_bytes, NULL, why);
-    gguf_map_close(&map);
-    if (status == STATUS_FORMAT)
-        status = status_fail(why, STATUS_FORMAT, "%s: %s: is no JSON", f->path, name);
-    else if (!status)
-        status = read_modelopt(f, root, why);
-    cJSON_Delete(root);
-    return status;
+    enum status status = safetensors_map_json(&map, f->path, json.file, &found, &why);
+    if (!status && found) {
+        base_json_open(&json, map.data, map.n_bytes);
+        gguf_map_close(&map);
+        status = base_json_status(&json, &why);
+    }
+    base_json_keep(&f->json, status, &why);
+    if (!status && found)
+        read_modelopt(f, base_json_root(&json));
+    base_json_close(&json);
 }
 
-enum status model_config_quantisation(struct model_folder *f, struct status_why *why)
+void model_config_quantisation(struct model_folder *f)
 {
-    const cJSON *quantised = model_config_any(f, "quantization_config compression_config");
-    if (!quantised)
-        return read_further(f, why);
-    return read_method(f, quantised, why);
+    struct base_field quantised = model_config_find(f, "quantization_config compression_config");
+    if (quantised.json)
+        read_method(f, quantised);
+    else
+        read_further(f);
 }

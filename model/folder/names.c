@@ -237,8 +237,8 @@ static enum status check_further(const struct model_folder *f, int64_t layer,
                                  struct status_why *why)
 {
     static const char further[] = "num_nextn_predict_layers num_mtp_layers mtp_num_hidden_layers";
-    uint32_t n = 0;
-    enum status status = model_config_u32(f, further, false, &n, why);
+    uint32_t n = model_config_u32_or(f, further, 0);
+    enum status status = model_config_status(f, why);
     if (status || layer < (int64_t)f->n_layers + n)
         return status;
     return status_fail(why, STATUS_FORMAT,

@@ -2,8 +2,7 @@
 #ifndef MODEL_FOLDER_STATE_H
 #define MODEL_FOLDER_STATE_H
 
-#include <cjson/cJSON.h>
-
+#include "base/json/read.h"
 #include "gguf/layout.h"
 #include "gguf/safetensors/folder.h"
 #include "model/arch.h"
@@ -53,8 +52,9 @@ extern const struct model_folder_class model_folder_classes[];
 struct model_folder {
     const char *path;
     struct safetensors_folder files;
-    cJSON *config;
-    const cJSON *text;                      /* its text_config, or itself */
+    struct base_json_reader json;           /* config.json, and what is wrong with it */
+    struct base_field config, text;         /* its text_config, or itself */
+    const char *class_name;                 /* the first of its `architectures` */
     const struct model_folder_class *class; /* NULL: transformers has none */
     cJSON *defaults;                        /* its members, or NULL */
     const struct model_arch *arch;
@@ -84,39 +84,41 @@ struct model_folder_heads {
 
 /** Parse config.json, find the architecture, and refuse what is not read. */
 enum status model_config_open(struct model_folder *f, struct status_why *why);
-/** A member of the text model's configuration, or of the whole, or its class's; NULL: absent or
- * null. */
-const cJSON *model_config_find(const struct model_folder *f, const char *name);
-/** Whether an item is what the class has, and not config.json's. */
-bool model_config_of_class(const struct model_folder *f, const cJSON *item);
-/** What the class has of one of these names, whatever config.json says; NULL: nothing. */
-const cJSON *model_config_class(const struct model_folder *f, const char *names);
+/** The first failure of what reads config.json: `write` and all below it go on after one. */
+enum status model_config_status(const struct model_folder *f, struct status_why *why);
+/** Keep a failure: STATUS_UNSUPPORTED or STATUS_FORMAT, and printf's arguments. */
+#define model_config_fail(f, ...) base_field_fail((f)->config, __VA_ARGS__)
+/**
+ * The first of these names that is there in the text model's configuration, or in the whole, else
+ * that its class has; none: absent or null. names: separated by single blanks.
+ */
+struct base_field model_config_find(const struct model_folder *f, const char *names);
+/** Whether a value is what the class has, and not config.json's. */
+bool model_config_of_class(const struct model_folder *f, struct base_field item);
+/** What the class has of one of these names, whatever config.json says. */
+struct base_field model_config_class(const struct model_folder *f, const char *names);
 /** Whether config.json has one of these names, and the first of them that it has is null. */
 bool model_config_null(const struct model_folder *f, const char *names);
-/** The first of these names that is there, else that its class has; names: separated by single
- * blanks. */
-const cJSON *model_config_any(const struct model_folder *f, const char *names);
-/** A whole number below 2^32. *value stays where it is absent; required: that fails. */
-enum status model_config_u32(const struct model_folder *f, const char *names, bool required,
-                             uint32_t *value, struct status_why *why);
-/** A list of n whole numbers; name: of the list, for the sentence. */
-enum status model_config_u32s(const struct model_folder *f, const cJSON *list, const char *name,
-                              uint32_t *values, uint32_t n, struct status_why *why);
+/** A whole number below 2^32: of a member that must be there, of one that may be absent. */
+uint32_t model_config_u32(const struct model_folder *f, const char *names);
+uint32_t model_config_u32_or(const struct model_folder *f, const char *names, uint32_t absent);
+/** The same of a number that is finite in float32. */
+double model_config_f32(const struct model_folder *f, const char *names);
+double model_config_f32_or(const struct model_folder *f, const char *names, double absent);
+/** Such a number below a value. */
+double model_config_real(struct base_field from, const char *path);
+/** A list of n whole numbers. */
+void model_config_u32s(struct base_field from, const char *path, uint32_t *values, uint32_t n);
 /** Whether element i of a member that is a list is this word. */
 bool model_config_is(const struct model_folder *f, const char *name, uint32_t i, const char *kind);
-/** A finite number. */
-enum status model_config_f32(const struct model_folder *f, const char *names, bool required,
-                             double *value, struct status_why *why);
+/** Element i of a list, 0 where it is no number. */
+double model_config_at(struct base_field list, uint32_t i);
 /**
  * A list of names, one for each layer. kinds[MODEL_MAX_BLOCKS]: which word of `expected` each is.
- * *n: n_layers, or 0 where it is absent.
+ * Returns n_layers, or 0 where it is absent or wrong.
  */
-enum status model_config_kinds(const struct model_folder *f, const char *name, const char *expected,
-                               uint8_t *kinds, uint32_t *n, struct status_why *why);
-/** STATUS_UNSUPPORTED or STATUS_FORMAT, with the path and config.json in front. */
-enum status model_config_fail(const struct model_folder *f, enum status status,
-                              struct status_why *why, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+uint32_t model_config_kinds(const struct model_folder *f, const char *name, const char *expected,
+                            uint8_t *kinds);
 
 /* agree.c */
 
@@ -126,14 +128,16 @@ enum status model_folder_agree(const struct model_folder *f, struct status_why *
 /* methods.c */
 
 /** Refuse folders whose weights are quantised in a way that is not read; note shapes of blocks. */
-enum status model_config_quantisation(struct model_folder *f, struct status_why *why);
+void model_config_quantisation(struct model_folder *f);
 
 /* keys.c, rope.c */
 
 enum status model_folder_keys(struct model_folder *f, struct status_why *why);
-enum status model_folder_rope(struct model_folder *f, struct status_why *why);
+void model_folder_rope(struct model_folder *f);
+/** The object about RoPE, newer or older. */
+struct base_field model_config_rope(const struct model_folder *f);
 /** How queries grow with their position, of RoPE's member `llama_4_scaling_beta`. */
-enum status model_folder_temperature(struct model_folder *f, struct status_why *why);
+void model_folder_temperature(struct model_folder *f);
 void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value);
 /** The nearest float32. */
 void model_write_f32(struct model_folder *f, const char *suffix, double value);
@@ -147,8 +151,7 @@ void model_write_bool(struct model_folder *f, const char *suffix, bool value);
 void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
                        uint64_t n);
 /** The function that makes shares of experts; absent: where no member says it. */
-enum status model_write_gating(struct model_folder *f, const char *names, uint32_t absent,
-                               struct status_why *why);
+void model_write_gating(struct model_folder *f, const char *names, uint32_t absent);
 void model_write_string(struct model_folder *f, const char *suffix, const char *value);
 /** A tensor of n float32 values, zero so far; the folder's. NULL: no memory. */
 float *model_folder_give(struct model_folder *f, const char *name, uint64_t n);

@@ -316,7 +316,7 @@ WRONG = (
     (0, stored("", "BF16", [64, 64], bytes(8192)), "holds scales of 'model.layers.0.self_attn.q_proj.weight', which "
      "has dtype BF16"),
     (0, stored("_scale_2", "F32", [], bytes(4)), "is a second scale of"),
-    (0, said(weight_block_size=[24]), "'weight_block_size' is no list of two whole numbers"),
+    (0, said(weight_block_size=[24]), "quantization_config.weight_block_size is no list of two whole numbers"),
     (0, said(quant_method="gptq"), "quant_method 'gptq'.*convert_hf_to_gguf.py makes"),
     (0, said(quant_method="bitsandbytes"), "quant_method 'bitsandbytes'.*take the folder that it was made of"),
     (4, said(format="pack-quantized"), "compressed-tensors' format 'pack-quantized'"),

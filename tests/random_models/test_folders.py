@@ -191,9 +191,9 @@ class Folders(unittest.TestCase):
             (lambda m: m.stored.update({"lm_head.weight": ("F8_E4M3", [8], bytes(8))}), "has dtype F8_E4M3"),
             (lambda m: m.config.update(architectures=["NoSuchModel"]), "the architecture is 'NoSuchModel'"),
             (lambda m: m.config.update(quantization_config={"quant_method": "awq"}), "quant_method 'awq'"),
-            (lambda m: m.config.update(hidden_act="relu"), "'hidden_act' is 'relu', expected silu"),
-            (lambda m: m.config.update(hidden_size=1.5), "'hidden_size' is no whole number"),
-            (lambda m: m.config.pop("hidden_size"), "member 'hidden_size' is missing"),
+            (lambda m: m.config.update(hidden_act="relu"), "config.json: hidden_act is 'relu', expected silu"),
+            (lambda m: m.config.update(hidden_size=1.5), "config.json: hidden_size is 1.5, expected a whole number from 0 to 2.32 - 1"),
+            (lambda m: m.config.pop("hidden_size"), "config.json: hidden_size is missing, expected a number"),
             (lambda m: m.config.update(rope_scaling={"rope_type": "dynamic"}), "RoPE has type 'dynamic'"),
         ]
         for i, (change, sentence) in enumerate(changes):
