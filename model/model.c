@@ -1,4 +1,5 @@
 #include "model/model.h"
+#include "model/folder/map.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "gguf/safetensors/folder.h"
 #include "model/bind/bind.h"
 #include "model/folder/folder.h"
+#include "model/folder/map.h"
 #include "model/overrides.h"
 #include "model/state.h"
 
@@ -187,7 +189,8 @@ static enum status bind_all(struct model *m, const struct model_options *options
         status = model_bind_check_missing(m, why);
     for (size_t i = 0; !status && i < gguf_n_tensors(m->file); i++)
         status = model_tensor_check(&m->tensors[i], why);
-    if (!status && m->head.weight.data == m->embedding.data)
+    bool always_tied = m->arch->folder && m->arch->folder->tied;
+    if (!status && m->head.weight.data == m->embedding.data && !always_tied)
         status = model_remark(&m->remarks, why,
                               "no tensor 'output.weight': the head is token_embd.weight");
     return status;

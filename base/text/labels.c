@@ -8,6 +8,7 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "base/buffer.h"
 #include "base/text/escape.h"
 #include "base/text/printable.h"
 #include "base/text/string.h"
@@ -152,22 +153,55 @@ static void shorten(struct base_label *out, const struct base_string *stems, siz
     }
 }
 
-enum status base_labels(struct base_label *out, const char *const *paths, size_t n,
+/* "sha256-…" and the like: 32 hexadecimal digits or more, and nothing after them. */
+static bool is_hash(struct base_string s)
+{
+    enum { LEAST = 32 };
+    static const char prefix[] = "sha256-";
+    size_t n = sizeof prefix - 1;
+    if (s.n_bytes > n && memcmp(s.data, prefix, n) == 0)
+        s = (struct base_string){s.data + n, s.n_bytes - n};
+    for (size_t i = 0; i < s.n_bytes; i++)
+        if (!isxdigit((unsigned char)s.data[i]))
+            return false;
+    return s.n_bytes >= LEAST;
+}
+
+/* What names a model that its path does not name: the text is added to `made`. */
+static void name_hash(struct base_string *stem, const struct base_named *m,
+                      struct base_buffer *made)
+{
+    size_t begin = made->n;
+    bool typed = m->type && *m->type;
+    base_buffer_format(made, "%s%s%s", m->name, typed ? "-" : "", typed ? m->type : "");
+    *stem = (struct base_string){made->failed ? m->path : made->data + begin, made->n - begin};
+}
+
+enum status base_labels(struct base_label *out, const struct base_named *models, size_t n,
                         struct status_why *why)
 {
     struct base_string *stems;
+    struct base_buffer made = {0};
+    size_t room = 0;
     if (base_array_new(stems, n, "names", why))
         return STATUS_MEMORY;
-    bool with_folders = false;
     for (size_t i = 0; i < n; i++)
-        stems[i] = stem_of(base_file_name(paths[i]));
+        room += (models[i].name ? strlen(models[i].name) : 0) +
+                (models[i].type ? strlen(models[i].type) : 0) + 2;
+    bool with_folders = false, reserved = base_buffer_reserve(&made, room);
+    for (size_t i = 0; i < n; i++) {
+        stems[i] = stem_of(base_file_name(models[i].path));
+        if (reserved && models[i].name && *models[i].name && is_hash(stems[i]))
+            name_hash(&stems[i], &models[i], &made);
+    }
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < i; k++)
-            with_folders |= same(stems[i], stems[k]) && strcmp(paths[i], paths[k]) != 0;
+            with_folders |= same(stems[i], stems[k]) && strcmp(models[i].path, models[k].path) != 0;
     for (size_t i = 0; i < n && with_folders; i++)
-        stems[i] = stem_of(paths[i]);
+        stems[i] = stem_of(models[i].path);
     if (n)
         shorten(out, stems, n);
+    base_buffer_free(&made);
     free(stems);
-    return STATUS_OK;
+    return reserved ? STATUS_OK : status_fail(why, STATUS_MEMORY, "no memory for names");
 }

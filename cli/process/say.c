@@ -46,11 +46,39 @@ void cli_complain(const char *format, ...)
     va_end(values);
 }
 
-void cli_print_notes(const char *lines)
+/* The notes are told from each other by their beginning. */
+enum { MAX_SAID = 64, SAID_BYTES = 128 };
+
+static bool is_new(const char *line, size_t n)
+{
+    static char said[MAX_SAID][SAID_BYTES];
+    static size_t n_said;
+    char begins[SAID_BYTES];
+    snprintf(begins, sizeof begins, "%.*s", (int)n, line);
+    for (size_t i = 0; i < n_said; i++)
+        if (strcmp(said[i], begins) == 0)
+            return false;
+    if (n_said < MAX_SAID)
+        memcpy(said[n_said++], begins, sizeof begins);
+    return true;
+}
+
+static void print_notes(const char *lines, bool only_new)
 {
     while (*lines) {
         size_t n = strcspn(lines, "\n");
-        cli_say("assay: note: %.*s\n", (int)n, lines);
+        if (!only_new || is_new(lines, n))
+            cli_say("assay: note: %.*s\n", (int)n, lines);
         lines += n + (lines[n] == '\n');
     }
+}
+
+void cli_print_notes(const char *lines)
+{
+    print_notes(lines, false);
+}
+
+void cli_print_new_notes(const char *lines)
+{
+    print_notes(lines, true);
 }

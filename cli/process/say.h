@@ -18,5 +18,7 @@ __attribute__((format(printf, 1, 2))) void cli_complain(const char *format, ...)
 
 /** Say each of the lines as a note. */
 void cli_print_notes(const char *lines);
+/** Say those of the lines that this function has not said before: notes that many files share. */
+void cli_print_new_notes(const char *lines);
 
 #endif

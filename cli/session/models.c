@@ -168,7 +168,7 @@ enum status cli_model_open(struct cli_model *out, const char *path,
     if (!status && settings->watch.wanted)
         status = cli_shards_open(&out->shards, out->model, file, why);
     if (!status)
-        cli_print_notes(model_remarks(out->model));
+        cli_print_new_notes(model_remarks(out->model));
     return status;
 }
 
@@ -186,23 +186,30 @@ enum status cli_models_label(struct cli_model *models, size_t n, const char *bas
                              struct status_why *why)
 {
     struct base_label *labels = NULL;
-    const char **paths = NULL;
+    struct base_named *named = NULL;
+    struct gguf_quantisation *types = NULL;
     enum status status = base_array_new(labels, n + 1, "labels", why);
     if (!status)
-        status = base_array_new(paths, n + 1, "labels", why);
-    for (size_t i = 0; i < n && !status; i++)
-        paths[i] = models[i].path;
-    if (!status && base)
-        paths[n] = base;
+        status = base_array_new(named, n + 1, "labels", why);
     if (!status)
-        status = base_labels(labels, paths, n + (base != NULL), why);
+        status = base_array_new(types, n, "labels", why);
+    for (size_t i = 0; i < n && !status; i++) {
+        types[i] = gguf_quantisation(model_file(models[i].model));
+        named[i] = (struct base_named){models[i].path, model_hparams(models[i].model)->name,
+                                       types[i].name};
+    }
+    if (!status && base)
+        named[n].path = base;
+    if (!status)
+        status = base_labels(labels, named, n + (base != NULL), why);
     for (size_t i = 0; i < n && !status; i++) {
         struct cli_model *m = &models[i];
         if (m->label)
             base_label_fit(&labels[i], m->label, BASE_LABEL_WIDTH);
         snprintf(m->called, sizeof m->called, "%s%s", labels[i].text, m->kv);
     }
-    free(paths);
+    free(named);
+    free(types);
     free(labels);
     return status;
 }

@@ -59,6 +59,8 @@ static bool is_of_one_type(const char *name)
     return base_words_index("F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0", name) >= 0;
 }
 
+enum { SUPERBLOCK = 256 }; /* elements of a block of K and IQ types, but for IQ4_NL */
+
 #define NO_SIGN "-"
 
 /* Mixtures: the type that they are made of, and what an ffn_down of them has (NULL: anything;
@@ -79,9 +81,13 @@ struct census {
     struct {
         const struct gguf_type_info *type;
         uint64_t n_weights;
-        bool down; /* an ffn_down has it */
+        uint64_t n_inner; /* of them, those between the embedding and the head */
+        bool down;        /* an ffn_down has it */
     } rows[GGUF_MAX_LISTED];
     size_t n, most;      /* most: the row of most weights */
+    size_t most_inner;   /* of those between the ends, which may have a type of their own */
+    uint64_t n_weights;  /* of matrices, and of these: */
+    uint64_t n_short;    /* in rows that are no multiple of SUPERBLOCK elements */
     const char *program; /* that alone has some of the types; NULL: none */
 };
 
@@ -93,11 +99,19 @@ static void count(struct census *c, const struct gguf_tensor *t)
     if (i == c->n)
         c->rows[c->n++].type = t->type;
     c->rows[i].n_weights += t->n_rows * t->ne[0];
+    if (strncmp(t->name, "blk.", 4) == 0)
+        c->rows[i].n_inner += t->n_rows * t->ne[0];
+    if (t->ne[1] > 1) {
+        c->n_weights += t->n_rows * t->ne[0];
+        c->n_short += t->ne[0] % SUPERBLOCK ? t->n_rows * t->ne[0] : 0;
+    }
     c->rows[i].down |= strstr(t->name, ".ffn_down") != NULL;
     if (!c->program || t->type_id >= GGUF_FIRST_IK)
         c->program = gguf_type_program(t->type_id);
     if (c->rows[i].n_weights > c->rows[c->most].n_weights)
         c->most = i;
+    if (c->rows[i].n_inner > c->rows[c->most_inner].n_inner)
+        c->most_inner = i;
 }
 
 static bool occurs(const struct census *c, const char *type, bool down)
@@ -111,8 +125,11 @@ static bool occurs(const struct census *c, const char *type, bool down)
 /* Whether tensors of this kind are what a file of the name has. */
 static bool agrees(const struct census *c, const char *name)
 {
-    if (is_of_one_type(name))
-        return strcmp(c->rows[c->most].type->name, name) == 0;
+    if (is_of_one_type(name)) { /* a quantised file may have ends of better types */
+        const char *most = c->rows[c->most].type->name, *inner = c->rows[c->most_inner].type->name;
+        return strcmp(most, name) == 0 ||
+               (base_words_index("F32 F16 BF16", name) < 0 && strcmp(inner, name) == 0);
+    }
     bool mixture = false;
     for (size_t i = 0; i < N_MIXTURES; i++)
         if (strcmp(mixtures[i].name, name) == 0) {
@@ -121,6 +138,16 @@ static bool agrees(const struct census *c, const char *name)
                 return true;
         }
     return !mixture && occurs(c, name, false);
+}
+
+/* What most weights fell back to, as llama-quantize does where rows do not fit; NULL: nothing. */
+static const char *fallback(const struct census *c, const char *said)
+{
+    static const char types[] = "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 IQ4_NL F16 BF16";
+    if (c->n == 0 || is_of_one_type(said) || base_words_index("IQ4_NL MXFP4 NVFP4", said) >= 0)
+        return NULL;
+    const char *most = c->rows[c->most].type->name;
+    return 2 * c->n_short > c->n_weights && base_words_index(types, most) >= 0 ? most : NULL;
 }
 
 /* The name that the tensors give. */
@@ -160,9 +187,12 @@ struct gguf_quantisation gguf_quantisation(const struct gguf_file *file)
     q.types_of = c.program;
     q.said = name_of_file_type(id, c.program && strcmp(c.program, "ik_llama.cpp") == 0);
     q.is_mixture = gguf_kv_find(file, "assay.mix.recipe") != NULL;
-    q.by_file_type = !q.is_mixture && q.said && (c.n == 0 || agrees(&c, q.said));
+    q.mostly = q.is_mixture || !q.said ? NULL : fallback(&c, q.said);
+    q.by_file_type = !q.is_mixture && q.said && (c.n == 0 || q.mostly || agrees(&c, q.said));
     if (q.is_mixture)
         name_mixture(q.name, file);
+    else if (q.mostly)
+        snprintf(q.name, sizeof q.name, "%s, mostly %s", q.said, q.mostly);
     else if (q.by_file_type || c.n)
         snprintf(q.name, sizeof q.name, "%s", q.by_file_type ? q.said : worked_out(&c));
     return q;

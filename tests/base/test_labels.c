@@ -41,7 +41,10 @@ static void test_names(void **state)
         size_t n = 0;
         while (n < MOST && rows[i].paths[n])
             n++;
-        assert_int_equal(base_labels(labels, rows[i].paths, n, &why), STATUS_OK);
+        struct base_named models[MOST] = {0};
+        for (size_t k = 0; k < n; k++)
+            models[k].path = rows[i].paths[k];
+        assert_int_equal(base_labels(labels, models, n, &why), STATUS_OK);
         for (size_t k = 0; k < n; k++)
             assert_string_equal(labels[k].text, rows[i].labels[k]);
     }
@@ -53,11 +56,36 @@ static void test_cut_names_stay_different(void **state)
     (void)state;
     struct base_label labels[2];
     struct status_why why;
-    const char *const paths[] = {"aaaaaaaaaaaaaaaaaaaaaaaaXaaaaaaaaaaaaaaaaaaaaaaa",
-                                 "aaaaaaaaaaaaaaaaaaaaaaaaYaaaaaaaaaaaaaaaaaaaaaaa"};
-    assert_int_equal(base_labels(labels, paths, 2, &why), STATUS_OK);
+    const struct base_named models[] = {{"aaaaaaaaaaaaaaaaaaaaaaaaXaaaaaaaaaaaaaaaaaaaaaaa"},
+                                        {"aaaaaaaaaaaaaaaaaaaaaaaaYaaaaaaaaaaaaaaaaaaaaaaa"}};
+    assert_int_equal(base_labels(labels, models, 2, &why), STATUS_OK);
     assert_string_equal(labels[0].text, "aaaaaaaaaaaaaaa…aaaaaaaaaaaaaaaa");
     assert_string_equal(labels[1].text, "aaaaaaaaaaaaaa…aaaaaaaaaaaaaa #2");
+}
+
+#define HASH "7f0a4b1c2d3e4f5061728394a5b6c7d8e9f00112233445566778899aabbccddee"
+
+static void test_hashes(void **state)
+{
+    (void)state;
+    static const struct {
+        struct base_named models[2];
+        const char *labels[2];
+    } rows[] = {
+        {{{"store/sha256-" HASH, "Gemma 3", "Q4_K_M"}, {"b/Gemma 3-Q8_0.gguf", "x", "Q8_0"}},
+         {"Q4_K_M", "Q8_0"}},
+        {{{HASH, "Gemma 3", ""}, {"m.gguf"}}, {"Gemma 3", "m"}},
+        {{{HASH, "", "Q4_K_M"}, {"m.gguf"}}, {"7f0a4b1c2d3e4f5…778899aabbccddee", "m"}},
+        {{{"deadbeef", "Gemma 3", "Q8_0"}, {"m.gguf"}}, {"deadbeef", "m"}},
+        {{{HASH "-x", "Gemma 3", "Q8_0"}, {"m.gguf"}}, {"7f0a4b1c2d3e4f5…8899aabbccddee-x", "m"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct base_label labels[2];
+        struct status_why why;
+        assert_int_equal(base_labels(labels, rows[i].models, 2, &why), STATUS_OK);
+        for (size_t k = 0; k < 2; k++)
+            assert_string_equal(labels[k].text, rows[i].labels[k]);
+    }
 }
 
 static void test_fit(void **state)
@@ -79,6 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_cut_names_stay_different),
+        cmocka_unit_test(test_hashes),
         cmocka_unit_test(test_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,6 +208,20 @@ class Info(unittest.TestCase):
         self.assertEqual(quantisation("tiny.F16.gguf", key + struct.pack("<I", 1),
                                       key + struct.pack("<I", 999))[:2], ("F16", "tensors"))
 
+    def test_types_that_were_fallen_back_to(self):
+        """Rows too short for the blocks of what was asked for; ends of a better type."""
+        def quantisation(file_type, *tensors):
+            pairs = [g.pair("general.file_type", g.U32, file_type)]
+            return json.loads(self.made(pairs, tensors, "--json"))["quantisation"]
+        short = ("blk.0.ffn_up.weight", 2, (576, 4), bytes(18 * 18 * 4))  # Q4_0
+        self.assertEqual(quantisation(12, short), "Q3_K_M, mostly Q4_0")
+        self.assertEqual(quantisation(2, short), "Q4_0")
+        whole = ("blk.0.ffn_down.weight", 2, (512, 4), bytes(18 * 16 * 4))
+        self.assertEqual(quantisation(12, whole), "Q4_0")
+        end = ("token_embd.weight", 8, (576, 8), bytes(34 * 18 * 8))  # Q8_0
+        self.assertEqual(quantisation(2, short, end), "Q4_0")
+        self.assertEqual(quantisation(0, short, end), "Q8_0")
+
     def test_long_strings_in_json(self):
         limit = 65536
         pairs = [g.pair("s", g.STRING, "x" + "\u00e9" * limit), g.pair("k" * 70000, g.U8, 1),

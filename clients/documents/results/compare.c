@@ -94,8 +94,13 @@ enum status doc_compare_status(const struct doc_compare *c, struct status_why *w
 static enum status label(struct doc_compare *c, struct status_why *why)
 {
     struct base_label labels[2];
-    enum status status =
-        base_labels(labels, (const char *const[]){c->sides[0].file, c->sides[1].file}, 2, why);
+    struct base_named models[2];
+    for (size_t side = 0; side < 2; side++) {
+        struct doc_field model = doc_field_at(&c->sides[side].field, "model");
+        models[side] = (struct base_named){c->sides[side].file, doc_field_text(&model, "name"),
+                                           doc_field_text(&model, "quantisation")};
+    }
+    enum status status = base_labels(labels, models, 2, why);
     for (size_t side = 0; side < 2 && !status; side++) {
         struct doc_compared *s = &c->sides[side];
         struct doc_field model = doc_field_at(&s->field, "model");

@@ -215,21 +215,21 @@ enum status doc_scoreboard_add(struct doc_scoreboard *t, struct doc_document *d,
 enum status doc_scoreboard_label(struct doc_scoreboard *t, struct status_why *why)
 {
     struct base_label *labels = NULL;
-    const char **files = NULL;
+    struct base_named *models = NULL;
     enum status status = base_array_new(labels, t->n, "labels", why);
     if (!status)
-        status = base_array_new(files, t->n, "labels", why);
+        status = base_array_new(models, t->n, "labels", why);
     for (size_t i = 0; i < t->n && !status; i++)
-        files[i] = t->runs[i].file;
+        models[i] = (struct base_named){t->runs[i].file, t->runs[i].name, t->runs[i].quantisation};
     if (!status)
-        status = base_labels(labels, files, t->n, why);
+        status = base_labels(labels, models, t->n, why);
     for (size_t i = 0; i < t->n && !status; i++) {
         struct doc_scoreboard_run *run = &t->runs[i];
         if (run->given)
             base_label_fit(&labels[i], run->given, BASE_LABEL_WIDTH);
         snprintf(run->label, sizeof run->label, "%s%s", labels[i].text, run->kv);
     }
-    free(files);
+    free(models);
     free(labels);
     return status;
 }
