@@ -172,8 +172,8 @@ static void name_hash(struct base_string *stem, const struct base_named *m,
                       struct base_buffer *made)
 {
     size_t begin = made->n;
-    bool typed = m->type && *m->type;
-    base_buffer_format(made, "%s%s%s", m->name, typed ? "-" : "", typed ? m->type : "");
+    int n_type = m->type ? (int)strcspn(m->type, ",") : 0; /* "Q3_K_M, mostly Q4_0" */
+    base_buffer_format(made, "%s%s%.*s", m->name, n_type ? "-" : "", n_type, n_type ? m->type : "");
     *stem = (struct base_string){made->failed ? m->path : made->data + begin, made->n - begin};
 }
 
