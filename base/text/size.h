@@ -12,4 +12,26 @@
  */
 bool base_size_parse(const char *text, uint64_t *n_bytes);
 
+/** Whether it is a bare number, which is less than the bytes of any model: its unit is missing. */
+bool base_size_lacks_unit(const char *text);
+
+struct base_size_unit {
+    const char *name; /* "MB" */
+    double n_bytes;
+};
+
+/** The unit that a size was written with, or one that is good for sizes up to n_bytes: the former
+ *  where it has one of kB, KiB or more. text: may be NULL. Static storage. */
+const struct base_size_unit *base_size_unit(const char *text, double n_bytes);
+
+enum { BASE_SIZE_BYTES = 32 };
+
+/** Write "98.86": a size in a unit, with four digits or all those of a whole number. Returns out.
+ */
+const char *base_size_digits(char out[BASE_SIZE_BYTES], double n_bytes,
+                             const struct base_size_unit *unit);
+/** The same with the unit: "98.86 MB". */
+const char *base_size_text(char out[BASE_SIZE_BYTES], double n_bytes,
+                           const struct base_size_unit *unit);
+
 #endif

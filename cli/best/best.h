@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "base/text/size.h"
 #include "cli/kld/evaluator.h"
 #include "eval/run.h"
 #include "eval/streams.h"
@@ -38,7 +39,8 @@ struct cli_best {
     const struct cli_best_settings *settings;
     struct cli_best_limits limits;
     struct eval_race_rules rules;
-    struct cli_best_file *files; /* [n_files], the smallest first */
+    const struct base_size_unit *unit; /* of sizes that are shown: the one that was asked for */
+    struct cli_best_file *files;       /* [n_files], the smallest first */
     size_t n_files;
     struct eval_race race;
     size_t *order;              /* [windows]: the window of the text that unit i is */
@@ -69,6 +71,9 @@ struct cli_best_place {
     double difference, low, high;
 };
 struct cli_best_place cli_best_place(const struct cli_best *b, size_t i);
+
+/** The size of a file that is held against the limit, without its cache. */
+double cli_best_bytes(const struct cli_best *b, const struct cli_best_file *f);
 
 /** The answer, a candidate; SIZE_MAX: there is none. clear: out, it will stay. */
 size_t cli_best_answer(const struct cli_best *b, bool *clear);

@@ -11,12 +11,13 @@
 #include "gguf/gguf.h"
 #include "model/forward/forward.h"
 
-static const double gibibyte = 0x1p30;
-
 static enum status read_size(uint64_t *out, const char *option, const char *text,
                              struct status_why *why)
 {
     *out = 0;
+    if (text && base_size_lacks_unit(text))
+        return status_fail(why, STATUS_USAGE, "%s: %s is %s bytes: did you mean %sMB, or %sGB?",
+                           option, text, text, text, text);
     if (!text || (base_size_parse(text, out) && *out > 0))
         return STATUS_OK;
     return status_fail(why, STATUS_USAGE, "%s: '%.32s' is no size; expected bytes, or 24GiB, ...",
@@ -105,6 +106,11 @@ static struct cli_best_file measure(const struct cli_best *b, size_t candidate)
     return f;
 }
 
+double cli_best_bytes(const struct cli_best *b, const struct cli_best_file *f)
+{
+    return (double)(b->limits.size ? f->on_disk : f->n_bytes);
+}
+
 static int by_size(const void *x, const void *y)
 {
     const struct cli_best_file *a = x, *b = y;
@@ -142,11 +148,12 @@ static enum status none_fits(const struct cli_best *b, struct status_why *why)
     if (b->n_files == 0)
         return status_fail(why, STATUS_USAGE, "no file but the base is left to choose from");
     const struct cli_best_file *f = &b->files[0];
-    double most = (double)(b->limits.memory ? b->limits.memory : b->limits.size) / gibibyte;
-    double takes = b->limits.memory ? (double)f->n_bytes + f->cache : (double)f->on_disk;
+    char most[BASE_SIZE_BYTES], takes[BASE_SIZE_BYTES];
+    base_size_text(most, (double)(b->limits.memory ? b->limits.memory : b->limits.size), b->unit);
+    base_size_text(takes, cli_best_bytes(b, f) + f->cache, b->unit);
     return status_fail(why, STATUS_EXCEEDED,
-                       "none of %zu file%s fits into %.4f GiB: the smallest, %s, takes %.4f%s",
-                       b->n_files, status_plural(b->n_files), most, f->path, takes / gibibyte,
+                       "none of %zu file%s fits into %s: the smallest, %s, takes %s%s", b->n_files,
+                       status_plural(b->n_files), most, f->path, takes,
                        f->cache > 0 ? " with its cache" : "");
 }
 
@@ -160,6 +167,8 @@ enum status cli_best_fit(struct cli_best *b, struct status_why *why)
     for (size_t i = 0; i < n; i++)
         b->files[i] = measure(b, i);
     qsort(b->files, n, sizeof *b->files, by_size);
+    b->unit = base_size_unit(b->settings->memory ? b->settings->memory : b->settings->size,
+                             n ? cli_best_bytes(b, &b->files[n - 1]) : 0);
     for (size_t i = 0; i < n; i++) {
         struct cli_best_file f = b->files[i];
         struct cli_model *m = &k->candidates[f.candidate];

@@ -10,8 +10,6 @@
 #include "cli/process/run.h"
 #include "cli/process/say.h"
 
-static const double gibibyte = 0x1p30;
-
 static void print_beginning(const void *self)
 {
     const struct cli_best *b = self;
@@ -37,9 +35,8 @@ static void print_look(void *self, size_t unit)
 }
 
 enum { NAME, QUANTISATION, SIZE, CACHE, WINDOWS, KLD, TOP, SURVIVES, STANDING, N_COLUMNS };
-static const char *const heads[N_COLUMNS] = {"model",        "quantisation", "size GiB",
-                                             "cache GiB",    "windows",      "KLD",
-                                             "same top p %", "front",        "verdict"};
+static const char *const heads[N_COLUMNS] = {"model", "quantisation", "size ", "cache ", "windows",
+                                             "KLD",   "same top p %", "front", "verdict"};
 
 static void put_estimate(char *cell, struct base_estimate x, double scale, int n)
 {
@@ -56,10 +53,11 @@ static void fill_row(const struct cli_best *b, const struct cli_grid *g, size_t 
         cells[c] = cli_grid_cell(g, row, c);
     snprintf(cells[NAME], CLI_CELL_BYTES, "%.*s", CLI_CELL_BYTES - 1, f->label);
     snprintf(cells[QUANTISATION], CLI_CELL_BYTES, "%s", f->quantisation);
-    snprintf(cells[SIZE], CLI_CELL_BYTES, "%.4f", (double)f->n_bytes / gibibyte);
-    snprintf(cells[CACHE], CLI_CELL_BYTES, "%.4f", f->cache / gibibyte);
-    for (size_t c = WINDOWS; c < STANDING; c++)
+    base_size_digits(cells[SIZE], cli_best_bytes(b, f), b->unit);
+    for (size_t c = CACHE; c < STANDING; c++)
         snprintf(cells[c], CLI_CELL_BYTES, "-");
+    if (f->cache > 0)
+        base_size_digits(cells[CACHE], f->cache, b->unit);
     snprintf(cells[STANDING], CLI_CELL_BYTES, "%s%s", cli_best_standings[p.standing],
              p.standing < CLI_BEST_NONFINITE && !p.clear ? "?" : "");
     if (f->candidate == SIZE_MAX)
@@ -83,7 +81,8 @@ static void print_table(const struct cli_best *b)
         return;
     }
     for (size_t c = 0; c < N_COLUMNS; c++)
-        snprintf(cli_grid_cell(&grid, 0, c), CLI_CELL_BYTES, "%s", heads[c]);
+        snprintf(cli_grid_cell(&grid, 0, c), CLI_CELL_BYTES, "%s%s", heads[c],
+                 c == SIZE || c == CACHE ? b->unit->name : "");
     for (size_t i = 0; i < b->n_files; i++)
         fill_row(b, &grid, 1 + i, i);
     cli_grid_print_markdown(&grid, 2);

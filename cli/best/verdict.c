@@ -6,8 +6,6 @@
 #include "base/text/printable.h"
 #include "cli/best/best.h"
 
-static const double gibibyte = 0x1p30;
-
 const char *const cli_best_standings[] = {
     [CLI_BEST_ANSWER] = "answer",       [CLI_BEST_NO_GAIN] = "no gain",
     [CLI_BEST_WORSE] = "worse",         [CLI_BEST_OPEN] = "open",
@@ -101,16 +99,17 @@ static void say_answer(const struct cli_best *b, struct status_why *out, size_t 
 {
     const struct cli_best_file *f = &b->files[i];
     const struct base_estimate kld = b->k.results[f->candidate].figures.kld;
-    char name[ANSWER_BYTES], cache[96] = "";
+    char name[ANSWER_BYTES], cache[96] = "", size[BASE_SIZE_BYTES];
     name_answer(name, f);
     if (f->cache > 0)
-        snprintf(cache, sizeof cache, " and %.4f of cache for %lld tokens", f->cache / gibibyte,
-                 (long long)b->settings->context);
-    status_fail(out, STATUS_OK, "%s %s: %.4f GiB%s, mean divergence %.6f ± %.6f%s",
+        snprintf(cache, sizeof cache, " and %s of cache for %lld tokens",
+                 base_size_text(size, f->cache, b->unit), (long long)b->settings->context);
+    base_size_text(size, cli_best_bytes(b, f), b->unit);
+    status_fail(out, STATUS_OK, "%s %s: %s%s, mean divergence %.6f ± %.6f%s",
                 clear                                  ? "Take"
                 : b->race.n_seen == b->rules.n_windows ? "Take, as far as this text tells,"
                                                        : "So far it is",
-                name, (double)f->n_bytes / gibibyte, cache, kld.value, base_estimate_error(kld),
+                name, size, cache, kld.value, base_estimate_error(kld),
                 b->rules.n == 1 ? "; no other file fits" : "");
 }
 
@@ -131,7 +130,7 @@ static void say(const struct cli_best *b, struct status_why *out, size_t i, size
     const struct cli_best_file *f = &b->files[i];
     struct cli_best_place p = cli_best_place(b, i);
     const char *name = f->label, *beside = "";
-    char difference[96];
+    char difference[96], takes[BASE_SIZE_BYTES];
     const char *size =
         f->candidate == SIZE_MAX || f->n_bytes > b->files[answer].n_bytes ? "larger" : "as large";
     bool smaller = f->candidate < b->files[answer].candidate;
@@ -152,9 +151,8 @@ static void say(const struct cli_best *b, struct status_why *out, size_t i, size
         status_fail(out, STATUS_OK, "%s has divergences that are not finite", name);
         break;
     case CLI_BEST_TOO_LARGE:
-        status_fail(out, STATUS_OK, "%s does not fit: it takes %.4f GiB%s", name,
-                    b->limits.memory ? ((double)f->n_bytes + f->cache) / gibibyte
-                                     : (double)f->on_disk / gibibyte,
+        status_fail(out, STATUS_OK, "%s does not fit: it takes %s%s", name,
+                    base_size_text(takes, cli_best_bytes(b, f) + f->cache, b->unit),
                     f->cache > 0 ? " with its cache" : "");
         break;
     default:

@@ -10,6 +10,7 @@
 #include "base/file/part_file.h"
 #include "base/system/system.h"
 #include "base/text/printable.h"
+#include "base/text/size.h"
 #include "cli/commands.h"
 #include "cli/options/common.h"
 #include "cli/process/say.h"
@@ -171,11 +172,13 @@ static void print_result(const struct doc_mixture *m, const struct settings *s)
         n_weights += m->tensors[i]->n_rows * m->tensors[i]->ne[0];
         n_other += m->from[i] != 0;
     }
-    printf("%s: %" PRIu64 " bytes (%.4f GiB), %.4f bits per weight, %zu tensor%s, %zu not from the "
+    char size[BASE_SIZE_BYTES];
+    double whole = (double)m->directory.n_bytes_whole;
+    printf("%s: %" PRIu64 " bytes (%s), %.4f bits per weight, %zu tensor%s, %zu not from the "
            "base\n",
            base_printable_text(name, sizeof name, s->output), m->directory.n_bytes_whole,
-           (double)m->directory.n_bytes_whole / 0x1p30, 8 * (double)n_bytes / (double)n_weights, n,
-           status_plural(n), n_other);
+           base_size_text(size, whole, base_size_unit(NULL, whole)),
+           8 * (double)n_bytes / (double)n_weights, n, status_plural(n), n_other);
 }
 
 static enum status run_mix(const void *settings, const struct cli_args *args,

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/text/printable.h"
+#include "base/text/size.h"
 #include "cli/commands.h"
 #include "cli/options/common.h"
 #include "cli/process/say.h"
@@ -16,7 +17,6 @@
 #include "clients/documents/schema.h"
 
 enum { POINTS = 16, MOST_POINTS = 1000 };
-static const double gibibyte = 0x1p30;
 
 static int by_count(const void *x, const void *y)
 {
@@ -59,13 +59,23 @@ static void print_counts(const struct doc_plan *plan, const size_t *chosen,
     putchar('\n');
 }
 
+/** The unit of the limit, or one that is good for the largest file of the curve. */
+static const struct base_size_unit *unit_of(const struct cli_recipe *r)
+{
+    size_t n = r->curve.n;
+    return base_size_unit(r->settings->target.size,
+                          (double)(n ? r->curve.points[n - 1].figures : r->figures).n_bytes);
+}
+
 static void print_curve(const struct cli_recipe *r, struct cli_type_count *counts)
 {
-    printf("%14s %9s %8s %12s  %s\n", "bytes", "GiB", "bpw", "KLD", "groups of each type");
+    const struct base_size_unit *unit = unit_of(r);
+    char size[BASE_SIZE_BYTES];
+    printf("%14s %9s %8s %12s  %s\n", "bytes", unit->name, "bpw", "KLD", "groups of each type");
     for (size_t i = 0; i < r->curve.n; i++) {
         const struct doc_plan_figures *f = &r->curve.points[i].figures;
-        printf("%14" PRIu64 " %9.4f %8.4f %12.6g  ", f->n_bytes, (double)f->n_bytes / gibibyte,
-               f->bits_per_weight, f->kld);
+        printf("%14" PRIu64 " %9s %8.4f %12.6g  ", f->n_bytes,
+               base_size_digits(size, (double)f->n_bytes, unit), f->bits_per_weight, f->kld);
         print_counts(&r->plan, r->curve.points[i].chosen, counts);
     }
 }
@@ -74,8 +84,10 @@ static void print_recipe(const struct cli_recipe *r, struct cli_type_count *coun
 {
     const struct doc_plan_figures *f = &r->figures;
     bool of_size = !isnan(r->settings->target.kld);
-    printf("\nRecipe: %" PRIu64 " bytes (%.4f GiB), %.4f bits per weight\nPredicted KLD: %.6g",
-           f->n_bytes, (double)f->n_bytes / gibibyte, f->bits_per_weight, f->kld);
+    char size[BASE_SIZE_BYTES];
+    printf("\nRecipe: %" PRIu64 " bytes (%s), %.4f bits per weight\nPredicted KLD: %.6g",
+           f->n_bytes, base_size_text(size, (double)f->n_bytes, unit_of(r)), f->bits_per_weight,
+           f->kld);
     if (!isnan(f->kld_error))
         printf(" ± %.3g", f->kld_error);
     if (r->gap > 0)

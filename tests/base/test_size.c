@@ -62,8 +62,33 @@ static void test_others(void **state)
     }
 }
 
+static void test_written(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *asked;
+        double n_bytes;
+        const char *text;
+    } rows[] = {
+        {"100MB", 98860000, "98.86 MB"},       {"0.1 gb", 98860000, "0.09886 GB"},
+        {NULL, 98860000, "94.28 MiB"},         {NULL, 0x1p30, "1.000 GiB"},
+        {"100000000", 1e6, "0.9537 MiB"},      {"1TiB", 0, "0.000 TiB"},
+        {"4MiB", 12345 * 0x1p20, "12345 MiB"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char out[BASE_SIZE_BYTES];
+        assert_string_equal(
+            base_size_text(out, rows[i].n_bytes, base_size_unit(rows[i].asked, rows[i].n_bytes)),
+            rows[i].text);
+    }
+    assert_true(base_size_lacks_unit("100") && base_size_lacks_unit("4.2"));
+    assert_false(base_size_lacks_unit("100B") || base_size_lacks_unit("100MB") ||
+                 base_size_lacks_unit("2096928") || base_size_lacks_unit("0"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes), cmocka_unit_test(test_others)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes), cmocka_unit_test(test_others),
+                                       cmocka_unit_test(test_written)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

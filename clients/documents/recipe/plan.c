@@ -156,6 +156,9 @@ enum status doc_target_check(const struct doc_target *t, struct status_why *why)
                            "--size: '%s' is not a size, expected bytes, or a number with KiB, MiB, "
                            "GiB, TiB, kB, MB, GB or TB",
                            t->size);
+    if (t->size && base_size_lacks_unit(t->size))
+        return status_fail(why, STATUS_USAGE, "--size: %s is %s bytes: did you mean %sMB, or %sGB?",
+                           t->size, t->size, t->size, t->size);
     if (t->bpw <= 0 || t->bpw > 64)
         return status_fail(why, STATUS_USAGE, "--bpw: %g is out of range, expected up to 64",
                            t->bpw);
