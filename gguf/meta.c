@@ -127,7 +127,7 @@ enum status gguf_kv_u32(const struct gguf_kv *kv, uint32_t *value, struct status
     return STATUS_OK;
 }
 
-/* The same with the file's path in front. */
+/* A value of the wrong type, with the file's path in front. */
 static enum status fail_type_of(const struct gguf_file *file, const struct gguf_kv *kv,
                                 const char *expected, struct status_why *why)
 {

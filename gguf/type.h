@@ -13,9 +13,9 @@ enum gguf_type {
 #define GGUF_TYPE_ID(TYPE, name, id, ...) GGUF_TYPE_##TYPE = (id),
     GGUF_EACH_TYPE(GGUF_TYPE_ID)
 #undef GGUF_TYPE_ID
-    /* Of caches alone: 32 floats of 8 bits (E4M3), then a scale of 8. No tensor has it. */
+    /* Only caches have it: 32 floats of 8 bits (E4M3), then a scale of 8. */
     GGUF_TYPE_MXFP8 = 404,
-    /* Of caches of compressed rows alone: 128 floats of 8 bits (E4M3), then a float32 scale. */
+    /* Only caches of compressed rows have it: 128 floats of 8 bits (E4M3), a float32 scale. */
     GGUF_TYPE_FP8_DS_MLA = 405,
     /* Ids at or above this are unknown; arrays indexed by id have this size. */
     GGUF_TYPE_LIMIT = 406

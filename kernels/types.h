@@ -186,7 +186,7 @@ struct kern_target_score {
     uint32_t rank;   /* 1 + number of tokens that are more likely (equals: lower id first) */
 };
 
-/** Of the most likely tokens so many are kept; agreement is counted of this number of sizes. */
+/** So many of the most likely tokens are kept; agreement is counted for this number of sizes. */
 enum { KERN_N_TOPS = 3, KERN_TOP_MAX = 20 };
 
 /** One of the most likely tokens of a row. */

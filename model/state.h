@@ -65,7 +65,7 @@ static inline size_t model_layer_needs(const struct model_layer_shape *l)
 
 /** Point all handles at the tensors (model/bind/). */
 enum status model_bind(struct model *m, struct status_why *why);
-/** The same again for those that a tensor of this name can belong to. */
+/** Point those handles that a tensor of this name can belong to at the tensors again. */
 enum status model_bind_again(struct model *m, const char *name, struct status_why *why);
 /** Zeros where weights should be: STATUS_FORMAT where they are a gap in the file, else remarks. */
 enum status model_check_zeros(struct model *m, struct status_why *why);

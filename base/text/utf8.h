@@ -20,7 +20,7 @@ static inline size_t base_utf8_announced(char lead)
  */
 size_t base_utf8_decode(const char *p, size_t n_bytes, uint32_t *code_point);
 
-/** The same for the character that a text of n_bytes >= 1 ends with. */
+/** Bytes of the well-formed character that a text of n_bytes >= 1 ends with, or 0. */
 size_t base_utf8_decode_last(const char *text, size_t n_bytes, uint32_t *code_point);
 
 /** Write a code point (at most U+10FFFF); returns 1..4. */

@@ -70,7 +70,7 @@ static double rounding_of(const struct cli_check *c, double a, double b, size_t 
     return eval_kld_rounding(root * root, n_tokens, eval_rounding_of(products, whole));
 }
 
-/* Of the windows that are done. */
+/* The windows that are done count. */
 static enum status compare(struct eval_against_result *out, const struct cli_check *c, double a,
                            double b, size_t n_tokens, struct status_why *why)
 {

@@ -24,7 +24,7 @@ struct conv_pair {
 /** The pair of a tensor of the file and a view. */
 struct conv_pair conv_pair_of(const struct gguf_file *file, const struct gguf_tensor *found,
                               const struct conv_view *expected);
-/** The same against another view. */
+/** A pair's tensor of the file, and another view. */
 struct conv_pair conv_pair_with(const struct conv_pair *pair, const struct conv_view *expected);
 
 enum { CONV_MAX_MATRICES = 1024 };

@@ -12,7 +12,7 @@
 enum status conv_differ(struct conv_result *out, enum conv_kind kind, const char *key,
                         struct base_string expected, struct base_string found,
                         struct status_why *why);
-/** The same of texts that end with a NUL. */
+/** conv_differ of texts that end with a NUL. */
 enum status conv_differ_text(struct conv_result *out, enum conv_kind kind, const char *key,
                              const char *expected, const char *found, struct status_why *why);
 

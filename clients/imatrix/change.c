@@ -23,7 +23,7 @@ static double total(const char *sums, size_t n)
     return all;
 }
 
-/** Of a matrix. Sums that are all 0 have no shares. */
+/** A matrix's change. Sums that are all 0 have no shares. */
 static double change_of(const char *now, const char *before, size_t n)
 {
     double all_now = total(now, n), all_before = total(before, n), moved = 0;

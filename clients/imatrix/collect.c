@@ -122,7 +122,7 @@ static enum status fail(const struct imat_hook *hook, const struct imat_place *a
 static enum status add_plainly(const struct imat_hook *hook, const struct imat_place *at,
                                struct status_why *why)
 {
-    const struct imat_part *part = &hook->parts[at->entry];
+    const struct imat_batch_sums *part = &hook->parts[at->entry];
     size_t n = (size_t)hook->collector->entries[at->entry].n_columns;
     struct imat_sum *sums = part->sums + at->matrix * n;
     for (size_t row = 0; row < hook->n_counted; row++)
@@ -162,7 +162,7 @@ static enum status add(struct imat_hook *hook, const struct imat_place *at, cons
                        struct status_why *why)
 {
     const struct imat_entry *entry = &hook->collector->entries[at->entry];
-    struct imat_part *part = &hook->parts[at->entry];
+    struct imat_batch_sums *part = &hook->parts[at->entry];
     size_t n = (size_t)entry->n_columns;
     enum status status = STATUS_OK;
     if (!part->counts)

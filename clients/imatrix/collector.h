@@ -17,7 +17,7 @@ struct imat_place {
 };
 
 /** Sums of a batch for an entry, which they have the shape of. */
-struct imat_part {
+struct imat_batch_sums {
     struct imat_sum *sums; /* NULL: none of its rows counted yet */
     uint64_t *counts;
     uint64_t *use; /* NULL: rows are not told apart */
@@ -27,7 +27,7 @@ struct imat_part {
 struct imat_hook {
     struct kern_observer observer;
     struct imat_collector *collector;
-    /* Of the last product, if it counted; n_rows is 0 else. */
+    /* What the last product was, if it counted; n_rows is 0 else. */
     const struct imat_place *at;
     const float *input;          /* backend memory */
     size_t n_rows;               /* of the input */
@@ -38,8 +38,8 @@ struct imat_hook {
     const float *x;              /* host: these rows */
     float *host;                 /* a device's, copied, or those of the rows that count */
     size_t capacity;
-    struct imat_part *parts; /* [entries]: of the batch at work */
-    struct base_pool *pool;  /* of a device, which lends none */
+    struct imat_batch_sums *parts; /* [entries]: of the batch at work */
+    struct base_pool *pool;        /* of a device, which lends none */
 };
 
 struct imat_collector {

@@ -45,7 +45,7 @@ static enum status add_matrix(struct imat_collector *c, const struct imat_packed
     return STATUS_OK;
 }
 
-static enum status merge_part(struct imat_collector *c, struct imat_part *part, uint32_t i,
+static enum status merge_part(struct imat_collector *c, struct imat_batch_sums *part, uint32_t i,
                               struct status_why *why)
 {
     struct imat_entry *entry = &c->entries[i];

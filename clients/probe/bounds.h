@@ -45,7 +45,7 @@ struct probe_bounds {
     double p_mass;                       /* mean */
 };
 
-/** Of the lists that a server gave: those that are compared. */
+/** Those of the lists that a server gave which are compared. */
 struct probe_base {
     struct probe_lists *lists; /* what is left out is taken out of it */
     const struct probe_window *windows;

@@ -45,7 +45,7 @@ static double left_of(const struct probe_judged *item, double slope)
            item->figures.rms;
 }
 
-/** The same beside what coarse arithmetic is off. */
+/** What a slope leaves, beside what coarse arithmetic is off. */
 static double left_beside_coarse(const struct probe_judged *item, double slope)
 {
     return left_of(item, slope) * item->figures.rms / item->coarse;

@@ -82,7 +82,7 @@ struct serve_jobs_options {
     void *server;
     /** Once, on the thread of the jobs, before the first: may take long. */
     enum status (*open)(void *server, struct status_why *why);
-    /** The same after the last one. */
+    /** Once, on that thread, after the last one. */
     void (*close)(void *server);
     /** A job has ended: the next thing that is done. Under the lock; any thread. NULL: nothing. */
     void (*ended)(void *server, const struct serve_job *job);

@@ -19,7 +19,7 @@ struct node {
 /* clang-format off */
 #define GEMMA4 "gemma4"
 #define NEMOTRON "nemotron_h nemotron_h_moe"
-/* The feed-forward's norm has the name of a norm behind attention. */
+/* The feed-forward's norm has the name of a norm after attention. */
 #define POST_IS_FFN "gpt-oss qwen35 qwen35moe qwen3next"
 /* ffn_up holds the gate, too. */
 #define FUSED_UP "phi3 glm4"
@@ -74,8 +74,8 @@ static const struct node nodes[] = {
     {MODEL_AT_K_ROTATED, "Kcur_pos", "ROPE"},
     {MODEL_AT_K_ROTATED, "Kcur-post-rope", "ROPE"},
     {MODEL_AT_K_ROTATED, "Kcur_rope", "ROPE"},
-    {MODEL_AT_Q_BARE_NORM, "Qcur_normed", "RMS_NORM", "queries after the norm behind RoPE"},
-    {MODEL_AT_K_BARE_NORM, "Kcur_normed", "RMS_NORM", "keys after the norm behind RoPE"},
+    {MODEL_AT_Q_BARE_NORM, "Qcur_normed", "RMS_NORM", "queries after the norm after RoPE"},
+    {MODEL_AT_K_BARE_NORM, "Kcur_normed", "RMS_NORM", "keys after the norm after RoPE"},
     {MODEL_AT_Q_TEMPERED, "Qcur_attn_temp_scaled", "MUL", "queries after their temperature"},
     {MODEL_AT_Q_TEMPERED, "Qcur", "MUL", .only = "llama4"},
     {MODEL_AT_KV_LOW, "kv_cmpr_pe", "MUL_MAT MUL", "the compressed keys and values"},

@@ -6,7 +6,7 @@
 #include "base/arithmetic.h"
 #include "base/array.h"
 
-/* Of each side of an interval. */
+/* The probability beyond each side of an interval. */
 static const double tail = 0.025;
 
 struct eval_paired eval_paired_over(const double *x, size_t n)

@@ -218,7 +218,7 @@ static void keep_against(struct eval_check *c, const struct exact *e, size_t i, 
     a->columns[EVAL_BASE_TOP] = -exact->log_sum;
 }
 
-/** The same rows of the second recording. */
+/** Score these rows against the second recording. */
 static enum status score_against(struct eval_check *c, const struct exact *e,
                                  struct status_why *why)
 {

@@ -55,7 +55,7 @@ struct eval_compact_layout {
     uint32_t has_bias; /* 1: the head has one, which is in this file; 0 before version 3 */
     uint32_t bias_type;
     uint8_t bias[BASE_SHA256_BYTES]; /* 0 where there is none */
-    /* Of documents; 0 before version 4: it is one text. */
+    /* What documents it is of; 0 before version 4: it is one text. */
     uint64_t n_documents, n_files, n_categories;
     uint64_t n_names; /* bytes */
     uint8_t documents[BASE_SHA256_BYTES];
@@ -105,7 +105,7 @@ struct eval_compact_text {
 };
 static_assert(sizeof(struct eval_compact_text) == 40, "without gaps");
 
-/** A document likewise. Its tokens follow those of the document before it. */
+/** A document in a file. Its tokens follow those of the document before it. */
 struct eval_compact_document {
     uint64_t n_tokens;
     uint64_t line; /* of its file, from 1; 0: all of it */

@@ -117,7 +117,7 @@ static void take_head(const struct eval_windows *windows, size_t h, size_t w,
     }
 }
 
-/** The same for what compares head h with the base. */
+/** Take what compares head h with the base. */
 static void take_pairs(const struct eval_windows *windows, size_t h, size_t w,
                        const struct eval_scores *scores)
 {

@@ -172,7 +172,7 @@ KERN_INLINE void kern_round_scaled(enum gguf_type type, float *x, size_t n, floa
     KERN_ROUND_BLOCKS(KERN_ROUND_THROUGH)
 }
 
-/** The same with the scale 1. */
+/** kern_round_scaled with the scale 1. */
 KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
 {
     kern_round_scaled(type, x, n, 1.0f);

@@ -344,7 +344,7 @@ static void check_granted(struct model_folder *f)
     check_still(f);
 }
 
-/** Of all layers alike, or a list where the architecture has one. */
+/** Heads: all layers have as many, or the architecture has a list of them. */
 static void write_heads(struct model_folder *f)
 {
     static const char heads[] = "attention.head_count";

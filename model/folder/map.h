@@ -26,7 +26,7 @@ enum model_change {
     MODEL_TURN_OVER = 1 << 10,     /* each matrix is transposed, after that */
     MODEL_SQUEEZE = 1 << 11,       /* axes of length 1 are left out */
     MODEL_WHOLE_NUMBERS = 1 << 17, /* a table of I64 or I32, made as I32 in memory */
-    /* Of latent attention: rows of each head that make its keys, or its values; a matrix each. */
+    /* Latent attention: rows of each head that make its keys, or its values; a matrix each. */
     MODEL_OF_KEYS = 1 << 12,
     MODEL_OF_VALUES = 1 << 13,
     MODEL_IF_WHOLE = 1 << 16, /* only where such a tensor is not cut */

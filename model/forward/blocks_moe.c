@@ -81,7 +81,7 @@ static void sort_choices(struct model_session *s, size_t n_tokens)
     }
 }
 
-/** Of the experts from e to end - 1. */
+/** Rows and shares of the experts from e to end - 1. */
 static struct choice choice_of(const struct model_session *s, size_t e, size_t end)
 {
     size_t first = e ? s->expert_ends[e - 1] : 0;

@@ -201,7 +201,7 @@ enum status probe_read_prompt(struct probe_answer *a, const cJSON *list, bool ge
 static enum status keep_text(struct probe_answer *a, struct probe_text *out, const cJSON *token,
                              struct status_why *why)
 {
-    size_t n = cJSON_IsString(token) ? n_kept(token->valuestring) : 0;
+    size_t n = token && cJSON_IsString(token) ? n_kept(token->valuestring) : 0;
     if (base_array_reserve(a->bytes, a->bytes_capacity, a->n_bytes + n + 1, "bytes", why))
         return STATUS_MEMORY;
     if (n)

@@ -113,6 +113,8 @@ static enum status add_between(struct probe_questions *q, size_t window, size_t 
 {
     size_t n_free = count_free(q, window), i = 0;
     enum status status = STATUS_OK;
+    if (n_free == 0)
+        return STATUS_OK;
     n = base_min(n, n_free);
     for (size_t at = PROBE_STRETCH; at <= most_of(q, window) && !status; at += PROBE_STRETCH) {
         size_t length;

@@ -10,7 +10,7 @@
 /** Zero-initialise; release with probe_window_free. */
 struct probe_window {
     struct model_tokens tokens; /* with BOS first, where the model's texts have it */
-    size_t n_prompt;            /* what is behind was written by the server */
+    size_t n_prompt;            /* what comes after was written by the server */
     char *text;                 /* of the tokens but BOS; NULL: it has none */
     size_t *ends;               /* [n_prompt + 1]: bytes that tokens 0 .. i-1 stand for */
     bool has_bos;

@@ -259,7 +259,7 @@ static enum status fill(void *request, const struct serve *serve, const cJSON *b
     return status;
 }
 
-/** Of /perplexity: the evaluation is always the same one. */
+/** The kind of /perplexity, whose evaluation is always the same one. */
 static enum status fill_addition(void *request, const struct serve *serve, const cJSON *body,
                                  struct status_why *why)
 {
@@ -305,7 +305,7 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     return serve_request_run(server, job->input, job, why);
 }
 
-/** Of plain windows over a text that came with the request; a byte of it is a token at most. */
+/** Plain windows have those of the text that came with the request: a byte is one at most. */
 static size_t n_tokens(const void *request)
 {
     const struct cli_request *r = request;

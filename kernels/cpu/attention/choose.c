@@ -113,8 +113,7 @@ static void score(const struct choose_task *task, size_t n_keys)
     }
 }
 
-/** Of n numbers the n_best-th largest; *n_equal becomes how many of those n_best are equal to it.
- */
+/** The n_best-th largest of n numbers; *n_equal: how many of the n_best are equal to it. */
 static uint32_t find_last(const uint32_t *orders, size_t n, size_t n_best, size_t *n_equal)
 {
     uint32_t last = 0;

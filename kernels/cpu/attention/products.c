@@ -13,7 +13,7 @@ static_assert(KERN_KEY_BLOCK % KERN_BF16_GROUP == 0, "a block of keys is whole g
 
 enum { MOST = KERN_ATTENTION_MOST, RUN = KERN_INT16_BLOCK };
 static_assert((int64_t)RUN * MOST * MOST <= INT32_MAX, "the sum of a run has 32 bits");
-/* Of no type: any integers up to MOST. */
+/* They are any integers up to MOST, and of no type. */
 static const struct kern_integers format = {.run = RUN, .largest = MOST};
 static const struct kern_integers short_format = {.run = RUN / 2, .largest = MOST};
 

@@ -33,7 +33,7 @@ STRAIGHT_INLINE void store32(void *integers, size_t i, __m256i bytes, unsigned b
     _mm512_storeu_si512((int16_t *)integers + i, words);
 }
 
-/** The same with a sub-scale for each sixteen. */
+/** store32 with a sub-scale for each sixteen. */
 STRAIGHT_INLINE void store16x2(void *integers, size_t i, __m256i bytes, unsigned bits, int first,
                                int second)
 {

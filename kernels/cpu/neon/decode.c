@@ -93,7 +93,7 @@ SCALED(iq2_bn, minus(field(block->qs, 4 * group + 2 * half, 3), 1))
 SCALED(q1_0,
        vorrq_u8(vmvnq_u8(spread_bits(kern_load_u32(block->qs + 4 * group), half)), vdupq_n_u8(1)))
 
-/** -1, 0 or 1: the base-3 digits of fractions of 256 behind `by`, a power of 3. */
+/** -1, 0 or 1: the base-3 digits of fractions of 256 after `by`, a power of 3. */
 DECODE_INLINE uint8x16_t digits(uint8x16_t fractions, uint8x16_t by)
 {
     fractions = vmulq_u8(fractions, by);

@@ -14,7 +14,7 @@ struct factors {
     float scale, inverse;
 };
 
-/** Of n columns, a multiple of 16. The bits of infinity and NaN are above those of numbers. */
+/** n: columns, a multiple of 16. The bits of infinity and NaN are above those of numbers. */
 static inline struct factors choose_factors(const float *x, size_t n, float limit)
 {
     uint32x4_t most = vdupq_n_u32(0);

@@ -20,7 +20,7 @@ enum {
 };
 
 /** What is constant after inlining. */
-struct tile_extent {
+struct word_extent {
     size_t run, min_run; /* as in struct kern_integers */
     size_t factor_run;   /* word_factor_run() */
     bool planes;         /* word_in_planes() */
@@ -75,7 +75,7 @@ WORD_INLINE void sum_bytes(int32x4_t *sums, const struct tile_block *b, size_t k
 }
 
 /** The sums of the columns that share a factor, from k on, times it. */
-WORD_INLINE void add_times(int32x4_t *totals, const struct tile_block *b, struct tile_extent e,
+WORD_INLINE void add_times(int32x4_t *totals, const struct tile_block *b, struct word_extent e,
                            size_t k)
 {
     int32x4_t sums[WORD_VECTORS];
@@ -86,7 +86,7 @@ WORD_INLINE void add_times(int32x4_t *totals, const struct tile_block *b, struct
 }
 
 /** The sums of the high bytes of the run at column k, times 256, onto those of its low ones. */
-WORD_INLINE void add_high(int32x4_t *sums, struct tile_block b, struct tile_extent e, size_t k)
+WORD_INLINE void add_high(int32x4_t *sums, struct tile_block b, struct word_extent e, size_t k)
 {
     int32x4_t high[WORD_VECTORS];
     b.w += b.plane;
@@ -96,7 +96,7 @@ WORD_INLINE void add_high(int32x4_t *sums, struct tile_block b, struct tile_exte
 }
 
 /** The sums of the run at column k. */
-WORD_INLINE void sum_run(int32x4_t *sums, const struct tile_block *b, struct tile_extent e,
+WORD_INLINE void sum_run(int32x4_t *sums, const struct tile_block *b, struct word_extent e,
                          size_t k)
 {
     if (e.factor_run == 0) {
@@ -116,7 +116,7 @@ WORD_INLINE void sum_run(int32x4_t *sums, const struct tile_block *b, struct til
 }
 
 /** The run at column k, scaled, and its minima onto the parts, which begin with column 0. */
-WORD_INLINE void add_run(float32x4_t *parts, const struct tile_block *b, struct tile_extent e,
+WORD_INLINE void add_run(float32x4_t *parts, const struct tile_block *b, struct word_extent e,
                          size_t k)
 {
     int32x4_t sums[WORD_VECTORS];
@@ -134,7 +134,7 @@ WORD_INLINE void add_run(float32x4_t *parts, const struct tile_block *b, struct 
 }
 
 /** A block of n columns onto acc. */
-WORD_INLINE void add_block(float32x4_t *acc, const struct tile_block *b, struct tile_extent e,
+WORD_INLINE void add_block(float32x4_t *acc, const struct tile_block *b, struct word_extent e,
                            size_t n)
 {
     float32x4_t parts[WORD_VECTORS], before[WORD_VECTORS], scales[4];
@@ -158,7 +158,7 @@ WORD_INLINE void add_block(float32x4_t *acc, const struct tile_block *b, struct 
 }
 
 /** All columns of a group onto acc. */
-WORD_INLINE void add_blocks(float32x4_t *acc, const struct tile_group *g, struct tile_extent e,
+WORD_INLINE void add_blocks(float32x4_t *acc, const struct tile_group *g, struct word_extent e,
                             const tile_chunk *x, size_t lane)
 {
     size_t plane = g->n_k / TILE_HALF * WORD_W;
@@ -177,7 +177,7 @@ WORD_INLINE void add_blocks(float32x4_t *acc, const struct tile_group *g, struct
 }
 
 /** Eight tokens. */
-WORD_INLINE void multiply(const struct tile_group *g, struct tile_extent e, const tile_chunk *x,
+WORD_INLINE void multiply(const struct tile_group *g, struct word_extent e, const tile_chunk *x,
                           size_t lane, bool resume)
 {
     float *out[WORD_ROWS];
@@ -223,7 +223,7 @@ WORD_INLINE void lay_bytes(int8_t *out, const float *const *rows, size_t from, s
 
 /** Columns from k on of all rows of a group. */
 WORD_INLINE void lay_group(struct tile_group *g, const struct kern_fma_tile *op, size_t row,
-                           struct tile_extent e, size_t k)
+                           struct word_extent e, size_t k)
 {
     const float *rows[WORD_ROWS];
     const size_t n_k = g->n_k, n_runs = op->n_k / e.run;
@@ -241,7 +241,7 @@ WORD_INLINE void lay_group(struct tile_group *g, const struct kern_fma_tile *op,
 }
 
 /** All rows and tokens, at most TILE_MOST columns of a group at a time. */
-WORD_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent e)
+WORD_INLINE void multiply_all(const struct kern_fma_tile *op, struct word_extent e)
 {
     struct tile_group g;
     const size_t most = e.planes ? TILE_MOST / 2 : TILE_MOST;
@@ -266,7 +266,7 @@ TILE_FUNCTION(const struct kern_fma_tile *op)
 #define RUNS(columns, min_columns, factor_columns)                                                 \
     if (!planes && format->run == (columns) && format->min_run == (min_columns) &&                 \
         factor_run == (factor_columns))                                                            \
-    multiply_all(op, (struct tile_extent){columns, min_columns, factor_columns, false})
+    multiply_all(op, (struct word_extent){columns, min_columns, factor_columns, false})
     RUNS(16, 0, 0);
     RUNS(16, 16, 0);
     RUNS(32, 0, 0);
@@ -278,9 +278,9 @@ TILE_FUNCTION(const struct kern_fma_tile *op)
     RUNS(64, 0, 32);
     RUNS(64, 32, 32);
     if (planes && format->run == 32)
-        multiply_all(op, (struct tile_extent){32, 0, 0, true});
+        multiply_all(op, (struct word_extent){32, 0, 0, true});
     if (planes && format->run == 64)
-        multiply_all(op, (struct tile_extent){64, 0, 0, true});
+        multiply_all(op, (struct word_extent){64, 0, 0, true});
 #endif
 #undef RUNS
 }

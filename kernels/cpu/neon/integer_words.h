@@ -85,7 +85,7 @@ WORD_INLINE void lay_rows(int8_t *out, size_t pair, const int8_t *row0, const in
     vst1q_s8(out + 16 * pair + WORD_W / 2, (int8x16_t)vzip2q_s64(a, b));
 }
 
-/** 16 columns of each of four tokens likewise. */
+/** 16 columns of each of four tokens to where products look for them. */
 WORD_INLINE void lay_tokens(int8_t *out, const int8x16_t of_token[4])
 {
     for (size_t i = 0; i < 4; i += 2) {

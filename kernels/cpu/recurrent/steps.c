@@ -13,7 +13,7 @@ static size_t state_floats(const struct kern_recur *op)
     return kern_recur_n_groups(op) * kern_recur_record_floats(op);
 }
 
-/** Of k, of q, of the decays. */
+/** Floats of a chunk of k, of q or of the decays. */
 static size_t row_floats(const struct kern_recur *op)
 {
     return KERN_CHUNK * op->k_size;

@@ -33,7 +33,7 @@ static inline vec_f sigmoid_times(vec_f z, vec_f w)
     return V(div_ps)(z, V(add_ps)(V(set1_ps)(1.0f), exp_f(minus_f(w))));
 }
 
-/** The same with w = hi + lo. */
+/** z / (1 + e^-w) with w = hi + lo. */
 static inline vec_f logistic(vec_f z, vec_f hi, vec_f lo)
 {
     vec_f e = exp_f(minus_f(hi));

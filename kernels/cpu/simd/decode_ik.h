@@ -82,7 +82,7 @@ static inline void ik_store_runs(float *y, __m256i values, const struct kern_ik_
     store16(y + 32 * g + 16, _mm256_extracti128_si256(values, 1), runs->scales[2 * g + 1]);
 }
 
-/** The same of a group with one scale. */
+/** Store a group with one scale. */
 static inline void ik_store_group(float *y, __m256i values, const struct kern_ik_runs *runs, int g)
 {
     values = _mm256_add_epi8(values, _mm256_set1_epi8(runs->shifts[g]));

@@ -1,11 +1,14 @@
 /**
  * The kernels int16_tile, int8_tile and words_tile for AVX2 and AVX-512, with or without VNNI. The
- * file that includes this has the words of vec.h, and before it TILE_BYTES   1: int8_tile, 0:
- * int16_tile TILE_WORDS   defined, with TILE_BYTES 0: words_tile TILE_PAIRS   defined: two columns
- * share a multiplication (rounded.h) TILE_ROWS    how many rows of two vectors of sums fit the
- * registers, with as many results TILE_DOT     VNNI's instruction: sums of 32 bits, plus what cells
- * of tokens and a cell of weights give. Without VNNI int8_tile has TILE_SHORT_SUMS instead
- *     TILE_FUNCTION   the head of the function that is defined here
+ * file that includes this has the words of vec.h, and before it
+ *
+ * - TILE_BYTES: 1 is int8_tile, 0 int16_tile
+ * - TILE_WORDS: if defined, with TILE_BYTES 0, words_tile
+ * - TILE_PAIRS: if defined, two columns share a multiplication (rounded.h)
+ * - TILE_ROWS: how many rows of two vectors of sums fit the registers, with as many results
+ * - TILE_DOT: VNNI's instruction, sums of 32 bits plus what cells of tokens and a cell of weights
+ *   give; without VNNI int8_tile has TILE_SHORT_SUMS instead
+ * - TILE_FUNCTION: the head of the function that is defined here
  */
 #ifndef KERNELS_CPU_SIMD_INTEGER_TILE_H
 #define KERNELS_CPU_SIMD_INTEGER_TILE_H
@@ -130,7 +133,7 @@ TILE_INLINE void add_cell(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile
 
 /** The integer sums of one run: cells first_cell to first_cell + run / TILE_CELL - 1. */
 #if defined TILE_PAIRS
-/** Cells i and i + 1 likewise. */
+/** Add cells i and i + 1. */
 TILE_INLINE void add_pair(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_cells *w,
                           size_t n_rows, size_t i_w, const tile_chunk *x, size_t i, size_t lane)
 {

@@ -16,9 +16,9 @@ const struct kern_cuda_kernel_info *kern_cuda_kernel_info(enum kern_cuda_kernel 
 
 /** Shared memory of a block that decodes this type. */
 size_t kern_cuda_decode_shared(enum gguf_type type);
-/** The same for a block that attends with heads of this size. */
+/** Shared memory of a block that attends with heads of this size. */
 size_t kern_cuda_attention_shared(size_t head_size);
-/** The same for a block that has a recurrent state with keys of this size. */
+/** Shared memory of a block that has a recurrent state with keys of this size. */
 size_t kern_cuda_recur_shared(size_t k_size, bool by_channel);
 /** Attention's on tensor cores: heads padded to 64, 128 or 256 elements, in 2 or 3 parts. */
 size_t kern_cuda_flash_shared(size_t dims, size_t parts, size_t tiles);

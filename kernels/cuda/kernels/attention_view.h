@@ -155,7 +155,7 @@ KERN_INLINE size_t kern_attention_row(const struct kern_attention_view *b, size_
     return row * b->a->n_kv_heads + b->kv_head;
 }
 
-/** The same of q and out. */
+/** A query is in this row of q and out, if that has the elements of one head. */
 KERN_INLINE size_t kern_attention_query_row(const struct kern_attention_view *b, size_t i)
 {
     return (b->range.q_row + b->first + i) * b->a->n_heads + b->head;
@@ -218,7 +218,7 @@ KERN_INLINE struct kern_attention_view kern_attention_view_of(const struct kern_
     return b;
 }
 
-/** The same queries with the further keys. */
+/** The view of these queries with the further keys. */
 KERN_INLINE struct kern_attention_view kern_attention_further(const struct kern_attention_view *of,
                                                               size_t block)
 {

@@ -107,7 +107,7 @@ struct kern_bytes16 {
     uint32_t v[4];
 } __attribute__((aligned(16)));
 
-/** The same of 8. */
+/** 8 bytes at an address that is a multiple of 8. */
 struct kern_bytes8 {
     uint32_t v[2];
 } __attribute__((aligned(8)));

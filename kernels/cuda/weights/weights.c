@@ -41,7 +41,7 @@ size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size
     return lay_out(cuda, n_rows, n_cols, NULL).n_bytes;
 }
 
-/** The same of rows of a weight. */
+/** The operand of rows of a weight. */
 static struct kern_cuda_operand lay_out_weight(const struct kern_cuda *cuda, enum gguf_type type,
                                                size_t n_rows, size_t n_cols, void *memory)
 {

@@ -8,7 +8,7 @@
 #include "kernels/mixing/op.h"
 #include "model/forward/streams/altup.h"
 
-/** Of s->streams, through a layer: the row that its branches work on, and one that they read. */
+/** Parts of s->streams through a layer: the row that its branches work on, one that they read. */
 struct altup_rows {
     float *active, *other; /* [T, D] */
 };

@@ -7,13 +7,13 @@
 
 #include "kernels/mixing/op.h"
 
-/** Of s->streams, from the opening of a branch to its end. */
+/** Parts of s->streams, from the opening of a branch to its end. */
 struct stream_work {
     float *row, *sum; /* [T, D]: what the branch reads, and what it makes */
     float *weights;   /* [T, (2 + S) S]: pre, post, [S from, S to] */
 };
 
-/** Of s->work, which no block uses then. */
+/** Parts of s->work, which no block uses then. */
 struct mix_work {
     float *gathered, *normed; /* [T, S * D] */
     float *weights;           /* [T, S] */

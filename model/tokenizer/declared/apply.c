@@ -15,7 +15,7 @@ void model_steps_run_free(struct model_steps_run *run)
 /** Matches of a piece, from left to right, as Oniguruma's library walks through them. */
 struct matches {
     const struct model_steps_call *call;
-    const struct model_step *step;
+    const struct model_declared_step *step;
     struct base_string text;
     size_t from, last_end;
     bool any;
@@ -166,7 +166,7 @@ static enum status replace(const struct model_steps_call *call, size_t i_step,
 static enum status put_in_front(const struct model_steps_call *call, size_t i_step,
                                 struct base_string *piece, bool first)
 {
-    const struct model_step *step = &call->steps->items[i_step];
+    const struct model_declared_step *step = &call->steps->items[i_step];
     struct base_buffer *out = &call->run->text[i_step];
     bool begins =
         step->n_text <= piece->n_bytes && memcmp(piece->data, step->text, step->n_text) == 0;

@@ -83,14 +83,14 @@ static enum status read_text(const struct parsing *p, const char *member, const 
 
 /** A new step; text: copied, or NULL. */
 static enum status add_step(const struct parsing *p, enum model_step_kind kind, const char *text,
-                            struct model_step **out)
+                            struct model_declared_step **out)
 {
     struct model_steps *s = p->steps;
     if (s->n == MODEL_MAX_STEPS)
         return status_fail(p->why, STATUS_UNSUPPORTED, "%s has more than %d steps, expected fewer",
                            p->place, (int)MODEL_MAX_STEPS);
-    struct model_step *step = *out = &s->items[s->n];
-    *step = (struct model_step){.kind = kind, .text = text ? strdup(text) : NULL};
+    struct model_declared_step *step = *out = &s->items[s->n];
+    *step = (struct model_declared_step){.kind = kind, .text = text ? strdup(text) : NULL};
     if (text && !step->text)
         return status_fail(p->why, STATUS_MEMORY, "%s: no memory for a text", p->place);
     step->n_text = text ? strlen(text) : 0;
@@ -100,7 +100,7 @@ static enum status add_step(const struct parsing *p, enum model_step_kind kind, 
 
 /** Compile an expression as it stands in the file, or one for this text alone. */
 static enum status compile(const struct parsing *p, const char *source, bool literal,
-                           struct model_step *step)
+                           struct model_declared_step *step)
 {
     struct base_buffer expression = {0};
     enum status status = STATUS_OK;
@@ -120,7 +120,7 @@ static enum status compile(const struct parsing *p, const char *source, bool lit
 }
 
 /** The member pattern: {"String": ...} or {"Regex": ...}. */
-static enum status read_pattern(const struct parsing *p, struct model_step *step)
+static enum status read_pattern(const struct parsing *p, struct model_declared_step *step)
 {
     const cJSON *pattern = cJSON_GetObjectItemCaseSensitive(p->item, "pattern");
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(pattern, "String");
@@ -134,7 +134,7 @@ static enum status read_pattern(const struct parsing *p, struct model_step *step
 static enum status add_split(const struct parsing *p, const char *expression,
                              enum model_split_behaviour behaviour)
 {
-    struct model_step *step = NULL;
+    struct model_declared_step *step = NULL;
     enum status status = add_step(p, MODEL_STEP_SPLIT, NULL, &step);
     if (status)
         return status;
@@ -144,14 +144,14 @@ static enum status add_split(const struct parsing *p, const char *expression,
 
 static enum status read_nothing(struct parsing *p)
 {
-    struct model_step *step = NULL;
+    struct model_declared_step *step = NULL;
     return add_step(p, MODEL_STEP_NFC, NULL, &step);
 }
 
 static enum status read_prepend(struct parsing *p)
 {
     const char *text = NULL;
-    struct model_step *step = NULL;
+    struct model_declared_step *step = NULL;
     enum status status = read_text(p, "prepend", &text);
     return status ? status : add_step(p, MODEL_STEP_PREPEND, text, &step);
 }
@@ -159,7 +159,7 @@ static enum status read_prepend(struct parsing *p)
 static enum status read_replace(struct parsing *p)
 {
     const char *text = NULL;
-    struct model_step *step = NULL;
+    struct model_declared_step *step = NULL;
     enum status status = read_text(p, "content", &text);
     if (!status)
         status = add_step(p, MODEL_STEP_REPLACE, text, &step);
@@ -168,7 +168,7 @@ static enum status read_replace(struct parsing *p)
 
 static enum status read_split(struct parsing *p)
 {
-    struct model_step *step = NULL;
+    struct model_declared_step *step = NULL;
     int behaviour = -1;
     bool inverted = false;
     enum status status = read_word(p, "behavior", behaviours, &behaviour);
@@ -205,7 +205,7 @@ static enum status read_punctuation(struct parsing *p)
 static enum status read_bytes(struct parsing *p)
 {
     bool prefix = true, use_regex = true;
-    struct model_step *step = NULL;
+    struct model_declared_step *step = NULL;
     enum status status = read_flag(p, "add_prefix_space", &prefix);
     if (!status)
         status = read_flag(p, "use_regex", &use_regex);
@@ -222,7 +222,7 @@ static enum status read_metaspace(struct parsing *p)
     enum { ALWAYS, FIRST, NEVER };
     bool prefix = true, cut = true;
     int scheme = ALWAYS;
-    struct model_step *step = NULL;
+    struct model_declared_step *step = NULL;
     const cJSON *replacement = cJSON_GetObjectItemCaseSensitive(p->item, "replacement");
     enum status status = read_flag(p, "add_prefix_space", &prefix);
     if (!status)

@@ -30,7 +30,7 @@ enum model_split_behaviour {
     MODEL_SPLIT_CONTIGUOUS /* matches that touch are one piece */
 };
 
-struct model_step {
+struct model_declared_step {
     enum model_step_kind kind;
     enum model_split_behaviour behaviour;
     bool inverted;   /* what lies between the matches counts as matches */
@@ -42,7 +42,7 @@ struct model_step {
 
 /** Zero-initialised is a valid, empty list. */
 struct model_steps {
-    struct model_step items[MODEL_MAX_STEPS];
+    struct model_declared_step items[MODEL_MAX_STEPS];
     size_t n_normalising, n; /* the first of them are the normaliser's */
     bool of_bytes; /* the pieces are merged from bytes (ByteLevel), else from characters */
 };

@@ -83,7 +83,7 @@ KERN_INLINE unsigned kern_exact_index(unsigned four, unsigned i)
     return four * 4 + i % 4 + i / 4 * (KERN_EXACT_SIDE / 2);
 }
 
-/** The same in shared memory. */
+/** A thread's i-th row in shared memory. */
 KERN_INLINE const float *kern_exact_row(const float *side, unsigned four, unsigned i)
 {
     return side + i % 4 * KERN_EXACT_QUARTER +

@@ -56,7 +56,7 @@ struct kern_flash_block {
     struct kern_flash_shared *s;
     unsigned dims, parts, tiles;
     struct kern_mma_a *q; /* fragments of queries: [warp][tile][k][part][lane] */
-    /* Of keys and values: [k][two tiles][part][lane]. Both may be one place. */
+    /* Fragments of these: [k][two tiles][part][lane]. Both may be one place. */
     struct kern_mma_b2 *keys, *values;
     bool aligned; /* rows of q and out, to 16 bytes */
     bool careful; /* zeros for values that are not finite */

@@ -19,8 +19,9 @@ enum {
 };
 
 /**
- * Of rows of an operand: the largest magnitudes, and 2^-e as first * second, whose exponents are
- * each half of it. Products of the `first` of two rows, and of their `second`, are normal numbers.
+ * What rows of an operand have: the largest magnitudes, and 2^-e as first * second, whose exponents
+ * are each half of it. Products of the `first` of two rows, and of their `second`, are normal
+ * numbers.
  */
 struct kern_powers {
     uint32_t *largest;

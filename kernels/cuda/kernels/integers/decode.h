@@ -19,7 +19,7 @@ struct kern_integer_factors {
     float mins[KERN_MOST_RUNS];
 };
 
-/* The same arguments for types without minima. */
+/* Arguments as above, for types without minima. */
 #define KERN_SCALES_SCALED(TYPE, name, ...)                                                        \
     KERN_INLINE void kern_##name##_factors(const struct kern_block_##name *block, float *scales,   \
                                            float *mins)                                            \

@@ -146,7 +146,7 @@ KERN_INLINE void kern_integer_store_warp(const struct kern_integers_args *a,
     }
 }
 
-/** Of a block's tile the part of a warp. */
+/** The part of a block's tile that a warp does. */
 struct kern_integers_part {
     size_t row, token;
     bool is_empty;
