@@ -12,14 +12,14 @@
 
 struct base_field base_json_root(struct base_json_reader *reader)
 {
-    return (struct base_field){reader, reader->root};
+    return (struct base_field){reader, reader->root, 0};
 }
 
 struct base_field base_json_open(struct base_json_reader *r, const char *bytes, size_t n_bytes)
 {
     size_t at = 0;
     struct status_why why = {""};
-    struct base_field nothing = {r, NULL};
+    struct base_field nothing = {r, NULL, 0};
     enum status status = STATUS_FORMAT;
     if (base_json_has_nul(bytes, n_bytes)) {
         base_field_fail(nothing, STATUS_FORMAT, "has the character U+0000");
@@ -333,12 +333,12 @@ struct base_field base_field_list(struct base_field from, const char *path)
     if (cJSON_IsArray(found.json))
         return found;
     refuse(from, path, "a list");
-    return (struct base_field){from.reader, NULL};
+    return (struct base_field){from.reader, NULL, 0};
 }
 
 struct base_field base_field_list_or_none(struct base_field from, const char *path)
 {
-    struct base_field none = {from.reader, NULL};
+    struct base_field none = {from.reader, NULL, 0};
     return is_absent(from, path) ? none : base_field_list(from, path);
 }
 
@@ -348,20 +348,21 @@ struct base_field base_field_object(struct base_field from, const char *path)
     if (cJSON_IsObject(found.json))
         return found;
     refuse(from, path, "an object");
-    return (struct base_field){from.reader, NULL};
+    return (struct base_field){from.reader, NULL, 0};
 }
 
 struct base_field base_field_object_or_none(struct base_field from, const char *path)
 {
-    struct base_field none = {from.reader, NULL};
+    struct base_field none = {from.reader, NULL, 0};
     return is_absent(from, path) ? none : base_field_object(from, path);
 }
 
 bool base_field_next(struct base_field list, struct base_field *item)
 {
     bool nests = cJSON_IsArray(list.json) || cJSON_IsObject(list.json);
-    const cJSON *next = item->json ? item->json->next : nests ? list.json->child : NULL;
-    *item = (struct base_field){list.reader, next};
+    bool first = !item->json;
+    const cJSON *next = !first ? item->json->next : nests ? list.json->child : NULL;
+    *item = (struct base_field){list.reader, next, first ? 0 : item->index + 1};
     return next != NULL;
 }
 
@@ -369,6 +370,11 @@ size_t base_field_count(struct base_field list)
 {
     bool nests = cJSON_IsArray(list.json) || cJSON_IsObject(list.json);
     return nests ? (size_t)cJSON_GetArraySize(list.json) : 0;
+}
+
+const char *base_field_string(struct base_field from, const char *path)
+{
+    return cJSON_GetStringValue(base_field_get(from, path).json);
 }
 
 bool base_field_is(struct base_field at, const char *text)

@@ -33,6 +33,7 @@ struct base_json_reader {
 struct base_field {
     struct base_json_reader *reader;
     const cJSON *json;
+    size_t index; /* in its list, where base_field_next found it */
 };
 
 /**
@@ -96,7 +97,8 @@ bool base_field_next(struct base_field list, struct base_field *item);
 /** How many elements a list or an object has; 0 of anything else. */
 size_t base_field_count(struct base_field list);
 
-/** Whether a value is this text: no look-up, it does not fail. */
+/** Looks that never fail: a member's text, NULL where it is none; whether a value is a text. */
+const char *base_field_string(struct base_field from, const char *path);
 bool base_field_is(struct base_field at, const char *text);
 
 /** A value as a sentence has it: 'a text', 3.5, null, a list. Room for it: the caller's. */

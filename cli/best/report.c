@@ -38,12 +38,12 @@ enum status cli_best_write_report(const void *self, struct base_file *file, stru
 {
     const struct cli_best *b = self;
     struct base_json json;
-    struct doc_document document = {.file = "assay best", .kind = DOC_KLD};
+    struct doc_document document = {.json.file = "assay best", .kind = DOC_KLD};
     struct doc_results results = {.documents = &document, .n = 1};
     struct doc_report report = {
         .file = file, .results = &results, .n_resamples = RESAMPLES, .seed = SEED};
     fill(b, &json);
-    document.root = json.root;
+    document.json.root = json.root;
     enum status status = json.failed ? status_fail(why, STATUS_MEMORY, "no memory for a page")
                                      : write(b, &report, why);
     doc_scoreboard_free(&results.of_texts);

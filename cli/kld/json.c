@@ -190,7 +190,8 @@ enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
     cJSON *candidates = base_json_list(&json, json.root, "candidates");
     for (size_t i = 0; i < k->n_candidates; i++)
         add_figures(&json, candidates, k, i);
-    struct doc_document document = {.file = "the result", .root = json.root, .kind = DOC_KLD};
+    struct doc_document document = {.json = {.file = "the result", .root = json.root},
+                                    .kind = DOC_KLD};
     struct doc_scoreboard table = {.new_type = k->settings->new_type};
     enum status status = json.failed ? status_fail(why, STATUS_MEMORY, "no memory for a table")
                                      : doc_scoreboard_add(&table, &document, why);

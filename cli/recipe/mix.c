@@ -70,17 +70,18 @@ static enum status choose(struct doc_mixture *m, const struct doc_recipe *r, str
         if (!t || !u)
             return status_fail(why, STATUS_FORMAT, "%s: has no tensor '%s', which %s takes",
                                gguf_path(t ? m->files[want->file] : base), want->name,
-                               r->document.file);
+                               r->document.json.file);
         if (want->type && strcmp(want->type, u->type->name) != 0)
             return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' is %s, in %s it is %s",
                                gguf_path(m->files[want->file]), want->name, u->type->name,
-                               r->document.file, want->type);
+                               r->document.json.file, want->type);
         m->from[t - gguf_tensor_at(base, 0)] = want->file;
     }
     size_t n_more = gguf_n_tensors(base) - r->n_tensors;
     if (n_more)
         cli_say("assay: note: %zu tensor%s that %s does not name come%s from %s\n", n_more,
-                status_plural(n_more), r->document.file, n_more == 1 ? "s" : "", gguf_path(base));
+                status_plural(n_more), r->document.json.file, n_more == 1 ? "s" : "",
+                gguf_path(base));
     return STATUS_OK;
 }
 

@@ -22,9 +22,9 @@ static void defaults(void *settings)
 static void say_left_out(const struct doc_results *r)
 {
     for (size_t i = 0; i < r->n; i++)
-        if (r->documents[i].root && r->documents[i].kind == DOC_TASKS)
+        if (r->documents[i].json.root && r->documents[i].kind == DOC_TASKS)
             cli_say("assay: note: %s is left out: a card has no choice tasks; assay table has\n",
-                    r->documents[i].file);
+                    r->documents[i].json.file);
 }
 
 static enum status run_card(const void *opaque, const struct cli_args *args, struct status_why *why)

@@ -13,7 +13,7 @@ static void print_sides(const struct doc_compare *c)
         char path[BASE_PATH_BYTES], name[96], id[16], kv[DOC_KV_LABEL];
         const struct doc_compared *s = &c->sides[side];
         printf("%c: %s (%s%s, %s, model id %.12s)\n", side ? 'B' : 'A',
-               base_printable_text(path, sizeof path, s->document.file), s->label.text,
+               base_printable_text(path, sizeof path, s->document.json.file), s->label.text,
                base_printable_text(kv, sizeof kv, s->kv),
                base_printable_text(name, sizeof name, s->name),
                base_printable_text(id, sizeof id, s->id));
@@ -95,8 +95,8 @@ void cli_compare_print(const struct doc_compare *c)
     for (size_t side = 0; side < 2; side++)
         if (c->n_only[side])
             cli_say("assay: note: %s has %zu %s%s that %s lacks, left out here\n",
-                    c->sides[side].document.file, c->n_only[side], tasks ? "task" : "window",
-                    status_plural(c->n_only[side]), c->sides[!side].document.file);
+                    c->sides[side].document.json.file, c->n_only[side], tasks ? "task" : "window",
+                    status_plural(c->n_only[side]), c->sides[!side].document.json.file);
     print_sides(c);
     if (tasks)
         print_tasks(c);
@@ -146,7 +146,7 @@ static void add_side(struct base_json *json, const struct doc_compare *c, size_t
 {
     const struct doc_compared *s = &c->sides[side];
     cJSON *o = base_json_object(json, json->root, side ? "b" : "a");
-    base_json_text(json, o, "file", s->document.file);
+    base_json_text(json, o, "file", s->document.json.file);
     base_json_text(json, o, "model_file", s->file);
     base_json_text(json, o, "model_id", s->id);
     base_json_text(json, o, "model_name", s->name);

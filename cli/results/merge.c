@@ -26,19 +26,18 @@ struct settings {
 static enum status journal_of(char **out, const char *path, struct status_why *why)
 {
     struct doc_document document;
-    struct doc_field state, root;
     enum status status = doc_read(&document, path, why);
     if (status)
         return status;
-    root = doc_root(&document);
-    if (!doc_field_find(&state, &root, "run.state_file") || !cJSON_IsString(state.value))
+    const char *name = base_field_string(doc_root(&document), "run.state_file");
+    if (!name)
         status = status_fail(why, STATUS_USAGE,
                              "%s: the result of a run without --state: its document has sums of "
                              "windows only, and merging needs each token's numbers, which are in "
                              "the journal",
                              path);
     else {
-        const char *name = state.value->valuestring, *slash = strrchr(path, '/');
+        const char *slash = strrchr(path, '/');
         int n = *name != '/' && slash ? (int)(slash + 1 - path) : 0;
         if (asprintf(out, "%.*s%s", n, path, name) < 0)
             status = status_fail(why, STATUS_MEMORY, "out of memory");

@@ -18,7 +18,7 @@ enum status model_config_status(const struct model_folder *f, struct status_why 
 
 static struct base_field defaults_of(const struct model_folder *f)
 {
-    return (struct base_field){f->config.reader, f->defaults};
+    return (struct base_field){f->config.reader, f->defaults, 0};
 }
 
 /** The first of several names in an object that is not null, else one that is. */
@@ -26,7 +26,7 @@ static struct base_field first_in(struct base_field object, const char *names)
 {
     const char *word;
     size_t length;
-    struct base_field found = {object.reader, NULL};
+    struct base_field found = {object.reader, NULL, 0};
     while ((!found.json || cJSON_IsNull(found.json)) &&
            (names = base_words_next(names, &word, &length)) != NULL) {
         char name[NAME_BYTES];

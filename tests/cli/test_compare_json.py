@@ -151,7 +151,7 @@ class Compare(unittest.TestCase):
             return change
         for document, change, sentence, code in (
                 (ppl, put("windows", "sums", 3, "nll", "x"),
-                 r"a\.json: windows\.sums\[3\]\.nll is a text, expected a finite number, or null",
+                 r"a\.json: windows\.sums\[3\]\.nll is 'x', expected a finite number, or null",
                  2),
                 (ppl, put("windows", "sums", 3, "nll", None),
                  r"a\.json: windows\.sums\[3\]\.nll is not finite", 1),

@@ -347,7 +347,7 @@ class Report(unittest.TestCase):
             xml.dom.minidom.parseString(svg)
         (self.folder / "d.json").write_text(json.dumps(changed(groups=[{**group, "layer": "one"}])))
         self.report("d.json", code=2)
-        self.assertIn("d.json: groups[0].layer is a text", self.errors)
+        self.assertIn("d.json: groups[0].layer is 'one', expected a whole number", self.errors)
 
     def test_use_of_experts(self):
         rows = {0: [2000, 4, 0, 500], 3: [100, 100, 100, 100]}
@@ -441,7 +441,7 @@ class Report(unittest.TestCase):
         document["candidates"][0]["worst"][0]["kld"] = "much"
         (self.folder / "d.json").write_text(json.dumps(document))
         self.report("d.json", code=2)
-        self.assertIn("d.json: candidates[0].worst[0].kld is a text", self.errors)
+        self.assertIn("d.json: candidates[0].worst[0].kld is 'much', expected a finite number", self.errors)
         self.assertFalse((self.folder / "r.html").exists())
 
     def test_the_output_is_none_of_the_inputs(self):

@@ -128,7 +128,7 @@ static void make_pages(struct doc_results *results)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     struct status_why why = {""};
-    struct doc_document documents[2] = {{0}};
+    struct doc_document documents[2] = {0};
     struct status_why notes[2] = {{""}};
     struct doc_results results = {.documents = documents, .n = 2, .notes = notes};
     enum status status = STATUS_OK;

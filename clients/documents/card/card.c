@@ -69,7 +69,7 @@ static void put_figure(const struct block *b, const struct doc_scoreboard_run *r
 
 static bool is_of(const struct block *b, size_t run)
 {
-    return b->board->runs[run].from.document == b->document;
+    return doc_of(b->board->runs[run].from) == b->document;
 }
 
 static void put_table(const struct block *b)
@@ -106,25 +106,25 @@ static void put_table(const struct block *b)
 static void put_types(const struct block *b, const struct doc_scoreboard_run *run)
 {
     size_t n;
-    struct doc_field item = {0}, list = doc_field_list(&n, &run->model, "types");
-    double n_weights = doc_field_real(&run->model, "n_weights");
+    struct base_field item = {0}, list = doc_list(&n, run->model, "types");
+    double n_weights = base_field_real_or_null(run->model, "n_weights");
     base_file_printf(b->file, "  - ");
     put_code(b->file, run->file);
-    while (doc_field_next(&list, &item)) {
+    while (base_field_next(list, &item)) {
         base_file_printf(b->file, "%s ", item.index ? "," : ":");
-        put_code(b->file, doc_field_text(&item, "type"));
-        base_file_printf(b->file, " %.3g %%", 100 * doc_field_real(&item, "n_weights") / n_weights);
+        put_code(b->file, base_field_text(item, "type"));
+        base_file_printf(b->file, " %.3g %%",
+                         100 * base_field_real_or_null(item, "n_weights") / n_weights);
     }
     base_file_printf(b->file, "\n");
 }
 
 static void put_mixtures(const struct block *b)
 {
-    struct doc_field found;
     bool any = false;
     for (size_t i = 0; i < b->board->n; i++) {
         const struct doc_scoreboard_run *run = &b->board->runs[i];
-        if (!is_of(b, i) || run->is_base || !doc_field_find(&found, &run->model, "types"))
+        if (!is_of(b, i) || run->is_base || !base_field_find(run->model, "types").json)
             continue;
         if (!any)
             base_file_printf(b->file, "- **Types**, as shares of the weights:\n");
@@ -136,11 +136,11 @@ static void put_mixtures(const struct block *b)
 static void put_text(const struct block *b)
 {
     char name[DOC_TEXT_NAME];
-    struct doc_field root = doc_root(b->document), found;
+    struct base_field root = doc_root(b->document);
     const struct doc_known_text *known = NULL;
-    bool hashed = doc_field_find(&found, &root, "text.sha256");
+    bool hashed = base_field_find(root, "text.sha256").json;
     if (hashed)
-        known = doc_known_text(doc_field_text(&root, "text.sha256"));
+        known = doc_known_text(base_field_text(root, "text.sha256"));
     base_file_printf(b->file, "- **Text:** ");
     if (known)
         base_file_printf(b->file, "%s: %s", known->name, known->about);
@@ -148,15 +148,14 @@ static void put_text(const struct block *b)
         put_code(b->file, doc_text_name(name, b->document));
     if (hashed) {
         base_file_printf(b->file, "; SHA-256 ");
-        put_code(b->file, doc_field_text(&root, "text.sha256"));
+        put_code(b->file, base_field_text(root, "text.sha256"));
     }
     base_file_printf(b->file, "; %zu tokens scored in %zu windows",
-                     doc_field_count(&root, "result.n_tokens"),
-                     doc_field_count(&root, "result.n_windows"));
-    if (doc_field_find(&found, &root, "windows.n_tokens"))
-        base_file_printf(b->file, " of %zu", doc_field_count(&root, "windows.n_tokens"));
+                     doc_count(root, "result.n_tokens"), doc_count(root, "result.n_windows"));
+    if (base_field_find(root, "windows.n_tokens").json)
+        base_file_printf(b->file, " of %zu", doc_count(root, "windows.n_tokens"));
     base_file_printf(b->file, ".\n");
-    if (doc_field_find(&found, &root, "result.complete") && !cJSON_IsTrue(found.value))
+    if (!base_field_flag_or(root, "result.complete", true))
         base_file_printf(b->file,
                          "- **The run was interrupted**: the figures cover a part of the text.\n");
 }
@@ -176,11 +175,11 @@ static void put_measures(const struct block *b)
 
 static void put_command(const struct block *b)
 {
-    struct doc_field root = doc_root(b->document), found;
+    struct base_field root = doc_root(b->document);
     base_file_printf(b->file, "- **Command**");
-    if (doc_field_find(&found, &root, "run.versions.assay")) {
+    if (base_field_find(root, "run.versions.assay").json) {
         base_file_printf(b->file, " of assay ");
-        put_code(b->file, doc_field_text(&root, "run.versions.assay"));
+        put_code(b->file, base_field_text(root, "run.versions.assay"));
     }
     base_file_printf(b->file, ":\n\n```sh\n");
     doc_command_line(b->file, b->document);
@@ -218,7 +217,7 @@ enum status doc_card_write(struct base_file *file, struct doc_results *results, 
     for (size_t i = 0; i < results->n; i++) {
         b.document = &results->documents[i];
         b.diverges = b.document->kind == DOC_KLD;
-        if (!b.document->root || (!b.diverges && b.document->kind != DOC_PERPLEXITY))
+        if (!b.document->json.root || (!b.diverges && b.document->kind != DOC_PERPLEXITY))
             continue;
         base_file_printf(file, n ? "\n" : "");
         put_block(&b, n ? NULL : chart);

@@ -122,48 +122,47 @@ static void put_setting(struct base_file *file, size_t i, const cJSON *value)
 }
 
 /* Models once each: one that is rounded in several ways is several candidates. */
-static void put_models(struct base_file *file, struct doc_field *root)
+static void put_models(struct base_file *file, struct base_field root)
 {
     size_t n;
-    struct doc_field item = {0}, list = doc_field_list(&n, root, "candidates");
-    while (doc_field_next(&list, &item)) {
-        struct doc_field model = doc_field_at(&item, "model"), other = {0};
-        const char *name = doc_model_file_in(&model);
+    struct base_field item = {0}, list = doc_list(&n, root, "candidates");
+    while (base_field_next(list, &item)) {
+        struct base_field model = base_field_need(item, "model"), other = {0};
+        const char *name = doc_model_file_in(model);
         bool first = true;
-        while (doc_field_next(&list, &other) && other.index < item.index && first) {
-            struct doc_field before = doc_field_at(&other, "model");
-            first = strcmp(doc_field_text(&before, "id"), doc_field_text(&model, "id")) != 0;
+        while (base_field_next(list, &other) && other.index < item.index && first) {
+            struct base_field before = base_field_need(other, "model");
+            first = strcmp(base_field_text(before, "id"), base_field_text(model, "id")) != 0;
         }
         if (first)
             put_file(file, "-m", name);
     }
 }
 
-static void put_base(struct base_file *file, struct doc_field *root)
+static void put_base(struct base_file *file, struct base_field root)
 {
-    struct doc_field found;
-    if (doc_field_find(&found, root, "base.file"))
-        put_file(file, "--base", doc_field_text(root, "base.file"));
-    else if (doc_field_find(&found, root, "run.base_file"))
-        put_file(file, "--base", doc_field_text(root, "run.base_file"));
+    if (base_field_find(root, "base.file").json)
+        put_file(file, "--base", base_field_text(root, "base.file"));
+    else if (base_field_find(root, "run.base_file").json)
+        put_file(file, "--base", base_field_text(root, "run.base_file"));
 }
 
-static void put_text(struct base_file *file, struct doc_field *root)
+static void put_text(struct base_file *file, struct base_field root)
 {
-    struct doc_field found;
-    if (doc_field_find(&found, root, "run.text_file")) {
-        put_file(file, "-f", doc_field_text(root, "run.text_file"));
-    } else if (doc_field_find(&found, root, "run.text_files") && cJSON_IsArray(found.value)) {
-        for (const cJSON *item = found.value->child; item; item = item->next)
-            if (cJSON_IsString(item))
-                put_file(file, "-f", item->valuestring);
-    } else if (doc_field_find(&found, root, "text")) {
+    struct base_field files = base_field_find(root, "run.text_files");
+    const char *mask = base_field_string(root, "tokens.documents.conversations.mask");
+    if (base_field_find(root, "run.text_file").json) {
+        put_file(file, "-f", base_field_text(root, "run.text_file"));
+    } else if (cJSON_IsArray(files.json)) {
+        for (struct base_field item = {0}; base_field_next(files, &item);)
+            if (cJSON_IsString(item.json))
+                put_file(file, "-f", item.json->valuestring);
+    } else if (base_field_find(root, "text").json) {
         base_file_printf(file, " -p TEXT");
     }
-    if (doc_field_find(&found, root, "tokens.documents.conversations.mask") &&
-        cJSON_IsString(found.value) && strcmp(found.value->valuestring, "assistant") != 0) {
+    if (mask && strcmp(mask, "assistant") != 0) {
         base_file_printf(file, " --mask");
-        put_word(file, found.value->valuestring);
+        put_word(file, mask);
     }
 }
 
@@ -177,23 +176,26 @@ static bool is_known(const char *setting)
 
 void doc_command_line(struct base_file *file, struct doc_document *d)
 {
-    struct doc_field root = doc_root(d), value, all = doc_field_at(&root, "settings");
+    struct base_field root = doc_root(d), all = base_field_need(root, "settings");
     base_file_printf(file, d->kind == DOC_KLD ? "assay kld" : "assay perplexity");
     if (d->kind == DOC_KLD) {
-        put_models(file, &root);
-        put_base(file, &root);
+        put_models(file, root);
+        put_base(file, root);
     } else {
-        struct doc_field model = doc_field_at(&root, "model");
-        put_file(file, "-m", doc_model_file_in(&model));
+        struct base_field model = base_field_need(root, "model");
+        put_file(file, "-m", doc_model_file_in(model));
     }
-    put_text(file, &root);
-    for (size_t i = 0; i < N_SETTINGS; i++)
-        if (doc_field_find(&value, &all, settings[i].setting))
-            put_setting(file, i, value.value);
-    if (doc_field_find(&value, &root, "result.stop.wanted") && cJSON_IsNumber(value.value))
-        base_file_printf(file, " --stop-when-se %.17g", value.value->valuedouble);
+    put_text(file, root);
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        struct base_field value = base_field_find(all, settings[i].setting);
+        if (value.json)
+            put_setting(file, i, value.json);
+    }
+    const cJSON *wanted = base_field_get(root, "result.stop.wanted").json;
+    if (cJSON_IsNumber(wanted))
+        base_file_printf(file, " --stop-when-se %.17g", wanted->valuedouble);
     base_file_printf(file, "\n");
-    for (const cJSON *item = all.value ? all.value->child : NULL; item; item = item->next)
+    for (const cJSON *item = all.json ? all.json->child : NULL; item; item = item->next)
         if (item->string && !is_known(item->string)) {
             base_file_printf(file, "# another setting:");
             put_word(file, item->string);

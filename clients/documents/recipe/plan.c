@@ -52,8 +52,8 @@ static enum status weigh(struct doc_plan *p, const struct doc_swept_group *g, si
         return status_fail(why, STATUS_FORMAT,
                            "%s: the tensors of group '%s' have %" PRIu64 " bytes, in %s they have "
                            "%" PRIu64 "; expected the file that was swept",
-                           p->sweep->files[c->file].path, g->name, n_bytes, p->sweep->document.file,
-                           c->n_bytes);
+                           p->sweep->files[c->file].path, g->name, n_bytes,
+                           p->sweep->document.json.file, c->n_bytes);
     return STATUS_OK;
 }
 

@@ -9,42 +9,39 @@
 
 static enum status read_files(struct doc_recipe *r, struct status_why *why)
 {
-    struct doc_field root = doc_root(&r->document), item = {0};
-    struct doc_field list = doc_field_list(&r->n_files, &root, "files");
+    struct base_field root = doc_root(&r->document), item = {0};
+    struct base_field list = doc_list(&r->n_files, root, "files");
     enum status status = doc_status(&r->document, why);
     if (!status && (r->n_files == 0 || r->n_files > DOC_MAX_MIXED + 1))
         status = status_fail(why, STATUS_FORMAT, "%s: has %zu files, expected 1 to %d",
-                             r->document.file, r->n_files, (int)DOC_MAX_MIXED + 1);
+                             r->document.json.file, r->n_files, (int)DOC_MAX_MIXED + 1);
     if (status)
         return status;
     if (base_array_new(r->files, r->n_files, "files", why))
         return STATUS_MEMORY;
-    for (size_t i = 0; doc_field_next(&list, &item); i++)
-        r->files[i] = doc_mixed_file(&item, NULL);
+    for (size_t i = 0; base_field_next(list, &item); i++)
+        r->files[i] = doc_mixed_file(item, NULL);
     return doc_status(&r->document, why);
 }
 
-static enum status read_tensor(struct doc_recipe *r, const struct doc_field *item,
+static enum status read_tensor(struct doc_recipe *r, struct base_field item,
                                struct base_strtab *names, struct status_why *why)
 {
-    struct doc_field type;
-    struct doc_recipe_tensor *t = &r->tensors[item->index];
-    *t = (struct doc_recipe_tensor){.name = doc_field_text(item, "name"),
-                                    .file = doc_field_count(item, "file")};
-    if (doc_field_find(&type, item, "type"))
-        t->type = doc_field_text(item, "type");
+    struct doc_recipe_tensor *t = &r->tensors[item.index];
+    *t = (struct doc_recipe_tensor){.name = base_field_text(item, "name"),
+                                    .file = doc_count(item, "file"),
+                                    .type = base_field_text_or(item, "type", NULL)};
     enum status status = doc_status(&r->document, why);
     int32_t number = 0;
     if (!status)
         status =
             base_strtab_add(names, (struct base_string){t->name, strlen(t->name)}, &number, why);
-    if (!status && ((size_t)number != item->index || !*t->name))
-        return status_fail(why, STATUS_FORMAT, "%s: %s has the name of a tensor before it, or none",
-                           r->document.file, item->name);
+    if (!status && ((size_t)number != item.index || !*t->name))
+        base_field_fail(item, STATUS_FORMAT, "has the name of a tensor before it, or none");
     if (!status && t->file >= r->n_files)
-        return status_fail(why, STATUS_FORMAT, "%s: %s.file is %zu, expected 0 to %zu",
-                           r->document.file, item->name, t->file, r->n_files - 1);
-    return status;
+        base_field_fail_member(item, "file", STATUS_FORMAT, "is %zu, expected 0 to %zu", t->file,
+                               r->n_files - 1);
+    return status ? status : doc_status(&r->document, why);
 }
 
 enum status doc_recipe_take(struct doc_recipe *r, struct status_why *why)
@@ -53,13 +50,13 @@ enum status doc_recipe_take(struct doc_recipe *r, struct status_why *why)
     enum status status = read_files(r, why);
     if (status)
         return status;
-    struct doc_field root = doc_root(&r->document), item = {0};
-    struct doc_field list = doc_field_list(&r->n_tensors, &root, "tensors");
+    struct base_field root = doc_root(&r->document), item = {0};
+    struct base_field list = doc_list(&r->n_tensors, root, "tensors");
     status = doc_status(&r->document, why);
     if (!status)
         status = base_array_new(r->tensors, r->n_tensors + 1, "tensors", why);
-    while (!status && doc_field_next(&list, &item))
-        status = read_tensor(r, &item, &names, why);
+    while (!status && base_field_next(list, &item))
+        status = read_tensor(r, item, &names, why);
     base_strtab_free(&names);
     return status;
 }

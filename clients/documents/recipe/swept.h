@@ -71,6 +71,6 @@ void doc_swept_free(struct doc_swept *s);
  * The members file, id and sha256 of an object about a model's file. path: where it says so; NULL:
  * `file` is the path.
  */
-struct doc_mixed_file doc_mixed_file(const struct doc_field *object, const char *path);
+struct doc_mixed_file doc_mixed_file(struct base_field object, const char *path);
 
 #endif

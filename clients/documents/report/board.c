@@ -17,13 +17,12 @@ void doc_report_summary(struct doc_report *r)
     for (size_t i = 0; i < r->results->n_notes; i++)
         doc_html(r->file, "<p class=\"note\"><bdi>%s</bdi></p>\n", r->results->notes[i].text);
     for (size_t i = 0; i < r->results->n; i++) {
-        struct doc_field root = doc_root(&r->results->documents[i]), complete;
-        if (root.value && doc_field_find(&complete, &root, "result.complete") &&
-            !cJSON_IsTrue(complete.value))
+        struct base_field root = doc_root(&r->results->documents[i]);
+        if (!base_field_flag_or(root, "result.complete", true))
             doc_html(r->file,
                      "<p class=\"note\"><bdi>%s</bdi> was interrupted: its figures cover a part "
                      "of the inputs.</p>\n",
-                     root.document->file);
+                     root.reader->file);
     }
 }
 
@@ -33,7 +32,7 @@ enum { N_HEADS = 11 + DOC_N_METRICS };
 static void put_model(struct doc_report *r, struct doc_table *t,
                       const struct doc_scoreboard_run *run, bool named, bool raced)
 {
-    size_t document = (size_t)(run->from.document - r->results->documents) + 1;
+    size_t document = (size_t)(doc_of(run->from) - r->results->documents) + 1;
     struct doc_unit unit = r->unit;
     char classes[DOC_MARK + 4] = "key ";
     doc_mark_classes(classes + 4, run->number);
@@ -47,12 +46,12 @@ static void put_model(struct doc_report *r, struct doc_table *t,
         doc_html(r->file, "<a href=\"#result-%zu\">%zu</a>", document, document);
         doc_table_cell_end(t);
     }
-    if (run->from.document->kind == DOC_TASKS)
+    if (doc_of(run->from)->kind == DOC_TASKS)
         doc_table_words(t, run->task);
     doc_table_number(t, run->n_bytes / unit.bytes, unit.n_decimals);
     if (r->n_context)
         doc_table_number(
-            t, (run->n_bytes + doc_cache_bytes(&run->model, (double)r->n_context)) / unit.bytes,
+            t, (run->n_bytes + doc_cache_bytes(run->model, (double)r->n_context)) / unit.bytes,
             unit.n_decimals);
     doc_table_number(t, run->bits_per_weight, 4);
     if (raced)

@@ -10,17 +10,17 @@ enum { MOST_MODELS = 64, N_SHADES = 10 }; /* page/page.css has the shades */
 
 /* The lists of categories of a document's models, and the range of their divergences. */
 struct categories {
-    struct doc_field lists[MOST_MODELS];
+    struct base_field lists[MOST_MODELS];
     char names[MOST_MODELS][DOC_RUN_NAME];
     size_t n_models;
     double low, high; /* logarithms */
 };
 
-static void take_range(struct categories *c, const struct doc_field *list)
+static void take_range(struct categories *c, struct base_field list)
 {
-    struct doc_field item = {0};
-    while (doc_field_next(list, &item)) {
-        double x = log(doc_field_real(&item, "kld"));
+    struct base_field item = {0};
+    while (base_field_next(list, &item)) {
+        double x = log(base_field_real_or_null(item, "kld"));
         if (isfinite(x)) {
             c->low = fmin(c->low, x);
             c->high = fmax(c->high, x);
@@ -35,23 +35,22 @@ static void take(struct categories *c, const struct doc_report *r, const struct 
     *c = (struct categories){.low = HUGE_VAL, .high = -HUGE_VAL};
     for (size_t i = 0; i < board->n && c->n_models < MOST_MODELS; i++) {
         const struct doc_scoreboard_run *run = &board->runs[i];
-        struct doc_field found;
         size_t n;
-        if (run->from.document != d || !doc_run_diverges(run) ||
-            !doc_field_find(&found, &run->from, "categories"))
+        if (doc_of(run->from) != d || !doc_run_diverges(run) ||
+            !base_field_find(run->from, "categories").json)
             continue;
-        struct doc_field list = doc_field_list(&n, &run->from, "categories");
+        struct base_field list = doc_list(&n, run->from, "categories");
         if (!n)
             continue;
         doc_run_name(c->names[c->n_models], run);
         c->lists[c->n_models++] = list;
-        take_range(c, &list);
+        take_range(c, list);
     }
 }
 
-static void put_cell(const struct categories *c, struct doc_table *t, const struct doc_field *item)
+static void put_cell(const struct categories *c, struct doc_table *t, struct base_field item)
 {
-    double kld = doc_field_real(item, "kld"), x = log(kld);
+    double kld = base_field_real_or_null(item, "kld"), x = log(kld);
     char shade[8] = "";
     if (isfinite(x)) {
         double share = c->high > c->low ? (x - c->low) / (c->high - c->low) : 0;
@@ -59,36 +58,32 @@ static void put_cell(const struct categories *c, struct doc_table *t, const stru
     }
     doc_table_cell(t, shade, kld);
     doc_html(t->file, "%.3g <span class=\"error\">± %.2g</span>", kld,
-             doc_field_error(item, "kld_error"));
+             doc_error(item, "kld_error"));
     doc_table_cell_end(t);
 }
 
 /* A row: the category that the first model has at a place, and what all models have there. */
-static void put_row(struct categories *c, struct doc_table *t, struct doc_field *items)
+static void put_row(struct categories *c, struct doc_table *t, struct base_field *items)
 {
-    struct doc_field found;
-    doc_table_row(t, "",
-                  doc_field_find(&found, &items[0], "category")
-                      ? doc_field_text(&items[0], "category")
-                      : "no category");
-    doc_table_number(t, (double)doc_field_count(&items[0], "n_tokens"), 0);
+    doc_table_row(t, "", base_field_text_or(items[0], "category", "no category"));
+    doc_table_number(t, (double)doc_count(items[0], "n_tokens"), 0);
     for (size_t i = 0; i < c->n_models; i++)
-        put_cell(c, t, &items[i]);
+        put_cell(c, t, items[i]);
     doc_table_row_end(t);
 }
 
 static void put_document(struct doc_report *r, struct categories *c, const struct doc_document *d)
 {
     const char *heads[MOST_MODELS + 3] = {"category", "tokens"};
-    struct doc_field items[MOST_MODELS] = {{0}};
+    struct base_field items[MOST_MODELS] = {{0}};
     struct doc_table t = {.file = r->file, .heads = heads};
     for (size_t i = 0; i < c->n_models; i++)
         heads[i + 2] = c->names[i];
-    doc_html(r->file, "<h3><bdi>%s</bdi></h3>\n", d->file);
+    doc_html(r->file, "<h3><bdi>%s</bdi></h3>\n", d->json.file);
     doc_table_begin(&t, "sortable shades", "Mean KLD by category, nats", 1);
     for (bool more = true; more;) {
         for (size_t i = 0; i < c->n_models; i++)
-            more &= doc_field_next(&c->lists[i], &items[i]);
+            more &= base_field_next(c->lists[i], &items[i]);
         if (more)
             put_row(c, &t, items);
     }

@@ -15,7 +15,7 @@ struct point {
 struct curves {
     const char *title, *x_label, *list; /* list: below a candidate */
     enum doc_scale x_scale;
-    size_t (*read)(struct point points[MOST_POINTS], const struct doc_field *list, size_t n);
+    size_t (*read)(struct point points[MOST_POINTS], struct base_field list, size_t n);
 };
 
 /* The bin of a position among MOST_POINTS that are equally wide on a logarithmic axis. */
@@ -26,24 +26,23 @@ static size_t bin_of(double position, double first, double last)
 }
 
 /* Bins of neighbouring positions. Windows of documents do not all score the same ones. */
-static size_t read_positions(struct point points[MOST_POINTS], const struct doc_field *list,
-                             size_t n)
+static size_t read_positions(struct point points[MOST_POINTS], struct base_field list, size_t n)
 {
     struct point sums[MOST_POINTS] = {{0}};
     double weights[MOST_POINTS] = {0}, first = 0, last = 0;
-    struct doc_field item = {0}, found;
-    for (size_t i = 0; i < n && doc_field_next(list, &item); i++) {
-        last = (double)doc_field_count(&item, "position");
+    struct base_field item = {0};
+    for (size_t i = 0; i < n && base_field_next(list, &item); i++) {
+        last = (double)doc_count(item, "position");
         first = i ? first : last;
     }
-    item = (struct doc_field){0};
-    while (doc_field_next(list, &item)) {
-        bool told = doc_field_find(&found, &item, "n_tokens");
-        double weight = told ? (double)doc_field_count(&item, "n_tokens") : 1;
-        double position = (double)doc_field_count(&item, "position");
+    item = (struct base_field){0};
+    while (base_field_next(list, &item)) {
+        bool told = base_field_find(item, "n_tokens").json;
+        double weight = told ? (double)doc_count(item, "n_tokens") : 1;
+        double position = (double)doc_count(item, "position");
         size_t at = bin_of(position, first, last);
         sums[at].x += weight * position;
-        sums[at].kld += weight * doc_field_real(&item, "kld");
+        sums[at].kld += weight * base_field_real_or_null(item, "kld");
         weights[at] += weight;
     }
     size_t n_points = 0;
@@ -54,19 +53,19 @@ static size_t read_positions(struct point points[MOST_POINTS], const struct doc_
     return n_points;
 }
 
-static size_t read_confidence(struct point points[MOST_POINTS], const struct doc_field *list,
-                              size_t n)
+static size_t read_confidence(struct point points[MOST_POINTS], struct base_field list, size_t n)
 {
-    struct doc_field item = {0};
+    struct base_field item = {0};
     size_t at = 0;
     (void)n;
-    while (at < MOST_POINTS && doc_field_next(list, &item)) {
-        double from = doc_field_real(&item, "from"), to = doc_field_real(&item, "to");
-        bool any = doc_field_count(&item, "n_tokens") > 0;
+    while (at < MOST_POINTS && base_field_next(list, &item)) {
+        double from = base_field_real_or_null(item, "from"),
+               to = base_field_real_or_null(item, "to");
+        bool any = doc_count(item, "n_tokens") > 0;
         points[at++] = (struct point){
             .x = 50 * (from + to),
-            .kld = any ? doc_field_real(&item, "kld") : (double)NAN,
-            .error = any ? doc_field_error(&item, "kld_error") : (double)NAN,
+            .kld = any ? base_field_real_or_null(item, "kld") : (double)NAN,
+            .error = any ? doc_error(item, "kld_error") : (double)NAN,
         };
     }
     return at;
@@ -83,12 +82,11 @@ static const struct curves by_confidence = {"KL divergence by the base's confide
 static size_t points_of(struct point points[MOST_POINTS], const struct curves *c,
                         const struct doc_scoreboard_run *run)
 {
-    struct doc_field list;
-    size_t n;
-    if (!doc_run_diverges(run) || !doc_field_find(&list, &run->from, c->list))
+    if (!doc_run_diverges(run))
         return 0;
-    list = doc_field_list(&n, &run->from, c->list);
-    return n ? c->read(points, &list, n) : 0;
+    struct base_field list = base_field_list_or_none(run->from, c->list);
+    size_t n = base_field_count(list);
+    return n ? c->read(points, list, n) : 0;
 }
 
 static void fit(struct doc_plot *p, const struct curves *c, const struct doc_scoreboard *board)

@@ -19,13 +19,13 @@ enum {
 static const double shades = 4; /* from an even share divided by 2^4 to one multiplied by it */
 
 /** The most experts of a block, and the cells of all. Returns why there is no picture, or NULL. */
-static const char *measure(const struct doc_field *blocks, size_t *n_wide)
+static const char *measure(struct base_field blocks, size_t *n_wide)
 {
-    struct doc_field block = {0};
+    struct base_field block = {0};
     size_t n_cells = 0, n;
     *n_wide = 0;
-    while (doc_field_next(blocks, &block)) {
-        (void)doc_field_list(&n, &block, "rows");
+    while (base_field_next(blocks, &block)) {
+        (void)doc_list(&n, block, "rows");
         *n_wide = n > *n_wide ? n : *n_wide;
         n_cells += n;
         if (n_cells > MOST_CELLS)
@@ -37,28 +37,25 @@ static const char *measure(const struct doc_field *blocks, size_t *n_wide)
 enum { WHOLE = -1 };
 
 /** Number `category` of a block's categories, or the block itself. False: it has no such one. */
-static bool find_part(struct doc_field *part, const struct doc_field *block, int category)
+static bool find_part(struct base_field *part, struct base_field block, int category)
 {
-    *part = *block;
+    *part = block;
     if (category == WHOLE)
         return true;
-    if (!doc_field_find(part, block, "categories"))
-        return false;
-    part->value = cJSON_GetArrayItem(part->value, category);
-    return part->value;
+    part->json = cJSON_GetArrayItem(base_field_find(block, "categories").json, category);
+    return part->json;
 }
 
 /** A row of cells, with their figures where the pointer is on them. */
-static void draw_block(struct base_file *file, const struct doc_field *block, size_t place,
-                       double width)
+static void draw_block(struct base_file *file, struct base_field block, size_t place, double width)
 {
     size_t n, y = TOP + place * CELL_H;
-    double even = doc_field_real(block, "even");
-    struct doc_field list = doc_field_list(&n, block, "rows"), item = {0};
+    double even = base_field_real_or_null(block, "even");
+    struct base_field list = doc_list(&n, block, "rows"), item = {0};
     doc_html(file, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">%.4g</text>\n", LEFT - 8,
-             y + CELL_H - 5, doc_field_real(block, "block"));
-    while (doc_field_next(&list, &item)) {
-        double rows = cJSON_IsNumber(item.value) ? item.value->valuedouble : (double)NAN;
+             y + CELL_H - 5, base_field_real_or_null(block, "block"));
+    while (base_field_next(list, &item)) {
+        double rows = cJSON_IsNumber(item.json) ? item.json->valuedouble : (double)NAN;
         double ratio = rows / even;
         char fill[8];
         doc_heat_colour(0.5 + log2(ratio) / (2 * shades), fill);
@@ -68,7 +65,7 @@ static void draw_block(struct base_file *file, const struct doc_field *block, si
         doc_html(
             file,
             "<title>block %.4g, expert %zu: %.17g rows, %.3g of an even share</title></rect>\n",
-            doc_field_real(block, "block"), item.index, rows, ratio);
+            base_field_real_or_null(block, "block"), item.index, rows, ratio);
     }
 }
 
@@ -87,58 +84,58 @@ static void draw_key(struct base_file *file, size_t y)
              LEFT, y + 26, LEFT + 8 * KEY_STEPS, y + 26);
 }
 
-static void draw(struct base_file *file, const struct doc_field *blocks, size_t n_blocks,
-                 size_t n_wide, int category)
+static void draw(struct base_file *file, struct base_field blocks, size_t n_blocks, size_t n_wide,
+                 int category)
 {
     double width = fmin(MAP_WIDTH / (double)n_wide, 26);
     size_t height = TOP + n_blocks * CELL_H + 50;
-    struct doc_field block = {0}, part;
+    struct base_field block = {0}, part;
     doc_html(file,
              "<svg class=\"chart heat\" role=\"img\" aria-label=\"Rows of each expert\" "
              "xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %zu\" width=\"%d\" "
              "height=\"%zu\">\n<text x=\"%d\" y=\"%d\">experts, from 0</text>\n",
              LEFT + MAP_WIDTH + 10, height, LEFT + MAP_WIDTH + 10, height, LEFT, TOP - 10);
-    while (doc_field_next(blocks, &block))
-        if (find_part(&part, &block, category))
-            draw_block(file, &part, block.index, width);
+    while (base_field_next(blocks, &block))
+        if (find_part(&part, block, category))
+            draw_block(file, part, block.index, width);
     draw_key(file, height - 40);
     doc_html(file, "</svg>\n");
 }
 
-static void put_table(struct base_file *file, const struct doc_field *blocks)
+static void put_table(struct base_file *file, struct base_field blocks)
 {
     static const char *const heads[] = {"matrices",     "experts",  "fewest rows", "most rows",
                                         "without rows", "with few", "entropy",     "norm %",
                                         "so many",      NULL};
     static const char *const counts[] = {"least", "most", "n_none", "n_few"};
     struct doc_table t = {.file = file, .heads = heads};
-    struct doc_field block = {0};
+    struct base_field block = {0};
     doc_table_begin(&t, "sortable", "Use of experts", 1);
-    while (doc_field_next(blocks, &block)) {
+    while (base_field_next(blocks, &block)) {
         size_t n;
-        (void)doc_field_list(&n, &block, "rows");
-        doc_table_row(&t, "", doc_field_text(&block, "name"));
+        (void)doc_list(&n, block, "rows");
+        doc_table_row(&t, "", base_field_text(block, "name"));
         doc_table_number(&t, (double)n, 0);
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-            doc_table_number(&t, doc_field_real(&block, counts[i]), 0);
-        doc_table_number(&t, doc_field_real(&block, "entropy"), 3);
-        doc_table_number(&t, 100 * doc_field_real(&block, "entropy_norm"), 2);
-        doc_table_number(&t, doc_field_real(&block, "effective"), 1);
+            doc_table_number(&t, base_field_real_or_null(block, counts[i]), 0);
+        doc_table_number(&t, base_field_real_or_null(block, "entropy"), 3);
+        doc_table_number(&t, 100 * base_field_real_or_null(block, "entropy_norm"), 2);
+        doc_table_number(&t, base_field_real_or_null(block, "effective"), 1);
         doc_table_row_end(&t);
     }
     doc_table_end(&t);
 }
 
 /** A map for each category of documents, as long as there is room for its cells. */
-static void put_categories(struct doc_report *r, const struct doc_field *blocks, size_t n_blocks,
+static void put_categories(struct doc_report *r, struct base_field blocks, size_t n_blocks,
                            size_t n_wide)
 {
-    struct doc_field block = {0}, part;
+    struct base_field block = {0}, part;
     size_t n_maps = base_min(MOST_MAPS, MOST_CELLS / (n_blocks * n_wide));
-    if (!doc_field_next(blocks, &block))
+    if (!base_field_next(blocks, &block))
         return;
-    for (int i = 0; (size_t)i < n_maps && find_part(&part, &block, i); i++) {
-        const char *name = doc_field_text(&part, "category");
+    for (int i = 0; (size_t)i < n_maps && find_part(&part, block, i); i++) {
+        const char *name = base_field_text(part, "category");
         doc_html(r->file,
                  "<figure><figcaption>The same of documents of the category "
                  "<bdi>%s</bdi>.</figcaption>",
@@ -148,19 +145,19 @@ static void put_categories(struct doc_report *r, const struct doc_field *blocks,
     }
 }
 
-static void put_matrix(struct doc_report *r, const struct doc_field *root)
+static void put_matrix(struct doc_report *r, struct base_field root)
 {
     size_t n_blocks, n_wide;
-    struct doc_field blocks = doc_field_list(&n_blocks, root, "experts");
-    doc_html(r->file, "<h3><bdi>%s</bdi>: experts in <bdi>%s</bdi></h3>\n", root->document->file,
-             doc_field_text(root, "file"));
-    const char *missing = measure(&blocks, &n_wide);
+    struct base_field blocks = doc_list(&n_blocks, root, "experts");
+    doc_html(r->file, "<h3><bdi>%s</bdi>: experts in <bdi>%s</bdi></h3>\n", root.reader->file,
+             base_field_text(root, "file"));
+    const char *missing = measure(blocks, &n_wide);
     if (missing) {
         doc_html(r->file, "<p class=\"missing\">No map of experts: %s.</p>\n", missing);
         return;
     }
     doc_html(r->file, "<figure>");
-    draw(r->file, &blocks, n_blocks, n_wide, WHOLE);
+    draw(r->file, blocks, n_blocks, n_wide, WHOLE);
     doc_html(r->file,
              "<figcaption>A row is a block, a column an expert. The colour is how many rows it has "
              "against an even share, on a logarithmic scale. Where the border is dashed, an expert "
@@ -168,18 +165,18 @@ static void put_matrix(struct doc_report *r, const struct doc_field *root)
              "<p>The entropy is of the shares of rows, in bits; norm is the same against that of "
              "an even use, and so many experts that are used alike have the same. An expert with "
              "few rows has less than 1 %% of an even share.</p>\n");
-    put_table(r->file, &blocks);
-    put_categories(r, &blocks, n_blocks, n_wide);
+    put_table(r->file, blocks);
+    put_categories(r, blocks, n_blocks, n_wide);
 }
 
 void doc_report_experts(struct doc_report *r)
 {
     bool any = false;
     for (size_t i = 0; i < r->results->n; i++) {
-        struct doc_field root = doc_root(&r->results->documents[i]);
-        if (!root.value || root.document->kind != DOC_IMATRIX)
+        struct base_field root = doc_root(&r->results->documents[i]);
+        if (!root.json || doc_of(root)->kind != DOC_IMATRIX)
             continue;
-        put_matrix(r, &root);
+        put_matrix(r, root);
         any = true;
     }
     if (!any)

@@ -16,13 +16,13 @@ static const char *const task_heads[] = {
 
 static bool same_kind(const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b)
 {
-    return a->from.document->kind == b->from.document->kind && strcmp(a->task, b->task) == 0;
+    return doc_of(a->from)->kind == doc_of(b->from)->kind && strcmp(a->task, b->task) == 0;
 }
 
 /* Whether two runs are of the same inputs; of tasks the comparison itself tells. */
 static bool can_be_compared(const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b)
 {
-    enum doc_kind kind = a->from.document->kind;
+    enum doc_kind kind = doc_of(a->from)->kind;
     return kind == DOC_TASKS ||
            doc_runs_comparable(a, b, kind == DOC_KLD ? DOC_METRIC_KLD : DOC_METRIC_PPL);
 }
@@ -44,8 +44,8 @@ enum status doc_report_compare(struct doc_compare *c, const struct doc_report *r
     const struct doc_scoreboard_run *runs[] = {a, b};
     *c = (struct doc_compare){.settings = {.n_resamples = r->n_resamples, .seed = r->seed}};
     for (size_t side = 0; side < 2; side++) {
-        c->sides[side].document = *runs[side]->from.document; /* stays its owner's */
-        if (runs[side]->from.document->kind == DOC_KLD)
+        c->sides[side].document = *doc_of(runs[side]->from); /* stays its owner's */
+        if (doc_of(runs[side]->from)->kind == DOC_KLD)
             c->settings.candidates[side] = (int64_t)runs[side]->from.index + 1;
     }
     return doc_compare_make(c, why);
@@ -132,7 +132,7 @@ static bool put_kind(struct doc_report *r, const struct doc_scoreboard *board, e
     bool any = false;
     for (size_t i = 0; i < board->n; i++) {
         const struct doc_scoreboard_run *b =
-            board->runs[i].from.document->kind == kind ? neighbour(board, i) : NULL;
+            doc_of(board->runs[i].from)->kind == kind ? neighbour(board, i) : NULL;
         if (!b)
             continue;
         if (!any)

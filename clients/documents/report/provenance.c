@@ -56,31 +56,37 @@ static void put_value(struct rows *rows, const char *name, const cJSON *value, s
     }
 }
 
-static void put_object(struct rows *rows, const struct doc_field *from, const char *path)
+static void put_object(struct rows *rows, struct base_field from, const char *path)
 {
-    struct doc_field field;
-    if (doc_field_find(&field, from, path))
-        put_value(rows, path, field.value, 0);
+    struct base_field field = base_field_find(from, path);
+    if (field.json)
+        put_value(rows, path, field.json, 0);
 }
 
 /* The models that a document evaluated. */
-static void put_models(struct rows *rows, struct doc_field *root)
+static void put_models(struct rows *rows, struct base_field root)
 {
     put_object(rows, root, "model");
     put_object(rows, root, "base");
     put_object(rows, root, "around");
-    bool swept = root->document->kind == DOC_SWEEP;
-    if (root->document->kind != DOC_KLD && !swept)
+    bool swept = doc_of(root)->kind == DOC_SWEEP;
+    if (doc_of(root)->kind != DOC_KLD && !swept)
         return;
     size_t n;
-    struct doc_field list = doc_field_list(&n, root, "candidates"), item = {0};
-    while (doc_field_next(&list, &item)) {
-        struct doc_field model = item;
+    struct base_field list = doc_list(&n, root, "candidates"), item = {0};
+    while (base_field_next(list, &item)) {
+        struct base_field model = swept ? item : base_field_find(item, "model");
         char name[48];
         snprintf(name, sizeof name, "candidates[%zu]%s", item.index, swept ? "" : ".model");
-        if (swept || doc_field_find(&model, &item, "model"))
-            put_value(rows, name, model.value, 0);
+        if (model.json)
+            put_value(rows, name, model.json, 0);
     }
+}
+
+static void put_fact(struct doc_report *r, const char *words, const char *fact)
+{
+    if (fact)
+        doc_html(r->file, "%s <bdi>%s</bdi>", words, fact);
 }
 
 static void put_document(struct doc_report *r, size_t i)
@@ -89,23 +95,20 @@ static void put_document(struct doc_report *r, size_t i)
                                           "windows",  "remarks", "run"};
     static const char *const heads[] = {"field", "value", NULL};
     struct doc_document *d = &r->results->documents[i];
-    struct doc_field root = doc_root(d), found;
+    struct base_field root = doc_root(d);
     struct rows rows = {.file = r->file};
     struct doc_table t = {.file = r->file, .heads = heads};
     doc_html(r->file, "<h3 id=\"result-%zu\">Result %zu: <bdi>%s</bdi></h3>\n", i + 1, i + 1,
-             d->file);
+             d->json.file);
     doc_html(r->file, "<p>%s", doc_schema(d->kind));
-    if (doc_field_find(&found, &root, "run.versions.assay") && cJSON_IsString(found.value))
-        doc_html(r->file, " by assay <bdi>%s</bdi>", found.value->valuestring);
-    if (doc_field_find(&found, &root, "run.device") && cJSON_IsString(found.value))
-        doc_html(r->file, " on <bdi>%s</bdi>", found.value->valuestring);
-    if (doc_field_find(&found, &root, "run.started") && cJSON_IsString(found.value))
-        doc_html(r->file, ", started <bdi>%s</bdi>", found.value->valuestring);
+    put_fact(r, " by assay", base_field_string(root, "run.versions.assay"));
+    put_fact(r, " on", base_field_string(root, "run.device"));
+    put_fact(r, ", started", base_field_string(root, "run.started"));
     doc_html(r->file, ".</p>\n<details><summary>All fields</summary>\n");
     doc_table_begin(&t, "facts", "Inputs, settings and machine", 2);
-    put_models(&rows, &root);
+    put_models(&rows, root);
     for (size_t k = 0; k < sizeof objects / sizeof *objects; k++)
-        put_object(&rows, &root, objects[k]);
+        put_object(&rows, root, objects[k]);
     doc_table_end(&t);
     if (rows.n > MOST_ROWS)
         doc_html(r->file, "<p class=\"note\">%zu of %zu fields are shown.</p>\n", (size_t)MOST_ROWS,
@@ -116,6 +119,6 @@ static void put_document(struct doc_report *r, size_t i)
 void doc_report_provenance(struct doc_report *r)
 {
     for (size_t i = 0; i < r->results->n; i++)
-        if (r->results->documents[i].root)
+        if (r->results->documents[i].json.root)
             put_document(r, i);
 }

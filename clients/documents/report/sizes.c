@@ -36,7 +36,7 @@ static bool is_drawn(const struct chart *c, size_t run)
 /* Bytes; NaN where a cache is asked for and not known. */
 static double size_of(const struct chart *c, const struct doc_scoreboard_run *run)
 {
-    return run->n_bytes + (c->n_context > 0 ? doc_cache_bytes(&run->model, c->n_context) : 0);
+    return run->n_bytes + (c->n_context > 0 ? doc_cache_bytes(run->model, c->n_context) : 0);
 }
 
 static double value_of(const struct chart *c, const struct doc_scoreboard_run *run)
@@ -79,9 +79,8 @@ static enum status choose(struct chart *c, struct status_why *why)
 /* What rounding may have moved a mean divergence by, or NaN. */
 static double rounding_of(const struct chart *c, const struct doc_scoreboard_run *run)
 {
-    struct doc_field found;
-    return c->metric == DOC_METRIC_KLD && doc_field_find(&found, &run->from, "kld.rounding")
-               ? doc_field_real(&run->from, "kld.rounding")
+    return c->metric == DOC_METRIC_KLD && base_field_find(run->from, "kld.rounding").json
+               ? base_field_real_or_null(run->from, "kld.rounding")
                : (double)NAN;
 }
 
@@ -239,7 +238,7 @@ static void name_others(const struct chart *c)
 /* How much text the means are of. */
 static void put_windows(const struct chart *c)
 {
-    struct doc_field root = doc_root(c->head->from.document);
+    struct base_field root = doc_root(doc_of(c->head->from));
     size_t least = SIZE_MAX, most = 0;
     for (size_t i = 0; i < c->board->n; i++) {
         if (!is_drawn(c, i) || !c->board->runs[i].n_windows)
@@ -255,8 +254,8 @@ static void put_windows(const struct chart *c)
                  status_plural(most));
     else
         doc_html(c->plot.file, "%.15g tokens of %.15g windows.",
-                 (double)doc_field_count(&root, "result.n_tokens"),
-                 (double)doc_field_count(&root, "result.n_windows"));
+                 (double)doc_count(root, "result.n_tokens"),
+                 (double)doc_count(root, "result.n_windows"));
 }
 
 static void caption(struct chart *c, size_t n_drawn)
@@ -333,7 +332,7 @@ enum status doc_report_size_svg(struct base_file *file, struct doc_scoreboard *b
             if (status)
                 return status;
             if (n_drawn)
-                return doc_status(board->runs[i].from.document, why);
+                return doc_status(doc_of(board->runs[i].from), why);
         }
     return status_fail(why, STATUS_USAGE,
                        "none of the results has a divergence or a perplexity that can be drawn");

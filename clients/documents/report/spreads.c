@@ -27,9 +27,9 @@ static const double least_kld = 1e-10; /* below this a distribution is rounding 
 static void read(double values[N_QUANTILES], const struct spread *s,
                  const struct doc_scoreboard_run *run)
 {
-    struct doc_field object = doc_field_at(&run->from, s->object);
+    struct base_field object = base_field_need(run->from, s->object);
     for (size_t i = 0; i < N_QUANTILES; i++)
-        values[i] = s->scale * doc_field_real(&object, quantiles[i]);
+        values[i] = s->scale * base_field_real_or_null(object, quantiles[i]);
 }
 
 static void circle(const struct doc_plot *p, double value, double y)

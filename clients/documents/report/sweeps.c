@@ -16,60 +16,59 @@ struct map {
     size_t n_names, n_cells;
 };
 
-static void take_choice(struct map *m, const struct doc_field *choice, struct doc_heat_cell cell)
+static void take_choice(struct map *m, struct base_field choice, struct doc_heat_cell cell)
 {
-    struct doc_field below;
-    cell.candidate = doc_field_count(choice, "candidate");
-    cell.type = doc_field_text(choice, "type");
-    cell.nats = doc_field_real(choice, "excess_kld.mean");
-    cell.error = doc_field_error(choice, "excess_kld.se");
-    cell.saved_bytes -= doc_field_real(choice, "bytes");
-    if (doc_field_find(&below, choice, "below"))
-        cell.below = doc_field_text(choice, "below");
+    cell.candidate = doc_count(choice, "candidate");
+    cell.type = base_field_text(choice, "type");
+    cell.nats = base_field_real_or_null(choice, "excess_kld.mean");
+    cell.error = doc_error(choice, "excess_kld.se");
+    cell.saved_bytes -= base_field_real_or_null(choice, "bytes");
+    if (base_field_find(choice, "below").json)
+        cell.below = base_field_text(choice, "below");
     if (m->n_cells < MOST_CELLS)
         m->cells[m->n_cells++] = cell;
 }
 
-static void take_group(struct map *m, const struct doc_field *group)
+static void take_group(struct map *m, struct base_field group)
 {
-    struct doc_field found, choice = {0};
+    struct base_field choice = {0};
     size_t n;
-    struct doc_heat_cell cell = {.group = doc_field_text(group, "name"), .layer = SIZE_MAX};
-    cell.kind = doc_field_find(&found, group, "role") ? doc_field_text(group, "role") : cell.group;
-    if (doc_field_find(&found, group, "layer"))
-        cell.layer = doc_field_count(group, "layer");
-    cell.saved_bytes = doc_field_real(group, "around.bytes");
-    struct doc_field list = doc_field_list(&n, group, "choices");
-    while (doc_field_next(&list, &choice))
-        take_choice(m, &choice, cell);
+    struct doc_heat_cell cell = {.group = base_field_text(group, "name"), .layer = SIZE_MAX};
+    cell.kind = base_field_find(group, "role").json ? base_field_text(group, "role") : cell.group;
+    if (base_field_find(group, "layer").json)
+        cell.layer = doc_count(group, "layer");
+    cell.saved_bytes = base_field_real_or_null(group, "around.bytes");
+    struct base_field list = doc_list(&n, group, "choices");
+    while (base_field_next(list, &choice))
+        take_choice(m, choice, cell);
 }
 
 /** Names and cells of a document. Returns why there is no picture, or NULL. */
-static const char *take(struct map *m, const struct doc_field *root)
+static const char *take(struct map *m, struct base_field root)
 {
-    struct doc_field item = {0}, candidates = doc_field_list(&m->n_names, root, "candidates");
+    struct base_field item = {0}, candidates = doc_list(&m->n_names, root, "candidates");
     if (m->n_names > MOST_CANDIDATES)
         return "it has more candidates than a page can show";
-    while (doc_field_next(&candidates, &item))
-        m->names[item.index] = doc_model_file_in(&item);
+    while (base_field_next(candidates, &item))
+        m->names[item.index] = doc_model_file_in(item);
     size_t n;
-    struct doc_field groups = doc_field_list(&n, root, "groups");
-    for (item = (struct doc_field){0}; doc_field_next(&groups, &item);)
-        take_group(m, &item);
+    struct base_field groups = doc_list(&n, root, "groups");
+    for (item = (struct base_field){0}; base_field_next(groups, &item);)
+        take_group(m, item);
     return m->n_cells == MOST_CELLS ? "it has more tensors than a page can show"
            : m->n_cells             ? NULL
                                     : "it tried nothing";
 }
 
-static void put_sweep(struct map *m, const struct doc_field *root)
+static void put_sweep(struct map *m, struct base_field root)
 {
     struct base_file *file = m->report->file;
     struct status_why why = {""};
     m->n_cells = 0;
     const char *missing = take(m, root);
-    struct doc_field base = doc_field_at(root, "base");
+    struct base_field base = base_field_need(root, "base");
     doc_html(file, "<h3><bdi>%s</bdi>: tensors of <bdi>%s</bdi> in other types</h3>\n",
-             root->document->file, doc_model_file_in(&base));
+             root.reader->file, doc_model_file_in(base));
     const struct doc_heatmap map = {m->names,
                                     m->n_names,
                                     m->cells,
@@ -77,7 +76,7 @@ static void put_sweep(struct map *m, const struct doc_field *root)
                                     false,
                                     m->report->unit.name,
                                     m->report->unit.bytes};
-    if (!missing && !doc_status(root->document, NULL)) {
+    if (!missing && !doc_status(doc_of(root), NULL)) {
         doc_html(file, "<figure>");
         enum status status = doc_heatmap_draw(file, &map, &why);
         m->report->no_memory |= status == STATUS_MEMORY;
@@ -99,14 +98,14 @@ void doc_report_sweeps(struct doc_report *r)
     bool any = false;
     for (size_t i = 0; i < r->results->n; i++) {
         struct doc_document *d = &r->results->documents[i];
-        struct doc_field root = doc_root(d);
-        if (!root.value || d->kind != DOC_SWEEP)
+        struct base_field root = doc_root(d);
+        if (!root.json || d->kind != DOC_SWEEP)
             continue;
         m.names = m.names ? m.names : calloc(MOST_CANDIDATES, sizeof *m.names);
         m.cells = m.cells ? m.cells : calloc(MOST_CELLS, sizeof *m.cells);
         r->no_memory |= !m.names || !m.cells;
         if (m.names && m.cells)
-            put_sweep(&m, &root);
+            put_sweep(&m, root);
         any = true;
     }
     free(m.names);

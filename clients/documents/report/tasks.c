@@ -11,9 +11,9 @@ enum { ROW = 26, FRAME = 60 };
 static void draw_row(const struct doc_plot *p, const char *name,
                      const struct doc_scoreboard_run *run, double y)
 {
-    double share = 100 * doc_field_real(&run->from, "result.score.share");
-    double low = 100 * doc_field_real(&run->from, "result.score_low");
-    double high = 100 * doc_field_real(&run->from, "result.score_high");
+    double share = 100 * base_field_real_or_null(run->from, "result.score.share");
+    double low = 100 * base_field_real_or_null(run->from, "result.score_low");
+    double high = 100 * base_field_real_or_null(run->from, "result.score_high");
     doc_html(p->file,
              "<text class=\"name\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>"
              "<path class=\"bar\" d=\"M%.1f %.1fH%.1f\"/>",
@@ -39,7 +39,7 @@ static void draw(struct doc_report *r, size_t first, size_t n_rows, enum doc_for
                          .right = 24,
                          .x = {.scale = DOC_LINEAR, .low = 0, .high = 100}};
     doc_plot_begin(&p);
-    double chance = 100 * doc_field_real(&run->from, "result.chance");
+    double chance = 100 * base_field_real_or_null(run->from, "result.chance");
     if (isfinite(chance))
         doc_html(
             r->file,

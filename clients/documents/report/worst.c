@@ -72,9 +72,9 @@ static void put_characters(struct base_file *file, const char *bytes, size_t n)
 }
 
 /* The text before a token, and the token; a character that both have a part of is the token's. */
-static void put_text(struct doc_report *r, const struct doc_field *token)
+static void put_text(struct doc_report *r, struct base_field token)
 {
-    const char *before = doc_field_text(token, "context"), *text = doc_field_text(token, "token");
+    const char *before = base_field_text(token, "context"), *text = base_field_text(token, "token");
     char *bytes = malloc(strlen(before) + strlen(text) + 1);
     r->no_memory |= !bytes;
     if (!bytes)
@@ -104,17 +104,17 @@ static void put_probability(struct doc_table *t, double log_p)
     doc_table_cell_end(t);
 }
 
-static void put_token(struct doc_report *r, struct doc_table *t, const struct doc_field *token)
+static void put_token(struct doc_report *r, struct doc_table *t, struct base_field token)
 {
     t->column = 1;
     doc_html(r->file, "<tr><th scope=\"row\" class=\"text\"><bdi>");
     put_text(r, token);
     doc_html(r->file, "</bdi></th>");
-    doc_table_number(t, doc_field_real(token, "kld"), 4);
-    put_probability(t, doc_field_real(token, "base_logprob"));
-    put_probability(t, doc_field_real(token, "logprob"));
-    doc_table_number(t, (double)doc_field_count(token, "window"), 0);
-    doc_table_number(t, (double)doc_field_count(token, "position"), 0);
+    doc_table_number(t, base_field_real_or_null(token, "kld"), 4);
+    put_probability(t, base_field_real_or_null(token, "base_logprob"));
+    put_probability(t, base_field_real_or_null(token, "logprob"));
+    doc_table_number(t, (double)doc_count(token, "window"), 0);
+    doc_table_number(t, (double)doc_count(token, "position"), 0);
     doc_table_row_end(t);
 }
 
@@ -124,12 +124,11 @@ static bool put_run(struct doc_report *r, const struct doc_scoreboard_run *run, 
     static const char *const heads[] = {
         "text", "KLD", "p of the base, %", "p of the model, %", "window", "position", NULL};
     struct doc_table t = {.file = r->file, .heads = heads};
-    struct doc_field list, item = {0};
-    size_t n;
-    if (!doc_run_diverges(run) || !doc_field_find(&list, &run->from, "worst"))
+    if (!doc_run_diverges(run))
         return false;
-    list = doc_field_list(&n, &run->from, "worst");
-    if (!n)
+    struct base_field list = base_field_list_or_none(run->from, "worst"), item = {0};
+    size_t n = base_field_count(list);
+    if (n == 0)
         return false;
     doc_html(r->file, "<details");
     if (open)
@@ -137,8 +136,8 @@ static bool put_run(struct doc_report *r, const struct doc_scoreboard_run *run, 
     doc_html(r->file, "><summary><bdi>%s</bdi> (<bdi>%s</bdi>)</summary>\n", run->label,
              run->quantisation);
     doc_table_begin(&t, "sortable tokens", "Tokens of the largest divergence", 1);
-    while (doc_field_next(&list, &item) && item.index < MOST_SHOWN)
-        put_token(r, &t, &item);
+    while (base_field_next(list, &item) && item.index < MOST_SHOWN)
+        put_token(r, &t, item);
     doc_table_end(&t);
     if (n > MOST_SHOWN)
         doc_html(r->file, "<p class=\"note\">%zu of %zu are shown.</p>\n", (size_t)MOST_SHOWN, n);

@@ -9,6 +9,6 @@
  * types that they were rounded to, else in F16; NaN where the document is older than that member,
  * or names a type that is none. Programs round it up, each in its own way.
  */
-double doc_cache_bytes(const struct doc_field *model, double n_tokens);
+double doc_cache_bytes(struct base_field model, double n_tokens);
 
 #endif

@@ -1,22 +1,20 @@
 #include "clients/documents/results/compare.h"
 
 /* What a base was computed with: a recorded one may have another precision than the run. */
-static struct doc_field base_precision(const struct doc_field *root)
+static struct base_field base_precision(struct base_field root)
 {
-    struct doc_field found;
-    bool recorded = doc_field_find(&found, root, "base.precision");
-    return doc_field_at(root, recorded ? "base.precision" : "settings.precision");
+    bool recorded = base_field_find(root, "base.precision").json;
+    return base_field_need(root, recorded ? "base.precision" : "settings.precision");
 }
 
-static enum status check_same_base(const struct doc_field *a, const struct doc_field *b,
-                                   struct status_why *why)
+static enum status check_same_base(struct base_field a, struct base_field b, struct status_why *why)
 {
-    struct doc_field id_a = doc_base_id(a), id_b = doc_base_id(b);
-    enum status status = doc_values_equal(&id_a, &id_b, why);
+    struct base_field id_a = doc_base_id(a), id_b = doc_base_id(b);
+    enum status status = doc_values_equal(id_a, id_b, why);
     if (status)
         return status;
-    struct doc_field precision_a = base_precision(a), precision_b = base_precision(b);
-    return doc_values_equal(&precision_a, &precision_b, why);
+    struct base_field precision_a = base_precision(a), precision_b = base_precision(b);
+    return doc_values_equal(precision_a, precision_b, why);
 }
 
 /*
@@ -28,38 +26,37 @@ static enum status check_same_base(const struct doc_field *a, const struct doc_f
 static enum status check_same_inputs(struct doc_compare *c, struct status_why *why)
 {
     struct doc_document *a = &c->sides[0].document, *b = &c->sides[1].document;
-    struct doc_field in_a = doc_root(a), in_b = doc_root(b);
+    struct base_field in_a = doc_root(a), in_b = doc_root(b);
     if (a->kind != b->kind)
         return status_fail(why, STATUS_USAGE,
                            "%s is a result of schema %s, %s of %s; only results of the same "
                            "evaluator can be compared",
-                           a->file, doc_schema(a->kind), b->file, doc_schema(b->kind));
+                           a->json.file, doc_schema(a->kind), b->json.file, doc_schema(b->kind));
     if (a->kind == DOC_TASKS)
-        return doc_fields_equal(&in_a, &in_b,
-                                "kind text.sha256 settings.llama_compat settings.parse_special "
-                                "settings.escape",
-                                NULL, why);
-    enum status status = doc_fields_same_text(&in_a, &in_b, why);
+        return doc_equal(in_a, in_b,
+                         "kind text.sha256 settings.llama_compat settings.parse_special "
+                         "settings.escape",
+                         NULL, why);
+    enum status status = doc_same_text(in_a, in_b, why);
     if (!status)
-        status = doc_fields_equal(&in_a, &in_b,
-                                  "tokens.sha256 tokens.bos_in_windows windows.n_tokens "
-                                  "windows.step windows.n_inputs windows.first_scored",
-                                  NULL, why);
+        status = doc_equal(in_a, in_b,
+                           "tokens.sha256 tokens.bos_in_windows windows.n_tokens "
+                           "windows.step windows.n_inputs windows.first_scored",
+                           NULL, why);
     if (status)
         return status;
     bool is_kld = a->kind == DOC_KLD;
     if (is_kld)
-        status = check_same_base(&in_a, &in_b, why);
-    return status
-               ? status
-               : doc_fields_equal(
-                     &in_a, &in_b, is_kld ? "settings" : "settings.llama_compat",
-                     is_kld ? "chunks chunk_from js cache_type_k cache_type_v kv_rotation" : NULL,
-                     why);
+        status = check_same_base(in_a, in_b, why);
+    return status ? status
+                  : doc_equal(in_a, in_b, is_kld ? "settings" : "settings.llama_compat",
+                              is_kld ? "chunks chunk_from js cache_type_k cache_type_v kv_rotation"
+                                     : NULL,
+                              why);
 }
 
 /* The candidate of a kld result that is meant, or the whole document. */
-static enum status choose(struct doc_field *out, struct doc_compare *c, size_t side,
+static enum status choose(struct base_field *out, struct doc_compare *c, size_t side,
                           struct status_why *why)
 {
     struct doc_document *d = &c->sides[side].document;
@@ -69,16 +66,16 @@ static enum status choose(struct doc_field *out, struct doc_compare *c, size_t s
     if (d->kind != DOC_KLD)
         return wanted == 0 ? STATUS_OK
                            : status_fail(why, STATUS_USAGE, "%s: %s is a result of one model",
-                                         option, d->file);
-    struct doc_field list = doc_field_list(&n, out, "candidates"), item = {0};
+                                         option, d->json.file);
+    struct base_field list = doc_list(&n, *out, "candidates"), item = {0};
     enum status status = doc_status(d, why);
     if (status)
         return status;
     if (wanted > n || (wanted == 0 && n != 1))
         return status_fail(why, STATUS_USAGE,
-                           "%s has %zu model%s; choose one with %s N, N from 1 to %zu", d->file, n,
-                           status_plural(n), option, n);
-    while (doc_field_next(&list, &item) && item.index + 1 < wanted) {
+                           "%s has %zu model%s; choose one with %s N, N from 1 to %zu",
+                           d->json.file, n, status_plural(n), option, n);
+    while (base_field_next(list, &item) && item.index + 1 < wanted) {
     }
     *out = item;
     return STATUS_OK;
@@ -96,15 +93,15 @@ static enum status label(struct doc_compare *c, struct status_why *why)
     struct base_label labels[2];
     struct base_named models[2];
     for (size_t side = 0; side < 2; side++) {
-        struct doc_field model = doc_field_at(&c->sides[side].field, "model");
-        models[side] = (struct base_named){c->sides[side].file, doc_field_text(&model, "name"),
-                                           doc_field_text(&model, "quantisation")};
+        struct base_field model = base_field_need(c->sides[side].field, "model");
+        models[side] = (struct base_named){c->sides[side].file, base_field_text(model, "name"),
+                                           base_field_text(model, "quantisation")};
     }
     enum status status = base_labels(labels, models, 2, why);
     for (size_t side = 0; side < 2 && !status; side++) {
         struct doc_compared *s = &c->sides[side];
-        struct doc_field model = doc_field_at(&s->field, "model");
-        const char *given = doc_model_label_in(&model);
+        struct base_field model = base_field_need(s->field, "model");
+        const char *given = doc_model_label_in(model);
         s->label = labels[side];
         if (given)
             base_label_fit(&s->label, given, BASE_LABEL_WIDTH);
@@ -120,11 +117,11 @@ enum status doc_compare_make(struct doc_compare *c, struct status_why *why)
         status = choose(&s->field, c, side, why);
         if (status)
             return status;
-        struct doc_field model = doc_field_at(&s->field, "model");
-        s->file = doc_model_file_in(&model);
-        doc_model_kv_in(s->kv, &model);
-        s->name = doc_field_text(&s->field, "model.name");
-        s->id = doc_field_text(&s->field, "model.id");
+        struct base_field model = base_field_need(s->field, "model");
+        s->file = doc_model_file_in(model);
+        doc_model_kv_in(s->kv, model);
+        s->name = base_field_text(s->field, "model.name");
+        s->id = base_field_text(s->field, "model.id");
         status = doc_compare_status(c, why);
     }
     if (!status)

@@ -24,7 +24,7 @@ struct doc_figure {
 /** One of the two results. */
 struct doc_compared {
     struct doc_document document;
-    struct doc_field field;       /* what is compared: the document, or one of its candidates */
+    struct base_field field;      /* what is compared: the document, or one of its candidates */
     const char *file, *name, *id; /* of the model; in the document */
     struct base_label label;      /* what the model is called beside the other */
     char kv[DOC_KV_LABEL];        /* follows the label */

@@ -7,30 +7,28 @@ const char *const doc_task_scores[DOC_N_TASK_SCORES] = {"score", "acc", "acc_nor
 static const char *const choice_fields[DOC_N_TASK_SCORES] = {"choice", "choice_acc",
                                                              "choice_acc_norm"};
 
-static bool is_right(const struct doc_field *task, size_t score)
+static bool is_right(struct base_field task, size_t score)
 {
-    size_t choice = doc_field_count(task, choice_fields[score]);
-    struct doc_field n_right;
-    if (doc_field_find(&n_right, task, "n_right")) /* TruthfulQA's MC2: the first ones are */
-        return choice < doc_field_count(task, "n_right");
-    return doc_field_count(task, "answer") == choice;
+    size_t choice = doc_count(task, choice_fields[score]);
+    if (base_field_find(task, "n_right").json) /* TruthfulQA's MC2: the first ones are */
+        return choice < doc_count(task, "n_right");
+    return doc_count(task, "answer") == choice;
 }
 
 /* Where a score is not finite nothing was chosen. */
-static enum status check_finite(const struct doc_field *task, struct status_why *why)
+static enum status check_finite(struct base_field task, struct status_why *why)
 {
-    struct doc_field choice = doc_field_at(task, choice_fields[0]);
-    return !cJSON_IsNull(choice.value)
-               ? STATUS_OK
-               : status_fail(why, STATUS_NONFINITE,
-                             "%s: %s is null, a score is not finite: there is nothing to compare",
-                             choice.document->file, choice.name);
+    struct base_field choice = base_field_need(task, choice_fields[0]);
+    if (cJSON_IsNull(choice.json))
+        base_field_fail(choice, STATUS_NONFINITE,
+                        "is null, a score is not finite: there is nothing to compare");
+    return base_json_status(task.reader, why);
 }
 
-static enum status count_task(struct doc_compare *c, const struct doc_field *a,
-                              const struct doc_field *b, struct status_why *why)
+static enum status count_task(struct doc_compare *c, struct base_field a, struct base_field b,
+                              struct status_why *why)
 {
-    enum status status = doc_fields_equal(a, b, "task answer", NULL, why);
+    enum status status = doc_equal(a, b, "task answer", NULL, why);
     if (!status)
         status = check_finite(a, why);
     if (!status)
@@ -52,20 +50,21 @@ static enum status count_task(struct doc_compare *c, const struct doc_field *a,
 
 enum status doc_compare_tasks(struct doc_compare *c, struct status_why *why)
 {
-    struct doc_field lists[2], items[2] = {{0}};
+    struct base_field lists[2], items[2] = {{0}};
     size_t n[2] = {0};
     for (size_t side = 0; side < 2; side++) {
-        struct doc_field root = doc_root(&c->sides[side].document);
-        lists[side] = doc_field_list(&n[side], &root, "tasks");
-        c->task_kind = doc_field_text(&root, "kind");
+        struct base_field root = doc_root(&c->sides[side].document);
+        lists[side] = doc_list(&n[side], root, "tasks");
+        c->task_kind = base_field_text(root, "kind");
     }
     enum status status = doc_compare_status(c, why);
     if (status)
         return status;
     if (n[0] == 0 || n[1] == 0)
-        return status_fail(why, STATUS_USAGE, "%s has no tasks", c->sides[n[0] != 0].document.file);
-    while (!status && doc_field_next(&lists[0], &items[0]) && doc_field_next(&lists[1], &items[1]))
-        status = count_task(c, &items[0], &items[1], why);
+        return status_fail(why, STATUS_USAGE, "%s has no tasks",
+                           c->sides[n[0] != 0].document.json.file);
+    while (!status && base_field_next(lists[0], &items[0]) && base_field_next(lists[1], &items[1]))
+        status = count_task(c, items[0], items[1], why);
     for (size_t side = 0; side < 2; side++)
         c->n_only[side] = n[side] - base_min(n[0], n[1]);
     for (size_t s = 0; s < DOC_N_TASK_SCORES && !status; s++)

@@ -81,25 +81,23 @@ static enum status make_windows(struct windows *w, size_t capacity, size_t n_sum
     return status;
 }
 
-static enum status add_window(struct windows *w, const struct doc_field items[2],
+static enum status add_window(struct windows *w, const struct base_field items[2],
                               const struct evaluator *e, struct status_why *why)
 {
-    enum status status = doc_fields_equal(&items[0], &items[1], "n_tokens", NULL, why);
-    size_t n_tokens = doc_field_count(&items[0], "n_tokens");
+    enum status status = doc_equal(items[0], items[1], "n_tokens", NULL, why);
+    size_t n_tokens = doc_count(items[0], "n_tokens");
     for (size_t side = 0; side < 2 && !status; side++) {
-        const struct doc_field *item = &items[side];
+        struct base_field item = items[side];
         double *sums = w->sums[side] + w->n * e->n_sums;
         for (size_t k = 0; k < e->n_sums; k++)
-            sums[k] = doc_field_real(item, e->sums[k]);
-        status = doc_status(item->document, why);
-        if (!status && n_tokens == 0)
-            status = status_fail(why, STATUS_FORMAT, "%s: %s.n_tokens is 0, expected 1 or more",
-                                 item->document->file, item->name);
-        for (size_t k = 0; k < e->n_sums && !status; k++)
+            sums[k] = base_field_real_or_null(item, e->sums[k]);
+        if (n_tokens == 0)
+            base_field_fail_member(item, "n_tokens", STATUS_FORMAT, "is 0, expected 1 or more");
+        for (size_t k = 0; k < e->n_sums; k++)
             if (!isfinite(sums[k]))
-                status = status_fail(why, STATUS_NONFINITE,
-                                     "%s: %s.%s is not finite: there is nothing to compare",
-                                     item->document->file, item->name, e->sums[k]);
+                base_field_fail_member(item, e->sums[k], STATUS_NONFINITE,
+                                       "is not finite: there is nothing to compare");
+        status = base_json_status(item.reader, why);
     }
     w->n_tokens[w->n] = (double)n_tokens;
     w->n += !status;
@@ -108,15 +106,15 @@ static enum status add_window(struct windows *w, const struct doc_field items[2]
 
 /* Both lists ascend by window; those that only one has are counted and left out. */
 static enum status read_common(struct doc_compare *c, struct windows *w,
-                               const struct doc_field lists[2], const struct evaluator *e,
+                               const struct base_field lists[2], const struct evaluator *e,
                                struct status_why *why)
 {
-    struct doc_field items[2] = {{0}};
+    struct base_field items[2] = {{0}};
     bool more[2];
     for (size_t side = 0; side < 2; side++)
-        more[side] = doc_field_next(&lists[side], &items[side]);
+        more[side] = base_field_next(lists[side], &items[side]);
     while (more[0] && more[1]) {
-        size_t at[2] = {doc_field_count(&items[0], "window"), doc_field_count(&items[1], "window")};
+        size_t at[2] = {doc_count(items[0], "window"), doc_count(items[1], "window")};
         enum status status = doc_compare_status(c, why);
         if (!status && at[0] == at[1])
             status = add_window(w, items, e, why);
@@ -126,46 +124,42 @@ static enum status read_common(struct doc_compare *c, struct windows *w,
             if (at[side] > at[!side])
                 continue;
             c->n_only[side] += at[side] < at[!side];
-            more[side] = doc_field_next(&lists[side], &items[side]);
+            more[side] = base_field_next(lists[side], &items[side]);
         }
     }
     for (size_t side = 0; side < 2; side++)
         while (more[side]) {
             c->n_only[side]++;
-            more[side] = doc_field_next(&lists[side], &items[side]);
+            more[side] = base_field_next(lists[side], &items[side]);
         }
     return STATUS_OK;
 }
 
 /* Windows that ascend, and add up to what the document says of them all. */
-static enum status check_list(const struct doc_field *side, const struct doc_field *list,
+static enum status check_list(struct base_field side, struct base_field list,
                               const struct evaluator *e, struct status_why *why)
 {
-    const char *file = list->document->file;
     double sum = 0, n_tokens = 0;
     size_t least = 0;
-    struct doc_field item = {0}, mean;
-    while (doc_field_next(list, &item)) {
-        size_t window = doc_field_count(&item, "window");
+    struct base_field item = {0};
+    while (base_field_next(list, &item)) {
+        size_t window = doc_count(item, "window");
         if (window < least)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: %s.window is %zu, expected %zu or more: windows ascend", file,
-                               item.name, window, least);
+            base_field_fail_member(item, "window", STATUS_FORMAT,
+                                   "is %zu, expected %zu or more: windows ascend", window, least);
         least = window + 1;
-        n_tokens += (double)doc_field_count(&item, "n_tokens");
-        sum += doc_field_real(&item, e->sums[e->mean_of]);
+        n_tokens += (double)doc_count(item, "n_tokens");
+        sum += base_field_real_or_null(item, e->sums[e->mean_of]);
     }
-    enum status status = doc_status(list->document, why);
-    if (status || !isfinite(sum) || n_tokens == 0 || !doc_field_find(&mean, side, e->mean))
-        return status;
-    double told = doc_field_real(side, e->mean), found = sum / n_tokens;
-    status = doc_status(list->document, why);
-    if (status || fabs(told - found) <= 1e-9 * fabs(found) + 1e-12)
-        return status;
-    return status_fail(
-        why, STATUS_FORMAT,
-        "%s: %s is %.9g, but its windows give %.9g: the file is not as it was written", file,
-        mean.name, told, found);
+    if (isfinite(sum) && n_tokens > 0 && base_field_find(side, e->mean).json) {
+        double told = base_field_real_or_null(side, e->mean), found = sum / n_tokens;
+        if (!(fabs(told - found) <= 1e-9 * fabs(found) + 1e-12))
+            base_field_fail_member(
+                side, e->mean, STATUS_FORMAT,
+                "is %.9g, but its windows give %.9g: the file is not as it was written", told,
+                found);
+    }
+    return base_json_status(list.reader, why);
 }
 
 static enum status check_figure(const struct doc_compare *c, size_t k, struct status_why *why)
@@ -174,7 +168,7 @@ static enum status check_figure(const struct doc_compare *c, size_t k, struct st
     return isfinite(v->high - v->low + v->difference)
                ? STATUS_OK
                : status_fail(why, STATUS_NONFINITE, "%s, %s: %s is not finite in all resamples",
-                             c->sides[0].document.file, c->sides[1].document.file,
+                             c->sides[0].document.json.file, c->sides[1].document.json.file,
                              c->figures[k].name);
 }
 
@@ -184,7 +178,7 @@ static enum status bootstrap(struct doc_compare *c, const struct windows *w,
     if (w->n < 2 || w->n > UINT32_MAX)
         return status_fail(why, STATUS_USAGE,
                            "%s and %s have %zu window%s in common; an interval takes two or more",
-                           c->sides[0].document.file, c->sides[1].document.file, w->n,
+                           c->sides[0].document.json.file, c->sides[1].document.json.file, w->n,
                            status_plural(w->n));
     struct doc_pair pair = {
         .n_windows = w->n,
@@ -214,7 +208,7 @@ enum status doc_compare_verdict(const struct doc_compare *c, struct status_why *
     if (c->n_figures && isinf(exp(nll)))
         return status_fail(why, STATUS_NONFINITE,
                            "%s: the perplexity, exp(%.4f), is larger than the largest number",
-                           c->sides[c->values[1].b > c->values[1].a].document.file, nll);
+                           c->sides[c->values[1].b > c->values[1].a].document.json.file, nll);
     return c->n_figures ? check_figure(c, 0, why) : STATUS_OK;
 }
 
@@ -223,10 +217,9 @@ static double rounding_of_both(const struct doc_compare *c)
 {
     double sum = 0;
     for (size_t side = 0; side < 2; side++) {
-        struct doc_field rounding;
-        const struct doc_field *field = &c->sides[side].field;
-        bool known = doc_field_find(&rounding, field, "kld.rounding");
-        sum += known ? doc_field_real(field, "kld.rounding") : (double)NAN;
+        struct base_field field = c->sides[side].field;
+        bool known = base_field_find(field, "kld.rounding").json;
+        sum += known ? base_field_real_or_null(field, "kld.rounding") : (double)NAN;
     }
     return sum;
 }
@@ -234,12 +227,12 @@ static double rounding_of_both(const struct doc_compare *c)
 enum status doc_compare_windows(struct doc_compare *c, struct status_why *why)
 {
     const struct evaluator *e = c->sides[0].document.kind == DOC_KLD ? &kld : &perplexity;
-    struct doc_field lists[2];
+    struct base_field lists[2];
     size_t n[2];
     if (e == &kld)
         c->kld_rounding = rounding_of_both(c);
     for (size_t side = 0; side < 2; side++)
-        lists[side] = doc_field_list(&n[side], &c->sides[side].field, e->list);
+        lists[side] = doc_list(&n[side], c->sides[side].field, e->list);
     struct windows windows = {0};
     enum status status = doc_compare_status(c, why);
     if (!status)
@@ -247,7 +240,7 @@ enum status doc_compare_windows(struct doc_compare *c, struct status_why *why)
     if (!status)
         status = read_common(c, &windows, lists, e, why);
     for (size_t side = 0; side < 2 && !status; side++)
-        status = check_list(&c->sides[side].field, &lists[side], e, why);
+        status = check_list(c->sides[side].field, lists[side], e, why);
     if (!status)
         status = bootstrap(c, &windows, e, why);
     free_windows(&windows);

@@ -1,8 +1,6 @@
 #include "clients/documents/results/document.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/content/kind.h"
@@ -29,15 +27,15 @@ const char *doc_schema(enum doc_kind kind)
     return schemas[kind];
 }
 
-static enum status check_version(struct doc_document *d, const struct doc_field *root,
+static enum status check_version(struct doc_document *d, struct base_field root,
                                  struct status_why *why)
 {
-    size_t version = doc_field_count(root, "schema_version");
-    if (!d->status && version != DOC_SCHEMA_VERSION)
+    size_t version = doc_count(root, "schema_version");
+    if (!d->json.status && version != DOC_SCHEMA_VERSION)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: schema_version is %zu, this program reads %d; evaluate again "
                            "with it",
-                           d->file, version, (int)DOC_SCHEMA_VERSION);
+                           d->json.file, version, (int)DOC_SCHEMA_VERSION);
     return doc_status(d, why);
 }
 
@@ -68,23 +66,23 @@ static enum status fail_schema(const char *file, const char *found, const char *
 /* wanted: schemas; NULL: those of results. */
 static enum status check_schema(struct doc_document *d, const char *wanted, struct status_why *why)
 {
-    struct doc_field root = doc_root(d), schema;
+    struct base_field root = doc_root(d);
+    const cJSON *schema = base_field_get(root, "schema").json;
     d->is_other = true;
-    if (!cJSON_IsObject(d->root) || !doc_field_find(&schema, &root, "schema") ||
-        !cJSON_IsString(schema.value))
+    if (!cJSON_IsString(schema))
         return status_fail(why, STATUS_FORMAT,
                            "%s: no result of assay: there is no `schema` that names it; expected a "
                            "file that --json wrote",
-                           d->file);
-    const char *found = schema.value->valuestring;
+                           d->json.file);
+    const char *found = schema->valuestring;
     wanted = wanted ? wanted : results;
     if (base_words_index(wanted, found) < 0)
-        return fail_schema(d->file, found, wanted, why);
+        return fail_schema(d->json.file, found, wanted, why);
     d->is_other = false;
     for (size_t kind = 0; kind < N_SCHEMAS; kind++)
         if (strcmp(found, schemas[kind]) == 0)
             d->kind = (enum doc_kind)kind;
-    return check_version(d, &root, why);
+    return check_version(d, root, why);
 }
 
 /* at: where JSON ends. */
@@ -96,7 +94,7 @@ static enum status fail_no_json(const struct doc_document *d, struct base_string
     if (!status)
         status = status_fail(why, STATUS_FORMAT, "is not JSON from byte %zu on; expected %s", at,
                              expected);
-    status_context(why, "%s", d->file);
+    status_context(why, "%s", d->json.file);
     return status;
 }
 
@@ -104,15 +102,17 @@ enum status doc_parse_as(struct doc_document *out, const char *file, struct base
                          const char *schema, struct status_why *why)
 {
     size_t at;
-    *out = (struct doc_document){.file = file};
-    enum status status = base_json_parse(&out->root, text.data, text.n_bytes, &at, why);
+    *out = (struct doc_document){
+        .json = {.file = file, .missing = "expected a whole result of this version of assay"}};
+    enum status status = base_json_parse(&out->json.root, text.data, text.n_bytes, &at, why);
     if (status && status != STATUS_FORMAT) {
         status_context(why, "%s", file);
         return status;
     }
-    while (out->root && at < text.n_bytes && text.data[at] && strchr(" \t\r\n", text.data[at]))
+    bool whole = out->json.root != NULL;
+    while (whole && at < text.n_bytes && text.data[at] && strchr(" \t\r\n", text.data[at]))
         at++;
-    if (out->root && at == text.n_bytes)
+    if (whole && at == text.n_bytes)
         status = check_schema(out, schema, why);
     else
         status = fail_no_json(out, text, at, why);
@@ -145,248 +145,127 @@ enum status doc_read_as(struct doc_document *out, const char *file, const char *
 
 void doc_free(struct doc_document *document)
 {
-    cJSON_Delete(document->root);
+    base_json_close(&document->json);
     *document = (struct doc_document){0};
 }
 
 enum status doc_status(const struct doc_document *document, struct status_why *why)
 {
-    return document->status ? status_fail(why, document->status, "%s", document->why.text)
-                            : STATUS_OK;
+    return base_json_status(&document->json, why);
 }
 
-struct doc_field doc_root(struct doc_document *document)
+struct base_field doc_root(struct doc_document *document)
 {
-    return (struct doc_field){.document = document, .value = document->root};
+    return base_json_root(&document->json);
 }
 
-/* Add to a field's name, which only errors show: cut at its end. */
-__attribute__((format(printf, 2, 3))) static void extend(struct doc_field *field,
-                                                         const char *format, ...)
+struct doc_document *doc_of(struct base_field field)
 {
-    size_t used = strlen(field->name);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(field->name + used, sizeof field->name - used, format, arguments);
-    va_end(arguments);
+    return (struct doc_document *)(void *)field.reader;
 }
 
-/* The member whose name is the first n bytes of `name`; its value is NULL where there is none. */
-static struct doc_field member(const struct doc_field *object, const char *name, size_t n)
-{
-    struct doc_field found = *object;
-    found.value = NULL;
-    extend(&found, "%s%.*s", *found.name ? "." : "", (int)n, name);
-    if (cJSON_IsObject(object->value))
-        for (const cJSON *item = object->value->child; item && !found.value; item = item->next)
-            if (strlen(item->string) == n && memcmp(item->string, name, n) == 0)
-                found.value = item;
-    return found;
-}
-
-/* Walk down a path; the name is that of the deepest field, reached or missing. */
-static bool walk(struct doc_field *out, const struct doc_field *from, const char *path)
-{
-    size_t n = strcspn(path, ".");
-    *out = member(from, path, n);
-    while (out->value && path[n]) {
-        path += n + 1;
-        n = strcspn(path, ".");
-        *out = member(out, path, n);
-    }
-    return out->value != NULL;
-}
-
-struct doc_field doc_field_at(const struct doc_field *from, const char *path)
-{
-    struct doc_field field;
-    struct doc_document *d = from->document;
-    if (!walk(&field, from, path) && !d->status)
-        d->status = status_fail(&d->why, STATUS_FORMAT,
-                                "%s: %s is missing; expected a whole result of this version of "
-                                "assay",
-                                d->file, field.name);
-    return field;
-}
-
-bool doc_field_find(struct doc_field *out, const struct doc_field *from, const char *path)
-{
-    return walk(out, from, path) && !cJSON_IsNull(out->value);
-}
-
-/* What a value is, for a sentence. */
-static const char *kind_of(const cJSON *value)
-{
-    return cJSON_IsNull(value)     ? "null"
-           : cJSON_IsBool(value)   ? "true or false"
-           : cJSON_IsNumber(value) ? "another number"
-           : cJSON_IsString(value) ? "a text"
-           : cJSON_IsArray(value)  ? "a list"
-                                   : "an object";
-}
-
-static void fail_type(const struct doc_field *field, const char *expected)
-{
-    struct doc_document *d = field->document;
-    if (!d->status)
-        d->status = status_fail(&d->why, STATUS_FORMAT, "%s: %s is %s, expected %s", d->file,
-                                field->name, kind_of(field->value), expected);
-}
-
-/* A number that was read, or one that base/json/build.h put there, as its digits; else NaN. */
-static double number_of(const cJSON *value)
-{
-    return cJSON_IsNumber(value) ? value->valuedouble
-           : cJSON_IsRaw(value)  ? strtod(value->valuestring, NULL)
-                                 : (double)NAN;
-}
-
-double doc_field_real(const struct doc_field *from, const char *path)
-{
-    struct doc_field field = doc_field_at(from, path);
-    double value = number_of(field.value);
-    if (isfinite(value))
-        return value;
-    if (!cJSON_IsNull(field.value))
-        fail_type(&field, "a finite number, or null");
-    return (double)NAN;
-}
-
-double doc_field_error(const struct doc_field *from, const char *path)
+double doc_error(struct base_field from, const char *path)
 {
     char of_lots[64];
-    struct doc_field lots;
     size_t n = strlen(path);
     while (n > 0 && path[n - 1] != '.' && path[n - 1] != '_')
         n--;
     snprintf(of_lots, sizeof of_lots, "%.*slot_%s", (int)n, path, path + n);
-    return doc_field_real(from, doc_field_find(&lots, from, of_lots) ? of_lots : path);
+    return base_field_real_or_null(from, base_field_find(from, of_lots).json ? of_lots : path);
 }
 
-size_t doc_field_count(const struct doc_field *from, const char *path)
+size_t doc_count(struct base_field from, const char *path)
 {
-    struct doc_field field = doc_field_at(from, path);
-    double value = number_of(field.value);
-    if (value >= 0 && value <= 0x1p53 && !(floor(value) < value))
-        return (size_t)value;
-    fail_type(&field, "a whole number from 0 to 2^53");
-    return 0;
+    return (size_t)base_field_uint(from, path, UINT64_C(1) << 53);
 }
 
-const char *doc_field_text(const struct doc_field *from, const char *path)
+struct base_field doc_list(size_t *n, struct base_field from, const char *path)
 {
-    struct doc_field field = doc_field_at(from, path);
-    if (cJSON_IsString(field.value))
-        return field.value->valuestring;
-    fail_type(&field, "a text");
-    return "";
+    struct base_field list = base_field_list(from, path);
+    *n = base_field_count(list);
+    return list;
 }
 
-const char *doc_model_file_in(const struct doc_field *model)
+const char *doc_model_file_in(struct base_field model)
 {
-    struct doc_field file;
-    return doc_field_find(&file, model, "file") ? doc_field_text(model, "file") : "-";
+    return base_field_text_or(model, "file", "-");
 }
 
-const char *doc_model_label_in(const struct doc_field *model)
+const char *doc_model_label_in(struct base_field model)
 {
-    struct doc_field label;
-    return doc_field_find(&label, model, "label") ? doc_field_text(model, "label") : NULL;
+    return base_field_text_or(model, "label", NULL);
 }
 
-const char *doc_model_kv_in(char out[DOC_KV_LABEL], const struct doc_field *model)
+const char *doc_model_kv_in(char out[DOC_KV_LABEL], struct base_field model)
 {
-    struct doc_field field;
+    struct base_field types = base_field_find(model, "kv_types");
     out[0] = '\0';
-    if (doc_field_find(&field, model, "kv_types")) {
-        struct doc_field rotation;
-        bool rotated =
-            !doc_field_find(&rotation, &field, "rotation") || !cJSON_IsFalse(rotation.value);
-        doc_kv_label(out, doc_field_text(&field, "k"), doc_field_text(&field, "v"), rotated);
+    if (types.json) {
+        bool rotated = !cJSON_IsFalse(base_field_get(types, "rotation").json);
+        doc_kv_label(out, base_field_text(types, "k"), base_field_text(types, "v"), rotated);
     }
     size_t n = strlen(out);
-    if (doc_field_find(&field, model, "experts_used"))
-        snprintf(out + n, DOC_KV_LABEL - n, " experts %.4g", doc_field_real(model, "experts_used"));
+    if (base_field_find(model, "experts_used").json)
+        snprintf(out + n, DOC_KV_LABEL - n, " experts %.4g",
+                 base_field_real_or_null(model, "experts_used"));
     return out;
 }
 
-struct doc_field doc_field_list(size_t *n, const struct doc_field *from, const char *path)
-{
-    struct doc_field field = doc_field_at(from, path);
-    if (!cJSON_IsArray(field.value))
-        fail_type(&field, "a list");
-    *n = cJSON_IsArray(field.value) ? (size_t)cJSON_GetArraySize(field.value) : 0;
-    return field;
-}
-
-bool doc_field_next(const struct doc_field *list, struct doc_field *item)
-{
-    bool first = !item->value;
-    size_t index = first ? 0 : item->index + 1;
-    const cJSON *value = !first                       ? item->value->next
-                         : cJSON_IsArray(list->value) ? list->value->child
-                                                      : NULL;
-    *item = *list;
-    item->index = index;
-    item->value = value;
-    extend(item, "[%zu]", index);
-    return value != NULL;
-}
-
-static enum status fail_different(const struct doc_field *a, const struct doc_field *b,
+/** name: of a member that one of the two lacks. */
+static enum status fail_different(struct base_field a, struct base_field b, const char *name,
                                   struct status_why *why)
 {
-    char *values[2] = {a->value ? cJSON_PrintUnformatted(a->value) : NULL,
-                       b->value ? cJSON_PrintUnformatted(b->value) : NULL};
+    struct base_field_path path;
+    struct base_field x = base_field_get(a, name), y = base_field_get(b, name);
+    char *values[2] = {x.json ? cJSON_PrintUnformatted(x.json) : NULL,
+                       y.json ? cJSON_PrintUnformatted(y.json) : NULL};
+    base_field_path(&path, a);
     enum status status = status_fail(
         why, STATUS_USAGE,
-        "%s and %s are not of the same inputs: %s is %.72s and %.72s; only results of the same "
+        "%s and %s are not of the same inputs: %s%s%s is %.72s and %.72s; only results of the same "
         "text, tokens and windows can be compared",
-        a->document->file, b->document->file, a->name, values[0] ? values[0] : "not there",
-        values[1] ? values[1] : "not there");
+        a.reader->file, b.reader->file, path.text, *path.text && *name ? "." : "", name,
+        values[0] ? values[0] : "not there", values[1] ? values[1] : "not there");
     cJSON_free(values[0]);
     cJSON_free(values[1]);
     return status;
 }
 
-static enum status equal(const struct doc_field *a, const struct doc_field *b, const char *but,
+static enum status equal(struct base_field a, struct base_field b, const char *but,
                          struct status_why *why)
 {
-    enum status status = doc_status(a->document, why);
+    enum status status = base_json_status(a.reader, why);
     if (!status)
-        status = doc_status(b->document, why);
+        status = base_json_status(b.reader, why);
     if (status)
         return status;
-    if (!cJSON_IsObject(a->value) || !cJSON_IsObject(b->value))
-        return cJSON_Compare(a->value, b->value, true) ? STATUS_OK : fail_different(a, b, why);
+    if (!cJSON_IsObject(a.json) || !cJSON_IsObject(b.json))
+        return cJSON_Compare(a.json, b.json, true) ? STATUS_OK : fail_different(a, b, "", why);
     /* What only the second one has is found by a second look, from its side. */
     for (int side = 0; side < 2; side++)
-        for (const cJSON *item = (side ? b : a)->value->child; item; item = item->next) {
-            if (but && base_words_index(but, item->string) >= 0)
+        for (struct base_field item = {0}; base_field_next(side ? b : a, &item);) {
+            const char *name = item.json->string;
+            if (but && base_words_index(but, name) >= 0)
                 continue;
-            size_t n = strlen(item->string);
-            struct doc_field p = member(a, item->string, n), q = member(b, item->string, n);
-            if (!p.value || !q.value || !cJSON_Compare(p.value, q.value, true))
-                return fail_different(&p, &q, why);
+            if (!cJSON_Compare(base_field_get(a, name).json, base_field_get(b, name).json, true))
+                return fail_different(a, b, name, why);
         }
     return STATUS_OK;
 }
 
-struct doc_field doc_base_id(const struct doc_field *root)
+struct base_field doc_base_id(struct base_field root)
 {
-    struct doc_field found;
-    return doc_field_at(root, doc_field_find(&found, root, "base.model.id") ? "base.model.id"
-                                                                            : "base.id");
+    return base_field_need(root, base_field_find(root, "base.model.id").json ? "base.model.id"
+                                                                             : "base.id");
 }
 
-enum status doc_values_equal(const struct doc_field *a, const struct doc_field *b,
-                             struct status_why *why)
+enum status doc_values_equal(struct base_field a, struct base_field b, struct status_why *why)
 {
     return equal(a, b, NULL, why);
 }
 
-enum status doc_fields_equal(const struct doc_field *a, const struct doc_field *b,
-                             const char *paths, const char *but, struct status_why *why)
+enum status doc_equal(struct base_field a, struct base_field b, const char *paths, const char *but,
+                      struct status_why *why)
 {
     const char *word;
     size_t length;
@@ -394,21 +273,18 @@ enum status doc_fields_equal(const struct doc_field *a, const struct doc_field *
     while (!status && (paths = base_words_next(paths, &word, &length))) {
         char path[64];
         snprintf(path, sizeof path, "%.*s", (int)length, word);
-        struct doc_field x = doc_field_at(a, path), y = doc_field_at(b, path);
-        status = equal(&x, &y, but, why);
+        struct base_field x = base_field_need(a, path), y = base_field_need(b, path);
+        status = equal(x, y, but, why);
     }
     return status;
 }
 
-enum status doc_fields_same_text(const struct doc_field *a, const struct doc_field *b,
-                                 struct status_why *why)
+enum status doc_same_text(struct base_field a, struct base_field b, struct status_why *why)
 {
-    bool lacks =
-        cJSON_IsNull(doc_field_at(a, "text").value) || cJSON_IsNull(doc_field_at(b, "text").value);
-    struct doc_field of_a, of_b;
-    enum status status = lacks ? STATUS_OK : doc_fields_equal(a, b, "text.sha256", NULL, why);
-    bool documents = doc_field_find(&of_a, a, "tokens.documents") &&
-                     doc_field_find(&of_b, b, "tokens.documents");
-    return status || !documents ? status
-                                : doc_fields_equal(a, b, "tokens.documents.sha256", NULL, why);
+    bool lacks = cJSON_IsNull(base_field_need(a, "text").json) ||
+                 cJSON_IsNull(base_field_need(b, "text").json);
+    enum status status = lacks ? STATUS_OK : doc_equal(a, b, "text.sha256", NULL, why);
+    bool documents =
+        base_field_find(a, "tokens.documents").json && base_field_find(b, "tokens.documents").json;
+    return status || !documents ? status : doc_equal(a, b, "tokens.documents.sha256", NULL, why);
 }

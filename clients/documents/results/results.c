@@ -21,7 +21,7 @@ static void take_drawn(struct doc_results *r, struct doc_document *document, boo
         r->n_drawn++;
         return;
     }
-    note(r, document->file,
+    note(r, document->json.file,
          document->kind == DOC_SWEEP
              ? " is left out: a sweep has no row in a table; assay report draws it, assay recipe "
                "reads it"
@@ -39,11 +39,11 @@ static struct doc_scoreboard *board_of(struct doc_results *r, const struct doc_d
 static struct doc_document *first_like(struct doc_document *results, size_t i)
 {
     bool tasks = results[i].kind == DOC_TASKS;
-    struct doc_field own = doc_root(&results[i]);
+    struct base_field own = doc_root(&results[i]);
     for (size_t k = 0; k < i; k++) {
-        struct doc_field root = doc_root(&results[k]);
-        if (root.value && results[k].kind < DOC_SWEEP && (results[k].kind == DOC_TASKS) == tasks &&
-            (!tasks || strcmp(doc_field_text(&root, "kind"), doc_field_text(&own, "kind")) == 0))
+        struct base_field root = doc_root(&results[k]);
+        if (root.json && results[k].kind < DOC_SWEEP && (results[k].kind == DOC_TASKS) == tasks &&
+            (!tasks || strcmp(base_field_text(root, "kind"), base_field_text(own, "kind")) == 0))
             return &results[k];
     }
     return &results[i];
@@ -53,14 +53,14 @@ static struct doc_document *first_like(struct doc_document *results, size_t i)
 static enum status note_differences(struct doc_results *r, size_t i, struct status_why *why)
 {
     struct doc_document *first = first_like(r->documents, i);
-    struct doc_field a = doc_root(first), b = doc_root(&r->documents[i]);
+    struct base_field a = doc_root(first), b = doc_root(&r->documents[i]);
     struct status_why difference = {""};
     const char *paths = first->kind == DOC_TASKS
                             ? "result.n_tasks"
                             : "tokens.sha256 windows.n_tokens result.n_windows";
-    enum status status = doc_fields_same_text(&a, &b, &difference);
+    enum status status = doc_same_text(a, b, &difference);
     if (!status)
-        status = doc_fields_equal(&a, &b, paths, NULL, &difference);
+        status = doc_equal(a, b, paths, NULL, &difference);
     if (status != STATUS_USAGE)
         return status ? status_fail(why, status, "%s", difference.text) : STATUS_OK;
     note(r, "", difference.text);

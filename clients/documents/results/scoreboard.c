@@ -71,53 +71,51 @@ const struct doc_metric *doc_scoreboard_metrics(size_t *n, const struct doc_scor
 }
 
 /* The data set that an importance matrix was made from, or else the matrix, or "none". */
-static const char *imatrix_of(const struct doc_field *model)
+static const char *imatrix_of(struct base_field model)
 {
     static const char *const paths[] = {"imatrix_dataset", "imatrix_file"};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        struct doc_field field;
-        if (doc_field_find(&field, model, paths[i]))
-            return base_file_name(doc_field_text(model, paths[i]));
-    }
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (base_field_find(model, paths[i]).json)
+            return base_file_name(base_field_text(model, paths[i]));
     return "none";
 }
 
 /* A run of the model at a path. NULL: there is no memory. */
-static struct doc_scoreboard_run *new_run(struct doc_scoreboard *t, const struct doc_field *from,
+static struct doc_scoreboard_run *new_run(struct doc_scoreboard *t, struct base_field from,
                                           const char *path, struct status_why *why)
 {
     if (base_array_reserve(t->runs, t->capacity, t->n + 1, "runs in a table", why))
         return NULL;
     struct doc_scoreboard_run *run = &t->runs[t->n++];
-    struct doc_field model = doc_field_at(from, path);
+    struct base_field model = base_field_need(from, path);
     *run = (struct doc_scoreboard_run){
-        .from = *from,
-        .file = doc_model_file_in(&model),
-        .given = doc_model_label_in(&model),
-        .name = doc_field_text(&model, "name"),
-        .id = doc_field_text(&model, "id"),
-        .imatrix = imatrix_of(&model),
+        .from = from,
+        .file = doc_model_file_in(model),
+        .given = doc_model_label_in(model),
+        .name = base_field_text(model, "name"),
+        .id = base_field_text(model, "id"),
+        .imatrix = imatrix_of(model),
         .task = "",
         .model = model,
-        .n_bytes = doc_field_real(&model, "n_bytes"),
-        .bits_per_weight = doc_field_real(&model, "bits_per_weight"),
+        .n_bytes = base_field_real_or_null(model, "n_bytes"),
+        .bits_per_weight = base_field_real_or_null(model, "bits_per_weight"),
     };
     snprintf(run->quantisation, sizeof run->quantisation, "%.*s%s", MAX_TYPE_NAME,
-             doc_field_text(&model, "quantisation"), doc_model_kv_in(run->kv, &model));
+             base_field_text(model, "quantisation"), doc_model_kv_in(run->kv, model));
     return run;
 }
 
-static struct doc_metric_value value_of(const struct doc_field *from, const char *path,
+static struct doc_metric_value value_of(struct base_field from, const char *path,
                                         const char *error_path)
 {
-    struct doc_metric_value v = {.known = true, .value = doc_field_real(from, path)};
+    struct doc_metric_value v = {.known = true, .value = base_field_real_or_null(from, path)};
     if (error_path)
-        v.error = doc_field_error(from, error_path);
+        v.error = doc_error(from, error_path);
     return v;
 }
 
 /* The model of choice tasks, or a candidate of a divergence: all metrics. */
-static enum status add_whole(struct doc_scoreboard *t, const struct doc_field *from,
+static enum status add_whole(struct doc_scoreboard *t, struct base_field from,
                              struct status_why *why)
 {
     struct doc_scoreboard_run *run = new_run(t, from, "model", why);
@@ -128,29 +126,26 @@ static enum status add_whole(struct doc_scoreboard *t, const struct doc_field *f
     for (size_t i = 0; i < n; i++)
         run->values[i] = value_of(from, m[i].path, m[i].error);
     if (t->of_tasks)
-        run->task = doc_field_text(from, "kind");
+        run->task = base_field_text(from, "kind");
     return STATUS_OK;
 }
 
 /* How many windows a candidate of a divergence was evaluated on, and how many tokens. */
-static void count_windows(const struct doc_field *candidate, size_t *n_windows, size_t *n_tokens)
+static void count_windows(struct base_field candidate, size_t *n_windows, size_t *n_tokens)
 {
-    struct doc_field list, item = {0};
-    *n_windows = *n_tokens = 0;
-    if (!doc_field_find(&list, candidate, "windows"))
-        return;
-    list = doc_field_list(n_windows, candidate, "windows");
-    while (doc_field_next(&list, &item))
-        *n_tokens += doc_field_count(&item, "n_tokens");
+    struct base_field list = base_field_list_or_none(candidate, "windows"), item = {0};
+    *n_windows = base_field_count(list);
+    *n_tokens = 0;
+    while (base_field_next(list, &item))
+        *n_tokens += doc_count(item, "n_tokens");
 }
 
 /* The base of a divergence, unless it is no model, or a run of the same model with the same figure
  * is there. */
-static enum status add_base(struct doc_scoreboard *t, const struct doc_field *root,
-                            const struct doc_field *candidate, struct status_why *why)
+static enum status add_base(struct doc_scoreboard *t, struct base_field root,
+                            struct base_field candidate, struct status_why *why)
 {
-    struct doc_field found;
-    if (!doc_field_find(&found, root, "base.quantisation"))
+    if (!base_field_find(root, "base.quantisation").json)
         return STATUS_OK;
     struct doc_scoreboard_run *run = new_run(t, root, "base", why);
     if (!run)
@@ -168,30 +163,29 @@ static enum status add_base(struct doc_scoreboard *t, const struct doc_field *ro
     return STATUS_OK;
 }
 
-static enum status add_kld(struct doc_scoreboard *t, const struct doc_field *root,
-                           struct status_why *why)
+static enum status add_kld(struct doc_scoreboard *t, struct base_field root, struct status_why *why)
 {
     size_t n, n_windows, n_tokens, most = 0;
-    struct doc_field list = doc_field_list(&n, root, "candidates"), item = {0}, longest = {0};
-    while (doc_field_next(&list, &item)) {
-        count_windows(&item, &n_windows, &n_tokens);
+    struct base_field list = doc_list(&n, root, "candidates"), item = {0}, longest = {0};
+    while (base_field_next(list, &item)) {
+        count_windows(item, &n_windows, &n_tokens);
         if (item.index == 0 || n_windows > most)
             longest = item;
         most = n_windows > most ? n_windows : most;
     }
-    enum status status = n ? add_base(t, root, &longest, why) : STATUS_OK;
-    for (item = (struct doc_field){0}; !status && doc_field_next(&list, &item);) {
-        status = add_whole(t, &item, why);
+    enum status status = n ? add_base(t, root, longest, why) : STATUS_OK;
+    for (item = (struct base_field){0}; !status && base_field_next(list, &item);) {
+        status = add_whole(t, item, why);
         if (status)
             break;
         struct doc_scoreboard_run *run = &t->runs[t->n - 1];
-        count_windows(&item, &run->n_windows, &run->n_tokens);
+        count_windows(item, &run->n_windows, &run->n_tokens);
         run->fewer = run->n_windows < most;
     }
     return status;
 }
 
-static enum status add_perplexity(struct doc_scoreboard *t, const struct doc_field *root,
+static enum status add_perplexity(struct doc_scoreboard *t, struct base_field root,
                                   struct status_why *why)
 {
     struct doc_scoreboard_run *run = new_run(t, root, "model", why);
@@ -204,11 +198,11 @@ static enum status add_perplexity(struct doc_scoreboard *t, const struct doc_fie
 enum status doc_scoreboard_add(struct doc_scoreboard *t, struct doc_document *d,
                                struct status_why *why)
 {
-    struct doc_field root = doc_root(d);
+    struct base_field root = doc_root(d);
     t->of_tasks = d->kind == DOC_TASKS;
-    enum status status = t->of_tasks          ? add_whole(t, &root, why)
-                         : d->kind == DOC_KLD ? add_kld(t, &root, why)
-                                              : add_perplexity(t, &root, why);
+    enum status status = t->of_tasks          ? add_whole(t, root, why)
+                         : d->kind == DOC_KLD ? add_kld(t, root, why)
+                                              : add_perplexity(t, root, why);
     return status ? status : doc_status(d, why);
 }
 

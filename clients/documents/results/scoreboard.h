@@ -25,14 +25,14 @@ struct doc_metric_value {
 
 /** A model in a result. The texts point into its document. */
 struct doc_scoreboard_run {
-    struct doc_field from; /* the document, or the candidate in it */
+    struct base_field from; /* the document, or the candidate in it */
     const char *file, *name, *id, *imatrix;
     const char *given;                           /* its label in the document, or NULL */
     char label[BASE_LABEL_BYTES + DOC_KV_LABEL]; /* see doc_scoreboard_label; else "" */
     char kv[DOC_KV_LABEL]; /* what keys and values were rounded to: " K Q8_0", or "" */
     char quantisation[64 + DOC_KV_LABEL]; /* with kv: "Q4_K_M K Q8_0" */
     const char *task;                     /* the kind of choice tasks, or "" */
-    struct doc_field model;               /* what the document says of it */
+    struct base_field model;              /* what the document says of it */
     double n_bytes, bits_per_weight;
     size_t n_windows, n_tokens; /* that its divergence is of; 0: the document does not say */
     bool fewer;                 /* of them than others of its document: it left a race */

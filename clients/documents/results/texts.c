@@ -25,20 +25,20 @@ const struct doc_known_text *doc_known_text(const char *sha256)
 
 const char *doc_text_name(char out[DOC_TEXT_NAME], struct doc_document *document)
 {
-    struct doc_field root = doc_root(document), found;
-    const struct doc_known_text *text = NULL;
-    if (doc_field_find(&found, &root, "text.sha256") && cJSON_IsString(found.value))
-        text = doc_known_text(found.value->valuestring);
+    struct base_field root = doc_root(document);
+    const cJSON *files = base_field_get(root, "run.text_files").json;
+    const char *sha256 = base_field_string(root, "text.sha256");
+    const char *file = base_field_string(root, "run.text_file");
+    const struct doc_known_text *text = sha256 ? doc_known_text(sha256) : NULL;
     if (text)
         snprintf(out, DOC_TEXT_NAME, "%s", text->name);
-    else if (doc_field_find(&found, &root, "run.text_file") && cJSON_IsString(found.value))
-        base_printable_text(out, DOC_TEXT_NAME, base_file_name(found.value->valuestring));
-    else if (doc_field_find(&found, &root, "run.text_files") &&
-             cJSON_GetArraySize(found.value) == 1 && cJSON_IsString(found.value->child))
-        base_printable_text(out, DOC_TEXT_NAME, base_file_name(found.value->child->valuestring));
-    else if (doc_field_find(&found, &root, "run.text_files") && cJSON_IsArray(found.value))
-        snprintf(out, DOC_TEXT_NAME, "%d files", cJSON_GetArraySize(found.value));
-    else if (doc_field_find(&found, &root, "text"))
+    else if (file)
+        base_printable_text(out, DOC_TEXT_NAME, base_file_name(file));
+    else if (cJSON_GetArraySize(files) == 1 && cJSON_IsString(files->child))
+        base_printable_text(out, DOC_TEXT_NAME, base_file_name(files->child->valuestring));
+    else if (cJSON_IsArray(files))
+        snprintf(out, DOC_TEXT_NAME, "%d files", cJSON_GetArraySize(files));
+    else if (base_field_find(root, "text").json)
         snprintf(out, DOC_TEXT_NAME, "a text of the command line");
     else
         snprintf(out, DOC_TEXT_NAME, "the text of the base's file");

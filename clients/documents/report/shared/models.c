@@ -84,16 +84,16 @@ struct doc_unit doc_unit_of(const struct doc_scoreboard *texts, const struct doc
 bool doc_runs_comparable(const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b,
                          size_t metric)
 {
-    struct doc_field x = doc_root(a->from.document);
-    struct doc_field y = doc_root(b->from.document);
-    if (x.document == y.document)
+    struct base_field x = doc_root(doc_of(a->from));
+    struct base_field y = doc_root(doc_of(b->from));
+    if (doc_of(x) == doc_of(y))
         return metric == DOC_METRIC_KLD || a->n_windows == b->n_windows;
-    if (doc_fields_equal(&x, &y, "tokens.sha256 windows.n_tokens result.n_windows", NULL, NULL))
+    if (doc_equal(x, y, "tokens.sha256 windows.n_tokens result.n_windows", NULL, NULL))
         return false;
     if (metric != DOC_METRIC_KLD)
         return true;
-    struct doc_field base_x = doc_base_id(&x), base_y = doc_base_id(&y);
-    return !doc_values_equal(&base_x, &base_y, NULL);
+    struct base_field base_x = doc_base_id(x), base_y = doc_base_id(y);
+    return !doc_values_equal(base_x, base_y, NULL);
 }
 
 bool doc_run_is_head(const struct doc_scoreboard *board, size_t run, size_t metric)

@@ -56,7 +56,7 @@ static void put_texts(struct doc_report *r, bool of_sweeps)
     size_t n_more = 0;
     for (size_t i = 0; i < r->results->n; i++) {
         struct doc_document *d = &r->results->documents[i];
-        if (!d->root || d->kind == DOC_IMATRIX || (d->kind == DOC_SWEEP) != of_sweeps)
+        if (!d->json.root || d->kind == DOC_IMATRIX || (d->kind == DOC_SWEEP) != of_sweeps)
             continue;
         doc_text_name(name, d);
         if (!*first)
@@ -79,12 +79,12 @@ void doc_report_title(struct doc_report *r)
     if (board->n)
         put_models(r->file, board);
     for (size_t i = 0; i < r->results->n && !board->n; i++) {
-        struct doc_field root = doc_root(&r->results->documents[i]);
-        if (root.value && root.document->kind == DOC_IMATRIX)
+        struct base_field root = doc_root(&r->results->documents[i]);
+        if (root.json && doc_of(root)->kind == DOC_IMATRIX)
             doc_html(r->file, "The use of experts");
-        else if (root.value)
-            doc_html(r->file, "%s: tensors in other types", doc_field_text(&root, "base.name"));
-        if (root.value)
+        else if (root.json)
+            doc_html(r->file, "%s: tensors in other types", base_field_text(root, "base.name"));
+        if (root.json)
             break;
     }
     put_texts(r, !board->n);

@@ -176,8 +176,8 @@ static void put_perplexities(const struct field *f, const char *base)
     struct base_file *file = f->report->file;
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++) {
-        double ln = doc_field_real(&f->runs[i]->from, "ppl.ln_ratio");
-        double error = doc_field_error(&f->runs[i]->from, "ppl.ln_ratio_error");
+        double ln = base_field_real_or_null(f->runs[i]->from, "ppl.ln_ratio");
+        double error = doc_error(f->runs[i]->from, "ppl.ln_ratio_error");
         if (!(fabs(ln) > 1.96 * error))
             continue;
         if (n++)
@@ -219,7 +219,7 @@ static void judge_divergence(struct field *f)
         "its mean KLD is %s ± %s nats, and after %.2f %% of the tokens both have the same most "
         "likely next one.</li>\n",
         doc_number(value, kld->value, 6), doc_number(error, kld->error, 6),
-        100 * doc_field_real(&best->from, "same_top"));
+        100 * base_field_real_or_null(best->from, "same_top"));
     put_chances(f, "as near", "Further away, in multiples of its divergence");
     put_perplexities(f, base);
     put_sizes(f, "nearer to the base");
@@ -238,8 +238,8 @@ static void judge_perplexity(struct field *f)
 /* Intervals from few windows are too narrow. */
 static void put_few(const struct field *f)
 {
-    struct doc_field root = doc_root(f->runs[0]->from.document);
-    size_t n = doc_field_count(&root, "result.n_windows");
+    struct base_field root = doc_root(doc_of(f->runs[0]->from));
+    size_t n = doc_count(root, "result.n_windows");
     for (size_t i = 0; i < f->n; i++)
         if (f->runs[i]->n_windows && f->runs[i]->n_windows < n)
             n = f->runs[i]->n_windows;
@@ -278,7 +278,7 @@ static void judge_texts(struct doc_report *r, size_t metric)
             continue;
         test_all(&f);
         doc_html(r->file, "<h3><bdi>%s</bdi></h3>\n<ul class=\"verdict\">\n",
-                 doc_text_name(text, f.runs[0]->from.document));
+                 doc_text_name(text, doc_of(f.runs[0]->from)));
         if (metric == DOC_METRIC_KLD)
             judge_divergence(&f);
         else
@@ -295,7 +295,7 @@ static void judge_tasks(struct doc_report *r)
         struct field f = {.report = r, .board = board};
         for (n = 0; i + n < board->n && !strcmp(board->runs[i + n].task, board->runs[i].task); n++)
             add(&f, &board->runs[i + n],
-                -100 * doc_field_real(&board->runs[i + n].from, "result.score.share"));
+                -100 * base_field_real_or_null(board->runs[i + n].from, "result.score.share"));
         if (!f.n)
             continue;
         test_all(&f);
