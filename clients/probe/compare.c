@@ -68,6 +68,10 @@ static enum status measure(struct work *w, enum probe_rounding rounding, bool co
             double rms = probe_residual(off, exact, s->n, 1, 0);
             *(coarse ? &j->coarse : &j->fine) += rms * rms / n;
             *(coarse ? &j->flat_coarse : &j->flat_fine) += probe_flat(off, off, exact, s->n) / n;
+            if (!coarse)
+                j->correlation_fine += j->simulated
+                                           ? probe_correlation(off, j->simulated, exact, s->n) / n
+                                           : (double)NAN;
         }
     }
     for (size_t i = 0; i < l->n; i++) {
@@ -95,6 +99,11 @@ static enum probe_known known_of(const struct probe_material *m)
         brain = brain || t->type_id == GGUF_TYPE_BF16;
     }
     return half && !brain ? PROBE_KNOWN_HALF : PROBE_NOT_KNOWN;
+}
+
+static bool is_small(struct model_kv_type type)
+{
+    return type.type != GGUF_TYPE_F32 && type.type != GGUF_TYPE_F16 && type.type != GGUF_TYPE_BF16;
 }
 
 /** What the simulated engine says; without one for these products there is nothing of it. */
@@ -175,12 +184,12 @@ static enum status prepare(struct work *w, struct status_why *why)
     }
     exact.ties = w->ties;
     enum status status = probe_pass_run(&exact, w->out->log_p, w->out->unlisted, why);
+    if (!status && w->known == PROBE_KNOWN_QUANTISED)
+        status = simulate(w, why);
     if (!status)
         status = measure(w, gpu ? PROBE_BFLOAT16 : PROBE_AS_LLAMA, false, why);
     if (!status && isnan(w->m->most_rms))
         status = measure(w, gpu ? PROBE_COARSE : PROBE_SMALL_CACHE, true, why);
-    if (!status && w->known == PROBE_KNOWN_QUANTISED)
-        status = simulate(w, why);
     for (size_t i = 0; i < l->n && !status; i++) {
         struct probe_judged *j = &w->out->judged[i];
         if (!isnan(w->m->most_rms)) {
@@ -229,8 +238,12 @@ static enum status judge(struct work *w, struct status_why *why)
 {
     const struct probe_lists *l = w->m->lists;
     struct probe_comparison *out = w->out;
-    struct probe_evidence e = {
-        .items = out->judged, .n = l->n, .n_spoilt = l->n_spoilt, .known = w->known};
+    const struct model_kv_types *cache = &model_hparams(w->m->model)->kv;
+    struct probe_evidence e = {.items = out->judged,
+                               .n = l->n,
+                               .n_spoilt = l->n_spoilt,
+                               .known = w->known,
+                               .small_cache = is_small(cache->k) || is_small(cache->v)};
     probe_judge(&out->verdict, &e);
     if (out->verdict.outcome == PROBE_NO_RESULT)
         return STATUS_OK;

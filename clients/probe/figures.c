@@ -108,6 +108,12 @@ double probe_flat(const double *log_a, const double *log_b, const double *log_p,
     return (products - (n < LEAST_TOKENS ? 0 : a * b / count)) / count;
 }
 
+double probe_correlation(const double *log_a, const double *log_b, const double *log_p, size_t n)
+{
+    double product = probe_flat(log_a, log_a, log_p, n) * probe_flat(log_b, log_b, log_p, n);
+    return product > 0 ? probe_flat(log_a, log_b, log_p, n) / sqrt(product) : (double)NAN;
+}
+
 double probe_residual(const double *log_q, const double *log_p, size_t n, double slope,
                       double offset)
 {

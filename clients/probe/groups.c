@@ -177,8 +177,8 @@ void probe_judge_groups(struct probe_verdict *v, const struct probe_judged *item
         snprintf(v->sentence, sizeof v->sentence,
                  "The server does not compute what the file says: its log-probabilities are off by "
                  "%.1e everywhere, %.2f times what is expected (%.1e), and coarse arithmetic makes "
-                 "%.1e. Is it another file, or another quantisation of this one (--or FILE "
-                 "compares with one)?",
+                 "%.1e. Is it another quantisation (--or FILE compares with one), or a "
+                 "key/value cache of few bits (-ctk and -ctv compare with one)?",
                  v->flat, v->flat_fine > 0 ? v->flat / v->flat_fine : 0, v->flat_fine,
                  isnan(v->flat_coarse) ? v->coarse : v->flat_coarse);
     else

@@ -82,6 +82,7 @@ struct probe_judged {
     size_t first;                  /* of its values in those of an alternative */
     double fine, coarse;           /* RMS to expect */
     double flat_fine, flat_coarse; /* NaN: no limit */
+    double correlation_fine;       /* to expect; NaN: nothing is simulated */
     bool excused;                  /* a near tie of experts lies before it */
     /* By probe_judge: */
     struct probe_figures figures;
@@ -122,6 +123,7 @@ struct probe_evidence {
     const struct probe_alternative *alternatives;
     size_t n_alternatives;
     enum probe_known known;
+    bool small_cache; /* exact values are over a cache of fewer than 16 bits */
 };
 
 struct probe_verdict {
@@ -131,11 +133,13 @@ struct probe_verdict {
     double rms, fine, coarse; /* over the positions that are compared */
     double flat, flat_fine, flat_coarse;
     size_t n_stretches; /* of positions: neighbours count once */
-    double correlation; /* mean of the lists'; NaN: nothing was simulated */
-    double scatter;     /* what so few lists scatter, beside 40 of 100 tokens; at least 1 */
+    /* Mean of the lists', and what a right server's is to be; NaN: nothing was simulated. */
+    double correlation, correlation_fine;
+    double scatter; /* what so few lists scatter, beside 40 of 100 tokens; at least 1 */
     /* How many times flat_fine `flat` may be, and the least correlation at that size; NaN: any. */
     double most, least_correlation;
     enum probe_known known;
+    bool small_cache;
     double bound;       /* mean */
     double slope;       /* median of the lists'; NaN: none is long enough */
     double slope_error; /* its standard error, of how it scatters over the lists */
@@ -153,7 +157,7 @@ enum { PROBE_LEAST_LISTS = 8 };
 /** Judge the lists. */
 void probe_judge(struct probe_verdict *out, const struct probe_evidence *evidence);
 /** How often verdicts on such servers were wrong, as words. */
-const char *probe_error_rates(enum probe_known known);
+const char *probe_error_rates(const struct probe_verdict *v);
 
 /* The parts of it. */
 

@@ -19,7 +19,7 @@ import zipfile
 N_VOCAB = 2048
 BOS = 1
 
-FAULTS = """honest half bf16 eight_bits digits:N
+FAULTS = """honest half four_bits bf16 eight_bits digits:N
 temperature:X cut:N cut_whole:N tail_twice no_bos two_bos token_less other_file
 other_tokens some from:N lengths:N,N cached stale stale_rows together written noise:X parts
 ahead behind says_size:N says_weights:N says_template text_no_bos twice nul not_a_number
@@ -76,7 +76,7 @@ class Predictor:
     """Lists of log-probabilities, with a fault or without."""
 
     def __init__(self, models, fault, seed=0):
-        self.models = models  # {"exact": Logits, "half": ..., "other": ...}
+        self.models = models  # {"exact": Logits, "half": ..., "four_bits": ..., "other": ...}
         self.fault, _, number = fault.partition(":")
         self.number = number
         self.random = random.Random(seed)
@@ -103,9 +103,8 @@ class Predictor:
         return ids
 
     def logits(self, ids, path, at_once):
-        model = self.models["other" if self.fault == "other_file" else
-                            "half" if self.fault == "half" else "exact"]
-        logits = model(ids)
+        name = "other" if self.fault == "other_file" else self.fault
+        logits = self.models.get(name, self.models["exact"])(ids)
         if self.is_wrong(ids, path, at_once):
             noise = random.Random(sum(ids))
             logits = [x + noise.gauss(0, 1) for x in logits]

@@ -23,7 +23,8 @@ LENGTHS = "1,2,5,9,15,16,17,31,32,33"
 FEW = "1,2,3,5,8,9,12"  # where a server lists every position of a prompt
 TEXTS = Texts(ASSAY, F16)
 MODELS = {"exact": Logits(ASSAY, "-m", F16), "other": Logits(ASSAY, "-m", Q4),
-          "half": Logits(ASSAY, "-m", F16, "-ctk", "f16", "-ctv", "f16")}
+          "half": Logits(ASSAY, "-m", F16, "-ctk", "f16", "-ctv", "f16"),
+          "four_bits": Logits(ASSAY, "-m", F16, "-ctk", "q4_0", "-ctv", "q4_0")}
 
 
 def server(kind, fault, **more):
@@ -64,6 +65,13 @@ class ServerCheck(unittest.TestCase):
             code, result = self.judge("llama-server", fault)
             self.assertEqual((code, result["verdict"]), (0, "agrees coarsely"), result["sentence"])
         self.assertEqual(self.judge("llama-server", "bf16", "--strict")[0], 1)
+
+    def test_a_cache_of_four_bits_is_to_be_named(self):
+        result = self.assert_named("llama-server", "four_bits", "everywhere")
+        self.assertIn("-ctk and -ctv", result["sentence"])
+        code, result = self.judge("llama-server", "four_bits", "-ctk", "q4_0", "-ctv", "q4_0")
+        self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
+        self.assertRegex(result["error_rates"], "^over a cache of 4 bits")
 
     def test_all_kinds(self):
         for kind, lengths in (("vllm", FEW), ("sglang", FEW), ("openai", FEW), ("ollama", LENGTHS),

@@ -274,33 +274,38 @@ static void simulate(struct lists *l, struct rng *r, double size, double correla
         predict(common, r, 0, 1, simulated[i]);
         predict(near[i], r, size * sqrt(1 - correlation * correlation), 1, l->q[i]);
         l->items[i].simulated = simulated[i];
+        l->items[i].correlation_fine = 0.45;
         l->items[i].length = l->items[i].position = 16 * i; /* neighbours would count once */
         l->items[i].coarse = l->items[i].flat_coarse = 1.1 * fine;
     }
 }
 
-/* A small size agrees for a llama-server's quantised file only where it correlates. */
+/* A small size agrees for a llama-server's quantised file only where it correlates as expected. */
 static void directions_tell_other_files(void **state)
 {
     (void)state;
     static const struct {
-        double size, correlation;
+        double size, correlation, expected;
         enum probe_outcome outcome;
         enum probe_finding finding;
-    } cases[] = {{1, 0.45, PROBE_AGREES, PROBE_NOTHING},
-                 {0.1, 0, PROBE_AGREES, PROBE_NOTHING}, /* so exact that nothing else matters */
-                 {1.1, 0.45, PROBE_AGREES, PROBE_NOTHING},
-                 {1, 0.05, PROBE_COARSELY, PROBE_OTHER_ARITHMETIC},
-                 {0.65, 0, PROBE_COARSELY, PROBE_OTHER_ARITHMETIC},
-                 {1.6, 0.45, PROBE_COARSELY, PROBE_OTHER_ARITHMETIC},
-                 {1.6, 0.05, PROBE_DIFFERS, PROBE_EVERYWHERE},
-                 {2.6, 0.45, PROBE_DIFFERS, PROBE_EVERYWHERE}};
+    } cases[] = {{1, 0.45, 0.45, PROBE_AGREES, PROBE_NOTHING},
+                 {0.1, 0, 0.45, PROBE_AGREES, PROBE_NOTHING}, /* so exact that only size matters */
+                 {1.1, 0.45, 0.45, PROBE_AGREES, PROBE_NOTHING},
+                 {1, 0.45, 0.25, PROBE_AGREES, PROBE_NOTHING},
+                 {1, 0.45, 0.75, PROBE_COARSELY, PROBE_OTHER_ARITHMETIC},
+                 {1, 0.05, 0.45, PROBE_COARSELY, PROBE_OTHER_ARITHMETIC},
+                 {0.65, 0, 0.45, PROBE_COARSELY, PROBE_OTHER_ARITHMETIC},
+                 {1.6, 0.45, 0.45, PROBE_COARSELY, PROBE_OTHER_ARITHMETIC},
+                 {1.6, 0.05, 0.45, PROBE_DIFFERS, PROBE_EVERYWHERE},
+                 {2.6, 0.45, 0.45, PROBE_DIFFERS, PROBE_EVERYWHERE}};
     static double simulated[N][K];
     struct rng r = rng_open(rng_seed(), 10);
     struct lists l;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct probe_verdict v;
         simulate(&l, &r, cases[i].size * fine, cases[i].correlation, simulated);
+        for (size_t k = 0; k < N; k++)
+            l.items[k].correlation_fine = cases[i].expected;
         probe_judge(
             &v, &(struct probe_evidence){.items = l.items, .n = N, .known = PROBE_KNOWN_QUANTISED});
         assert_verdict(&v, cases[i].outcome, cases[i].finding);

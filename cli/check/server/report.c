@@ -86,7 +86,8 @@ void cli_server_print(const struct cli_server_check *c)
                v->flat, v->flat_fine > 0 ? v->flat / v->flat_fine : 0, v->flat_fine,
                v->flat_coarse);
         if (!isnan(v->correlation))
-            printf(", correlation %.2f", v->correlation);
+            printf(", correlation %.2f where %.2f is expected", v->correlation,
+                   v->correlation_fine);
         printf("\nWeighted by p: off by %.2e RMS; expected %.2e, coarse %.2e\n", v->rms, v->fine,
                v->coarse);
         printf("KL divergence, from below: %.2e nats\n", v->bound);
@@ -101,7 +102,7 @@ void cli_server_print(const struct cli_server_check *c)
                    c->comparison.other_rms[i], probe_way_share(&c->comparison.ways[i]),
                    probe_way_error(&c->comparison.ways[i]));
         printf("Error rates of verdicts on 24 lists that are no neighbours (here %zu): %s.\n",
-               v->n_stretches, probe_error_rates(v->known));
+               v->n_stretches, probe_error_rates(v));
         print_lengths(c);
         if (v->outcome == PROBE_DIFFERS)
             print_worst(c);
@@ -142,8 +143,9 @@ static void add_verdict(struct base_json *json, const struct cli_server_check *c
     base_json_real(json, o, "flat_coarse", v->flat_coarse);
     base_json_real(json, o, "most_times_flat", known ? v->most : (double)NAN);
     base_json_real(json, o, "correlation", v->correlation);
+    base_json_real(json, o, "correlation_expected", v->correlation_fine);
     base_json_real(json, o, "least_correlation", v->least_correlation);
-    base_json_text(json, o, "error_rates", known ? probe_error_rates(v->known) : NULL);
+    base_json_text(json, o, "error_rates", known ? probe_error_rates(v) : NULL);
     base_json_real(json, o, "kld_bound", v->bound);
     base_json_uint(json, o, "n_flips", v->n_flips);
     base_json_uint(json, o, "n_clear_flips", v->n_clear_flips);
@@ -180,6 +182,7 @@ static void add_lists(struct base_json *json, const struct cli_server_check *c)
         base_json_real(json, o, "flat", j->flat);
         base_json_real(json, o, "flat_expected", j->flat_fine);
         base_json_real(json, o, "correlation", j->correlation);
+        base_json_real(json, o, "correlation_expected", j->correlation_fine);
         base_json_real(json, o, "largest", j->figures.largest);
         base_json_real(json, o, "kld_bound", j->figures.bound);
         base_json_real(json, o, "slope", j->figures.slope);
