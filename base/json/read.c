@@ -199,7 +199,7 @@ static void refuse_as(struct base_field from, const char *path, enum status stat
                                base_field_show(&shown, found), expected);
 }
 
-static void refuse(struct base_field from, const char *path, const char *expected)
+void base_field_refuse(struct base_field from, const char *path, const char *expected)
 {
     refuse_as(from, path, STATUS_FORMAT, expected);
 }
@@ -208,7 +208,7 @@ struct base_field base_field_need(struct base_field from, const char *path)
 {
     struct base_field found = base_field_get(from, path);
     if (!found.json)
-        refuse(from, path, "a value");
+        base_field_refuse(from, path, "a value");
     return found;
 }
 
@@ -223,7 +223,7 @@ const char *base_field_text(struct base_field from, const char *path)
     const cJSON *found = base_field_get(from, path).json;
     if (cJSON_IsString(found))
         return found->valuestring;
-    refuse(from, path, "a text");
+    base_field_refuse(from, path, "a text");
     return "";
 }
 
@@ -236,7 +236,7 @@ bool base_field_flag(struct base_field from, const char *path)
 {
     const cJSON *found = base_field_get(from, path).json;
     if (!cJSON_IsBool(found))
-        refuse(from, path, "true or false");
+        base_field_refuse(from, path, "true or false");
     return cJSON_IsTrue(found);
 }
 
@@ -259,7 +259,7 @@ static double take_real(struct base_field from, const char *path, const char *ex
     double value = number_of(base_field_get(from, path).json);
     if (isfinite(value))
         return value;
-    refuse(from, path, expected);
+    base_field_refuse(from, path, expected);
     return (double)NAN;
 }
 
@@ -292,7 +292,7 @@ static void refuse_uint(struct base_field from, const char *path, uint64_t most)
             snprintf(expected, sizeof expected, "a whole number from 0 to 2^%d%s", power,
                      most < bound ? " - 1" : "");
     }
-    refuse(from, path, expected);
+    base_field_refuse(from, path, expected);
 }
 
 uint64_t base_field_uint(struct base_field from, const char *path, uint64_t most)
@@ -332,7 +332,7 @@ struct base_field base_field_list(struct base_field from, const char *path)
     struct base_field found = base_field_get(from, path);
     if (cJSON_IsArray(found.json))
         return found;
-    refuse(from, path, "a list");
+    base_field_refuse(from, path, "a list");
     return (struct base_field){from.reader, NULL, 0};
 }
 
@@ -347,7 +347,7 @@ struct base_field base_field_object(struct base_field from, const char *path)
     struct base_field found = base_field_get(from, path);
     if (cJSON_IsObject(found.json))
         return found;
-    refuse(from, path, "an object");
+    base_field_refuse(from, path, "an object");
     return (struct base_field){from.reader, NULL, 0};
 }
 

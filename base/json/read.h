@@ -57,6 +57,9 @@ void base_field_fail(struct base_field at, enum status status, const char *forma
 void base_field_fail_member(struct base_field from, const char *path, enum status status,
                             const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/** And of one that is another value than expected: "... is 3, expected ...". */
+void base_field_refuse(struct base_field from, const char *path, const char *expected);
+
 /** A member; one that is missing is none: this never fails. */
 struct base_field base_field_get(struct base_field from, const char *path);
 /** The same, but null is none, too. */

@@ -16,10 +16,9 @@ struct around {
     int32_t before[MAX_BEFORE], after; /* ids; of the last after it, or -1 */
 };
 
-static enum status refuse_type(const struct model_folder_tokens *f, const cJSON *type,
+static enum status refuse_type(const struct model_folder_tokens *f, const char *name,
                                struct status_why *why)
 {
-    const char *name = cJSON_IsString(type) ? type->valuestring : "";
     struct base_quoted shown;
     return model_tokens_fail(
         f, MODEL_JSON_TOKENIZER, STATUS_UNSUPPORTED, why,
@@ -31,11 +30,13 @@ static enum status refuse_type(const struct model_folder_tokens *f, const cJSON 
  * Append the ids of a template's special token: those that the template gives it, which are what
  * the library puts there.
  */
-static enum status read_special(const struct model_folder_tokens *f, const cJSON *processor,
+static enum status read_special(const struct model_folder_tokens *f, struct base_field processor,
                                 const char *name, struct around *around, struct status_why *why)
 {
-    const cJSON *given = model_tokens_find(model_tokens_find(processor, "special_tokens"), name);
-    const cJSON *ids = model_tokens_find(given, "ids");
+    /* A name may have dots, which part a path. */
+    const cJSON *tokens = base_field_get(processor, "special_tokens").json;
+    const cJSON *given = cJSON_GetObjectItemCaseSensitive(tokens, name);
+    const cJSON *ids = base_field_get((struct base_field){processor.reader, given, 0}, "ids").json;
     struct base_quoted shown;
     base_quote(&shown, (struct base_string){name, strlen(name)});
     if (!cJSON_IsArray(ids))
@@ -61,23 +62,23 @@ static enum status read_special(const struct model_folder_tokens *f, const cJSON
 }
 
 /** What a template puts before and after; before what an earlier one has put before. */
-static enum status read_template(const struct model_folder_tokens *f, const cJSON *processor,
+static enum status read_template(const struct model_folder_tokens *f, struct base_field processor,
                                  struct around *around, struct status_why *why)
 {
-    const cJSON *single = model_tokens_find(processor, "single");
+    struct base_field single = base_field_find(processor, "single"), item = {0};
     struct around inner = *around;
     enum status status = STATUS_OK;
     bool after = false;
     around->n_before = 0;
-    for (const cJSON *item = single ? single->child : NULL; item && !status; item = item->next) {
-        const cJSON *id = model_tokens_find(model_tokens_find(item, "SpecialToken"), "id");
-        if (!cJSON_IsString(id)) {
+    while (!status && base_field_next(single, &item)) {
+        const char *id = base_field_string(item, "SpecialToken.id");
+        if (!id) {
             after = true;
         } else if (after) {
             around->n_after++;
-            around->after = model_tokens_id(f, id->valuestring);
+            around->after = model_tokens_id(f, id);
         } else {
-            status = read_special(f, processor, id->valuestring, around, why);
+            status = read_special(f, processor, id, around, why);
         }
     }
     for (size_t i = 0; i < inner.n_before && around->n_before < MAX_BEFORE; i++)
@@ -85,20 +86,19 @@ static enum status read_template(const struct model_folder_tokens *f, const cJSO
     return status;
 }
 
-static enum status read_processor(const struct model_folder_tokens *f, const cJSON *processor,
+static enum status read_processor(const struct model_folder_tokens *f, struct base_field processor,
                                   bool in_sequence, struct around *around, struct status_why *why)
 {
-    const cJSON *type = model_tokens_find(processor, "type");
-    const char *name = cJSON_IsString(type) ? type->valuestring : "";
+    struct base_field type = base_field_get(processor, "type");
     enum status status = STATUS_OK;
-    if (!processor || strcmp(name, "ByteLevel") == 0)
+    if (!processor.json || base_field_is(type, "ByteLevel"))
         return STATUS_OK;
-    if (strcmp(name, "TemplateProcessing") == 0)
+    if (base_field_is(type, "TemplateProcessing"))
         return read_template(f, processor, around, why);
-    if (in_sequence || strcmp(name, "Sequence") != 0)
-        return refuse_type(f, type, why);
-    const cJSON *list = model_tokens_find(processor, "processors");
-    for (const cJSON *item = list ? list->child : NULL; item && !status; item = item->next)
+    if (in_sequence || !base_field_is(type, "Sequence"))
+        return refuse_type(f, cJSON_IsString(type.json) ? type.json->valuestring : "", why);
+    struct base_field list = base_field_find(processor, "processors"), item = {0};
+    while (!status && base_field_next(list, &item))
         status = read_processor(f, item, true, around, why);
     return status;
 }
@@ -106,11 +106,11 @@ static enum status read_processor(const struct model_folder_tokens *f, const cJS
 /** The id that config.json or generation_config.json names; the first of a list. -1: none. */
 static int32_t id_in_config(const struct model_folder_tokens *f, const char *member)
 {
-    const cJSON *objects[] = {f->json[MODEL_JSON_CONFIG],
-                              model_tokens_find(f->json[MODEL_JSON_CONFIG], "text_config"),
-                              f->json[MODEL_JSON_GENERATION]};
+    const struct base_field objects[] = {f->json[MODEL_JSON_CONFIG],
+                                         base_field_get(f->json[MODEL_JSON_CONFIG], "text_config"),
+                                         f->json[MODEL_JSON_GENERATION]};
     for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
-        const cJSON *item = model_tokens_find(objects[i], member);
+        const cJSON *item = base_field_get(objects[i], member).json;
         item = cJSON_IsArray(item) ? item->child : item;
         double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
         if (value >= 0 && value < (double)f->n && value == floor(value))
@@ -124,9 +124,9 @@ static int32_t id_in_config(const struct model_folder_tokens *f, const char *mem
 static int32_t find_end(const struct model_folder_tokens *f, const char *token, const char *id,
                         enum model_sentencepiece_member member)
 {
-    const cJSON *item = model_tokens_find(f->json[MODEL_JSON_TOKENIZER_CONFIG], token);
-    const cJSON *text = cJSON_IsObject(item) ? model_tokens_find(item, "content") : item;
-    int32_t found = cJSON_IsString(text) ? model_tokens_id(f, text->valuestring) : -1;
+    struct base_field item = base_field_get(f->json[MODEL_JSON_TOKENIZER_CONFIG], token);
+    const char *text = base_field_string(item, cJSON_IsObject(item.json) ? "content" : "");
+    int32_t found = text ? model_tokens_id(f, text) : -1;
     if (found < 0)
         found = id_in_config(f, id);
     return found < 0 && f->pieces.is_used ? (int32_t)f->pieces.said[member] : found;
@@ -156,8 +156,8 @@ static void write_front(struct model_folder_tokens *f, const struct around *arou
 
 static enum status write_ends(struct model_folder_tokens *f, struct status_why *why)
 {
-    const cJSON *config = f->json[MODEL_JSON_TOKENIZER_CONFIG];
-    const cJSON *processor = model_tokens_find(f->json[MODEL_JSON_TOKENIZER], "post_processor");
+    struct base_field config = f->json[MODEL_JSON_TOKENIZER_CONFIG];
+    struct base_field processor = base_field_find(f->json[MODEL_JSON_TOKENIZER], "post_processor");
     struct around around = {.after = -1};
     enum status status = read_processor(f, processor, false, &around, why);
     if (status)
@@ -175,34 +175,32 @@ static enum status write_ends(struct model_folder_tokens *f, struct status_why *
     model_tokens_bool(f, "tokenizer.ggml.add_bos_token", adds);
     model_tokens_bool(f, "tokenizer.ggml.add_eos_token",
                       model_tokens_flag(config, "add_eos_token", around.n_after == 1) && eos >= 0);
-    const cJSON *unknown = model_tokens_find(f->model, "unk_token");
+    const char *unknown = base_field_string(f->model, "unk_token");
     write_id(f, "tokenizer.ggml.unknown_token_id",
-             f->pieces.is_used         ? (int32_t)f->pieces.said[MODEL_PIECES_UNKNOWN]
-             : cJSON_IsString(unknown) ? model_tokens_id(f, unknown->valuestring)
-                                       : -1);
+             f->pieces.is_used ? (int32_t)f->pieces.said[MODEL_PIECES_UNKNOWN]
+             : unknown         ? model_tokens_id(f, unknown)
+                               : -1);
     return STATUS_OK;
 }
 
 enum status model_tokens_ends(struct model_folder_tokens *f, struct status_why *why)
 {
     static const char key[] = "tokenizer.chat_template";
-    const cJSON *own = model_tokens_find(f->json[MODEL_JSON_TOKENIZER_CONFIG], "chat_template");
-    const cJSON *chosen = cJSON_IsString(own) ? own : NULL;
+    struct base_field own = base_field_find(f->json[MODEL_JSON_TOKENIZER_CONFIG], "chat_template");
+    const char *chosen = base_field_string(own, "");
     char *text;
     enum status status = write_ends(f, why);
     if (!status)
         status = model_tokens_text(f, "chat_template.jinja", &text, why);
     if (status)
         return status;
-    for (const cJSON *item = cJSON_IsArray(own) ? own->child : NULL; item; item = item->next) {
-        const cJSON *name = model_tokens_find(item, "name");
-        if (cJSON_IsString(name) && strcmp(name->valuestring, "default") == 0)
-            chosen = model_tokens_find(item, "template");
-    }
+    for (struct base_field item = {0}; base_field_next(own, &item);)
+        if (base_field_is(base_field_get(item, "name"), "default"))
+            chosen = base_field_string(item, "template");
     if (text)
         gguf_layout_string(f->layout, key, text);
-    else if (cJSON_IsString(chosen))
-        gguf_layout_string(f->layout, key, chosen->valuestring);
+    else if (chosen)
+        gguf_layout_string(f->layout, key, chosen);
     free(text);
     return STATUS_OK;
 }

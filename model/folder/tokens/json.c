@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/parse.h"
 #include "base/text/utf8.h"
 #include "gguf/safetensors/folder.h"
 #include "gguf/safetensors/header.h"
@@ -31,15 +30,9 @@ enum status model_tokens_fail(const struct model_folder_tokens *f, enum model_fo
                        pieces ? MODEL_SENTENCEPIECE : names[file], text);
 }
 
-const cJSON *model_tokens_find(const cJSON *object, const char *name)
+bool model_tokens_flag(struct base_field object, const char *name, bool fallback)
 {
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(object, name);
-    return found && !cJSON_IsNull(found) ? found : NULL;
-}
-
-bool model_tokens_flag(const cJSON *object, const char *name, bool fallback)
-{
-    const cJSON *found = model_tokens_find(object, name);
+    const cJSON *found = base_field_get(object, name).json;
     return cJSON_IsBool(found) ? cJSON_IsTrue(found) : fallback;
 }
 
@@ -57,22 +50,17 @@ void model_tokens_bool(struct model_folder_tokens *f, const char *key, bool valu
 static enum status parse(struct model_folder_tokens *f, enum model_folder_json file,
                          const struct gguf_map *map, struct status_why *why)
 {
-    size_t n_read = 0, bad = base_utf8_first_bad(map->data, map->n_bytes);
+    size_t bad = base_utf8_first_bad(map->data, map->n_bytes);
     if (map->n_bytes > SAFETENSORS_MAX_HEADER)
         return model_tokens_fail(f, file, STATUS_UNSUPPORTED, why,
                                  "has %zu bytes, expected at most 100 MB", (size_t)map->n_bytes);
     if (bad < map->n_bytes)
         return model_tokens_fail(f, file, STATUS_FORMAT, why, "is no UTF-8 from byte %zu on", bad);
-    if (base_json_has_nul(map->data, map->n_bytes))
-        return model_tokens_fail(f, file, STATUS_UNSUPPORTED, why,
-                                 "has the character U+0000, which is not read");
-    enum status status = base_json_parse(&f->json[file], map->data, map->n_bytes, &n_read, why);
-    if (status == STATUS_FORMAT)
-        return model_tokens_fail(f, file, status, why, "is no JSON from byte %zu on", n_read);
+    f->readers[file].file = names[file];
+    f->json[file] = base_json_open(&f->readers[file], map->data, map->n_bytes);
+    enum status status = base_json_status(&f->readers[file], why);
     if (status)
-        status_context(why, "%s: %s", f->path, names[file]);
-    else if (!cJSON_IsObject(f->json[file]))
-        status = model_tokens_fail(f, file, STATUS_FORMAT, why, "is no JSON object");
+        status_context(why, "%s", f->path);
     return status;
 }
 

@@ -82,7 +82,7 @@ static enum status write(const struct merges *m, struct model_folder_tokens *f,
 
 enum status model_tokens_merges(struct model_folder_tokens *f, struct status_why *why)
 {
-    const cJSON *list = model_tokens_find(f->model, "merges");
+    const cJSON *list = base_field_get(f->model, "merges").json;
     struct merges m = {0};
     if (!cJSON_IsArray(list))
         return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_FORMAT, why,

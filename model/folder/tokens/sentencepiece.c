@@ -197,25 +197,24 @@ static enum status add_token(struct model_folder_tokens *f, const char *text, in
 static enum status read_added(struct model_folder_tokens *f, struct status_why *why)
 {
     static const char file[] = "added_tokens.json", member[] = "added_tokens_decoder";
-    const cJSON *listed = f->json[MODEL_JSON_ADDED], *item = listed ? listed->child : NULL;
-    const cJSON *decoder = model_tokens_find(f->json[MODEL_JSON_TOKENIZER_CONFIG], member);
+    struct base_field listed = f->json[MODEL_JSON_ADDED], item = {0};
+    struct base_field decoder = base_field_get(f->json[MODEL_JSON_TOKENIZER_CONFIG], member);
     enum status status = STATUS_OK;
-    for (; item && !status; item = item->next) {
-        int64_t id = model_tokens_number(item);
-        status = *item->string ? add_token(f, item->string, id, false, file, why)
-                               : model_tokens_fail(f, MODEL_JSON_ADDED, STATUS_FORMAT, why,
-                                                   "has an empty token");
+    while (!status && base_field_next(listed, &item)) {
+        const char *text = item.json->string;
+        status = *text ? add_token(f, text, model_tokens_number(item), false, file, why)
+                       : model_tokens_fail(f, MODEL_JSON_ADDED, STATUS_FORMAT, why,
+                                           "has an empty token");
     }
-    item = cJSON_IsObject(decoder) ? decoder->child : NULL;
-    for (; item && !status; item = item->next) {
-        const cJSON *content = model_tokens_find(item, "content");
+    item.json = NULL;
+    while (!status && cJSON_IsObject(decoder.json) && base_field_next(decoder, &item)) {
+        const char *content = base_field_string(item, "content"), *number = item.json->string;
         char *end;
-        long long id = strtoll(item->string, &end, 10);
-        if (!*item->string || *end || !cJSON_IsString(content) || !*content->valuestring)
+        long long id = strtoll(number, &end, 10);
+        if (!*number || *end || !content || !*content)
             return model_tokens_fail(f, MODEL_JSON_TOKENIZER_CONFIG, STATUS_FORMAT, why,
                                      "%s has an entry without an id and a content", member);
-        status = add_token(f, content->valuestring, id, model_tokens_flag(item, "special", false),
-                           member, why);
+        status = add_token(f, content, id, model_tokens_flag(item, "special", false), member, why);
     }
     return status;
 }

@@ -2,9 +2,8 @@
 #ifndef MODEL_FOLDER_TOKENS_STATE_H
 #define MODEL_FOLDER_TOKENS_STATE_H
 
-#include <cjson/cJSON.h>
-
 #include "base/buffer.h"
+#include "base/json/read.h"
 #include "base/text/strtab.h"
 #include "gguf/layout.h"
 #include "model/tokenizer/declared/declared.h"
@@ -44,9 +43,10 @@ struct model_sentencepiece {
 struct model_folder_tokens {
     const char *path;
     uint64_t n_rows;
-    cJSON *json[MODEL_N_JSON]; /* NULL: there is no such file */
-    const cJSON *model;        /* of tokenizer.json */
-    struct model_steps steps;  /* they are read here to be refused early */
+    struct base_json_reader readers[MODEL_N_JSON];
+    struct base_field json[MODEL_N_JSON]; /* none: there is no such file */
+    struct base_field model;              /* of tokenizer.json */
+    struct model_steps steps;             /* they are read here to be refused early */
 
     /* By id. */
     size_t n, capacity;
@@ -69,10 +69,8 @@ struct model_folder_tokens {
 enum status model_tokens_fail(const struct model_folder_tokens *f, enum model_folder_json file,
                               enum status status, struct status_why *why, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-/** A member of an object that is neither absent nor null, or NULL. */
-const cJSON *model_tokens_find(const cJSON *object, const char *name);
-/** A member that is true; absent: fallback. */
-bool model_tokens_flag(const cJSON *object, const char *name, bool fallback);
+/** A member that is true; neither true nor false: fallback. */
+bool model_tokens_flag(struct base_field object, const char *name, bool fallback);
 /** Write a truth value. */
 void model_tokens_bool(struct model_folder_tokens *f, const char *key, bool value);
 /** The id of a text, or -1. */
@@ -89,7 +87,7 @@ enum status model_tokens_text(const struct model_folder_tokens *f, const char *n
 /* vocabulary.c, merges.c, sentencepiece.c */
 
 /** A whole number from 0 on, or -1. */
-int64_t model_tokens_number(const cJSON *item);
+int64_t model_tokens_number(struct base_field item);
 /** Whether converters to GGUF know a name as a control token's, whatever the files declare. */
 bool model_tokens_looks_special(const char *text);
 /** Give a new text, which stays where it is, an id. place: the member that says so. */

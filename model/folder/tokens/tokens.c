@@ -14,16 +14,16 @@ static enum status check_model(struct model_folder_tokens *f, struct status_why 
     static const char *const absent[] = {"dropout", "continuing_subword_prefix",
                                          "end_of_word_suffix"};
     struct base_quoted shown;
-    f->model = model_tokens_find(f->json[MODEL_JSON_TOKENIZER], "model");
-    const cJSON *type = model_tokens_find(f->model, "type");
-    const char *name = cJSON_IsString(type) ? type->valuestring : "";
-    if (strcmp(name, "BPE") != 0 && (type || !model_tokens_find(f->model, "merges")))
+    f->model = base_field_find(f->json[MODEL_JSON_TOKENIZER], "model");
+    struct base_field type = base_field_find(f->model, "type");
+    const char *name = cJSON_IsString(type.json) ? type.json->valuestring : "";
+    if (strcmp(name, "BPE") != 0 && (type.json || !base_field_find(f->model, "merges").json))
         return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_UNSUPPORTED, why,
                                  "model.type %s, expected BPE, or --tokenizer FILE.gguf, any GGUF "
                                  "file of the same model",
                                  base_quote(&shown, (struct base_string){name, strlen(name)}));
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
-        const cJSON *item = model_tokens_find(f->model, absent[i]);
+        const cJSON *item = base_field_find(f->model, absent[i]).json;
         bool nothing = !item || (cJSON_IsString(item) && !*item->valuestring) ||
                        (cJSON_IsNumber(item) && item->valuedouble == 0);
         if (!nothing)
@@ -35,11 +35,10 @@ static enum status check_model(struct model_folder_tokens *f, struct status_why 
 
 static enum status read_steps(struct model_folder_tokens *f, struct status_why *why)
 {
-    const cJSON *root = f->json[MODEL_JSON_TOKENIZER];
-    enum status status = model_steps_read(&f->steps, model_tokens_find(root, "normalizer"),
-                                          model_tokens_find(root, "pre_tokenizer"), why);
+    model_steps_read(&f->steps, f->json[MODEL_JSON_TOKENIZER]);
+    enum status status = base_json_status(&f->readers[MODEL_JSON_TOKENIZER], why);
     if (status)
-        status_context(why, "%s: tokenizer.json", f->path);
+        status_context(why, "%s", f->path);
     return status;
 }
 
@@ -47,7 +46,7 @@ static enum status read_steps(struct model_folder_tokens *f, struct status_why *
 static enum status write_member(struct model_folder_tokens *f, const char *member, const char *key,
                                 struct status_why *why)
 {
-    const cJSON *item = model_tokens_find(f->json[MODEL_JSON_TOKENIZER], member);
+    const cJSON *item = base_field_find(f->json[MODEL_JSON_TOKENIZER], member).json;
     char *text = item ? cJSON_PrintUnformatted(item) : NULL;
     if (item && !text)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for tokenizer.json", f->path);
@@ -126,7 +125,7 @@ enum status model_folder_tokens(struct gguf_file **out, const char *folder, uint
         *out = NULL;
     }
     for (int i = 0; i < MODEL_N_JSON; i++)
-        cJSON_Delete(f.json[i]);
+        base_json_close(&f.readers[i]);
     model_steps_free(&f.steps);
     base_strtab_free(&f.index);
     base_buffer_free(&f.names);

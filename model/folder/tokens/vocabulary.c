@@ -25,9 +25,9 @@ int32_t model_tokens_id(const struct model_folder_tokens *f, const char *text)
     return number < 0 ? -1 : f->id[number];
 }
 
-int64_t model_tokens_number(const cJSON *item)
+int64_t model_tokens_number(struct base_field item)
 {
-    double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
+    double value = cJSON_IsNumber(item.json) ? item.json->valuedouble : -1;
     return value >= 0 && value <= INT32_MAX && value == floor(value) ? (int64_t)value : -1;
 }
 
@@ -83,13 +83,14 @@ enum status model_tokens_new(struct model_folder_tokens *f, const char *text, in
 
 static enum status read_vocab(struct model_folder_tokens *f, struct status_why *why)
 {
-    const cJSON *vocab = model_tokens_find(f->model, "vocab");
+    struct base_field vocab = base_field_get(f->model, "vocab"), item = {0};
     enum status status = STATUS_OK;
-    if (!cJSON_IsObject(vocab) || !vocab->child)
+    if (!cJSON_IsObject(vocab.json) || !vocab.json->child)
         return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_FORMAT, why,
                                  "model.vocab is no object with tokens");
-    for (const cJSON *item = vocab->child; item && !status; item = item->next)
-        status = model_tokens_new(f, item->string, model_tokens_number(item), "model.vocab", why);
+    while (!status && base_field_next(vocab, &item))
+        status =
+            model_tokens_new(f, item.json->string, model_tokens_number(item), "model.vocab", why);
     return status;
 }
 
@@ -107,22 +108,21 @@ bool model_tokens_looks_special(const char *text)
     return is;
 }
 
-static enum status read_added(struct model_folder_tokens *f, const cJSON *item, int i,
+static enum status read_added(struct model_folder_tokens *f, struct base_field item,
                               struct status_why *why)
 {
-    const cJSON *content = model_tokens_find(item, "content");
-    int64_t id = model_tokens_number(model_tokens_find(item, "id"));
+    const char *text = base_field_string(item, "content");
+    int64_t id = model_tokens_number(base_field_get(item, "id"));
     struct base_quoted shown;
     enum status status = STATUS_OK;
-    if (!cJSON_IsString(content) || !*content->valuestring)
+    if (!text || !*text)
         return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_FORMAT, why,
-                                 "added_tokens[%d].content is no text", i);
-    const char *text = content->valuestring;
+                                 "added_tokens[%zu].content is no text", item.index);
     int32_t known = model_tokens_id(f, text);
     if (strlen(text) > MODEL_ADDED_MAX_BYTES)
         return model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_UNSUPPORTED, why,
-                                 "added_tokens[%d].content has %zu bytes, expected at most %d", i,
-                                 strlen(text), (int)MODEL_ADDED_MAX_BYTES);
+                                 "added_tokens[%zu].content has %zu bytes, expected at most %d",
+                                 item.index, strlen(text), (int)MODEL_ADDED_MAX_BYTES);
     if (known < 0 && f->n_rows && id >= 0 && (uint64_t)id >= f->n_rows) {
         base_buffer_format(&f->remarks,
                            "tokenizer.json: %s has id %" PRId64 ", but the embedding has %" PRIu64
@@ -134,9 +134,9 @@ static enum status read_added(struct model_folder_tokens *f, const cJSON *item, 
         status = model_tokens_new(f, text, id, "added_tokens", why);
     else if (known != id)
         status = model_tokens_fail(f, MODEL_JSON_TOKENIZER, STATUS_FORMAT, why,
-                                   "added_tokens[%d]: %s has id %" PRId64
+                                   "added_tokens[%zu]: %s has id %" PRId64
                                    ", and %d elsewhere, expected the same",
-                                   i, base_quote(&shown, string_of(text)), id, known);
+                                   item.index, base_quote(&shown, string_of(text)), id, known);
     if (status)
         return status;
     bool special = model_tokens_flag(item, "special", false);
@@ -173,7 +173,7 @@ static enum status find_bytes(struct model_folder_tokens *f, struct status_why *
 static enum status check_stand_ins(const struct model_folder_tokens *f, struct status_why *why)
 {
     bool seen[256] = {false};
-    if (!model_tokens_find(f->model, "unk_token"))
+    if (!base_field_find(f->model, "unk_token").json)
         return STATUS_OK; /* then the text is refused that has such a byte */
     for (size_t i = 0; i < f->n; i++) {
         char byte;
@@ -233,13 +233,13 @@ enum status model_tokens_write(struct model_folder_tokens *f, struct status_why 
 
 enum status model_tokens_vocabulary(struct model_folder_tokens *f, struct status_why *why)
 {
-    const cJSON *added = model_tokens_find(f->json[MODEL_JSON_TOKENIZER], "added_tokens");
+    struct base_field added = base_field_get(f->json[MODEL_JSON_TOKENIZER], "added_tokens");
+    struct base_field item = {0};
     enum status status = read_vocab(f, why);
-    int i = 0;
     if (!status)
         status = f->steps.of_bytes ? check_stand_ins(f, why) : find_bytes(f, why);
-    for (const cJSON *item = added ? added->child : NULL; item && !status; item = item->next)
-        status = read_added(f, item, i++, why);
+    while (!status && base_field_next(added, &item))
+        status = read_added(f, item, why);
     if (!status)
         status = model_tokens_write(f, why);
     if (!status)

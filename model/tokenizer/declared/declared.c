@@ -56,40 +56,44 @@ static enum status read_front(struct model_declared *d, struct status_why *why)
     return status;
 }
 
-/** A member of tokenizer.json that a key has as a text; *out NULL: there is none. */
-static enum status read_member(cJSON **out, const struct gguf_file *file, const char *key,
-                               struct status_why *why)
+/** Add a member of tokenizer.json that a key has as a text, if there is one. */
+static enum status add_member(cJSON *tokenizer, const struct gguf_file *file, const char *key,
+                              struct status_why *why)
 {
     struct base_string text = {0};
     bool found = false;
+    cJSON *item = NULL;
     enum status status = gguf_get_string(file, key, &text, &found, why);
-    *out = NULL;
     if (status || !found)
         return status;
     if (base_json_has_nul(text.data, text.n_bytes) ||
         base_utf8_first_bad(text.data, text.n_bytes) < text.n_bytes)
         status = STATUS_FORMAT;
     else
-        status = base_json_parse(out, text.data, text.n_bytes, NULL, why);
-    return status == STATUS_FORMAT
-               ? status_fail(why, STATUS_FORMAT, "%s: key %s is no JSON", gguf_path(file), key)
-               : status;
+        status = base_json_parse(&item, text.data, text.n_bytes, NULL, why);
+    if (status == STATUS_FORMAT)
+        return status_fail(why, STATUS_FORMAT, "%s: key %s is no JSON", gguf_path(file), key);
+    if (!status && !cJSON_AddItemToObject(tokenizer, strrchr(key, '.') + 1, item)) {
+        cJSON_Delete(item);
+        status = status_fail(why, STATUS_MEMORY, "%s: key %s: no memory", gguf_path(file), key);
+    }
+    return status;
 }
 
 static enum status read_steps(struct model_declared *d, struct status_why *why)
 {
     const struct gguf_file *file = d->vocab->file;
-    cJSON *normalizer = NULL, *pre_tokenizer = NULL;
-    enum status status = read_member(&normalizer, file, "tokenizer.declared.normalizer", why);
+    struct base_json_reader json = {.file = "tokenizer.json", .root = cJSON_CreateObject()};
+    enum status status = add_member(json.root, file, "tokenizer.declared.normalizer", why);
     if (!status)
-        status = read_member(&pre_tokenizer, file, "tokenizer.declared.pre_tokenizer", why);
+        status = add_member(json.root, file, "tokenizer.declared.pre_tokenizer", why);
     if (!status) {
-        status = model_steps_read(&d->steps, normalizer, pre_tokenizer, why);
+        model_steps_read(&d->steps, base_json_root(&json));
+        status = base_json_status(&json, why);
         if (status)
-            status_context(why, "%s: tokenizer.json", gguf_path(file));
+            status_context(why, "%s", gguf_path(file));
     }
-    cJSON_Delete(normalizer);
-    cJSON_Delete(pre_tokenizer);
+    base_json_close(&json);
     return status;
 }
 

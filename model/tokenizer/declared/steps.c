@@ -1,251 +1,173 @@
 /* The members normalizer and pre_tokenizer of tokenizer.json. */
 #include "model/tokenizer/declared/steps.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text/quote.h"
-#include "base/text/words.h"
 #include "model/tokenizer/declared/expression.h"
 
-enum { PLACE_BYTES = 160, MAX_DEPTH = 6, MAX_TEXT = 64 };
+enum { MAX_DEPTH = 6, MAX_TEXT = 64 };
 
 static const char gpt2[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 static const char behaviours[] = "Removed Isolated MergedWithPrevious MergedWithNext Contiguous";
 static const char meta_space[] = "\xE2\x96\x81";
 
-struct parsing {
-    struct model_steps *steps;
-    const cJSON *item;       /* the part that is read */
-    char place[PLACE_BYTES]; /* where it is */
-    struct status_why *why;
-};
-
 static struct base_string string_of(const char *text)
 {
     return (struct base_string){text, strlen(text)};
 }
 
-/** The value of a member as a sentence has it. */
-static const char *show(struct base_quoted *shown, const cJSON *value)
+/** A text that is not long; NULL: a failure. */
+static const char *read_text(struct base_field part, const char *member)
 {
-    return !value                  ? "absent"
-           : cJSON_IsNull(value)   ? "null"
-           : cJSON_IsTrue(value)   ? "true"
-           : cJSON_IsFalse(value)  ? "false"
-           : cJSON_IsString(value) ? base_quote(shown, string_of(value->valuestring))
-                                   : "something else";
+    const char *text = base_field_string(part, member);
+    if (text && strlen(text) <= MAX_TEXT)
+        return text;
+    base_field_refuse(part, member, "a text of at most 64 bytes");
+    return NULL;
 }
 
-static enum status refuse(const struct parsing *p, const char *member, const char *expected)
+/** A new step; text: copied, or NULL. NULL: a failure, as an earlier one. */
+static struct model_declared_step *add_step(struct model_steps *s, struct base_field part,
+                                            enum model_step_kind kind, const char *text)
 {
-    struct base_quoted shown;
-    return status_fail(p->why, STATUS_UNSUPPORTED, "%s.%s is %s, expected %s", p->place, member,
-                       show(&shown, cJSON_GetObjectItemCaseSensitive(p->item, member)), expected);
-}
-
-static enum status read_flag(const struct parsing *p, const char *member, bool *value)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(p->item, member);
-    if (!item || cJSON_IsNull(item))
-        return STATUS_OK;
-    if (!cJSON_IsBool(item))
-        return refuse(p, member, "true or false");
-    *value = cJSON_IsTrue(item);
-    return STATUS_OK;
-}
-
-/** The place of a member's word in a list; an absent one leaves *index. */
-static enum status read_word(const struct parsing *p, const char *member, const char *words,
-                             int *index)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(p->item, member);
-    char expected[256];
-    if (!item || cJSON_IsNull(item))
-        return STATUS_OK;
-    *index = cJSON_IsString(item) ? base_words_index(words, item->valuestring) : -1;
-    if (*index >= 0)
-        return STATUS_OK;
-    snprintf(expected, sizeof expected, "one of %s", words);
-    return refuse(p, member, expected);
-}
-
-static enum status read_text(const struct parsing *p, const char *member, const char **text)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(p->item, member);
-    if (!cJSON_IsString(item) || strlen(item->valuestring) > MAX_TEXT)
-        return refuse(p, member, "a text of at most 64 bytes");
-    *text = item->valuestring;
-    return STATUS_OK;
-}
-
-/** A new step; text: copied, or NULL. */
-static enum status add_step(const struct parsing *p, enum model_step_kind kind, const char *text,
-                            struct model_declared_step **out)
-{
-    struct model_steps *s = p->steps;
     if (s->n == MODEL_MAX_STEPS)
-        return status_fail(p->why, STATUS_UNSUPPORTED, "%s has more than %d steps, expected fewer",
-                           p->place, (int)MODEL_MAX_STEPS);
-    struct model_declared_step *step = *out = &s->items[s->n];
+        base_field_fail(part, STATUS_UNSUPPORTED, "has more than %d steps, expected fewer",
+                        (int)MODEL_MAX_STEPS);
+    if (part.reader->status)
+        return NULL;
+    struct model_declared_step *step = &s->items[s->n];
     *step = (struct model_declared_step){.kind = kind, .text = text ? strdup(text) : NULL};
-    if (text && !step->text)
-        return status_fail(p->why, STATUS_MEMORY, "%s: no memory for a text", p->place);
+    if (text && !step->text) {
+        base_field_fail(part, STATUS_MEMORY, "is a text that there is no memory for");
+        return NULL;
+    }
     step->n_text = text ? strlen(text) : 0;
     s->n++;
-    return STATUS_OK;
+    return step;
 }
 
 /** Compile an expression as it stands in the file, or one for this text alone. */
-static enum status compile(const struct parsing *p, const char *source, bool literal,
-                           struct model_declared_step *step)
+static void compile(struct base_field part, const char *source, bool literal,
+                    struct model_declared_step *step)
 {
     struct base_buffer expression = {0};
+    struct base_field_path path;
+    struct status_why why = {""};
     enum status status = STATUS_OK;
+    if (!step)
+        return;
     if (literal)
         model_expression_literal(&expression, string_of(source));
     else
-        status = model_expression_translate(&expression, source, p->why);
+        status = model_expression_translate(&expression, source, &why);
     if (!status)
-        status = base_buffer_check(&expression, "an expression", p->why);
+        status = base_buffer_check(&expression, "an expression", &why);
     if (!status)
         status =
-            model_regex_compile(&step->code, expression.data ? expression.data : "", true, p->why);
+            model_regex_compile(&step->code, expression.data ? expression.data : "", true, &why);
     if (status && status != STATUS_MEMORY)
-        status_context(p->why, "%s", p->place);
+        status_context(&why, "%s", base_field_path(&path, part));
+    base_field_fail(base_json_root(part.reader), status, "%s", why.text);
     base_buffer_free(&expression);
-    return status;
 }
 
 /** The member pattern: {"String": ...} or {"Regex": ...}. */
-static enum status read_pattern(const struct parsing *p, struct model_declared_step *step)
+static void read_pattern(struct base_field part, struct model_declared_step *step)
 {
-    const cJSON *pattern = cJSON_GetObjectItemCaseSensitive(p->item, "pattern");
-    const cJSON *text = cJSON_GetObjectItemCaseSensitive(pattern, "String");
-    const cJSON *regex = cJSON_GetObjectItemCaseSensitive(pattern, "Regex");
-    const cJSON *one = text ? text : regex;
-    if (!cJSON_IsString(one) || !*one->valuestring)
-        return refuse(p, "pattern", "an object with String or Regex, a text that is not empty");
-    return compile(p, one->valuestring, one == text, step);
+    const cJSON *text = base_field_get(part, "pattern.String").json;
+    const char *one = base_field_string(part, text ? "pattern.String" : "pattern.Regex");
+    if (one && *one)
+        compile(part, one, text, step);
+    else
+        base_field_refuse(part, "pattern",
+                          "an object with String or Regex, a text that is not empty");
 }
 
-static enum status add_split(const struct parsing *p, const char *expression,
-                             enum model_split_behaviour behaviour)
+static struct model_declared_step *add_split(struct model_steps *s, struct base_field part,
+                                             const char *expression,
+                                             enum model_split_behaviour behaviour)
 {
-    struct model_declared_step *step = NULL;
-    enum status status = add_step(p, MODEL_STEP_SPLIT, NULL, &step);
-    if (status)
-        return status;
-    step->behaviour = behaviour;
-    return compile(p, expression, false, step);
+    struct model_declared_step *step = add_step(s, part, MODEL_STEP_SPLIT, NULL);
+    if (step)
+        step->behaviour = behaviour;
+    if (expression)
+        compile(part, expression, false, step);
+    return step;
 }
 
-static enum status read_nothing(struct parsing *p)
+static void read_nothing(struct model_steps *s, struct base_field part)
 {
-    struct model_declared_step *step = NULL;
-    return add_step(p, MODEL_STEP_NFC, NULL, &step);
+    add_step(s, part, MODEL_STEP_NFC, NULL);
 }
 
-static enum status read_prepend(struct parsing *p)
+static void read_prepend(struct model_steps *s, struct base_field part)
 {
-    const char *text = NULL;
-    struct model_declared_step *step = NULL;
-    enum status status = read_text(p, "prepend", &text);
-    return status ? status : add_step(p, MODEL_STEP_PREPEND, text, &step);
+    add_step(s, part, MODEL_STEP_PREPEND, read_text(part, "prepend"));
 }
 
-static enum status read_replace(struct parsing *p)
+static void read_replace(struct model_steps *s, struct base_field part)
 {
-    const char *text = NULL;
-    struct model_declared_step *step = NULL;
-    enum status status = read_text(p, "content", &text);
-    if (!status)
-        status = add_step(p, MODEL_STEP_REPLACE, text, &step);
-    return status ? status : read_pattern(p, step);
+    read_pattern(part, add_step(s, part, MODEL_STEP_REPLACE, read_text(part, "content")));
 }
 
-static enum status read_split(struct parsing *p)
+static void read_split(struct model_steps *s, struct base_field part)
 {
-    struct model_declared_step *step = NULL;
-    int behaviour = -1;
-    bool inverted = false;
-    enum status status = read_word(p, "behavior", behaviours, &behaviour);
-    if (!status && behaviour < 0)
-        status = refuse(p, "behavior", "a text");
-    if (!status)
-        status = read_flag(p, "invert", &inverted);
-    if (!status)
-        status = add_step(p, MODEL_STEP_SPLIT, NULL, &step);
-    if (status)
-        return status;
-    step->behaviour = (enum model_split_behaviour)behaviour;
-    step->inverted = inverted;
-    return read_pattern(p, step);
+    int behaviour = base_field_word(part, "behavior", behaviours);
+    bool inverted = base_field_flag_or(part, "invert", false);
+    struct model_declared_step *step =
+        add_split(s, part, NULL, (enum model_split_behaviour)behaviour);
+    if (step)
+        step->inverted = inverted;
+    read_pattern(part, step);
 }
 
-static enum status read_digits(struct parsing *p)
+static void read_digits(struct model_steps *s, struct base_field part)
 {
-    bool individual = false;
-    enum status status = read_flag(p, "individual_digits", &individual);
-    return status
-               ? status
-               : add_split(p, "\\p{N}", individual ? MODEL_SPLIT_ISOLATED : MODEL_SPLIT_CONTIGUOUS);
+    bool individual = base_field_flag_or(part, "individual_digits", false);
+    add_split(s, part, "\\p{N}", individual ? MODEL_SPLIT_ISOLATED : MODEL_SPLIT_CONTIGUOUS);
 }
 
-static enum status read_punctuation(struct parsing *p)
+static void read_punctuation(struct model_steps *s, struct base_field part)
 {
-    int behaviour = MODEL_SPLIT_ISOLATED;
-    enum status status = read_word(p, "behavior", behaviours, &behaviour);
-    return status ? status
-                  : add_split(p, "[\\p{P}$+<=>^`|~]", (enum model_split_behaviour)behaviour);
+    int behaviour = base_field_word_or(part, "behavior", behaviours, MODEL_SPLIT_ISOLATED);
+    add_split(s, part, "[\\p{P}$+<=>^`|~]", (enum model_split_behaviour)behaviour);
 }
 
-static enum status read_bytes(struct parsing *p)
+static void read_bytes(struct model_steps *s, struct base_field part)
 {
-    bool prefix = true, use_regex = true;
-    struct model_declared_step *step = NULL;
-    enum status status = read_flag(p, "add_prefix_space", &prefix);
-    if (!status)
-        status = read_flag(p, "use_regex", &use_regex);
-    if (!status && prefix)
-        status = add_step(p, MODEL_STEP_LEAD, " ", &step);
-    if (!status && use_regex)
-        status = add_split(p, gpt2, MODEL_SPLIT_ISOLATED);
-    p->steps->of_bytes = true;
-    return status;
+    bool prefix = base_field_flag_or(part, "add_prefix_space", true);
+    bool use_regex = base_field_flag_or(part, "use_regex", true);
+    if (prefix)
+        add_step(s, part, MODEL_STEP_LEAD, " ");
+    if (use_regex)
+        add_split(s, part, gpt2, MODEL_SPLIT_ISOLATED);
+    s->of_bytes = true;
 }
 
-static enum status read_metaspace(struct parsing *p)
+static void read_metaspace(struct model_steps *s, struct base_field part)
 {
     enum { ALWAYS, FIRST, NEVER };
-    bool prefix = true, cut = true;
-    int scheme = ALWAYS;
-    struct model_declared_step *step = NULL;
-    const cJSON *replacement = cJSON_GetObjectItemCaseSensitive(p->item, "replacement");
-    enum status status = read_flag(p, "add_prefix_space", &prefix);
-    if (!status)
-        status = read_word(p, "prepend_scheme", "always first never", &scheme);
-    if (!status)
-        status = read_flag(p, "split", &cut);
-    if (!status && (!cJSON_IsString(replacement) || strcmp(replacement->valuestring, meta_space)))
-        status = refuse(p, "replacement", "U+2581");
-    if (!status)
-        status = add_step(p, MODEL_STEP_REPLACE, meta_space, &step);
-    if (!status)
-        status = compile(p, " ", true, step);
-    if (!status && prefix && scheme != NEVER)
-        status = add_step(p, MODEL_STEP_LEAD, meta_space, &step);
-    if (!status && prefix && scheme == FIRST)
-        step->first_only = true;
-    return status || !cut ? status : add_split(p, meta_space, MODEL_SPLIT_MERGED_WITH_NEXT);
+    bool prefix = base_field_flag_or(part, "add_prefix_space", true);
+    int scheme = base_field_word_or(part, "prepend_scheme", "always first never", ALWAYS);
+    bool cut = base_field_flag_or(part, "split", true);
+    if (!base_field_is(base_field_get(part, "replacement"), meta_space))
+        base_field_refuse(part, "replacement", "U+2581");
+    compile(part, " ", true, add_step(s, part, MODEL_STEP_REPLACE, meta_space));
+    struct model_declared_step *lead =
+        prefix && scheme != NEVER ? add_step(s, part, MODEL_STEP_LEAD, meta_space) : NULL;
+    if (lead)
+        lead->first_only = scheme == FIRST;
+    if (cut)
+        add_split(s, part, meta_space, MODEL_SPLIT_MERGED_WITH_NEXT);
 }
 
 /** A part: its name in the member "type", and its reader. */
 struct part {
     const char *type;
-    enum status (*read)(struct parsing *p);
+    void (*read)(struct model_steps *s, struct base_field part);
 };
 
 static const struct part normalizers[] = {
@@ -255,62 +177,46 @@ static const struct part pre_tokenizers[] = {
     {"Digits", read_digits},       {"Punctuation", read_punctuation},
     {"Metaspace", read_metaspace}, {0}};
 
-static enum status read_part(struct parsing *p, const struct part *known, const char *list,
-                             int depth);
-
-/** The parts of a Sequence, one after the other. */
-static enum status read_sequence(struct parsing *p, const struct part *known, const char *list,
-                                 int depth)
+/** list: the member that has the parts of a Sequence, one after the other. */
+static void read_part(struct model_steps *s, struct base_field part, const struct part *known,
+                      const char *list, int depth)
 {
-    const cJSON *items = cJSON_GetObjectItemCaseSensitive(p->item, list);
-    enum status status = STATUS_OK;
-    int i = 0;
-    if (!cJSON_IsArray(items))
-        return refuse(p, list, "a list");
-    if (depth == MAX_DEPTH)
-        return refuse(p, "type", "no Sequence as deep as this");
-    for (const cJSON *item = items->child; item && !status; item = item->next, i++) {
-        struct parsing inner = {.steps = p->steps, .item = item, .why = p->why};
-        snprintf(inner.place, sizeof inner.place, "%.120s.%s[%d]", p->place, list, i);
-        status = read_part(&inner, known, list, depth + 1);
-    }
-    return status;
-}
-
-static enum status read_part(struct parsing *p, const struct part *known, const char *list,
-                             int depth)
-{
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(p->item, "type");
-    const char *name = cJSON_IsString(type) ? type->valuestring : "";
+    struct base_field type = base_field_get(part, "type");
     char expected[256] = "one of Sequence";
-    if (p->steps->of_bytes)
-        return status_fail(p->why, STATUS_UNSUPPORTED,
-                           "%s comes after ByteLevel, expected ByteLevel as the last part",
-                           p->place);
-    if (strcmp(name, "Sequence") == 0)
-        return read_sequence(p, known, list, depth);
+    if (s->of_bytes)
+        base_field_fail(part, STATUS_UNSUPPORTED,
+                        "comes after ByteLevel, expected ByteLevel as the last part");
+    if (base_field_is(type, "Sequence")) {
+        struct base_field items = base_field_list(part, list), item = {0};
+        if (depth == MAX_DEPTH)
+            base_field_refuse(part, "type", "no Sequence as deep as this");
+        while (!part.reader->status && base_field_next(items, &item))
+            read_part(s, item, known, list, depth + 1);
+        return;
+    }
     for (; known->type; known++) {
-        if (strcmp(name, known->type) == 0)
-            return known->read(p);
+        if (base_field_is(type, known->type)) {
+            known->read(s, part);
+            return;
+        }
         base_list_name(expected, sizeof expected, known->type);
     }
-    return refuse(p, "type", expected);
+    base_field_refuse(part, "type", expected);
 }
 
-enum status model_steps_read(struct model_steps *steps, const cJSON *normalizer,
-                             const cJSON *pre_tokenizer, struct status_why *why)
+void model_steps_read(struct model_steps *steps, struct base_field tokenizer)
 {
-    struct parsing p = {.steps = steps, .item = normalizer, .place = "normalizer", .why = why};
-    enum status status = STATUS_OK;
+    struct base_field normalizer = base_field_find(tokenizer, "normalizer");
+    struct base_field pre_tokenizer = base_field_find(tokenizer, "pre_tokenizer");
+    enum status code = tokenizer.reader->code;
     *steps = (struct model_steps){0};
-    if (normalizer && !cJSON_IsNull(normalizer))
-        status = read_part(&p, normalizers, "normalizers", 0);
+    tokenizer.reader->code = STATUS_UNSUPPORTED;
+    if (normalizer.json)
+        read_part(steps, normalizer, normalizers, "normalizers", 0);
     steps->n_normalising = steps->n;
-    p = (struct parsing){
-        .steps = steps, .item = pre_tokenizer, .place = "pre_tokenizer", .why = why};
-    if (!status && pre_tokenizer && !cJSON_IsNull(pre_tokenizer))
-        status = read_part(&p, pre_tokenizers, "pretokenizers", 0);
-    return status;
+    if (pre_tokenizer.json)
+        read_part(steps, pre_tokenizer, pre_tokenizers, "pretokenizers", 0);
+    tokenizer.reader->code = code;
 }
 
 void model_steps_free(struct model_steps *steps)

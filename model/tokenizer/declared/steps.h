@@ -5,9 +5,9 @@
 #ifndef MODEL_TOKENIZER_DECLARED_STEPS_H
 #define MODEL_TOKENIZER_DECLARED_STEPS_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 
+#include "base/json/read.h"
 #include "model/tokenizer/declared/nfc.h"
 #include "model/tokenizer/regex/regex.h"
 
@@ -48,13 +48,11 @@ struct model_steps {
 };
 
 /**
- * Read both members; NULL or null: there is none.
- * Fails: STATUS_UNSUPPORTED (something that is not known, or not read: the sentence names the
- *        member, what it is and what is known), STATUS_FORMAT, STATUS_MEMORY.
- *        steps: released with model_steps_free in any case.
+ * Read both members of tokenizer.json, where it has them. The reader keeps failures:
+ * STATUS_UNSUPPORTED (something that is not known, or not read), STATUS_MEMORY.
+ * steps: released with model_steps_free in any case.
  */
-enum status model_steps_read(struct model_steps *steps, const cJSON *normalizer,
-                             const cJSON *pre_tokenizer, struct status_why *why);
+void model_steps_read(struct model_steps *steps, struct base_field tokenizer);
 void model_steps_free(struct model_steps *steps);
 
 /** What one call works with: zero-initialise, release with model_steps_run_free. */
