@@ -328,22 +328,6 @@ static enum status again(void *self, struct status_why *why)
     return cli_base_has_rows(&k->base) ? reopen_rows(k, why) : make_tables(k, why);
 }
 
-const struct model *cli_kld_reader(const struct cli_kld *k)
-{
-    return cli_base_has_rows(&k->base) ? k->models[0] : k->base.model.model;
-}
-
-struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_scored_token *place)
-{
-    return (struct cli_passage){&k->windows, model_tokenizer(cli_kld_reader(k)), *place};
-}
-
-struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i)
-{
-    const struct cli_windows *w = &k->windows;
-    return (struct eval_kld_tables){&w->plan, &w->stream, &w->tables[0], &w->tables[1 + i]};
-}
-
 static enum status summarise(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
@@ -354,6 +338,7 @@ static enum status summarise(void *self, struct status_why *why)
         status = eval_kld(&k->results[i], &tables, (size_t)k->settings->divergence.n_worst, why);
         if (!status && k->windows.documents.n)
             status = eval_groups_make(&k->groups[i], &k->windows.documents, &tables, why);
+        k->results[i].rounding = cli_kld_rounding(k, i);
     }
     return status;
 }

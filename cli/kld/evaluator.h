@@ -4,6 +4,7 @@
 
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
+#include "cli/output/metrics.h"
 #include "cli/output/passage.h"
 #include "cli/reference/base.h"
 #include "cli/server/connection.h"
@@ -89,6 +90,9 @@ struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i);
  * nats; NaN: that is not known.
  */
 double cli_kld_rounding(const struct cli_kld *k, size_t i);
+
+/** The figures of candidate i. */
+struct cli_metrics cli_kld_metrics(const struct cli_kld *k, size_t i);
 
 /** Whether candidates have blocks of lines, as llama-perplexity prints them. */
 bool cli_kld_in_blocks(const struct cli_kld *k);

@@ -15,16 +15,6 @@
 #include "cli/results/results.h"
 #include "clients/documents/results/scoreboard.h"
 
-static void add_ranks(struct base_json *json, cJSON *parent, const char *key,
-                      const struct eval_ranks *ranks)
-{
-    cJSON *o = base_json_object(json, parent, key);
-    base_json_real(json, o, "mean", ranks->mean);
-    base_json_real(json, o, "median", ranks->median);
-    base_json_real(json, o, "first", ranks->first);
-    base_json_real(json, o, "mean_reciprocal", ranks->reciprocal);
-}
-
 static void add_buckets(struct base_json *json, cJSON *parent, const struct eval_kld_result *r)
 {
     cJSON *list = base_json_list(json, parent, "by_confidence");
@@ -80,27 +70,13 @@ static void add_worst(struct base_json *json, cJSON *parent, const struct cli_kl
     }
 }
 
-/* What a table of results tells, too. Returns the candidate's object. */
+/* The model and its figures. Returns the candidate's object. */
 static cJSON *add_figures(struct base_json *json, cJSON *list, const struct cli_kld *k, size_t i)
 {
-    const struct eval_kld_result *r = &k->results[i];
-    const struct eval_kld_figures *f = &r->figures;
+    struct cli_metrics figures = cli_kld_metrics(k, i);
     cJSON *o = base_json_object(json, list, NULL);
     cli_json_add_model(json, o, "model", &k->candidates[i], true);
-    cJSON *ppl = base_json_object(json, o, "ppl");
-    cli_json_estimate(json, ppl, "value", f->ppl);
-    cli_json_estimate(json, ppl, "base", f->base_ppl);
-    cli_json_estimate(json, ppl, "ln_ratio", f->log_ratio);
-    cli_json_estimate(json, ppl, "ratio", f->ratio);
-    cli_json_estimate(json, ppl, "difference", f->difference);
-    base_json_real(json, ppl, "correlation", f->correlation);
-    cli_json_estimate(json, o, "mean_nll", f->nll);
-    cli_json_estimate(json, o, "base_mean_nll", f->base_nll);
-    cJSON *kld = cli_json_distribution(json, o, "kld", f->kld, r->kld_quantiles);
-    base_json_real(json, kld, "rounding", cli_kld_rounding(k, i));
-    cJSON *dp = cli_json_distribution(json, o, "dp", f->dp, r->dp_quantiles);
-    cli_json_estimate(json, dp, "rms", f->rms_dp);
-    cli_json_estimate(json, o, "same_top", f->same_top);
+    cli_json_metrics(json, o, &figures);
     return o;
 }
 
@@ -108,18 +84,6 @@ static void add_candidate(struct base_json *json, cJSON *list, const struct cli_
 {
     const struct eval_kld_result *r = &k->results[i];
     cJSON *o = add_figures(json, list, k, i);
-    cli_json_estimate(json, o, "common_top_5", r->common_5);
-    cli_json_estimate(json, o, "common_top_10", r->common_10);
-    cli_json_estimate(json, o, "reverse_kld", r->reverse_kld);
-    if (k->settings->js) {
-        cli_json_estimate(json, o, "js", r->js);
-        cli_json_estimate(json, o, "tv", r->tv);
-        cli_json_estimate(json, o, "acceptance", r->acceptance);
-    }
-    add_ranks(json, o, "rank", &r->ranks);
-    add_ranks(json, o, "base_rank", &r->base_ranks);
-    base_json_real(json, o, "bits_per_byte", r->bits_per_byte);
-    base_json_real(json, o, "base_bits_per_byte", r->base_bits_per_byte);
     add_buckets(json, o, r);
     add_windows(json, o, k, i);
     if (k->settings->divergence.curve.wanted)

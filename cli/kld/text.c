@@ -38,40 +38,28 @@ static void print_header(void)
          "              Δp RMS            Same top p");
 }
 
-/* What is shown of an estimate: times `scale`, with so many decimals, in columns so wide. */
-struct layout {
-    double scale;
-    int n_decimals, width, error_width;
-};
-static const struct layout numbers = {1, 6, 10, 10}, percents = {100, 3, 6, 5};
-
-static void print_estimate(const char *before, struct base_estimate x, struct layout l,
-                           const char *tail)
+static void print_estimate(struct base_estimate x, struct doc_format as)
 {
-    int n = l.n_decimals;
-    printf("%s%*.*lf ± %*.*lf%s", before, l.width, n, base_shown(l.scale * x.value, n),
-           l.error_width, n, base_shown(l.scale * x.error, n), tail);
+    int n = as.n_decimals;
+    printf("    %*.*lf ± %*.*lf%s", as.width, n, base_shown(as.scale * x.value, n), as.error_width,
+           n, base_shown(as.scale * x.error, n), as.unit);
 }
 
 static void print_row(const struct eval_kld_tally *tally, size_t w)
 {
-    const struct layout ppl = {1, 4, 9, 9}, nats = {1, 5, 10, 10}, shares = {100, 3, 6, 6};
+    const struct doc_format ppl = {1, 4, 9, 9, ""}, nats = {1, 5, 10, 10, ""},
+                            shares = {100, 3, 6, 6, " %"};
     struct eval_kld_figures f = eval_kld_tally_figures(tally);
     printf("%4zu", w + 1);
     if (isinf(f.ppl.value))
         printf("    exp(%.4lf ± %.4lf)", f.nll.value, f.nll.error);
     else
-        print_estimate("    ", f.ppl, ppl, "");
-    print_estimate("    ", f.log_ratio, nats, "");
-    print_estimate("    ", not_negative(f.kld), nats, "");
-    print_estimate("    ", f.rms_dp, shares, " %");
-    print_estimate("    ", f.same_top, shares, " %\n");
-}
-
-bool cli_kld_in_blocks(const struct cli_kld *k)
-{
-    const struct cli_kld_settings *s = k->settings;
-    return !s->new_type && !s->markdown && (s->full || k->n_candidates == 1);
+        print_estimate(f.ppl, ppl);
+    print_estimate(f.log_ratio, nats);
+    print_estimate(not_negative(f.kld), nats);
+    print_estimate(f.rms_dp, shares);
+    print_estimate(f.same_top, shares);
+    putchar('\n');
 }
 
 /* The mean divergence of each model so far. */
@@ -123,51 +111,16 @@ static void print_rows(const struct cli_kld *k, size_t candidate)
     }
 }
 
-/* Where a perplexity is no number, its logarithm is told in its place. */
-static void print_perplexity(const char *whose, struct base_estimate ppl, struct base_estimate nll)
+/* The blocks of llama-perplexity. */
+static void print_blocks(const struct cli_kld *k, size_t candidate)
 {
-    char before[64];
-    bool large = isinf(ppl.value);
-    snprintf(before, sizeof before, "Mean %s(%s)%*s: ", large ? "NLL" : "PPL", whose,
-             (int)(20 - strlen(whose)), "");
-    print_estimate(before, large ? nll : ppl, numbers, "\n");
-}
-
-static void print_perplexity_block(const struct eval_kld_figures *f)
-{
+    struct cli_metrics figures = cli_kld_metrics(k, candidate);
     puts("\n====== Perplexity statistics ======");
-    print_perplexity("Q", f->ppl, f->nll);
-    print_perplexity("base", f->base_ppl, f->base_nll);
-    printf("Cor(ln(PPL(Q)), ln(PPL(base))): %6.2lf%%\n", base_shown(100 * f->correlation, 2));
-    print_estimate("Mean ln(PPL(Q)/PPL(base))     : ", f->log_ratio, numbers, "\n");
-    if (isinf(f->ppl.value) || isinf(f->base_ppl.value))
-        return;
-    print_estimate("Mean PPL(Q)/PPL(base)         : ", f->ratio, numbers, "\n");
-    print_estimate("Mean PPL(Q)-PPL(base)         : ", f->difference, numbers, "\n");
-}
-
-/* Indices into eval_quantile_levels; KLD has no lines for the quartiles. */
-enum { UPPER_QUARTILE = 5, LOWER_QUARTILE = 7 };
-static const char *const quantile_names[EVAL_N_QUANTILES] = {
-    "Maximum", "99.9%  ", "99.0%  ", "95.0%  ", "90.0%  ", "75.0%  ", "Median ",
-    "25.0%  ", "10.0%  ", " 5.0%  ", " 1.0%  ", " 0.1%  ", "Minimum"};
-
-static void print_divergence_blocks(const struct eval_kld_result *r)
-{
-    const struct eval_kld_figures *f = &r->figures;
+    cli_print_metrics(&figures, DOC_PERPLEXITIES, false);
     puts("\n====== KL divergence statistics ======");
-    print_estimate("Mean    KLD: ", not_negative(f->kld), numbers, "\n");
-    for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
-        if (q != UPPER_QUARTILE && q != LOWER_QUARTILE)
-            printf("%s KLD: %10.6f\n", quantile_names[q], base_shown(r->kld_quantiles[q].value, 6));
-
+    cli_print_metrics(&figures, DOC_DIVERGENCES, false);
     puts("\n====== Token probability statistics ======");
-    print_estimate("Mean    Δp: ", f->dp, percents, " %\n");
-    for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
-        printf("%s Δp: %6.3lf%%\n", quantile_names[q],
-               base_shown(100 * r->dp_quantiles[q].value, 3));
-    print_estimate("RMS Δp    : ", f->rms_dp, percents, " %\n");
-    print_estimate("Same top p: ", f->same_top, percents, " %\n");
+    cli_print_metrics(&figures, DOC_PROBABILITIES, false);
 }
 
 static void print_ranks(const char *whose, const struct eval_ranks *ranks)
@@ -188,18 +141,11 @@ static void print_size(const char *whose, struct cli_model_size size)
 /* Where the last digit of the mean is not certain. */
 static void print_rounding(const struct cli_kld *k, size_t candidate)
 {
-    double rounding = cli_kld_rounding(k, candidate);
+    double rounding = k->results[candidate].rounding;
     if (rounding >= 0.5e-6) /* half of that digit */
         printf("Rounding       :   %.6lf (about how far --precision %s may have moved the mean "
                "divergence)\n",
                rounding, cli_precision_name(k->settings->evaluate.machine.precision));
-}
-
-/* An estimate whose ± is that of lots. */
-static struct base_estimate lots_of(struct base_estimate x)
-{
-    x.error = base_estimate_error(x);
-    return x;
 }
 
 /* Where the lines above, as llama-perplexity, take tokens for independent. */
@@ -225,14 +171,8 @@ static void print_more(const struct cli_kld *k, size_t candidate)
     puts("\n====== Further statistics ======");
     print_lot_errors(r);
     print_rounding(k, candidate);
-    print_estimate("KL(Q || base)  : ", lots_of(r->reverse_kld), numbers, "\n");
-    if (k->settings->js) {
-        print_estimate("Jensen-Shannon : ", lots_of(r->js), numbers, "\n");
-        print_estimate("Total variation: ", lots_of(r->tv), numbers, "\n");
-        print_estimate("Acceptance     : ", lots_of(r->acceptance), percents, " %\n");
-    }
-    print_estimate("Common top 5   : ", lots_of(r->common_5), percents, " %\n");
-    print_estimate("Common top 10  : ", lots_of(r->common_10), percents, " %\n");
+    struct cli_metrics figures = cli_kld_metrics(k, candidate);
+    cli_print_metrics(&figures, DOC_FURTHER, true);
     print_ranks("Q", &r->ranks);
     print_ranks("base", &r->base_ranks);
     if (!isnan(r->bits_per_byte))
@@ -308,10 +248,8 @@ static void print_candidate(const struct cli_kld *k, size_t i)
                status_plural(k->windows.plan.n_windows));
         return;
     }
-    if (!k->settings->llama_compat || r->n_tokens >= EVAL_COMPAT_LEAST_TOKENS) {
-        print_perplexity_block(&r->figures);
-        print_divergence_blocks(r);
-    }
+    if (!k->settings->llama_compat || r->n_tokens >= EVAL_COMPAT_LEAST_TOKENS)
+        print_blocks(k, i);
     print_more(k, i);
     print_asked(k, i);
     bool large = isinf(r->figures.ppl.value);

@@ -47,22 +47,13 @@ struct fitted {
     size_t widths[N_COLUMNS]; /* 0: not shown */
 };
 
-static size_t metric_of(const struct column *c, const struct doc_scoreboard *table)
-{
-    size_t n, i = 0;
-    const struct doc_metric *metrics = doc_scoreboard_metrics(&n, table);
-    while (i + 1 < n && strcmp(metrics[i].key, c->key) != 0)
-        i++;
-    return i;
-}
-
 static void put_head(char *cell, const struct fitted *f, const struct column *c)
 {
     static const char *const heads[] = {"model", "quantisation", "imatrix", "bpw"};
     size_t n;
     if (c->about == METRIC)
         snprintf(cell, CLI_CELL_BYTES, "%s",
-                 doc_scoreboard_metrics(&n, f->table)[metric_of(c, f->table)].label);
+                 doc_scoreboard_metrics(&n, f->table)[doc_scoreboard_find(f->table, c->key)].label);
     else if (c->about == SIZE)
         snprintf(cell, CLI_CELL_BYTES, "size %s", f->unit == gibibyte ? "GiB" : "MiB");
     else
@@ -72,14 +63,14 @@ static void put_head(char *cell, const struct fitted *f, const struct column *c)
 static void put_metric(char *cell, const struct fitted *f, const struct column *c,
                        const struct doc_scoreboard_run *run)
 {
-    size_t n, i = metric_of(c, f->table);
+    size_t n, i = doc_scoreboard_find(f->table, c->key);
     const struct doc_metric *m = &doc_scoreboard_metrics(&n, f->table)[i];
     const struct doc_metric_value *v = &run->values[i];
     char text[CLI_FIGURE_BYTES] = "-";
-    if (v->known && m->error)
-        cli_figure_with_error(text, m->scale * v->value, m->scale * v->error);
+    if (v->known && m->kind != DOC_REAL)
+        cli_figure_with_error(text, m->as->scale * v->value, m->as->scale * v->error);
     else if (v->known)
-        cli_figure(text, m->scale * v->value, 3);
+        cli_figure(text, m->as->scale * v->value, 3);
     snprintf(cell, CLI_CELL_BYTES, "%s", text);
 }
 

@@ -36,7 +36,7 @@ struct board {
     bool csv, by_metric;
     bool named;     /* the runs are of several models, so that each needs its name */
     size_t n_words; /* fields that are words, the first ones */
-    struct field fields[N_ABOUT + 2 * DOC_N_METRICS];
+    struct field fields[N_ABOUT + 2 * DOC_MOST_METRICS];
     size_t n_fields;
 };
 
@@ -55,13 +55,13 @@ static void put_value(char *cell, const struct board *b, size_t metric,
 {
     const struct doc_metric *m = &b->metrics[metric];
     char value[32], error[32];
-    put_number(value, sizeof value, m->scale * v->value, m->n_decimals);
-    put_number(error, sizeof error, m->scale * v->error, m->n_decimals);
+    put_number(value, sizeof value, m->as->scale * v->value, m->as->n_decimals);
+    put_number(error, sizeof error, m->as->scale * v->error, m->as->n_decimals);
     if (!v->known)
         snprintf(cell, CLI_CELL_BYTES, "%s", b->csv ? "" : "-");
     else if (b->csv)
-        snprintf(cell, CLI_CELL_BYTES, "%.17g", m->scale * v->value);
-    else if (m->error)
+        snprintf(cell, CLI_CELL_BYTES, "%.17g", m->as->scale * v->value);
+    else if (m->kind != DOC_REAL)
         snprintf(cell, CLI_CELL_BYTES, "%s ± %s", value, error);
     else
         snprintf(cell, CLI_CELL_BYTES, "%s", value);
@@ -101,13 +101,14 @@ static void choose_fields(struct board *b)
         b->n_words += i < N_WORDS;
     }
     size_t n;
+    unsigned shown = b->table->new_type ? DOC_OF_NEW_TYPE : DOC_ON_BOARD;
     b->metrics = doc_scoreboard_metrics(&n, b->table);
     for (size_t i = 0; i < n; i++) {
         const struct doc_metric *m = &b->metrics[i];
-        if (!b->by_metric && !(b->table->new_type ? m->of_new_type : m->on_board))
+        if (!m->label || (!b->by_metric && !(m->flags & shown)))
             continue;
         b->fields[b->n_fields++] = (struct field){VALUE, i};
-        if (b->csv && b->metrics[i].error)
+        if (b->csv && m->kind != DOC_REAL)
             b->fields[b->n_fields++] = (struct field){ERROR, i};
     }
 }
@@ -128,7 +129,7 @@ static void put_field(char *cell, const struct board *b, struct field f,
     else if (f.kind == VALUE)
         put_value(cell, b, f.index, v);
     else if (v->known)
-        snprintf(cell, CLI_CELL_BYTES, "%.17g", b->metrics[f.index].scale * v->error);
+        snprintf(cell, CLI_CELL_BYTES, "%.17g", b->metrics[f.index].as->scale * v->error);
 }
 
 static enum status make_grid(struct cli_grid *g, const struct board *b, struct status_why *why)

@@ -312,7 +312,7 @@ static void fill(struct eval_kld_result *out, const struct eval_kld_tables *t,
 enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *t, size_t n_worst,
                      struct status_why *why)
 {
-    *out = (struct eval_kld_result){0};
+    *out = (struct eval_kld_result){.rounding = (double)NAN};
     count_done(out, t->candidate);
     out->complete = out->n_windows == t->plan->n_windows;
     out->of_documents = eval_plan_lots_are_documents(t->plan);

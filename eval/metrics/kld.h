@@ -75,7 +75,8 @@ struct eval_kld_result {
     struct eval_scored_token *worst; /* the tokens of the largest KLD, first of equals first */
     size_t n_worst;
     double bits_per_byte, base_bits_per_byte; /* NaN without bytes */
-    struct eval_nonfinite nonfinite;          /* scores of either, or comparisons, that are not */
+    double rounding; /* of the mean KLD, by eval_kld_rounding, where the caller has it; else NaN */
+    struct eval_nonfinite nonfinite; /* scores of either, or comparisons, that are not */
 };
 
 /** Tables of the two models, from one eval_run. The candidate's says which windows are done. */

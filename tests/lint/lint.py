@@ -29,7 +29,7 @@ from rooms import Rooms
 
 ROOMS = Rooms(sys.argv[2] if len(sys.argv) > 2 else ".")
 LAYERS = list(ROOMS.stands_on)
-# What the core shows to its clients, which stand on all of it; clients/documents/ stands on its lowest layers, not on the whole.
+# What the core shows to its clients, which stand on all of it; clients/documents/ does not stand on the whole.
 PUBLIC = {
     "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "kernels/observer.h", "model/chat/chat.h",
     "model/forward/forward.h", "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h",
@@ -81,7 +81,7 @@ RAW = {"base_file_name", "gguf_path", "getenv", "cJSON_GetStringValue", "doc_fie
 # it where another's `name` is not.
 OWN = {"text", "shown", "escaped", "data", "label", "called", "what", "option", "first", "head", "answer",
        "types_of", "said", "model_id", "assay", "compiler", "build", "commit", "pcre2", "cjson", "openssl",
-       "openblas", "summary", "about", "unit", "type.name", "kind.name", "unit.name", "known.name",
+       "openblas", "summary", "about", "unit", "line", "type.name", "kind.name", "unit.name", "known.name",
        "commands.name", "q.name", "f.name", "g.type", "c.type", "keys.key", "keys.expected", "keys.found"}
 PRINTING = ("printf", "fprintf", "base_file_printf", "puts", "fputs")
 MAX_LINES = 500

@@ -20,7 +20,7 @@ struct block {
     bool diverges;
 };
 
-/* A column of figures: the metric's path in the scoreboard's list, and how it is shown. */
+/* A column of figures: its key in the scoreboard, and how it is shown. */
 static const struct {
     const char *head, *key;
     int n_decimals;
@@ -40,20 +40,10 @@ static void put_code(struct base_file *file, const char *text)
     base_file_printf(file, "%s", base_markdown_code(shown, sizeof shown, text));
 }
 
-static const struct doc_metric *metric_of(const struct block *b, const char *key, size_t *index)
-{
-    size_t n;
-    const struct doc_metric *metrics = doc_scoreboard_metrics(&n, b->board);
-    *index = 0;
-    while (strcmp(metrics[*index].key, key) != 0)
-        ++*index;
-    return &metrics[*index];
-}
-
 static void put_figure(const struct block *b, const struct doc_scoreboard_run *run, size_t column)
 {
-    size_t i;
-    const struct doc_metric *m = metric_of(b, columns[column].key, &i);
+    size_t n, i = doc_scoreboard_find(b->board, columns[column].key);
+    const struct doc_metric *m = &doc_scoreboard_metrics(&n, b->board)[i];
     const struct doc_metric_value *v = &run->values[i];
     char text[DOC_NUMBER_TEXT];
     int n_decimals = columns[column].n_decimals;
@@ -61,9 +51,9 @@ static void put_figure(const struct block *b, const struct doc_scoreboard_run *r
         base_file_printf(b->file, " - |");
         return;
     }
-    base_file_printf(b->file, " %s", doc_number(text, m->scale * v->value, n_decimals));
-    if (m->error && !isnan(v->error))
-        base_file_printf(b->file, " ± %s", doc_number(text, m->scale * v->error, n_decimals));
+    base_file_printf(b->file, " %s", doc_number(text, m->as->scale * v->value, n_decimals));
+    if (m->kind != DOC_REAL && !isnan(v->error))
+        base_file_printf(b->file, " ± %s", doc_number(text, m->as->scale * v->error, n_decimals));
     base_file_printf(b->file, " |");
 }
 

@@ -26,7 +26,7 @@ void doc_report_summary(struct doc_report *r)
     }
 }
 
-enum { N_HEADS = 11 + DOC_N_METRICS };
+enum { N_HEADS = 11 + DOC_MOST_METRICS };
 
 /* What a run's row begins with: the link leads to the document that it is from. */
 static void put_model(struct doc_report *r, struct doc_table *t,
@@ -82,7 +82,7 @@ static size_t choose_heads(const struct doc_report *r, const struct doc_scoreboa
         heads[n_heads++] = "windows";
     const struct doc_metric *metrics = doc_scoreboard_metrics(&n, board);
     for (size_t i = 0; i < n; i++)
-        if (metrics[i].on_board)
+        if (metrics[i].flags & DOC_ON_BOARD)
             heads[n_heads++] = metrics[i].label;
     heads[n_heads] = NULL;
     return n_words;
@@ -109,7 +109,7 @@ static void put_board(struct doc_report *r, const struct doc_scoreboard *board, 
     for (size_t k = 0; k < board->n; k++) {
         put_model(r, &t, &board->runs[k], named, raced);
         for (size_t i = 0; i < n; i++)
-            if (metrics[i].on_board)
+            if (metrics[i].flags & DOC_ON_BOARD)
                 doc_table_value(&t, &metrics[i], &board->runs[k].values[i]);
         doc_table_row_end(&t);
     }

@@ -8,66 +8,32 @@
 #include "base/array.h"
 #include "base/text/printable.h"
 
-#define KLD_QUANTILE(label, key, of_new_type)                                                      \
-    {                                                                                              \
-        label, "kld_" key, "kld." key, "kld." key "_error", 1, 6, false, of_new_type               \
-    }
-#define DP_QUANTILE(label, key)                                                                    \
-    {                                                                                              \
-        label, "dp_" key "_percent", "dp." key, "dp." key "_error", 100, 3, false                  \
-    }
-
 enum { MAX_TYPE_NAME = 63 };
 
-static const struct doc_metric metrics[DOC_N_METRICS] = {
-    [DOC_METRIC_PPL] = {"PPL", "ppl", "ppl.value", "ppl.value_error", 1, 6, true, true},
-    {"PPL(base)", "ppl_base", "ppl.base", "ppl.base_error", 1, 6, false},
-    {"ΔPPL", "delta_ppl", "ppl.difference", "ppl.difference_error", 1, 6, true},
-    {"PPL ratio", "ppl_ratio", "ppl.ratio", "ppl.ratio_error", 1, 6, false, true},
-    {"ln(PPL ratio)", "ln_ppl_ratio", "ppl.ln_ratio", "ppl.ln_ratio_error", 1, 6, false},
-    {"PPL correlation %", "ppl_correlation_percent", "ppl.correlation", NULL, 100, 2, false},
-    [DOC_METRIC_KLD] = {"KLD", "kld", "kld.mean", "kld.mean_error", 1, 6, true, true},
-    {"Maximum KLD", "kld_max", "kld.max", NULL, 1, 6, false, true},
-    {"KLD 99.9 %", "kld_p99_9", "kld.p99_9", "kld.p99_9_error", 1, 6, true, true},
-    KLD_QUANTILE("KLD 99.0 %", "p99", true),
-    KLD_QUANTILE("KLD 95.0 %", "p95", false),
-    KLD_QUANTILE("KLD 90.0 %", "p90", false),
-    KLD_QUANTILE("Median KLD", "median", true),
-    KLD_QUANTILE("KLD 10.0 %", "p10", false),
-    KLD_QUANTILE("KLD 5.0 %", "p5", false),
-    KLD_QUANTILE("KLD 1.0 %", "p1", false),
-    KLD_QUANTILE("KLD 0.1 %", "p0_1", false),
-    {"Minimum KLD", "kld_min", "kld.min", NULL, 1, 6, false},
-    {"Mean Δp %", "mean_dp_percent", "dp.mean", "dp.mean_error", 100, 3, true},
-    {"Maximum Δp %", "dp_max_percent", "dp.max", NULL, 100, 3, false},
-    DP_QUANTILE("99.9% Δp %", "p99_9"),
-    DP_QUANTILE("99.0% Δp %", "p99"),
-    DP_QUANTILE("95.0% Δp %", "p95"),
-    DP_QUANTILE("90.0% Δp %", "p90"),
-    DP_QUANTILE("75.0% Δp %", "p75"),
-    DP_QUANTILE("Median Δp %", "median"),
-    DP_QUANTILE("25.0% Δp %", "p25"),
-    DP_QUANTILE("10.0% Δp %", "p10"),
-    DP_QUANTILE("5.0% Δp %", "p5"),
-    DP_QUANTILE("1.0% Δp %", "p1"),
-    DP_QUANTILE("0.1% Δp %", "p0_1"),
-    {"Minimum Δp %", "dp_min_percent", "dp.min", NULL, 100, 3, false},
-    {"RMS Δp %", "rms_dp_percent", "dp.rms", "dp.rms_error", 100, 3, true, true},
-    {"Same top p %", "same_top_percent", "same_top", "same_top_error", 100, 3, true, true},
-};
-
-static const struct doc_metric task_metrics[] = {
-    {"tasks", "n_tasks", "result.n_tasks", NULL, 1, 0, true},
-    {"score %", "score_percent", "result.score.share", "result.score.error", 100, 3, true},
-    {"acc %", "acc_percent", "result.acc.share", "result.acc.error", 100, 3, true},
-    {"acc_norm %", "acc_norm_percent", "result.acc_norm.share", "result.acc_norm.error", 100, 3,
-     true},
+static const struct doc_format whole = {.scale = 1};
+static const struct doc_metric of_tasks[] = {
+    {"result.n_tasks", DOC_REAL, 0, &whole, "tasks", "n_tasks", DOC_ON_BOARD},
+    {"result.score", DOC_SHARE, 0, &doc_as_percent, "score %", "score_percent", DOC_ON_BOARD},
+    {"result.acc", DOC_SHARE, 0, &doc_as_percent, "acc %", "acc_percent", DOC_ON_BOARD},
+    {"result.acc_norm", DOC_SHARE, 0, &doc_as_percent, "acc_norm %", "acc_norm_percent",
+     DOC_ON_BOARD},
 };
 
 const struct doc_metric *doc_scoreboard_metrics(size_t *n, const struct doc_scoreboard *t)
 {
-    *n = t->of_tasks ? sizeof task_metrics / sizeof *task_metrics : DOC_N_METRICS;
-    return t->of_tasks ? task_metrics : metrics;
+    if (!t->of_tasks)
+        return doc_kld_metrics(n);
+    *n = sizeof of_tasks / sizeof *of_tasks;
+    return of_tasks;
+}
+
+size_t doc_scoreboard_find(const struct doc_scoreboard *t, const char *key)
+{
+    size_t n, i = 0;
+    const struct doc_metric *f = doc_scoreboard_metrics(&n, t);
+    while (i + 1 < n && (!f[i].key || strcmp(f[i].key, key) != 0))
+        i++;
+    return i;
 }
 
 /* The data set that an importance matrix was made from, or else the matrix, or "none". */
@@ -105,16 +71,20 @@ static struct doc_scoreboard_run *new_run(struct doc_scoreboard *t, struct base_
     return run;
 }
 
-static struct doc_metric_value value_of(struct base_field from, const char *path,
-                                        const char *error_path)
+/* The member at a path, and its error. */
+static struct doc_metric_value value_of(struct base_field from, enum doc_metric_kind kind,
+                                        const char *path)
 {
-    struct doc_metric_value v = {.known = true, .value = base_field_real_or_null(from, path)};
-    if (error_path)
-        v.error = doc_error(from, error_path);
+    char value[64], error[64];
+    snprintf(value, sizeof value, "%s%s", path, kind == DOC_SHARE ? ".share" : "");
+    snprintf(error, sizeof error, "%s%s", path, kind == DOC_SHARE ? ".error" : "_error");
+    struct doc_metric_value v = {.known = true, .value = base_field_real_or_null(from, value)};
+    if (kind != DOC_REAL)
+        v.error = doc_error(from, error);
     return v;
 }
 
-/* The model of choice tasks, or a candidate of a divergence: all metrics. */
+/* The model of choice tasks, or a candidate of a divergence: all that tables have. */
 static enum status add_whole(struct doc_scoreboard *t, struct base_field from,
                              struct status_why *why)
 {
@@ -122,9 +92,10 @@ static enum status add_whole(struct doc_scoreboard *t, struct base_field from,
     if (!run)
         return STATUS_MEMORY;
     size_t n;
-    const struct doc_metric *m = doc_scoreboard_metrics(&n, t);
+    const struct doc_metric *f = doc_scoreboard_metrics(&n, t);
     for (size_t i = 0; i < n; i++)
-        run->values[i] = value_of(from, m[i].path, m[i].error);
+        if (f[i].label)
+            run->values[i] = value_of(from, f[i].kind, f[i].path);
     if (t->of_tasks)
         run->task = base_field_text(from, "kind");
     return STATUS_OK;
@@ -153,7 +124,7 @@ static enum status add_base(struct doc_scoreboard *t, struct base_field root,
     run->is_base = true;
     count_windows(candidate, &run->n_windows, &run->n_tokens);
     struct doc_metric_value *ppl = &run->values[DOC_METRIC_PPL];
-    *ppl = value_of(candidate, "ppl.base", "ppl.base_error");
+    *ppl = value_of(candidate, DOC_ESTIMATE, "ppl.base");
     for (size_t i = 0; i + 1 < t->n; i++)
         if (t->runs[i].is_base && strcmp(t->runs[i].id, run->id) == 0 &&
             memcmp(&t->runs[i].values[DOC_METRIC_PPL].value, &ppl->value, sizeof ppl->value) == 0) {
@@ -191,7 +162,7 @@ static enum status add_perplexity(struct doc_scoreboard *t, struct base_field ro
     struct doc_scoreboard_run *run = new_run(t, root, "model", why);
     if (!run)
         return STATUS_MEMORY;
-    run->values[DOC_METRIC_PPL] = value_of(root, "result.ppl", "result.ppl_error");
+    run->values[DOC_METRIC_PPL] = value_of(root, DOC_ESTIMATE, "result.ppl");
     return STATUS_OK;
 }
 

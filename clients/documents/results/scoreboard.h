@@ -4,19 +4,10 @@
 
 #include "base/text/labels.h"
 #include "clients/documents/results/document.h"
+#include "clients/documents/results/metric.h"
 
-/** What can be told of a run, in the order in which --by-metric tells it. */
-struct doc_metric {
-    const char *label; /* for people */
-    const char *key;   /* head of a column in CSV, beside which stands <key>_error */
-    const char *path;  /* in a candidate of an assay-kld document, or an assay-tasks one */
-    const char *error; /* path of its standard error where tokens are independent, or NULL */
-    double scale;      /* what is shown is the value times this: 100 for percentages */
-    int n_decimals;
-    bool on_board;    /* a column of the scoreboard */
-    bool of_new_type; /* a column of what is asked of a new quantisation type */
-};
-enum { DOC_N_METRICS = 34, DOC_METRIC_PPL = 0, DOC_METRIC_KLD = 6 };
+/** Rows of doc_kld_metrics that are asked for by name, and room for the values of all. */
+enum { DOC_METRIC_PPL = 0, DOC_METRIC_KLD = 8, DOC_MOST_METRICS = 64 };
 
 struct doc_metric_value {
     bool known; /* false: this run does not have it */
@@ -38,7 +29,7 @@ struct doc_scoreboard_run {
     bool fewer;                 /* of them than others of its document: it left a race */
     bool is_base;
     size_t number; /* of its model on a page: documents/report/shared/models.h */
-    struct doc_metric_value values[DOC_N_METRICS];
+    struct doc_metric_value values[DOC_MOST_METRICS];
 };
 
 /** Zero-initialise; release with doc_scoreboard_free. Must not outlive the documents. */
@@ -49,8 +40,13 @@ struct doc_scoreboard {
     bool new_type; /* shown with the columns that are asked of a new quantisation type */
 };
 
-/** What is told of the runs of a scoreboard; n: how many, at most DOC_N_METRICS. */
+/**
+ * The metrics of the runs of a scoreboard, in the order in which --by-metric tells those with a
+ * label; n: how many, at most DOC_MOST_METRICS.
+ */
 const struct doc_metric *doc_scoreboard_metrics(size_t *n, const struct doc_scoreboard *table);
+/** The index of the metric with this key, which is one of them. */
+size_t doc_scoreboard_find(const struct doc_scoreboard *table, const char *key);
 
 /**
  * Add the runs of a document: each candidate of a divergence and, once, their base, on the windows

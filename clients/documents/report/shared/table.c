@@ -85,11 +85,11 @@ void doc_table_value(struct doc_table *t, const struct doc_metric *m,
                      const struct doc_metric_value *v)
 {
     char text[DOC_NUMBER_TEXT];
-    double value = v->known ? m->scale * v->value : (double)NAN;
+    double value = v->known ? m->as->scale * v->value : (double)NAN;
     doc_table_cell(t, "", value);
-    doc_html(t->file, "%s", v->known ? doc_number(text, value, m->n_decimals) : "-");
-    if (v->known && m->error && !isnan(v->error))
+    doc_html(t->file, "%s", v->known ? doc_number(text, value, m->as->n_decimals) : "-");
+    if (v->known && m->kind != DOC_REAL && !isnan(v->error))
         doc_html(t->file, " <span class=\"error\">± %s</span>",
-                 doc_number(text, m->scale * v->error, m->n_decimals));
+                 doc_number(text, m->as->scale * v->error, m->as->n_decimals));
     doc_table_cell_end(t);
 }

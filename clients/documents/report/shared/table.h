@@ -33,7 +33,7 @@ void doc_table_row_end(struct doc_table *table);
 void doc_table_words(struct doc_table *table, const char *words);
 /** A cell with a number of n decimals. */
 void doc_table_number(struct doc_table *table, double value, int n_decimals);
-/** A cell with a number of a metric, "-" where it is not known, nan where it is not finite. */
+/** A cell with the figure of a metric, "-" where it is not known, nan where it is not finite. */
 void doc_table_value(struct doc_table *table, const struct doc_metric *metric,
                      const struct doc_metric_value *value);
 /** Begin a cell of another form; classes: beside "n"; value: what it is sorted by. */
