@@ -124,10 +124,11 @@ static bool is_table(struct base_string s)
     return line == 2 && ((n[0][0] && n[0][0] == n[1][0]) || (n[0][1] && n[0][1] == n[1][1]));
 }
 
+static const struct base_file_kind result = {"a result that assay wrote",
+                                             "assay table, compare and report read it", true};
+
 const struct base_file_kind *base_file_kind_of_text(struct base_string s)
 {
-    static const struct base_file_kind result = {"a result that assay wrote",
-                                                 "assay table, compare and report read it", true};
     static const struct base_file_kind json = {
         "JSON", "a config.json lies beside a checkpoint; " CONVERT, true};
     static const struct base_file_kind table = {"a table (CSV or TSV)", "texts are given by -f",
@@ -155,12 +156,12 @@ enum status base_file_check_no_text(struct base_string beginning, const char *ex
 }
 
 /** The first bytes of a file; how many: 0 where it cannot be read. */
-static size_t beginning_of(const char *path, char bytes[8])
+static size_t beginning_of(const char *path, char *bytes, size_t most)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return 0;
-    ssize_t n = pread(fd, bytes, 8, 0);
+    ssize_t n = pread(fd, bytes, most, 0);
     close(fd);
     return n > 0 ? (size_t)n : 0;
 }
@@ -173,15 +174,27 @@ bool base_file_begins(const char *path, const char magic[8])
 bool base_file_begins_with(const char *path, struct base_string magic)
 {
     char bytes[8];
-    return beginning_of(path, bytes) >= magic.n_bytes &&
+    return beginning_of(path, bytes, sizeof bytes) >= magic.n_bytes &&
            memcmp(bytes, magic.data, magic.n_bytes) == 0;
 }
 
 bool base_file_begins_object(const char *path)
 {
     char bytes[8];
-    size_t n = beginning_of(path, bytes), i = 0;
+    size_t n = beginning_of(path, bytes, sizeof bytes), i = 0;
     while (i < n && is_blank(bytes[i]))
         i++;
     return i < n && bytes[i] == '{';
+}
+
+enum status base_file_check_no_result(const char *path, const char *expected,
+                                      struct status_why *why)
+{
+    char bytes[512];
+    struct base_string beginning = {bytes, beginning_of(path, bytes, sizeof bytes)};
+    enum status status =
+        base_file_kind_of_text(beginning) == &result ? check(&result, expected, why) : STATUS_OK;
+    if (status)
+        status_context(why, "%s", path);
+    return status;
 }

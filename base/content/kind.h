@@ -44,5 +44,9 @@ bool base_file_begins(const char *path, const char magic[8]);
 bool base_file_begins_with(const char *path, struct base_string magic);
 /** Whether it exists and begins as a JSON object does. */
 bool base_file_begins_object(const char *path);
+/** Whether it exists and is a result of this program. Fails: STATUS_FORMAT, with the path (it is).
+ *  expected: "a model". */
+enum status base_file_check_no_result(const char *path, const char *expected,
+                                      struct status_why *why);
 
 #endif

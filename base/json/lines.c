@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "base/arithmetic.h"
+#include "base/text/escape.h"
+
 static bool only_blanks(const char *at, const char *end)
 {
     while (at < end && base_json_is_blank(*at))
@@ -9,20 +12,45 @@ static bool only_blanks(const char *at, const char *end)
     return at == end;
 }
 
+/* Where a text stops being an object. n: bytes before the place where the parser gave up, which is
+ * never after the last one, or those that it read. */
+static enum status fail_no_object(const struct base_json_line *l, size_t n, struct status_why *why)
+{
+    enum { SHOWN = 20 };
+    char shown[4 * SHOWN + 1];
+    size_t line = l->number, column = l->column, size = (size_t)(l->end - l->from), i = 0;
+    bool is_object = size && *l->from == '{';
+    for (; i < size && is_object && (i < n || base_json_is_blank(l->from[i])); i++) {
+        column = l->from[i] == '\n' ? 1 : column + 1;
+        line += l->from[i] == '\n';
+    }
+    if (is_object && size - i <= 1)
+        return status_fail(why, STATUS_FORMAT,
+                           "line %zu: no JSON object: it is not whole at its end, column %zu", line,
+                           column - (i == size));
+    size_t n_shown = 0;
+    while (n_shown < size - i && l->from[i + n_shown] != '\n')
+        n_shown++;
+    base_printable(shown, sizeof shown, l->from + i, base_min(n_shown, SHOWN));
+    return status_fail(why, STATUS_FORMAT, "line %zu: no JSON object: found %s%s at column %zu%s",
+                       line, shown, n_shown > SHOWN ? "..." : "", column,
+                       is_object ? "" : ", expected {");
+}
+
 static enum status read_line(const struct base_json_line *l, base_json_line_reader *read,
                              void *user, struct status_why *why)
 {
     if (base_json_has_nul(l->from, (size_t)(l->end - l->from)))
         return status_fail(why, STATUS_FORMAT, "line %zu: has the character U+0000", l->number);
-    cJSON *object;
-    size_t n_read;
+    cJSON *object = NULL;
+    size_t n_read = 0;
     const char *repeated = NULL;
     enum status status =
         base_json_parse(&object, l->from, (size_t)(l->end - l->from), &n_read, why);
     if (status && status != STATUS_FORMAT)
         status_context(why, "line %zu", l->number);
     else if (!cJSON_IsObject(object) || !only_blanks(l->from + n_read, l->end))
-        status = status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", l->number);
+        status = fail_no_object(l, n_read, why);
     else
         status = base_json_find_repeated(&repeated, object, why);
     if (repeated)
@@ -42,7 +70,7 @@ enum status base_json_lines_read(char *bytes, size_t n_bytes, base_json_line_rea
     size_t number = 1;
     for (char *at = bytes; at < end && !status; at = next, number++) {
         char *newline = memchr(at, '\n', (size_t)(end - at));
-        struct base_json_line line = {at, newline ? newline : end, number, 0};
+        struct base_json_line line = {at, newline ? newline : end, number, 1, 0};
         next = newline ? newline + 1 : end;
         if (!only_blanks(line.from, line.end))
             status = read_line(&line, read, user, why);
@@ -94,13 +122,22 @@ enum status base_json_first_object(cJSON **out, const char *bytes, size_t n_byte
 /** Where a reader of objects is in the text. */
 struct place {
     char *at, *end;
-    size_t line, element; /* as struct base_json_line has them */
+    size_t line, element;   /* as struct base_json_line has them */
+    const char *line_begin; /* of this line */
 };
+
+static void pass(struct place *p)
+{
+    if (*p->at++ == '\n') {
+        p->line++;
+        p->line_begin = p->at;
+    }
+}
 
 static void pass_blanks(struct place *p)
 {
-    for (; p->at < p->end && base_json_is_blank(*p->at); p->at++)
-        p->line += *p->at == '\n';
+    while (p->at < p->end && base_json_is_blank(*p->at))
+        pass(p);
 }
 
 /** Hand over the object that begins here, and go on after it. */
@@ -108,11 +145,23 @@ static enum status read_object(struct place *p, base_json_line_reader *read, voi
                                struct status_why *why)
 {
     const char *after = p->at < p->end && *p->at == '{' ? object_end(p->at, p->end) : NULL;
-    if (!after)
-        return status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", p->line);
-    const struct base_json_line object = {p->at, p->at + (after - p->at), p->line, p->element};
-    for (; p->at < after; p->at++)
-        p->line += *p->at == '\n';
+    size_t column = (size_t)(p->at - p->line_begin) + 1;
+    struct base_json_line object = {p->at, p->end, p->line, column, p->element};
+    if (!after) { /* the parser knows why */
+        enum { ENOUGH = 1 << 16 };
+        cJSON *unused = NULL;
+        size_t n_read = 0, n = base_min((size_t)(p->end - p->at), ENOUGH);
+        enum status status = base_json_parse(&unused, object.from, n, &n_read, why);
+        cJSON_Delete(unused);
+        if (status && status != STATUS_FORMAT)
+            return status;
+        return n_read == ENOUGH
+                   ? status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", p->line)
+                   : fail_no_object(&object, n_read, why);
+    }
+    object.end = p->at + (after - p->at);
+    while (p->at < after)
+        pass(p);
     return read_line(&object, read, user, why);
 }
 
@@ -147,7 +196,8 @@ static enum status read_list(struct place *p, base_json_line_reader *read, void 
 enum status base_json_objects_read(char *bytes, size_t n_bytes, base_json_line_reader *read,
                                    void *user, struct status_why *why)
 {
-    struct place p = {bytes + (after_mark(bytes, bytes + n_bytes) - bytes), bytes + n_bytes, 1, 0};
+    struct place p = {bytes + (after_mark(bytes, bytes + n_bytes) - bytes), bytes + n_bytes, 1, 0,
+                      bytes};
     enum status status = STATUS_OK;
     pass_blanks(&p);
     if (p.at < p.end && *p.at == '[')

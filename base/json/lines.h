@@ -16,6 +16,7 @@
 struct base_json_line {
     char *from, *end;
     size_t number;  /* from 1 */
+    size_t column;  /* where it begins, in bytes from 1 */
     size_t element; /* of a list, from 1; 0: there is no list */
 };
 

@@ -80,7 +80,7 @@ const char *base_likely_name(const char *word, const char *candidates, char *nea
 {
     const char *result = NULL, *candidate;
     size_t length, n_word = strlen(word), n_letters = n_word - strspn(word, "-");
-    size_t most = base_max(1, n_letters / 3);
+    size_t most = n_letters > 1 ? base_max(1, n_letters / 3) : 0; /* one letter may be any other */
     while ((candidates = base_words_next(candidates, &candidate, &length))) {
         if (n_word > LONGEST || length > LONGEST || length >= capacity)
             continue;

@@ -141,6 +141,11 @@ static enum status finish(struct eval_documents *d, const struct cli_text_settin
         status = doubt_texts(d, s->strict, why);
     if (!status)
         status = doubt_template(d, s->strict, why);
+    if (!status && *d->odd_role)
+        status = cli_doubt(s->strict, why,
+                           "line %zu has a message of the role '%s', which most templates write "
+                           "as it stands; expected system, user, assistant or tool",
+                           d->odd_line, d->odd_role);
     for (size_t i = 0; i < d->n && !status; i++)
         n += d->items[i].n_scored == 0;
     if (n)

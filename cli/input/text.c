@@ -33,10 +33,25 @@ void cli_text_note(const struct base_text *text, const char *path)
 enum status cli_text_recognise(bool *documents, const struct base_text *text, const char *path,
                                const struct cli_text_settings *s, struct status_why *why)
 {
+    static const char *const options[] = {[EVAL_HELLASWAG] = "--hellaswag",
+                                          [EVAL_WINOGRANDE] = "--winogrande",
+                                          [EVAL_MULTIPLE_CHOICE] = "--multiple-choice"};
     enum eval_json json = EVAL_JSON_NONE;
+    enum eval_choice_kind kind;
+    bool is_tasks = false;
     enum status status = STATUS_OK;
     *documents = cli_text_is_lines(path) && !s->undivided;
-    if (!*documents)
+    status = eval_dataset_recognise(&kind, &is_tasks, text->data, text->n_bytes, why);
+    if (is_tasks && *documents)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: seems to be tasks; assay perplexity %s scores them", path,
+                           options[kind]);
+    if (is_tasks)
+        return cli_doubt(s->strict, why,
+                         "%s: seems to be tasks, and is evaluated as a text; assay perplexity %s "
+                         "scores them",
+                         path, options[kind]);
+    if (!status && !*documents)
         status = eval_documents_recognise(&json, text->data, text->n_bytes, why);
     if (status)
         status_context(why, "%s", path);

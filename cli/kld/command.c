@@ -1,5 +1,6 @@
 /* assay kld: how far models are from a base: another model, computed in the same pass, or a file.
  */
+#include "base/content/kind.h"
 #include "cli/commands.h"
 #include "cli/input/models.h"
 #include "cli/kld/evaluator.h"
@@ -63,8 +64,10 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     enum status status = cli_labels_check(&s.labels, s.models.n, why);
     if (status)
         return status;
-    if (cli_bounds_wanted(&s))
-        return cli_bounds_run(&s, why);
+    if (s.base)
+        status = base_file_check_no_result(s.base, "a model, a recording or recorded answers", why);
+    if (status || cli_bounds_wanted(&s))
+        return status ? status : cli_bounds_run(&s, why);
     const struct cli_model_settings *load = &s.evaluate.load;
     bool differs = load->cache_k || load->cache_v || load->experts_used;
     if (!s.base && s.models.n == 1 && (differs || s.evaluate.machine.activations))

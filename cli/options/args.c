@@ -100,17 +100,41 @@ static enum status read_environment(const struct cli_command *command, void *set
     return STATUS_OK;
 }
 
+/* What people write for an option that is called otherwise. */
+static const struct {
+    const char *written, *meant;
+} misnomers[] = {
+    {"-ctx", "-c"},    {"--ctx", "-c"},           {"--context", "-c"},
+    {"--n-ctx", "-c"}, {"--file-base", "--base"}, {"--reference", "--base"},
+    {"--text", "-f"},  {"--output", "-o"},
+};
+
+static const char *meant_by(const struct cli_command *command, const char *name)
+{
+    const char *meant = NULL;
+    for (size_t i = 0; i < sizeof misnomers / sizeof *misnomers; i++)
+        if (strcmp(misnomers[i].written, name) == 0)
+            meant = misnomers[i].meant;
+    struct cli_rows rows = {.next = command->options};
+    for (const struct cli_option *row; meant && (row = cli_rows_next(&rows));)
+        if (row->names && row->type != CLI_REFUSED && base_words_index(row->names, meant) >= 0)
+            return meant;
+    return NULL;
+}
+
 static enum status fail_unknown(const struct cli_command *command, const char *name,
                                 struct status_why *why)
 {
     char nearest[64] = "";
+    const char *meant = meant_by(command, name);
     size_t rank = SIZE_MAX;
     struct cli_rows rows = {.next = command->options};
-    for (const struct cli_option *row; (row = cli_rows_next(&rows));)
+    for (const struct cli_option *row; !meant && (row = cli_rows_next(&rows));)
         if (row->names && row->type <= CLI_IGNORED)
             base_likely_name(name, row->names, nearest, sizeof nearest, &rank);
-    if (*nearest)
-        return status_fail(why, STATUS_USAGE, "unknown option %s; did you mean %s?", name, nearest);
+    if (meant || *nearest)
+        return status_fail(why, STATUS_USAGE, "unknown option %s; did you mean %s?", name,
+                           meant ? meant : nearest);
     return status_fail(why, STATUS_USAGE, "unknown option %s; see assay help %s", name,
                        command->name);
 }

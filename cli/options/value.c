@@ -141,6 +141,16 @@ static void note_ignored(struct cli_args *args, const char *spelling)
     snprintf(args->ignored + used, sizeof args->ignored - used, "%s%s", used ? ", " : "", spelling);
 }
 
+/* The help with what was given in place of the name of the argument: REPO, without ":Q4_0". */
+static void fill_in(char *out, size_t capacity, const struct cli_option *row, const char *value)
+{
+    const char *at = strstr(row->help, row->value), *tag = strrchr(value, ':');
+    int n_value = (int)(tag && !strchr(tag, '/') ? (size_t)(tag - value) : strlen(value));
+    if (at)
+        snprintf(out, capacity, "%.*s%.*s%s", (int)(at - row->help), row->help, n_value, value,
+                 at + strlen(row->value));
+}
+
 /* A value that is what happens anyway, or nearly so, is accepted; see CLI_REFUSED. */
 static enum status refuse(const struct cli_value *s, struct cli_args *args, struct status_why *why)
 {
@@ -152,8 +162,12 @@ static enum status refuse(const struct cli_value *s, struct cli_args *args, stru
     if (whole < 0 && index < 0) {
         const char *between = s->spelling[0] == '-' ? " " : "=";
         bool shown = *value && *value != '-'; /* else it may well be the next option */
+        char help[1024];
+        snprintf(help, sizeof help, "%s", row->help);
+        if (shown && row->type == CLI_INSTEAD)
+            fill_in(help, sizeof help, row, value);
         return status_fail(why, STATUS_USAGE, "%s%s%s: %s", s->spelling, shown ? between : "",
-                           shown ? value : "", row->help);
+                           shown ? value : "", help);
     }
     size_t used = strlen(args->notes);
     if (index > 0 && row->note && !strstr(args->notes, row->note))

@@ -26,6 +26,9 @@ static enum status find_command(const struct cli_command **out, const struct cli
             *out = planned[i];
     if (*out)
         return STATUS_OK;
+    if (strcmp(name, "imatrix") == 0)
+        return status_fail(why, STATUS_USAGE,
+                           "assay imatrix --dry-run plans that command, with its other options");
     return status_fail(why, STATUS_USAGE,
                        "%s%s%s: expected a command that evaluates: perplexity, record, kld, best, "
                        "sweep, check, score or explain, with its options",

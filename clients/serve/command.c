@@ -281,6 +281,8 @@ static const struct cli_option options[] = {
     {"-f --file", CLI_TEXT, "FILE",
      "the text of requests that bring none, without its last newline; each job reads it",
      AT(text_file), .usual = true},
+    {"-c --ctx-size --chunks", CLI_REFUSED, "N",
+     "each request says its windows: {\"kind\": \"kld\", \"ctx_size\": 512, \"chunks\": 20}"},
     {"--hot-swap", CLI_ON, NULL,
      "while no job runs, GET /health reads replaced files of the models again; also where "
      "LLAMA_HOTSWAP_ENABLED is set. /v1/swap is then refused",

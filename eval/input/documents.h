@@ -61,6 +61,8 @@ struct eval_documents {
     size_t n_scored;               /* of all of them */
     struct model_chat *chat;       /* opened for the first conversation */
     size_t n_conversations;
+    char odd_role[40]; /* the first that templates do not know, of "messages"; "": there is none */
+    size_t odd_line;   /* the line of its conversation */
     double chat_seconds;               /* that those of the last file took */
     enum model_chat_mask mask;         /* of them */
     char template_sha256[BASE_HEX];    /* of their template; "": none was used */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json/lines.h"
+#include "base/text/words.h"
 #include "eval/input/documents.h"
 #include "eval/input/documents_forms.h"
 
@@ -31,9 +32,23 @@ static enum status add_text(struct eval_documents *d, const struct eval_document
     return eval_documents_add_text(d, head, string_of(member(l, "text")), why);
 }
 
+/** Remember the first role that templates do not know: most of them write it as it stands. */
+static void look_at_roles(struct eval_documents *d, size_t line, const cJSON *messages)
+{
+    static const char known[] = "system developer user assistant tool function ipython";
+    for (const cJSON *m = messages ? messages->child : NULL; m && !*d->odd_role; m = m->next) {
+        const char *role = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(m, "role"));
+        if (!role || base_words_index(known, role) >= 0)
+            continue;
+        snprintf(d->odd_role, sizeof d->odd_role, "%s", role);
+        d->odd_line = line;
+    }
+}
+
 static enum status add_chat(struct eval_documents *d, const struct eval_document_head *head,
                             const struct document_line *l, struct status_why *why)
 {
+    look_at_roles(d, head->line, member(l, "messages"));
     return eval_documents_add_chat(d, head, l->object, l->bytes, why);
 }
 

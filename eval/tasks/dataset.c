@@ -85,6 +85,41 @@ enum status eval_dataset_read(struct eval_dataset *out, const struct eval_datase
                                    : eval_dataset_multiple_choice(out, bytes, n_bytes, why);
 }
 
+/* The first lines of a text: two tasks of six, or some of one. */
+static size_t beginning_of(const char *bytes, size_t n_bytes)
+{
+    enum { N_LINES = 12, MOST = 1 << 20 };
+    size_t n = 0;
+    for (size_t i = 0; i < N_LINES && n < n_bytes; i++) {
+        const char *newline = memchr(bytes + n, '\n', n_bytes - n);
+        n = newline ? (size_t)(newline - bytes) + 1 : n_bytes;
+    }
+    return base_min(n, MOST);
+}
+
+enum status eval_dataset_recognise(enum eval_choice_kind *kind, bool *is, const char *bytes,
+                                   size_t n_bytes, struct status_why *why)
+{
+    static const enum eval_choice_kind kinds[] = {EVAL_HELLASWAG, EVAL_WINOGRANDE,
+                                                  EVAL_MULTIPLE_CHOICE};
+    size_t n = beginning_of(bytes, n_bytes);
+    char *copy;
+    *is = false;
+    if (base_array_new(copy, n + 1, "lines", why))
+        return STATUS_MEMORY;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !*is && n && is_text(bytes, n); i++) {
+        struct eval_dataset tasks;
+        const struct eval_dataset_options options = {.kind = kinds[i]};
+        memcpy(copy, bytes, n); /* readers unquote in place */
+        *kind = kinds[i];
+        *is = !eval_dataset_read(&tasks, &options, copy, n, NULL);
+        if (*is)
+            eval_dataset_free(&tasks);
+    }
+    free(copy);
+    return STATUS_OK;
+}
+
 void eval_dataset_free(struct eval_dataset *dataset)
 {
     free(dataset->questions);

@@ -95,6 +95,13 @@ enum status eval_dataset_json(struct eval_dataset *out, const struct eval_datase
 enum status eval_dataset_read(struct eval_dataset *out, const struct eval_dataset_options *options,
                               char *bytes, size_t n_bytes, struct status_why *why);
 
+/**
+ * Whether a text begins with tasks of a kind whose files are texts: HellaSwag, Winogrande or
+ * multiple choice. kind: out. Fails: STATUS_MEMORY.
+ */
+enum status eval_dataset_recognise(enum eval_choice_kind *kind, bool *is, const char *bytes,
+                                   size_t n_bytes, struct status_why *why);
+
 /** Append a question without choices, or a choice of the last question. For the loaders. */
 enum status eval_dataset_add(struct eval_dataset *dataset, const struct eval_question *question,
                              struct status_why *why);

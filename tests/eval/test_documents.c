@@ -176,7 +176,7 @@ static void refused_lines(void **state)
     static const struct {
         const char *lines, *sentence;
     } cases[] = {
-        {"[]", "f: line 1: no JSON object"},
+        {"[]", "f: line 1: no JSON object: found ] at column 2, expected {"},
         {"\n \n{\"text\": 1}", "f: line 3: \"text\" is no text"},
         {"{}", "f: line 1: expected one of \"text\", \"messages\" and \"ids\", or what data sets "
                "have: \"conversations\", \"instruction\" with \"output\", \"prompt\" with "
@@ -212,7 +212,7 @@ static void refused_lines(void **state)
         {"{\"text\": \"a\", \"text\": \"b\"}", "f: line 1: has \"text\" twice; expected it once"},
         {"{\"messages\": [], \"messages\": [{\"role\": \"user\"}]}",
          "f: line 1: has \"messages\" twice; expected it once"},
-        {"{\"text\": \"a\"", "f: line 1: no JSON object"},
+        {"{\"text\": \"a\"", "f: line 1: no JSON object: it is not whole at its end, column 12"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct eval_documents d = {0};
