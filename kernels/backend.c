@@ -38,36 +38,6 @@ void kern_times_read(struct kern_backend *b, struct kern_times *out)
     kern_clock_read(b->clock, out);
 }
 
-/** An operation begins: when, on the host's clock. */
-static uint64_t begin(struct kern_backend *b)
-{
-    if (b->ops->begin_phase)
-        b->ops->begin_phase(b);
-    return kern_clock_now();
-}
-
-/** The end of an operation that began at `begun`: passes its status on. */
-static enum status counted(struct kern_backend *b, enum kern_phase phase, uint64_t begun,
-                           enum status status)
-{
-    if (b->ops->end_phase)
-        b->ops->end_phase(b, phase);
-    else
-        kern_clock_count(b->clock, phase, kern_clock_now() - begun);
-    return status;
-}
-
-uint64_t kern_operation_begin(struct kern_backend *b)
-{
-    return begin(b);
-}
-
-enum status kern_operation_end(struct kern_backend *b, enum kern_phase phase, uint64_t begun,
-                               enum status status)
-{
-    return counted(b, phase, begun, status);
-}
-
 enum status kern_alloc(struct kern_backend *b, void **out, size_t n_bytes, struct status_why *why)
 {
     *out = NULL;
@@ -184,8 +154,8 @@ enum status kern_embed(struct kern_backend *b, const struct kern_weight *matrix,
                                "embed: token %" PRId32 " at %zu; the matrix has %zu rows",
                                tokens[i], i, matrix->n_rows);
     }
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_OTHER, begun, b->ops->embed(b, matrix, tokens, n_tokens, x, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->embed(b, matrix, tokens, n_tokens, x, why));
 }
 
 enum status kern_norm(struct kern_backend *b, const struct kern_norm *op, struct status_why *why)
@@ -198,8 +168,8 @@ enum status kern_norm(struct kern_backend *b, const struct kern_norm *op, struct
         status = vector_check(op->bias, n, "norm: bias", why);
     if (status || op->n_rows == 0)
         return status;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_NORM, begun, b->ops->norm(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_NORM, begun, b->ops->norm(b, op, why));
 }
 
 enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
@@ -211,8 +181,8 @@ enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
     if (status || op->n_tokens == 0)
         return status;
     assert(op->y_stride >= op->weight->n_rows && op->x != op->y);
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_LINEAR, begun, b->ops->linear(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_LINEAR, begun, b->ops->linear(b, op, why));
 }
 
 enum status kern_rope(struct kern_backend *b, const struct kern_rope *op, struct status_why *why)
@@ -227,8 +197,8 @@ enum status kern_rope(struct kern_backend *b, const struct kern_rope *op, struct
     }
     if (op->n_tokens == 0 || op->n_pairs == 0)
         return STATUS_OK;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_ROPE, begun, b->ops->rope(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_ROPE, begun, b->ops->rope(b, op, why));
 }
 
 enum status kern_attention(struct kern_backend *b, const struct kern_attention *op,
@@ -245,8 +215,8 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
     status = status ? status : kern_chosen_check(op, why);
     if (status || op->n_ranges == 0)
         return status;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
 }
 
 enum status kern_activate(struct kern_backend *b, const struct kern_activate *op,
@@ -259,8 +229,8 @@ enum status kern_activate(struct kern_backend *b, const struct kern_activate *op
     (void)limits_up;
     if (op->n == 0)
         return STATUS_OK;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_GATE, begun, b->ops->activate(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_GATE, begun, b->ops->activate(b, op, why));
 }
 
 /** Whether so many experts can be chosen, from groups of one size. */
@@ -283,8 +253,8 @@ enum status kern_route(struct kern_backend *b, const struct kern_route *op, stru
     if (status || op->n_tokens == 0)
         return status;
     assert(op->n_experts <= INT32_MAX && op->logits && op->experts && op->shares);
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_OTHER, begun, b->ops->route(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->route(b, op, why));
 }
 
 enum status kern_scale_rows(struct kern_backend *b, float *x, size_t width, size_t n_rows,
@@ -293,9 +263,9 @@ enum status kern_scale_rows(struct kern_backend *b, float *x, size_t width, size
     assert((x && factors) || n_rows == 0);
     if (n_rows == 0 || width == 0)
         return STATUS_OK;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_OTHER, begun,
-                   b->ops->scale_rows(b, x, width, n_rows, factors, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_OTHER, begun,
+                    b->ops->scale_rows(b, x, width, n_rows, factors, why));
 }
 
 enum status kern_copy_rows(struct kern_backend *b, const struct kern_copy *op,
@@ -308,8 +278,8 @@ enum status kern_copy_rows(struct kern_backend *b, const struct kern_copy *op,
     if (op->n_rows == 0 || op->width == 0)
         return STATUS_OK;
     assert(op->x && op->y);
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_OTHER, begun, b->ops->copy_rows(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->copy_rows(b, op, why));
 }
 
 enum status kern_round(struct kern_backend *b, const struct kern_round *op, struct status_why *why)
@@ -326,8 +296,8 @@ enum status kern_round(struct kern_backend *b, const struct kern_round *op, stru
     assert(op->x);
     struct kern_round scaled = *op;
     scaled.scale = op->scale == 0 ? 1.0f : op->scale;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_OTHER, begun, b->ops->round(b, &scaled, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->round(b, &scaled, why));
 }
 
 enum status kern_gather(struct kern_backend *b, const float *x, size_t width, const uint32_t *rows,
@@ -336,8 +306,8 @@ enum status kern_gather(struct kern_backend *b, const float *x, size_t width, co
     assert((x && rows && y) || n_rows == 0);
     if (n_rows == 0)
         return STATUS_OK;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_OTHER, begun, b->ops->gather(b, x, width, rows, n_rows, y, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->gather(b, x, width, rows, n_rows, y, why));
 }
 
 enum status kern_scatter_add(struct kern_backend *b, const struct kern_scatter *op,
@@ -346,8 +316,8 @@ enum status kern_scatter_add(struct kern_backend *b, const struct kern_scatter *
     assert((op->x && op->rows && op->shares && op->y) || op->n == 0);
     if (op->n == 0)
         return STATUS_OK;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_OTHER, begun, b->ops->scatter_add(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->scatter_add(b, op, why));
 }
 
 enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op,
@@ -363,8 +333,8 @@ enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op
     if (status || op->n_runs == 0)
         return status;
     assert(op->x_stride >= n_channels && op->x != op->y);
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_RECUR, begun, b->ops->convolve(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_RECUR, begun, b->ops->convolve(b, op, why));
 }
 
 enum status kern_recur(struct kern_backend *b, const struct kern_recur *op, struct status_why *why)
@@ -376,8 +346,8 @@ enum status kern_recur(struct kern_backend *b, const struct kern_recur *op, stru
     status = status ? status : kern_recur_check(op, why);
     if (status || op->n_runs == 0)
         return status;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_RECUR, begun, b->ops->recur(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_RECUR, begun, b->ops->recur(b, op, why));
 }
 
 size_t kern_recur_bytes(struct kern_backend *b, const struct kern_recur *op)
@@ -452,8 +422,8 @@ enum status kern_score(struct kern_backend *b, const struct kern_score *op, stru
         status = targets_check(op, n_vocab, why);
     if (status || op->n_rows == 0)
         return status;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_SCORE, begun, b->ops->score(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_SCORE, begun, b->ops->score(b, op, why));
 }
 
 enum status kern_record(struct kern_backend *b, const struct kern_record *op,
@@ -468,8 +438,8 @@ enum status kern_record(struct kern_backend *b, const struct kern_record *op,
         status = stride_check(op->stride, n_vocab, "record", why);
     if (status || op->n_rows == 0)
         return status;
-    uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_SCORE, begun, b->ops->record(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_SCORE, begun, b->ops->record(b, op, why));
 }
 
 size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)

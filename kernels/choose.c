@@ -49,8 +49,8 @@ enum status kern_choose(struct kern_backend *b, const struct kern_choose *op,
     enum status status = kern_choose_check(op, why);
     if (status || op->n_ranges == 0)
         return status;
-    uint64_t begun = kern_operation_begin(b);
-    return kern_operation_end(b, KERN_PHASE_ATTENTION, begun, b->ops->choose(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_ATTENTION, begun, b->ops->choose(b, op, why));
 }
 
 size_t kern_choose_bytes(struct kern_backend *b, const struct kern_choose *op)

@@ -41,9 +41,9 @@ struct kern_backend_ops {
 };
 
 /** An operation begins: when, on the host's clock. */
-uint64_t kern_operation_begin(struct kern_backend *b);
+uint64_t kern_begin(struct kern_backend *b);
 /** The end of an operation that began at `begun`: passes its status on. */
-enum status kern_operation_end(struct kern_backend *b, enum kern_phase phase, uint64_t begun,
-                               enum status status);
+enum status kern_end(struct kern_backend *b, enum kern_phase phase, uint64_t begun,
+                     enum status status);
 
 #endif

@@ -349,14 +349,6 @@ void imat_collector_begin(struct imat_collector *c)
     atomic_store(&c->begun, true);
 }
 
-double imat_collector_bytes(const struct imat_collector *c, size_t n_packed)
-{
-    double n = 0;
-    for (uint32_t i = 0; i < c->n; i++)
-        n += (double)imat_packed_bytes(c, i) * (double)c->entries[i].n_matrices;
-    return n * (double)(1 + c->n_hooks + n_packed);
-}
-
 static void detach(struct imat_collector *c)
 {
     for (size_t i = 0; i < c->n_hooks; i++) {

@@ -1,8 +1,10 @@
 #include "clients/imatrix/imatrix.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
+#include "base/text/quote.h"
 #include "clients/imatrix/sum.h"
 
 void imat_free(struct imat_matrix *m)
@@ -45,5 +47,25 @@ enum status imat_round(struct imat_matrix *m, struct status_why *why)
         e->sums = NULL;
     }
     m->exact = false;
+    return STATUS_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct imat_entry *left = a, *right = b;
+    return strcmp(left->name, right->name);
+}
+
+enum status imat_sort(struct imat_matrix *m, struct status_why *why)
+{
+    if (m->n)
+        qsort(m->entries, m->n, sizeof *m->entries, by_name);
+    for (size_t i = 1; i < m->n; i++)
+        if (strcmp(m->entries[i - 1].name, m->entries[i].name) == 0) {
+            struct base_quoted name;
+            struct base_string text = {m->entries[i].name, strlen(m->entries[i].name)};
+            return status_fail(why, STATUS_FORMAT, "matrix %s occurs twice, expected it once",
+                               base_quote(&name, text));
+        }
     return STATUS_OK;
 }

@@ -69,5 +69,7 @@ struct imat_matrix {
 void imat_free(struct imat_matrix *m);
 /** Round the sums of an exact matrix, which then has no others. Fails: STATUS_MEMORY. */
 enum status imat_round(struct imat_matrix *m, struct status_why *why);
+/** Order entries by name. Fails: STATUS_FORMAT (a name twice). */
+enum status imat_sort(struct imat_matrix *m, struct status_why *why);
 
 #endif

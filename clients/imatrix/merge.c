@@ -188,3 +188,11 @@ enum status imat_collector_unpack(struct imat_collector *c, struct base_string b
     free(unpacked.use);
     return status;
 }
+
+double imat_collector_bytes(const struct imat_collector *c, size_t n_packed)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < c->n; i++)
+        n += (double)imat_packed_bytes(c, i) * (double)c->entries[i].n_matrices;
+    return n * (double)(1 + c->n_hooks + n_packed);
+}

@@ -12,113 +12,8 @@ enum {
     PRODUCT_TOKENS = 4096,
     PRODUCT_STEP = 128,
     PARTS_BYTES = 64 << 20,
-    BATCH_TILES = 4, /* tiles of a batch: weights that are streamed are uploaded once for all */
-    ALIGNMENT = 256
+    BATCH_TILES = 4 /* tiles of a batch: weights that are streamed are uploaded once for all */
 };
-
-void *kern_cuda_take(struct kern_cuda_arena *arena, size_t n_bytes)
-{
-    char *taken = arena->base ? arena->base + arena->used : NULL;
-    arena->used += base_round_up(n_bytes, ALIGNMENT);
-    return taken;
-}
-
-enum status kern_cuda_memory(struct kern_cuda *cuda, void **out, size_t n_bytes,
-                             struct status_why *why)
-{
-    enum status status;
-    do {
-        *out = NULL;
-        status = cuda->device->ops->alloc(cuda->device, out, n_bytes ? n_bytes : 1, why);
-    } while (status == STATUS_MEMORY && kern_cuda_cache_shrink(cuda));
-    return status;
-}
-
-enum status kern_cuda_scratch(struct kern_cuda *cuda, void **out, size_t n_bytes,
-                              struct status_why *why)
-{
-    *out = NULL;
-    cuda->scratch_uses++;
-    if (n_bytes > cuda->scratch_bytes) {
-        cuda->scratch_uses++; /* what was in it is lost */
-        cuda->device->ops->free(cuda->device, cuda->scratch);
-        cuda->scratch = NULL;
-        cuda->scratch_bytes = 0;
-        enum status status = kern_cuda_memory(cuda, &cuda->scratch, n_bytes, why);
-        if (status)
-            return status;
-        cuda->scratch_bytes = n_bytes;
-    }
-    *out = cuda->scratch;
-    return STATUS_OK;
-}
-
-enum status kern_cuda_cancelled(const struct kern_cuda *cuda)
-{
-    const atomic_bool *cancel = cuda->base.cancel;
-    return cancel && atomic_load_explicit(cancel, memory_order_relaxed) ? STATUS_CANCELLED
-                                                                        : STATUS_OK;
-}
-
-enum status kern_cuda_run_launch(struct kern_cuda *cuda, const struct kern_cuda_launch *launch,
-                                 struct status_why *why)
-{
-    enum status status = kern_cuda_settle(cuda, why);
-    if (!status)
-        status = kern_cuda_cancelled(cuda);
-    if (status || launch->n_blocks == 0)
-        return status;
-    return cuda->device->ops->launch(cuda->device, launch, why);
-}
-
-enum status kern_cuda_run(struct kern_cuda *cuda, enum kern_cuda_kernel kernel, size_t n_blocks,
-                          const void *args, struct status_why *why)
-{
-    const struct kern_cuda_launch launch = {
-        .kernel = kernel,
-        .n_blocks = n_blocks,
-        .shared_bytes = kern_cuda_kernel_info(kernel)->shared_bytes,
-        .args = args,
-    };
-    return kern_cuda_run_launch(cuda, &launch, why);
-}
-
-enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
-                          struct status_why *why)
-{
-    if (n_bytes == 0)
-        return STATUS_OK;
-    const struct kern_cuda_rows all = {from, 1, n_bytes, n_bytes, NULL};
-    enum status status = kern_cuda_settle(cuda, why);
-    return status ? status
-                  : cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, to, &all, why);
-}
-
-enum status kern_cuda_get(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
-                          struct status_why *why)
-{
-    enum status status = kern_cuda_settle(cuda, why);
-    return status ? status
-                  : cuda->device->ops->copy_out(cuda->device, KERN_CUDA_COMPUTE, to, from, n_bytes,
-                                                why);
-}
-
-enum status kern_cuda_scratch_put(struct kern_cuda *cuda, struct kern_cuda_array *arrays,
-                                  size_t n_arrays, struct status_why *why)
-{
-    struct kern_cuda_arena arena = {0};
-    for (size_t i = 0; i < n_arrays; i++)
-        (void)kern_cuda_take(&arena, arrays[i].n_bytes);
-    void *memory;
-    enum status status = kern_cuda_scratch(cuda, &memory, arena.used, why);
-    arena = (struct kern_cuda_arena){.base = memory};
-    for (size_t i = 0; !status && i < n_arrays; i++) {
-        arrays[i].to = kern_cuda_take(&arena, arrays[i].n_bytes);
-        if (arrays[i].from)
-            status = kern_cuda_put(cuda, arrays[i].to, arrays[i].from, arrays[i].n_bytes, why);
-    }
-    return status;
-}
 
 static enum status cuda_alloc(struct kern_backend *b, void **out, size_t n_bytes,
                               struct status_why *why)
@@ -157,6 +52,53 @@ static void cuda_close(struct kern_backend *b)
     free(cuda);
 }
 
+/* The time of operations. They are queued, so the host's clock says nothing of them. Two marks on
+ * the compute stream, around each, do. They are read when the ring of marks is full, or when the
+ * times are wanted. */
+
+static unsigned mark_of(size_t operation, unsigned end)
+{
+    return KERN_CUDA_MARK_PHASES + 2 * (unsigned)(operation % KERN_CUDA_N_TIMED) + end;
+}
+
+/** Count the oldest operation, once it is done. One that failed counts nothing. */
+static void count_oldest(struct kern_cuda *cuda)
+{
+    struct kern_cuda_phases *p = &cuda->phases;
+    size_t i = p->n_counted++, slot = i % KERN_CUDA_N_TIMED;
+    double seconds = 0.0;
+    if (p->marked[slot] &&
+        !cuda->device->ops->elapsed(cuda->device, mark_of(i, 0), mark_of(i, 1), &seconds, NULL))
+        kern_clock_count(&cuda->clock, p->phase[slot], (uint64_t)(1e9 * seconds));
+}
+
+static void begin_phase(struct kern_backend *b)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    struct kern_cuda_phases *p = &cuda->phases;
+    if (p->n_begun - p->n_counted == KERN_CUDA_N_TIMED)
+        count_oldest(cuda);
+    p->marked[p->n_begun % KERN_CUDA_N_TIMED] =
+        !cuda->device->ops->mark(cuda->device, mark_of(p->n_begun, 0), NULL);
+}
+
+static void end_phase(struct kern_backend *b, enum kern_phase phase)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    struct kern_cuda_phases *p = &cuda->phases;
+    size_t i = p->n_begun++, slot = i % KERN_CUDA_N_TIMED;
+    p->phase[slot] = phase;
+    p->marked[slot] =
+        p->marked[slot] && !cuda->device->ops->mark(cuda->device, mark_of(i, 1), NULL);
+}
+
+static void collect_times(struct kern_backend *b)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    while (cuda->phases.n_counted < cuda->phases.n_begun)
+        count_oldest(cuda);
+}
+
 static struct kern_description cuda_describe(const struct kern_backend *b)
 {
     const struct kern_cuda *cuda = (const struct kern_cuda *)b;
@@ -183,9 +125,9 @@ static const struct kern_backend_ops cuda_ops = {.name = "cuda",
                                                  .preload_heads = kern_cuda_preload_heads,
                                                  .forget = kern_cuda_forget,
                                                  .describe = cuda_describe,
-                                                 .begin_phase = kern_cuda_begin_phase,
-                                                 .end_phase = kern_cuda_end_phase,
-                                                 .collect_times = kern_cuda_collect_times,
+                                                 .begin_phase = begin_phase,
+                                                 .end_phase = end_phase,
+                                                 .collect_times = collect_times,
                                                  KERN_BACKEND_OPERATIONS(ENTRY)};
 
 /** Fill in what the caller left to us. */

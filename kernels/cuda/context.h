@@ -128,11 +128,6 @@ enum status kern_cuda_get(struct kern_cuda *cuda, void *to, const void *from, si
 enum status kern_cuda_gate(struct kern_cuda *cuda, const struct kern_activate *op,
                            struct status_why *why);
 
-/* The device's time of each operation: kernels/backend.c calls these around operations. */
-void kern_cuda_begin_phase(struct kern_backend *b);
-void kern_cuda_end_phase(struct kern_backend *b, enum kern_phase phase);
-void kern_cuda_collect_times(struct kern_backend *b);
-
 /* The arguments are as in kernels/backend.h. */
 enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *weight,
                               struct status_why *why);

@@ -11,8 +11,8 @@ enum status kern_mix(struct kern_backend *b, const struct kern_mix *op, struct s
     if (op->n_tokens == 0 || op->width == 0)
         return STATUS_OK;
     assert(op->x && op->weights && op->out && (!op->y || op->y_weights));
-    uint64_t begun = kern_operation_begin(b);
-    return kern_operation_end(b, KERN_PHASE_OTHER, begun, b->ops->mix(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->mix(b, op, why));
 }
 
 enum status kern_stream_weights(struct kern_backend *b, const struct kern_stream_weights *op,
@@ -23,8 +23,8 @@ enum status kern_stream_weights(struct kern_backend *b, const struct kern_stream
     assert(op->base->n_cols == op->n_streams * (op->pre_only ? 1 : 2 + op->n_streams));
     if (op->n_tokens == 0)
         return STATUS_OK;
-    uint64_t begun = kern_operation_begin(b);
-    return kern_operation_end(b, KERN_PHASE_OTHER, begun, b->ops->stream_weights(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->stream_weights(b, op, why));
 }
 
 enum status kern_compress(struct kern_backend *b, const struct kern_compress *op,
@@ -34,8 +34,8 @@ enum status kern_compress(struct kern_backend *b, const struct kern_compress *op
     if (op->n_out == 0 || op->width == 0)
         return STATUS_OK;
     assert(op->u && op->z && op->rows && op->y);
-    uint64_t begun = kern_operation_begin(b);
-    return kern_operation_end(b, KERN_PHASE_OTHER, begun, b->ops->compress(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->compress(b, op, why));
 }
 
 enum status kern_sparsify(struct kern_backend *b, const struct kern_sparsify *op,
@@ -44,8 +44,8 @@ enum status kern_sparsify(struct kern_backend *b, const struct kern_sparsify *op
     assert(op->width > 0 && (op->x || op->n_rows == 0));
     if (op->n_rows == 0)
         return STATUS_OK;
-    uint64_t begun = kern_operation_begin(b);
-    return kern_operation_end(b, KERN_PHASE_GATE, begun, b->ops->sparsify(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_GATE, begun, b->ops->sparsify(b, op, why));
 }
 
 enum status kern_stretch(struct kern_backend *b, const struct kern_stretch *op,
@@ -55,6 +55,6 @@ enum status kern_stretch(struct kern_backend *b, const struct kern_stretch *op,
     assert((op->x && op->to && op->y) || op->n_rows == 0);
     if (op->n_rows == 0)
         return STATUS_OK;
-    uint64_t begun = kern_operation_begin(b);
-    return kern_operation_end(b, KERN_PHASE_NORM, begun, b->ops->stretch(b, op, why));
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_NORM, begun, b->ops->stretch(b, op, why));
 }

@@ -109,12 +109,6 @@ static void skip_nextn(struct model *m)
     }
 }
 
-size_t model_block_of(const char *name)
-{
-    unsigned block;
-    return sscanf(name, "blk.%u.", &block) == 1 ? block : SIZE_MAX;
-}
-
 enum status model_bind(struct model *m, struct status_why *why)
 {
     enum status status = model_bind_ends(m, why);

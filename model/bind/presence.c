@@ -8,6 +8,12 @@
 
 enum { WITHIN_BYTES = 96, NAME_BYTES = 128, MANY_LAYERS = 64 };
 
+size_t model_block_of(const char *name)
+{
+    unsigned block;
+    return sscanf(name, "blk.%u.", &block) == 1 ? block : SIZE_MAX;
+}
+
 /** What follows "blk.3." in a layer's tensor; else all of it. */
 static const char *within_layer(const char *name)
 {

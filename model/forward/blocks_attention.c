@@ -17,19 +17,6 @@ static struct widths widths_of(const struct model_layer_shape *l)
     };
 }
 
-struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_layer)
-{
-    const struct model_layer_shape *l = &h->layers[i_layer];
-    struct widths w = widths_of(l);
-    if (model_keys_are_compressed(h, i_layer))
-        return (struct model_kv_widths){h->kv_rank + h->ropes[MODEL_ROPE_FULL].n_rot, h->kv_rank};
-    if (l->mixer == MODEL_RUN_ATTENTION) /* rows are keys and values at once */
-        return (struct model_kv_widths){w.k, 0};
-    if (model_mixer_has_keys(l->mixer))
-        return (struct model_kv_widths){w.k, w.v};
-    return (struct model_kv_widths){0, 0};
-}
-
 /** The parts of the work area. */
 struct attention_work {
     float *q, *out;

@@ -5,6 +5,19 @@
 #include "kernels/quant/round.h"
 #include "model/forward/session.h"
 
+struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_layer)
+{
+    const struct model_layer_shape *l = &h->layers[i_layer];
+    size_t k = (size_t)l->n_kv_heads * l->key_size, v = (size_t)l->n_kv_heads * l->value_size;
+    if (model_keys_are_compressed(h, i_layer))
+        return (struct model_kv_widths){h->kv_rank + h->ropes[MODEL_ROPE_FULL].n_rot, h->kv_rank};
+    if (l->mixer == MODEL_RUN_ATTENTION) /* rows are keys and values at once */
+        return (struct model_kv_widths){k, 0};
+    if (model_mixer_has_keys(l->mixer))
+        return (struct model_kv_widths){k, v};
+    return (struct model_kv_widths){0, 0};
+}
+
 /** A row of keys or values must be whole blocks in each head. */
 static enum status check_heads(const struct model *m, uint32_t i_layer, const char *what,
                                enum gguf_type type, size_t size, struct status_why *why)

@@ -274,3 +274,33 @@ enum status imat_read_exact(struct imat_matrix *m, const struct gguf_file *file,
     m->exact = !status;
     return status ? status : read_identity(m, file, why);
 }
+
+enum status imat_read_strings(char ***out, size_t *n, const struct gguf_file *file, const char *key,
+                              struct status_why *why)
+{
+    const struct gguf_kv *kv = gguf_kv_find(file, key);
+    struct base_string *strings = NULL;
+    if (!kv)
+        return STATUS_OK;
+    bool is_list = kv->type == GGUF_VALUE_ARRAY;
+    if (kv->type != GGUF_VALUE_STRING && (!is_list || kv->element_type != GGUF_VALUE_STRING))
+        return status_fail(why, STATUS_FORMAT,
+                           "key '%s' has type %s%s%s, expected array of string, or a string", key,
+                           gguf_value_type_name(kv->type), is_list ? " of " : "",
+                           is_list ? gguf_value_type_name(kv->element_type) : "");
+    size_t n_strings = is_list ? (size_t)kv->count : 1;
+    enum status status =
+        is_list ? gguf_kv_strings(kv, &strings, why) : base_array_new(strings, 1, "strings", why);
+    if (!status && !is_list)
+        status = gguf_get_string(file, key, &strings[0], NULL, why);
+    if (!status)
+        status = base_array_new(*out, n_strings, "strings", why);
+    *n = status ? 0 : n_strings;
+    for (size_t i = 0; i < *n && !status; i++) {
+        (*out)[i] = strndup(strings[i].data, strings[i].n_bytes);
+        if (!(*out)[i])
+            status = status_fail(why, STATUS_MEMORY, "no memory for a name");
+    }
+    free(strings);
+    return status;
+}

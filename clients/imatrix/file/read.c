@@ -20,26 +20,6 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
-static int by_name(const void *a, const void *b)
-{
-    const struct imat_entry *left = a, *right = b;
-    return strcmp(left->name, right->name);
-}
-
-enum status imat_sort(struct imat_matrix *m, struct status_why *why)
-{
-    if (m->n)
-        qsort(m->entries, m->n, sizeof *m->entries, by_name);
-    for (size_t i = 1; i < m->n; i++)
-        if (strcmp(m->entries[i - 1].name, m->entries[i].name) == 0) {
-            struct base_quoted name;
-            struct base_string text = {m->entries[i].name, strlen(m->entries[i].name)};
-            return status_fail(why, STATUS_FORMAT, "matrix %s occurs twice, expected it once",
-                               base_quote(&name, text));
-        }
-    return STATUS_OK;
-}
-
 enum imat_kind imat_kind_of(const char *path)
 {
     char found[BASE_WRITTEN_NAME];
@@ -203,36 +183,6 @@ static enum status read_tensor(struct imat_matrix *out, const struct gguf_file *
     struct imat_entry *e = &out->entries[out->n++];
     e->name = name;
     return read_pair(e, &p, why);
-}
-
-enum status imat_read_strings(char ***out, size_t *n, const struct gguf_file *file, const char *key,
-                              struct status_why *why)
-{
-    const struct gguf_kv *kv = gguf_kv_find(file, key);
-    struct base_string *strings = NULL;
-    if (!kv)
-        return STATUS_OK;
-    bool is_list = kv->type == GGUF_VALUE_ARRAY;
-    if (kv->type != GGUF_VALUE_STRING && (!is_list || kv->element_type != GGUF_VALUE_STRING))
-        return status_fail(why, STATUS_FORMAT,
-                           "key '%s' has type %s%s%s, expected array of string, or a string", key,
-                           gguf_value_type_name(kv->type), is_list ? " of " : "",
-                           is_list ? gguf_value_type_name(kv->element_type) : "");
-    size_t n_strings = is_list ? (size_t)kv->count : 1;
-    enum status status =
-        is_list ? gguf_kv_strings(kv, &strings, why) : base_array_new(strings, 1, "strings", why);
-    if (!status && !is_list)
-        status = gguf_get_string(file, key, &strings[0], NULL, why);
-    if (!status)
-        status = base_array_new(*out, n_strings, "strings", why);
-    *n = status ? 0 : n_strings;
-    for (size_t i = 0; i < *n && !status; i++) {
-        (*out)[i] = strndup(strings[i].data, strings[i].n_bytes);
-        if (!(*out)[i])
-            status = status_fail(why, STATUS_MEMORY, "no memory for a name");
-    }
-    free(strings);
-    return status;
 }
 
 static enum status read_keys(struct imat_matrix *out, const struct gguf_file *file,

@@ -36,7 +36,4 @@ enum status imat_read_gguf(struct imat_matrix *out, const struct gguf_file *file
 enum status imat_read_dat(struct imat_matrix *out, const void *bytes, size_t n_bytes,
                           const char *path, struct status_why *why);
 
-/** For these: order entries by name. Fails: STATUS_FORMAT (a name twice). */
-enum status imat_sort(struct imat_matrix *m, struct status_why *why);
-
 #endif
