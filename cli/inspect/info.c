@@ -14,31 +14,8 @@
 #include "cli/process/say.h"
 #include "clients/imatrix/file/read.h"
 #include "gguf/gguf.h"
+#include "model/hparams/table.h"
 #include "model/model.h"
-
-/* Keys of hyper-parameters; %s is the architecture's name. */
-static const struct {
-    const char *label, *name, *key;
-} known[] = {
-    {"layers", "n_layers", "%s.block_count"},
-    {"of them for drafts", "n_nextn", "%s.nextn_predict_layers"},
-    {"width", "n_embd", "%s.embedding_length"},
-    {"feed-forward width", "n_ff", "%s.feed_forward_length"},
-    {"heads", "n_heads", "%s.attention.head_count"},
-    {"key/value heads", "n_kv_heads", "%s.attention.head_count_kv"},
-    {"head size", "head_size", "%s.attention.key_length"},
-    {"experts", "n_experts", "%s.expert_count"},
-    {"experts used", "n_experts_used", "%s.expert_used_count"},
-    {"context", "n_ctx_train", "%s.context_length"},
-    {"sliding window", "sliding_window", "%s.attention.sliding_window"},
-    {"norm epsilon", "rms_eps", "%s.attention.layer_norm_rms_epsilon"},
-    {"rotated elements", "n_rot", "%s.rope.dimension_count"},
-    {"rope base", "rope_freq_base", "%s.rope.freq_base"},
-    {"rope scaling", "rope_scaling", "%s.rope.scaling.type"},
-    {"rope factor", "rope_factor", "%s.rope.scaling.factor"},
-    {"vocabulary", "n_vocab", "%s.vocab_size"},
-};
-_Static_assert(sizeof known / sizeof known[0] <= CLI_N_HPARAMS, "the table outgrew its room");
 
 double cli_bits_per_weight(const struct cli_type_total *total)
 {
@@ -73,23 +50,33 @@ static struct cli_type_total *total_of(struct cli_info *info, const struct gguf_
     return &info->types[info->n_types++];
 }
 
-/* A hyper-parameter that is a scalar integer, or 0. */
-static int64_t scalar_of(const struct cli_hparam *all, const char *name)
+static const struct gguf_kv *find_key(const struct cli_info *info, struct base_string architecture,
+                                      const char *suffix)
 {
-    size_t i = 0;
-    while (strcmp(known[i].name, name) != 0)
-        i++;
-    return all[i].kv && gguf_value_is_int(all[i].kv->type) ? gguf_kv_int(all[i].kv, 0) : 0;
+    char key[256];
+    snprintf(key, sizeof key, "%.*s.%s",
+             architecture.n_bytes < 128 ? (int)architecture.n_bytes : 128, architecture.data,
+             suffix);
+    return gguf_kv_find(info->file, key);
+}
+
+/* A hyper-parameter that is a scalar integer, or 0. */
+static int64_t scalar_of(const struct cli_info *info, struct base_string architecture,
+                         const char *suffix)
+{
+    const struct gguf_kv *kv = find_key(info, architecture, suffix);
+    return kv && gguf_value_is_int(kv->type) ? gguf_kv_int(kv, 0) : 0;
 }
 
 /* What the format says of an absent key, where that follows from others. */
-static int64_t derive(const struct cli_info *info, const struct cli_hparam *all, const char *name)
+static int64_t derive(const struct cli_info *info, struct base_string architecture,
+                      const char *name)
 {
-    int64_t n_heads = scalar_of(all, "n_heads");
+    int64_t n_heads = scalar_of(info, architecture, "attention.head_count");
     if (strcmp(name, "n_kv_heads") == 0)
         return n_heads;
     if (strcmp(name, "head_size") == 0)
-        return n_heads > 0 ? scalar_of(all, "n_embd") / n_heads : 0;
+        return n_heads > 0 ? scalar_of(info, architecture, "embedding_length") / n_heads : 0;
     if (strcmp(name, "n_vocab") == 0) {
         const struct gguf_kv *tokens = gguf_kv_find(info->file, "tokenizer.ggml.tokens");
         return tokens ? (int64_t)tokens->count : 0;
@@ -104,21 +91,13 @@ static void read_hparams(struct cli_info *info)
     if (!kv || kv->type != GGUF_VALUE_STRING ||
         gguf_get_string(info->file, "general.architecture", &architecture, NULL, NULL))
         return;
-
-    struct cli_hparam all[CLI_N_HPARAMS] = {{0}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        char key[256];
-        snprintf(key, sizeof key, "%.*s%s",
-                 architecture.n_bytes < 128 ? (int)architecture.n_bytes : 128, architecture.data,
-                 known[i].key + 2);
-        all[i] =
-            (struct cli_hparam){known[i].label, known[i].name, gguf_kv_find(info->file, key), 0};
-    }
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (!all[i].kv)
-            all[i].derived = derive(info, all, all[i].name);
-        if (all[i].kv || all[i].derived)
-            info->hparams[info->n_hparams++] = all[i];
+    for (const struct model_hparam *row = model_hparam_table; row->suffix; row++) {
+        struct cli_hparam told = {row->label, row->name, find_key(info, architecture, row->suffix),
+                                  0};
+        if (row->label && !told.kv)
+            told.derived = derive(info, architecture, row->name);
+        if (row->label && (told.kv || told.derived) && info->n_hparams < CLI_N_HPARAMS)
+            info->hparams[info->n_hparams++] = told;
     }
 }
 

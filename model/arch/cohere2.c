@@ -5,18 +5,14 @@
 #include "model/folder/state.h"
 #include "model/state.h"
 
-static enum status read_logit_scale(struct model_hparams *h, const struct model_reading *r,
-                                    struct status_why *why)
-{
-    return model_key_positive(&r->keys, "logit_scale", &h->logit_scale, why);
-}
-
 /** Command R7B and later: layers that see all have no positions. */
 static enum status read_cohere2(struct model_hparams *h, const struct model_reading *r,
                                 struct status_why *why)
 {
+    (void)r;
+    (void)why;
     model_still_full_layers(h);
-    return read_logit_scale(h, r, why);
+    return STATUS_OK;
 }
 
 static const struct model_folder_key folder_keys[] = {
@@ -43,6 +39,7 @@ const struct model_arch model_arch_cohere2 = {
     .layer_norm = true,
     .parallel = true,
     .windows = {.period = 4},
+    .reads = {{"logit_scale"}},
     .needs = {{"logit_scale"}, {"attention.sliding_window"}},
     .read = read_cohere2,
     .presence = {{MODEL_NEVER, "attn_norm.bias output_norm.bias"}},
@@ -55,8 +52,8 @@ const struct model_arch model_arch_command_r = {
     .layer_norm = true,
     .parallel = true,
     .qk_norm = MODEL_QK_NORM_EACH,
+    .reads = {{"logit_scale"}},
     .needs = {{"logit_scale"}},
-    .read = read_logit_scale,
     .presence = {{MODEL_NEVER, "attn_norm.bias output_norm.bias"},
                  {MODEL_SOMETIMES, MODEL_QK_GAINS, MODEL_WHERE_SHALLOW}},
 };
@@ -68,6 +65,8 @@ const struct model_arch model_arch_command_r = {
 static enum status read_moe(struct model_hparams *h, const struct model_reading *r,
                             struct status_why *why)
 {
+    (void)r;
+    (void)why;
     model_still_full_layers(h);
     for (uint32_t i = 0; i < h->n_layers && h->layers[i].n_experts == 0; i++)
         h->layers[i].rope = MODEL_ROPE_FULL;
@@ -75,7 +74,7 @@ static enum status read_moe(struct model_hparams *h, const struct model_reading 
         h->layers[h->n_layers - 1].rope = MODEL_ROPE_FULL;
     if (h->experts.n_ff_shared > 0)
         h->experts.scale /= 2;
-    return read_logit_scale(h, r, why);
+    return STATUS_OK;
 }
 
 static enum status bind_moe(struct model *m, size_t i, struct status_why *why)
@@ -122,6 +121,7 @@ const struct model_arch model_arch_cohere2moe = {
     .rms_by_key = true,
     .parallel = true,
     .windows = {.period = 4, .first_full = true},
+    .reads = {{"logit_scale"}},
     .needs = {{"logit_scale"},
               {"attention.sliding_window"},
               {"attention.sliding_window_pattern"},

@@ -14,6 +14,8 @@ enum status model_latent_read(struct model_hparams *h, const struct model_readin
 {
     const struct model_keys *keys = &r->keys;
     static const char value[] = "attention.value_length_mla";
+    static const struct model_key_read ranks[] = {
+        {"attention.kv_lora_rank", .required = true}, {"attention.q_lora_rank"}, {0}};
     struct model_range range = model_head_size_range;
     uint32_t key_size, value_size = h->layers[0].value_size;
     h->compressed_keys = model_key_find(keys, "attention.key_length_mla");
@@ -24,12 +26,7 @@ enum status model_latent_read(struct model_hparams *h, const struct model_readin
                      ? model_key_u32_required(keys, value, range, &value_size, why)
                      : model_key_u32_or(keys, value, range, value_size, &value_size, why);
     if (!status)
-        status = model_key_u32_required(keys, "attention.kv_lora_rank", model_width_range,
-                                        &h->kv_rank, why);
-    if (!status)
-        status =
-            model_key_u32_or(keys, "attention.q_lora_rank",
-                             (struct model_range){0, model_width_range.high}, 0, &h->q_rank, why);
+        status = model_hparams_read_keys(h, r, ranks, why);
     if (!status && h->ropes[MODEL_ROPE_FULL].n_rot >= key_size)
         status = status_fail(why, STATUS_FORMAT,
                              "%s: key '%s.rope.dimension_count' is %u, expected less than the %u "
@@ -87,10 +84,11 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 static enum status read_sparse(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why)
 {
+    static const struct model_key_read rank[] = {
+        {"attention.q_lora_rank", .required = true, .least = 1}, {0}};
     enum status status = model_latent_read(h, r, why);
     if (!status)
-        status = model_key_u32_required(&r->keys, "attention.q_lora_rank", model_width_range,
-                                        &h->q_rank, why);
+        status = model_hparams_read_keys(h, r, rank, why);
     if (!status)
         status = read_magnitude(h, r, why);
     h->index.eps = 1e-6f; /* no key has it */

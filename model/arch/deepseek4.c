@@ -22,9 +22,8 @@ static enum status read_heads(struct model_hparams *h, const struct model_readin
 {
     const struct model_layer_shape *l = &h->layers[0];
     uint32_t n_rot = h->ropes[MODEL_ROPE_FULL].n_rot;
-    enum status status = model_key_u32_required(&r->keys, "attention.q_lora_rank",
-                                                model_width_range, &h->q_rank, why);
-    if (!status && l->value_size != l->key_size)
+    enum status status = STATUS_OK;
+    if (l->value_size != l->key_size)
         status = status_fail(why, STATUS_FORMAT,
                              "%s: key '%s.attention.value_length' is %u, expected the %u of keys",
                              gguf_path(r->keys.file), r->keys.prefix, l->value_size, l->key_size);
@@ -91,59 +90,25 @@ static enum status read_base(struct model_hparams *h, const struct model_reading
     return status;
 }
 
-static enum status read_output(struct model_hparams *h, const struct model_reading *r,
+/** Of the output's groups and the indexer's keys. */
+static enum status check_sizes(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why)
 {
-    static const char suffix[] = "attention.output_group_count";
-    enum status status =
-        model_key_u32_required(&r->keys, suffix, model_heads_range, &h->runs.n_groups, why);
-    if (!status)
-        status = model_key_u32_required(&r->keys, "attention.output_lora_rank", model_width_range,
-                                        &h->runs.rank, why);
-    if (!status && h->layers[0].n_heads % h->runs.n_groups != 0)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.%s' is %u, expected a divisor of the %u heads",
-                             gguf_path(r->keys.file), r->keys.prefix, suffix, h->runs.n_groups,
-                             h->layers[0].n_heads);
-    return status;
-}
-
-static enum status read_indexer(struct model_hparams *h, const struct model_reading *r,
-                                struct status_why *why)
-{
-    static const char size[] = "attention.indexer.key_length";
     const struct model_keys *keys = &r->keys;
-    uint32_t n_rot = h->ropes[MODEL_ROPE_FULL].n_rot;
+    uint32_t n_rot = h->ropes[MODEL_ROPE_FULL].n_rot, n_heads = h->layers[0].n_heads;
     h->index.together = 1;
     h->index.weighed = true;
-    enum status status = model_key_u32_required(keys, "attention.indexer.head_count",
-                                                model_heads_range, &h->index.n_heads, why);
-    if (!status)
-        status = model_key_u32_required(keys, size, model_head_size_range, &h->index.key_size, why);
-    if (!status)
-        status = model_key_u32_required(keys, "attention.indexer.top_k", model_positions_range,
-                                        &h->index.n_best, why);
-    if (!status && h->index.key_size < n_rot)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.%s' is %u, expected at least the %u that are rotated",
-                             gguf_path(keys->file), keys->prefix, size, h->index.key_size, n_rot);
-    return status;
-}
-
-static enum status read_streams(struct model_hparams *h, const struct model_reading *r,
-                                struct status_why *why)
-{
-    static const char eps[] = "hyper_connection.epsilon";
-    const struct model_keys *keys = &r->keys;
-    enum status status =
-        model_key_u32_required(keys, "hyper_connection.count",
-                               (struct model_range){2, KERN_STREAMS_MAX}, &h->n_streams, why);
-    if (!status)
-        status = model_key_u32_required(keys, "hyper_connection.sinkhorn_iterations",
-                                        (struct model_range){1, 1000}, &h->stream_rounds, why);
-    if (!status)
-        status = model_key_require(keys, eps, "a float", why);
-    return status ? status : model_key_positive(keys, eps, &h->stream_eps, why);
+    if (n_heads % h->runs.n_groups != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: key '%s.attention.output_group_count' is %u, expected a divisor of "
+                           "the %u heads",
+                           gguf_path(keys->file), keys->prefix, h->runs.n_groups, n_heads);
+    if (h->index.key_size < n_rot)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: key '%s.attention.indexer.key_length' is %u, expected at least the "
+                           "%u that are rotated",
+                           gguf_path(keys->file), keys->prefix, h->index.key_size, n_rot);
+    return STATUS_OK;
 }
 
 /** Limits of the gated activation; those of the shared expert are the others' where no key has
@@ -173,11 +138,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     if (!status)
         status = read_base(h, r, why);
     if (!status)
-        status = read_output(h, r, why);
-    if (!status)
-        status = read_indexer(h, r, why);
-    if (!status)
-        status = read_streams(h, r, why);
+        status = check_sizes(h, r, why);
     if (!status)
         status = read_limits(h, r, why);
     return status ? status
@@ -367,6 +328,15 @@ const struct model_arch model_arch_deepseek4 = {
     .name = "deepseek4",
     .folder = &folder,
     .windows = {.period = 1},
+    .reads = {{"attention.q_lora_rank", .required = true, .least = 1},
+              {"attention.output_group_count", .required = true},
+              {"attention.output_lora_rank", .required = true},
+              {"attention.indexer.head_count", .required = true},
+              {"attention.indexer.key_length", .required = true},
+              {"attention.indexer.top_k", .required = true},
+              {"hyper_connection.count", .required = true},
+              {"hyper_connection.sinkhorn_iterations", .required = true},
+              {"hyper_connection.epsilon", .required = true}},
     .needs = {{"attention.sliding_window"},
               {"swiglu_clamp_exp"},
               {"rope.scaling.original_context_length", MODEL_WHEN_YARN},

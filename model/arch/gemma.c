@@ -9,12 +9,9 @@
 #include "model/folder/state.h"
 #include "model/state.h"
 
-enum status model_gemma_read_ends(struct model_hparams *h, const struct model_reading *r, float cap,
-                                  struct status_why *why)
+void model_gemma_scale(struct model_hparams *h)
 {
     h->embedding_scale = (float)sqrt((double)h->n_embd);
-    h->logit_soft_cap = model_key_find(&r->keys, "final_logit_softcapping") ? 0 : cap;
-    return model_key_positive(&r->keys, "final_logit_softcapping", &h->logit_soft_cap, why);
 }
 
 /** The scale of the scores of the largest model, which has n_layers: 1 / sqrt(D / H). */
@@ -29,11 +26,11 @@ static void scale_largest(struct model_hparams *h, uint32_t n_layers)
 static enum status read_gemma2(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why)
 {
+    (void)r;
+    (void)why;
     scale_largest(h, 46);
-    h->attn_soft_cap = model_key_find(&r->keys, "attn_logit_softcapping") ? 0 : 50;
-    enum status status =
-        model_key_positive(&r->keys, "attn_logit_softcapping", &h->attn_soft_cap, why);
-    return status ? status : model_gemma_read_ends(h, r, 30, why);
+    model_gemma_scale(h);
+    return STATUS_OK;
 }
 
 static const struct model_folder_name folder_names[] = {
@@ -67,6 +64,7 @@ const struct model_arch model_arch_gemma2 = {
     .sliding_rope = true,
     .old_base = true,
     .windows = {.period = 2, .length = 4096},
+    .reads = {{"attn_logit_softcapping", .absent = 50}, {"final_logit_softcapping", .absent = 30}},
     .activation = KERN_GELU,
     .read = read_gemma2,
 };
@@ -78,9 +76,9 @@ static enum status read_gemma3(struct model_hparams *h, const struct model_readi
 {
     scale_largest(h, 62);
     h->ropes[MODEL_ROPE_SLIDING].freq_base = 10000;
-    enum status status = model_key_positive(&r->keys, "rope.freq_base_swa",
-                                            &h->ropes[MODEL_ROPE_SLIDING].freq_base, why);
-    return status ? status : model_gemma_read_ends(h, r, 0, why);
+    model_gemma_scale(h);
+    return model_key_positive(&r->keys, "rope.freq_base_swa",
+                              &h->ropes[MODEL_ROPE_SLIDING].freq_base, why);
 }
 
 static const struct model_folder_map folder3 = {
@@ -100,6 +98,7 @@ const struct model_arch model_arch_gemma3 = {
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .windows = {.period = 6},
+    .reads = {{"final_logit_softcapping"}},
     .needs = {{"attention.sliding_window", MODEL_WHEN_EVER,
                "all layers see all keys, as Rnj 1's do; Google's models have windows"}},
     .activation = KERN_GELU,
@@ -144,12 +143,8 @@ static enum status read_gemma4(struct model_hparams *h, const struct model_readi
                                struct status_why *why)
 {
     enum status status = read_sliding(h, r, why);
-    if (!status)
-        status = model_gemma_read_shared(h, r, why);
-    if (!status)
-        status = model_key_u32_or(&r->keys, "embedding_length_per_layer_input",
-                                  (struct model_range){0, 1u << 16}, 0, &h->per_layer_width, why);
-    return status ? status : model_gemma_read_ends(h, r, 0, why);
+    model_gemma_scale(h);
+    return status ? status : model_gemma_read_shared(h, r, why);
 }
 
 static enum status bind_experts(struct model *m, size_t i, struct status_why *why)
@@ -286,6 +281,7 @@ const struct model_arch model_arch_gemma4 = {
     .qk_norm = MODEL_QK_NORM_HEADS,
     .bare_v_norm = true,
     .windows = {.period = 6},
+    .reads = {{"embedding_length_per_layer_input"}, {"final_logit_softcapping"}},
     .needs = {{"attention.sliding_window"},
               {"attention.sliding_window_pattern"},
               {"final_logit_softcapping"}},

@@ -9,9 +9,8 @@
         .attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"                            \
     }
 
-/** The embedding's scale sqrt(D), and the soft cap of the logits (where no key says it: `cap`). */
-enum status model_gemma_read_ends(struct model_hparams *h, const struct model_reading *r, float cap,
-                                  struct status_why *why);
+/** The embedding's scale, sqrt(D). */
+void model_gemma_scale(struct model_hparams *h);
 
 /** The last layers, a key says how many, use keys and values of the last own ones of their kind. */
 enum status model_gemma_read_shared(struct model_hparams *h, const struct model_reading *r,

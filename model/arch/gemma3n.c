@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "kernels/mixing/op.h"
 #include "model/arch/gemma.h"
 #include "model/bind/bind.h"
 #include "model/state.h"
@@ -52,39 +51,24 @@ static enum status read_sparsity(struct model_hparams *h, const struct model_rea
     return STATUS_OK;
 }
 
-static enum status read_streams(struct model_hparams *h, const struct model_reading *r,
-                                struct status_why *why)
-{
-    uint32_t active;
-    enum status status =
-        model_key_u32_or(&r->keys, "altup.num_inputs", (struct model_range){1, KERN_STREAMS_MAX}, 4,
-                         &h->n_streams, why);
-    if (!status)
-        status = model_key_u32_or(&r->keys, "altup.active_idx", (struct model_range){0, 0}, 0,
-                                  &active, why);
-    h->stream_least = r->options->llama_compat ? 0 : 1e-5f;
-    return status;
-}
-
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
 {
     h->ropes[MODEL_ROPE_SLIDING].freq_base = 10000;
     h->sample_deviation = r->options->llama_compat;
+    h->stream_least = r->options->llama_compat ? 0 : 1e-5f;
     for (uint32_t i = 0; i < h->n_layers; i++)
         h->layers[i].scale = 1;
     enum status status = model_key_positive(&r->keys, "rope.freq_base_swa",
                                             &h->ropes[MODEL_ROPE_SLIDING].freq_base, why);
+    uint32_t active;
     if (!status)
-        status = read_streams(h, r, why);
+        status = model_key_u32_or(&r->keys, "altup.active_idx", (struct model_range){0, 0}, 0,
+                                  &active, why);
     if (!status)
         status = read_sparsity(h, r, why);
-    if (!status)
-        status = model_gemma_read_shared(h, r, why);
-    if (!status)
-        status = model_key_u32_or(&r->keys, "embedding_length_per_layer_input",
-                                  (struct model_range){1, 1u << 16}, 256, &h->per_layer_width, why);
-    return status ? status : model_gemma_read_ends(h, r, 30, why);
+    model_gemma_scale(h);
+    return status ? status : model_gemma_read_shared(h, r, why);
 }
 
 /** Square matrices, one for each stream but the first, below one another. */
@@ -157,6 +141,9 @@ const struct model_arch model_arch_gemma3n = {
     .qk_norm = MODEL_QK_NORM_HEADS,
     .bare_v_norm = true,
     .windows = {.period = 5},
+    .reads = {{"altup.num_inputs", .absent = 4},
+              {"embedding_length_per_layer_input", .least = 1, .absent = 256},
+              {"final_logit_softcapping", .absent = 30}},
     .needs = {{"attention.sliding_window"},
               {"activation_sparsity_scale"},
               {"final_logit_softcapping"},

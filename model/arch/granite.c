@@ -12,11 +12,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     float logit_scale = 1;
     float attention_scale = 0;
     bool rotates = true;
-    enum status status = model_key_positive(keys, "embedding_scale", &h->embedding_scale, why);
-    if (!status)
-        status = model_key_positive(keys, "residual_scale", &h->residual_scale, why);
-    if (!status)
-        status = model_key_positive(keys, "attention.scale", &attention_scale, why);
+    enum status status = model_key_positive(keys, "attention.scale", &attention_scale, why);
     if (!status)
         status = model_key_f32(keys, "logit_scale", &logit_scale, why);
     if (!status)
@@ -176,6 +172,7 @@ const struct model_arch model_arch_granite = {
     .key_blind = {"expert_shared_feed_forward_length"}, /* of Granite 4, where the class has it */
     .folder = &folder,
     .needs = {GRANITE_SCALES(MODEL_WHEN_EVER)},
+    .reads = {{"embedding_scale"}, {"residual_scale"}},
     .read = read,
 };
 
@@ -184,6 +181,7 @@ const struct model_arch model_arch_granitemoe = {
     .folder = &moe_folder,
     .needs = {GRANITE_SCALES(MODEL_WHEN_EVER)},
     .shared = MODEL_SHARED_PLAIN,
+    .reads = {{"embedding_scale"}, {"residual_scale"}},
     .read = read,
 };
 
@@ -257,5 +255,6 @@ const struct model_arch model_arch_granitehybrid = {
     .without_keys = MODEL_MAMBA2,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
+    .reads = {{"embedding_scale"}, {"residual_scale"}},
     .read = read_hybrid,
 };

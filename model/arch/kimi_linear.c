@@ -10,13 +10,6 @@ static enum status read_kimi(struct model_hparams *h, const struct model_reading
 {
     struct model_recurrent_hparams *n = &h->recurrent;
     enum status status = model_latent_read(h, r, why);
-    if (!status)
-        status = model_key_u32_required(&r->keys, "kda.head_dim", (struct model_range){1, 1024},
-                                        &n->state, why);
-    if (!status)
-        status =
-            model_key_u32_required(&r->keys, "ssm.conv_kernel",
-                                   (struct model_range){1, KERN_CONVOLVE_MAX}, &n->n_taps, why);
     for (uint32_t i = 0; !status && i < h->n_layers; i++) {
         h->layers[i].rope = MODEL_ROPE_OFF;
         if (h->layers[i].n_heads != h->layers[0].n_heads)
@@ -118,6 +111,7 @@ const struct model_arch model_arch_kimi_linear = {
     .normalise = MODEL_NORMALISE_SCALED,
     .shared = MODEL_SHARED_PLAIN,
     .key_blind = {"expert_weights_norm"},
+    .reads = {{"kda.head_dim", .required = true}, {"ssm.conv_kernel", .required = true}},
     .needs = {{"expert_weights_scale", MODEL_WHEN_EXPERTS}},
     .read = read_kimi,
     .presence = {{MODEL_ALWAYS, "output.weight"}},

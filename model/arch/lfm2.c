@@ -5,11 +5,10 @@
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
 {
+    (void)why;
     h->recurrent.n_inner = h->n_embd;
     h->experts.sum_eps = r->options->llama_compat ? 0 : 1e-6f;
-    return model_key_u32_required(&r->keys, "shortconv.l_cache",
-                                  (struct model_range){1, KERN_CONVOLVE_MAX}, &h->recurrent.n_taps,
-                                  why);
+    return STATUS_OK;
 }
 
 static const struct model_folder_name folder_names[] = {
@@ -99,7 +98,8 @@ static const struct model_folder_map moe_folder = {
 
 #define LFM2                                                                                       \
     .norms = {.output = "token_embd_norm"}, .without_keys = MODEL_SHORT_CONVOLUTION,               \
-    .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS, .windows = {.period = 1}, .read = read
+    .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS, .windows = {.period = 1},                 \
+    .reads = {{"shortconv.l_cache", .required = true}}, .read = read
 
 const struct model_arch model_arch_lfm2 = {.name = "lfm2", .folder = &folder, LFM2};
 

@@ -25,8 +25,6 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
 {
     enum status status = model_sliding_rope_read(h, r, 10000, why);
-    if (!status)
-        status = model_key_positive(&r->keys, "attention.value_scale", &h->value_scale, why);
     return status ? status : check_experts(h, r, why);
 }
 
@@ -97,6 +95,7 @@ const struct model_arch model_arch_mimo2 = {
     .sliding_rope = true,
     .sinks = true,
     .windows = {.period = 4, .by_array = true},
+    .reads = {{"attention.value_scale"}},
     .needs = {{"attention.sliding_window"},
               {"attention.sliding_window_pattern"},
               {"rope.dimension_count"},

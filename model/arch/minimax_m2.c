@@ -11,13 +11,13 @@
 static enum status read_blocks(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why)
 {
+    static const struct model_key_read blocks[] = {
+        {"attention.indexer.block_size", .required = true}, {0}};
     struct model_index_hparams *x = &h->index;
-    enum status status = model_key_u32_required(&r->keys, "attention.indexer.block_size",
-                                                model_positions_range, &x->together, why);
-    if (!status)
-        status = model_key_u32_required(&r->keys, "attention.indexer.local_blocks",
-                                        (struct model_range){0, x->n_best}, &x->n_local, why);
-    return status;
+    enum status status = model_hparams_read_keys(h, r, blocks, why);
+    return status ? status
+                  : model_key_u32_required(&r->keys, "attention.indexer.local_blocks",
+                                           (struct model_range){0, x->n_best}, &x->n_local, why);
 }
 
 static enum status read_m3(struct model_hparams *h, const struct model_reading *r,

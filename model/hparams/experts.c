@@ -4,8 +4,6 @@
 #include "base/text/number.h"
 #include "model/arch.h"
 
-static const struct model_range experts_range = {0, 1024};
-
 /**
  * The gating where older files do not say it: the first ones of GLM 4.7 Flash have biases in the
  * selection, those of DeepSeek V2 have none. llama.cpp tells them by their sizes.
@@ -178,7 +176,8 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
                                struct status_why *why)
 {
     struct model_expert_hparams *e = &h->experts;
-    enum status status = model_key_u32_or(&r->keys, "expert_count", experts_range, 0, &e->n, why);
+    static const struct model_key_read count[] = {{"expert_count"}, {0}};
+    enum status status = model_hparams_read_keys(h, r, count, why);
     if (status)
         return status;
     static const char suffix[] = "expert_used_count";

@@ -5,14 +5,13 @@
 
 #include "model/arch.h"
 
-const struct model_range model_heads_range = {1, 1u << 16};
-const struct model_range model_head_size_range = {2, 1u << 16};
-
-/** Numbers per block into a field of each layer's shape, which has the default. */
+/** Numbers per block into a member of each layer's shape, which has the default. none: 0 is one. */
 static enum status read_each(struct model_hparams *h, const struct model_reading *r,
-                             const char *suffix, struct model_range range, size_t field,
-                             struct status_why *why)
+                             const char *suffix, bool none, struct status_why *why)
 {
+    size_t field = model_hparam_row(suffix)->at;
+    struct model_range range = model_hparam_row(suffix)->range;
+    range.low = none ? 0 : range.low;
     uint32_t *values = calloc(r->n_blocks, sizeof *values);
     if (!values)
         return status_fail(why, STATUS_MEMORY, "no memory for %u layers", r->n_blocks);
@@ -73,21 +72,14 @@ static enum status read_head_sizes(struct model_hparams *h, const struct model_r
 enum status model_heads_read(struct model_hparams *h, const struct model_reading *r,
                              struct status_why *why)
 {
-    struct model_range kv_range = model_heads_range;
-    struct model_range ff_range = model_ff_range;
-    if (r->arch->mixed)
-        kv_range.low = ff_range.low = 0;
-    if (r->arch->without_keys)
-        kv_range.low = 0;
     enum status status = model_key_require(&r->keys, "attention.head_count", "a whole number", why);
     if (!status)
-        status = read_each(h, r, "attention.head_count", model_heads_range,
-                           offsetof(struct model_layer_shape, n_heads), why);
+        status = read_each(h, r, "attention.head_count", false, why);
     for (uint32_t i = 0; i < r->n_blocks; i++)
         h->layers[i].n_kv_heads = h->layers[i].n_heads;
     if (!status)
-        status = read_each(h, r, "attention.head_count_kv", kv_range,
-                           offsetof(struct model_layer_shape, n_kv_heads), why);
+        status = read_each(h, r, "attention.head_count_kv", r->arch->mixed || r->arch->without_keys,
+                           why);
     for (uint32_t i = 0; i < r->n_blocks; i++)
         if (h->layers[i].n_kv_heads == 0)
             h->layers[i].mixer = r->arch->without_keys;
@@ -105,7 +97,6 @@ enum status model_heads_read(struct model_hparams *h, const struct model_reading
     if (!status && n_ff == 0)
         status = model_key_require(&r->keys, "feed_forward_length", "a whole number", why);
     if (!status)
-        status = read_each(h, r, "feed_forward_length", ff_range,
-                           offsetof(struct model_layer_shape, n_ff), why);
+        status = read_each(h, r, "feed_forward_length", r->arch->mixed, why);
     return status;
 }

@@ -5,15 +5,6 @@
 #include "model/arch.h"
 #include "model/hparams/rope.h"
 
-/**
- * Far above any model that exists, and low enough that the product of three of them and the
- * size of a float fits 64 bits.
- */
-static const struct model_range layers_range = {1, MODEL_MAX_BLOCKS};
-const struct model_range model_width_range = {1, 1u << 20};
-const struct model_range model_ff_range = {1, 1u << 24};
-const struct model_range model_positions_range = {1, INT32_MAX};
-
 /** general.name, cut to what fits and without control characters. */
 static enum status read_name(struct model_hparams *h, const struct gguf_file *file,
                              struct status_why *why)
@@ -33,17 +24,14 @@ static enum status read_name(struct model_hparams *h, const struct gguf_file *fi
 static enum status read_sizes(struct model_hparams *h, struct model_reading *r,
                               struct status_why *why)
 {
-    const struct model_keys *keys = &r->keys;
-    enum status status =
-        model_key_u32_required(keys, "block_count", layers_range, &r->n_blocks, why);
+    static const struct model_key_read sizes[] = {{"block_count", .required = true},
+                                                  {"embedding_length", .required = true},
+                                                  {"context_length", .required = true},
+                                                  {0}};
+    enum status status = model_hparams_read_keys(h, r, sizes, why);
+    r->n_blocks = h->n_layers;
     if (!status)
         status = model_nextn_read(h, r, why);
-    if (!status)
-        status =
-            model_key_u32_required(keys, "embedding_length", model_width_range, &h->n_embd, why);
-    if (!status)
-        status = model_key_u32_required(keys, "context_length", model_positions_range,
-                                        &h->n_ctx_train, why);
     if (status)
         return status;
     h->layers = calloc(r->n_blocks, sizeof *h->layers);
@@ -110,8 +98,7 @@ enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
                                struct status_why *why)
 {
     memcpy(h->architecture, r->keys.prefix, strlen(r->keys.prefix) + 1);
-    h->embedding_scale = h->residual_scale = h->logit_scale = h->value_scale = 1;
-    h->n_streams = 1;
+    model_hparams_default(h);
     for (const char *const *key = r->arch->key_blind; *key; key++)
         (void)model_key_find(&r->keys, *key);
     (void)model_key_find(&r->keys, "tensor_data_layout");
@@ -132,6 +119,8 @@ enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
         status = model_windows_read(h, r, why);
     if (!status)
         status = model_ropes_read(h, r, why);
+    if (!status)
+        status = model_hparams_read_keys(h, r, r->arch->reads, why);
     if (!status && r->arch->read)
         status = r->arch->read(h, r, why);
     if (!status)

@@ -9,14 +9,11 @@ enum status model_indexer_read(struct model_hparams *h, const struct model_readi
     x->together = 1;
     x->weighed = true;
     x->halves = h->rope_halves;
-    enum status status = model_key_u32_required(&r->keys, "attention.indexer.head_count",
-                                                model_heads_range, &x->n_heads, why);
-    if (!status)
-        status = model_key_u32_required(&r->keys, "attention.indexer.key_length",
-                                        model_head_size_range, &x->key_size, why);
-    if (!status)
-        status = model_key_u32_required(&r->keys, "attention.indexer.top_k", model_positions_range,
-                                        &x->n_best, why);
+    static const struct model_key_read keys[] = {{"attention.indexer.head_count", .required = true},
+                                                 {"attention.indexer.key_length", .required = true},
+                                                 {"attention.indexer.top_k", .required = true},
+                                                 {0}};
+    enum status status = model_hparams_read_keys(h, r, keys, why);
     if (!status && x->key_size < n_rot)
         status = status_fail(why, STATUS_FORMAT,
                              "%s: key '%s.attention.indexer.key_length' is %u, expected at least "

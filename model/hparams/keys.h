@@ -9,6 +9,7 @@
 #define MODEL_HPARAMS_KEYS_H
 
 #include "gguf/meta.h"
+#include "model/hparams/table.h"
 
 /** Where keys are read from. */
 struct model_keys {
@@ -27,11 +28,6 @@ const struct gguf_kv *model_key_find(const struct model_keys *keys, const char *
 /** Fail where the file lacks the key. expected: what its value should be, "a float". */
 enum status model_key_require(const struct model_keys *keys, const char *suffix,
                               const char *expected, struct status_why *why);
-
-/** The values that a whole number may take; both ends are included. */
-struct model_range {
-    uint32_t low, high;
-};
 
 /** Read a whole number. A file without the key is an error. */
 enum status model_key_u32_required(const struct model_keys *keys, const char *suffix,

@@ -20,6 +20,20 @@ struct model_reading {
     uint32_t n_blocks; /* layers and the blocks after them: what arrays have a value for */
 };
 
+/** How an architecture reads a key that the table of hyper-parameters has (table.h). */
+struct model_key_read {
+    const char *suffix; /* NULL ends a list */
+    bool required;
+    uint32_t least; /* of a whole number, where the table allows less; 0: as there */
+    double absent;  /* what a file without the key has; 0: as in the table */
+};
+
+/** Read a list of keys of the model, not of its layers, into the members that have them. */
+enum status model_hparams_read_keys(struct model_hparams *h, const struct model_reading *r,
+                                    const struct model_key_read *list, struct status_why *why);
+/** Members that have a default in the table get it. */
+void model_hparams_default(struct model_hparams *h);
+
 /**
  * Read every hyper-parameter except n_vocab (the tokenizer's), what is common first, then what the
  * architecture adds. Sizes are bounded here, so that no later product of them can overflow.

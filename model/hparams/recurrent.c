@@ -18,22 +18,15 @@ enum status model_recurrent_read(struct model_hparams *h, const struct model_rea
     static const char heads[] = "ssm.time_step_rank";
     static const char groups[] = "ssm.group_count";
     struct model_recurrent_hparams *n = &h->recurrent;
-    const struct {
-        const char *suffix;
-        struct model_range range;
-        uint32_t *value;
-    } keys[] = {
-        {"ssm.conv_kernel", {1, 16}, &n->n_taps},  {inner, model_width_range, &n->n_inner},
-        {"ssm.state_size", {1, 1024}, &n->state},  {heads, model_heads_range, &n->n_heads},
-        {groups, model_heads_range, &n->n_groups},
-    };
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        enum status status =
-            model_key_u32_required(&r->keys, keys[i].suffix, keys[i].range, keys[i].value, why);
-        if (status)
-            return status;
-    }
-    enum status status = must_divide(r, heads, n->n_heads, inner, n->n_inner, why);
+    static const struct model_key_read keys[] = {{"ssm.conv_kernel", .required = true},
+                                                 {inner, .required = true},
+                                                 {"ssm.state_size", .required = true},
+                                                 {heads, .required = true},
+                                                 {groups, .required = true},
+                                                 {0}};
+    enum status status = model_hparams_read_keys(h, r, keys, why);
+    if (!status)
+        status = must_divide(r, heads, n->n_heads, inner, n->n_inner, why);
     if (!status)
         status = must_divide(r, groups, n->n_groups, heads, n->n_heads, why);
     return status;

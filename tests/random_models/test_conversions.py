@@ -17,6 +17,7 @@ import unittest
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
 import folders  # noqa: E402
+import folders_by_table  # noqa: E402
 import rewrite  # noqa: E402
 from formats import TYPES, Tensor, f32, random_block  # noqa: E402
 
@@ -248,6 +249,10 @@ class Conversions(unittest.TestCase):
             self.model.keys[key] = kept
         self.model.keys["rope.dimension_count"] = folders.SIZE  # what a reader takes without it
         self.right()
+        self.make(folders_by_table.mimo2)
+        self.right()
+        self.model.keys["attention.value_scale"] = 0.5  # a key that few architectures have
+        self.wrong(": 1 hyper-parameter differs", r"^mimo2\.attention\.value_scale\t0\.75\t0\.5$")
 
     def test_tokens(self):
         self.make(folders.mixtral)

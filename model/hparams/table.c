@@ -1,0 +1,208 @@
+#include "model/hparams/table.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "kernels/mixing/op.h"
+#include "model/hparams/read.h"
+
+#define NOWHERE        MODEL_HPARAM_NOWHERE, 0
+#define MODEL(member)  MODEL_HPARAM_OF_MODEL, offsetof(struct model_hparams, member)
+#define LAYERS(member) MODEL_HPARAM_OF_LAYERS, offsetof(struct model_layer_shape, member)
+#define HEADS(member)  MODEL_HPARAM_OF_HEADS, offsetof(struct model_layer_shape, member)
+#define ROPES(member)  MODEL_HPARAM_OF_ROPES, offsetof(struct model_rope, member)
+#define SCALED(member) MODEL_HPARAM_OF_SCALED, offsetof(struct model_rope, member)
+/* Sizes are bounded far above any model that exists, and low enough that the product of three of
+ * them and the size of a float fits 64 bits. */
+#define BLOCKS                                                                                     \
+    {                                                                                              \
+        1, MODEL_MAX_BLOCKS                                                                        \
+    }
+#define WIDTH                                                                                      \
+    {                                                                                              \
+        1, 1u << 20                                                                                \
+    }
+#define WIDTH_OR_0                                                                                 \
+    {                                                                                              \
+        0, 1u << 20                                                                                \
+    }
+#define FF                                                                                         \
+    {                                                                                              \
+        1, 1u << 24                                                                                \
+    }
+#define N_HEADS                                                                                    \
+    {                                                                                              \
+        1, 1u << 16                                                                                \
+    }
+#define HEAD                                                                                       \
+    {                                                                                              \
+        2, 1u << 16                                                                                \
+    }
+#define POSITIONS                                                                                  \
+    {                                                                                              \
+        1, INT32_MAX                                                                               \
+    }
+#define TAPS                                                                                       \
+    {                                                                                              \
+        1, KERN_CONVOLVE_MAX                                                                       \
+    }
+
+const struct model_range model_width_range = WIDTH, model_ff_range = FF,
+                         model_heads_range = N_HEADS, model_head_size_range = HEAD,
+                         model_positions_range = POSITIONS;
+
+/* clang-format off */
+const struct model_hparam model_hparam_table[] = {
+    {"block_count", MODEL_HPARAM_U32, MODEL(n_layers), BLOCKS,
+     .label = "layers", .name = "n_layers"},
+    {"nextn_predict_layers", MODEL_HPARAM_U32, NOWHERE,
+     .label = "of them for drafts", .name = "n_nextn"},
+    {"embedding_length", MODEL_HPARAM_U32, MODEL(n_embd), WIDTH,
+     .label = "width", .name = "n_embd"},
+    {"feed_forward_length", MODEL_HPARAM_U32, LAYERS(n_ff), FF,
+     .label = "feed-forward width", .name = "n_ff"},
+    {"attention.head_count", MODEL_HPARAM_U32, LAYERS(n_heads), N_HEADS,
+     .label = "heads", .name = "n_heads"},
+    {"attention.head_count_kv", MODEL_HPARAM_U32, HEADS(n_kv_heads), N_HEADS,
+     .label = "key/value heads", .name = "n_kv_heads"},
+    {"attention.key_length", MODEL_HPARAM_U32, HEADS(key_size), HEAD,
+     .label = "head size", .name = "head_size"},
+    {"attention.value_length", MODEL_HPARAM_U32, HEADS(value_size), HEAD},
+    {"expert_count", MODEL_HPARAM_U32, MODEL(experts.n), {0, 1024},
+     .label = "experts", .name = "n_experts"},
+    {"expert_used_count", MODEL_HPARAM_U32, MODEL(experts.n_used),
+     .label = "experts used", .name = "n_experts_used"},
+    {"context_length", MODEL_HPARAM_U32, MODEL(n_ctx_train), POSITIONS,
+     .label = "context", .name = "n_ctx_train"},
+    {"attention.sliding_window", MODEL_HPARAM_U32, LAYERS(window),
+     .label = "sliding window", .name = "sliding_window"},
+    {"attention.layer_norm_rms_epsilon", MODEL_HPARAM_F32, NOWHERE,
+     .label = "norm epsilon", .name = "rms_eps"},
+    {"rope.dimension_count", MODEL_HPARAM_U32, ROPES(n_rot),
+     .label = "rotated elements", .name = "n_rot"},
+    {"rope.freq_base", MODEL_HPARAM_F32, ROPES(freq_base),
+     .label = "rope base", .name = "rope_freq_base"},
+    {"rope.scaling.type", MODEL_HPARAM_SCALING, ROPES(scaling),
+     .label = "rope scaling", .name = "rope_scaling"},
+    {"rope.scaling.factor", MODEL_HPARAM_F32, SCALED(factor),
+     .label = "rope factor", .name = "rope_factor"},
+    {"vocab_size", MODEL_HPARAM_U32, NOWHERE,
+     .label = "vocabulary", .name = "n_vocab"},
+
+    {"attention.layer_norm_epsilon", MODEL_HPARAM_F32, MODEL(eps)},
+    {"embedding_scale", MODEL_HPARAM_F32, MODEL(embedding_scale), .absent = 1},
+    {"residual_scale", MODEL_HPARAM_F32, MODEL(residual_scale), .absent = 1},
+    {"logit_scale", MODEL_HPARAM_F32, MODEL(logit_scale), .absent = 1},
+    {"attention.value_scale", MODEL_HPARAM_F32, MODEL(value_scale), .absent = 1, .own = true},
+    {"attn_logit_softcapping", MODEL_HPARAM_F32, MODEL(attn_soft_cap)},
+    {"final_logit_softcapping", MODEL_HPARAM_F32, MODEL(logit_soft_cap)},
+    {"attention.temperature_scale", MODEL_HPARAM_F32, MODEL(temperature.scale)},
+    {"attention.temperature_length", MODEL_HPARAM_U32, MODEL(temperature.length), POSITIONS},
+    {"expert_shared_feed_forward_length", MODEL_HPARAM_U32, MODEL(experts.n_ff_shared)},
+    {"expert_group_count", MODEL_HPARAM_U32, MODEL(experts.n_groups)},
+    {"expert_group_used_count", MODEL_HPARAM_U32, MODEL(experts.n_groups_used)},
+    {"expert_weights_norm", MODEL_HPARAM_BOOL, MODEL(experts.normalise)},
+    {"expert_weights_scale", MODEL_HPARAM_F32, MODEL(experts.scale)},
+    {"expert_gating_func", MODEL_HPARAM_GATING, MODEL(experts.gating)},
+    {"attention.q_lora_rank", MODEL_HPARAM_U32, MODEL(q_rank), WIDTH_OR_0},
+    {"attention.kv_lora_rank", MODEL_HPARAM_U32, MODEL(kv_rank), WIDTH},
+
+    {"attention.indexer.head_count", MODEL_HPARAM_U32, MODEL(index.n_heads), N_HEADS, .own = true},
+    {"attention.indexer.key_length", MODEL_HPARAM_U32, MODEL(index.key_size), HEAD, .own = true},
+    {"attention.indexer.top_k", MODEL_HPARAM_U32, MODEL(index.n_best), POSITIONS, .own = true},
+    {"attention.indexer.block_size", MODEL_HPARAM_U32, MODEL(index.together), POSITIONS,
+     .own = true},
+    {"attention.indexer.local_blocks", MODEL_HPARAM_U32, MODEL(index.n_local), .own = true},
+    {"attention.output_group_count", MODEL_HPARAM_U32, MODEL(runs.n_groups), N_HEADS, .own = true},
+    {"attention.output_lora_rank", MODEL_HPARAM_U32, MODEL(runs.rank), WIDTH, .own = true},
+    {"hyper_connection.count", MODEL_HPARAM_U32, MODEL(n_streams), {2, KERN_STREAMS_MAX},
+     .absent = 1, .own = true},
+    {"altup.num_inputs", MODEL_HPARAM_U32, MODEL(n_streams), {1, KERN_STREAMS_MAX}, .absent = 1,
+     .own = true},
+    {"hyper_connection.sinkhorn_iterations", MODEL_HPARAM_U32, MODEL(stream_rounds), {1, 1000},
+     .own = true},
+    {"hyper_connection.epsilon", MODEL_HPARAM_F32, MODEL(stream_eps), .own = true},
+    {"hash_layer_count", MODEL_HPARAM_U32, MODEL(experts.n_by_token), .own = true},
+    {"embedding_length_per_layer_input", MODEL_HPARAM_U32, MODEL(per_layer_width), {0, 1u << 16},
+     .own = true},
+    {"ssm.conv_kernel", MODEL_HPARAM_U32, MODEL(recurrent.n_taps), TAPS, .own = true},
+    {"shortconv.l_cache", MODEL_HPARAM_U32, MODEL(recurrent.n_taps), TAPS, .own = true},
+    {"ssm.inner_size", MODEL_HPARAM_U32, MODEL(recurrent.n_inner), WIDTH, .own = true},
+    {"ssm.state_size", MODEL_HPARAM_U32, MODEL(recurrent.state), {1, 1024}, .own = true},
+    {"kda.head_dim", MODEL_HPARAM_U32, MODEL(recurrent.state), {1, 1024}, .own = true},
+    {"ssm.time_step_rank", MODEL_HPARAM_U32, MODEL(recurrent.n_heads), N_HEADS, .own = true},
+    {"ssm.group_count", MODEL_HPARAM_U32, MODEL(recurrent.n_groups), N_HEADS, .own = true},
+
+    {"attention.sliding_window_pattern", MODEL_HPARAM_BOOL, LAYERS(slides)},
+    {"attention.scale", MODEL_HPARAM_F32, LAYERS(scale)},
+    {"experts of the layer", MODEL_HPARAM_U32, LAYERS(n_experts)}, /* several keys say it */
+    {"expert_feed_forward_length", MODEL_HPARAM_U32, LAYERS(n_ff_expert), FF},
+
+    {"rope.scaling.original_context_length", MODEL_HPARAM_U32, SCALED(original_ctx)},
+    {"rope.scaling.attn_factor", MODEL_HPARAM_F64, SCALED(magnitude)},
+    {"rope.scaling.yarn_beta_fast", MODEL_HPARAM_F32, SCALED(yarn_beta_fast)},
+    {"rope.scaling.yarn_beta_slow", MODEL_HPARAM_F32, SCALED(yarn_beta_slow)},
+    {0},
+};
+/* clang-format on */
+
+const struct model_hparam *model_hparam_row(const char *suffix)
+{
+    const struct model_hparam *row = model_hparam_table;
+    while (row->suffix && strcmp(row->suffix, suffix) != 0)
+        row++;
+    assert(row->suffix);
+    return row;
+}
+
+static void put(const struct model_hparam *row, struct model_hparams *h, double value)
+{
+    char *at = (char *)h + row->at;
+    if (row->kind == MODEL_HPARAM_U32)
+        *(uint32_t *)at = (uint32_t)value;
+    else if (row->kind == MODEL_HPARAM_BOOL)
+        *(bool *)at = value != 0;
+    else
+        *(float *)at = (float)value;
+}
+
+void model_hparams_default(struct model_hparams *h)
+{
+    for (const struct model_hparam *row = model_hparam_table; row->suffix; row++)
+        if (row->place == MODEL_HPARAM_OF_MODEL && row->absent != 0)
+            put(row, h, row->absent);
+}
+
+static enum status read_one(struct model_hparams *h, const struct model_reading *r,
+                            const struct model_key_read *read, struct status_why *why)
+{
+    const struct model_hparam *row = model_hparam_row(read->suffix);
+    const struct model_keys *keys = &r->keys;
+    assert(row->place == MODEL_HPARAM_OF_MODEL);
+    void *at = (char *)h + row->at;
+    bool given = model_key_find(keys, row->suffix) != NULL;
+    struct model_range range = row->range;
+    if (read->least > range.low)
+        range.low = read->least;
+    if (read->required && !given)
+        return model_key_require(keys, row->suffix,
+                                 row->kind == MODEL_HPARAM_U32 ? "a whole number" : "a float", why);
+    put(row, h, !given && read->absent != 0 ? read->absent : row->absent);
+    switch (row->kind) {
+    case MODEL_HPARAM_U32:
+        return model_key_u32_or(keys, row->suffix, range, *(uint32_t *)at, at, why);
+    case MODEL_HPARAM_BOOL:
+        return model_key_bool(keys, row->suffix, at, why);
+    default:
+        return model_key_positive(keys, row->suffix, at, why);
+    }
+}
+
+enum status model_hparams_read_keys(struct model_hparams *h, const struct model_reading *r,
+                                    const struct model_key_read *list, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (; list->suffix && !status; list++)
+        status = read_one(h, r, list, why);
+    return status;
+}
