@@ -184,14 +184,6 @@ static const struct cli_evaluator evaluator = {
     .outlook = outlook,
 };
 
-double cli_best_share(const struct cli_best *b)
-{
-    double n = 0, all = (double)b->rules.n * (double)b->rules.n_windows;
-    for (size_t i = 0; i < b->rules.n; i++)
-        n += (double)b->race.means[i].n;
-    return n / all;
-}
-
 enum status cli_best_run(const struct cli_best_settings *settings, struct status_why *why)
 {
     struct cli_best_settings own = *settings;

@@ -19,6 +19,14 @@ size_t cli_best_answer(const struct cli_best *b, bool *clear)
     return i < n ? i : SIZE_MAX;
 }
 
+double cli_best_share(const struct cli_best *b)
+{
+    double n = 0, all = (double)b->rules.n * (double)b->rules.n_windows;
+    for (size_t i = 0; i < b->rules.n; i++)
+        n += (double)b->race.means[i].n;
+    return n / all;
+}
+
 static void measure(const struct cli_best *b, struct cli_best_place *p, size_t i, size_t beside)
 {
     const struct eval_race_pair *pair = &b->race.pairs[i * b->rules.n + beside];

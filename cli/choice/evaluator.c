@@ -5,26 +5,9 @@
 
 enum { DEFAULT_HELLASWAG_TASKS = 400 };
 
-static const char *const kind_names[] = {
-    [EVAL_HELLASWAG] = "hellaswag",
-    [EVAL_WINOGRANDE] = "winogrande",
-    [EVAL_MULTIPLE_CHOICE] = "multiple-choice",
-    [EVAL_MC2] = "mc2",
-};
-
-const char *cli_choice_name(enum eval_choice_kind kind)
-{
-    return kind_names[kind];
-}
-
 bool cli_choice_wanted(const struct cli_perplexity_settings *s)
 {
     return s->hellaswag || s->winogrande || s->multiple_choice || s->mc2;
-}
-
-bool cli_choice_last_wins(const struct cli_choice *t)
-{
-    return t->settings->llama_compat && t->kind == EVAL_WINOGRANDE;
 }
 
 static enum eval_choice_kind kind_of(const struct cli_perplexity_settings *s)

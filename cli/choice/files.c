@@ -4,6 +4,23 @@
 #include "cli/choice/evaluator.h"
 #include "cli/output/json_parts.h"
 
+static const char *const kind_names[] = {
+    [EVAL_HELLASWAG] = "hellaswag",
+    [EVAL_WINOGRANDE] = "winogrande",
+    [EVAL_MULTIPLE_CHOICE] = "multiple-choice",
+    [EVAL_MC2] = "mc2",
+};
+
+const char *cli_choice_name(enum eval_choice_kind kind)
+{
+    return kind_names[kind];
+}
+
+bool cli_choice_last_wins(const struct cli_choice *t)
+{
+    return t->settings->llama_compat && t->kind == EVAL_WINOGRANDE;
+}
+
 enum status cli_choice_write_table(const void *self, struct base_file *file, struct status_why *why)
 {
     (void)why;

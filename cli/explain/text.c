@@ -8,6 +8,25 @@
 #include "cli/process/run.h"
 #include "cli/process/say.h"
 
+const char *const cli_explain_names[CLI_N_PARTS] = {
+    [CLI_EXPLAIN_WEIGHTS] = "weights",   [CLI_EXPLAIN_ACTIVATIONS] = "activations",
+    [CLI_EXPLAIN_KEYS] = "cache",        [CLI_EXPLAIN_BEYOND] = "beyond",
+    [CLI_EXPLAIN_TOGETHER] = "together", [CLI_EXPLAIN_RECORDED] = "recorded",
+    [CLI_EXPLAIN_LEFT] = "left_over",
+};
+
+size_t cli_explain_n_parts(const struct cli_explain *x)
+{
+    return x->settings->recorded ? CLI_N_PARTS : CLI_EXPLAIN_RECORDED;
+}
+
+const char *cli_explain_cache(char out[DOC_KV_LABEL], const struct cli_explain *x)
+{
+    struct model_kv_types types;
+    (void)cli_kv_types(&types, &x->settings->kld.evaluate.load, 0, NULL); /* they were checked */
+    return cli_kv_label(out, &types);
+}
+
 static const char *const labels[CLI_N_PARTS] = {
     [CLI_EXPLAIN_WEIGHTS] = "weights",   [CLI_EXPLAIN_ACTIVATIONS] = "activations",
     [CLI_EXPLAIN_KEYS] = "cache",        [CLI_EXPLAIN_BEYOND] = "beyond their sum",

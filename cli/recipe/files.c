@@ -8,6 +8,36 @@
 #include "cli/output/json_parts.h"
 #include "cli/recipe/recipe.h"
 
+static int by_count(const void *x, const void *y)
+{
+    const struct cli_type_count *a = x, *b = y;
+    if (a->n_groups != b->n_groups)
+        return a->n_groups > b->n_groups ? -1 : 1;
+    return strcmp(a->type, b->type);
+}
+
+static int by_type(const void *x, const void *y)
+{
+    const struct cli_type_count *a = x, *b = y;
+    return strcmp(a->type, b->type);
+}
+
+size_t cli_recipe_count(const struct doc_plan *plan, const size_t *chosen,
+                        struct cli_type_count *counts)
+{
+    size_t n = 0, n_groups = plan->sweep->n_groups;
+    for (size_t g = 0; g < n_groups; g++)
+        counts[g] = (struct cli_type_count){doc_plan_choice(plan, chosen, g)->type, 1};
+    qsort(counts, n_groups, sizeof *counts, by_type);
+    for (size_t g = 1; g < n_groups; g++)
+        if (strcmp(counts[g].type, counts[n].type) == 0)
+            counts[n].n_groups++;
+        else
+            counts[++n] = counts[g];
+    qsort(counts, ++n, sizeof *counts, by_count);
+    return n;
+}
+
 /** Handles a tensor that comes from files[file]. */
 typedef enum status take_tensor(void *user, const char *name, const char *type, size_t file,
                                 struct status_why *why);
