@@ -15,6 +15,7 @@ static double value_of(const struct model_hparam *row, const void *object)
     double f64;
     switch (row->kind) {
     case MODEL_HPARAM_F32:
+    case MODEL_HPARAM_CAP:
         memcpy(&f32, at, sizeof f32);
         return (double)f32;
     case MODEL_HPARAM_F64:

@@ -28,12 +28,12 @@ static const struct model_folder_name afmoe_names[] = {
 };
 
 static const struct model_folder_key afmoe_keys[] = {
-    {"num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
-    {"num_dense_layers", "leading_dense_block_count", MODEL_MEMBER_U32, 0},
-    {"route_norm", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
-    {"route_scale", "expert_weights_scale", MODEL_MEMBER_F32, 0},
-    {"score_func", "expert_gating_func", MODEL_MEMBER_GATING, 0},
-    {"mup_enabled", NULL, MODEL_MEMBER_TRUE, 0},
+    {"expert_shared_count", .from = "num_shared_experts"},
+    {"leading_dense_block_count", .from = "num_dense_layers"},
+    {"expert_weights_norm", .from = "route_norm", .absent = 1},
+    {"expert_weights_scale", .from = "route_scale"},
+    {"expert_gating_func", .from = "score_func"},
+    {.from = "mup_enabled", .member = MODEL_MEMBER_TRUE},
     {0},
 };
 
@@ -81,10 +81,10 @@ static const struct model_folder_name laguna_names[] = {
 };
 
 static const struct model_folder_key laguna_keys[] = {
-    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
-    {"moe_routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
-    {"moe_router_logit_softcapping", NULL, MODEL_MEMBER_FIXED, 0},
-    {"moe_apply_router_weight_on_input", NULL, MODEL_MEMBER_FIXED, 0},
+    {"expert_weights_norm", .absent = 1},
+    {"expert_weights_scale", .from = "moe_routed_scaling_factor"},
+    {.from = "moe_router_logit_softcapping", .member = MODEL_MEMBER_FIXED},
+    {.from = "moe_apply_router_weight_on_input", .member = MODEL_MEMBER_FIXED},
     {0},
 };
 

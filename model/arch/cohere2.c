@@ -16,7 +16,7 @@ static enum status read_cohere2(struct model_hparams *h, const struct model_read
 }
 
 static const struct model_folder_key folder_keys[] = {
-    {"logit_scale", "logit_scale", MODEL_MEMBER_F32},
+    {"logit_scale"},
     {0},
 };
 
@@ -86,11 +86,11 @@ static enum status bind_moe(struct model *m, size_t i, struct status_why *why)
 }
 
 static const struct model_folder_key moe_keys[] = {
-    {"logit_scale", "logit_scale", MODEL_MEMBER_F32, 0.0625},
-    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
-    {"num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
-    {"expert_selection_fn", "expert_gating_func", MODEL_MEMBER_GATING, 1},
-    {"prefix_dense_sliding_window_pattern", NULL, MODEL_MEMBER_FIXED, 1},
+    {"logit_scale", .absent = 0.0625},
+    {"expert_feed_forward_length", .from = "intermediate_size"},
+    {"expert_shared_count", .from = "num_shared_experts"},
+    {"expert_gating_func", .from = "expert_selection_fn", .absent = 1},
+    {.from = "prefix_dense_sliding_window_pattern", .absent = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 

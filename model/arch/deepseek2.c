@@ -194,12 +194,9 @@ static void write_folder(struct model_folder *f)
 }
 
 static const struct model_folder_key sparse_keys[] = {
-    {"index_n_heads", "attention.indexer.head_count", MODEL_MEMBER_U32, 0},
-    {"index_head_dim", "attention.indexer.key_length", MODEL_MEMBER_U32, 0},
-    {"index_topk", "attention.indexer.top_k", MODEL_MEMBER_U32, 0},
-    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 2.5},
-    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
-    {0},
+    {"attention.indexer.head_count"},     {"attention.indexer.key_length"},
+    {"attention.indexer.top_k"},          {"expert_weights_scale", .absent = 2.5},
+    {"expert_weights_norm", .absent = 1}, {0},
 };
 
 static const struct model_folder_map folder32 = {

@@ -29,8 +29,8 @@ static const struct model_folder_name ling_names[] = {
 };
 
 static const struct model_folder_key ling_keys[] = {
-    {"score_function", "expert_gating_func", MODEL_MEMBER_GATING, 0},
-    {"norm_head", NULL, MODEL_MEMBER_FIXED, 0},
+    {"expert_gating_func", .from = "score_function"},
+    {.from = "norm_head", .member = MODEL_MEMBER_FIXED},
     {0},
 };
 

@@ -14,8 +14,8 @@ static const struct model_folder_name moe_names[] = {
 };
 
 static const struct model_folder_key moe_keys[] = {
-    {"moe_layer_start_index", "leading_dense_block_count", MODEL_MEMBER_U32},
-    {"moe_num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32},
+    {"leading_dense_block_count", .from = "moe_layer_start_index"},
+    {"expert_shared_count", .from = "moe_num_shared_experts"},
     {0},
 };
 

@@ -68,9 +68,9 @@ static const struct model_folder_name moe_names[] = {
 };
 
 static const struct model_folder_key moe_keys[] = {
-    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 2.5},
-    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
-    {"scoring_func", "expert_gating_func", MODEL_MEMBER_GATING, 0},
+    {"expert_weights_scale", .absent = 2.5},
+    {"expert_weights_norm", .absent = 1},
+    {"expert_gating_func"},
     {0},
 };
 

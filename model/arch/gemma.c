@@ -41,9 +41,9 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"attn_logit_softcapping", "attn_logit_softcapping", MODEL_MEMBER_CAP, 0},
-    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_CAP, 0},
-    {"use_bidirectional_attention", NULL, MODEL_MEMBER_FIXED, 0},
+    {"attn_logit_softcapping"},
+    {"final_logit_softcapping"},
+    {.from = "use_bidirectional_attention", .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
@@ -198,12 +198,9 @@ static const struct model_folder_name folder4_names[] = {
 };
 
 static const struct model_folder_key folder4_keys[] = {
-    {"num_kv_shared_layers", "attention.shared_kv_layers", MODEL_MEMBER_U32, 0},
-    {"hidden_size_per_layer_input", "embedding_length_per_layer_input", MODEL_MEMBER_U32, 0},
-    {"head_dim", "attention.key_length_swa", MODEL_MEMBER_U32, 0},
-    {"head_dim", "attention.value_length_swa", MODEL_MEMBER_U32, 0},
-    {"final_logit_softcapping", "final_logit_softcapping", MODEL_MEMBER_CAP, 0},
-    {0},
+    {"attention.shared_kv_layers"}, {"embedding_length_per_layer_input"},
+    {"attention.key_length_swa"},   {"attention.value_length_swa"},
+    {"final_logit_softcapping"},    {0},
 };
 
 /** A number of a layer that sees all keys; the newer form has an object for each such layer. */

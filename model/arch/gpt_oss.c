@@ -33,9 +33,9 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
-    {"swiglu_alpha", NULL, MODEL_MEMBER_FIXED, 1.702},
-    {"swiglu_limit", NULL, MODEL_MEMBER_FIXED, 7},
+    {"expert_feed_forward_length", .from = "intermediate_size"},
+    {.from = "swiglu_alpha", .absent = 1.702, .member = MODEL_MEMBER_FIXED},
+    {.from = "swiglu_limit", .absent = 7, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 

@@ -102,11 +102,9 @@ static void write_folder(struct model_folder *f)
 }
 
 #define GRANITE_KEYS                                                                               \
-    {"attention_multiplier", "attention.scale", MODEL_MEMBER_F32, 0},                              \
-        {"embedding_multiplier", "embedding_scale", MODEL_MEMBER_F32, 0},                          \
-        {"residual_multiplier", "residual_scale", MODEL_MEMBER_F32, 0},                            \
+    {"attention.scale"}, {"embedding_scale"}, {"residual_scale"},                                  \
     {                                                                                              \
-        "logits_scaling", "logit_scale", MODEL_MEMBER_F32                                          \
+        "logit_scale", .from = "logits_scaling"                                                    \
     }
 
 static const struct model_folder_key folder_keys[] = {GRANITE_KEYS, {0}};
@@ -145,7 +143,7 @@ static const struct model_folder_name moe_names[] = {GRANITE_EXPERTS, {0}};
 
 static const struct model_folder_key moe_keys[] = {
     GRANITE_KEYS,
-    {"shared_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32, 0},
+    {"expert_shared_feed_forward_length", .from = "shared_intermediate_size"},
     {0},
 };
 
@@ -216,12 +214,8 @@ static const struct model_folder_name dense_hybrid_names[] = {
 };
 
 static const struct model_folder_key hybrid_keys[] = {
-    GRANITE_KEYS,
-    {"mamba_d_conv", "ssm.conv_kernel", MODEL_MEMBER_U32, 0},
-    {"mamba_d_state", "ssm.state_size", MODEL_MEMBER_U32, 0},
-    {"mamba_n_groups", "ssm.group_count", MODEL_MEMBER_U32, 0},
-    {"mamba_n_heads", "ssm.time_step_rank", MODEL_MEMBER_U32, 0},
-    {0},
+    GRANITE_KEYS,        {"ssm.conv_kernel"},    {"ssm.state_size"},
+    {"ssm.group_count"}, {"ssm.time_step_rank"}, {0},
 };
 
 static void sizes_of_hybrid(struct model_folder *f)

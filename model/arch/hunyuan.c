@@ -34,7 +34,7 @@ static const struct model_folder_map folder = {
 };
 
 static const struct model_folder_key moe_keys[] = {
-    {"intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32, 0},
+    {"expert_shared_feed_forward_length", .from = "intermediate_size"},
     {0},
 };
 
@@ -46,10 +46,10 @@ static const struct model_folder_map moe_folder = {
 };
 
 static const struct model_folder_key v3_keys[] = {
-    {"router_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
-    {"route_norm", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
-    {"first_k_dense_replace", "leading_dense_block_count", MODEL_MEMBER_U32, 0},
-    {"num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
+    {"expert_weights_scale", .from = "router_scaling_factor"},
+    {"expert_weights_norm", .from = "route_norm", .absent = 1},
+    {"leading_dense_block_count"},
+    {"expert_shared_count", .from = "num_shared_experts"},
     {0},
 };
 

@@ -65,10 +65,10 @@ static void kimi_heads(const struct model_folder *f, struct model_folder_heads *
 }
 
 static const struct model_folder_key kimi_keys[] = {
-    {"num_expert_group n_group", "expert_group_count", MODEL_MEMBER_U32, 0},
-    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 2.446},
-    {"moe_renormalize norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
-    {"moe_router_activation_func", "expert_gating_func", MODEL_MEMBER_GATING, 2},
+    {"expert_group_count", .from = "num_expert_group n_group"},
+    {"expert_weights_scale", .absent = 2.446},
+    {.from = "moe_renormalize norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
+    {"expert_gating_func", .from = "moe_router_activation_func", .absent = 2},
     {0},
 };
 

@@ -67,17 +67,17 @@ static void write_width(struct model_folder *f)
 }
 
 static const struct model_folder_key folder_keys[] = {
-    {"conv_L_cache", "shortconv.l_cache", MODEL_MEMBER_U32, 3},
-    {"", "feed_forward_length", MODEL_MEMBER_U32, 0}, /* write_width's */
+    {"shortconv.l_cache", .absent = 3},
+    {"feed_forward_length", .from = ""}, /* write_width's */
     {0},
 };
 
 static const struct model_folder_key moe_keys[] = {
-    {"conv_L_cache", "shortconv.l_cache", MODEL_MEMBER_U32, 3},
-    {"num_dense_layers", "leading_dense_block_count", MODEL_MEMBER_U32, 2},
-    {"norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
-    {"routed_scaling_factor", NULL, MODEL_MEMBER_FIXED, 1},
-    {"scoring_func", "expert_gating_func", MODEL_MEMBER_GATING, 2},
+    {"shortconv.l_cache", .absent = 3},
+    {"leading_dense_block_count", .from = "num_dense_layers", .absent = 2},
+    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "routed_scaling_factor", .absent = 1, .member = MODEL_MEMBER_FIXED},
+    {"expert_gating_func", .absent = 2},
     {0},
 };
 

@@ -51,8 +51,8 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
-    {"interleave_moe_layer_step", "interleave_moe_layer_step", MODEL_MEMBER_U32, 0},
+    {"expert_feed_forward_length", .from = "intermediate_size"},
+    {"interleave_moe_layer_step"},
     {0},
 };
 

@@ -24,7 +24,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 }
 
 static const struct model_folder_key folder_keys[] = {
-    {"norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
+    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 

@@ -71,12 +71,12 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"v_head_dim", "attention.value_length", MODEL_MEMBER_U32, 0},
-    {"attention_value_scale", "attention.value_scale", MODEL_MEMBER_F32, 0},
-    {"scoring_func", "expert_gating_func", MODEL_MEMBER_GATING, 0},
-    {"norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
-    {"routed_scaling_factor", NULL, MODEL_MEMBER_FIXED, 1},
-    {"n_group", NULL, MODEL_MEMBER_FIXED, 1},
+    {"attention.value_length"},
+    {"attention.value_scale"},
+    {"expert_gating_func"},
+    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "routed_scaling_factor", .absent = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "n_group", .absent = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 

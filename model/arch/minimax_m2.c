@@ -51,13 +51,13 @@ static const struct model_folder_name m3_names[] = {
 };
 
 static const struct model_folder_key m3_keys[] = {
-    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
-    {"n_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 1},
-    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 2},
-    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
-    {"scoring_func", "expert_gating_func", MODEL_MEMBER_GATING, 2},
-    {"swiglu_alpha", NULL, MODEL_MEMBER_FIXED, 1.702},
-    {"swiglu_limit", NULL, MODEL_MEMBER_FIXED, 7},
+    {"expert_feed_forward_length", .from = "intermediate_size"},
+    {"expert_shared_count", .from = "n_shared_experts", .absent = 1},
+    {"expert_weights_scale", .absent = 2},
+    {"expert_weights_norm", .absent = 1},
+    {"expert_gating_func", .absent = 2},
+    {.from = "swiglu_alpha", .absent = 1.702, .member = MODEL_MEMBER_FIXED},
+    {.from = "swiglu_limit", .absent = 7, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
@@ -145,7 +145,7 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"intermediate_size", "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
+    {"expert_feed_forward_length", .from = "intermediate_size"},
     {0},
 };
 

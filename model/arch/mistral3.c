@@ -35,7 +35,7 @@ static void write_folder(struct model_folder *f)
 }
 
 static const struct model_folder_key folder_keys[] = {
-    {"sliding_window", NULL, MODEL_MEMBER_FIXED, 0},
+    {.from = "sliding_window", .member = MODEL_MEMBER_FIXED},
     {0},
 };
 

@@ -82,25 +82,23 @@ static const struct model_folder_name folder_names[] = {
 };
 
 #define NEMOTRON_KEYS                                                                              \
-    {"conv_kernel", "ssm.conv_kernel", MODEL_MEMBER_U32, 0},                                       \
-        {"ssm_state_size", "ssm.state_size", MODEL_MEMBER_U32, 0},                                 \
-        {"n_groups", "ssm.group_count", MODEL_MEMBER_U32, 0},                                      \
-        {"time_step_min", NULL, MODEL_MEMBER_FIXED, 0.001},                                        \
+    {"ssm.conv_kernel", .from = "conv_kernel"}, {"ssm.state_size", .from = "ssm_state_size"},      \
+        {"ssm.group_count", .from = "n_groups"},                                                   \
+        {.from = "time_step_min", .absent = 0.001, .member = MODEL_MEMBER_FIXED},                  \
     {                                                                                              \
-        "mamba_num_heads", "ssm.time_step_rank", MODEL_MEMBER_U32                                  \
+        "ssm.time_step_rank", .from = "mamba_num_heads"                                            \
     }
 
 static const struct model_folder_key folder_keys[] = {NEMOTRON_KEYS, {0}};
 
 static const struct model_folder_key moe_keys[] = {
     NEMOTRON_KEYS,
-    {"moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32,
-     0},
-    {"n_group", "expert_group_count", MODEL_MEMBER_U32, 0},
-    {"topk_group", "expert_group_used_count", MODEL_MEMBER_U32, 0},
-    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
-    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 0},
-    {"n_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
+    {"expert_shared_feed_forward_length", .from = "moe_shared_expert_intermediate_size"},
+    {"expert_group_count"},
+    {"expert_group_used_count"},
+    {"expert_weights_scale"},
+    {"expert_weights_norm"},
+    {"expert_shared_count", .from = "n_shared_experts"},
     {0},
 };
 

@@ -2,7 +2,7 @@
 #include "model/arch.h"
 
 static const struct model_folder_key folder_keys[] = {
-    {"norm_topk_prob", NULL, MODEL_MEMBER_FALSE},
+    {.from = "norm_topk_prob", .member = MODEL_MEMBER_FALSE},
     {0},
 };
 

@@ -10,7 +10,7 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"qk_layernorm", NULL, MODEL_MEMBER_FALSE, 0},
+    {.from = "qk_layernorm", .member = MODEL_MEMBER_FALSE},
     {0},
 };
 

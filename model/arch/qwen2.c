@@ -34,8 +34,8 @@ const struct model_arch model_arch_qwen2vl = {
 };
 
 static const struct model_folder_key moe_keys[] = {
-    {"norm_topk_prob", NULL, MODEL_MEMBER_FALSE},
-    {"shared_expert_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32},
+    {.from = "norm_topk_prob", .member = MODEL_MEMBER_FALSE},
+    {"expert_shared_feed_forward_length"},
     {0},
 };
 

@@ -41,7 +41,7 @@ static const struct model_folder_name vlmoe_names[] = {
 };
 
 static const struct model_folder_key vlmoe_keys[] = {
-    {"norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
+    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
@@ -75,7 +75,7 @@ const struct model_arch model_arch_qwen3 = {
 };
 
 static const struct model_folder_key moe_keys[] = {
-    {"norm_topk_prob", NULL, MODEL_MEMBER_TRUE},
+    {.from = "norm_topk_prob", .member = MODEL_MEMBER_TRUE},
     {0},
 };
 

@@ -72,14 +72,14 @@ static const struct model_folder_name next_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"linear_conv_kernel_dim", "ssm.conv_kernel", MODEL_MEMBER_U32, 0},
-    {"linear_key_head_dim", "ssm.state_size", MODEL_MEMBER_U32, 0},
-    {"linear_num_key_heads", "ssm.group_count", MODEL_MEMBER_U32, 0},
-    {"linear_num_value_heads", "ssm.time_step_rank", MODEL_MEMBER_U32, 0},
-    {"full_attention_interval", "full_attention_interval", MODEL_MEMBER_U32, 4},
-    {"shared_expert_intermediate_size", "expert_shared_feed_forward_length", MODEL_MEMBER_U32, 0},
-    {"attn_output_gate", NULL, MODEL_MEMBER_FIXED, 1},
-    {"norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
+    {"ssm.conv_kernel", .from = "linear_conv_kernel_dim"},
+    {"ssm.state_size", .from = "linear_key_head_dim"},
+    {"ssm.group_count", .from = "linear_num_key_heads"},
+    {"ssm.time_step_rank", .from = "linear_num_value_heads"},
+    {"full_attention_interval", .absent = 4},
+    {"expert_shared_feed_forward_length"},
+    {.from = "attn_output_gate", .absent = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 

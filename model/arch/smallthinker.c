@@ -48,10 +48,10 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"norm_topk_prob", NULL, MODEL_MEMBER_FIXED, 1},
-    {"moe_enable_early_router", NULL, MODEL_MEMBER_FIXED, 1},
-    {"moe_enable_secondary_experts", NULL, MODEL_MEMBER_FIXED, 0},
-    {"", "attention.sliding_window", MODEL_MEMBER_U32, 0}, /* write's */
+    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "moe_enable_early_router", .absent = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "moe_enable_secondary_experts", .member = MODEL_MEMBER_FIXED},
+    {"attention.sliding_window", .from = ""}, /* write's */
     {0},
 };
 

@@ -12,7 +12,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 
 /** The largest model's norms of heads are a tensor for each head: not read. */
 static const struct model_folder_key folder_keys[] = {
-    {"qk_layernorm", NULL, MODEL_MEMBER_FALSE, 0},
+    {.from = "qk_layernorm", .member = MODEL_MEMBER_FALSE},
     {0},
 };
 

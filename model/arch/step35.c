@@ -90,11 +90,10 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_key folder_keys[] = {
-    {"share_expert_dim share_expert_dims", "expert_shared_feed_forward_length", MODEL_MEMBER_U32,
-     0},
-    {"moe_router_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
-    {"norm_expert_weight", "expert_weights_norm", MODEL_MEMBER_BOOL, 1},
-    {"moe_router_activation", "expert_gating_func", MODEL_MEMBER_GATING, 0},
+    {"expert_shared_feed_forward_length", .from = "share_expert_dim share_expert_dims"},
+    {"expert_weights_scale", .from = "moe_router_scaling_factor"},
+    {"expert_weights_norm", .from = "norm_expert_weight", .absent = 1},
+    {"expert_gating_func", .from = "moe_router_activation"},
     {0},
 };
 

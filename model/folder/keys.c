@@ -88,48 +88,45 @@ float *model_folder_give(struct model_folder *f, const char *name, uint64_t n)
 
 /** What all architectures have; experts' are written where there are experts. */
 static const struct model_folder_key common[] = {
-    {"max_position_embeddings model_max_length", "context_length", MODEL_MEMBER_U32, 0},
+    {"context_length"},
     {0},
 };
 
 static const struct model_folder_key of_latent[] = {
-    {"v_head_dim", "attention.value_length", MODEL_MEMBER_U32, 0},
-    {"kv_lora_rank", "attention.kv_lora_rank", MODEL_MEMBER_U32, 0},
-    {"q_lora_rank", "attention.q_lora_rank", MODEL_MEMBER_U32, 0},
+    {"attention.value_length"},
+    {"attention.kv_lora_rank"},
+    {"attention.q_lora_rank"},
     {0},
 };
 
 static const struct model_folder_key of_experts[] = {
-    {"num_experts_per_tok num_experts_per_token top_k_experts moe_topk moe_k moe_top_k "
-     "moe_num_active_primary_experts",
-     "expert_used_count", MODEL_MEMBER_U32, 0},
-    {"moe_intermediate_size expert_intermediate_size moe_ffn_hidden_size",
-     "expert_feed_forward_length", MODEL_MEMBER_U32, 0},
+    {"expert_used_count"},
+    {"expert_feed_forward_length"},
     {0},
 };
 
 const struct model_folder_key model_folder_grouped[] = {
-    {"n_group", "expert_group_count", MODEL_MEMBER_U32, 0},
-    {"topk_group", "expert_group_used_count", MODEL_MEMBER_U32, 0},
-    {"routed_scaling_factor", "expert_weights_scale", MODEL_MEMBER_F32, 0},
-    {"norm_topk_prob", "expert_weights_norm", MODEL_MEMBER_BOOL, 0},
-    {"first_k_dense_replace", "leading_dense_block_count", MODEL_MEMBER_U32, 0},
-    {"n_shared_experts num_shared_experts", "expert_shared_count", MODEL_MEMBER_U32, 0},
+    {"expert_group_count"},
+    {"expert_group_used_count"},
+    {"expert_weights_scale"},
+    {"expert_weights_norm"},
+    {"leading_dense_block_count"},
+    {"expert_shared_count"},
     {0},
 };
 
 static const struct model_folder_key of_compressed[] = {
-    {"v_head_dim", "attention.value_length_mla", MODEL_MEMBER_U32, 0},
-    {"kv_lora_rank", "attention.value_length", MODEL_MEMBER_U32, 0},
-    {"kv_lora_rank", "attention.kv_lora_rank", MODEL_MEMBER_U32, 0},
-    {"q_lora_rank", "attention.q_lora_rank", MODEL_MEMBER_U32, 0},
+    {"attention.value_length_mla"},
+    {"attention.value_length", .from = "kv_lora_rank"},
+    {"attention.kv_lora_rank"},
+    {"attention.q_lora_rank"},
     {0},
 };
 
 static void check_flag(struct model_folder *f, const struct model_folder_key *key)
 {
     struct base_field item = model_config_find(f, key->from);
-    bool wanted = key->kind == MODEL_MEMBER_TRUE;
+    bool wanted = key->member == MODEL_MEMBER_TRUE;
     if (item.json ? cJSON_IsBool(item.json) && cJSON_IsTrue(item.json) == wanted : !wanted)
         return;
     model_config_fail(f, STATUS_UNSUPPORTED,
@@ -169,53 +166,59 @@ void model_write_gating(struct model_folder *f, const char *names, uint32_t abse
     model_write_u32(f, "expert_gating_func", absent);
 }
 
-static void write_number(struct model_folder *f, const struct model_folder_key *key)
+static void write_number(struct model_folder *f, const struct model_folder_key *key,
+                         const char *names, enum model_hparam_kind kind)
 {
-    if (key->kind == MODEL_MEMBER_U32) {
-        model_write_u32(f, key->to, model_config_u32_or(f, key->from, (uint32_t)key->absent));
+    if (kind == MODEL_HPARAM_U32) {
+        model_write_u32(f, key->to, model_config_u32_or(f, names, (uint32_t)key->absent));
         return;
     }
-    double number = model_config_f32_or(f, key->from, key->absent);
-    if (key->kind == MODEL_MEMBER_F32 && number == 0)
+    double number = model_config_f32_or(f, names, key->absent);
+    if (kind == MODEL_HPARAM_F32 && number == 0)
         model_config_fail(f, STATUS_UNSUPPORTED, "member '%.*s' is 0, expected another number",
-                          (int)strcspn(key->from, " "), key->from);
+                          (int)strcspn(names, " "), names);
     model_write_f32(f, key->to, number);
+}
+
+/** A key that the table of hyper-parameters has. */
+static void write_key(struct model_folder *f, const struct model_folder_key *key)
+{
+    const struct model_hparam *row = model_hparam_row(key->to);
+    const char *names = key->from ? key->from : row->members;
+    struct base_field item = model_config_find(f, names);
+    bool null = !item.json && model_config_null(f, names);
+    if (null && row->kind == MODEL_HPARAM_F32)
+        model_config_fail(f, STATUS_FORMAT, "member '%.*s' is null, expected a number",
+                          (int)strcspn(names, " "), names);
+    if (!item.json && row->kind == MODEL_HPARAM_CAP)
+        model_write_f32(f, key->to, 0);
+    if (null && row->kind == MODEL_HPARAM_BOOL)
+        model_write_bool(f, key->to, false);
+    if (!item.json && (key->absent == 0 || null))
+        return;
+    if (row->kind == MODEL_HPARAM_GATING)
+        model_write_gating(f, names, (uint32_t)key->absent);
+    else if (row->kind == MODEL_HPARAM_BOOL)
+        model_write_bool(f, key->to, base_field_flag_or(item, "", key->absent != 0));
+    else
+        write_number(f, key, names, row->kind);
 }
 
 static void write_one(struct model_folder *f, const struct model_folder_key *key)
 {
-    struct base_field item = model_config_find(f, key->from);
-    if (key->kind == MODEL_MEMBER_TRUE || key->kind == MODEL_MEMBER_FALSE) {
-        check_flag(f, key);
-        return;
-    }
-    if (key->kind == MODEL_MEMBER_FIXED) {
+    if (key->member == MODEL_MEMBER_WRITTEN)
+        write_key(f, key);
+    else if (key->member == MODEL_MEMBER_FIXED)
         check_fixed(f, key);
-        return;
-    }
-    bool null = !item.json && model_config_null(f, key->from);
-    if (null && key->kind == MODEL_MEMBER_F32)
-        model_config_fail(f, STATUS_FORMAT, "member '%.*s' is null, expected a number",
-                          (int)strcspn(key->from, " "), key->from);
-    if (!item.json && key->kind == MODEL_MEMBER_CAP)
-        model_write_f32(f, key->to, 0);
-    if (null && key->kind == MODEL_MEMBER_BOOL)
-        model_write_bool(f, key->to, false);
-    if (!item.json && (key->absent == 0 || null))
-        return;
-    if (key->kind == MODEL_MEMBER_GATING)
-        model_write_gating(f, key->from, (uint32_t)key->absent);
-    else if (key->kind == MODEL_MEMBER_BOOL)
-        model_write_bool(f, key->to, base_field_flag_or(item, "", key->absent != 0));
     else
-        write_number(f, key);
+        check_flag(f, key);
 }
 
 static bool has_key(const struct model_folder_key *keys, const char *to)
 {
-    while (keys && keys->from && !(keys->to && strcmp(keys->to, to) == 0))
+    while (keys && (keys->from || keys->to) && !(keys->to && strcmp(keys->to, to) == 0))
         keys++;
-    return keys && keys->from;
+    return keys && keys->to;
 }
 
 /** Write those of a table that the architecture's own does not have; of experts where it has some.
@@ -224,7 +227,7 @@ static void write_all(struct model_folder *f, const struct model_folder_key *key
 {
     const struct model_folder_key *own = f->arch->folder->keys;
     bool is_own = keys == own;
-    for (; keys && keys->from; keys++) {
+    for (; keys && (keys->from || keys->to); keys++) {
         bool idle = f->n_experts == 0 && keys->to &&
                     (strncmp(keys->to, "expert_", 7) == 0 || strncmp(keys->to, "leading_", 8) == 0);
         if (!idle && (is_own || !keys->to || !has_key(own, keys->to)))
@@ -318,9 +321,9 @@ static void check_still(struct model_folder *f)
 static void check_granted(struct model_folder *f)
 {
     static const struct model_folder_key granted[] = {
-        {"clip_qkv", NULL, MODEL_MEMBER_FIXED, 0},
-        {"rope_interleave", NULL, MODEL_MEMBER_FIXED, 1},
-        {"moe_norm_min", NULL, MODEL_MEMBER_FIXED, 1e-12},
+        {.from = "clip_qkv", .member = MODEL_MEMBER_FIXED},
+        {.from = "rope_interleave", .absent = 1, .member = MODEL_MEMBER_FIXED},
+        {.from = "moe_norm_min", .absent = 1e-12, .member = MODEL_MEMBER_FIXED},
         {0},
     };
     const struct model_folder_map *map = f->arch->folder;
@@ -401,9 +404,7 @@ static void write_latent(struct model_folder *f)
 static void write_sizes(struct model_folder *f)
 {
     static const struct model_folder_key width[] = {
-        {"intermediate_size_mlp prefix_dense_intermediate_size dense_intermediate_size "
-         "intermediate_size moe_ffn_hidden_size",
-         "feed_forward_length", MODEL_MEMBER_U32, 0},
+        {"feed_forward_length"},
         {0},
     };
     const struct model_folder_key *own = f->arch->folder->keys;

@@ -61,25 +61,23 @@ struct model_folder_name {
     }
 
 enum model_member {
-    MODEL_MEMBER_U32,
-    MODEL_MEMBER_F32,
-    MODEL_MEMBER_BOOL,
-    MODEL_MEMBER_TRUE,  /* no key: it must be there and true, which is what the reader takes */
-    MODEL_MEMBER_FALSE, /* no key: it must be false or absent */
-    MODEL_MEMBER_FIXED, /* no key: a number or a truth value, which must be `absent`, or be absent
-                         */
-    MODEL_MEMBER_CAP,   /* as F32; without one there is no cap, which a key says with 0 */
-    MODEL_MEMBER_GATING /* the name of a function: 1 softmax, 2 sigmoid, 4 the root of softplus */
+    MODEL_MEMBER_WRITTEN, /* as the table of hyper-parameters has its kind */
+    MODEL_MEMBER_TRUE,    /* no key: it must be there and true, which is what the reader takes */
+    MODEL_MEMBER_FALSE,   /* no key: it must be false or absent */
+    MODEL_MEMBER_FIXED    /* no key: a number or a truth value, which must be `absent`, or be absent
+                           */
 };
 
 /**
- * A member of config.json, and the key after the architecture's prefix. from may have several
- * names, of which the first that is there counts.
+ * A key of the table of hyper-parameters (model/hparams/table.h), and the member of config.json
+ * that says it. `from` may have several names, of which the first that is there counts.
  */
 struct model_folder_key {
-    const char *from, *to;
-    enum model_member kind;
-    double absent; /* what it then is; 0: there is no key, and the reader's default counts */
+    const char *to;   /* after the architecture's prefix; NULL: none, the member is only checked */
+    const char *from; /* NULL: the names that the table has; both NULL end a list */
+    double
+        absent; /* what an absent member is; 0: there is no key, and the reader's default counts */
+    enum model_member member;
 };
 
 struct model_folder;

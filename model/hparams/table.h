@@ -1,7 +1,8 @@
 /**
  * The table of hyper-parameters: of each its key, what values it may have, and where it is kept.
- * The reader of keys (model/hparams/read.h), `check --base` and `assay info` are views of it.
- * A key whose meaning depends on others is read by code: its row says only what it is.
+ * The reader of keys (model/hparams/read.h), the writer for folders (model/folder/map.h), `check
+ * --base` and `assay info` are views of it. A key whose meaning depends on others is read by code:
+ * its row says only what it is.
  */
 #ifndef MODEL_HPARAMS_TABLE_H
 #define MODEL_HPARAMS_TABLE_H
@@ -19,6 +20,7 @@ enum model_hparam_kind {
     MODEL_HPARAM_U32,
     MODEL_HPARAM_BOOL,
     MODEL_HPARAM_F32, /* 0 or more; 0 stands for the default */
+    MODEL_HPARAM_CAP, /* the same; config.json without it has none, which the key says with 0 */
     MODEL_HPARAM_F64,
     MODEL_HPARAM_GATING, /* an enum kern_gating */
     MODEL_HPARAM_SCALING /* an enum model_rope_scaling */
@@ -42,6 +44,7 @@ struct model_hparam {
     struct model_range range; /* of a U32 that is read through the table */
     double absent;            /* what a file without the key has */
     bool own;                 /* models have it only with the key: others need no comparison */
+    const char *members; /* what config.json mostly calls it, names with blanks between; or NULL */
     const char *label, *name; /* in `assay info`: for people, and in JSON; NULL: it is not told */
 };
 
