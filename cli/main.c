@@ -11,7 +11,7 @@
 #include "cli/options/complete.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"
-#include "clients/serve/command.h"
+#include "clients/serve/serve_command.h"
 
 static const struct cli_command *const commands[] = {
     &cli_command_perplexity, &cli_command_record,  &cli_command_kld,     &cli_command_best,

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/text/size.h"
-#include "cli/kld/evaluator.h"
+#include "cli/kld/kld_evaluator.h"
 #include "eval/run.h"
 #include "eval/streams.h"
 
@@ -92,8 +92,8 @@ enum status cli_best_fit(struct cli_best *b, struct status_why *why);
 /** Share of the tokens that all candidates take on the whole text. */
 double cli_best_share(const struct cli_best *b);
 
-extern const struct cli_lines cli_best_lines;     /* text.c */
-extern const struct cli_members cli_best_members; /* json.c */
+extern const struct cli_lines cli_best_lines;     /* best_text.c */
+extern const struct cli_members cli_best_members; /* best_json.c */
 /** As struct cli_output has it: report.c. */
 enum status cli_best_write_report(const void *self, struct base_file *file, struct status_why *why);
 

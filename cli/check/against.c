@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/arithmetic.h"
-#include "cli/check/evaluator.h"
+#include "cli/check/check_evaluator.h"
 #include "cli/process/say.h"
 #include "kernels/kernels.h"
 

@@ -1,7 +1,7 @@
 /* The object `against` of assay check's document. */
 #include <math.h>
 
-#include "cli/check/evaluator.h"
+#include "cli/check/check_evaluator.h"
 #include "cli/output/json_parts.h"
 
 static void add_paired(struct base_json *json, cJSON *parent, const char *key,

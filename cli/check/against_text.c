@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text/printable.h"
-#include "cli/check/evaluator.h"
+#include "cli/check/check_evaluator.h"
 #include "cli/output/grid.h"
 #include "cli/process/run.h"
 

@@ -1,5 +1,5 @@
 /* What assay check writes: a table with a line for each token, and the result document. */
-#include "cli/check/evaluator.h"
+#include "cli/check/check_evaluator.h"
 #include "cli/output/json_parts.h"
 #include "cli/output/passage.h"
 #include "eval/input.h"

@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "base/text/printable.h"
-#include "cli/check/evaluator.h"
+#include "cli/check/check_evaluator.h"
 #include "cli/output/json_parts.h"
 
 enum status cli_fits_open(struct cli_check *c, struct status_why *why)

@@ -1,7 +1,7 @@
 /* What choice tasks write: a table with a line for each task, and the result document. */
 #include <math.h>
 
-#include "cli/choice/evaluator.h"
+#include "cli/choice/choice_evaluator.h"
 #include "cli/output/json_parts.h"
 
 static const char *const kind_names[] = {

@@ -1,7 +1,7 @@
 /* The lines of assay draft, and its document. */
 #include <stdio.h>
 
-#include "cli/draft/command.h"
+#include "cli/draft/draft_command.h"
 #include "cli/output/figure.h"
 #include "cli/output/json_parts.h"
 #include "cli/process/version.h"

@@ -2,7 +2,7 @@
 #ifndef CLI_EXPLAIN_EXPLAIN_H
 #define CLI_EXPLAIN_EXPLAIN_H
 
-#include "cli/kld/evaluator.h"
+#include "cli/kld/kld_evaluator.h"
 #include "cli/reference/budget.h"
 
 struct cli_explain_settings {

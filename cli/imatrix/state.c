@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
-#include "cli/imatrix/command.h"
+#include "cli/imatrix/imatrix_command.h"
 #include "cli/process/say.h"
 
 /* Between two writings is at least so many times what one takes. */

@@ -2,7 +2,7 @@
 #ifndef CLI_INPUT_DOCUMENTS_H
 #define CLI_INPUT_DOCUMENTS_H
 
-#include "cli/input/text.h"
+#include "cli/input/input_text.h"
 #include "eval/input.h"
 
 /** The template that is to take the model's place; empty where none was given. Fails: as

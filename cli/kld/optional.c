@@ -5,7 +5,7 @@
 #include "base/text/printable.h"
 #include "base/text/quote.h"
 #include "base/text/words.h"
-#include "cli/kld/evaluator.h"
+#include "cli/kld/kld_evaluator.h"
 #include "model/swap.h"
 
 /** Whether a file has what a tensor of another file belongs to: the matrix of a bias. */

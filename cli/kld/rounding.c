@@ -1,7 +1,7 @@
 /* How far the rounding of the products themselves may have moved a divergence. */
 #include <math.h>
 
-#include "cli/kld/evaluator.h"
+#include "cli/kld/kld_evaluator.h"
 #include "kernels/kernels.h"
 
 /* A recording of another precision has errors of its own. */

@@ -1,7 +1,7 @@
 /* What lines, document and evaluator ask of a run. */
 #include <math.h>
 
-#include "cli/kld/evaluator.h"
+#include "cli/kld/kld_evaluator.h"
 
 const struct model *cli_kld_reader(const struct cli_kld *k)
 {

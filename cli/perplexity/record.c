@@ -1,6 +1,6 @@
 /* assay record: a model's rows into a file, for comparisons without the model. */
 #include "cli/commands.h"
-#include "cli/perplexity/evaluator.h"
+#include "cli/perplexity/perplexity_evaluator.h"
 
 /* Where a row's setting lives: recording is assay perplexity with other options. */
 #define AT(member) offsetof(struct cli_perplexity_settings, member)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/output/json_parts.h"
-#include "cli/perplexity/evaluator.h"
+#include "cli/perplexity/perplexity_evaluator.h"
 #include "cli/process/say.h"
 
 static const double megabyte = 1e6;

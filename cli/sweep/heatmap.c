@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/text/printable.h"
-#include "cli/sweep/evaluator.h"
+#include "cli/sweep/sweep_evaluator.h"
 
 static struct doc_heat_cell cell_of(const struct cli_sweep *s, size_t i)
 {

@@ -2,7 +2,7 @@
 #ifndef CLI_SWEEP_ORDER_H
 #define CLI_SWEEP_ORDER_H
 
-#include "cli/sweep/evaluator.h"
+#include "cli/sweep/sweep_evaluator.h"
 
 /**
  * Set variants, costs, variant_of and together from models, windows and groups: the reference, if

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/arithmetic.h"
-#include "cli/sweep/evaluator.h"
+#include "cli/sweep/sweep_evaluator.h"
 
 /*
  * KLDs that rounding alone may make: ten times what another order of float32 sums makes, or twice

@@ -6,7 +6,7 @@
 #include "base/text/printable.h"
 #include "base/text/quote.h"
 #include "cli/host.h"
-#include "cli/sweep/evaluator.h"
+#include "cli/sweep/sweep_evaluator.h"
 #include "clients/conversion/conversion.h"
 
 /** A pair for each tensor of each choice that the base has, too; returns how many there are. */

@@ -15,7 +15,7 @@
 #include "cli/process/signals.h"
 #include "cli/session/cluster.h"
 #include "cli/watch/caches.h"
-#include "cli/watch/command.h"
+#include "cli/watch/watch_command.h"
 
 enum { POLL_MS = 50, TELL_SECONDS = 10 };
 

@@ -4,8 +4,8 @@
 
 #include "base/json/parse.h"
 #include "model/chat/conversation.h"
-#include "model/template/value/json.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_json.h"
+#include "model/template/value/value_text.h"
 
 /*
  * Which forms of a content the template takes: a text, a list of parts. Known by a message of the

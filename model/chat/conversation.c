@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/text/quote.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_text.h"
 
 /* U+E0F0, a number, U+E0F1: of private use, so that no template has a meaning for it. */
 static const struct base_string mark_begin = {"\xEE\x83\xB0", 3}, mark_end = {"\xEE\x83\xB1", 3};

@@ -3,7 +3,7 @@
 
 #include "base/arithmetic.h"
 #include "model/chat/conversation.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_text.h"
 
 /* Where contents begin and end in the whole text; SIZE_MAX: not known. */
 struct places {

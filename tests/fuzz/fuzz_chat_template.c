@@ -9,7 +9,7 @@
 #include "base/json/parse.h"
 #include "base/text/utf8.h"
 #include "model/template/template.h"
-#include "model/template/value/json.h"
+#include "model/template/value/value_json.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char conversation[] =

@@ -28,7 +28,7 @@ SOURCES = (".c", ".h", ".cu", ".py", ".sh", ".cmake")
 # library, an installed program, the evaluator of docs/how-to-add.md.
 ELSEWHERE = {"model_diff.py", "qbench.py", "model_comparator.py", "cpu/icache.h", "cmocka.h",
              "lib/assay/", "../lib/assay",
-             "share/doc/assay/assay_mpi.c", "entropy/evaluator.c", "cli/entropy/evaluator.c",
+             "share/doc/assay/assay_mpi.c", "entropy/entropy_evaluator.c", "cli/entropy/entropy_evaluator.c",
              "cli/entropy/README.md", "tests/cli/entropy.cases", "FOLDER/NAME.c"}
 PART = r"(?:[\w.*-]|<\w+>|\{[\w,.]+\})+"
 NAME = re.compile(rf"(?<![\w./<>*{{}}$~-])(?:(?:{PART}/)+(?:{PART})?|{PART}\.\w+)")

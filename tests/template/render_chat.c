@@ -7,7 +7,7 @@
 
 #include "base/json/lines.h"
 #include "model/template/template.h"
-#include "model/template/value/json.h"
+#include "model/template/value/value_json.h"
 
 static struct jinja_value text_of(struct base_string s)
 {

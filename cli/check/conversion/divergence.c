@@ -4,7 +4,7 @@
 
 #include "base/text/printable.h"
 #include "cli/check/conversion/conversion.h"
-#include "cli/kld/evaluator.h"
+#include "cli/kld/kld_evaluator.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/arithmetic.h"
-#include "cli/input/text.h"
+#include "cli/input/input_text.h"
 #include "cli/kld/server/bounds.h"
 #include "cli/process/say.h"
 

@@ -5,7 +5,7 @@
 #ifndef CLI_KLD_SERVER_BOUNDS_H
 #define CLI_KLD_SERVER_BOUNDS_H
 
-#include "cli/kld/evaluator.h"
+#include "cli/kld/kld_evaluator.h"
 #include "cli/server/connection.h"
 #include "cli/server/phase.h"
 #include "clients/probe/ask/plan.h"

@@ -9,7 +9,7 @@
 #include "base/text/quote.h"
 #include "base/text/words.h"
 #include "cli/commands.h"
-#include "cli/kld/evaluator.h"
+#include "cli/kld/kld_evaluator.h"
 #include "cli/options/perplexity.h"
 #include "cli/options/value.h"
 #include "clients/serve/serve.h"

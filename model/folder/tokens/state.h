@@ -76,7 +76,7 @@ void model_tokens_bool(struct model_folder_tokens *f, const char *key, bool valu
 /** The id of a text, or -1. */
 int32_t model_tokens_id(const struct model_folder_tokens *f, const char *text);
 
-/* json.c */
+/* tokens_json.c */
 
 /** Read the files.   Fails: as model_folder_tokens. */
 enum status model_tokens_read(struct model_folder_tokens *f, struct status_why *why);

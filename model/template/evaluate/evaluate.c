@@ -2,7 +2,7 @@
 #include "model/template/evaluate/evaluate.h"
 
 #include "base/text/quote.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_text.h"
 
 static struct jinja_value look_up(struct jinja_run *r, const struct jinja_scope *scope,
                                   struct base_string name)

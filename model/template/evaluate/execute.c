@@ -1,7 +1,7 @@
 /* Statements. */
 #include "base/text/quote.h"
 #include "model/template/evaluate/evaluate.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_text.h"
 
 enum flow { GO_ON, LEAVE, NEXT };
 

@@ -4,8 +4,8 @@
 
 #include "base/text/quote.h"
 #include "model/template/evaluate/evaluate.h"
-#include "model/template/value/json.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_json.h"
+#include "model/template/value/value_text.h"
 
 static struct base_string str(struct jinja_run *r, const struct jinja_value *v)
 {

@@ -3,7 +3,7 @@
 
 #include "base/text/escape.h"
 #include "model/template/evaluate/evaluate.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_text.h"
 
 enum { MAX_RANGE = 100000 }; /* as in jinja2's sandbox */
 

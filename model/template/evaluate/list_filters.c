@@ -1,8 +1,8 @@
 /* Filters of lists and mappings. */
 #include "base/text/quote.h"
 #include "model/template/evaluate/evaluate.h"
-#include "model/template/value/json.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_json.h"
+#include "model/template/value/value_text.h"
 
 JINJA_FUNCTION(f_length, v)
 {

@@ -1,7 +1,7 @@
 /* Members, indices and slices of values. */
 #include "base/text/quote.h"
 #include "model/template/evaluate/evaluate.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_text.h"
 
 static struct jinja_value loop_cycle(struct jinja_run *r, const struct jinja_value *self,
                                      const struct jinja_args *args)

@@ -4,7 +4,7 @@
 #include "base/text/quote.h"
 #include "base/text/words.h"
 #include "model/template/evaluate/evaluate.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_text.h"
 
 int64_t jinja_integer_argument(struct jinja_run *r, const struct jinja_value *v, int64_t otherwise)
 {

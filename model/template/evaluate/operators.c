@@ -5,7 +5,7 @@
 
 #include "base/text/quote.h"
 #include "model/template/evaluate/evaluate.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_text.h"
 
 static struct jinja_value no_operator(struct jinja_run *r, struct base_string name,
                                       const struct jinja_value *a, const struct jinja_value *b)

@@ -1,7 +1,7 @@
 /* Tests: what follows `is`. */
 #include "base/text/quote.h"
 #include "model/template/evaluate/evaluate.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_text.h"
 
 /* Tests that only look at the value. -1: not one of these. */
 static int test_kind(struct base_string name, const struct jinja_value *v)

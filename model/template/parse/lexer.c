@@ -5,7 +5,7 @@
 
 #include "base/text/quote.h"
 #include "base/text/utf8.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_text.h"
 
 struct lexer {
     struct jinja_run *r;

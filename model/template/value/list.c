@@ -3,8 +3,8 @@
 
 #include "base/text/quote.h"
 #include "base/text/words.h"
-#include "model/template/value/text.h"
 #include "model/template/value/value.h"
+#include "model/template/value/value_text.h"
 
 void jinja_append(struct jinja_run *r, struct jinja_items *items, struct jinja_value v)
 {

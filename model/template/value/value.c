@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
-#include "model/template/value/text.h"
+#include "model/template/value/value_text.h"
 
 const char *jinja_kind_name(const struct jinja_value *v)
 {

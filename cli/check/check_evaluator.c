@@ -1,0 +1,436 @@
+/* assay check: how far what another program recorded is from the exact predictions. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/arithmetic.h"
+#include "base/array.h"
+
+#include "cli/calibrate.h"
+#include "cli/check/check_evaluator.h"
+#include "cli/commands.h"
+#include "kernels/kernels.h"
+
+static enum status open_files(struct cli_check *c, struct status_why *why)
+{
+    const struct cli_check_settings *s = c->settings;
+    enum status status = cli_base_check_logits(s->recorded, why);
+    if (!status)
+        status = cli_base_open(&c->recorded, s->recorded, &s->evaluate, why);
+    if (!status)
+        status = cli_model_open(&c->model, s->model, &s->evaluate, false, why);
+    if (!status)
+        status = cli_backends_round(&c->e.backends, model_file(c->model.model), why);
+    if (!status)
+        status = c->recorded.kind->check(&c->recorded, c->model.model, why);
+    if (!status)
+        status = cli_fits_open(c, why);
+    return status ? status : cli_against_open(c, why);
+}
+
+static enum status lay_windows(struct cli_check *c, struct status_why *why)
+{
+    struct eval_plan_options plan = cli_plan_options(&c->settings->windows, c->model.model, 0);
+    enum status status = cli_base_tokens(&c->recorded, &c->windows, &plan, why);
+    if (!status)
+        status = cli_windows_lay(&c->windows, &plan, why);
+    if (!status)
+        status = cli_calibrate(&c->e, &c->model, &c->windows, why);
+    if (!status)
+        status = c->recorded.kind->use(&c->recorded, &c->windows.plan, false, why);
+    if (!status)
+        status = cli_windows_make_tables(&c->windows, c->n_fits, why);
+    return status ? status : cli_against_lay(c, why);
+}
+
+static enum status open(void *self, struct status_why *why)
+{
+    struct cli_check *c = self;
+    if (c->settings->n_trace && kern_describe(c->e.backends.items[0]).own_memory)
+        return status_fail(why, STATUS_USAGE,
+                           "--trace-worst: a trace is made on a CPU; expected --device cpu");
+    enum status status = open_files(c, why);
+    if (!status)
+        status = lay_windows(c, why);
+    if (status)
+        return status;
+    struct eval_check_task check = {
+        .model = c->model.model,
+        .backends = c->e.backends.items,
+        .n_backends = c->e.backends.n,
+        .plan = &c->windows.plan,
+        .stream = &c->windows.stream,
+        .recorded = &c->recorded.source,
+        .reach = eval_logits_reach(c->recorded.step),
+        .against = c->settings->against ? &c->against.recorded.source : NULL,
+    };
+    status = eval_check_open(&c->check, &check, why);
+    if (status)
+        return status;
+    c->e.models = eval_check_models(c->check);
+    c->e.models.candidates = c->models + 1;
+    c->e.models.n_candidates = c->n_fits - 1;
+    c->e.units = &c->windows.units.units;
+    c->windows.units.sink = c->e.models.sink;
+    return STATUS_OK;
+}
+
+static void close(void *self)
+{
+    struct cli_check *c = self;
+    for (size_t i = 0; c->traces && i < c->result.kld.n_worst; i++)
+        cli_worst_free(&c->traces[i]);
+    free(c->traces);
+    eval_check_result_free(&c->result);
+    eval_check_close(c->check);
+    cli_windows_close(&c->windows);
+    cli_against_close(c);
+    cli_fits_close(c);
+    cli_model_close(&c->model);
+    cli_base_close(&c->recorded);
+}
+
+static void unit_done(void *self, size_t w)
+{
+    struct cli_check *c = self;
+    struct eval_check_tables tables = {c->windows.tables, c->windows.units.n_tables,
+                                       c->settings->against ? &c->against.table : NULL};
+    eval_check_window(c->check, &tables, w);
+    cli_against_window(c, w);
+}
+
+/* The windows of the worst tokens, each up to its token. */
+static enum status trace_worst(struct cli_check *c, struct status_why *why)
+{
+    size_t n = base_min(c->result.kld.n_worst, (size_t)c->settings->n_trace);
+    if (base_array_new(c->traces, c->result.kld.n_worst + 1, "traces", why))
+        return STATUS_MEMORY;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        c->traces[i].window = c->result.kld.worst[i].window;
+        c->traces[i].position = c->windows.plan.first_scored + c->result.kld.worst[i].index;
+        status =
+            cli_worst_make(&c->traces[i], c->model.model, c->e.backends.items[0], &c->windows, why);
+    }
+    return status;
+}
+
+static enum status measure_budget(struct cli_check *c, struct status_why *why)
+{
+    struct cli_budget_task task = {.recorded = &c->recorded,
+                                   .model = &c->model,
+                                   .e = &c->e,
+                                   .windows = &c->windows,
+                                   .complete = c->result.kld.complete,
+                                   .beyond = c->result.beyond};
+    return cli_budget_measure(&c->budget, &task, why);
+}
+
+static enum status summarise(void *self, struct status_why *why)
+{
+    struct cli_check *c = self;
+    size_t n_worst =
+        base_max((size_t)c->settings->divergence.n_worst, (size_t)c->settings->n_trace);
+    enum status status =
+        eval_check_summarise(&c->result, c->check, c->windows.tables, n_worst, why);
+    if (!status)
+        status = cli_fits_summarise(c, why);
+    if (!status)
+        status = cli_against_summarise(c, why);
+    if (!status)
+        status = measure_budget(c, why);
+    return status || !c->settings->n_trace ? status : trace_worst(c, why);
+}
+
+static enum status finish(void *self, struct status_why *why)
+{
+    const struct cli_check *c = self;
+    bool wanted = c->settings->markdown && c->result.kld.n_windows;
+    return wanted ? cli_against_print_markdown(c, why) : STATUS_OK;
+}
+
+void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_CHECK_LIMITS])
+{
+    out[0] = (struct cli_check_limit){"--max-kld", "the mean divergence", c->settings->max_kld,
+                                      c->result.kld.figures.kld.value};
+    out[1] = (struct cli_check_limit){"--max-beyond", "the mean divergence beyond the file's share",
+                                      c->settings->max_beyond, c->result.beyond};
+}
+
+static enum status verdict(const void *self, struct status_why *why)
+{
+    const struct cli_check *c = self;
+    if (c->result.kld.nonfinite.n)
+        return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
+                           c->recorded.path);
+    const struct eval_kld_figures *f = &c->result.kld.figures;
+    if (isinf(f->base_ppl.value) || isinf(f->ppl.value))
+        return status_fail(why, STATUS_NONFINITE,
+                           "%s: the perplexity, exp(%.4f), is larger than the largest number",
+                           c->recorded.path, fmax(f->base_nll.value, f->nll.value));
+    struct cli_check_limit limits[CLI_CHECK_LIMITS];
+    cli_check_limits(c, limits);
+    for (size_t i = 0; i < CLI_CHECK_LIMITS; i++)
+        if (limits[i].found > limits[i].limit) /* false without a limit */
+            return status_fail(why, STATUS_EXCEEDED, "%s: %s is %.4e, above %s %g",
+                               c->recorded.path, limits[i].what, limits[i].found, limits[i].option,
+                               limits[i].limit);
+    if (c->settings->server.strict && c->budget.verdict != ACT_AGREES)
+        return status_fail(why, STATUS_EXCEEDED, "%s: --strict: it is not told to agree with %s",
+                           c->recorded.path, c->model.path);
+    return cli_against_verdict(c, why);
+}
+
+static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
+{
+    const struct cli_check *c = self;
+    (void)why;
+    out->fewer = "--chunks";
+    out->n_fewer = c->windows.plan.n_windows;
+    out->n_again = cli_budget_passes(&c->e, &c->windows.plan);
+    return STATUS_OK;
+}
+
+static const struct cli_evaluator evaluator = {
+    .lines = &cli_check_lines,
+    .members = &cli_check_members,
+    .open = open,
+    .unit_done = unit_done,
+    .summarise = summarise,
+    .finish = finish,
+    .verdict = verdict,
+    .close = close,
+    .outlook = outlook,
+};
+
+/** Options of what is recorded by a program, which would do nothing with `instead`. */
+static enum status check_unused(const struct cli_check_settings *s, const char *instead,
+                                bool has_windows, struct status_why *why)
+{
+    const struct {
+        bool given;
+        const char *option;
+    } refused[] = {
+        {s->against, "--against"},
+        {!isnan(s->resolve), "--resolve"},
+        {s->markdown, "--markdown"},
+        {!isnan(s->max_beyond), "--max-beyond"},
+        {s->per_token_file, "--per-token"},
+        {s->divergence.n_worst, "--worst"},
+        {s->divergence.curve.wanted, "--context-curve"},
+        {s->n_trace, "--trace-worst"},
+        {s->evaluate.machine.activations != NULL, "--activations"},
+        {s->windows.n_ctx.value >= 0 && !has_windows, "-c"},
+        {s->windows.n_chunks >= 0 && !has_windows, "--chunks"},
+        {s->windows.chunk_from > 0 && !has_windows, "--chunk-from"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (refused[i].given)
+            return status_fail(why, STATUS_USAGE,
+                               "%s is for --kl-divergence-base; with %s it would do nothing",
+                               refused[i].option, instead);
+    return STATUS_OK;
+}
+
+/** A folder in place of what is recorded. */
+static enum status check_conversion(const struct cli_check_settings *s, struct status_why *why)
+{
+    const struct cli_conversion_settings conversion = {.model = s->model,
+                                                       .folder = s->recorded,
+                                                       .text_file = s->server.text_file,
+                                                       .max_kld = s->max_kld,
+                                                       .windows = s->windows,
+                                                       .evaluate = s->evaluate};
+    bool has_text = s->server.text_file != NULL;
+    enum status status = check_unused(s, "a folder", has_text, why);
+    if (!status && s->others.n)
+        status = status_fail(why, STATUS_USAGE, "--or: one file is compared with a folder");
+    if (!status && !has_text && (!isnan(s->max_kld) || s->evaluate.state_file))
+        status =
+            status_fail(why, STATUS_USAGE, "%s is of the divergence on a text; -f FILE gives one",
+                        isnan(s->max_kld) ? "--state" : "--max-kld");
+    if (!status && s->max_kld < 0)
+        status = status_fail(why, STATUS_USAGE, "--max-kld: a limit below 0");
+    if (!status && (s->evaluate.host || s->evaluate.dry_run))
+        status = status_fail(why, STATUS_USAGE,
+                             "a comparison with a folder is not planned; a plan is of a "
+                             "comparison with --kl-divergence-base");
+    if (!status)
+        status = cli_connection_alone(&s->evaluate.machine, why);
+    if (!status)
+        status = cli_model_check(&s->evaluate.load, why);
+    if (!status)
+        status = cli_window_check(&s->windows, false, why);
+    return status ? status : cli_conversion_check(&conversion, why);
+}
+
+static enum status run_check(const void *settings, const struct cli_args *args,
+                             struct status_why *why)
+{
+    (void)args;
+    const struct cli_check_settings *s = settings;
+    bool asks = cli_server_wanted(&s->server);
+    struct cli_server_settings server = s->server;
+    server.others = s->others;
+    server.max_kld = s->max_kld;
+    if (s->recorded && model_is_folder(s->recorded) && !asks)
+        return check_conversion(s, why);
+    if (!s->recorded && !asks)
+        return status_fail(
+            why, STATUS_USAGE,
+            "--kl-divergence-base (what another program recorded, or the folder that the file was "
+            "converted from), --url or --logprobs (what a server says) is missing; see assay help "
+            "check");
+    if (s->recorded && asks)
+        return status_fail(why, STATUS_USAGE,
+                           "--kl-divergence-base is what a program recorded, %s is a server; "
+                           "expected one of them",
+                           s->server.url ? "--url" : "--logprobs");
+    if (asks && (s->evaluate.host || s->evaluate.dry_run))
+        return status_fail(why, STATUS_USAGE,
+                           "%s is a server, whose time nobody can plan; a plan is of a comparison "
+                           "with --kl-divergence-base",
+                           s->server.url ? "--url" : "--logprobs");
+    if (asks) {
+        enum status unused = check_unused(s, s->server.url ? "--url" : "--logprobs", false, why);
+        return unused ? unused : cli_server_check(s->model, &server, &s->evaluate, why);
+    }
+    if (s->max_kld < 0 || s->max_beyond < 0)
+        return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
+                           s->max_kld < 0 ? "--max-kld" : "--max-beyond");
+    enum status status = cli_window_check(&s->windows, false, why);
+    if (!status)
+        status = cli_curve_check(&s->divergence.curve, why);
+    if (!status)
+        status = cli_against_check(s, why);
+    if (status)
+        return status;
+    struct cli_check *c = calloc(1, sizeof *c); /* large for a stack */
+    if (!c)
+        return status_fail(why, STATUS_MEMORY, "no memory for a check");
+    c->settings = s;
+    c->e = (struct cli_evaluation){.kind = &evaluator,
+                                   .settings = &s->evaluate,
+                                   .name = "check",
+                                   .model_file = s->model,
+                                   .inputs = {{"-m", s->model},
+                                              {"--kl-divergence-base", s->recorded},
+                                              {"--against", s->against}},
+                                   .model_paths = s->others,
+                                   .model_option = "--or",
+                                   .outputs = {{"--per-token", s->per_token_file, BASE_TOKENS,
+                                                .write = cli_check_write_table}}};
+    status = cli_evaluate(&c->e, why);
+    free(c);
+    return status;
+}
+
+static void defaults(void *settings)
+{
+    struct cli_check_settings *s = settings;
+    const double none = (double)NAN;
+    *s = (struct cli_check_settings){.max_kld = none, .max_beyond = none, .resolve = none};
+    cli_window_defaults(&s->windows);
+    cli_server_defaults(&s->server);
+    cli_evaluate_defaults(&s->evaluate);
+    s->evaluate.machine.precision = CLI_PRECISION_EXACT; /* what others are measured by */
+}
+
+enum { MOST_TRACED = 100 };
+
+#define AT(member) offsetof(struct cli_check_settings, member)
+
+static const struct cli_option options[] = {
+    {.type = CLI_HEADING, .help = "Input"},
+    {.type = CLI_GROUP,
+     .group = cli_model_file_options,
+     .offset = AT(model),
+     .help = "; the one that the rows were recorded from"},
+    {"--kl-divergence-base --base", CLI_TEXT, "FILE",
+     "what the other program recorded, for example llama-perplexity --kl-divergence-base FILE; "
+     "it has the tokens, no text is needed. Or the folder that -m was converted from: whether each "
+     "tensor and key is what the folder gives, and with -f TEXT how far the predictions are "
+     "(docs/conversions.md)",
+     AT(recorded), .usual = true},
+    {"--against", CLI_TEXT, "FILE",
+     "a second recording of the same windows, from before a change: whether the first one is "
+     "further from exact than this one, by how much and where, over pairs of windows; exit code 1 "
+     "if it is",
+     AT(against)},
+    {"--or", CLI_EACH, "FILE",
+     "another model that may have been recorded, or is served: tells which of them fits best; may "
+     "be given several times",
+     AT(others)},
+
+    {.type = CLI_GROUP, .group = cli_server_options, .offset = AT(server)},
+
+    {.type = CLI_HEADING, .help = "Evaluation"},
+    {.type = CLI_GROUP,
+     .group = cli_window_options,
+     .offset = AT(windows),
+     .help = "; refused if they are not the file's (default: the file's)"},
+    {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
+    {"--max-kld", CLI_NUMBER, "X",
+     "fail, with exit code 1, if the mean divergence is above X nats; of a server its lower bound",
+     AT(max_kld)},
+    {"--max-beyond", CLI_NUMBER, "X",
+     "the same for the part of the divergence that the file's 16 bits do not explain",
+     AT(max_beyond)},
+
+    {"--resolve", CLI_NUMBER, "X",
+     "with --against: a difference of X nats is to be found; tells how many windows that takes, "
+     "and calls two recordings equal on so many only (else exit code 2); differences below X / 2 "
+     "do not count",
+     AT(resolve)},
+
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+    {.type = CLI_GROUP,
+     .group = cli_activations_options,
+     .offset = AT(evaluate.machine.activations)},
+
+    {.type = CLI_HEADING, .help = "Output"},
+    {"--markdown", CLI_ON, NULL,
+     "with --against: print the answer and a table for a pull request, before and after, and "
+     "nothing else",
+     AT(markdown)},
+    {.type = CLI_GROUP, .group = cli_per_token_options, .offset = AT(per_token_file)},
+    {.type = CLI_GROUP, .group = cli_divergence_options, .offset = AT(divergence)},
+    {"--trace-worst", CLI_COUNT, "N",
+     "as --worst N, and for each the tokens to give to assay trace and to the other program, and "
+     "the residual stream after each layer",
+     AT(n_trace), 0, MOST_TRACED},
+    {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
+    {.type = CLI_GROUP, .group = cli_foreign_options},
+    {0},
+};
+
+const struct cli_command cli_command_check = {
+    .name = "check",
+    .usage = "[-m] MODEL (--kl-divergence-base FILE | --base FOLDER | --url URL | --logprobs FILE) "
+             "[options]",
+    .summary = "Validate another program: what it recorded, serves or converted.",
+    .description =
+        "FILE is what llama-perplexity (or any other program) recorded of this very model.\n"
+        "Prints how far its probabilities are from the exact ones, and how much of that comes "
+        "from\n"
+        "the file's 16 bits. The first line is a verdict: the first windows are evaluated twice\n"
+        "more, exactly and as llama.cpp rounds on a CPU, and what that makes is the budget of a\n"
+        "recording. With --against it says which of two recordings is further from exact.\n"
+        "FOLDER is a published checkpoint: whether MODEL is what its conversion should be.",
+    .examples = "assay check f16.gguf --kl-divergence-base recorded.kld --max-beyond 1e-6\n"
+                "Whether what another program recorded of this model is right; exit code 1 where "
+                "it is not.\n"
+                "assay check q8.gguf --kl-divergence-base new.kld --against old.kld --markdown\n"
+                "Whether a change made it worse, and the table for its pull request; exit code 1 "
+                "where it did.\n"
+                "assay check model.gguf --base Qwen3-4B/\n"
+                "Whether the file is what the published folder gives, tensor by tensor; exit code "
+                "1 where it is not.\n"
+                "assay check model.gguf --url http://127.0.0.1:8080 --or other.gguf\n"
+                "Whether a running server computes what the file says, or the other file; exit "
+                "code 1 where it does not.",
+    .options = options,
+    .settings_bytes = sizeof(struct cli_check_settings),
+    .evaluate = AT(evaluate),
+    .defaults = defaults,
+    .run = run_check,
+};

@@ -1,0 +1,114 @@
+/** A run of assay check from end to end: what the parts of the command share. */
+#ifndef CLI_CHECK_CHECK_EVALUATOR_H
+#define CLI_CHECK_CHECK_EVALUATOR_H
+
+#include "cli/check/conversion/conversion.h"
+#include "cli/check/server/server.h"
+#include "cli/evaluate.h"
+#include "cli/input/windows.h"
+#include "cli/reference/budget.h"
+#include "cli/trace/worst.h"
+#include "eval/metrics.h"
+
+struct cli_check_settings {
+    const char *model, *recorded;
+    const char *against;    /* NULL: no second recording */
+    struct cli_list others; /* --or: further models that may have been recorded */
+    double resolve;         /* of --against; NaN: not given */
+    bool markdown;
+    struct cli_server_settings server;  /* instead of what is recorded */
+    struct cli_window_settings windows; /* n_ctx -1: the file's */
+    double max_kld, max_beyond;         /* NaN: no limit */
+    const char *per_token_file;
+    struct cli_divergence_settings divergence;
+    int64_t n_trace; /* --trace-worst */
+    struct cli_evaluate_settings evaluate;
+};
+
+/** The second recording, which the first one is held against. */
+struct cli_check_against {
+    struct cli_base recorded;
+    struct eval_table table;
+    struct eval_check_result result;
+    struct eval_against_result paired;
+};
+
+/** A model that may have been recorded: -m, then each --or. */
+struct cli_check_fit {
+    struct cli_model opened;        /* of --or */
+    const struct cli_model *model;  /* the one that is meant */
+    double kld;                     /* mean KL(model || recorded) */
+    struct eval_paired beyond_best; /* that less the best one's, over windows */
+};
+
+struct cli_check {
+    struct cli_evaluation e;
+    const struct cli_check_settings *settings;
+    struct cli_model model;
+    struct cli_base recorded;
+    struct cli_windows windows; /* tables: exact, recorded, then one for each --or */
+    struct eval_check *check;
+    struct eval_check_result result;
+    struct cli_worst *traces; /* [result.kld.n_worst], with --trace-worst */
+    struct cli_check_against against;
+    struct cli_budget budget;
+    struct cli_check_fit *fits;  /* [n_fits]; n_fits 1: there is no --or */
+    const struct model **models; /* [n_fits] of them */
+    size_t n_fits, best;
+};
+
+/** A limit that was set for a figure of the result. */
+struct cli_check_limit {
+    const char *option, *what;
+    double limit, found; /* limit NaN: none was set */
+};
+enum { CLI_CHECK_LIMITS = 2 };
+/** The limits of a finished run, in the order of the options. */
+void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_CHECK_LIMITS]);
+
+/* against.c; without --against they do nothing. */
+
+/** What goes with --against only, and what it takes. Fails: STATUS_USAGE. */
+enum status cli_against_check(const struct cli_check_settings *settings, struct status_why *why);
+/** Open the second recording. Fails: as cli_base_open. */
+enum status cli_against_open(struct cli_check *c, struct status_why *why);
+/** Whether it has the windows of the plan, which are laid; make its table. */
+enum status cli_against_lay(struct cli_check *c, struct status_why *why);
+void cli_against_close(struct cli_check *c);
+/** A window is done: after the first ones say how many --resolve takes. */
+void cli_against_window(const struct cli_check *c, size_t w);
+/** The figures. Fails: as eval_against. */
+enum status cli_against_summarise(struct cli_check *c, struct status_why *why);
+/** Fails: STATUS_EXCEEDED (further from exact), STATUS_USAGE (too few windows for --resolve). */
+enum status cli_against_verdict(const struct cli_check *c, struct status_why *why);
+
+/* against_text.c */
+
+/** The answer, in a sentence without a full stop; made printable. */
+enum { CLI_AGAINST_BYTES = 2048 };
+const char *cli_against_sentence(char out[CLI_AGAINST_BYTES], const struct cli_check *c);
+void cli_against_print(const struct cli_check *c);
+/** Fails: STATUS_MEMORY. */
+enum status cli_against_print_markdown(const struct cli_check *c, struct status_why *why);
+
+/** The object `against`. (against_json.c) */
+void cli_against_add_json(struct base_json *json, const struct cli_check *c);
+/** The figures of a recording, into an object. (files.c) */
+void cli_check_add_figures(struct base_json *json, cJSON *o, const struct eval_check_result *r);
+
+/* fits.c: which model was recorded. */
+
+enum status cli_fits_open(struct cli_check *c, struct status_why *why);
+void cli_fits_close(struct cli_check *c);
+/** Fails: STATUS_MEMORY. */
+enum status cli_fits_summarise(struct cli_check *c, struct status_why *why);
+/* Without --or they do nothing. */
+void cli_fits_print(const struct cli_check *c);
+void cli_fits_add_json(struct base_json *json, const struct cli_check *c);
+
+extern const struct cli_lines cli_check_lines;     /* check_text.c */
+extern const struct cli_members cli_check_members; /* files.c */
+/** The table of --per-token. */
+enum status cli_check_write_table(const void *self, struct base_file *file, struct status_why *why);
+
+#endif
