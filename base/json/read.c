@@ -157,6 +157,12 @@ static const char *walk(struct base_field *deepest, struct base_field from, cons
     return path;
 }
 
+const cJSON *base_json_member(const cJSON *from, const char *path)
+{
+    struct base_field found = {NULL, from, 0};
+    return *walk(&found, found, path) ? NULL : found.json;
+}
+
 void base_field_fail_member(struct base_field from, const char *path, enum status status,
                             const char *format, ...)
 {
@@ -170,10 +176,7 @@ void base_field_fail_member(struct base_field from, const char *path, enum statu
 
 struct base_field base_field_get(struct base_field from, const char *path)
 {
-    struct base_field found;
-    if (*walk(&found, from, path))
-        found.json = NULL;
-    return found;
+    return (struct base_field){from.reader, base_json_member(from.json, path), 0};
 }
 
 struct base_field base_field_find(struct base_field from, const char *path)

@@ -100,6 +100,12 @@ bool base_field_next(struct base_field list, struct base_field *item);
 /** How many elements a list or an object has; 0 of anything else. */
 size_t base_field_count(struct base_field list);
 
+/**
+ * The member at a path, NULL: there is none. For what is read as it comes, where something that is
+ * missing, or of another type, is no failure.
+ */
+const cJSON *base_json_member(const cJSON *from, const char *path);
+
 /** Looks that never fail: a member's text, NULL where it is none; whether a value is a text. */
 const char *base_field_string(struct base_field from, const char *path);
 bool base_field_is(struct base_field at, const char *text);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/json/parse.h"
+#include "base/json/read.h"
 
 enum status cli_description_parse(struct cli_description *out, const char *bytes, size_t n,
                                   struct status_why *why)
@@ -24,19 +25,19 @@ void cli_description_free(struct cli_description *description)
 /** A member that was not written by us can be of any kind: NULL where it is not of this one. */
 static const cJSON *object_of(const struct cli_description *description, const char *key)
 {
-    const cJSON *o = cJSON_GetObjectItemCaseSensitive(description->root, key);
+    const cJSON *o = base_json_member(description->root, key);
     return cJSON_IsObject(o) ? o : NULL;
 }
 
 static const char *text_of(const cJSON *object, const char *key)
 {
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+    return cJSON_GetStringValue(base_json_member(object, key));
 }
 
 /** A count, 0 where there is none. */
 static uint64_t count_of(const cJSON *object, const char *key)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    const cJSON *item = base_json_member(object, key);
     bool is_count = cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 0x1p53;
     return is_count ? (uint64_t)item->valuedouble : 0;
 }
@@ -46,7 +47,7 @@ struct base_text cli_description_text(const struct cli_description *description)
     const cJSON *o = object_of(description, "text");
     const char *sha256 = text_of(o, "sha256");
     struct base_text text = {.file_bytes = (size_t)count_of(o, "n_bytes")};
-    text.newline_dropped = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "newline_dropped"));
+    text.newline_dropped = cJSON_IsTrue(base_json_member(o, "newline_dropped"));
     if (sha256)
         snprintf(text.sha256, sizeof text.sha256, "%s", sha256);
     return text;
@@ -55,9 +56,8 @@ struct base_text cli_description_text(const struct cli_description *description)
 void cli_description_conversations(const struct cli_description *description,
                                    struct eval_documents *d)
 {
-    const cJSON *of =
-        cJSON_GetObjectItemCaseSensitive(object_of(description, "tokens"), "documents");
-    const cJSON *o = cJSON_GetObjectItemCaseSensitive(of, "conversations");
+    const cJSON *of = base_json_member(object_of(description, "tokens"), "documents");
+    const cJSON *o = base_json_member(of, "conversations");
     const char *mask = text_of(o, "mask"), *sha256 = text_of(o, "template_sha256");
     if (sha256)
         snprintf(d->template_sha256, sizeof d->template_sha256, "%s", sha256);
@@ -84,7 +84,7 @@ const char *cli_description_precision(const struct cli_description *description)
 
 static void add_count(struct base_json *json, cJSON *o, const cJSON *from, const char *key)
 {
-    if (cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(from, key)))
+    if (cJSON_IsNumber(base_json_member(from, key)))
         base_json_uint(json, o, key, count_of(from, key));
     else
         base_json_text(json, o, key, NULL);
@@ -106,7 +106,7 @@ void cli_description_add_model(struct base_json *json, cJSON *parent,
     add_count(json, o, from, "n_vocab");
     cJSON *remarks = base_json_list(json, o, "remarks");
     const cJSON *remark;
-    cJSON_ArrayForEach(remark, cJSON_GetObjectItemCaseSensitive(from, "remarks"))
+    cJSON_ArrayForEach(remark, base_json_member(from, "remarks"))
     {
         if (cJSON_IsString(remark))
             base_json_text(json, remarks, NULL, remark->valuestring);

@@ -5,6 +5,7 @@
 
 #include "base/content/written.h"
 #include "base/json/parse.h"
+#include "base/json/read.h"
 #include "cli/session/outputs.h"
 #include "eval/run.h"
 
@@ -29,8 +30,7 @@ static enum status is_shorter(bool *shorter, const char *old, const char *new,
     enum status status = base_json_parse(&a, old, strlen(old), NULL, why);
     if (!status)
         status = base_json_parse(&b, new, strlen(new), NULL, why);
-    const cJSON *windows = cJSON_GetObjectItemCaseSensitive(b, "windows");
-    const cJSON *n = cJSON_GetObjectItemCaseSensitive(windows, "n");
+    const cJSON *n = base_json_member(b, "windows.n");
     take_number(a, b, "settings", "chunks");
     double was = take_number(a, b, "windows", "n");
     char *text_a = cJSON_PrintUnformatted(a), *text_b = cJSON_PrintUnformatted(b);

@@ -8,6 +8,7 @@
 #include "base/arithmetic.h"
 #include "base/array.h"
 #include "base/json/parse.h"
+#include "base/json/read.h"
 #include "eval/run.h"
 
 /** A number of the settings that a part's range determines. */
@@ -28,8 +29,8 @@ struct part {
 /** A member of a member of the settings, as a count; -1 where there is none. */
 static double number(const cJSON *root, const char *object, const char *key)
 {
-    const cJSON *o = cJSON_GetObjectItemCaseSensitive(root, object);
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(o, key);
+    const cJSON *o = base_json_member(root, object);
+    const cJSON *value = base_json_member(o, key);
     return cJSON_IsNumber(value) ? value->valuedouble : -1;
 }
 
@@ -37,7 +38,7 @@ static double number(const cJSON *root, const char *object, const char *key)
 static size_t count_windows(const cJSON *root)
 {
     double in_base = number(root, "base", "n_chunks"), n = number(root, "tokens", "n");
-    double in_documents = number(cJSON_GetObjectItem(root, "tokens"), "documents", "n_windows");
+    double in_documents = number(base_json_member(root, "tokens"), "documents", "n_windows");
     double size = number(root, "windows", "n_tokens"), step = number(root, "windows", "step");
     if (in_base > 0)
         return (size_t)in_base;
@@ -81,14 +82,14 @@ static enum status put(char **settings, const struct ranged *what, long value,
 
 static enum status refuse_kind(const struct part *part, const cJSON *root, struct status_why *why)
 {
-    const cJSON *name = cJSON_GetObjectItemCaseSensitive(root, "evaluator");
-    const cJSON *recording = cJSON_GetObjectItemCaseSensitive(root, "recording");
-    const cJSON *format = cJSON_GetObjectItemCaseSensitive(recording, "format");
+    const cJSON *name = base_json_member(root, "evaluator");
+    const cJSON *recording = base_json_member(root, "recording");
+    const cJSON *format = base_json_member(recording, "format");
     if (number(root, "windows", "first") < 0)
         return status_fail(why, STATUS_USAGE,
                            "%s: is of %s, which has no ranges of windows (--chunk-from)",
                            part->path, cJSON_IsString(name) ? name->valuestring : "something");
-    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "sums_apart")))
+    if (cJSON_IsTrue(base_json_member(root, "sums_apart")))
         return status_fail(why, STATUS_USAGE,
                            "%s: is of assay %s, whose sums are in another file; give each range of "
                            "the windows an output of its own (-o), and merge those",

@@ -7,6 +7,7 @@
 
 #include "base/content/text.h"
 #include "base/json/parse.h"
+#include "base/json/read.h"
 #include "base/text/printable.h"
 #include "clients/conversion/keys.h"
 
@@ -35,33 +36,23 @@ static enum status read_json(cJSON **out, const struct gguf_file *folder, const 
                              struct status_why *why)
 {
     struct base_text text = {0};
-    size_t n_read = 0;
+    struct base_json_reader json = {.file = name};
     enum status status = read_file(&text, folder, name, why);
-    if (!status && text.n_bytes > 0 && base_json_has_nul(text.data, text.n_bytes))
-        status = status_fail(why, STATUS_FORMAT, "%s: %s has the character U+0000",
-                             gguf_path(folder), name);
     if (!status && text.n_bytes > 0) {
-        status = base_json_parse(out, text.data, text.n_bytes, &n_read, why);
-        if (status == STATUS_FORMAT)
-            status = status_fail(why, status, "%s: %s is no JSON from byte %zu on",
-                                 gguf_path(folder), name, n_read);
+        base_json_open(&json, text.data, text.n_bytes);
+        status = base_json_status(&json, why);
+        if (status)
+            status_context(why, "%s", gguf_path(folder));
+        *out = json.root;
     }
     base_text_free(&text);
     return status;
 }
 
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return item && !cJSON_IsNull(item) ? item : NULL;
-}
-
 /** A text, or the member `content` of an object. */
 static const char *text_of(const cJSON *item)
 {
-    if (cJSON_IsObject(item))
-        item = member(item, "content");
-    return cJSON_IsString(item) ? item->valuestring : NULL;
+    return cJSON_GetStringValue(cJSON_IsObject(item) ? base_json_member(item, "content") : item);
 }
 
 /** The token of an id; NULL data: there is none. */
@@ -105,9 +96,9 @@ static bool has_id(const cJSON *item, uint64_t id)
 static enum status compare_id(const struct texts *t, const char *key, const char *name, uint64_t id,
                               struct status_why *why)
 {
-    const cJSON *text = member(t->config, "text_config");
-    const cJSON *said[] = {member(t->config, name), member(text, name),
-                           member(t->generation, name)};
+    const cJSON *said[] = {base_json_member(t->config, name),
+                           base_json_member(base_json_member(t->config, "text_config"), name),
+                           base_json_member(t->generation, name)};
     bool known = false, right = false;
     double expected = 0;
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
@@ -130,7 +121,7 @@ static enum status compare_id(const struct texts *t, const char *key, const char
 static enum status compare_special(const struct texts *t, const char *key, const char *member_name,
                                    const char *id_name, struct status_why *why)
 {
-    const char *expected = text_of(member(t->tokenizer, member_name));
+    const char *expected = text_of(base_json_member(t->tokenizer, member_name));
     uint32_t id = 0;
     bool found = false;
     enum status status = gguf_get_u32(t->file, key, &id, &found, why);
@@ -154,7 +145,7 @@ static enum status compare_flag(const struct texts *t, const char *key, const ch
                                 struct status_why *why)
 {
     static const char *const words[] = {"false", "true"};
-    const cJSON *expected = member(t->tokenizer, name);
+    const cJSON *expected = base_json_member(t->tokenizer, name);
     bool found = false, value = false;
     if (!cJSON_IsBool(expected) || gguf_get_bool(t->file, key, &value, &found, NULL) || !found)
         return STATUS_OK;
@@ -169,7 +160,7 @@ static enum status compare_added(const struct texts *t, struct status_why *why)
 {
     enum { NORMAL = 1, UNUSED = 5, BYTE = 6 };
     const struct gguf_tensor *embedding = gguf_tensor_find(t->folder, "token_embd.weight");
-    const cJSON *added = member(t->tokenizer, "added_tokens_decoder");
+    const cJSON *added = base_json_member(t->tokenizer, "added_tokens_decoder");
     enum status status = STATUS_OK;
     for (const cJSON *item = cJSON_IsObject(added) ? added->child : NULL; item && !status;
          item = item->next) {
@@ -185,7 +176,8 @@ static enum status compare_added(const struct texts *t, struct status_why *why)
         snprintf(key, sizeof key, "tokenizer.ggml.tokens[%" PRIu64 "]", id);
         if (!token.data || !is_token(token, text))
             status = conv_differ(t->out, CONV_TOKEN, key, expected, token, why);
-        else if (cJSON_IsTrue(member(item, "special")) && (type == NORMAL || type >= UNUSED)) {
+        else if (cJSON_IsTrue(base_json_member(item, "special")) &&
+                 (type == NORMAL || type >= UNUSED)) {
             char found[CONV_VALUE_BYTES];
             snprintf(found, sizeof found, "an ordinary token (type %" PRId64 ")", type);
             snprintf(key, sizeof key, "tokenizer.ggml.token_type[%" PRIu64 "]", id);
@@ -198,13 +190,14 @@ static enum status compare_added(const struct texts *t, struct status_why *why)
 /** The template that is used without a name. */
 static struct base_string template_of(const struct texts *t)
 {
-    const cJSON *item = member(t->tokenizer, "chat_template");
+    const cJSON *item = base_json_member(t->tokenizer, "chat_template");
     if (t->jinja.n_bytes > 0)
         return (struct base_string){t->jinja.data, t->jinja.n_bytes};
     if (cJSON_IsString(item))
         return (struct base_string){item->valuestring, strlen(item->valuestring)};
     for (item = cJSON_IsArray(item) ? item->child : NULL; item; item = item->next) {
-        const cJSON *name = member(item, "name"), *text = member(item, "template");
+        const cJSON *name = base_json_member(item, "name"),
+                    *text = base_json_member(item, "template");
         if (cJSON_IsString(name) && strcmp(name->valuestring, "default") == 0 &&
             cJSON_IsString(text))
             return (struct base_string){text->valuestring, strlen(text->valuestring)};

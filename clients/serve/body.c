@@ -87,76 +87,26 @@ cJSON *serve_body_read(size_t *n_taken, const struct serve_http_request *request
     return body;
 }
 
-enum status serve_body_only(const cJSON *object, const char *members, struct status_why *why)
+struct base_json_reader serve_body_reader(cJSON *body)
 {
-    for (const cJSON *member = object->child; member; member = member->next) {
-        if (base_words_index(members, member->string) >= 0)
+    return (struct base_json_reader){.root = body, .code = STATUS_USAGE};
+}
+
+void serve_body_only(struct base_field object, const char *members)
+{
+    for (struct base_field member = {0}; base_field_next(object, &member);) {
+        const char *name = member.json->string;
+        if (base_words_index(members, name) >= 0)
             continue;
         struct base_quoted quoted;
         char nearest[32] = "";
-        size_t distance = strlen(member->string) / 3 + 2;
-        base_nearest_name(member->string, members, nearest, sizeof nearest, &distance);
-        return status_fail(
-            why, STATUS_USAGE, "unknown member %s; %s%s",
-            base_quote(&quoted, (struct base_string){member->string, strlen(member->string)}),
+        size_t distance = strlen(name) / 3 + 2;
+        base_nearest_name(name, members, nearest, sizeof nearest, &distance);
+        base_field_fail(
+            object, STATUS_USAGE, "unknown member %s; %s%s",
+            base_quote(&quoted, (struct base_string){name, strlen(name)}),
             *nearest ? "did you mean " : "expected some of: ", *nearest ? nearest : members);
     }
-    return STATUS_OK;
-}
-
-/** A member; NULL where it is missing or null. */
-static const cJSON *find(const cJSON *object, const char *member)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
-    return cJSON_IsNull(item) ? NULL : item;
-}
-
-enum status serve_body_text(const char **out, const cJSON *object, const char *member,
-                            struct status_why *why)
-{
-    const cJSON *item = find(object, member);
-    if (item && !cJSON_IsString(item))
-        return status_fail(why, STATUS_USAGE, "%s: expected a string", member);
-    if (item)
-        *out = item->valuestring;
-    return STATUS_OK;
-}
-
-enum status serve_body_flag(bool *out, const cJSON *object, const char *member,
-                            struct status_why *why)
-{
-    const cJSON *item = find(object, member);
-    if (item && !cJSON_IsBool(item))
-        return status_fail(why, STATUS_USAGE, "%s: expected true or false", member);
-    if (item)
-        *out = cJSON_IsTrue(item);
-    return STATUS_OK;
-}
-
-enum status serve_body_word(int *out, const cJSON *object, const char *member, const char *words,
-                            struct status_why *why)
-{
-    const char *word = NULL;
-    enum status status = serve_body_text(&word, object, member, why);
-    int index = word ? base_words_index(words, word) : *out;
-    if (!status && index < 0)
-        return status_fail(why, STATUS_USAGE, "%s: '%.40s' is not one of: %s", member, word, words);
-    *out = index;
-    return status;
-}
-
-enum status serve_body_count(int64_t *out, const cJSON *object, const char *member, int64_t most,
-                             struct status_why *why)
-{
-    const cJSON *item = find(object, member);
-    double value = item ? item->valuedouble : 0;
-    if (item && (!cJSON_IsNumber(item) || !(value >= 0 && value <= (double)most) ||
-                 value != (double)(int64_t)value))
-        return status_fail(why, STATUS_USAGE, "%s: expected a whole number from 0 to %lld", member,
-                           (long long)most);
-    if (item)
-        *out = (int64_t)value;
-    return STATUS_OK;
 }
 
 size_t serve_n_lines(const char *text)
@@ -167,18 +117,11 @@ size_t serve_n_lines(const char *text)
     return n;
 }
 
-enum status serve_body_ids(struct model_tokens *out, const cJSON *list, const char *member,
-                           struct status_why *why)
+void serve_body_ids(struct model_tokens *out, struct base_field list)
 {
-    const cJSON *item;
-    cJSON_ArrayForEach(item, list)
-    {
-        if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < 0x1p31) ||
-            item->valuedouble != (double)(int32_t)item->valuedouble)
-            return status_fail(why, STATUS_USAGE, "%s: expected ids of tokens, whole numbers",
-                               member);
-        if (model_tokens_add(out, (int32_t)item->valuedouble, why))
-            return STATUS_MEMORY;
+    struct status_why why;
+    for (struct base_field item = {0}; !list.reader->status && base_field_next(list, &item);) {
+        uint64_t id = base_field_uint(item, "", INT32_MAX);
+        base_json_keep(list.reader, model_tokens_add(out, (int32_t)id, &why), &why);
     }
-    return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "base/json/build.h"
+#include "base/json/read.h"
 #include "cli/options/args.h"
 #include "cli/options/common.h"
 #include "cli/session/swaps.h"
@@ -88,6 +89,8 @@ enum status serve_find_file(char **out, const struct cli_list *folders, const ch
  * given twice, also in objects within), STATUS_MEMORY, STATUS_UNSUPPORTED.
  */
 enum status serve_body_parse(cJSON **out, const char *bytes, size_t n, struct status_why *why);
+/** A reader of a body's members: failures are STATUS_USAGE. */
+struct base_json_reader serve_body_reader(cJSON *body);
 /**
  * The body of a request, {} where there is none; NULL: refused, the reply says why.
  * *n_taken: of the budget, for the body and for what it becomes; the caller gives it back.
@@ -97,24 +100,12 @@ cJSON *serve_body_read(size_t *n_taken, const struct serve_http_request *request
 /** Take more of the budget. false: refused, the reply says why. */
 bool serve_body_take(size_t *n_taken, size_t n_bytes, const struct serve_http_request *request,
                      struct serve_http_reply *reply);
-/** Check that it has no other members than these words. Fails: STATUS_USAGE. */
-enum status serve_body_only(const cJSON *object, const char *members, struct status_why *why);
-/** A member; *out as it was where it is missing or null. Fails: STATUS_USAGE (another type). */
-enum status serve_body_text(const char **out, const cJSON *object, const char *member,
-                            struct status_why *why);
-enum status serve_body_flag(bool *out, const cJSON *object, const char *member,
-                            struct status_why *why);
-/** The same of one of some words: *out is its index. */
-enum status serve_body_word(int *out, const cJSON *object, const char *member, const char *words,
-                            struct status_why *why);
-/** The same of a whole number in [0, most]. */
-enum status serve_body_count(int64_t *out, const cJSON *object, const char *member, int64_t most,
-                             struct status_why *why);
+/** Check that it has no other members than these words. */
+void serve_body_only(struct base_field object, const char *members);
 /** Lines of a text, the last one without an end counted. */
 size_t serve_n_lines(const char *text);
 /** Append the token ids of a list. Fails: STATUS_USAGE (something else in it), STATUS_MEMORY. */
-enum status serve_body_ids(struct model_tokens *out, const cJSON *list, const char *member,
-                           struct status_why *why);
+void serve_body_ids(struct model_tokens *out, struct base_field list);
 
 /* reply.c: replies. A text that is given is JSON, and is copied. */
 
@@ -148,22 +139,21 @@ void serve_answer(void *serve, const struct serve_http_request *request,
 /* watch.c: how a job is waited for. */
 
 enum serve_waiting { SERVE_WAIT, SERVE_WATCH, SERVE_LEAVE };
-/** `wait` and `stream` of a body. Fails: STATUS_USAGE. */
-enum status serve_waiting_read(enum serve_waiting *out, const cJSON *body, struct status_why *why);
+/** `wait` and `stream` of a body. */
+enum serve_waiting serve_waiting_read(struct base_field body);
 /** A request whose body becomes the input of a job. */
 struct serve_post {
     struct serve_job_kind job; /* free_input also takes an input that is filled in part */
     size_t input_bytes;
-    /** From a body into zeros. Fails: STATUS_USAGE, STATUS_MEMORY, as what reads the members. */
-    enum status (*fill)(void *input, const struct serve *serve, const cJSON *body,
-                        struct status_why *why);
+    /** From a body into zeros. The body's reader keeps failures. */
+    void (*fill)(void *input, const struct serve *serve, struct base_field body);
     bool waits; /* the body may have `wait` and `stream` */
     /** Memory that the job takes beyond what the body took, reckoned. NULL: nothing to speak of. */
     size_t (*n_bytes)(const void *input);
 };
 /** The input for a body, released with free_input. Fails: STATUS_MEMORY, as `fill`. */
 enum status serve_post_parse(void **out, const struct serve_post *post, const struct serve *serve,
-                             const cJSON *body, struct status_why *why);
+                             struct base_field body, struct status_why *why);
 /**
  * Read the body, queue the job and reply: when it has ended (a client that goes away cancels it),
  * with its events, or at once.

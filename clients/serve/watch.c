@@ -9,16 +9,13 @@
 
 static const double look_seconds = 0.25, silence_seconds = 5;
 
-enum status serve_waiting_read(enum serve_waiting *out, const cJSON *body, struct status_why *why)
+enum serve_waiting serve_waiting_read(struct base_field body)
 {
-    bool wait = true, stream = false;
-    enum status status = serve_body_flag(&wait, body, "wait", why);
-    if (!status)
-        status = serve_body_flag(&stream, body, "stream", why);
-    if (!status && stream && !wait)
-        status = status_fail(why, STATUS_USAGE, "stream: true goes with wait: true only");
-    *out = stream ? SERVE_WATCH : wait ? SERVE_WAIT : SERVE_LEAVE;
-    return status;
+    bool wait = base_field_flag_or(body, "wait", true);
+    bool stream = base_field_flag_or(body, "stream", false);
+    if (stream && !wait)
+        base_field_fail(body, STATUS_USAGE, "stream: true goes with wait: true only");
+    return stream ? SERVE_WATCH : wait ? SERVE_WAIT : SERVE_LEAVE;
 }
 
 static void add_progress(struct base_json *json, cJSON *parent, const char *key,
@@ -182,13 +179,14 @@ static void queue(struct serve *serve, const struct serve_http_request *request,
 }
 
 enum status serve_post_parse(void **out, const struct serve_post *post, const struct serve *serve,
-                             const cJSON *body, struct status_why *why)
+                             struct base_field body, struct status_why *why)
 {
     *out = NULL;
     void *input = calloc(1, post->input_bytes);
     if (!input)
         return status_fail(why, STATUS_MEMORY, "no memory for a request");
-    enum status status = post->fill(input, serve, body, why);
+    post->fill(input, serve, body);
+    enum status status = base_json_status(body.reader, why);
     if (status)
         post->job.free_input(input);
     else
@@ -201,17 +199,17 @@ void serve_post(struct serve *serve, const struct serve_http_request *request,
 {
     struct status_why why = {""};
     void *input = NULL;
-    enum serve_waiting waiting = SERVE_WAIT;
     size_t n_taken;
     cJSON *body = serve_body_read(&n_taken, request, reply);
     if (!body) {
         serve_budget_give(&serve->budget, n_taken);
         return;
     }
-    enum status status = post->waits ? serve_waiting_read(&waiting, body, &why) : STATUS_OK;
-    if (!status)
-        status = serve_post_parse(&input, post, serve, body, &why);
-    cJSON_Delete(body);
+    struct base_json_reader reader = serve_body_reader(body);
+    struct base_field root = base_json_root(&reader);
+    enum serve_waiting waiting = post->waits ? serve_waiting_read(root) : SERVE_WAIT;
+    enum status status = serve_post_parse(&input, post, serve, root, &why);
+    base_json_close(&reader);
     if (status)
         serve_reply_failure(reply, status, &why);
     bool fits = !status &&

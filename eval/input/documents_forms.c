@@ -3,12 +3,8 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/json/read.h"
 #include "base/text/words.h"
-
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, name);
-}
 
 /** The bytes stay what they are: what is no UTF-8 is refused where the messages are read. */
 static void add_message(struct base_json *made, cJSON *messages, const char *role, const char *text)
@@ -38,15 +34,16 @@ static const char *role_of(const char *name)
 static enum status add_turns(struct base_json *made, cJSON *messages, const cJSON *object,
                              const char *name, struct status_why *why)
 {
-    const cJSON *list = member(object, name);
+    const cJSON *list = base_json_member(object, name);
     size_t i = 1;
     if (!cJSON_IsArray(list) || !list->child)
         return status_fail(why, STATUS_FORMAT, "expected \"%s\" with a list of objects", name);
     for (const cJSON *turn = list->child; turn; turn = turn->next, i++) {
-        bool named = member(turn, "from");
-        const char *from = cJSON_GetStringValue(member(turn, named ? "from" : "role"));
-        const char *text = cJSON_GetStringValue(member(turn, named ? "value" : "content"));
-        if (!from || !text || member(turn, "tool_calls"))
+        bool named = base_json_member(turn, "from");
+        const char *from = cJSON_GetStringValue(base_json_member(turn, named ? "from" : "role"));
+        const char *text =
+            cJSON_GetStringValue(base_json_member(turn, named ? "value" : "content"));
+        if (!from || !text || base_json_member(turn, "tool_calls"))
             return status_fail(why, STATUS_FORMAT,
                                "element %zu of \"%s\": expected texts \"from\" and \"value\", or "
                                "\"role\" and \"content\"; what is more goes into \"messages\"",
@@ -65,7 +62,7 @@ static enum status add_turns(struct base_json *made, cJSON *messages, const cJSO
 static enum status optional_text(const char **out, const cJSON *object, const char *name,
                                  struct status_why *why)
 {
-    const cJSON *item = member(object, name);
+    const cJSON *item = base_json_member(object, name);
     *out = cJSON_GetStringValue(item);
     if (item && !*out && !cJSON_IsNull(item))
         return status_fail(why, STATUS_FORMAT, "expected \"%s\" with a text", name);
@@ -78,8 +75,8 @@ static enum status optional_text(const char **out, const cJSON *object, const ch
 static enum status check_tools(const cJSON *object, struct status_why *why)
 {
     const char *text = NULL;
-    if (cJSON_IsArray(member(object, "tools")) || optional_text(&text, object, "tools", NULL) ||
-        text)
+    if (cJSON_IsArray(base_json_member(object, "tools")) ||
+        optional_text(&text, object, "tools", NULL) || text)
         return status_fail(why, STATUS_FORMAT,
                            "has \"tools\", which go with \"messages\" only; expected none");
     return STATUS_OK;
@@ -118,7 +115,7 @@ enum status eval_messages_of_prompt(struct base_json *made, cJSON *messages, con
 static enum status add_history(struct base_json *made, cJSON *messages, const cJSON *object,
                                struct status_why *why)
 {
-    const cJSON *history = member(object, "history");
+    const cJSON *history = base_json_member(object, "history");
     if (!history || cJSON_IsNull(history))
         return STATUS_OK;
     const cJSON *pair = history->child;
@@ -141,8 +138,8 @@ static enum status add_history(struct base_json *made, cJSON *messages, const cJ
 enum status eval_messages_of_instruction(struct base_json *made, cJSON *messages,
                                          const cJSON *object, struct status_why *why)
 {
-    const char *instruction = cJSON_GetStringValue(member(object, "instruction"));
-    const char *answer = cJSON_GetStringValue(member(object, "output")), *input = NULL;
+    const char *instruction = cJSON_GetStringValue(base_json_member(object, "instruction"));
+    const char *answer = cJSON_GetStringValue(base_json_member(object, "output")), *input = NULL;
     if (!instruction || !answer)
         return status_fail(why, STATUS_FORMAT,
                            "expected \"instruction\" and \"output\" with a text each");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json/lines.h"
+#include "base/json/read.h"
 #include "base/text/words.h"
 #include "eval/input/documents.h"
 #include "eval/input/documents_forms.h"
@@ -21,7 +22,7 @@ struct document_line {
 
 static const cJSON *member(const struct document_line *l, const char *name)
 {
-    return cJSON_GetObjectItemCaseSensitive(l->object, name);
+    return base_json_member(l->object, name);
 }
 
 static enum status add_text(struct eval_documents *d, const struct eval_document_head *head,
@@ -37,7 +38,7 @@ static void look_at_roles(struct eval_documents *d, size_t line, const cJSON *me
 {
     static const char known[] = "system developer user assistant tool function ipython";
     for (const cJSON *m = messages ? messages->child : NULL; m && !*d->odd_role; m = m->next) {
-        const char *role = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(m, "role"));
+        const char *role = cJSON_GetStringValue(base_json_member(m, "role"));
         if (!role || base_words_index(known, role) >= 0)
             continue;
         snprintf(d->odd_role, sizeof d->odd_role, "%s", role);
@@ -105,15 +106,15 @@ static enum status add_prompt(struct eval_documents *d, const struct eval_docume
 
 static bool has_text(const cJSON *object, const char *name)
 {
-    return cJSON_IsString(cJSON_GetObjectItemCaseSensitive(object, name));
+    return cJSON_IsString(base_json_member(object, name));
 }
 
 /** A list whose first element is an object with one of two members. */
 static bool has_objects(const cJSON *object, const char *name, const char *one, const char *other)
 {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, name);
+    const cJSON *list = base_json_member(object, name);
     return cJSON_IsArray(list) &&
-           (cJSON_HasObjectItem(list->child, one) || cJSON_HasObjectItem(list->child, other));
+           (base_json_member(list->child, one) || base_json_member(list->child, other));
 }
 
 static bool is_text(const cJSON *object)
@@ -128,7 +129,7 @@ static bool is_conversation(const cJSON *object)
 
 static bool is_ids(const cJSON *object)
 {
-    const cJSON *ids = cJSON_GetObjectItemCaseSensitive(object, "ids");
+    const cJSON *ids = base_json_member(object, "ids");
     return cJSON_IsArray(ids) && cJSON_IsNumber(ids->child);
 }
 
@@ -184,8 +185,8 @@ enum status eval_documents_recognise(enum eval_json *kind, const char *bytes, si
 static enum status read_head(struct eval_document_head *head, char digits[32], const cJSON *object,
                              struct status_why *why)
 {
-    const cJSON *category = cJSON_GetObjectItemCaseSensitive(object, "category");
-    const cJSON *id = cJSON_GetObjectItemCaseSensitive(object, "id");
+    const cJSON *category = base_json_member(object, "category");
+    const cJSON *id = base_json_member(object, "id");
     if (category && !cJSON_IsString(category) && !cJSON_IsNull(category))
         return status_fail(why, STATUS_FORMAT, "expected \"category\" with a text");
     head->category = string_of(category);

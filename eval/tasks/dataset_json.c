@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json/lines.h"
+#include "base/json/read.h"
 #include "base/text/strtab.h"
 #include "eval/tasks/dataset.h"
 
@@ -36,11 +37,6 @@ struct task {
     struct base_json_line l;
     const cJSON *object;
 };
-
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, name);
-}
 
 /**
  * Take a text. The strings of an object take less room than the object, so they go where that was:
@@ -89,7 +85,7 @@ static enum status read_labels(struct base_strtab *labels, const cJSON *label, c
 {
     for (; label; label = label->next) {
         const char *text =
-            cJSON_GetStringValue(cJSON_IsObject(label) ? member(label, "label") : label);
+            cJSON_GetStringValue(cJSON_IsObject(label) ? base_json_member(label, "label") : label);
         size_t n = labels->n;
         int32_t number;
         if (!text)
@@ -129,8 +125,8 @@ static enum status find_label(struct reading *r, const struct task *t, const cha
 static enum status add_arc(struct reading *r, struct task *t, const cJSON *question,
                            struct status_why *why)
 {
-    const cJSON *choices = member(question, "choices"), *choice;
-    enum status status = add_question(r, t, member(question, "stem"), "stem", why);
+    const cJSON *choices = base_json_member(question, "choices"), *choice;
+    enum status status = add_question(r, t, base_json_member(question, "stem"), "stem", why);
     if (!status && (!cJSON_IsArray(choices) || cJSON_GetArraySize(choices) < 2))
         status = status_fail(why, STATUS_FORMAT,
                              "line %zu: expected \"choices\" with a list of 2 or more objects",
@@ -139,12 +135,13 @@ static enum status add_arc(struct reading *r, struct task *t, const cJSON *quest
         return status;
     cJSON_ArrayForEach(choice, choices)
     {
-        status = add_choice(r, t, cJSON_GetStringValue(member(choice, "text")), "text", why);
+        status =
+            add_choice(r, t, cJSON_GetStringValue(base_json_member(choice, "text")), "text", why);
         if (status)
             return status;
     }
-    return find_label(r, t, cJSON_GetStringValue(member(t->object, "answerKey")), choices->child,
-                      why);
+    return find_label(r, t, cJSON_GetStringValue(base_json_member(t->object, "answerKey")),
+                      choices->child, why);
 }
 
 /** Targets of TruthfulQA: lists of choices and of labels, or an object of answers and labels. */
@@ -157,8 +154,9 @@ struct targets {
 static enum status find_targets(struct targets *out, const struct task *t, const char *name,
                                 struct status_why *why)
 {
-    const cJSON *targets = member(t->object, name), *choices = member(targets, "choices");
-    const cJSON *labels = member(targets, "labels");
+    const cJSON *targets = base_json_member(t->object, name),
+                *choices = base_json_member(targets, "choices");
+    const cJSON *labels = base_json_member(targets, "labels");
     bool listed = cJSON_IsArray(choices);
     int n = cJSON_GetArraySize(listed ? choices : targets);
     if (!cJSON_IsObject(targets) || n < 2 ||
@@ -202,7 +200,7 @@ static enum status add_truthful(struct reading *r, struct task *t, struct status
     size_t n_right = 0;
     enum status status = find_targets(&targets, t, mc2 ? "mc2_targets" : "mc1_targets", why);
     if (!status)
-        status = add_question(r, t, member(t->object, "question"), "question", why);
+        status = add_question(r, t, base_json_member(t->object, "question"), "question", why);
     if (!status)
         status = add_targets(r, t, &targets, mc2 ? 1 : -1, &n_right, why);
     if (!status && mc2)
@@ -219,8 +217,8 @@ static enum status add_truthful(struct reading *r, struct task *t, struct status
 /** The list of choices; where they are an object as in ARC, its texts. NULL: there is none. */
 static const cJSON *choices_of(const cJSON *object, const struct names *names)
 {
-    const cJSON *choices = names->choices ? member(object, names->choices) : NULL;
-    return cJSON_IsObject(choices) ? member(choices, "text") : choices;
+    const cJSON *choices = names->choices ? base_json_member(object, names->choices) : NULL;
+    return cJSON_IsObject(choices) ? base_json_member(choices, "text") : choices;
 }
 
 static enum status add_choices(struct reading *r, struct task *t, const struct names *names,
@@ -235,7 +233,7 @@ static enum status add_choices(struct reading *r, struct task *t, const struct n
     enum status status = STATUS_OK;
     for (size_t i = 0; i < n && !status; i++) {
         const char *option = names->options[i % 2];
-        const cJSON *text = list ? item : member(t->object, option);
+        const cJSON *text = list ? item : base_json_member(t->object, option);
         status = add_choice(r, t, cJSON_GetStringValue(text), list ? names->choices : option, why);
         item = list ? item->next : NULL;
     }
@@ -284,11 +282,11 @@ static enum status take_label(struct reading *r, const struct task *t, const str
 static enum status find_answer(struct reading *r, const struct task *t, const struct names *names,
                                struct status_why *why)
 {
-    const cJSON *choices = names->choices ? member(t->object, names->choices) : NULL;
-    const cJSON *answer = member(t->object, names->answer);
-    const char *key = cJSON_GetStringValue(member(t->object, "answerKey"));
+    const cJSON *choices = names->choices ? base_json_member(t->object, names->choices) : NULL;
+    const cJSON *answer = base_json_member(t->object, names->answer);
+    const char *key = cJSON_GetStringValue(base_json_member(t->object, "answerKey"));
     if (cJSON_IsObject(choices)) {
-        const cJSON *labels = member(choices, "label");
+        const cJSON *labels = base_json_member(choices, "label");
         return find_label(r, t, key, cJSON_IsArray(labels) ? labels->child : NULL, why);
     }
     if (r->options->labels.data && !answer)
@@ -305,9 +303,10 @@ static enum status find_answer(struct reading *r, const struct task *t, const st
 static enum status add_plain(struct reading *r, struct task *t, struct status_why *why)
 {
     const struct names *names = &names_of[r->options->kind];
-    if (r->options->kind == EVAL_MULTIPLE_CHOICE && member(t->object, "goal"))
+    if (r->options->kind == EVAL_MULTIPLE_CHOICE && base_json_member(t->object, "goal"))
         names = &names_of_piqa;
-    enum status status = add_question(r, t, member(t->object, names->text), names->text, why);
+    enum status status =
+        add_question(r, t, base_json_member(t->object, names->text), names->text, why);
     if (!status)
         status = add_choices(r, t, names, why);
     return status ? status : find_answer(r, t, names, why);
@@ -318,9 +317,9 @@ static enum status read_task(void *user, const struct base_json_line *line, cons
 {
     struct reading *r = user;
     struct task t = {*line, object};
-    const cJSON *question = member(object, "question");
+    const cJSON *question = base_json_member(object, "question");
     bool plain = r->options->kind == EVAL_HELLASWAG || r->options->kind == EVAL_WINOGRANDE;
-    if (!plain && (r->options->kind == EVAL_MC2 || member(object, "mc1_targets")))
+    if (!plain && (r->options->kind == EVAL_MC2 || base_json_member(object, "mc1_targets")))
         return add_truthful(r, &t, why);
     return !plain && cJSON_IsObject(question) ? add_arc(r, &t, question, why)
                                               : add_plain(r, &t, why);

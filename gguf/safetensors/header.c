@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/content/kind.h"
 #include "base/json/parse.h"
+#include "base/json/read.h"
 #include "base/text/quote.h"
 #include "gguf/cursor.h"
 
@@ -99,12 +100,10 @@ static enum status read_tensor(struct safetensors_tensor *t, const cJSON *item, 
     if (!cJSON_IsObject(item) || cJSON_GetArraySize(item) != 3)
         return status_fail(why, STATUS_FORMAT,
                            "is no object of 3 members, expected dtype, shape and data_offsets");
-    enum status status = read_type(t, cJSON_GetObjectItemCaseSensitive(item, "dtype"), why);
+    enum status status = read_type(t, base_json_member(item, "dtype"), why);
     if (!status)
-        status = read_shape(t, cJSON_GetObjectItemCaseSensitive(item, "shape"), why);
-    return status ? status
-                  : read_offsets(t, cJSON_GetObjectItemCaseSensitive(item, "data_offsets"), n_data,
-                                 why);
+        status = read_shape(t, base_json_member(item, "shape"), why);
+    return status ? status : read_offsets(t, base_json_member(item, "data_offsets"), n_data, why);
 }
 
 static enum status append(struct safetensors_header *h, const char *name,

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/json/parse.h"
+#include "base/json/read.h"
 #include "base/text/quote.h"
 #include "gguf/safetensors/header.h"
 
@@ -53,7 +54,7 @@ static enum status add(struct safetensors_index *index, const cJSON *item, struc
 
 static enum status read_map(struct safetensors_index *index, struct status_why *why)
 {
-    const cJSON *map = cJSON_GetObjectItemCaseSensitive(index->root, "weight_map");
+    const cJSON *map = base_json_member(index->root, "weight_map");
     if (!cJSON_IsObject(index->root) || !cJSON_IsObject(map))
         return status_fail(why, STATUS_FORMAT,
                            "has no member weight_map, expected an object of tensors and files");

@@ -334,8 +334,8 @@ class Scores(Shared):
                 ({"text": "\n"}, "text: no requests: expected a JSON object on each line"),
                 ({"text": '{"text": "a"}\n{"txt": "a"}'}, 'text: line 2: expected "context" and'),
                 ({"text": '{"text": "a", "id": 1}'}, "text: line 1: expected no members but"),
-                ({"text": self.LINES, "bos": "x"}, "bos: 'x' is not one of: auto always never"),
-                ({"text": self.LINES, "ctx_size": 1.5}, "ctx_size: expected a whole number"),
+                ({"text": self.LINES, "bos": "x"}, "bos is 'x', expected one of auto always never"),
+                ({"text": self.LINES, "ctx_size": 1.5}, "ctx_size is 1.5, expected a whole number"),
                 ({"text": self.LINES, "chunks": 1}, "unknown member 'chunks'"),
                 ({"text": self.LINES, "ctx_size": 1}, "text: line 1: the continuation has 3 tokens"),
                 ({"text": '{"context": "a", "continuation": ""}'}, "line 1: the continuation has no")):
@@ -492,13 +492,13 @@ class Tokens(Shared):
                 ("/tokenize", {"prompt": "a", "content": "a"}, "expected a text as prompt"),
                 ("/tokenize", {"prompt": "a", "with_pieces": True}, "goes with content only"),
                 ("/tokenize", {"content": "a", "add_special_tokens": True}, "goes with prompt only"),
-                ("/tokenize", {"prompt": 3}, "prompt: expected a string"),
+                ("/tokenize", {"prompt": 3}, "prompt is 3, expected a text"),
                 ("/tokenize", {"prompt": "a", "add_special_tokens": 1}, "expected true or false"),
                 ("/tokenize", {"messages": []}, "unknown member 'messages'"),
-                ("/detokenize", {}, "tokens: expected a list"),
-                ("/detokenize", {"tokens": ["a"]}, "expected ids of tokens"),
+                ("/detokenize", {}, "tokens is missing, expected a list"),
+                ("/detokenize", {"tokens": ["a"]}, "tokens[0] is 'a', expected a whole number"),
                 ("/detokenize", {"tokens": [1, 2048]}, "number 1 is 2048, expected ids below 2048"),
-                ("/detokenize", {"tokens": [-1]}, "expected ids of tokens"),
+                ("/detokenize", {"tokens": [-1]}, "tokens[0] is -1, expected a whole number"),
                 ("/apply-template", {"messages": []}, "the model's file has no chat template"),
                 ("/apply-template", {}, "messages: expected a list")):
             self.assertIn(sentence, self.post(path, body, code=422)["error"]["message"], body)
@@ -653,8 +653,8 @@ class Refusals(Shared):
             done = run("perplexity", "-q", "-m", Q4, "-f", TEXT, *words)
             if "e+30" not in words[-1]:
                 self.assertEqual("assay: " + reply.message, done.stderr.strip().split("\n")[-1])
-        for body, part in (({"kind": "score"}, "is not one of: perplexity kld"),
-                           ({"kind": 1}, "kind: expected a string"),
+        for body, part in (({"kind": "score"}, "kind is 'score', expected one of perplexity kld"),
+                           ({"kind": 1}, "kind is 1, expected one of perplexity kld"),
                            ({"model": "x"}, "has no member 'model'"),
                            ({"json": "/tmp/x"}, "has no member 'json'"),
                            ({"per_token": "/tmp/x"}, "has no member 'per_token'"),

@@ -17,26 +17,27 @@ static void check(enum status status, const struct status_why *why, const void *
 }
 
 /** What a body becomes, for the request to look at; released by the caller. */
-static void *input_of(const struct serve_post *post, const cJSON *body, const char *base)
+static void *input_of(const struct serve_post *post, cJSON *body, const char *base)
 {
     struct status_why why = {""};
     void *input = NULL;
     const struct serve_settings settings = {
         .model = "model.gguf", .base = base, .text_file = "text"};
     const struct serve serve = {.settings = &settings};
-    enum status status = serve_post_parse(&input, post, &serve, body, &why);
+    struct base_json_reader reader = serve_body_reader(body);
+    enum status status = serve_post_parse(&input, post, &serve, base_json_root(&reader), &why);
     check(status, &why, input);
     return input;
 }
 
-static void try(const struct serve_post *post, const cJSON *body, const char *base)
+static void try(const struct serve_post *post, cJSON *body, const char *base)
 {
     void *input = input_of(post, body, base);
     if (input)
         post->job.free_input(input);
 }
 
-static void as_completion(const cJSON *body)
+static void as_completion(cJSON *body)
 {
     struct serve_completion *c = input_of(&serve_completing, body, NULL);
     if (!c)
@@ -48,23 +49,27 @@ static void as_completion(const cJSON *body)
     serve_completing.job.free_input(c);
 }
 
-static void as_text(const cJSON *body)
+static void as_text(cJSON *body)
 {
     struct status_why why = {""};
     struct serve_text_request r;
-    enum status status = serve_tokens_read_text(&r, body, &why);
+    struct base_json_reader reader = serve_body_reader(body);
+    serve_tokens_read_text(&r, base_json_root(&reader));
+    enum status status = base_json_status(&reader, &why);
     require((status == STATUS_OK) == (why.text[0] == '\0'));
     require(status || (r.text && strlen(r.text) <= SERVE_TOKENS_MAX_TEXT));
     require(status || !(r.with_pieces && r.with_strings));
 }
 
 /** The ids, and the text that they stand for. */
-static void as_ids(const cJSON *body)
+static void as_ids(cJSON *body)
 {
     struct status_why why = {""};
     struct model_tokens ids = {0};
     struct base_buffer text = {0};
-    enum status status = serve_tokens_read_ids(&ids, body, &why);
+    struct base_json_reader reader = serve_body_reader(body);
+    serve_tokens_read_ids(&ids, base_json_root(&reader));
+    enum status status = base_json_status(&reader, &why);
     for (size_t i = 0; i < ids.n; i++)
         require(ids.ids[i] >= 0);
     if (!status)
@@ -78,13 +83,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     char *bytes = fuzz_copy(data, n_bytes);
     struct status_why why = {""};
-    enum serve_waiting waiting;
     cJSON *body = NULL;
     enum status status = serve_body_parse(&body, bytes, n_bytes, &why);
     check(status, &why, body);
     if (body) {
-        status = serve_waiting_read(&waiting, body, &why);
-        require((status == STATUS_OK) == (why.text[0] == '\0'));
+        struct base_json_reader reader = serve_body_reader(body);
+        (void)serve_waiting_read(base_json_root(&reader));
+        require((reader.status == STATUS_OK) == (reader.why.text[0] == '\0'));
         try(&serve_evaluating, body, NULL);
         try(&serve_evaluating, body, "no such base");
         try(&serve_adding, body, NULL);

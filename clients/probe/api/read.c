@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/json/parse.h"
+#include "base/json/read.h"
 #include "base/text/printable.h"
 
 void probe_answer_free(struct probe_answer *a)
@@ -106,7 +107,7 @@ int32_t probe_read_id(const cJSON *value)
 
 int64_t probe_read_count(const cJSON *object, const char *key)
 {
-    return probe_read_id(cJSON_GetObjectItemCaseSensitive(object, key));
+    return probe_read_id(base_json_member(object, key));
 }
 
 /** Bytes of a text that is a token's: 0 where it has lost what is no whole character. */
@@ -119,10 +120,10 @@ static size_t n_kept(const char *text)
 static enum status read_named(struct probe_answer *a, const cJSON *entry, struct status_why *why)
 {
     enum { MOST = 1024 };
-    const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(entry, "bytes"), *byte;
-    const cJSON *token = cJSON_GetObjectItemCaseSensitive(entry, "token");
-    const cJSON *log_q = cJSON_GetObjectItemCaseSensitive(entry, "logprob");
-    int32_t id = probe_read_id(cJSON_GetObjectItemCaseSensitive(entry, "id"));
+    const cJSON *bytes = base_json_member(entry, "bytes"), *byte;
+    const cJSON *token = base_json_member(entry, "token");
+    const cJSON *log_q = base_json_member(entry, "logprob");
+    int32_t id = probe_read_id(base_json_member(entry, "id"));
     char text[MOST];
     size_t n = 0;
     if (id < 0 && cJSON_IsString(token) && strncmp(token->valuestring, "token_id:", 9) == 0)
@@ -155,8 +156,8 @@ enum status probe_read_contents(struct probe_answer *a, const cJSON *list, struc
         status = probe_read_place(a, true, index++, why);
         if (status)
             return status;
-        a->places[before].token = probe_read_id(cJSON_GetObjectItemCaseSensitive(item, "id"));
-        cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(item, "top_logprobs"))
+        a->places[before].token = probe_read_id(base_json_member(item, "id"));
+        cJSON_ArrayForEach(entry, base_json_member(item, "top_logprobs"))
         {
             status = read_named(a, entry, why);
             if (status)
@@ -186,8 +187,7 @@ enum status probe_read_prompt(struct probe_answer *a, const cJSON *list, bool ge
             char *end;
             long id = strtol(entry->string ? entry->string : "x", &end, 10);
             bool is_id = entry->string && *entry->string && !*end && id >= 0 && id < INT32_MAX;
-            const cJSON *log_q =
-                cJSON_IsNumber(entry) ? entry : cJSON_GetObjectItemCaseSensitive(entry, "logprob");
+            const cJSON *log_q = cJSON_IsNumber(entry) ? entry : base_json_member(entry, "logprob");
             status =
                 probe_read_entry(a, is_id ? (int32_t)id : -1, "", 0, is_id ? log_q : NULL, why);
         }
@@ -215,8 +215,8 @@ static enum status keep_text(struct probe_answer *a, struct probe_text *out, con
 static enum status read_dictionaries(struct probe_answer *a, const cJSON *logprobs,
                                      struct status_why *why)
 {
-    const cJSON *lists = cJSON_GetObjectItemCaseSensitive(logprobs, "top_logprobs"), *item, *entry;
-    const cJSON *tokens = cJSON_GetObjectItemCaseSensitive(logprobs, "tokens");
+    const cJSON *lists = base_json_member(logprobs, "top_logprobs"), *item, *entry;
+    const cJSON *tokens = base_json_member(logprobs, "tokens");
     const cJSON *token = cJSON_IsArray(tokens) ? tokens->child : NULL;
     /* One prompt is answered with one list; where its tokens have some, the first has none. */
     bool echo = (lists->child && cJSON_IsNull(lists->child)) ||
@@ -257,17 +257,17 @@ static enum status read_dictionaries(struct probe_answer *a, const cJSON *logpro
 
 enum status probe_read_choice(struct probe_answer *a, const cJSON *root, struct status_why *why)
 {
-    const cJSON *choice = cJSON_GetObjectItemCaseSensitive(root, "choices")->child;
-    const cJSON *usage = cJSON_GetObjectItemCaseSensitive(root, "usage");
-    const cJSON *prompt = cJSON_GetObjectItemCaseSensitive(choice, "prompt_logprobs");
-    const cJSON *logprobs = cJSON_GetObjectItemCaseSensitive(choice, "logprobs");
-    const cJSON *content = cJSON_GetObjectItemCaseSensitive(logprobs, "content");
-    const cJSON *lists = cJSON_GetObjectItemCaseSensitive(logprobs, "top_logprobs");
+    const cJSON *choice = base_json_member(root, "choices")->child;
+    const cJSON *usage = base_json_member(root, "usage");
+    const cJSON *prompt = base_json_member(choice, "prompt_logprobs");
+    const cJSON *logprobs = base_json_member(choice, "logprobs");
+    const cJSON *content = base_json_member(logprobs, "content");
+    const cJSON *lists = base_json_member(logprobs, "top_logprobs");
     a->n_prompt = probe_read_count(usage, "prompt_tokens");
-    a->n_cached = probe_read_count(cJSON_GetObjectItemCaseSensitive(usage, "prompt_tokens_details"),
-                                   "cached_tokens");
+    a->n_cached =
+        probe_read_count(base_json_member(usage, "prompt_tokens_details"), "cached_tokens");
     if (!prompt)
-        prompt = cJSON_GetObjectItemCaseSensitive(root, "prompt_logprobs");
+        prompt = base_json_member(root, "prompt_logprobs");
     enum status status = probe_read_prompt(a, prompt, false, why);
     if (!status && cJSON_IsArray(content)) {
         status = probe_read_contents(a, content, why);
@@ -317,32 +317,29 @@ static enum status read_sglang_lists(struct probe_answer *a, const cJSON *lists,
 
 enum status probe_read_sglang(struct probe_answer *a, const cJSON *root, struct status_why *why)
 {
-    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(root, "meta_info");
+    const cJSON *meta = base_json_member(root, "meta_info");
     a->n_prompt = probe_read_count(meta, "prompt_tokens");
     a->n_cached = probe_read_count(meta, "cached_tokens");
-    enum status status = read_sglang_lists(
-        a, cJSON_GetObjectItemCaseSensitive(meta, "input_top_logprobs"), false, why);
-    return status
-               ? status
-               : read_sglang_lists(a, cJSON_GetObjectItemCaseSensitive(meta, "output_top_logprobs"),
-                                   true, why);
+    enum status status =
+        read_sglang_lists(a, base_json_member(meta, "input_top_logprobs"), false, why);
+    return status ? status
+                  : read_sglang_lists(a, base_json_member(meta, "output_top_logprobs"), true, why);
 }
 
 /** vLLM's RequestOutput: what its Python interface returns, as JSON. */
 static enum status read_offline(struct probe_answer *a, const cJSON *root, struct status_why *why)
 {
-    const cJSON *outputs = cJSON_GetObjectItemCaseSensitive(root, "outputs"), *id;
+    const cJSON *outputs = base_json_member(root, "outputs"), *id;
     enum status status =
-        probe_read_prompt(a, cJSON_GetObjectItemCaseSensitive(root, "prompt_logprobs"), false, why);
-    cJSON_ArrayForEach(id, cJSON_GetObjectItemCaseSensitive(root, "prompt_token_ids"))
+        probe_read_prompt(a, base_json_member(root, "prompt_logprobs"), false, why);
+    cJSON_ArrayForEach(id, base_json_member(root, "prompt_token_ids"))
     {
         if (base_array_reserve(a->prompt, a->prompt_capacity, a->n_prompt_ids + 1, "tokens", why))
             return STATUS_MEMORY;
         a->prompt[a->n_prompt_ids++] = probe_read_id(id);
     }
     if (!status && outputs && outputs->child)
-        status = probe_read_prompt(a, cJSON_GetObjectItemCaseSensitive(outputs->child, "logprobs"),
-                                   true, why);
+        status = probe_read_prompt(a, base_json_member(outputs->child, "logprobs"), true, why);
     return status;
 }
 
@@ -351,27 +348,26 @@ enum status probe_read_root(struct probe_answer *a, const cJSON *root, struct st
     *a = (struct probe_answer){.n_prompt = -1, .n_cached = -1};
     if (cJSON_IsArray(root)) /* llama-server answers lists of prompts with lists */
         root = root->child;
-    const cJSON *native = cJSON_GetObjectItemCaseSensitive(root, "completion_probabilities");
-    const cJSON *choices = cJSON_GetObjectItemCaseSensitive(root, "choices");
-    const cJSON *contents = cJSON_GetObjectItemCaseSensitive(root, "logprobs");
-    if (cJSON_HasObjectItem(root, "meta_info"))
+    const cJSON *native = base_json_member(root, "completion_probabilities");
+    const cJSON *choices = base_json_member(root, "choices");
+    const cJSON *contents = base_json_member(root, "logprobs");
+    if (base_json_member(root, "meta_info"))
         return probe_read_sglang(a, root, why);
     if (cJSON_IsArray(choices) && choices->child)
         return probe_read_choice(a, root, why);
-    if (cJSON_HasObjectItem(root, "prompt_token_ids"))
+    if (base_json_member(root, "prompt_token_ids"))
         return read_offline(a, root, why);
-    if (cJSON_HasObjectItem(root, "tokens_evaluated") || native) {
+    if (base_json_member(root, "tokens_evaluated") || native) {
         a->of_llama = true;
         a->n_prompt = probe_read_count(root, "tokens_evaluated");
-        a->n_cached =
-            probe_read_count(cJSON_GetObjectItemCaseSensitive(root, "timings"), "cache_n");
+        a->n_cached = probe_read_count(base_json_member(root, "timings"), "cache_n");
         enum status status = probe_read_contents(a, native, why);
         return status ? status
-                      : probe_read_written(a, cJSON_GetObjectItemCaseSensitive(root, "tokens"),
+                      : probe_read_written(a, base_json_member(root, "tokens"),
                                            probe_read_count(root, "tokens_predicted"),
                                            (size_t)cJSON_GetArraySize(native), why);
     }
-    if (cJSON_HasObjectItem(root, "prompt_eval_count") || cJSON_IsArray(contents)) {
+    if (base_json_member(root, "prompt_eval_count") || cJSON_IsArray(contents)) {
         a->of_llama = true;
         a->n_prompt = probe_read_count(root, "prompt_eval_count");
         return probe_read_contents(a, contents, why);
@@ -418,12 +414,12 @@ void probe_answer_error(char *out, size_t capacity, const char *bytes, size_t n_
     out[0] = '\0';
     if (!bytes || base_json_parse(&root, bytes, n_bytes, NULL, NULL))
         return;
-    const cJSON *error = cJSON_GetObjectItemCaseSensitive(root, "error");
-    const cJSON *message = cJSON_GetObjectItemCaseSensitive(error ? error : root, "message");
+    const cJSON *error = base_json_member(root, "error");
+    const cJSON *message = base_json_member(error ? error : root, "message");
     if (!message && error)
         message = error;
     if (!cJSON_IsString(message))
-        message = cJSON_GetObjectItemCaseSensitive(root, "detail");
+        message = base_json_member(root, "detail");
     if (message && cJSON_IsString(message))
         base_printable_text(out, capacity, message->valuestring);
     cJSON_Delete(root);

@@ -13,6 +13,7 @@
 #include "base/content/written.h"
 #include "base/json/build.h"
 #include "base/json/lines.h"
+#include "base/json/read.h"
 
 /** An answer of the file. */
 struct kept {
@@ -59,9 +60,9 @@ static enum status read_line(void *user, const struct base_json_line *line, cons
                              struct status_why *why)
 {
     struct probe_journal *j = user;
-    const cJSON *about = cJSON_GetObjectItemCaseSensitive(object, "form");
+    const cJSON *about = base_json_member(object, "form");
     if (!j->begun) {
-        const cJSON *settings = cJSON_GetObjectItemCaseSensitive(object, "settings");
+        const cJSON *settings = base_json_member(object, "settings");
         if (!cJSON_IsString(about) || strcmp(about->valuestring, form) != 0)
             return status_fail(why, STATUS_FORMAT, "line %zu: not a file of answers", line->number);
         if (!cJSON_IsString(settings) || strcmp(settings->valuestring, j->settings) != 0)
@@ -74,7 +75,7 @@ static enum status read_line(void *user, const struct base_json_line *line, cons
     if (base_array_reserve(j->items, j->capacity, j->n + 1, "answers", why))
         return STATUS_MEMORY;
     struct kept *k = &j->items[j->n++];
-    *k = (struct kept){.path = copy_of(cJSON_GetObjectItemCaseSensitive(object, "path")),
+    *k = (struct kept){.path = copy_of(base_json_member(object, "path")),
                        .request = member(line, request_key, response_key),
                        .response = member(line, response_key, NULL)};
     if (k->path && k->request && k->response)

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/json/lines.h"
+#include "base/json/read.h"
 #include "clients/probe/api/read.h"
 
 enum { MOST_LISTS = 4096 };
@@ -14,12 +15,12 @@ static enum status tokens_of(struct model_tokens *out, const struct probe_record
                              const cJSON *request, const struct probe_answer *a,
                              struct status_why *why)
 {
-    const cJSON *prompt = cJSON_GetObjectItemCaseSensitive(request, "prompt"), *id;
+    const cJSON *prompt = base_json_member(request, "prompt"), *id;
     enum status status = STATUS_OK;
     if (!prompt)
-        prompt = cJSON_GetObjectItemCaseSensitive(request, "input_ids");
+        prompt = base_json_member(request, "input_ids");
     if (!prompt)
-        prompt = cJSON_GetObjectItemCaseSensitive(request, "text");
+        prompt = base_json_member(request, "text");
     if (cJSON_IsString(prompt)) {
         if (model_adds_bos(r->tokenizer))
             status = model_tokens_add(out, model_token_bos(r->tokenizer), why);
@@ -99,11 +100,11 @@ static enum status read_line(void *user, const struct base_json_line *line, cons
                              struct status_why *why)
 {
     struct probe_records *r = user;
-    if (line->number == 1 && cJSON_HasObjectItem(object, "form"))
+    if (line->number == 1 && base_json_member(object, "form"))
         return STATUS_OK; /* the first line of a file of --state */
-    const cJSON *request = cJSON_GetObjectItemCaseSensitive(object, "request");
-    const cJSON *response = cJSON_GetObjectItemCaseSensitive(object, "response");
-    const cJSON *path = cJSON_GetObjectItemCaseSensitive(object, "path");
+    const cJSON *request = base_json_member(object, "request");
+    const cJSON *response = base_json_member(object, "response");
+    const cJSON *path = base_json_member(object, "path");
     if (cJSON_IsString(path) && !request)
         return STATUS_OK; /* a question about the server, not about a prompt */
     struct probe_answer answer;

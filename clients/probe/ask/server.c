@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/json/parse.h"
+#include "base/json/read.h"
 #include "base/text/printable.h"
 #include "base/text/words.h"
 #include "clients/probe/api/about.h"
@@ -50,7 +51,7 @@ static enum status ask_about(struct probe_server *s, struct status_why *why)
         if (!probe_apis[i].about)
             continue;
         status = get(s, probe_apis[i].about, &answer, &e, why);
-        if (!status && cJSON_HasObjectItem(answer, probe_apis[i].member))
+        if (!status && base_json_member(answer, probe_apis[i].member))
             s->api = &probe_apis[i];
         cJSON_Delete(answer);
         probe_exchange_free(&e);

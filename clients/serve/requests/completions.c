@@ -25,128 +25,90 @@ static const char members[] =
     "model prompt max_tokens echo logprobs temperature seed stop user stream n best_of top_p top_k "
     "presence_penalty frequency_penalty bos parse_special";
 
-static enum status check_fixed(const cJSON *body, struct status_why *why)
+static void check_fixed(struct base_field body)
 {
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
-        const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, fixed[i].member);
-        if (item && !cJSON_IsNull(item) &&
-            (!cJSON_IsNumber(item) || item->valuedouble != fixed[i].value))
-            return status_fail(why, STATUS_USAGE, "%s: expected %g or none", fixed[i].member,
-                               fixed[i].value);
+        const cJSON *item = base_field_find(body, fixed[i].member).json;
+        if (item && (!cJSON_IsNumber(item) || item->valuedouble != fixed[i].value))
+            base_field_fail(body, STATUS_USAGE, "%s: expected %g or none", fixed[i].member,
+                            fixed[i].value);
     }
-    return STATUS_OK;
 }
 
 /** One token at most, and that one the likeliest. */
-static enum status check_generation(struct serve_completion *c, const cJSON *body,
-                                    struct status_why *why)
+static void check_generation(struct serve_completion *c, struct base_field body)
 {
-    int64_t n = -1;
-    bool stream = false;
-    const cJSON *temperature = cJSON_GetObjectItemCaseSensitive(body, "temperature");
-    enum status status = serve_body_count(&n, body, "max_tokens", INT32_MAX, why);
-    if (!status)
-        status = serve_body_flag(&stream, body, "stream", why);
-    if (status)
-        return status;
+    const cJSON *temperature = base_field_get(body, "temperature").json;
+    uint64_t n = base_field_uint_or(body, "max_tokens", INT32_MAX, UINT64_MAX);
+    bool stream = base_field_flag_or(body, "stream", false);
     c->next = n == 1;
     if (n != 0 && n != 1)
-        return status_fail(why, STATUS_USAGE,
-                           "max_tokens: expected 0 or 1: assay scores texts, it does not write "
-                           "them");
+        base_field_fail(body, STATUS_USAGE,
+                        "max_tokens: expected 0 or 1: assay scores texts, it does not write them");
     if (c->next && !(cJSON_IsNumber(temperature) && temperature->valuedouble == 0))
-        return status_fail(
-            why, STATUS_USAGE,
-            "temperature: expected 0 with max_tokens 1: the likeliest token is given, "
-            "none is drawn");
-    return stream ? status_fail(why, STATUS_USAGE, "stream: expected false") : STATUS_OK;
+        base_field_fail(body, STATUS_USAGE,
+                        "temperature: expected 0 with max_tokens 1: the likeliest token is given, "
+                        "none is drawn");
+    if (stream)
+        base_field_fail(body, STATUS_USAGE, "stream: expected false");
 }
 
 /** `logprobs`: a number of likeliest tokens, or a switch. */
-static enum status read_logprobs(struct serve_completion *c, const cJSON *body,
-                                 struct status_why *why)
+static void read_logprobs(struct serve_completion *c, struct base_field body)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, "logprobs");
-    int64_t n = -1;
-    if (cJSON_IsBool(item)) {
-        c->logprobs = cJSON_IsTrue(item);
-        return STATUS_OK;
-    }
-    enum status status = serve_body_count(&n, body, "logprobs", KERN_TOP_MAX, why);
-    c->logprobs = n >= 0;
-    c->top = n > 0 ? (size_t)n : 0;
-    return status;
+    const cJSON *item = base_field_find(body, "logprobs").json;
+    c->logprobs = item && !cJSON_IsFalse(item);
+    c->top = cJSON_IsBool(item) ? 0 : (size_t)base_field_uint_or(body, "logprobs", KERN_TOP_MAX, 0);
 }
 
-static enum status add_text(struct serve_completion *c, const char *text, struct status_why *why)
+/** A string, or a list of ids. */
+static void add_prompt(struct serve_completion *c, struct base_field item)
 {
     struct serve_prompt *prompt = &c->prompts[c->n++];
-    prompt->text = strdup(text);
-    return prompt->text ? STATUS_OK : status_fail(why, STATUS_MEMORY, "no memory for a prompt");
-}
-
-static enum status add_ids(struct serve_completion *c, const cJSON *list, struct status_why *why)
-{
-    return serve_body_ids(&c->prompts[c->n++].tokens, list, "prompt", why);
+    if (cJSON_IsArray(item.json)) {
+        serve_body_ids(&prompt->tokens, item);
+        return;
+    }
+    prompt->text = strdup(base_field_text(item, ""));
+    if (!prompt->text)
+        base_field_fail(item, STATUS_MEMORY, "is a text that there is no memory for");
 }
 
 /** A string, a list of ids, or a list of either. */
-static enum status read_prompts(struct serve_completion *c, const cJSON *body,
-                                struct status_why *why)
+static void read_prompts(struct serve_completion *c, struct base_field body)
 {
-    const cJSON *prompt = cJSON_GetObjectItemCaseSensitive(body, "prompt"), *item;
-    bool several = cJSON_IsArray(prompt) && !cJSON_IsNumber(prompt->child);
-    int n = several ? cJSON_GetArraySize(prompt) : 1;
-    if (n < 1 || n > MAX_PROMPTS || !(cJSON_IsString(prompt) || cJSON_IsArray(prompt)))
-        return status_fail(
-            why, STATUS_USAGE,
-            "prompt: expected a string, a list of token ids, or a list of at most %d "
-            "of either",
-            MAX_PROMPTS);
-    if (base_array_new(c->prompts, (size_t)n, "prompts", why))
-        return STATUS_MEMORY;
-    if (cJSON_IsString(prompt))
-        return add_text(c, prompt->valuestring, why);
+    struct base_field prompt = base_field_get(body, "prompt"), item = {0};
+    struct status_why why;
+    bool is_list = cJSON_IsArray(prompt.json);
+    bool several = is_list && !cJSON_IsNumber(prompt.json->child);
+    size_t n = several ? base_field_count(prompt) : 1;
+    if (n < 1 || n > MAX_PROMPTS || !(cJSON_IsString(prompt.json) || is_list))
+        base_field_fail(body, STATUS_USAGE,
+                        "prompt: expected a string, a list of token ids, or a list of at most %d "
+                        "of either",
+                        MAX_PROMPTS);
+    if (body.reader->status ||
+        base_json_keep(body.reader, base_array_new(c->prompts, n, "prompts", &why), &why))
+        return;
     if (!several)
-        return add_ids(c, prompt, why);
-    enum status status = STATUS_OK;
-    cJSON_ArrayForEach(item, prompt)
-    {
-        if (cJSON_IsString(item))
-            status = add_text(c, item->valuestring, why);
-        else if (cJSON_IsArray(item))
-            status = add_ids(c, item, why);
-        else
-            status = status_fail(why, STATUS_USAGE,
-                                 "prompt: expected strings or lists of token ids in the list");
-        if (status)
-            break;
-    }
-    return status;
+        add_prompt(c, prompt);
+    while (several && !body.reader->status && base_field_next(prompt, &item))
+        add_prompt(c, item);
 }
 
-static enum status fill(void *input, const struct serve *serve, const cJSON *body,
-                        struct status_why *why)
+static void fill(void *input, const struct serve *serve, struct base_field body)
 {
     (void)serve;
     struct serve_completion *c = input;
-    const char *ignored = NULL; /* the names are ours to say */
-    enum status status = serve_body_only(body, members, why);
-    if (!status)
-        status = serve_body_text(&ignored, body, "model", why);
-    if (!status)
-        status = serve_body_flag(&c->echo, body, "echo", why);
-    if (!status)
-        status = serve_body_flag(&c->parse_special, body, "parse_special", why);
-    if (!status)
-        status = serve_body_word(&c->bos, body, "bos", CLI_SCORE_BOS, why);
-    if (!status)
-        status = check_fixed(body, why);
-    if (!status)
-        status = check_generation(c, body, why);
-    if (!status)
-        status = read_logprobs(c, body, why);
-    return status ? status : read_prompts(c, body, why);
+    serve_body_only(body, members);
+    (void)base_field_text_or(body, "model", NULL); /* the names are ours to say */
+    c->echo = base_field_flag_or(body, "echo", false);
+    c->parse_special = base_field_flag_or(body, "parse_special", false);
+    c->bos = base_field_word_or(body, "bos", CLI_SCORE_BOS, 0);
+    check_fixed(body);
+    check_generation(c, body);
+    read_logprobs(c, body);
+    read_prompts(c, body);
 }
 
 static void free_completion(void *completion)

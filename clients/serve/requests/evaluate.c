@@ -148,10 +148,11 @@ static enum status check_template(const cJSON *m, struct status_why *why)
                              MODEL_CHAT_KNOWN);
 }
 
-static enum status push_members(struct cli_request *r, const cJSON *body, struct status_why *why)
+static enum status push_members(struct cli_request *r, struct base_field body,
+                                struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (const cJSON *m = body->child; m && !status; m = m->next) {
+    for (const cJSON *m = body.json->child; m && !status; m = m->next) {
         char name[64];
         bool is_tasks = strcmp(m->string, "tasks") == 0;
         if (cJSON_IsNull(m) || base_words_index(common, m->string) >= 0)
@@ -174,10 +175,10 @@ static enum status push_members(struct cli_request *r, const cJSON *body, struct
 }
 
 /** The text of a request: a string, or a list of objects, which are documents or tasks. */
-static enum status take_text(struct cli_request *r, const char **text, const cJSON *body,
+static enum status take_text(struct cli_request *r, const char **text, struct base_field body,
                              struct status_why *why)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, "text");
+    const cJSON *item = base_field_get(body, "text").json;
     if (item && !cJSON_IsArray(item) && !cJSON_IsString(item) && !cJSON_IsNull(item))
         return status_fail(why, STATUS_USAGE, "text: expected a string, or a list of objects");
     r->has_objects = cJSON_IsArray(item);
@@ -195,7 +196,7 @@ static enum status take_text(struct cli_request *r, const char **text, const cJS
 
 /** What is evaluated: the text of the request, or the server's, where one is needed. */
 static enum status push_text(struct cli_request *r, const struct serve_settings *s,
-                             const cJSON *body, struct status_why *why)
+                             struct base_field body, struct status_why *why)
 {
     const char *text = NULL;
     bool is_kld = r->kind->command == &cli_command_kld;
@@ -217,14 +218,10 @@ static enum status push_text(struct cli_request *r, const struct serve_settings 
 }
 
 static enum status push_all(struct cli_request *r, const struct serve_settings *s,
-                            const cJSON *body, struct status_why *why)
+                            struct base_field body, struct status_why *why)
 {
-    const char *name = kinds[0].name;
-    enum status status = serve_body_text(&name, body, "kind", why);
-    int index = status ? 0 : base_words_index(kind_names, name);
-    if (index < 0)
-        status =
-            status_fail(why, STATUS_USAGE, "kind: '%.40s' is not one of: %s", name, kind_names);
+    int index = base_field_word_or(body, "kind", kind_names, 0);
+    enum status status = base_json_status(body.reader, why);
     if (status)
         return status;
     r->kind = &kinds[index];
@@ -241,31 +238,35 @@ static enum status push_all(struct cli_request *r, const struct serve_settings *
     return status ? status : push_members(r, body, why);
 }
 
-static enum status fill(void *request, const struct serve *serve, const cJSON *body,
-                        struct status_why *why)
+static enum status parse(struct cli_request *r, struct status_why *why)
 {
-    struct cli_request *r = request;
-    enum status status = push_all(r, serve->settings, body, why);
-    if (status)
-        return status;
     const struct cli_command *command = r->kind->command;
     r->settings = calloc(1, command->settings_bytes);
     if (!r->settings)
         return status_fail(why, STATUS_MEMORY, "no memory for a request");
     command->defaults(r->settings);
-    status = cli_args_parse(command, r->n_words, r->words, r->settings, &r->args, why);
+    enum status status = cli_args_parse(command, r->n_words, r->words, r->settings, &r->args, why);
     ((struct cli_text_settings *)(void *)((char *)r->settings + r->kind->text))->lines =
         r->has_objects;
     return status;
 }
 
-/** The kind of /perplexity, whose evaluation is always the same one. */
-static enum status fill_addition(void *request, const struct serve *serve, const cJSON *body,
-                                 struct status_why *why)
+static void fill(void *request, const struct serve *serve, struct base_field body)
 {
-    if (cJSON_HasObjectItem(body, "kind"))
-        return status_fail(why, STATUS_USAGE, "kind: goes with /v1/evaluate only");
-    return fill(request, serve, body, why);
+    struct cli_request *r = request;
+    struct status_why why = {""};
+    enum status status = push_all(r, serve->settings, body, &why);
+    if (!status)
+        status = parse(r, &why);
+    base_json_keep(body.reader, status, &why);
+}
+
+/** The kind of /perplexity, whose evaluation is always the same one. */
+static void fill_addition(void *request, const struct serve *serve, struct base_field body)
+{
+    if (base_field_get(body, "kind").json)
+        base_field_fail(body, STATUS_USAGE, "kind: goes with /v1/evaluate only");
+    fill(request, serve, body);
 }
 
 static void free_request(void *request)

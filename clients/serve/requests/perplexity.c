@@ -11,6 +11,7 @@
 
 #include "base/content/text.h"
 #include "base/json/parse.h"
+#include "base/json/read.h"
 #include "cli/output/json_parts.h"
 #include "clients/serve/serve.h"
 
@@ -62,7 +63,7 @@ static enum status give_state(struct serve *serve, struct serve_job *job, struct
 
 static double number(const cJSON *object, const char *member)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
+    const cJSON *item = base_json_member(object, member);
     return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
 }
 
@@ -84,7 +85,7 @@ static enum status check_same(const struct serve *serve, const char *settings,
 /** The settings of a document as a text, without those that say which windows. */
 static char *settings_of(const cJSON *document)
 {
-    cJSON *all = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(document, "settings"), true);
+    cJSON *all = cJSON_Duplicate(base_json_member(document, "settings"), true);
     cJSON_DeleteItemFromObjectCaseSensitive(all, "chunks");
     cJSON_DeleteItemFromObjectCaseSensitive(all, "chunk_from");
     char *text = all ? cJSON_PrintUnformatted(all) : NULL;
@@ -96,8 +97,8 @@ static char *settings_of(const cJSON *document)
 static void add(struct serve *serve, const cJSON *document, char *settings)
 {
     struct serve_perplexity_state *s = &serve->state;
-    const cJSON *windows = cJSON_GetObjectItemCaseSensitive(document, "windows"), *sums;
-    cJSON_ArrayForEach(sums, cJSON_GetObjectItemCaseSensitive(windows, "sums"))
+    const cJSON *windows = base_json_member(document, "windows"), *sums;
+    cJSON_ArrayForEach(sums, base_json_member(windows, "sums"))
     {
         s->nll += number(sums, "nll");
         s->nll_squared += number(sums, "nll_squared");
@@ -179,14 +180,14 @@ static enum status run_save(void *server, struct serve_job *job, struct status_w
     return status ? status : give_state(serve, job, why);
 }
 
-/** A file that somebody else may have written. Takes the text of the settings out of it. */
-static enum status read_state(struct serve_perplexity_state *out, cJSON *root,
+/** A file that somebody else may have written. */
+static enum status read_state(struct serve_perplexity_state *out, const cJSON *root,
                               struct status_why *why)
 {
-    cJSON *settings = cJSON_GetObjectItemCaseSensitive(root, "settings");
-    const cJSON *o = cJSON_GetObjectItemCaseSensitive(root, "state");
-    const char *named = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "schema"));
-    const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "model_id"));
+    const char *settings = cJSON_GetStringValue(base_json_member(root, "settings"));
+    const cJSON *o = base_json_member(root, "state");
+    const char *named = cJSON_GetStringValue(base_json_member(root, "schema"));
+    const char *id = cJSON_GetStringValue(base_json_member(o, "model_id"));
     double n_tokens = number(o, "n_tokens"), n_windows = number(o, "n_windows");
     double version = number(root, "schema_version");
     *out = (struct serve_perplexity_state){.nll = number(o, "nll"),
@@ -206,11 +207,9 @@ static enum status read_state(struct serve_perplexity_state *out, cJSON *root,
     out->n_windows = (uint64_t)n_windows;
     if (id)
         memcpy(out->model_id, id, sizeof out->model_id);
-    if (cJSON_IsString(settings)) {
-        out->settings = settings->valuestring;
-        settings->valuestring = NULL;
-    }
-    return STATUS_OK;
+    out->settings = settings ? strdup(settings) : NULL;
+    return settings && !out->settings ? status_fail(why, STATUS_MEMORY, "no memory for a state")
+                                      : STATUS_OK;
 }
 
 static enum status run_load(void *server, struct serve_job *job, struct status_why *why)
@@ -245,36 +244,28 @@ static enum status run_reset(void *server, struct serve_job *job, struct status_
 }
 
 /** The path of a name's file in the server's folder: letters, digits, `-`, `_` and `.` within. */
-static enum status fill_path(void *path, const struct serve *serve, const cJSON *body,
-                             struct status_why *why)
+static void fill_path(void *path, const struct serve *serve, struct base_field body)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-    const char *folder = serve->settings->state_folder, *name = NULL;
-    enum status status = serve_body_only(body, "name", why);
-    if (!status)
-        status = serve_body_text(&name, body, "name", why);
-    if (status)
-        return status;
+    const char *folder = serve->settings->state_folder;
+    serve_body_only(body, "name");
+    const char *name = base_field_text_or(body, "name", "");
     if (!folder)
-        return status_fail(why, STATUS_USAGE,
-                           "the server keeps no states; start it with --state-dir");
-    if (!name || !*name || *name == '.' || strlen(name) > 64 ||
-        strspn(name, letters) != strlen(name))
-        return status_fail(
-            why, STATUS_USAGE,
-            "name: expected at most 64 letters, digits, -, _ and ., the first not .");
-    if (snprintf(path, PATH_MAX, "%s/%s.json", folder, name) >= PATH_MAX)
-        return status_fail(why, STATUS_USAGE, "--state-dir: expected a path of at most %d bytes",
-                           PATH_MAX);
-    return STATUS_OK;
+        base_field_fail(body, STATUS_USAGE,
+                        "the server keeps no states; start it with --state-dir");
+    if (!*name || *name == '.' || strlen(name) > 64 || strspn(name, letters) != strlen(name))
+        base_field_fail(body, STATUS_USAGE,
+                        "name: expected at most 64 letters, digits, -, _ and ., the first not .");
+    if (folder && snprintf(path, PATH_MAX, "%s/%.64s.json", folder, name) >= PATH_MAX)
+        base_field_fail(body, STATUS_USAGE, "--state-dir: expected a path of at most %d bytes",
+                        PATH_MAX);
 }
 
-static enum status fill_nothing(void *input, const struct serve *serve, const cJSON *body,
-                                struct status_why *why)
+static void fill_nothing(void *input, const struct serve *serve, struct base_field body)
 {
     (void)input, (void)serve;
-    return serve_body_only(body, "", why);
+    serve_body_only(body, "");
 }
 
 const struct serve_post serve_saving = {{"save", run_save, free}, PATH_MAX, fill_path};

@@ -43,28 +43,24 @@ static enum status read_lines(struct cli_score_request *r, const char *text, str
     return status ? status : check_members(&r->requests, why);
 }
 
-static enum status fill(void *request, const struct serve *serve, const cJSON *body,
-                        struct status_why *why)
+static void fill(void *request, const struct serve *serve, struct base_field body)
 {
     (void)serve;
     struct cli_score_request *r = request;
-    const char *text = NULL;
-    enum status status = serve_body_only(body, "text ctx_size bos parse_special wait stream", why);
-    if (!status)
-        status = serve_body_count(&r->settings.n_ctx, body, "ctx_size", INT32_MAX, why);
-    if (!status)
-        status = serve_body_word(&r->settings.bos, body, "bos", CLI_SCORE_BOS, why);
-    if (!status)
-        status = serve_body_flag(&r->settings.parse_special, body, "parse_special", why);
-    if (!status)
-        status = serve_body_text(&text, body, "text", why);
+    struct cli_score_settings *s = &r->settings;
+    struct status_why why;
+    serve_body_only(body, "text ctx_size bos parse_special wait stream");
+    s->n_ctx = (int64_t)base_field_uint_or(body, "ctx_size", INT32_MAX, (uint64_t)s->n_ctx);
+    s->bos = base_field_word_or(body, "bos", CLI_SCORE_BOS, s->bos);
+    s->parse_special = base_field_flag_or(body, "parse_special", s->parse_special);
+    const char *text = base_field_text_or(body, "text", NULL);
+    if (!text)
+        base_field_fail(body, STATUS_USAGE, "text: missing, lines as assay score reads them");
+    if (body.reader->status)
+        return;
+    enum status status = read_lines(r, text, &why);
     if (status)
-        return status;
-    status = text ? read_lines(r, text, why)
-                  : status_fail(why, STATUS_USAGE, "missing, lines as assay score reads them");
-    if (status)
-        status_context(why, "text");
-    return status;
+        base_field_fail(body, status, "text: %s", why.text);
 }
 
 static enum status add_scores(struct base_json *json, const struct cli_score_request *r,

@@ -20,63 +20,53 @@ static void free_request(void *input)
     free(s);
 }
 
-static enum status take(struct cli_swap_request *s, const cJSON *object, struct status_why *why)
+static void take(struct cli_swap_request *s, struct base_field object)
 {
-    struct cli_swap_wanted *wanted = &s->wanted[s->n];
-    enum status status = serve_body_text(&wanted->tensor, object, "tensor", why);
-    if (!status)
-        status = serve_body_text(&wanted->file, object, "file", why);
-    if (!status && !wanted->tensor)
-        status = status_fail(why, STATUS_USAGE, "tensor: missing, the name of one");
-    if (!status && !cJSON_HasObjectItem(object, "file"))
-        status = status_fail(why, STATUS_USAGE,
-                             "file: missing, the path of a GGUF file, or null for the model's own");
-    s->n += !status;
-    return status;
+    struct cli_swap_wanted *wanted = &s->wanted[s->n++];
+    wanted->tensor = base_field_text_or(object, "tensor", NULL);
+    wanted->file = base_field_text_or(object, "file", NULL);
+    if (!wanted->tensor)
+        base_field_fail(object, STATUS_USAGE, "tensor: missing, the name of one");
+    if (!base_field_get(object, "file").json)
+        base_field_fail(object, STATUS_USAGE,
+                        "file: missing, the path of a GGUF file, or null for the model's own");
 }
 
-static enum status read_body(struct cli_swap_request *s, struct status_why *why)
+static void read_body(struct cli_swap_request *s, struct base_field body)
 {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(s->body, "swaps"), *one;
-    bool several = list || cJSON_HasObjectItem(s->body, "restore");
-    enum status status = serve_body_only(
-        s->body, several ? "swaps restore wait stream" : "tensor file wait stream", why);
-    if (!status && list && !cJSON_IsArray(list))
-        status = status_fail(why, STATUS_USAGE, "swaps: expected a list of objects");
-    if (!status)
-        status = serve_body_flag(&s->restore, s->body, "restore", why);
-    if (status)
-        return status;
-    if (base_array_new(s->wanted, (size_t)cJSON_GetArraySize(list) + 1, "swaps", why))
-        return STATUS_MEMORY;
+    struct base_field list = base_field_get(body, "swaps"), one = {0};
+    struct status_why why;
+    bool several = list.json || base_field_get(body, "restore").json;
+    serve_body_only(body, several ? "swaps restore wait stream" : "tensor file wait stream");
+    if (list.json && !cJSON_IsArray(list.json))
+        base_field_fail(body, STATUS_USAGE, "swaps: expected a list of objects");
+    s->restore = base_field_flag_or(body, "restore", false);
+    if (body.reader->status ||
+        base_json_keep(body.reader,
+                       base_array_new(s->wanted, base_field_count(list) + 1, "swaps", &why), &why))
+        return;
     if (!several)
-        return take(s, s->body, why);
-    cJSON_ArrayForEach(one, list)
-    {
-        if (!cJSON_IsObject(one))
-            status = status_fail(why, STATUS_USAGE, "swaps: expected a list of objects");
-        if (!status)
-            status = serve_body_only(one, "tensor file", why);
-        if (!status)
-            status = take(s, one, why);
-        if (status)
-            break;
+        take(s, body);
+    while (base_field_next(list, &one)) {
+        if (!cJSON_IsObject(one.json))
+            base_field_fail(body, STATUS_USAGE, "swaps: expected a list of objects");
+        serve_body_only(one, "tensor file");
+        take(s, one);
     }
-    return status;
 }
 
-static enum status fill(void *input, const struct serve *serve, const cJSON *body,
-                        struct status_why *why)
+static void fill(void *input, const struct serve *serve, struct base_field body)
 {
     struct cli_swap_request *s = input;
-    s->body = cJSON_Duplicate(body, true);
-    enum status status =
-        s->body ? read_body(s, why) : status_fail(why, STATUS_MEMORY, "no memory for the swaps");
-    if (!status && serve->hot)
-        status = status_fail(why, STATUS_CHANGED,
-                             "with hot-swap, tensors come from the model's own files: replace "
-                             "those, then GET /health");
-    return status;
+    s->body = cJSON_Duplicate(body.json, true);
+    if (s->body)
+        read_body(s, (struct base_field){body.reader, s->body, 0});
+    else
+        base_field_fail(body, STATUS_MEMORY, "no memory for the swaps");
+    if (serve->hot)
+        base_field_fail(body, STATUS_CHANGED,
+                        "with hot-swap, tensors come from the model's own files: replace those, "
+                        "then GET /health");
 }
 
 /** As one step: what is there goes back, then what is wanted comes. */

@@ -21,21 +21,25 @@ static void free_conversation(void *input)
 }
 
 /** All members are names that the template sees; an answer is asked for unless told otherwise. */
-static enum status fill(void *input, const struct serve *serve, const cJSON *body,
-                        struct status_why *why)
+static void fill(void *input, const struct serve *serve, struct base_field body)
 {
     (void)serve;
     struct conversation *c = input;
-    if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(body, "messages")))
-        return status_fail(why, STATUS_USAGE, "messages: expected a list of objects");
-    cJSON *object = cJSON_Duplicate(body, true);
-    bool asks = !cJSON_HasObjectItem(object, "add_generation_prompt");
+    struct status_why why;
+    if (!cJSON_IsArray(base_field_get(body, "messages").json)) {
+        base_field_fail(body, STATUS_USAGE, "messages: expected a list of objects");
+        return;
+    }
+    cJSON *object = cJSON_Duplicate(body.json, true);
+    bool asks = !base_field_get(body, "add_generation_prompt").json;
     bool failed = !object || (asks && !cJSON_AddTrueToObject(object, "add_generation_prompt"));
     c->text = failed ? NULL : cJSON_PrintUnformatted(object);
     cJSON_Delete(object);
     if (!c->text)
-        return status_fail(why, STATUS_MEMORY, "no memory for a conversation");
-    return base_json_parse(&c->object, c->text, strlen(c->text), NULL, why);
+        base_field_fail(body, STATUS_MEMORY, "no memory for a conversation");
+    else
+        base_json_keep(body.reader,
+                       base_json_parse(&c->object, c->text, strlen(c->text), NULL, &why), &why);
 }
 
 static enum status render(const struct conversation *c, const struct model_tokenizer *tokenizer,

@@ -10,62 +10,42 @@
 #include "clients/serve/requests/tokens.h"
 #include "clients/serve/serve.h"
 
-enum status serve_tokens_read_text(struct serve_text_request *r, const cJSON *body,
-                                   struct status_why *why)
+void serve_tokens_read_text(struct serve_text_request *r, struct base_field body)
 {
-    const char *name = NULL, *content = NULL; /* the name is ours to say */
-    *r = (struct serve_text_request){.parse_special = true};
-    enum status status = serve_body_only(
-        body,
-        "model prompt add_special_tokens return_token_strs content add_special with_pieces "
-        "parse_special",
-        why);
-    if (!status)
-        status = serve_body_text(&name, body, "model", why);
-    if (!status)
-        status = serve_body_text(&r->text, body, "prompt", why);
-    if (!status)
-        status = serve_body_text(&content, body, "content", why);
-    if (!status && !r->text == !content)
-        status = status_fail(why, STATUS_USAGE,
-                             "expected a text as prompt (as vLLM has it) or as content (as "
-                             "llama-server has it)");
-    if (status)
-        return status;
-    r->with_bos = r->text; /* each as that server does unless told otherwise */
-    r->text = r->text ? r->text : content;
-    bool as_content = content;
-    status =
-        serve_body_flag(&r->with_bos, body, as_content ? "add_special" : "add_special_tokens", why);
-    if (!status)
-        status = serve_body_flag(as_content ? &r->with_pieces : &r->with_strings, body,
-                                 as_content ? "with_pieces" : "return_token_strs", why);
-    if (!status)
-        status = serve_body_flag(&r->parse_special, body, "parse_special", why);
-    const char *other = as_content ? "add_special_tokens" : "add_special";
-    const char *others = as_content ? "return_token_strs" : "with_pieces";
-    if (!status && (cJSON_HasObjectItem(body, other) || cJSON_HasObjectItem(body, others)))
-        status = status_fail(why, STATUS_USAGE, "%s: goes with %s only",
-                             cJSON_HasObjectItem(body, other) ? other : others,
-                             as_content ? "prompt" : "content");
-    if (!status && strlen(r->text) > SERVE_TOKENS_MAX_TEXT)
-        status =
-            status_fail(why, STATUS_USAGE, "%s: it has %zu bytes, expected at most %d",
-                        as_content ? "content" : "prompt", strlen(r->text), SERVE_TOKENS_MAX_TEXT);
-    return status;
+    serve_body_only(body, "model prompt add_special_tokens return_token_strs content add_special "
+                          "with_pieces parse_special");
+    (void)base_field_text_or(body, "model", NULL); /* the name is ours to say */
+    const char *prompt = base_field_text_or(body, "prompt", NULL);
+    const char *content = base_field_text_or(body, "content", NULL);
+    if (!prompt == !content)
+        base_field_fail(body, STATUS_USAGE,
+                        "expected a text as prompt (as vLLM has it) or as content (as "
+                        "llama-server has it)");
+    /* Each as that server does unless told otherwise. */
+    *r = (struct serve_text_request){
+        .text = prompt ? prompt : content,
+        .with_bos = base_field_flag_or(body, content ? "add_special" : "add_special_tokens",
+                                       prompt != NULL),
+        .with_pieces = content && base_field_flag_or(body, "with_pieces", false),
+        .with_strings = !content && base_field_flag_or(body, "return_token_strs", false),
+        .parse_special = base_field_flag_or(body, "parse_special", true),
+    };
+    const char *const others[] = {content ? "add_special_tokens" : "add_special",
+                                  content ? "return_token_strs" : "with_pieces"};
+    for (size_t i = 0; i < 2; i++)
+        if (base_field_get(body, others[i]).json)
+            base_field_fail(body, STATUS_USAGE, "%s: goes with %s only", others[i],
+                            content ? "prompt" : "content");
+    if (r->text && strlen(r->text) > SERVE_TOKENS_MAX_TEXT)
+        base_field_fail(body, STATUS_USAGE, "%s: it has %zu bytes, expected at most %d",
+                        content ? "content" : "prompt", strlen(r->text), SERVE_TOKENS_MAX_TEXT);
 }
 
-enum status serve_tokens_read_ids(struct model_tokens *out, const cJSON *body,
-                                  struct status_why *why)
+void serve_tokens_read_ids(struct model_tokens *out, struct base_field body)
 {
-    const char *name = NULL;
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "tokens");
-    enum status status = serve_body_only(body, "model tokens", why);
-    if (!status)
-        status = serve_body_text(&name, body, "model", why);
-    if (!status && !cJSON_IsArray(list))
-        status = status_fail(why, STATUS_USAGE, "tokens: expected a list of token ids");
-    return status ? status : serve_body_ids(out, list, "tokens", why);
+    serve_body_only(body, "model tokens");
+    (void)base_field_text_or(body, "model", NULL);
+    serve_body_ids(out, base_field_list(body, "tokens"));
 }
 
 /* Replies. The lists may be long: they are written without a tree of values. */
@@ -244,7 +224,9 @@ void serve_post_tokenize(struct serve *serve, const struct serve_http_request *r
     cJSON *body = serve_body_read(&n_taken, request, reply);
     const struct model *model = body ? serve_hold_model(serve, reply) : NULL;
     if (model) {
-        enum status status = serve_tokens_read_text(&r, body, &why);
+        struct base_json_reader reader = serve_body_reader(body);
+        serve_tokens_read_text(&r, base_json_root(&reader));
+        enum status status = base_json_status(&reader, &why);
         bool fits = !status && serve_body_take(&n_taken, memory_of(&r), request, reply);
         if (fits)
             status = tokenize(&tokens, &r, model_tokenizer(model), &why);
@@ -269,7 +251,9 @@ void serve_post_detokenize(struct serve *serve, const struct serve_http_request 
     cJSON *body = serve_body_read(&n_taken, request, reply);
     const struct model *model = body ? serve_hold_model(serve, reply) : NULL;
     if (model) {
-        enum status status = serve_tokens_read_ids(&tokens, body, &why);
+        struct base_json_reader reader = serve_body_reader(body);
+        serve_tokens_read_ids(&tokens, base_json_root(&reader));
+        enum status status = base_json_status(&reader, &why);
         if (!status)
             status = serve_tokens_spell(&text, model_tokenizer(model), &tokens, &why);
         serve_let_go_of_model(serve);

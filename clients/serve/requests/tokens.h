@@ -2,7 +2,7 @@
 #ifndef SERVE_REQUESTS_TOKENS_H
 #define SERVE_REQUESTS_TOKENS_H
 
-#include <cjson/cJSON.h>
+#include "base/json/read.h"
 
 #include "base/buffer.h"
 #include "model/model.h"
@@ -19,13 +19,11 @@ struct serve_text_request {
     bool with_strings; /* a list of the vocabulary's own names beside it */
 };
 
-/** Fails: STATUS_USAGE. */
-enum status serve_tokens_read_text(struct serve_text_request *r, const cJSON *body,
-                                   struct status_why *why);
-/** POST /detokenize: ids, none negative; free(out->ids), also after a failure. Fails: STATUS_USAGE,
+/** The body's reader keeps failures: STATUS_USAGE. */
+void serve_tokens_read_text(struct serve_text_request *r, struct base_field body);
+/** POST /detokenize: ids, none negative; free(out->ids), also after a failure. Failures: also
  * STATUS_MEMORY. */
-enum status serve_tokens_read_ids(struct model_tokens *out, const cJSON *body,
-                                  struct status_why *why);
+void serve_tokens_read_ids(struct model_tokens *out, struct base_field body);
 
 /**
  * The text that tokens stand for, after what the buffer has. A space that tokenising would put in
