@@ -4,21 +4,27 @@
 #include "cli/draft/draft_command.h"
 #include "cli/output/figure.h"
 #include "cli/output/json_parts.h"
+#include "cli/output/metrics.h"
 #include "cli/process/version.h"
 
-static void print_share(const char *what, struct base_estimate share)
-{
-    char text[CLI_FIGURE_BYTES];
-    printf("%-42s %s %%\n", what,
-           cli_figure_with_error(text, 100 * share.value, 100 * base_estimate_error(share)));
-}
+#define AT(member) offsetof(struct draft_figures, member)
 
-static void print_figure(const char *what, struct base_estimate figure)
-{
-    char text[CLI_FIGURE_BYTES];
-    printf("%-42s %s\n", what,
-           cli_figure_with_error(text, figure.value, base_estimate_error(figure)));
-}
+static const struct doc_metric metrics[] = {
+    {"hits", DOC_ESTIMATE, AT(hits), &doc_as_percent, .line = "The guess is the text's token:"},
+    {"agrees", DOC_ESTIMATE, AT(agrees), &doc_as_percent,
+     .line = "The guess is the model's likeliest token:"},
+    {"guess_probability", DOC_ESTIMATE, AT(guess_prob), &doc_as_percent,
+     .line = "Probability that the model gives it:"},
+    {"accepted", DOC_ESTIMATE, AT(accepted), &doc_as_percent,
+     .line = "Accepted by speculative sampling:"},
+    {"tokens_per_pass_greedy", DOC_ESTIMATE, AT(tokens_greedy), &doc_as_number,
+     .line = "Tokens per pass, greedy:"},
+    {"tokens_per_pass_sampled", DOC_ESTIMATE, AT(tokens_sampled), &doc_as_number,
+     .line = "Tokens per pass, sampling:"},
+    {"ppl", DOC_ESTIMATE, AT(ppl), &doc_as_number, .line = "Perplexity of the model:"},
+    {"draft_ppl", DOC_ESTIMATE, AT(ppl_draft), &doc_as_number, .line = "Perplexity of the drafts:"},
+};
+enum { N_METRICS = sizeof metrics / sizeof *metrics };
 
 void cli_draft_print(const struct cli_draft *d)
 {
@@ -27,28 +33,20 @@ void cli_draft_print(const struct cli_draft *d)
            "windows of %zu\n\n",
            model_hparams(d->model.model)->n_layers, f->n, d->windows.plan.n_windows,
            d->windows.plan.window);
-    print_share("The guess is the text's token:", f->hits);
-    print_share("The guess is the model's likeliest token:", f->agrees);
-    print_share("Probability that the model gives it:", f->guess_prob);
-    print_share("Accepted by speculative sampling:", f->accepted);
-    print_figure("Tokens per pass, greedy:", f->tokens_greedy);
-    print_figure("Tokens per pass, sampling:", f->tokens_sampled);
-    print_figure("Perplexity of the model:", f->ppl);
-    print_figure("Perplexity of the drafts:", f->ppl_draft);
+    for (size_t i = 0; i < N_METRICS; i++) {
+        const struct doc_metric *m = &metrics[i];
+        struct base_estimate x = cli_metric_value(m, f);
+        char text[CLI_FIGURE_BYTES];
+        cli_figure_with_error(text, m->as->scale * x.value, m->as->scale * base_estimate_error(x));
+        printf("%-42s %s%s%s\n", m->line, text, *m->as->unit ? " " : "", m->as->unit);
+    }
 }
 
 static void add_figures(struct base_json *json, const struct draft_figures *f)
 {
     cJSON *o = base_json_object(json, json->root, "result");
     base_json_uint(json, o, "n_positions", f->n);
-    cli_json_estimate(json, o, "hits", f->hits);
-    cli_json_estimate(json, o, "agrees", f->agrees);
-    cli_json_estimate(json, o, "guess_probability", f->guess_prob);
-    cli_json_estimate(json, o, "accepted", f->accepted);
-    cli_json_estimate(json, o, "tokens_per_pass_greedy", f->tokens_greedy);
-    cli_json_estimate(json, o, "tokens_per_pass_sampled", f->tokens_sampled);
-    cli_json_estimate(json, o, "ppl", f->ppl);
-    cli_json_estimate(json, o, "draft_ppl", f->ppl_draft);
+    cli_json_metrics(json, o, &(struct cli_metrics){metrics, N_METRICS, f, 0});
 }
 
 enum status cli_draft_write(const struct cli_draft *d, struct base_file *file,

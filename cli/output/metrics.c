@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/moments.h"
 #include "base/text/printable.h"
 #include "cli/output/json_parts.h"
 
-static struct base_estimate value_of(const struct doc_metric *row, const void *result)
+struct base_estimate cli_metric_value(const struct doc_metric *row, const void *result)
 {
     const char *at = (const char *)result + row->place;
     struct base_estimate x = {0};
@@ -37,7 +36,7 @@ void cli_json_metrics(struct base_json *json, cJSON *parent, const struct cli_me
             if (row->nth_member != nth || row->flags & f->hidden & DOC_WITH_JS)
                 continue;
             cJSON *object = object_of(json, parent, row->path, &name);
-            struct base_estimate x = value_of(row, f->result);
+            struct base_estimate x = cli_metric_value(row, f->result);
             if (row->kind == DOC_ESTIMATE)
                 cli_json_estimate(json, object, name, x);
             else
@@ -64,6 +63,6 @@ void cli_print_metrics(const struct cli_metrics *f, enum doc_block block, bool o
         for (size_t i = 0; i < f->n; i++) {
             const struct doc_metric *row = &f->rows[i];
             if (row->block == block && row->nth_line == nth && !(row->flags & f->hidden))
-                print(row, value_of(row, f->result), of_lots);
+                print(row, cli_metric_value(row, f->result), of_lots);
         }
 }
