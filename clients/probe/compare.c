@@ -69,9 +69,7 @@ static enum status measure(struct work *w, enum probe_rounding rounding, bool co
             *(coarse ? &j->coarse : &j->fine) += rms * rms / n;
             *(coarse ? &j->flat_coarse : &j->flat_fine) += probe_flat(off, off, exact, s->n) / n;
             if (!coarse)
-                j->correlation_fine += j->simulated
-                                           ? probe_correlation(off, j->simulated, exact, s->n) / n
-                                           : (double)NAN;
+                j->correlation_fine += probe_correlation(off, j->simulated, exact, s->n) / n;
         }
     }
     for (size_t i = 0; i < l->n; i++) {

@@ -110,6 +110,8 @@ double probe_flat(const double *log_a, const double *log_b, const double *log_p,
 
 double probe_correlation(const double *log_a, const double *log_b, const double *log_p, size_t n)
 {
+    if (!log_b)
+        return (double)NAN;
     double product = probe_flat(log_a, log_a, log_p, n) * probe_flat(log_b, log_b, log_p, n);
     return product > 0 ? probe_flat(log_a, log_b, log_p, n) / sqrt(product) : (double)NAN;
 }

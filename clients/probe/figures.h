@@ -28,7 +28,7 @@ struct probe_figures probe_figures_of(const double *log_q, const double *log_p, 
  * root of it, with a list twice, is how far that is off, flat. 0: there are no tokens.
  */
 double probe_flat(const double *log_a, const double *log_b, const double *log_p, size_t n);
-/** The correlation of these deviations; NaN: one of the two lists is not off. */
+/** The correlation of these deviations; NaN: there is no second list, or one is not off. */
 double probe_correlation(const double *log_a, const double *log_b, const double *log_p, size_t n);
 
 /** RMS of ln q - slope * ln p - offset, weighted by p. offset NaN: the one that makes it least. */

@@ -152,8 +152,7 @@ static void measure_flat(struct probe_verdict *v, struct probe_judged *items, si
     for (size_t i = 0; i < n; i++) {
         struct probe_judged *j = &items[i];
         j->flat = without_steps(j, probe_flat(j->log_q, j->log_q, j->log_p, j->n));
-        j->correlation =
-            j->simulated ? probe_correlation(j->log_q, j->simulated, j->log_p, j->n) : (double)NAN;
+        j->correlation = probe_correlation(j->log_q, j->simulated, j->log_p, j->n);
         if (j->weight == 0)
             continue;
         tokens += j->weight * (double)j->n;
