@@ -27,6 +27,8 @@ struct base_file {
     bool replaces;    /* the target was there, and may be replaced */
     const char *kind; /* by a file of this kind alone; NULL: of any */
     int error;        /* errno of the first failure; 0: none */
+    char *bytes;      /* of a file in memory, once it is closed */
+    size_t n_bytes;
 };
 
 /* Frees what is there; the temporary file stays where it is. */
@@ -38,6 +40,7 @@ static void release(struct base_file *file)
         fclose(file->stream);
     free(file->path);
     free(file->temporary);
+    free(file->bytes);
     free(file);
 }
 
@@ -244,6 +247,28 @@ enum status base_file_create(struct base_file **out, const char *path, const cha
     }
     *out = file;
     return STATUS_OK;
+}
+
+struct base_file *base_file_in_memory(void)
+{
+    struct base_file *file = calloc(1, sizeof *file);
+    if (file)
+        file->stream = open_memstream(&file->bytes, &file->n_bytes);
+    if (file && file->stream)
+        return file;
+    release(file);
+    return NULL;
+}
+
+char *base_file_take(struct base_file *file, size_t *n_bytes)
+{
+    bool failed = fclose(file->stream) != 0 || file->error;
+    char *bytes = failed ? NULL : file->bytes;
+    *n_bytes = file->n_bytes;
+    file->bytes = failed ? file->bytes : NULL;
+    file->stream = NULL;
+    release(file);
+    return bytes;
 }
 
 void base_file_write(struct base_file *file, const void *bytes, size_t n_bytes)

@@ -45,6 +45,14 @@ char *base_file_target(const char *path);
 enum status base_file_create(struct base_file **out, const char *path, const char *kind,
                              struct status_why *why);
 
+/** Begin one in memory, for base_file_take. NULL: no memory. */
+struct base_file *base_file_in_memory(void);
+/**
+ * End a file in memory: its bytes, which are the caller's, with a NUL after them; free the object.
+ * NULL: there was no memory for them. n_bytes: without that NUL.
+ */
+char *base_file_take(struct base_file *file, size_t *n_bytes);
+
 /** Append bytes, or formatted text. Buffered; a failure is remembered for the commit. */
 void base_file_write(struct base_file *file, const void *bytes, size_t n_bytes);
 void base_file_printf(struct base_file *file, const char *format, ...)

@@ -1,8 +1,8 @@
 /* The lines of assay draft, and its document. */
 #include <stdio.h>
 
+#include "base/text/number.h"
 #include "cli/draft/draft_command.h"
-#include "cli/output/figure.h"
 #include "cli/output/json_parts.h"
 #include "cli/output/metrics.h"
 #include "cli/process/version.h"
@@ -36,8 +36,8 @@ void cli_draft_print(const struct cli_draft *d)
     for (size_t i = 0; i < N_METRICS; i++) {
         const struct doc_metric *m = &metrics[i];
         struct base_estimate x = cli_metric_value(m, f);
-        char text[CLI_FIGURE_BYTES];
-        cli_figure_with_error(text, m->as->scale * x.value, m->as->scale * base_estimate_error(x));
+        char text[BASE_FIGURE_BYTES];
+        base_figure_with_error(text, m->as->scale * x.value, m->as->scale * base_estimate_error(x));
         printf("%-42s %s%s%s\n", m->line, text, *m->as->unit ? " " : "", m->as->unit);
     }
 }

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/number.h"
 #include "base/text/printable.h"
 #include "cli/kld/kld_evaluator.h"
 #include "cli/output/curve.h"
 #include "cli/output/documents.h"
-#include "cli/output/figure.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"
 #include "eval/llama_compat.h"
@@ -70,14 +70,14 @@ static void add_to_progress(struct cli_kld *k, size_t w)
         struct eval_kld_tables tables = cli_kld_tables(k, i);
         struct eval_kld_sums sums = eval_kld_window_sums(&tables, w);
         struct cli_kld_seen *seen = &k->seen[i];
-        char text[CLI_FIGURE_BYTES];
+        char text[BASE_FIGURE_BYTES];
         seen->kld += sums.kld;
         seen->n_tokens += sums.n_tokens;
         double mean = seen->n_tokens ? seen->kld / (double)seen->n_tokens : (double)NAN;
         if (used < sizeof k->figures)
             used +=
                 (size_t)snprintf(k->figures + used, sizeof k->figures - used, "%s %s %s",
-                                 i ? " " : "", k->candidates[i].called, cli_figure(text, mean, 2));
+                                 i ? " " : "", k->candidates[i].called, base_figure(text, mean, 2));
     }
     k->e.progress.figures = k->figures;
 }

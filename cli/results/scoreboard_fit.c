@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/text/number.h"
 #include "base/text/printable.h"
-#include "cli/output/figure.h"
 #include "cli/output/grid.h"
 #include "cli/results/results.h"
 
@@ -66,11 +66,11 @@ static void put_metric(char *cell, const struct fitted *f, const struct column *
     size_t n, i = doc_scoreboard_find(f->table, c->key);
     const struct doc_metric *m = &doc_scoreboard_metrics(&n, f->table)[i];
     const struct doc_metric_value *v = &run->values[i];
-    char text[CLI_FIGURE_BYTES] = "-";
+    char text[BASE_FIGURE_BYTES] = "-";
     if (v->known && m->kind != DOC_REAL)
-        cli_figure_with_error(text, m->as->scale * v->value, m->as->scale * v->error);
+        base_figure_with_error(text, m->as->scale * v->value, m->as->scale * v->error);
     else if (v->known)
-        cli_figure(text, m->as->scale * v->value, 3);
+        base_figure(text, m->as->scale * v->value, 3);
     snprintf(cell, CLI_CELL_BYTES, "%s", text);
 }
 
@@ -78,13 +78,13 @@ static void put_cell(char *cell, const struct fitted *f, const struct column *c,
                      const struct doc_scoreboard_run *run)
 {
     const char *const words[] = {run->label, run->quantisation, run->imatrix};
-    char text[CLI_FIGURE_BYTES];
+    char text[BASE_FIGURE_BYTES];
     if (c->about <= IMATRIX)
         base_printable_text(cell, CLI_CELL_BYTES, words[c->about]);
     else if (c->about == BITS)
         snprintf(cell, CLI_CELL_BYTES, "%.2f", base_shown(run->bits_per_weight, 2));
     else if (c->about == SIZE)
-        snprintf(cell, CLI_CELL_BYTES, "%s", cli_figure(text, run->n_bytes / f->unit, 3));
+        snprintf(cell, CLI_CELL_BYTES, "%s", base_figure(text, run->n_bytes / f->unit, 3));
     else
         put_metric(cell, f, c, run);
 }

@@ -247,6 +247,24 @@ static void test_replaces_its_own_kind(void **state)
     unlink(kept);
 }
 
+static void test_in_memory(void **state)
+{
+    (void)state;
+    size_t n_bytes;
+    struct base_file *file = base_file_in_memory();
+    assert_non_null(file);
+    base_file_write(file, "a\0b", 3);
+    base_file_printf(file, "%d", 42);
+    char *bytes = base_file_take(file, &n_bytes);
+    assert_int_equal(n_bytes, 5);
+    assert_memory_equal(bytes, "a\0b42", 6);
+    free(bytes);
+    bytes = base_file_take(base_file_in_memory(), &n_bytes);
+    assert_int_equal(n_bytes, 0);
+    assert_string_equal(bytes, "");
+    free(bytes);
+}
+
 static void test_unwritable_places(void **state)
 {
     (void)state;
@@ -270,6 +288,7 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_devices_are_written_directly),
+        cmocka_unit_test(test_in_memory),
         cmocka_unit_test_setup_teardown(test_replaces_its_own_kind, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_unwritable_places, make_folder, remove_folder),
     };

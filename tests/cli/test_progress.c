@@ -1,6 +1,6 @@
 /*
  * What is said of time and in figures. cli/session/progress.h: when progress is shown, and what it
- * says; cli/output/figure.h: its digits; cli/plan/plan.h: from counts and a pace to times of a run.
+ * says; cli/plan/plan.h: from counts and a pace to times of a run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/output/figure.h"
 #include "cli/plan/plan.h"
 #include "cli/process/say.h"
 #include "cli/session/progress.h"
@@ -82,45 +81,6 @@ static void test_figures(void **state)
     how = (struct cli_progress){.figures = "  KLD Q8 4.3e-05  Q4é 0.0036"};
     cli_progress_text(text, sizeof text, &now, &how, 20);
     assert_string_equal(text, "assay: 50 % done, 0:10 left  KLD Q8 4.3e-05  Q4é 0.0036");
-}
-
-static void test_digits(void **state)
-{
-    (void)state;
-    static const struct {
-        double value, error;
-        const char *text;
-    } rows[] = {
-        {0.003623, 0.0000482, "0.003623 ± 0.000048"},
-        {4.344e-5, 4.2e-7, "4.344e-05 ± 4.2e-07"},
-        {0, 4.2e-7, "0 ± 4.2e-07"},
-        {3e-9, 4.2e-7, "3e-09 ± 4.2e-07"},
-        {81.599079, 2.701011, "81.6 ± 2.7"},
-        {95.11, 0.0996, "95.11 ± 0.10"},
-        {724.3, 173.2, "720 ± 170"},
-        {72.37, 17.33, "72 ± 17"},
-        {-0.004, 0.23, "0.00 ± 0.23"},
-        {3.14159e9, 2.7e7, "3.142e+09 ± 2.7e+07"},
-        {1e300, 1e-300, "1.0000000000000001e+300 ± 1.0e-300"},
-        {-1e-9, 4.9e-324, "-1.0000000000000001e-09 ± 4.9e-324"},
-        {100, 0, "100 ± 0"},
-        {61.172154, (double)NAN, "61.1722"},
-        {(double)INFINITY, 1, "inf"},
-        {-(double)NAN, 0, "nan"},
-    };
-    static const struct {
-        double value;
-        const char *text;
-    } alone[] = {
-        {0.039478, "0.0395"}, {0.00009996, "1.00e-04"}, {0.0001, "0.000100"}, {0, "0"},
-        {16.0088, "16.0"},    {12345, "12345"},         {-0.5, "-0.500"},     {2e9, "2.00e+09"},
-        {(double)NAN, "nan"}};
-    char text[CLI_FIGURE_BYTES];
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_string_equal(cli_figure_with_error(text, rows[i].value, rows[i].error),
-                            rows[i].text);
-    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
-        assert_string_equal(cli_figure(text, alone[i].value, 3), alone[i].text);
 }
 
 /* Lines that a run prints whose fraction grows evenly: `steps` reports over `seconds`. */
@@ -317,9 +277,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),      cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_digits),    cmocka_unit_test(test_how_often),
-        cmocka_unit_test(test_open_line), cmocka_unit_test(test_words),
-        cmocka_unit_test(test_scale),     cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_how_often), cmocka_unit_test(test_open_line),
+        cmocka_unit_test(test_words),     cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@ import copy
 import hashlib
 import html.parser
 import json
+import math
 import pathlib
 import re
 import shlex
@@ -25,8 +26,8 @@ TAGS = set("""html head meta title style body a header nav main section h1 h2 h3
     mark figure figcaption details summary div table caption thead tbody tr th td script svg path
     text circle rect ul li g""".split())
 EVIL = "</script><script>hacked=1</script>\"'><img src=x onerror=hacked=1>&amp;\u202e]]>"
-PARTS = ["scoreboard", "size", "distributions", "position", "confidence", "categories", "worst",
-         "pairs", "tasks", "sweeps", "experts", "provenance"]
+PARTS = ["scoreboard", "size", "distributions", "position", "confidence", "worst", "pairs", "tasks",
+         "sweeps", "missing", "provenance"]
 
 
 class Page(html.parser.HTMLParser):
@@ -99,6 +100,7 @@ class Report(unittest.TestCase):
         text = self.report("k.json", "p.json", "h.json", "i.json", "s.json")
         page = Page(text)
         self.assertEqual([e[1]["id"] for e in page.all("section")], PARTS)
+        self.assertEqual([e[1]["href"][1:] for e in page.all("a")][1:1 + len(PARTS)], PARTS)
         self.assertEqual(len(page.all("h1")), 1)
         wide = [e for e in page.all("svg") if "wide" in e[1]["class"]]
         narrow = [e for e in page.all("svg") if "narrow" in e[1]["class"]]
@@ -202,19 +204,49 @@ class Report(unittest.TestCase):
         document["candidates"][0]["model"]["n_bytes"] = 3000000
         page = Page(self.of_document(document))
         self.assertIn("Q4_K_M, b, c and d against F16 on WikiText-2 (test)", page.all("h1")[0][2])
+        mean, top = document["candidates"][0]["kld"], document["candidates"][0]["same_top"]
+        self.assertEqual(page.all("p", **{"class": "answer"})[0][2],
+                         f"Q4_K_M is nearest to F16: its mean KLD is {mean['mean']:.5f} ± "
+                         f"{mean['mean_error']:.5f} nats, and after {100 * top:.2f} % of the "
+                         "tokens both have the same most likely next one. Within chance, b is as "
+                         "good. d gains nothing: another one is no larger and better.")
+        self.assertEqual(page.all("p", **{"class": "note"})[0][2],
+                         "There are only 4 windows: the tests may take chance for a difference.")
+        rows = self.rows(page, "The best of each size")
+        self.assertEqual([r["model"] for r in rows], ["Q4_K_M", "b", "c"])
+        self.assertEqual(rows[0]["KLD"], mean["mean"])
+        self.assertEqual(rows[0]["ΔPPL %"],
+                         100 * math.expm1(document["candidates"][0]["ppl"]["ln_ratio"]))
         words = [e[2] for e in page.all("li")]
-        mean = document["candidates"][0]["kld"]
-        self.assertEqual(words[0], f"Q4_K_M is nearest to F16: its mean KLD is {mean['mean']:.6f} ± "
-                         f"{mean['mean_error']:.6f} nats, and after "
-                         f"{100 * document['candidates'][0]['same_top']:.2f} % of the tokens both "
-                         "have the same most likely next one.")
-        self.assertEqual(words[1:3] + words[4:], [
-            "Within chance, b is as near.",
+        self.assertEqual(words[:1] + words[2:], [
             "Further away, in multiples of its divergence: c (3) and d (20).",
             "These sizes gain nothing: d (Q4_K_M is no larger).",
-            "What Q4_K_M gains over the smaller b may be chance.",
-            "There are only 4 windows: the tests may take chance for a difference."])
-        self.assertRegex(words[3], "erplexity differs from that of F16 by more than chance")
+            "What Q4_K_M gains over the smaller b may be chance."])
+        self.assertRegex(words[1], "erplexity differs from that of F16 by more than chance")
+        document["candidates"][0]["ppl"].update(ln_ratio=math.log(2.375), ln_ratio_error=0.01,
+                                                ln_ratio_lot_error=0.01)
+        self.assertIn("than chance: Q4_K_M (+138 %", self.of_document(document).replace(
+            "<bdi>", "").replace("</bdi>", ""))
+
+    def test_figures_are_as_long_as_their_errors_let_them_be(self):
+        document = copy.deepcopy(self.bare)
+        kld = document["candidates"][0]["kld"]
+        kld.update(mean=0.0316683, mean_error=0.0005401, mean_lot_error=None)
+        text = self.of_document(document)
+        self.assertIn('data-value="0.0316683', text)
+        self.assertEqual(text.count('title="0.0316683 ± 0.00054"><span>0.03167 <span '
+                                    'class="error">± 0.00054</span>'), 2)
+
+    def test_every_mark_has_a_name(self):
+        document = copy.deepcopy(self.kld)
+        document["candidates"] = [self.candidate(f"name {i:02}", 1 + i % 3 / 50, 3000000 + 9000 * i)
+                                  for i in range(30)]
+        text = self.of_document(document)
+        for svg in re.findall(r"<svg.*?</svg>", text, re.S)[:4]:
+            names = re.findall('<text class="name" x="([^"]*)" y="([^"]*)"[^>]*>([^<]*)<', svg)
+            self.assertEqual(sorted(name for _, _, name in names if name != "F16"),
+                             [f"name {i:02}" for i in range(30)])
+            self.assertIn('class="leader"', svg)
 
     def test_a_model_has_one_colour(self):
         text = self.report("k.json", "p.json", "h.json", "i.json")
@@ -311,7 +343,7 @@ class Report(unittest.TestCase):
         self.assertIn("--context-curve", missing[0])
         self.assertIn("--worst N", missing[2])
         missing = [e[2] for e in Page(self.report("h.json")).all("p", **{"class": "missing"})]
-        self.assertEqual(len(missing), 10)
+        self.assertEqual(len(missing), 9)
 
     def test_a_sweep_is_drawn_as_it_draws_itself(self):
         text = self.report("s.json", "k.json")
@@ -339,7 +371,7 @@ class Report(unittest.TestCase):
                                (changed(groups=many), "1024 layers and kinds"),
                                (changed(candidates=self.sweep["candidates"] * 65), "more candidates")):
             page = Page(self.of_document(document))
-            self.assertIn(what, page.all("p", **{"class": "missing"})[-2][2])
+            self.assertIn(what, page.all("p", **{"class": "missing"})[0][2])
         text = self.of_document(changed(groups=evil))
         self.assertEqual(len(Page(text).all("script")), 1)
         self.assertNotIn("<script>hacked", text)
@@ -374,7 +406,7 @@ class Report(unittest.TestCase):
         for change, what in (({"experts": []}, "no experts"),
                              ({"experts": [{**document["experts"][0], "rows": [1] * 140000}]}, "more experts")):
             missing = Page(self.of_document({**document, **change})).all("p", **{"class": "missing"})
-            self.assertIn(what, missing[-1][2])
+            self.assertIn(what, missing[0][2])
         evil = {**document["experts"][0], "name": EVIL, "rows": [None, -1, 1e308, EVIL]}
         text = self.of_document({**document, "file": EVIL, "experts": [evil]})
         self.assertEqual(len(Page(text).all("script")), 1)
@@ -467,7 +499,18 @@ class Report(unittest.TestCase):
             f"{100 * c['same_top']:.2f} ± {100 * c['same_top_error']:.2f} |"])
         self.assertIn("![Mean KL divergence against size](a%20b.svg)\n", done.stdout)
         self.assertIn(f"`{TEXT.name}`; SHA-256 `{self.kld['text']['sha256']}`; ", done.stdout)
-        self.assertRegex(done.stdout, f"  - `{Q4.name}`: `Q4_K` [\\d.]+ %, `Q6_K` [\\d.]+ %, `F32`")
+        self.assertRegex(done.stdout, f"  - `{Q4.name}`: `Q4_K` [\\d.]+ %, `Q6_K` [\\d.]+ %\n")
+        self.assertIn(f"\n- **Importance matrix** `imtext.txt`: `{Q4.name}`\n", done.stdout)
+        document = copy.deepcopy(self.kld)
+        document["candidates"][0]["model"]["imatrix_dataset"] = None
+        document["candidates"][0]["model"]["imatrix_file"] = None
+        (self.folder / "d.json").write_text(json.dumps(document))
+        self.assertIn("\n- **Importance matrix:** none that a file names\n",
+                      run("card", "d.json", cwd=self.folder).stdout)
+        document["candidates"][1]["model"]["imatrix_dataset"] = "folder/wiki.txt"
+        (self.folder / "d.json").write_text(json.dumps(document))
+        self.assertIn(f"\n- **Importance matrix** `wiki.txt`: `{F16.name}`\n",
+                      run("card", "d.json", cwd=self.folder).stdout)
         chart = run("table", "--svg", "k.json", "p.json", cwd=self.folder).stdout
         self.assertEqual((self.folder / "a b.svg").read_text(), chart)
         self.assertEqual(run("card", "h.json", cwd=self.folder).returncode, 2)

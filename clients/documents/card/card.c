@@ -92,19 +92,22 @@ static void put_table(const struct block *b)
     }
 }
 
-/* Its share of the weights, for each type of a model. */
+/* The share of the weights of each type of a model that has a thousandth of them. */
 static void put_types(const struct block *b, const struct doc_scoreboard_run *run)
 {
-    size_t n;
+    size_t n, put = 0;
     struct base_field item = {0}, list = doc_list(&n, run->model, "types");
     double n_weights = base_field_real_or_null(run->model, "n_weights");
     base_file_printf(b->file, "  - ");
     put_code(b->file, run->file);
     while (base_field_next(list, &item)) {
-        base_file_printf(b->file, "%s ", item.index ? "," : ":");
-        put_code(b->file, base_field_text(item, "type"));
-        base_file_printf(b->file, " %.3g %%",
-                         100 * base_field_real_or_null(item, "n_weights") / n_weights);
+        const char *type = base_field_text(item, "type");
+        double percent = 100 * base_field_real_or_null(item, "n_weights") / n_weights;
+        if (percent < 0.1)
+            continue;
+        base_file_printf(b->file, put++ ? ", " : ": ");
+        put_code(b->file, type);
+        base_file_printf(b->file, " %.3g %%", percent);
     }
     base_file_printf(b->file, "\n");
 }
@@ -117,10 +120,42 @@ static void put_mixtures(const struct block *b)
         if (!is_of(b, i) || run->is_base || !base_field_find(run->model, "types").json)
             continue;
         if (!any)
-            base_file_printf(b->file, "- **Types**, as shares of the weights:\n");
+            base_file_printf(b->file, "- **Types**, as shares of the weights, from 0.1 %% on:\n");
         any = true;
         put_types(b, run);
     }
+}
+
+static bool has_imatrix(const struct block *b, size_t run)
+{
+    return is_of(b, run) && !b->board->runs[run].is_base &&
+           strcmp(b->board->runs[run].imatrix, "none") != 0;
+}
+
+/* Which matrix each model was made with: a line for each matrix, and its models. */
+static void put_matrices(const struct block *b)
+{
+    const struct doc_scoreboard_run *runs = b->board->runs;
+    bool any = false;
+    for (size_t i = 0; i < b->board->n; i++) {
+        bool said = !has_imatrix(b, i);
+        for (size_t k = 0; k < i && !said; k++)
+            said = has_imatrix(b, k) && strcmp(runs[k].imatrix, runs[i].imatrix) == 0;
+        if (said)
+            continue;
+        any = true;
+        base_file_printf(b->file, "- **Importance matrix** ");
+        put_code(b->file, runs[i].imatrix);
+        for (size_t k = i; k < b->board->n; k++) {
+            if (!has_imatrix(b, k) || strcmp(runs[k].imatrix, runs[i].imatrix) != 0)
+                continue;
+            base_file_printf(b->file, k == i ? ": " : ", ");
+            put_code(b->file, runs[k].file);
+        }
+        base_file_printf(b->file, "\n");
+    }
+    if (!any)
+        base_file_printf(b->file, "- **Importance matrix:** none that a file names\n");
 }
 
 static void put_text(const struct block *b)
@@ -171,6 +206,10 @@ static void put_command(const struct block *b)
         base_file_printf(b->file, " of assay ");
         put_code(b->file, base_field_text(root, "run.versions.assay"));
     }
+    if (base_field_string(root, "run.versions.commit")) {
+        base_file_printf(b->file, ", commit ");
+        put_code(b->file, base_field_string(root, "run.versions.commit"));
+    }
     base_file_printf(b->file, ":\n\n```sh\n");
     doc_command_line(b->file, b->document);
     base_file_printf(b->file, "```\n");
@@ -192,6 +231,7 @@ static void put_block(const struct block *b, const char *chart)
         base_file_printf(b->file, ")\n\n");
     }
     put_text(b);
+    put_matrices(b);
     put_mixtures(b);
     put_measures(b);
     put_command(b);

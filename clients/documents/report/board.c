@@ -9,10 +9,16 @@
 
 void doc_report_missing(struct doc_report *r, const char *sentence)
 {
-    doc_html(r->file, "<p class=\"missing\">%s</p>\n", sentence);
+    r->missing[r->n_missing++] = sentence;
 }
 
-void doc_report_summary(struct doc_report *r)
+void doc_report_put_missing(struct doc_report *r)
+{
+    for (size_t i = 0; i < r->n_missing; i++)
+        doc_html(r->file, "<p class=\"missing\">%s</p>\n", r->missing[i]);
+}
+
+void doc_report_notes(struct doc_report *r)
 {
     for (size_t i = 0; i < r->results->n_notes; i++)
         doc_html(r->file, "<p class=\"note\"><bdi>%s</bdi></p>\n", r->results->notes[i].text);

@@ -1,5 +1,6 @@
-/* The page: page/page.html with a part at each mark. */
+/* The page: page/page.html with a part at each mark, without the sections that have nothing. */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/digest.h"
@@ -50,56 +51,118 @@ static void put_script_hash(struct doc_report *r)
     put_hash(r, &doc_part_page_js, &(struct doc_part){"", 0});
 }
 
-static const struct {
+static void put_links(struct doc_report *r);
+
+/* What stands at a mark of the template. */
+static const struct part {
     const char *mark;
     void (*put)(struct doc_report *report);
+    const char *link; /* a section's, of the mark's name; it is left out where nothing is in it */
 } parts[] = {
-    {"style-hash", put_style_hash},
-    {"script-hash", put_script_hash},
-    {"style", put_style},
-    {"title", doc_report_title},
-    {"summary", doc_report_summary},
-    {"verdict", doc_report_verdict},
-    {"board", doc_report_board},
-    {"sizes", doc_report_sizes},
-    {"spreads", doc_report_spreads},
-    {"positions", doc_report_positions},
-    {"confidence", doc_report_confidence},
-    {"categories", doc_report_categories},
-    {"worst", doc_report_worst},
-    {"pairs", doc_report_pairs},
-    {"tasks", doc_report_tasks},
-    {"sweeps", doc_report_sweeps},
-    {"experts", doc_report_experts},
-    {"provenance", doc_report_provenance},
-    {"script", put_script},
+    {"style-hash", put_style_hash, NULL},
+    {"script-hash", put_script_hash, NULL},
+    {"style", put_style, NULL},
+    {"title", doc_report_title, NULL},
+    {"answer", doc_report_answer, NULL},
+    {"notes", doc_report_notes, NULL},
+    {"links", put_links, NULL},
+    {"scoreboard", doc_report_board, "Scoreboard"},
+    {"size", doc_report_sizes, "Size"},
+    {"distributions", doc_report_spreads, "Distributions"},
+    {"position", doc_report_positions, "Position"},
+    {"confidence", doc_report_confidence, "Confidence"},
+    {"categories", doc_report_categories, "Categories"},
+    {"worst", doc_report_worst, "Worst tokens"},
+    {"pairs", doc_report_pairs, "Paired tests"},
+    {"tasks", doc_report_tasks, "Tasks"},
+    {"sweeps", doc_report_sweeps, "Sweeps"},
+    {"experts", doc_report_experts, "Experts"},
+    {"missing", doc_report_put_missing, "Not here"}, /* after those that say what they lack */
+    {"provenance", doc_report_provenance, "Provenance"},
+    {"script", put_script, NULL},
 };
+enum { N_PARTS = sizeof parts / sizeof *parts };
+static_assert((int)N_PARTS <= (int)DOC_MOST_PARTS, "a page has room for its parts");
 
-/* Put the part of the mark {{name}}; returns what follows it. */
-static const char *put_part(struct doc_report *r, const char *at)
+static void put_links(struct doc_report *r)
+{
+    for (size_t i = 0; i < N_PARTS; i++)
+        if (r->sections[i].n_bytes)
+            doc_html(r->file, "<a href=\"#%s\">%s</a>\n", parts[i].mark, parts[i].link);
+}
+
+/* Sections are made first: whether one has a link depends on whether anything is in it. */
+static void make_sections(struct doc_report *r)
+{
+    struct base_file *page = r->file;
+    for (size_t i = 0; i < N_PARTS && !r->no_memory; i++) {
+        if (!parts[i].link)
+            continue;
+        r->file = base_file_in_memory();
+        if (r->file) {
+            parts[i].put(r);
+            r->sections[i].bytes = base_file_take(r->file, &r->sections[i].n_bytes);
+        }
+        r->no_memory |= !r->sections[i].bytes;
+    }
+    r->file = page;
+}
+
+/* The part whose mark {{name}} is at `at`. */
+static size_t part_at(const char *at)
 {
     size_t i = 0, n = strcspn(at + 2, "}");
     while (strlen(parts[i].mark) != n || memcmp(parts[i].mark, at + 2, n) != 0) {
         i++;
-        assert(i < sizeof parts / sizeof *parts);
+        assert(i < N_PARTS);
     }
-    parts[i].put(r);
-    return at + n + 4;
+    return i;
+}
+
+/*
+ * Put what stands before a mark, and the part at it; of a section without anything in it neither.
+ * Returns what follows.
+ */
+static const char *put_part(struct doc_report *r, const char *at, const char *mark)
+{
+    static const char section[] = "<section", end[] = "</section>\n";
+    size_t i = part_at(mark), n = (size_t)(mark - at);
+    const char *after = strstr(mark, "}}") + 2;
+    bool left_out = parts[i].link && !r->sections[i].n_bytes;
+    if (left_out) {
+        n = (size_t)((const char *)memmem(at, n, section, strlen(section)) - at);
+        after = strstr(mark, end) + strlen(end);
+    }
+    base_file_write(r->file, at, n);
+    if (parts[i].link)
+        base_file_write(r->file, r->sections[i].bytes, r->sections[i].n_bytes);
+    else
+        parts[i].put(r);
+    return after;
+}
+
+static void put_page(struct doc_report *r)
+{
+    const char *at = doc_part_page_html.bytes, *end = at + doc_part_page_html.n_bytes;
+    make_sections(r);
+    while (at < end && !r->no_memory) {
+        const char *mark = memmem(at, (size_t)(end - at), "{{", 2);
+        if (!mark)
+            base_file_write(r->file, at, (size_t)(end - at));
+        at = mark ? put_part(r, at, mark) : end;
+    }
+    for (size_t i = 0; i < N_PARTS; i++)
+        free(r->sections[i].bytes);
 }
 
 enum status doc_report_write(struct doc_report *r, struct status_why *why)
 {
-    const char *at = doc_part_page_html.bytes, *end = at + doc_part_page_html.n_bytes;
     doc_scoreboard_sort(&r->results->of_texts);
     doc_scoreboard_sort(&r->results->of_tasks);
     doc_runs_number(&r->results->of_texts, NULL);
     doc_runs_number(&r->results->of_tasks, &r->results->of_texts);
     r->unit = doc_unit_of(&r->results->of_texts, &r->results->of_tasks);
-    while (at < end && !r->no_memory) {
-        const char *mark = memmem(at, (size_t)(end - at), "{{", 2);
-        base_file_write(r->file, at, (size_t)((mark ? mark : end) - at));
-        at = mark ? put_part(r, mark) : end;
-    }
+    put_page(r);
     if (r->no_memory)
         return status_fail(why, STATUS_MEMORY, "no memory for a report of %zu results",
                            r->results->n);

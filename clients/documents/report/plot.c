@@ -190,52 +190,117 @@ void doc_plot_mark_end(const struct doc_plot *p)
     doc_html(p->file, "</title></path>\n");
 }
 
-static bool is_free(const struct doc_labels *l, double left, double right, double top,
-                    double bottom)
+/* Whether a box meets none of those that are kept; thin ones, of lines, only where they count. */
+static bool is_free(const struct doc_labels *l, struct doc_label_box box, bool with_thin)
 {
-    for (size_t i = 0; i < l->n; i++)
-        if (left < l->boxes[i].right && right > l->boxes[i].left && top < l->boxes[i].bottom &&
-            bottom > l->boxes[i].top)
+    for (size_t i = 0; i < l->n; i++) {
+        const struct doc_label_box *other = &l->boxes[i];
+        if ((with_thin || !other->thin) && box.left < other->right && box.right > other->left &&
+            box.top < other->bottom && box.bottom > other->top)
             return false;
+    }
     return true;
 }
 
-static void add_box(struct doc_labels *l, double left, double right, double top, double bottom)
+static void add_box(struct doc_labels *l, struct doc_label_box box)
 {
-    if (l->n == sizeof l->boxes / sizeof *l->boxes)
-        return;
-    l->boxes[l->n].left = left;
-    l->boxes[l->n].right = right;
-    l->boxes[l->n].top = top;
-    l->boxes[l->n++].bottom = bottom;
+    if (l->n < sizeof l->boxes / sizeof *l->boxes)
+        l->boxes[l->n++] = box;
 }
 
 void doc_labels_keep(struct doc_labels *l, double x, double y)
 {
-    add_box(l, x - 5, x + 5, y - 5, y + 5);
+    add_box(l, (struct doc_label_box){x - 5, x + 5, y - 5, y + 5, false});
+}
+
+void doc_labels_keep_bar(struct doc_labels *l, double x, double top, double bottom)
+{
+    add_box(l, (struct doc_label_box){x - 1, x + 1, top, bottom, true});
+}
+
+/* Where a label may stand: its near end, and the side of that on which it lies, -1, 0 or 1. */
+struct place {
+    double x, y;
+    int side;
+};
+
+/* The box of a label at a place; false: it is not within the drawing, or another one is there. */
+static bool has_room(struct doc_label_box *box, const struct doc_labels *l,
+                     const struct doc_plot *p, const struct place *at, double width, bool with_thin)
+{
+    double left = at->x + (at->side - 1) / 2.0 * width;
+    *box = (struct doc_label_box){left, left + width, at->y - label_height / 2,
+                                  at->y + label_height / 2, false};
+    return box->left >= p->x.from && box->right <= doc_plot_width(p->form) && box->top >= 0 &&
+           box->bottom <= p->y.from && is_free(l, *box, with_thin);
+}
+
+static void put_label(const struct doc_plot *p, const struct place *at, const char *text)
+{
+    static const char *const anchors[] = {"end", "middle", "start"};
+    doc_html(p->file, "<text class=\"name\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n",
+             at->x, at->y + 4, anchors[1 + at->side], text);
+}
+
+/* A line from a mark to its label: free of marks and labels. draw: and keep others away from it. */
+static bool lead(struct doc_labels *l, const struct doc_plot *p, double x, double y,
+                 const struct place *to, bool draw)
+{
+    enum { STEP = 6, FROM_MARK = 9 };
+    double length = hypot(to->x - x, to->y - y);
+    double dx = (to->x - x) / length, dy = (to->y - y) / length;
+    for (double at = FROM_MARK; at < length - 2; at += STEP) {
+        double px = x + at * dx, py = y + at * dy;
+        struct doc_label_box box = {px - 2, px + 2, py - 2, py + 2, true};
+        if (draw)
+            add_box(l, box);
+        else if (!is_free(l, box, false))
+            return false;
+    }
+    if (draw)
+        doc_html(p->file, "<path class=\"leader\" d=\"M%.1f %.1fL%.1f %.1f\"/>", x + 6 * dx,
+                 y + 6 * dy, to->x - 1.5 * dx, to->y - 1.5 * dy);
+    return true;
+}
+
+/* The n-th place of a mark's label, from near to far; false: there is no more. */
+static bool place_of(struct place *at, double x, double y, size_t n)
+{
+    enum { N_ANGLES = 16, N_RINGS = 18, NEAREST = 20, RING = 10 };
+    static const struct place near[] = {{7, -10, 1}, {-7, 10, -1},  {8, 0, 1},   {-8, 0, -1},
+                                        {7, 10, 1},  {-7, -10, -1}, {0, -14, 0}, {0, 14, 0}};
+    enum { N_NEAR = sizeof near / sizeof *near };
+    if (n < N_NEAR) {
+        *at = (struct place){x + near[n].x, y + near[n].y, near[n].side};
+        return true;
+    }
+    size_t ring = (n - N_NEAR) / N_ANGLES, turn = (n - N_NEAR) % N_ANGLES;
+    double radius = NEAREST + RING * (double)ring;
+    double angle = acos(-1) * (2 * (double)turn + 1) / N_ANGLES;
+    double dx = cos(angle), dy = -sin(angle);
+    *at = (struct place){x + radius * dx, y + radius * dy, dx > 0.3 ? 1 : dx < -0.3 ? -1 : 0};
+    at->y += at->side ? 0 : (dy > 0 ? label_height : -label_height) / 2;
+    return ring < N_RINGS;
 }
 
 bool doc_labels_put(struct doc_labels *l, const struct doc_plot *p, double x, double y,
                     const char *text)
 {
-    static const struct {
-        double dx, dy, side; /* of the label's near end and middle; -1, 0, 1: it lies to the ... */
-    } places[] = {{7, -10, 1}, {-7, 10, -1},  {8, 0, 1},   {-8, 0, -1},
-                  {7, 10, 1},  {-7, -10, -1}, {0, -14, 0}, {0, 14, 0}};
-    static const char *const anchors[] = {"end", "middle", "start"};
+    enum { CLEAR, LINE_CROSSES, COVERS_LINES, N_WAYS }; /* from good to bearable */
     double width = doc_text_width(text);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        double at = x + places[i].dx, middle = y + places[i].dy;
-        double left = at + (places[i].side - 1) / 2 * width, right = left + width;
-        double top = middle - label_height / 2, bottom = middle + label_height / 2;
-        if (left < p->x.from || right > doc_plot_width(p->form) || top < 0 || bottom > p->y.from ||
-            !is_free(l, left, right, top, bottom))
-            continue;
-        add_box(l, left, right, top, bottom);
-        doc_html(p->file,
-                 "<text class=\"name\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", at,
-                 middle + 4, anchors[1 + (int)places[i].side], text);
-        return true;
-    }
+    struct doc_label_box box;
+    struct place at;
+    for (int way = CLEAR; way < N_WAYS; way++)
+        for (size_t n = 0; place_of(&at, x, y, n); n++) {
+            bool far = hypot(at.x - x, at.y - y) > 15;
+            if (!has_room(&box, l, p, &at, width, way < COVERS_LINES) ||
+                (far && way == CLEAR && !lead(l, p, x, y, &at, false)))
+                continue;
+            if (far)
+                lead(l, p, x, y, &at, true);
+            add_box(l, box);
+            put_label(p, &at, text);
+            return true;
+        }
     return false;
 }

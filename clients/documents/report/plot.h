@@ -61,17 +61,20 @@ void doc_plot_end(struct doc_plot *plot);
 void doc_plot_mark(const struct doc_plot *plot, double x, double y, size_t number, bool filled);
 void doc_plot_mark_end(const struct doc_plot *plot);
 
-/** A label near (x, y), where no other one is; none where there is no room. */
+/** What no label may cover. */
+struct doc_label_box {
+    double left, right, top, bottom;
+    bool thin; /* of a line, which the line to a label may cross */
+};
+/** Labels of marks: near them, or where there is room at the end of a line from the mark. */
 struct doc_labels {
-    struct {
-        double left, right, top, bottom;
-    } boxes[256];
+    struct doc_label_box boxes[320];
     size_t n;
 };
-/** Keep a place free of labels. */
+/** Keep the place of a mark, or of a vertical line, free of labels. */
 void doc_labels_keep(struct doc_labels *labels, double x, double y);
-/** Write a label; its middle or an end is at most 20 from (x, y). Returns whether there was room.
- */
+void doc_labels_keep_bar(struct doc_labels *labels, double x, double top, double bottom);
+/** Write the label of the mark at (x, y). Returns whether there was room. */
 bool doc_labels_put(struct doc_labels *labels, const struct doc_plot *plot, double x, double y,
                     const char *text);
 

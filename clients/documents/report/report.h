@@ -8,6 +8,8 @@
 #include "clients/documents/results/compare.h"
 #include "clients/documents/results/results.h"
 
+enum { DOC_MOST_PARTS = 24 };
+
 /** A report. Zero-initialise; nothing is owned. */
 struct doc_report {
     struct base_file *file;
@@ -16,6 +18,12 @@ struct doc_report {
     int64_t n_context;           /* tokens of a cache that counts as size; 0: weights alone */
     bool no_memory;              /* a part could not be made */
     struct doc_unit unit;        /* of sizes; doc_report_write chooses it */
+    const char *missing[DOC_MOST_PARTS]; /* what results do not have, a sentence each */
+    size_t n_missing;
+    struct {
+        char *bytes;
+        size_t n_bytes;
+    } sections[DOC_MOST_PARTS]; /* what stands in each, while a page is written */
 };
 
 /**
@@ -24,12 +32,12 @@ struct doc_report {
  */
 enum status doc_report_write(struct doc_report *report, struct status_why *why);
 
-/* The parts. Failed look-ups stay in the documents. Each says what is missing instead of drawing
- * nothing. */
+/* The parts. Failed look-ups stay in the documents. A section that has nothing to show writes
+ * nothing and says what is missing. */
 
 void doc_report_title(struct doc_report *report);
-void doc_report_summary(struct doc_report *report);
-void doc_report_verdict(struct doc_report *report);
+void doc_report_answer(struct doc_report *report);
+void doc_report_notes(struct doc_report *report);
 void doc_report_board(struct doc_report *report);
 void doc_report_sizes(struct doc_report *report);
 void doc_report_spreads(struct doc_report *report);
@@ -41,6 +49,7 @@ void doc_report_pairs(struct doc_report *report);
 void doc_report_tasks(struct doc_report *report);
 void doc_report_sweeps(struct doc_report *report);
 void doc_report_experts(struct doc_report *report);
+void doc_report_put_missing(struct doc_report *report);
 void doc_report_provenance(struct doc_report *report);
 
 /**
@@ -53,7 +62,7 @@ enum status doc_report_size_svg(struct base_file *file, struct doc_scoreboard *b
 
 /* What the parts share: board.c. */
 
-/** The paragraph that stands where a chart or a table would be: what is missing, in a sentence. */
+/** Say what is missing, in a sentence, a constant; the section of such sentences has it. */
 void doc_report_missing(struct doc_report *report, const char *sentence);
 
 /** pairs.c: compare b with a on the windows or tasks that both have. Fails: as doc_compare_make. */

@@ -164,10 +164,12 @@ static void draw_runs(const struct chart *c)
         if (!is_drawn(c, i))
             continue;
         double x = x_of(c, run), v = value_of(c, run), error = run->values[c->metric].error;
-        if (isfinite(error))
-            doc_html(c->plot.file, "<path class=\"bar\" d=\"M%.1f %.1fV%.1f\"/>", x,
-                     y_of(c, doc_axis_has(&c->plot.y, v - error) ? v - error : c->plot.y.low),
+        if (isfinite(error)) {
+            double low = y_of(c, doc_axis_has(&c->plot.y, v - error) ? v - error : c->plot.y.low);
+            doc_html(c->plot.file, "<path class=\"bar\" d=\"M%.1f %.1fV%.1f\"/>", x, low,
                      y_of(c, v + error));
+            doc_labels_keep_bar(&labels, x, y_of(c, v + error), low);
+        }
         doc_plot_mark(&c->plot, x, y_of(c, v), run->number, c->flags[i] & FRONT);
         doc_html(c->plot.file, "%s: %.6g ± %.2g, %.4g %s", run->file, v, error,
                  size_of(c, run) / c->unit.bytes, c->unit.name);
@@ -306,11 +308,14 @@ static bool draw_all(struct doc_report *r, size_t metric)
 
 void doc_report_sizes(struct doc_report *r)
 {
+    if (!r->results->of_texts.n) {
+        doc_report_missing(r, "No divergence or perplexity: none of the results is of a text.");
+        return;
+    }
     doc_html(r->file, "<div class=\"pair\">\n");
     if (!draw_all(r, DOC_METRIC_KLD))
         doc_report_missing(r, "No divergence: none of the results is of assay kld.");
-    if (!draw_all(r, DOC_METRIC_PPL))
-        doc_report_missing(r, "No perplexity: none of the results is of a text.");
+    draw_all(r, DOC_METRIC_PPL);
     doc_html(r->file, "</div>\n");
 }
 

@@ -2,7 +2,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/text/number.h"
 #include "base/text/printable.h"
 #include "clients/documents/report/html.h"
 
@@ -81,15 +83,38 @@ void doc_table_number(struct doc_table *t, double value, int n_decimals)
     doc_table_cell_end(t);
 }
 
+void doc_table_short(struct doc_table *t, double value)
+{
+    char text[BASE_FIGURE_BYTES];
+    doc_table_cell(t, "", value);
+    doc_html(t->file, "%s", base_figure(text, value, 3));
+    doc_table_cell_end(t);
+}
+
+void doc_table_figure(struct doc_table *t, double value, double error)
+{
+    char text[BASE_FIGURE_BYTES];
+    doc_html(t->file,
+             "<td class=\"n\" data-label=\"%s\" data-value=\"%.17g\" title=\"%.9g ± %.3g\"><span>",
+             t->heads[t->column++], value, value, error);
+    base_figure_with_error(text, value, error);
+    size_t n = strcspn(text, " ");
+    base_file_write(t->file, text, n);
+    if (text[n])
+        doc_html(t->file, " <span class=\"error\">%s</span>", text + n + 1);
+    doc_table_cell_end(t);
+}
+
 void doc_table_value(struct doc_table *t, const struct doc_metric *m,
                      const struct doc_metric_value *v)
 {
     char text[DOC_NUMBER_TEXT];
     double value = v->known ? m->as->scale * v->value : (double)NAN;
+    if (v->known && m->kind != DOC_REAL && !isnan(v->error)) {
+        doc_table_figure(t, value, m->as->scale * v->error);
+        return;
+    }
     doc_table_cell(t, "", value);
     doc_html(t->file, "%s", v->known ? doc_number(text, value, m->as->n_decimals) : "-");
-    if (v->known && m->kind != DOC_REAL && !isnan(v->error))
-        doc_html(t->file, " <span class=\"error\">± %s</span>",
-                 doc_number(text, m->as->scale * v->error, m->as->n_decimals));
     doc_table_cell_end(t);
 }

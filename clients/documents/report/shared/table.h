@@ -36,6 +36,11 @@ void doc_table_number(struct doc_table *table, double value, int n_decimals);
 /** A cell with the figure of a metric, "-" where it is not known, nan where it is not finite. */
 void doc_table_value(struct doc_table *table, const struct doc_metric *metric,
                      const struct doc_metric_value *value);
+/** A cell with the first three digits of a number. */
+void doc_table_short(struct doc_table *table, double value);
+/** A cell with a figure down to the second digit of its error; all digits show when it is pointed
+ * at. error: NaN, or 0: it has none. */
+void doc_table_figure(struct doc_table *table, double value, double error);
 /** Begin a cell of another form; classes: beside "n"; value: what it is sorted by. */
 void doc_table_cell(struct doc_table *table, const char *classes, double value);
 void doc_table_cell_end(struct doc_table *table);
