@@ -1,6 +1,7 @@
 /*
- * Options of llama-perplexity and of ik_llama.cpp's perplexity, of August 2026 and before, that
- * mean nothing here. docs/drop-in.md lists them; tests/cli/peer-options.tsv is what it is made of.
+ * Options of llama-perplexity and of ik_llama.cpp's perplexity that mean nothing here.
+ * docs/drop-in.md says of which versions, and lists them; tests/cli/peer-options.tsv is what it is
+ * made of.
  */
 #include "cli/options/common.h"
 
@@ -18,8 +19,9 @@ const struct cli_option cli_foreign_options[] = {
      CLI_IGNORED, "VALUE"},
 
     /* Ignored: how the computation is cut up, and where it and the weights are kept. */
-    {"-ub --ubatch-size -np --parallel -dt --defrag-thold -lm --load-mode -ot --override-tensor "
-     "-ncmoe --n-cpu-moe -sm --split-mode -ts --tensor-split -mg --main-gpu "
+    {"-ub --ubatch-size -np --parallel -dt --defrag-thold -lm --load-mode -lzm --lazy-mode "
+     "-ot --override-tensor -ncmoe --n-cpu-moe -ncffn --n-cpu-ffn -sm --split-mode -ts "
+     "--tensor-split -mg --main-gpu "
      "-fitt --fit-target -fitc --fit-ctx --rpc",
      CLI_IGNORED, "VALUE"},
     {"-fa --flash-attn -fit --fit --context-shift", CLI_IGNORED, "ON",
@@ -51,7 +53,7 @@ const struct cli_option cli_foreign_options[] = {
     {"-lv --verbosity --log-verbosity --log-file --log-colors -hft --hf-token", CLI_IGNORED,
      "VALUE"},
     {"--perf --no-perf -v --verbose --log-verbose --log-disable --log-prefix --no-log-prefix "
-     "--log-timestamps --no-log-timestamps --offline",
+     "--log-timestamps --no-log-timestamps --log-jsonl --no-log-jsonl --offline",
      CLI_IGNORED},
 
     /* Ignored: generation, which assay does not do. */
@@ -92,7 +94,8 @@ const struct cli_option cli_foreign_options[] = {
                  "the name after the colon, or Q4_K_M), and name it with -m",
      .env = "LLAMA_ARG_HF_REPO"},
     {"-hff --hf-file", CLI_INSTEAD, "FILE",
-     NOT_FETCHED "take the file from its repository, and name it with -m"},
+     NOT_FETCHED "take the file from its repository, and name it with -m",
+     .env = "LLAMA_ARG_HF_FILE"},
     {"-mu --model-url", CLI_INSTEAD, "URL",
      NOT_FETCHED "take the file from there (curl -LO URL), and name it with -m",
      .env = "LLAMA_ARG_MODEL_URL"},

@@ -134,7 +134,8 @@ class DropIn(unittest.TestCase):
         self.assertEqual(self.document_of([], **ignored), self.document)
         run = self.run_words(["--help"], **honoured)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
-        fetched = {"LLAMA_ARG_HF_REPO": "a/b", "LLAMA_ARG_MODEL_URL": "x", "LLAMA_ARG_DOCKER_REPO": "x"}
+        fetched = {"LLAMA_ARG_HF_REPO": "a/b", "LLAMA_ARG_MODEL_URL": "x", "LLAMA_ARG_DOCKER_REPO": "x",
+                   "LLAMA_ARG_HF_FILE": "x"}
         self.assertEqual(self.document_of([], **fetched), self.document)  # -m is given
 
     def test_command_lines(self):
