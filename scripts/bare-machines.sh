@@ -99,7 +99,7 @@ for machine in "$@"; do
             within packages 'mkdir alone && tar -xzf assay-*.tar.gz -C alone --strip-components 1'
             cp -r data docs "$root/packages/src/"
             step "packages: the .tar.gz"
-            expect 'libmicrohttpd cannot be loaded' within packages \
+            expect 'needs libmicrohttpd, which cannot be loaded' within packages \
                 'alone/bin/assay serve -m data/tiny.Q4_K_M.gguf'
             within packages "alone/bin/assay $evaluate"
             step "packages: the .deb"

@@ -66,9 +66,10 @@ static enum status load(struct status_why *why)
         return STATUS_OK;
     void *handle = dlopen(LIBCURL, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle)
-        return status_fail(
-            why, STATUS_UNSUPPORTED,
-            "asking a server needs libcurl (" LIBCURL "), which cannot be loaded: %s", dlerror());
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "asking a server needs libcurl, which cannot be loaded (%s); install "
+                           "it (Debian and Ubuntu: apt install libcurl4)",
+                           dlerror());
     bool found = true;
     void *symbol;
 #define FIND(name)                                                                                 \

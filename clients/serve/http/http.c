@@ -72,7 +72,9 @@ static enum status load(struct status_why *why)
         mhd.handle =
             dlopen(BASE_SYSTEM_LIBRARY("microhttpd", "12"), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!mhd.handle)
-        return status_fail(why, STATUS_UNSUPPORTED, "libmicrohttpd cannot be loaded: %s",
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "assay serve needs libmicrohttpd, which cannot be loaded (%s); install "
+                           "it (Debian and Ubuntu: apt install libmicrohttpd12)",
                            dlerror());
     bool found = true;
     void *symbol;
