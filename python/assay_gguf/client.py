@@ -56,12 +56,12 @@ def find_program():
 def words(options, own=("o", "output", "json"), what="scores and their summary are"):
     """Options of the program: threads=4 is --threads 4, parse_special=True --parse-special.
 
-    A list gives the option once for each of its values. own: options that this package gives.
+    from_="x" is --from x. A list gives the option once for each of its values. own: options that this package gives.
     """
     for name, values in options.items():
         if name in own:
             raise AssayError(f"{name}: {what} read by this package")
-        option = f"-{name}" if len(name) == 1 else "--" + name.replace("_", "-")
+        option = f"-{name}" if len(name) == 1 else "--" + name.rstrip("_").replace("_", "-")
         for value in values if isinstance(values, (list, tuple)) else [values]:
             if value is not None and value is not False:
                 yield option

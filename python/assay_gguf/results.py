@@ -1,6 +1,6 @@
 """Results of the program as dicts: the documents that docs/json.md of assay describes.
 
-Each function is one run of a command. Keywords are the command's options: ctx_size=256 is
+Each function is one run of a command; `run` takes any. Keywords are the command's options: ctx_size=256 is
 --ctx-size 256, c=256 is -c 256, strict=True is --strict, ctk=["f16", "q8_0"] gives --ctk twice, and
 None and False leave an option out. Besides, each takes
 
@@ -18,6 +18,10 @@ import sys
 import tempfile
 
 from assay_gguf.client import failure, find_program, listen, running, words
+
+# The commands that write a document with --json FILE; info prints it.
+DOCUMENTS = ("perplexity", "record", "kld", "best", "check", "draft", "sweep", "recipe", "imatrix",
+             "score", "plan", "compare", "explain")
 
 
 def perplexity(model, text=None, *, binary=None, progress=None, **options):
@@ -42,47 +46,61 @@ def check(model, recording=None, *, binary=None, progress=None, **options):
 
 def report(results, output, *, binary=None, **options):
     """assay report: a page for a browser, of results (dicts or files). Returns its path."""
-    with tempfile.TemporaryDirectory(prefix="assay-") as folder:
-        files = [pathlib.Path(folder, f"{i}.json") if isinstance(result, dict) else result
-                 for i, result in enumerate(listed(results), 1)]
-        for file, result in zip(files, listed(results)):
-            if isinstance(result, dict):
-                file.write_text(json.dumps(result))
-        run([binary or find_program(), "report", *files, "-o", output,
-             *words(options, ("o",), "the page is")], lambda _: None)
+    run("report", *listed(results), "-o", output, binary=binary, progress=False, **options)
     return pathlib.Path(output)
+
+
+def run(command, *arguments, binary=None, progress=None, **options):
+    """assay COMMAND with words of its command line. A dict among them is a result, given as a file.
+
+    Returns the command's document, or where it writes none what it prints.
+    """
+    if progress is None:
+        progress = Line(command) if somebody_sees() else False
+    with tempfile.TemporaryDirectory(prefix="assay-") as name:
+        folder = pathlib.Path(name)
+        document, printed = folder / "result.json", folder / "printed"
+        asked = ["--json", document] if command in DOCUMENTS else ["--json"] * (command == "info")
+        given = [*asked, *files_of(arguments, folder), *words(options, ("json",), "the document is")]
+        try:
+            execute([binary or find_program(), command, *given], progress or (lambda _: None), printed,
+                    document)
+        finally:
+            if isinstance(progress, Line):
+                progress.clear()
+        text = (document if command in DOCUMENTS else printed).read_text()
+    return json.loads(text) if asked else text
 
 
 def listed(values):
     return [] if values is None else list(values) if isinstance(values, (list, tuple)) else [values]
 
 
+def files_of(arguments, folder):
+    """The arguments, with files in the place of results."""
+    for i, argument in enumerate(arguments, 1):
+        if isinstance(argument, dict):
+            file = folder / f"{i}.json"
+            file.write_text(json.dumps(argument))
+            argument = file
+        yield argument
+
+
 def document(command, inputs, binary, progress, options):
-    """Run a command; what it wrote with --json."""
+    """Run a command with options that have a name here."""
     given = [word for option, values in inputs for value in values for word in (option, value)]
-    given += words(options, ("json",), "the document is")
-    if progress is None:
-        progress = Line(command) if somebody_sees() else False
-    with tempfile.TemporaryDirectory(prefix="assay-") as folder:
-        file = pathlib.Path(folder, "result.json")
-        try:
-            run([binary or find_program(), command, *given, "--json", file],
-                progress or (lambda _: None), file)
-        finally:
-            if isinstance(progress, Line):
-                progress.clear()
-        return json.loads(file.read_text())
+    return run(command, *given, binary=binary, progress=progress, **options)
 
 
-def run(command, fraction, file=None):
-    """file: of the result; where it is there although the run failed, the error has it."""
+def execute(command, fraction, printed, document):
+    """printed: where its standard output goes. document: an error has it where it is there."""
     command, said = [str(word) for word in command], []
-    with running(command, subprocess.DEVNULL, subprocess.DEVNULL) as child:
+    with printed.open("w") as stdout, running(command, subprocess.DEVNULL, stdout) as child:
         listen(child.stderr, said, fraction)
         code = child.wait()
     if code:
         raise failure(command, code, said,
-                      json.loads(file.read_text()) if file and file.exists() else None)
+                      json.loads(document.read_text()) if document.exists() else None)
 
 
 def somebody_sees():

@@ -68,6 +68,34 @@ class Results(unittest.TestCase):
         page = assay_gguf.report([found, self.folder / "one.json"], self.folder / "page.html", binary=ASSAY)
         self.assertIn(Q4.name, page.read_text())
 
+    def test_every_command(self):
+        """run() knows which commands write a document; their help says so."""
+        names = re.findall(r"^  (\w+) ", assay_gguf.run("help", binary=ASSAY), re.M)
+        self.assertGreater(len(names), 20)
+        writes = {name: re.findall(r"^  --json( FILE)?", assay_gguf.run("help", name, binary=ASSAY), re.M)
+                  for name in names if name != "help"}
+        self.assertEqual({name for name, found in writes.items() if found == [" FILE"]},
+                         set(assay_gguf.results.DOCUMENTS))
+        self.assertEqual([name for name, found in writes.items() if found == [""]], ["info"])
+
+    def test_run(self):
+        seen = []
+        best = assay_gguf.run("best", F16, Q4, base=F16, f=TEXT, progress=seen.append, **SHORT)
+        self.assertEqual(best["schema"], "assay-best")
+        self.assertEqual([c["model"]["file"] for c in best["candidates"]], [Q4.name])
+        kld = assay_gguf.run("kld", Q4, base=F16, f=TEXT, **SHORT)
+        self.assert_same(dict(kld), self.plain("kld", "-m", Q4, "--base", F16, "-f", TEXT))
+        self.assertRegex(assay_gguf.run("table", kld, binary=ASSAY), r"\A\| model .*\n\| -.*\n\| F16 .*\n\| Q4_K_M ")
+        sweep = assay_gguf.run("sweep", base=F16, from_=Q4, f=TEXT, by="layer", **SHORT)
+        recipe = assay_gguf.run("recipe", sweep, binary=ASSAY, size="10MB")
+        self.assertEqual(recipe["schema"], "assay-recipe")
+        plan = assay_gguf.run("plan", "perplexity", "-m", Q4, "-f", TEXT, "-c", 32, binary=ASSAY)
+        self.assertEqual(plan["schema"], "assay-plan")
+        self.assertEqual(assay_gguf.run("info", Q4, binary=ASSAY)["file"], str(Q4))
+        self.assertRegex(assay_gguf.run("version", binary=ASSAY), r"^assay +\d+\.\d+\.\d+")
+        with self.assertRaisesRegex(AssayError, r"^unknown command 'bst'.*\(exit code 2\)$"):
+            assay_gguf.run("bst", binary=ASSAY)
+
     def test_the_page_shows_what_comes_out(self):
         page = (SOURCE / "docs" / "python.md").read_text()
         code, shown = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", page, re.S).groups()
@@ -81,13 +109,14 @@ class Results(unittest.TestCase):
 
     def test_words(self):
         """Lists give an option several times, None and False leave it out."""
-        with mock.patch.object(assay_gguf.results, "run") as ran:
+        with mock.patch.object(assay_gguf.results, "execute") as ran:
             with self.assertRaises(FileNotFoundError):
                 assay_gguf.perplexity("m", ["a", "b"], binary="p", ctk=["f16", "q8_0"], strict=True,
                                       escape=False, t=2, state=None)
         command = ran.call_args[0][0]
-        self.assertEqual(command[:-2], ["p", "perplexity", "-m", "m", "-f", "a", "-f", "b", "--ctk", "f16",
-                                        "--ctk", "q8_0", "--strict", "-t", "2"])
+        self.assertEqual(command[:3], ["p", "perplexity", "--json"])
+        self.assertEqual(command[4:], ["-m", "m", "-f", "a", "-f", "b", "--ctk", "f16", "--ctk", "q8_0",
+                                       "--strict", "-t", "2"])
         with self.assertRaisesRegex(AssayError, "^json: the document is read by this package$"):
             assay_gguf.kld("a", "b", "c", json="x")
 
@@ -108,7 +137,7 @@ class Results(unittest.TestCase):
     def fake(self, text):
         """A program that does this, and writes a document."""
         file = self.folder / "assay"
-        file.write_text("#!/bin/sh\nfor file; do :; done\necho '{\"a\": 1}' >\"$file\"\n" + text)
+        file.write_text("#!/bin/sh\necho '{\"a\": 1}' >\"$3\"\n" + text)
         file.chmod(0o755)
         return file
 
