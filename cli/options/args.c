@@ -322,7 +322,9 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
 {
     const char *slash = strrchr(argv[0], '/');
     *args = (struct cli_args){.called = slash ? slash + 1 : argv[0]};
-    enum status status = read_environment(command, settings, args, why);
+    enum status status = command->before ? command->before(settings, args, why) : STATUS_OK;
+    if (!status)
+        status = read_environment(command, settings, args, why);
     size_t n_operands = 0;
     bool only_operands = false;
     for (int i = 1; i < argc && !status && !args->help && !args->answer; i++) {
@@ -341,6 +343,8 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
     }
     if (status || args->help || args->answer)
         return status;
+    if (command->after)
+        command->after(args);
     return n_operands < command->n_operands ? fail_operand(command, why)
                                             : check_required(command, settings, args, why);
 }

@@ -3,7 +3,8 @@
  * sets, what help says of it and which environment variable stands in for it.
  *
  * A row's setting lives at an offset in the command's settings struct, which the caller
- * fills with defaults first. Order of precedence: command line, environment, default.
+ * fills with defaults first. Order of precedence: command line, environment, what the
+ * command reads before (`before`), default.
  */
 #ifndef CLI_OPTIONS_ARGS_H
 #define CLI_OPTIONS_ARGS_H
@@ -92,6 +93,9 @@ struct cli_command {
     void (*defaults)(void *settings); /* fills it beforehand; NULL: all zero */
     size_t evaluate;    /* where its struct cli_evaluate_settings lives; 0: it cannot be planned */
     bool takes_command; /* the first word that is no option of it begins another command */
+    /* NULL, or what fills settings before the environment does; what adds notes at the end. */
+    enum status (*before)(void *settings, struct cli_args *args, struct status_why *why);
+    void (*after)(struct cli_args *args);
     enum status (*run)(const void *settings, const struct cli_args *args, struct status_why *why);
 };
 
@@ -129,7 +133,7 @@ struct cli_args {
     } given[CLI_MAX_GIVEN];
     size_t n_given;
     char ignored[2048]; /* options that were accepted and ignored, ", " between them */
-    char notes[512];    /* lines about values that were accepted */
+    char notes[2048];   /* lines about values that were accepted */
 };
 
 /**

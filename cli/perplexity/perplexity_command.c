@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/kld/kld_evaluator.h"
 #include "cli/output/contexts.h"
+#include "cli/perplexity/config.h"
 #include "cli/perplexity/perplexity_evaluator.h"
 #include "cli/process/say.h"
 
@@ -100,11 +101,6 @@ static enum status compare(const struct cli_perplexity_settings *s, struct statu
     return cli_kld_run(&kld, why);
 }
 
-static bool called_as_peer(const struct cli_args *args)
-{
-    return strncmp(args->called, CLI_PEER, strlen(CLI_PEER)) == 0;
-}
-
 /* By the name of llama-perplexity the program replaces such a file as that does. */
 static bool replaces_recording(const struct cli_perplexity_settings *s)
 {
@@ -116,7 +112,7 @@ static bool replaces_recording(const struct cli_perplexity_settings *s)
  */
 static bool is_single(const struct cli_perplexity_settings *s, const struct cli_args *args)
 {
-    return s->text.texts.n == 1 && (cli_choice_wanted(s) || called_as_peer(args));
+    return s->text.texts.n == 1 && (cli_choice_wanted(s) || cli_called_as_peer(args));
 }
 
 static enum status run_one(const void *settings, struct status_why *why)
@@ -156,7 +152,7 @@ static enum status run_perplexity(const void *settings, const struct cli_args *a
         return cli_choice_run(&s, why);
     if (s.kl_divergence)
         return compare(&s, why);
-    s.only_new = !called_as_peer(args);
+    s.only_new = !cli_called_as_peer(args);
     if (replaces_recording(&s))
         cli_say("assay: note: %s exists and is replaced, as llama-perplexity does\n", s.base_file);
     return s.windows.n_ctx.more ? run_contexts(&s, why) : cli_perplexity_run(&s, why);
@@ -293,5 +289,7 @@ const struct cli_command cli_command_perplexity = {
     .settings_bytes = sizeof(struct cli_perplexity_settings),
     .evaluate = AT(evaluate),
     .defaults = cli_perplexity_defaults,
+    .before = cli_config_apply,
+    .after = cli_config_note,
     .run = run_perplexity,
 };

@@ -15,7 +15,8 @@ A case begins with `== name`; the lines that follow say:
   no-err REGEX    must not be found in standard error
   silent          nothing on standard output (silent-stderr: on standard error)
   one-line        exactly one line on standard error
-Each case runs in an empty folder of its own, without any LLAMA_ARG_* or ASSAY_* variable.
+Each case runs in an empty folder of its own, without any LLAMA_ARG_* or ASSAY_*
+variable, and without a configuration of llama.cpp's.
 """
 import os
 import pathlib
@@ -66,6 +67,7 @@ def environment(assay, source, build):
     env["DATA"] = str(source / "data")
     env["DOCS"] = str(source / "docs")
     env["MADE"] = str(build / "tests" / "cli" / "made")
+    env["XDG_CONFIG_HOME"] = str(build / "none")  # where llama.cpp has a configuration
     env["LC_ALL"] = "C"
     return env
 

@@ -61,7 +61,8 @@ class DropIn(unittest.TestCase):
     def run_words(self, words, command=(ASSAY, "perplexity"), **variables):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_", "ASSAY_"))}
         return subprocess.run([*command, *words], capture_output=True, text=True, check=False,
-                              cwd=self.folder, env={**env, **variables}, timeout=HANG_S)
+                              cwd=self.folder, timeout=HANG_S,
+                              env={**env, "XDG_CONFIG_HOME": self.folder, **variables})
 
     def document_of(self, words, at_end=True, **variables):
         """The result document without `run`; the ignored options, in self.ignored."""
@@ -168,6 +169,72 @@ class DropIn(unittest.TestCase):
             run = self.run_words(["--version"], command)
             self.assertEqual((run.returncode, run.stderr), (0, ""))
             self.assertRegex(run.stdout, r"^assay +\d+\.\d+\.\d+")
+
+    def by_peer(self, config, words=REST, **variables):
+        """A run by the name of llama-perplexity with a user's configuration file."""
+        folder = pathlib.Path(self.folder, "config", "llama.cpp")
+        link = pathlib.Path(self.folder, "llama-perplexity-config")
+        folder.mkdir(parents=True, exist_ok=True)
+        if not link.exists():
+            link.symlink_to(ASSAY)
+        (folder / "config.ini").write_text(config)
+        return self.run_words(words, [link], XDG_CONFIG_HOME=str(folder.parent), **variables)
+
+    def settings_by_peer(self, config, words=(), **variables):
+        """Context size and cache types of such a run without -c."""
+        run = self.by_peer(config, [*REST[:4], *REST[6:], *words], **variables)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        settings = json.loads((pathlib.Path(self.folder) / "r.json").read_text())["settings"]
+        return settings["n_ctx"], settings.get("cache_type_k", ["F32"])[0]
+
+    def test_configuration(self):
+        """What llama.cpp 0.5.0 made of the same files, seen in its log."""
+        for config, n_ctx in (("c = 64\nctx-size = 32\n", 32), ("ctx-size = 32\nc = 64\n", 32),
+                              ("c = 64\n[default]\nctx-size = 32\n", 32), ("[*]\nc = 64\n", 64),
+                              ("[default]\nc = 32\n[*]\nc = 64\n", 32), ("c = 64; x", 64),
+                              ("[ default]\rc=64\r\n", 64), ("LLAMA_ARG_CTX_SIZE = 48", 48),
+                              ("c = 64\nc = 48\n", 48)):
+            self.assertEqual(self.settings_by_peer(config)[0], n_ctx, config)
+        for config in ("[other]\nc = 64\n", "[default ]\nc = 64\n", "c = 64\n[default]\nb = 1\n",
+                       "ctx_size = 64\n", ""):
+            self.assertEqual(self.settings_by_peer(config, ["-fa", "-c", "16"])[0], 16)
+            self.assertNotIn(" = 64", self.by_peer(config).stderr)
+        config = "ctx-size = 64\ncache-type-k = q8_0\nflash-attn = on\nprompt = x\nctx_size = 3\n"
+        self.assertEqual(self.settings_by_peer(config), (64, "Q8_0"))
+        self.assertEqual(self.settings_by_peer(config, LLAMA_ARG_CTX_SIZE="48"), (48, "Q8_0"))
+        self.assertEqual(self.settings_by_peer(config, ["-c", "32", "-ctk", "f32"]), (32, "F32"))
+        run = self.by_peer(config)
+        self.assertRegex(run.stderr, "note: .*/llama.cpp/config.ini gives cache-type-k = q8_0, "
+                                     "ctx-size = 64 where neither a variable nor an option does\n")
+        self.assertRegex(run.stderr, "note: .*/config.ini: not used here: ctx_size, prompt\n")
+
+    def test_configuration_is_refused(self):
+        for config, sentence in (
+                (" c = 64", "line 1: expected 'key = value', '.section.' or a comment, found ' c = 64', "
+                            "which begins with a blank"),
+                ("\nctx-size 64", "line 2: expected .* found 'ctx-size 64'"),
+                ("c = x", "c: 'x' is not a whole number, or several with commas between"),
+                ("lora = x", "lora=x: adapters are not implemented"),
+                ("hellaswag = off", "hellaswag = off: llama-perplexity takes any value as on")):
+            run = self.by_peer(config)
+            self.assertEqual((run.returncode, run.stdout), (2, ""))
+            self.assertRegex(run.stderr, rf"\Aassay: .*/llama.cpp/config.ini: {sentence}.*\n\Z")
+
+    def test_every_honoured_key(self):
+        honoured = [row for row in self.of("same") if row["program"] == "both"]
+        for key, row in ((name.lstrip("-"), row) for row in honoured for name in row["spellings"].split()):
+            value = row["example"] if row["values"] != "0" else "on"
+            run = self.by_peer(f"{key} = {FILES.get(value, value)}")
+            text = key in ("f", "file", "p", "prompt", "bf", "binary-file")
+            self.assertIn(f"not used here: {key}\n" if text else f"config.ini gives {key} = ", run.stderr)
+
+    def test_configuration_by_the_name_assay(self):
+        self.by_peer("ctx-size = 64\nthreads = 1\n")
+        home = str(pathlib.Path(self.folder, "config"))
+        run = self.run_words([*REST[:4], *REST[6:]], XDG_CONFIG_HOME=home)
+        self.assertRegex(run.stderr, "note: .*/config.ini gives llama-perplexity ctx-size = 64; by the "
+                                     "name of assay it is not read\n")
+        self.assertNotIn("config.ini", self.run_words(REST, XDG_CONFIG_HOME=home).stderr)
 
     def test_recording_twice(self):
         link = os.path.join(self.folder, "llama-perplexity-twice")
