@@ -3,19 +3,14 @@
  * the verdicts on divergences that were measured on real models.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "clients/activations/budget.h"
 #include "clients/activations/rounding.h"
 #include "kernels/implementation.h"
 #include "kernels/kernels.h"
+#include "tests/harness/cmocka.h"
 #include "tests/model/fixture.h"
 
 enum { N_CTX = 64, N_WINDOWS = 3, N_SCORED = N_CTX / 2 - 1 };

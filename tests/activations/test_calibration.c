@@ -3,17 +3,12 @@
  * in a pass over caches with these scales. test_caches.py holds them against double precision.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "clients/activations/calibration.h"
 #include "kernels/backend.h"
+#include "tests/harness/cmocka.h"
 #include "tests/model/fixture.h"
 
 enum { N_LAYERS = 4, N = MODEL_TILE_TOKENS + 70 /* two tiles */ };

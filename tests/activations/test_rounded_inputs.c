@@ -3,21 +3,16 @@
  * round: their products are those of numbers that were rounded before.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "clients/activations/places.h"
 #include "clients/activations/rounding.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/implementation.h"
 #include "kernels/kernels.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/cpu_backend.h"
 #include "tests/harness/gguf_writer.h"
 #include "tests/harness/host_device.h"

@@ -1,15 +1,11 @@
 /* Arrays and buffers that grow. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/array.h"
 #include "base/buffer.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/failing_alloc.h"
 
 static void test_array_keeps_its_items(void **state)

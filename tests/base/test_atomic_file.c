@@ -1,10 +1,5 @@
 /* base/file/atomic_file.h: a file appears whole or not at all, and failures are told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

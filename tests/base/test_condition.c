@@ -2,15 +2,9 @@
  * Waits with a deadline: they end at it on the clock that never jumps, not before, or when they are
  * signalled.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/condition.h"
+#include "tests/harness/cmocka.h"
 
 struct shared {
     pthread_mutex_t lock;

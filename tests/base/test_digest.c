@@ -1,12 +1,6 @@
 /* Digests against Python's hashlib: the expected strings are its output for the same bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/digest.h"
+#include "tests/harness/cmocka.h"
 
 static void digests_of_known_bytes(void **state)
 {

@@ -1,15 +1,10 @@
 /* Token bytes as a TSV field. UTF-8 rules: RFC 3629. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/text/escape.h"
 #include "base/text/utf8.h"
+#include "tests/harness/cmocka.h"
 
 static void escapes(void **state)
 {

@@ -1,10 +1,5 @@
 /* Lists of a folder's files: their order, and what is no file; its end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <sys/stat.h>
 
 #include "base/file/folder.h"

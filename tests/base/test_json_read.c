@@ -1,13 +1,8 @@
 /* Look-ups in JSON from outside: types, paths in sentences, and that the first failure stays. */
-#include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <float.h>
 #include <math.h>
+#include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
 #include <stdlib.h>
 #include <string.h>
 

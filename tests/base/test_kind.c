@@ -1,10 +1,5 @@
 /* base/content/kind.h: what files of the wrong kind are called, and that texts are none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <string.h>
 
 #include "base/content/kind.h"

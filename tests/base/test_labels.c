@@ -1,10 +1,6 @@
 /* What models are called beside one another. */
+#include "tests/harness/cmocka.h"
 #include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <string.h>
 
 #include "base/text/labels.h"

@@ -1,10 +1,5 @@
 /* base/file/name.h: names that lead elsewhere, files that changed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,11 +1,7 @@
 /* Floats in sentences, figures in tables. */
-#include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <math.h>
+#include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
 
 #include "base/text/number.h"
 

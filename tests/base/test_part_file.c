@@ -1,10 +1,5 @@
 /* base/file/part_file.h: recordings that survive, and take their name when they are whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,16 +1,11 @@
 /* The thread pool: each index once, any number of threads, cancellation, many short loops. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "base/pool.h"
+#include "tests/harness/cmocka.h"
 
 enum { MAX_THREADS = 8, MAX_INDEX = 5000 };
 

@@ -1,12 +1,6 @@
 /* The generator. Expected value: the C++ standard's, its 10000th number from seed 5489. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/random.h"
+#include "tests/harness/cmocka.h"
 
 static void generator_is_the_standard_one(void **state)
 {

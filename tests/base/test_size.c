@@ -1,12 +1,7 @@
 /* Sizes as people write them. */
-#include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/text/size.h"
+#include "tests/harness/cmocka.h"
+#include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
 
 static void test_sizes(void **state)
 {

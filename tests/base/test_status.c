@@ -1,13 +1,8 @@
 /* Sentences: one line of printable text, whatever the names in them hold. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/status.h"
+#include "tests/harness/cmocka.h"
 
 static void shows_any_name_in_one_line(void **state)
 {

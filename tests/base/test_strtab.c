@@ -1,13 +1,8 @@
 /* The table of strings: numbers in the order of adding, whatever the hash's key. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/text/strtab.h"
+#include "tests/harness/cmocka.h"
 
 static int32_t add(struct base_strtab *t, const char *data, size_t n_bytes)
 {

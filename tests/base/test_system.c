@@ -1,10 +1,5 @@
 /* base/system/system.h: what callers rely on in both of its forms. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,14 +1,9 @@
 /* UTF-8. Rules and the numbers of well-formed characters: RFC 3629. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/text/utf8.h"
+#include "tests/harness/cmocka.h"
 
 static bool is_surrogate(uint32_t c)
 {

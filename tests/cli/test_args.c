@@ -1,10 +1,5 @@
 /* cli/options/args.h: how the lists of options are read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,18 +1,13 @@
 /* cli/process/faults.h: a mapped file that becomes shorter while threads read it. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cli/process/faults.h"
+#include "tests/harness/cmocka.h"
 
 enum { N_PAGES = 64, N_THREADS = 4, N_ROUNDS = 50 };
 

@@ -2,12 +2,7 @@
  * What is said of time and in figures. cli/session/progress.h: when progress is shown, and what it
  * says; cli/plan/plan.h: from counts and a pace to times of a run.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

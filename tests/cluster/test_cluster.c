@@ -4,20 +4,15 @@
  */
 #include <arpa/inet.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "clients/cluster/exchange.h"
 #include "clients/cluster/pipeline.h"
 #include "clients/cluster/remote.h"
 #include "tests/eval/evaluation.h"
+#include "tests/harness/cmocka.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
 #define Q4  ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"

@@ -2,16 +2,11 @@
  * Streams between two ranks: in order, sent while the caller goes on, never more than two batches
  * ahead of who takes them; waiting ends with the caller's look, or when the connection broke.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
-
 #include "clients/cluster/hop.h"
+#include "tests/harness/cmocka.h"
 
 /* More than a socket holds. */
 enum { N_BYTES = 8 << 20, N_BATCHES = 6 };

@@ -5,17 +5,12 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "clients/cluster/team.h"
+#include "tests/harness/cmocka.h"
 
 /** A connection to where a team listens; says these bytes. */
 static int call(const struct cluster_team *team, const void *bytes, size_t n_bytes)

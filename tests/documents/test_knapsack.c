@@ -2,12 +2,8 @@
  * The knapsack of recipes: against all selections of small instances, against a table over all
  * weights for larger ones, and what is proved where it may not go on.
  */
+#include "tests/harness/cmocka.h"
 #include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,14 +3,9 @@
  * the bootstrap as NumPy computes it from the same generator (RandomState, Lemire's draw).
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "clients/documents/results/paired.h"
+#include "tests/harness/cmocka.h"
 
 static void assert_near(double found, double expected, double relative)
 {

@@ -1,11 +1,5 @@
 /* What two distributions of a position come to, and the means of positions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <math.h>
 
 #include "clients/draft/figures.h"

@@ -2,15 +2,10 @@
 #ifndef TESTS_EVAL_DATASET_ASSERT_H
 #define TESTS_EVAL_DATASET_ASSERT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "eval/tasks/dataset.h"
+#include "tests/harness/cmocka.h"
 
 static inline void assert_text(struct base_string s, const char *expected)
 {

@@ -1,13 +1,7 @@
 #include "evaluation.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "kernels/backend.h"
+#include "tests/harness/cmocka.h"
 
 struct setup setup_usual(const char *model, size_t n_ctx, size_t n_windows)
 {

@@ -3,15 +3,10 @@
  * they should; differences of known size, at known places; verdicts.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "eval/metrics/against.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 
 enum { N_SCORED = 64, MOST_WINDOWS = 40 };

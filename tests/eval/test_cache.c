@@ -3,19 +3,14 @@
  * size, in memory and in a file, for each tensor that is swapped and given back, over several
  * batches. With arguments "A.gguf B.gguf ..." pairs of models come from files.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "eval/streams/cache.h"
 #include "kernels/backend.h"
 #include "model/swap.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/temp.h"
 #include "tests/model/fixture.h"

@@ -4,19 +4,14 @@
  * llama.cpp's record of the reference material what is known of it.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "eval/metrics/check.h"
 #include "eval/reference/logits_source.h"
 #include "evaluation.h"
+#include "tests/harness/cmocka.h"
 #include "tests/model/float64.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"

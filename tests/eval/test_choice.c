@@ -3,18 +3,13 @@
  * alone, and the scores' arithmetic against values worked out by hand.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bundled.h"
 #include "eval/units/choice.h"
 #include "run_units.h"
+#include "tests/harness/cmocka.h"
 #include "tests/model/fixture.h"
 
 /** Load, evaluate in batches of that many tokens. */

@@ -4,18 +4,13 @@
  * with the same bytes.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "eval/identity.h"
 #include "eval/reference/compact_source.h"
 #include "eval/reference/compact_writer.h"
 #include "evaluation.h"
 #include "gguf/about/identity.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/temp.h"
 #include "tests/harness/tiny_model.h"
 

@@ -4,19 +4,14 @@
  */
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "compact_fixture.h"
 #include "eval/reference/compact_source.h"
 #include "kernels/quant/bytes.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 
 /** Of all halves the nearest to x, of two the one with an even code: by looking at all. */

@@ -3,14 +3,9 @@
  * numpy.float32; 2^-149 is the least positive float32, ln(2^-149) = -103.27893.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "eval/llama_compat.h"
+#include "tests/harness/cmocka.h"
 
 /** Common scores keep their value to float32's precision: 2^-24 of p, and of ln p. */
 static void common_scores(void **state)

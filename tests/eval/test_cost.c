@@ -2,15 +2,10 @@
  * The arithmetic of a forward pass: attention's against a count of the keys that each query of each
  * layer sees, one after the other.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "eval/scorer/cost.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/sparse_model.h"
 #include "tests/model/fixture.h"
 

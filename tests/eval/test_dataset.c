@@ -1,15 +1,10 @@
 /* Files of tasks: what is read from good ones, and the sentence that a bad one gets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/eval/dataset_assert.h"
+#include "tests/harness/cmocka.h"
 
 /* The binary file under construction. */
 static char bytes[512];

@@ -1,15 +1,10 @@
 /* Task files of JSON and CSV as data sets are published: what is read from good ones, and the
  * sentence that a bad one gets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/eval/dataset_assert.h"
+#include "tests/harness/cmocka.h"
 
 static enum status read_jsonl(struct eval_dataset *d, enum eval_choice_kind kind, const char *from,
                               char text[512], struct status_why *why)

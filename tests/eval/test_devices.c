@@ -3,18 +3,13 @@
  * are CPU backends, and CUDA backends on a device made of the host's memory.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "evaluation.h"
 #include "kernels/backend.h"
 #include "kernels/cuda/context.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/host_device.h"
 
 enum { N_CTX = 32, N_WINDOWS = 41, MAX_BACKENDS = 3, BATCH = 2 * N_CTX };

@@ -3,19 +3,14 @@
  * lines are refused; when a run has seen enough.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "eval/input/documents.h"
 #include "eval/metrics/groups.h"
 #include "eval/metrics/stop.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 #include "tests/model/vocabulary.h"
 

@@ -1,15 +1,10 @@
 /*
  * The draw of a subset. Expected values: programs of a few lines with libstdc++ 12.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "eval/input/draw.h"
+#include "tests/harness/cmocka.h"
 
 static void check(size_t n, enum eval_draw how, const size_t *expected, size_t n_drawn)
 {

@@ -2,17 +2,12 @@
  * The identity of the bundled models. Expected: an independent reader of the format in Python
  * (hashlib over header, directory and the first 65536 bytes of each tensor) and sha256sum.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "eval/identity.h"
 #include "eval/run/memory.h"
 #include "gguf/about/identity.h"
+#include "tests/harness/cmocka.h"
 
 static const struct {
     const char *path, *id, *hash;

@@ -3,11 +3,7 @@
  * the first record that is not whole; and a journal of anything else is refused by name.
  */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "eval/run/difference.h"
 #include "eval/run/journal.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/temp.h"
 
 static const char settings[] = "{\"n_ctx\": 512, \"model\": {\"id\": \"abc\"}, \"files\": [1, 2]}";

@@ -1,16 +1,11 @@
 /* eval/metrics/kld.h on tables made by hand: the formulas as they are written down, the edges,
  * order. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "eval/metrics/kld.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 
 enum { N_WINDOWS = 5, N_CTX = 16, N_SCORED = 7, N_STREAM = N_WINDOWS * N_CTX };

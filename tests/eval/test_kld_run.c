@@ -3,17 +3,12 @@
  * however the work is cut and however many candidates there are, and who is refused.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "eval/identity.h"
 #include "eval/streams/idle.h"
 #include "evaluation.h"
+#include "tests/harness/cmocka.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
 #define Q4  ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"

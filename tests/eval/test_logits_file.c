@@ -3,20 +3,15 @@
  * that no program wrote; records that no model gives.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/content/kind.h"
 #include "eval/identity.h"
 #include "eval/reference/logits_source.h"
 #include "eval/reference/logits_writer.h"
 #include "evaluation.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/temp.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"

@@ -7,12 +7,6 @@
  * the weights. Without one the bundled model is taken.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "eval/identity.h"
 #include "eval/reference/logits_source.h"
@@ -21,6 +15,7 @@
 #include "eval/units/windows.h"
 #include "evaluation.h"
 #include "gguf/about/identity.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/temp.h"
 
 static const char *wide_model;

@@ -3,15 +3,9 @@
  * status is STATUS_MEMORY, with a sentence, and no file is left behind. AddressSanitizer sees what
  * is not released.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "eval/input/requests.h"
 #include "eval/metrics/groups.h"
@@ -24,6 +18,7 @@
 #include "eval/run/journal.h"
 #include "eval/tasks/dataset.h"
 #include "evaluation.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/failing_alloc.h"
 #include "tests/harness/temp.h"
 

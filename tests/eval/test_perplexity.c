@@ -5,15 +5,10 @@
  */
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "eval/metrics/curve.h"
 #include "eval/metrics/perplexity.h"
+#include "tests/harness/cmocka.h"
 
 enum { N_WINDOWS = 3, N_SCORED = 3, N_CTX = 7 };
 

@@ -4,15 +4,10 @@
  * races per case (test_race 20000).
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "eval/race/race.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 
 enum { MOST = 6 };

@@ -6,18 +6,13 @@
  * tiles and llama take every model where ASSAY_TEST_SLOW is set, else one and a few.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "evaluation.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/reference_list.h"
 
 #define REFERENCE ASSAY_REFERENCE_DIR "/reference"

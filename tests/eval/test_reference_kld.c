@@ -4,18 +4,13 @@
  * activation is rounded.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "evaluation.h"
 #include "kld_lines.h"
+#include "tests/harness/cmocka.h"
 
 #define MODELS    ASSAY_REFERENCE_DIR "/models/"
 #define REFERENCE ASSAY_REFERENCE_DIR "/reference/"

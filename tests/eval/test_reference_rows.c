@@ -3,16 +3,11 @@
  * live comparison to the bit; recorded codes come near it, as near as their format allows.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "evaluation.h"
+#include "tests/harness/cmocka.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
 #define Q4  ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"

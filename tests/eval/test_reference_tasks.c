@@ -5,22 +5,17 @@
  * usage: test_reference_tasks hellaswag-40|hellaswag-300|winogrande|multiple_choice [MODEL]
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/content/text.h"
 #include "eval/units/choice.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "run_units.h"
+#include "tests/harness/cmocka.h"
 
 static const char *part; /* names the reference */
 static const char *only; /* this model; NULL: both */

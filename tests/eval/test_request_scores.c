@@ -3,20 +3,15 @@
  * double-precision forward pass, the same bits for any order, grouping and batch.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "bundled.h"
 #include "eval/units/requests.h"
 #include "run_units.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 #include "tests/model/float64.h"
 

@@ -1,14 +1,9 @@
 /* Requests as JSON lines: what is read from good ones, and the sentence that a bad one gets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "eval/input/requests.h"
 #include "eval/units/requests.h"
+#include "tests/harness/cmocka.h"
 
 static void assert_text(struct base_string s, const char *expected)
 {

@@ -2,20 +2,15 @@
  * Recordings with a journal: stopped after some windows and gone on with, the file and the table
  * have the bits of a recording that was not stopped, whatever became of file and journal between.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "eval/reference/compact_writer.h"
 #include "eval/reference/logits_writer.h"
 #include "eval/units/windows.h"
 #include "evaluation.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/temp.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"

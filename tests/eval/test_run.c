@@ -3,16 +3,11 @@
  * what a caller sees of a run: windows, progress, an interruption, memory.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "eval/run/memory.h"
 #include "evaluation.h"
+#include "tests/harness/cmocka.h"
 
 enum { N_CTX = 32, N_WINDOWS = 70 };
 

@@ -3,14 +3,9 @@
  * (SentencePiece, BOS 1, byte tokens 3 to 258, a space in front of every text).
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "eval/metrics/per_token.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/temp.h"
 
 static struct gguf_file *file;

@@ -1,12 +1,6 @@
 /* Reading the text of an evaluation. Digests: `printf ... | sha256sum`. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/content/text.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/temp.h"
 
 static char folder[64], path[128];

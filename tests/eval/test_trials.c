@@ -2,20 +2,15 @@
  * Variants of a model on several backends, CPU and CUDA on a device made of the host's memory:
  * the tallies have the same bits, whoever evaluates and however windows are put into batches.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "eval/streams/variants.h"
 #include "eval/units/trials.h"
 #include "evaluation.h"
 #include "kernels/backend.h"
 #include "kernels/cuda/context.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/host_device.h"
 
 enum { N_CTX = 32, N_WINDOWS = 3, N_VARIANTS = 5 };

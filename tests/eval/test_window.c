@@ -1,13 +1,8 @@
 /* Plans: which windows a protocol cuts, what it puts in and what it scores. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "eval/input/window.h"
+#include "tests/harness/cmocka.h"
 
 enum { BOS = 1 };
 

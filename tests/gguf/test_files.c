@@ -2,12 +2,8 @@
  * Real files: the bundled models, and where they lie beside the checkout, the reference
  * models and vocabularies, all written by other programs. And what is no file at all.
  */
+#include "tests/harness/cmocka.h"
 #include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,6 @@
 /* Mappings and reading ahead: what the page cache holds before and after. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "gguf/map.h"
+#include "tests/harness/cmocka.h"
 
 enum { FILE_BYTES = 8 << 20 };
 

@@ -1,10 +1,6 @@
 /* The reader: what a good file says, and one sentence for each way in which a file is bad. */
+#include "tests/harness/cmocka.h"
 #include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 

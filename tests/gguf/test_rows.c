@@ -1,11 +1,7 @@
 /* Rows with a prefix and rows in bundles: their sizes, and shapes that are no rows of theirs. */
-#include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <inttypes.h>
+#include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

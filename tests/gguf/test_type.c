@@ -1,10 +1,6 @@
 /* The table of tensor types against the published sizes. */
+#include "tests/harness/cmocka.h"
 #include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,5 @@
 /* The collector on a CPU and on a device: what counts as whose rows, and that products stay. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <math.h>
 #include <string.h>
 

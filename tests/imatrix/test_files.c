@@ -1,12 +1,6 @@
 /* Exact sums: the floats nearest to them, files that give them back, parts in any order. Hand-made
  * files, and what is refused, are in tests/cli/test_imatrix_files.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <stdlib.h>
 
 #include "clients/imatrix/add.h"

@@ -1,12 +1,6 @@
 /* Exact sums of squares: those of a tile are those of the definition, and what has no sum is told.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

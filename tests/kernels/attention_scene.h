@@ -3,19 +3,14 @@
 #ifndef TESTS_KERNELS_ATTENTION_SCENE_H
 #define TESTS_KERNELS_ATTENTION_SCENE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/gemm/rounded.h"
 #include "kernels/operations.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"

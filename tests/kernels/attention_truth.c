@@ -1,15 +1,10 @@
 #include "tests/kernels/attention_truth.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 struct attention_shape attention_shape_random(struct rng *r, size_t most)
 {
     static const size_t heads[][2] = {{1, 1}, {4, 2}, {6, 1}, {20, 1}};

@@ -1,15 +1,10 @@
 #include "tests/kernels/choose_scene.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 static const struct kern_query_range ranges[CHOOSE_SCENE_RANGES] = {
     {.q_row = 0, .n_q = 90, .kv_row = 0},
     {.q_row = 90, .n_q = 33, .kv_row = 90, .parent_kv_row = 0, .n_parent = 90},

@@ -1,15 +1,10 @@
 #include "tests/kernels/cuda_data.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/quant/registry.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/random_blocks.h"
 

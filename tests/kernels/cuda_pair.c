@@ -1,15 +1,10 @@
 #include "tests/kernels/cuda_pair.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/run_kernel.h"
 
 static bool real_device;

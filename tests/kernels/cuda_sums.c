@@ -1,17 +1,12 @@
 #include "tests/kernels/cuda_sums.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/arithmetic.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/kernels/product.h"
+#include "tests/harness/cmocka.h"
 #include "tests/kernels/cuda_data.h"
 
 enum { PARTS = 3 };

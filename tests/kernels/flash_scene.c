@@ -1,14 +1,9 @@
 #include "tests/kernels/flash_scene.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include "tests/harness/run_kernel.h"
 #include "tests/kernels/cuda_data.h"
 

@@ -1,15 +1,10 @@
 #include "tests/kernels/recurrent_scene.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 enum { GATE_COLUMNS = 3 /* beside dt and beta, as in a product's output that has more */ };
 
 static float *floats(const struct guard *g)

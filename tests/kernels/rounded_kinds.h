@@ -3,15 +3,10 @@
 #define TESTS_KERNELS_ROUNDED_KINDS_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/cpu/kernels.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"
 

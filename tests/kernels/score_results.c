@@ -1,16 +1,11 @@
 #include "tests/kernels/score_results.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/backend.h"
+#include "tests/harness/cmocka.h"
 
 static struct results results_open(const struct kern_score *op)
 {

@@ -1,17 +1,12 @@
 #include "tests/kernels/score_scene.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/backend.h"
 #include "kernels/numerics/fmath.h"
+#include "tests/harness/cmocka.h"
 
 static float *random_floats(struct rng *r, size_t n, float size)
 {

@@ -7,14 +7,8 @@
  */
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/amx/amx.h"
@@ -22,6 +16,7 @@
 #include "kernels/operations.h"
 #include "kernels/quant/registry.h"
 #include "kernels/scoring.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"

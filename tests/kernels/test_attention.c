@@ -5,17 +5,12 @@
  */
 #include <assert.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
-
 #include "base/arithmetic.h"
+#include "tests/harness/cmocka.h"
 #include "tests/kernels/attention_scene.h"
 
 static const struct attention_shape shapes[] = {

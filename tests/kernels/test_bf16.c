@@ -4,16 +4,11 @@
  * at inaccessible pages.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/cpu/kernels.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"
 

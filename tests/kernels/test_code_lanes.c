@@ -2,14 +2,9 @@
  * Recorded rows to and from lanes: the scalar kernels against the formula in double, every
  * ISA's variant against the scalar one, in buffers that end where the last record does.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"

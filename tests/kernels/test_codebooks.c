@@ -2,20 +2,17 @@
  * The packed codebooks against the number tables of the reference material beside the checkout,
  * every entry. The vectors of test_vectors meet nearly all of them where there is no such material.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "kernels/quant/codebook_4bit.h"
 #include "kernels/quant/codebook_iq1.h"
 #include "kernels/quant/codebook_iq2.h"
 #include "kernels/quant/codebook_iq3.h"
 #include "kernels/quant/octet.h"
+#include "tests/harness/cmocka.h"
 
 #define CODEBOOKS ASSAY_REFERENCE_DIR "/format/codebooks/"
 

@@ -5,19 +5,14 @@
  * elsewhere.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/arithmetic.h"
 #include "kernels/backend.h"
 #include "kernels/operations.h"
 #include "kernels/quant/round.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/run_kernel.h"
 #include "tests/kernels/attention_truth.h"
 #include "tests/kernels/cuda_data.h"

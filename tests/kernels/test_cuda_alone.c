@@ -4,14 +4,8 @@
  * results must be, to the bit, what a plain loop gives.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/arithmetic.h"
 #include "kernels/backend.h"
@@ -21,6 +15,7 @@
 #include "kernels/cuda/kernels/rows.h"
 #include "kernels/cuda/kernels/score/codes.h"
 #include "kernels/cuda/kernels/score/targets.h"
+#include "tests/harness/cmocka.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
 

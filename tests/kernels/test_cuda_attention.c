@@ -4,15 +4,10 @@
  * and to the bit for any grouping of the queries. That of `exact` is in test_cuda.c.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/rng.h"
 #include "tests/harness/run_kernel.h"

@@ -4,16 +4,11 @@
  * backend's bits, or in `high` and `fast` what float64 makes of it.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/backend.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/run_kernel.h"
 #include "tests/kernels/choose_scene.h"
 #include "tests/kernels/cuda_data.h"

@@ -2,14 +2,11 @@
  * The block formats' headers on a GPU against themselves on the CPU, over random bits and to the
  * bit. Compiled and linked wherever nvcc is found; skipped where no device is.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "kernels/quant/registry.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/rng.h"
 #include "tests/kernels/cuda_decode.h"

@@ -2,14 +2,10 @@
  * The real device (kernels/cuda/device/device.c) on a runtime of our own: memory is the host's, and
  * copies are made as late as the runtime allows, when an event or the device is waited for.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/device/device.h"

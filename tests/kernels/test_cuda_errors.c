@@ -2,21 +2,16 @@
  * The CUDA backend where things go wrong: every call of the device made to fail in turn, too little
  * memory, products whose bits depend on what they must not depend on, cancelling.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/operations.h"
 #include "kernels/recurrent/op.h"
 #include "kernels/scoring.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/rng.h"
 #include "tests/kernels/cuda_pair.h"

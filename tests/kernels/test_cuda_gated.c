@@ -4,20 +4,15 @@
  * CPU's results.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/arithmetic.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/rows.h"
 #include "kernels/operations.h"
+#include "tests/harness/cmocka.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
 #include "tests/kernels/cuda_sums.h"

@@ -1,17 +1,12 @@
 /* The CUDA backend's products in halves: with two parts three in one; what follows the sums. And
  * products with rows in another order than they are stored. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/arithmetic.h"
 #include "kernels/cuda/kernels/half.h"
 #include "kernels/operations.h"
+#include "tests/harness/cmocka.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
 

@@ -3,14 +3,8 @@
  * there is one, on a real device: the bits of the CPU's `high`, for every type, shape and form.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/gemm/rounded.h"
@@ -21,6 +15,7 @@
 #include "kernels/operations.h"
 #include "kernels/quant/integers.h"
 #include "kernels/scoring.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/random_blocks.h"
 #include "tests/harness/run_kernel.h"
 #include "tests/kernels/cuda_data.h"

@@ -3,19 +3,14 @@
  * on a real device: the CPU's bits in `exact`; tokens that are split once for several products.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/context.h"
 #include "kernels/operations.h"
 #include "kernels/quant/registry.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/run_kernel.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"

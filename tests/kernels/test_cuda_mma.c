@@ -5,16 +5,11 @@
  * are used, by test_cuda_attention.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/cuda/kernels/mma.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 
 enum { M = 16, N = 8, K = 16 };

@@ -2,18 +2,13 @@
  * Recurrent layers on the CUDA backend, on a device made of the host's memory and, where there is
  * one, on a real device: the CPU backend's bits, whatever the runs.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/recurrent/gates.h"
 #include "kernels/recurrent/op.h"
+#include "tests/harness/cmocka.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
 #include "tests/kernels/recurrent_scene.h"

@@ -4,18 +4,13 @@
  * precisions are held to a bound, and to the same bits however rows are cut.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/context.h"
 #include "kernels/scoring.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/run_kernel.h"
 #include "tests/kernels/cuda_pair.h"
 #include "tests/kernels/score_results.h"

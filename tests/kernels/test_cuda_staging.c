@@ -1,17 +1,12 @@
 /* Rows gathered for a device, by one thread and by several: every byte, none beside them; of a
  * weight whose scales lie apart also these. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/device/staging.h"
 #include "kernels/operations.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"
 #include "tests/kernels/cuda_data.h"

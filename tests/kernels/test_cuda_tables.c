@@ -1,14 +1,9 @@
 /** Small arrays that the CUDA backend uploads once (kernels/cuda/tables/tables.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/cuda/context.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 #include "tests/kernels/cuda_pair.h"
 

@@ -3,14 +3,8 @@
  * product or a rotation, and where not, the bits are those of one operation after the other.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/arithmetic.h"
 #include "kernels/cuda/context.h"
@@ -18,6 +12,7 @@
 #include "kernels/cuda/kernels/gated/rotated.h"
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/operations.h"
+#include "tests/harness/cmocka.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
 #include "tests/kernels/cuda_sums.h"

@@ -5,18 +5,15 @@
  * ASSAY_TEST_SEED repeats a run.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/quant/f16.h"
 #include "kernels/quant/rows.h"
 #include "tests/harness/blocks.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/types.h"

@@ -5,15 +5,10 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "kernels/numerics/fmath.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 
 /* The size of the last place of a number of this magnitude with `digits` bits. */

@@ -5,14 +5,8 @@
  * integers and of floats share.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/arithmetic.h"
 #include "kernels/backend.h"
@@ -22,6 +16,7 @@
 #include "kernels/quant/integers.h"
 #include "kernels/quant/rows.h"
 #include "kernels/scoring.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/random_blocks.h"
 

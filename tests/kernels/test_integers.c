@@ -5,16 +5,13 @@
  * subnormal or zero. ASSAY_TEST_SEED repeats a run.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/quant/ik/trellis.h"
 #include "kernels/quant/integers.h"
 #include "tests/harness/blocks.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 

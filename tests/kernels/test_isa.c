@@ -1,16 +1,11 @@
 /* Instruction sets: names, detection against the compiler's own, and the tables they select. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/kernels.h"
+#include "tests/harness/cmocka.h"
 
 static void test_names(void **state)
 {

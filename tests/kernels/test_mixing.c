@@ -3,19 +3,14 @@
  * threads, and on a device.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/backend.h"
 #include "kernels/mixing/op.h"
 #include "kernels/operations.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/cpu_backend.h"
 #include "tests/kernels/cuda_data.h"

@@ -1,13 +1,7 @@
 /* An observer: its owner sees operations, does the backend's, and leaves it as it was. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "kernels/cpu/cpu.h"
 #include "kernels/observer.h"
+#include "tests/harness/cmocka.h"
 
 struct owner {
     struct kern_observer observer;

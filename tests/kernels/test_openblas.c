@@ -3,19 +3,14 @@
  * summations in any order, and as the option that multiplies in their place.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/operations.h"
 #include "kernels/scoring.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 
 enum { WIDTH = 600, ROWS = 150, TOKENS = 70 };

@@ -3,17 +3,12 @@
  * same bits for every ISA and number of threads. Cases are larger than what one thread takes at
  * a time, so that work really is divided.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "kernels/backend.h"
 #include "kernels/operations.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/cpu_backend.h"
 #include "tests/kernels/ops_variants.h"

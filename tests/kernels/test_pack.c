@@ -4,17 +4,12 @@
  * numbers that no block can hold.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include <cmocka.h>
-
 #include "kernels/quant/round.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 #include "tests/kernels/nearest_small.h"
 #include "tests/kernels/pack_vectors.h"

@@ -4,15 +4,10 @@
  * sorting, and what is promised of equal models, ties, tokens without probability and logits
  * that are not finite.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"

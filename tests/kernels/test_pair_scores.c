@@ -4,17 +4,12 @@
  * split of the rows and company of other heads; exact zeros for equal heads; records that lie.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/backend.h"
 #include "kernels/scoring.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/guard.h"
 #include "tests/kernels/score_scene.h"
 

@@ -3,16 +3,11 @@
  * the register tiles, both directions of the weights, random bits included, every buffer ending
  * at an inaccessible page. Ends with which rows each ISA has a version of.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/cpu/kernels.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"

@@ -3,18 +3,13 @@
  * ISA, any number of threads, sequences cut anywhere, prefixes shared or not.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/recurrent/gates.h"
 #include "kernels/recurrent/op.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/cpu_backend.h"
 #include "tests/kernels/ops_variants.h"

@@ -3,17 +3,12 @@
  * selection bias, groups, normalisation and a scale; ties, and what is refused.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/backend.h"
 #include "kernels/operations.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/cpu_backend.h"
 #include "tests/harness/rng.h"
 

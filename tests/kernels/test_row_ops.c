@@ -2,16 +2,11 @@
  * The kernels that work on one row: every ISA's variant against the scalar one to the bit, and
  * the scalar one against long double within bounds derived from its operations.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "kernels/operations.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"

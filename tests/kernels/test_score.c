@@ -4,17 +4,12 @@
  * bound. And the same bits for any ISA, threads, split of the rows and company of other heads.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/backend.h"
 #include "kernels/scoring.h"
+#include "tests/harness/cmocka.h"
 #include "tests/kernels/score_scene.h"
 
 struct truth {

@@ -3,15 +3,10 @@
  * scalar one to the bit, the scalar one against long double within derived bounds, ranks
  * against counting, and what is promised of ties and logits that are not finite.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"

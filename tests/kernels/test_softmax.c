@@ -2,16 +2,11 @@
  * Attention's softmax block by block: every ISA's variant against the scalar one to the bit,
  * the scalar one against long double, and what it promises of masks and non-finite scores.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "kernels/numerics/fmath_constants.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"

@@ -1,17 +1,12 @@
 /* The clocks of a backend: each operation counts into its phase, parts stay within operations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/operations.h"
 #include "kernels/scoring.h"
+#include "tests/harness/cmocka.h"
 
 enum { WIDTH = 256, ROWS = 512, TOKENS = 64, HEADS = 4 };
 

@@ -3,16 +3,13 @@
  * float32 values that they decode to (NAME.f32), listed in MANIFEST.tsv. Every ISA that this
  * processor has, to the bit, the sign of zero included.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/cpu/kernels.h"
 #include "kernels/quant/rows.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 
 #define VECTORS    ASSAY_SOURCE_DIR "/tests/data/vectors/"

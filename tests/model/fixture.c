@@ -1,13 +1,10 @@
 #include "tests/model/fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/scoring.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/gguf_bytes.h"
 #include "tests/harness/rng.h"
 

@@ -3,16 +3,11 @@
  * float64 evaluation written elsewhere gave. Skipped where it is absent.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include "tests/harness/reference_list.h"
 #include "tests/model/fixture.h"
 

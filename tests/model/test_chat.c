@@ -4,14 +4,9 @@
  * words; that nothing runs away. What templates make of values is compared with jinja2 in
  * test_chat_jinja.py.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,20 +5,15 @@
  */
 #include <dirent.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/context.h"
 #include "kernels/operations.h"
 #include "kernels/quant/registry.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/host_device.h"
 #include "tests/harness/reference_list.h"

@@ -3,17 +3,12 @@
  * of its tokens together. A product decodes its weight once (kernels/cpu/gemm/linear.c). A device
  * gets rows for several experts at a time, and the host waits for it twice a tile and layer.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/cuda/context.h"
 #include "kernels/implementation.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/host_device.h"
 #include "tests/model/fixture.h"
 

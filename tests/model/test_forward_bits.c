@@ -4,16 +4,11 @@
  * running beside it.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/sparse_model.h"
 #include "tests/model/fixture.h"

@@ -3,15 +3,10 @@
  * and every block format: hidden rows and the log-probabilities of the next tokens.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include "tests/harness/types.h"
 #include "tests/model/fixture.h"
 #include "tests/model/float64.h"

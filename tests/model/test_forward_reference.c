@@ -3,17 +3,12 @@
  * written elsewhere gave: text to tokens, forward pass, scores. Skipped where it is absent.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include "tests/harness/reference_list.h"
 #include "tests/model/fixture.h"
 #include "tests/model/float64.h"

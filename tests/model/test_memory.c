@@ -2,17 +2,12 @@
  * Every allocation on the way from bytes to a finished forward pass fails once: each time the
  * status is STATUS_MEMORY, and everything is released (run under AddressSanitizer).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "model/forward/forward.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/gguf_bytes.h"
 #include "tests/harness/tiny_model.h"
 

@@ -1,15 +1,10 @@
 /* Broken models, each with the sentence that opening it must give, and what is only remarked on. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "model/model.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/gguf_bytes.h"
 #include "tests/harness/tiny_model.h"
 

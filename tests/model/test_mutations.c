@@ -2,19 +2,14 @@
  * Every byte of a model's header changed, and every key set to values that it should not have:
  * the file is refused with a sentence, or evaluated; nothing crashes (run under sanitizers).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "model/forward/forward.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/gguf_bytes.h"
 #include "tests/harness/tiny_model.h"
 

@@ -11,18 +11,13 @@
  * 2032 it is 2.3e-4 at most (docs/performance.md).
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/backend.h"
 #include "kernels/operations.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/reference_list.h"
 #include "tests/model/fixture.h"
 #include "tests/model/float64.h"

@@ -1,13 +1,8 @@
 /* Tensors that a file lacks although others of it say that it should have them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "model/model.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/gguf_bytes.h"
 #include "tests/harness/tiny_model.h"
 

@@ -6,13 +6,7 @@
  * tests/data/pretokenizer-digests.tsv: names, how many pieces 10,000 texts have, and a digest of
  * their lengths. The texts are made here from pretokenizer-units.txt.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,5 @@
 /* What the pre-tokenisers must stand: long runs of anything, in linear time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
 

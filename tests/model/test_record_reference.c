@@ -3,18 +3,13 @@
  * material. Skipped where it is absent.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/backend.h"
 #include "kernels/scoring.h"
+#include "tests/harness/cmocka.h"
 #include "tests/model/fixture.h"
 
 enum { N_CTX = 256, N_WINDOWS = 4, FIRST = N_CTX / 2, N_SCORED = N_CTX - 1 - FIRST };

@@ -3,16 +3,11 @@
  * formulas themselves are checked by test_forward_float64 and, for YaRN, by figures here.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "model/model.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/gguf_bytes.h"
 #include "tests/harness/tiny_model.h"
 

@@ -2,16 +2,11 @@
  * Sessions: what they allocate, what happens when that fails, progress, cancelling, and
  * batches that they refuse.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/implementation.h"
+#include "tests/harness/cmocka.h"
 #include "tests/model/fixture.h"
 
 /** A backend that only hands out memory, counts it, and fails when told to. */

@@ -2,18 +2,13 @@
  * Layers whose queries choose their keys: what is computed, and what memory is taken, where the
  * choice decides something and where it does not.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/implementation.h"
 #include "model/split.h"
 #include "model/swap.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/sparse_model.h"
 #include "tests/model/fixture.h"

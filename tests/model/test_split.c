@@ -2,22 +2,17 @@
  * Layers in shares: as even as every other way to cut, whole with the keys that they use, refused
  * where there are too few; and a share is computed without a look at the weights of the others.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "kernels/implementation.h"
 #include "model/split.h"
 #include "model/state.h"
 #include "model/swap.h"
+#include "tests/harness/cmocka.h"
 #include "tests/model/fixture.h"
 
 enum { N_TOKENS = 20, MAX_SHARES = 4 };

@@ -4,19 +4,14 @@
  * With arguments "A.gguf B.gguf ..." pairs of such models come from files.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/arithmetic.h"
 #include "kernels/backend.h"
 #include "model/swap.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/model/fixture.h"
 

@@ -3,18 +3,13 @@
  * instead of keys: every query must find exactly the keys that it attends to. So do runs of
  * recurrent layers with states.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/recurrent/check.h"
 #include "model/forward/tile.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 
 enum { MAX_SEGMENTS = 64, MAX_TOKENS = 4096, NO_TOKEN = -1 };

@@ -1,11 +1,5 @@
 /* Byte-level BPE on vocabularies made here: each rule, and a brute-force merge as oracle. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,5 @@
 /* Whether two tokenizers read texts alike, and the texts that tell them apart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,5 @@
 /* gemma4: BPE of characters, on vocabularies made here; a brute-force merge is the oracle. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,5 @@
 /* What a file may say of its tokenizer: defaults, and one sentence for each thing it may not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,13 +2,7 @@
  * The tokenizers against ids that another program made: the cases beside each vocabulary of
  * the reference material, and whole texts by count and SHA-256. Skipped where it is absent.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>

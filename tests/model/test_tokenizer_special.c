@@ -1,11 +1,5 @@
 /* Special tokens in raw text: which are seen, in which order, and what they leave over. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,13 +4,7 @@
  * are of the processor, so that a slow or busy machine does not fail the test.
  * Skipped where the material is absent.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,6 @@
 #include "tests/model/vocabulary.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

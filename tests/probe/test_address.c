@@ -1,14 +1,9 @@
 /* Addresses: what is taken, and what is refused without repeating a password. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "clients/probe/http/http.h"
+#include "tests/harness/cmocka.h"
 
 static void addresses_lose_their_ends(void **state)
 {

@@ -1,15 +1,10 @@
 /* The forms of answers, as servers were seen to write them; and what is not taken. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "clients/probe/api/answer.h"
+#include "tests/harness/cmocka.h"
 
 static struct probe_answer answer;
 

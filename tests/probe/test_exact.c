@@ -1,15 +1,10 @@
 /* Log-probabilities of listed tokens: those of the forward pass; and how much each rounding is off.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "clients/probe/exact/exact.h"
+#include "tests/harness/cmocka.h"
 #include "tests/model/fixture.h"
 
 enum { N = 40, K = 8 };

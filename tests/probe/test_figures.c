@@ -1,15 +1,10 @@
 /* Figures of a list beside the exact one: against their definitions. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "clients/probe/bounds.h"
 #include "clients/probe/figures.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 
 enum { V = 64, K = 20 };

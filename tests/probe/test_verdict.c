@@ -1,15 +1,10 @@
 /* Verdicts of lists that are made here: honest ones agree, each fault gets its name. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "clients/probe/verdict.h"
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 
 enum { N = 60, K = 20, V = 200 };

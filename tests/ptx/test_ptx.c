@@ -3,18 +3,13 @@
  * ends it. They have what nvcc does not make of the backend's kernels yet, and one error each.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 #include "tests/ptx/machine.h"
 

@@ -1,10 +1,6 @@
 /* Folders: which files are read, and what is said where they and their index disagree. */
+#include "tests/harness/cmocka.h"
 #include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,13 +1,8 @@
 /* Headers: what is read of good ones, and the sentence about each bad one. */
-#include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gguf/safetensors/header.h"
+#include "tests/harness/cmocka.h"
 #include "tests/safetensors/bytes.h"
+#include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
 
 #define A_TENSOR "\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}"
 #define TWO_OF(begin, end)                                                                         \

@@ -2,13 +2,7 @@
  * clients/serve/http/connections.h: who is cut when there are more connections than places. Clients
  * are sockets of loopback addresses; one that is cut reads the end.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>

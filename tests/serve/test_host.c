@@ -1,10 +1,5 @@
 /* clients/serve/http/host.h: which names of the header Host are this machine's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/harness/cmocka.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,13 +3,7 @@
  * are served. What runs writes a letter, so the order is a word. Nothing here depends on time: the
  * first job does not begin its first batch before all others have been added.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/harness/cmocka.h"
 #include <semaphore.h>
 #include <string.h>
 

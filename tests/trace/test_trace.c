@@ -4,18 +4,13 @@
  * are those errors.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "clients/trace/compare.h"
 #include "clients/trace/rounded.h"
 #include "clients/trace/trace.h"
+#include "tests/harness/cmocka.h"
 #include "tests/model/fixture.h"
 
 enum { N_TOKENS = 24 };
