@@ -18,12 +18,12 @@ static enum status read_afmoe(struct model_hparams *h, const struct model_readin
 }
 
 static const struct model_folder_name afmoe_names[] = {
-    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
-    {"pre_mlp_layernorm", "ffn_norm", MODEL_KEEP},
-    {"post_mlp_layernorm", "post_ffw_norm", MODEL_KEEP},
-    {"self_attn.gate_proj", "attn_gate", MODEL_KEEP},
-    {"mlp.router.gate", "ffn_gate_inp", MODEL_KEEP},
-    {"mlp.expert_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"post_attention_layernorm", "post_attention_norm"},
+    {"pre_mlp_layernorm", "ffn_norm"},
+    {"post_mlp_layernorm", "post_ffw_norm"},
+    {"self_attn.gate_proj", "attn_gate"},
+    {"mlp.router.gate", "ffn_gate_inp"},
+    {"mlp.expert_bias", "exp_probs_b.bias"},
     {0},
 };
 
@@ -75,8 +75,8 @@ static void laguna_heads(const struct model_folder *f, struct model_folder_heads
 }
 
 static const struct model_folder_name laguna_names[] = {
-    {"self_attn.g_proj", "attn_gate", MODEL_KEEP},
-    {"mlp.experts.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"self_attn.g_proj", "attn_gate"},
+    {"mlp.experts.e_score_correction_bias", "exp_probs_b.bias"},
     {0},
 };
 

@@ -72,12 +72,12 @@ static void write_numbers(struct model_folder *f)
 }
 
 static const struct model_folder_name folder_names[] = {
-    {"attention_layernorm", "attn_norm", MODEL_KEEP},
-    {"feedforward_layernorm", "ffn_norm", MODEL_KEEP},
-    {"mlp.act_fn.alpha_p", NULL, MODEL_KEEP},
-    {"mlp.act_fn.alpha_n", NULL, MODEL_KEEP},
-    {"mlp.act_fn.beta", NULL, MODEL_KEEP},
-    {"mlp.act_fn.eps", NULL, MODEL_KEEP},
+    {"attention_layernorm", "attn_norm"},
+    {"feedforward_layernorm", "ffn_norm"},
+    {"mlp.act_fn.alpha_p", NULL},
+    {"mlp.act_fn.alpha_n", NULL},
+    {"mlp.act_fn.beta", NULL},
+    {"mlp.act_fn.eps", NULL},
     {0},
 };
 

@@ -143,16 +143,16 @@ static enum status read_glm_dsa(struct model_hparams *h, const struct model_read
 
 static const struct model_folder_name folder_names[] = {
     MODEL_LATENT_NAMES,
-    {"self_attn.kv_b_proj", "attn_kv_b", MODEL_KEEP},
+    {"self_attn.kv_b_proj", "attn_kv_b"},
     {0},
 };
 
 static const struct model_folder_name sparse_names[] = {
     MODEL_COMPRESSED_NAMES,
-    {"self_attn.indexer.wq_b", "indexer.attn_q_b", MODEL_KEEP},
-    {"self_attn.indexer.wk", "indexer.attn_k", MODEL_KEEP},
-    {"self_attn.indexer.k_norm", "indexer.k_norm", MODEL_KEEP},
-    {"self_attn.indexer.weights_proj", "indexer.proj", MODEL_KEEP},
+    {"self_attn.indexer.wq_b", "indexer.attn_q_b"},
+    {"self_attn.indexer.wk", "indexer.attn_k"},
+    {"self_attn.indexer.k_norm", "indexer.k_norm"},
+    {"self_attn.indexer.weights_proj", "indexer.proj"},
     {0},
 };
 

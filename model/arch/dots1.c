@@ -19,12 +19,12 @@ const struct model_arch model_arch_dots1 = {
 };
 
 static const struct model_folder_name ling_names[] = {
-    {"word_embeddings.weight", "token_embd.weight", MODEL_KEEP},
-    {"attention.query_key_value", "attn_qkv", MODEL_KEEP},
-    {"attention.dense", "attn_output", MODEL_KEEP},
-    {"attention.query_layernorm", "attn_q_norm", MODEL_KEEP},
-    {"attention.key_layernorm", "attn_k_norm", MODEL_KEEP},
-    {"mlp.gate.expert_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"word_embeddings.weight", "token_embd.weight"},
+    {"attention.query_key_value", "attn_qkv"},
+    {"attention.dense", "attn_output"},
+    {"attention.query_layernorm", "attn_q_norm"},
+    {"attention.key_layernorm", "attn_k_norm"},
+    {"mlp.gate.expert_bias", "exp_probs_b.bias"},
     {0},
 };
 

@@ -9,7 +9,7 @@ const struct model_arch model_arch_ernie4_5 = {
     .name = "ernie4_5", .folder = &folder, .no_output_bias = true};
 
 static const struct model_folder_name moe_names[] = {
-    {"mlp.moe_statics.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"mlp.moe_statics.e_score_correction_bias", "exp_probs_b.bias"},
     {0},
 };
 

@@ -29,8 +29,8 @@ static enum status read_exaone4(struct model_hparams *h, const struct model_read
 }
 
 static const struct model_folder_name folder_names[] = {
-    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
-    {"post_feedforward_layernorm", "post_ffw_norm", MODEL_KEEP},
+    {"post_attention_layernorm", "post_attention_norm"},
+    {"post_feedforward_layernorm", "post_ffw_norm"},
     {0},
 };
 
@@ -63,7 +63,7 @@ static enum status read_moe(struct model_hparams *h, const struct model_reading 
 }
 
 static const struct model_folder_name moe_names[] = {
-    {"mlp.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
+    {"mlp.e_score_correction_bias", "exp_probs_b.bias"},
     {0},
 };
 

@@ -34,9 +34,9 @@ static enum status read_gemma2(struct model_hparams *h, const struct model_readi
 }
 
 static const struct model_folder_name folder_names[] = {
-    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
-    {"pre_feedforward_layernorm", "ffn_norm", MODEL_KEEP},
-    {"post_feedforward_layernorm", "post_ffw_norm", MODEL_KEEP},
+    {"post_attention_layernorm", "post_attention_norm"},
+    {"pre_feedforward_layernorm", "ffn_norm"},
+    {"post_feedforward_layernorm", "post_ffw_norm"},
     {0},
 };
 
@@ -176,24 +176,24 @@ static enum status bind_gemma4(struct model *m, size_t i, struct status_why *why
 }
 
 static const struct model_folder_name folder4_names[] = {
-    {"embed_tokens_per_layer", "per_layer_token_embd", MODEL_KEEP},
-    {"per_layer_model_projection", "per_layer_model_proj", MODEL_KEEP},
-    {"per_layer_projection_norm", "per_layer_proj_norm", MODEL_KEEP},
-    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
-    {"pre_feedforward_layernorm", "ffn_norm", MODEL_KEEP},
-    {"post_feedforward_layernorm", "post_ffw_norm", MODEL_KEEP},
-    {"pre_feedforward_layernorm_2", "pre_ffw_norm_2", MODEL_KEEP},
-    {"post_feedforward_layernorm_1", "post_ffw_norm_1", MODEL_KEEP},
-    {"post_feedforward_layernorm_2", "post_ffw_norm_2", MODEL_KEEP},
-    {"per_layer_input_gate", "inp_gate", MODEL_KEEP},
-    {"per_layer_projection", "proj", MODEL_KEEP},
-    {"post_per_layer_input_norm", "post_norm", MODEL_KEEP},
-    {"layer_scalar", "layer_output_scale.weight", MODEL_KEEP},
-    {"router.proj", "ffn_gate_inp", MODEL_KEEP},
-    {"router.scale", "ffn_gate_inp.scale", MODEL_KEEP},
-    {"router.per_expert_scale", "ffn_down_exps.scale", MODEL_KEEP},
-    {"experts.gate_up_proj", "ffn_gate_up_exps.weight", MODEL_KEEP},
-    {"experts.down_proj", "ffn_down_exps.weight", MODEL_KEEP},
+    {"embed_tokens_per_layer", "per_layer_token_embd"},
+    {"per_layer_model_projection", "per_layer_model_proj"},
+    {"per_layer_projection_norm", "per_layer_proj_norm"},
+    {"post_attention_layernorm", "post_attention_norm"},
+    {"pre_feedforward_layernorm", "ffn_norm"},
+    {"post_feedforward_layernorm", "post_ffw_norm"},
+    {"pre_feedforward_layernorm_2", "pre_ffw_norm_2"},
+    {"post_feedforward_layernorm_1", "post_ffw_norm_1"},
+    {"post_feedforward_layernorm_2", "post_ffw_norm_2"},
+    {"per_layer_input_gate", "inp_gate"},
+    {"per_layer_projection", "proj"},
+    {"post_per_layer_input_norm", "post_norm"},
+    {"layer_scalar", "layer_output_scale.weight"},
+    {"router.proj", "ffn_gate_inp"},
+    {"router.scale", "ffn_gate_inp.scale"},
+    {"router.per_expert_scale", "ffn_down_exps.scale"},
+    {"experts.gate_up_proj", "ffn_gate_up_exps.weight"},
+    {"experts.down_proj", "ffn_down_exps.weight"},
     {0},
 };
 

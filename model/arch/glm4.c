@@ -10,10 +10,10 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 }
 
 static const struct model_folder_name folder_names[] = {
-    {"post_self_attn_layernorm", "post_attention_norm", MODEL_KEEP},
-    {"post_attention_layernorm", "ffn_norm", MODEL_KEEP},
-    {"post_mlp_layernorm", "post_ffw_norm", MODEL_KEEP},
-    {"mlp.gate_up_proj", "ffn_up", MODEL_KEEP},
+    {"post_self_attn_layernorm", "post_attention_norm"},
+    {"post_attention_layernorm", "ffn_norm"},
+    {"post_mlp_layernorm", "post_ffw_norm"},
+    {"mlp.gate_up_proj", "ffn_up"},
     {0},
 };
 

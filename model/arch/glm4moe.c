@@ -2,7 +2,7 @@
 #include "model/arch.h"
 
 static const struct model_folder_name folder_names[] = {
-    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
+    {"post_attention_layernorm", "post_attention_norm"},
     {0},
 };
 

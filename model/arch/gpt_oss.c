@@ -17,9 +17,9 @@ enum { GATE = MODEL_OF_COLUMNS | MODEL_EVEN, UP = MODEL_OF_COLUMNS | MODEL_ODD }
 
 /** Gate and up take turns; matrices of experts are stored transposed, but for those in MXFP4. */
 static const struct model_folder_name folder_names[] = {
-    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
-    {"self_attn.sinks", "attn_sinks.weight", MODEL_KEEP},
-    {"mlp.router", "ffn_gate_inp", MODEL_KEEP},
+    {"post_attention_layernorm", "post_attention_norm"},
+    {"self_attn.sinks", "attn_sinks.weight"},
+    {"mlp.router", "ffn_gate_inp"},
     {"mlp.experts.gate_up_proj", "ffn_gate_exps.weight", GATE | MODEL_TURN_OVER},
     {"mlp.experts.gate_up_proj", "ffn_up_exps.weight", UP | MODEL_TURN_OVER},
     {"mlp.experts.gate_up_proj_bias", "ffn_gate_exps.bias", GATE},
@@ -27,8 +27,8 @@ static const struct model_folder_name folder_names[] = {
     {"mlp.experts.down_proj", "ffn_down_exps.weight", MODEL_TURN_OVER},
     {"mlp.experts.gate_up_proj_blocks", "ffn_gate_exps.weight", MODEL_EVEN},
     {"mlp.experts.gate_up_proj_blocks", "ffn_up_exps.weight", MODEL_ODD},
-    {"mlp.experts.down_proj_blocks", "ffn_down_exps.weight", MODEL_KEEP},
-    {"mlp.experts.down_proj_bias", "ffn_down_exps.bias", MODEL_KEEP},
+    {"mlp.experts.down_proj_blocks", "ffn_down_exps.weight"},
+    {"mlp.experts.down_proj_bias", "ffn_down_exps.bias"},
     {0},
 };
 

@@ -113,7 +113,7 @@ static const struct model_folder_key folder_keys[] = {GRANITE_KEYS, {0}};
     {"shared_mlp.input_linear", "ffn_gate", MODEL_FIRST_HALF},                                     \
         {"shared_mlp.input_linear", "ffn_up", MODEL_SECOND_HALF},                                  \
     {                                                                                              \
-        "shared_mlp.output_linear", "ffn_down", MODEL_KEEP                                         \
+        "shared_mlp.output_linear", "ffn_down"                                                     \
     }
 
 static const struct model_folder_name dense_names[] = {GRANITE_DENSE, {0}};
@@ -129,14 +129,14 @@ static const struct model_folder_map folder = {
 };
 
 #define GRANITE_EXPERTS                                                                            \
-    {"block_sparse_moe.router.layer", "ffn_gate_inp", MODEL_KEEP},                                 \
+    {"block_sparse_moe.router.layer", "ffn_gate_inp"},                                             \
         {"block_sparse_moe.input_linear", "ffn_gate_exps", MODEL_FIRST_HALF},                      \
         {"block_sparse_moe.input_linear", "ffn_up_exps", MODEL_SECOND_HALF},                       \
-        {"block_sparse_moe.output_linear", "ffn_down_exps", MODEL_KEEP},                           \
+        {"block_sparse_moe.output_linear", "ffn_down_exps"},                                       \
         {"shared_mlp.input_linear", "ffn_gate_shexp", MODEL_FIRST_HALF},                           \
         {"shared_mlp.input_linear", "ffn_up_shexp", MODEL_SECOND_HALF},                            \
     {                                                                                              \
-        "shared_mlp.output_linear", "ffn_down_shexp", MODEL_KEEP                                   \
+        "shared_mlp.output_linear", "ffn_down_shexp"                                               \
     }
 
 static const struct model_folder_name moe_names[] = {GRANITE_EXPERTS, {0}};
@@ -193,12 +193,11 @@ static enum status read_hybrid(struct model_hparams *h, const struct model_readi
 }
 
 #define MAMBA_NAMES                                                                                \
-    {"mamba.in_proj", "ssm_in", MODEL_KEEP}, {"mamba.conv1d", "ssm_conv1d", MODEL_SQUEEZE},        \
-        {"mamba.dt_bias", "ssm_dt.bias", MODEL_KEEP},                                              \
-        {"mamba.A_log", "ssm_a", MODEL_NEGATIVE_EXP}, {"mamba.D", "ssm_d", MODEL_KEEP},            \
-        {"mamba.norm", "ssm_norm", MODEL_KEEP},                                                    \
+    {"mamba.in_proj", "ssm_in"}, {"mamba.conv1d", "ssm_conv1d", MODEL_SQUEEZE},                    \
+        {"mamba.dt_bias", "ssm_dt.bias"}, {"mamba.A_log", "ssm_a", MODEL_NEGATIVE_EXP},            \
+        {"mamba.D", "ssm_d"}, {"mamba.norm", "ssm_norm"},                                          \
     {                                                                                              \
-        "mamba.out_proj", "ssm_out", MODEL_KEEP                                                    \
+        "mamba.out_proj", "ssm_out"                                                                \
     }
 
 static const struct model_folder_name hybrid_names[] = {

@@ -17,14 +17,14 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 }
 
 static const struct model_folder_name folder_names[] = {
-    {"self_attn.query_layernorm", "attn_q_norm", MODEL_KEEP},
-    {"self_attn.key_layernorm", "attn_k_norm", MODEL_KEEP},
-    {"mlp.gate.wg", "ffn_gate_inp", MODEL_KEEP},
-    {"mlp.router.gate", "ffn_gate_inp", MODEL_KEEP},
-    {"mlp.expert_bias", "exp_probs_b.bias", MODEL_KEEP},
-    {"mlp.shared_mlp.gate_proj", "ffn_gate_shexp", MODEL_KEEP},
-    {"mlp.shared_mlp.up_proj", "ffn_up_shexp", MODEL_KEEP},
-    {"mlp.shared_mlp.down_proj", "ffn_down_shexp", MODEL_KEEP},
+    {"self_attn.query_layernorm", "attn_q_norm"},
+    {"self_attn.key_layernorm", "attn_k_norm"},
+    {"mlp.gate.wg", "ffn_gate_inp"},
+    {"mlp.router.gate", "ffn_gate_inp"},
+    {"mlp.expert_bias", "exp_probs_b.bias"},
+    {"mlp.shared_mlp.gate_proj", "ffn_gate_shexp"},
+    {"mlp.shared_mlp.up_proj", "ffn_up_shexp"},
+    {"mlp.shared_mlp.down_proj", "ffn_down_shexp"},
     {0},
 };
 

@@ -32,18 +32,18 @@ static const struct model_folder_name kimi_names[] = {
     {"self_attn.q_conv1d", "ssm_conv1d_q", MODEL_SQUEEZE},
     {"self_attn.k_conv1d", "ssm_conv1d_k", MODEL_SQUEEZE},
     {"self_attn.v_conv1d", "ssm_conv1d_v", MODEL_SQUEEZE},
-    {"self_attn.f_a_proj", "ssm_f_a", MODEL_KEEP},
-    {"self_attn.f_b_proj", "ssm_f_b", MODEL_KEEP},
-    {"self_attn.g_a_proj", "ssm_g_a", MODEL_KEEP},
-    {"self_attn.g_b_proj", "ssm_g_b", MODEL_KEEP},
-    {"self_attn.b_proj", "ssm_beta", MODEL_KEEP},
-    {"self_attn.dt_bias", "ssm_dt.bias", MODEL_KEEP},
+    {"self_attn.f_a_proj", "ssm_f_a"},
+    {"self_attn.f_b_proj", "ssm_f_b"},
+    {"self_attn.g_a_proj", "ssm_g_a"},
+    {"self_attn.g_b_proj", "ssm_g_b"},
+    {"self_attn.b_proj", "ssm_beta"},
+    {"self_attn.dt_bias", "ssm_dt.bias"},
     {"self_attn.A_log", "ssm_a", MODEL_SQUEEZE | MODEL_NEGATIVE_EXP},
-    {"self_attn.o_norm", "ssm_norm", MODEL_KEEP},
+    {"self_attn.o_norm", "ssm_norm"},
     MODEL_MIXTRAL_NAMES,
-    {"block_sparse_moe.gate_proj", "ffn_gate", MODEL_KEEP}, /* transformers saves them so */
-    {"block_sparse_moe.up_proj", "ffn_up", MODEL_KEEP},
-    {"block_sparse_moe.down_proj", "ffn_down", MODEL_KEEP},
+    {"block_sparse_moe.gate_proj", "ffn_gate"}, /* transformers saves them so */
+    {"block_sparse_moe.up_proj", "ffn_up"},
+    {"block_sparse_moe.down_proj", "ffn_down"},
     {0},
 };
 

@@ -5,12 +5,10 @@
 #include "model/arch.h"
 
 #define MODEL_LATENT_NAMES                                                                         \
-    {"self_attn.q_a_proj", "attn_q_a", MODEL_KEEP},                                                \
-        {"self_attn.q_a_layernorm", "attn_q_a_norm", MODEL_KEEP},                                  \
-        {"self_attn.q_b_proj", "attn_q_b", MODEL_KEEP},                                            \
-        {"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa", MODEL_KEEP},                             \
+    {"self_attn.q_a_proj", "attn_q_a"}, {"self_attn.q_a_layernorm", "attn_q_a_norm"},              \
+        {"self_attn.q_b_proj", "attn_q_b"}, {"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa"},     \
     {                                                                                              \
-        "self_attn.kv_a_layernorm", "attn_kv_a_norm", MODEL_KEEP                                   \
+        "self_attn.kv_a_layernorm", "attn_kv_a_norm"                                               \
     }
 
 /** The matrix that makes keys and values, cut into those of newer GGUF files where it can be. */

@@ -35,18 +35,18 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 
 /** Matrices of experts are stored transposed, the columns of the gate before those of the other. */
 static const struct model_folder_name folder_names[] = {
-    {"feed_forward.gate_proj", "ffn_gate", MODEL_KEEP},
-    {"feed_forward.up_proj", "ffn_up", MODEL_KEEP},
-    {"feed_forward.down_proj", "ffn_down", MODEL_KEEP},
-    {"feed_forward.router", "ffn_gate_inp", MODEL_KEEP},
+    {"feed_forward.gate_proj", "ffn_gate"},
+    {"feed_forward.up_proj", "ffn_up"},
+    {"feed_forward.down_proj", "ffn_down"},
+    {"feed_forward.router", "ffn_gate_inp"},
     {"feed_forward.experts.gate_up_proj", "ffn_gate_exps.weight",
      MODEL_OF_COLUMNS | MODEL_FIRST_HALF | MODEL_TURN_OVER},
     {"feed_forward.experts.gate_up_proj", "ffn_up_exps.weight",
      MODEL_OF_COLUMNS | MODEL_SECOND_HALF | MODEL_TURN_OVER},
     {"feed_forward.experts.down_proj", "ffn_down_exps.weight", MODEL_TURN_OVER},
-    {"feed_forward.shared_expert.gate_proj", "ffn_gate_shexp", MODEL_KEEP},
-    {"feed_forward.shared_expert.up_proj", "ffn_up_shexp", MODEL_KEEP},
-    {"feed_forward.shared_expert.down_proj", "ffn_down_shexp", MODEL_KEEP},
+    {"feed_forward.shared_expert.gate_proj", "ffn_gate_shexp"},
+    {"feed_forward.shared_expert.up_proj", "ffn_up_shexp"},
+    {"feed_forward.shared_expert.down_proj", "ffn_down_shexp"},
     {0},
 };
 

@@ -65,8 +65,8 @@ static void write(struct model_folder *f)
 }
 
 static const struct model_folder_name folder_names[] = {
-    {"self_attn.qkv_proj", "attn_qkv", MODEL_KEEP},
-    {"self_attn.attention_sink_bias", "attn_sinks.weight", MODEL_KEEP},
+    {"self_attn.qkv_proj", "attn_qkv"},
+    {"self_attn.attention_sink_bias", "attn_sinks.weight"},
     {0},
 };
 

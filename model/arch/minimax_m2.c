@@ -43,10 +43,10 @@ static enum status read_m3(struct model_hparams *h, const struct model_reading *
 
 static const struct model_folder_name m3_names[] = {
     MODEL_MIXTRAL_NAMES,
-    {"self_attn.index_q_proj", "indexer.q_proj", MODEL_KEEP},
-    {"self_attn.index_k_proj", "indexer.k_proj", MODEL_KEEP},
-    {"self_attn.index_q_norm", "indexer.q_norm", MODEL_KEEP},
-    {"self_attn.index_k_norm", "indexer.k_norm", MODEL_KEEP},
+    {"self_attn.index_q_proj", "indexer.q_proj"},
+    {"self_attn.index_k_proj", "indexer.k_proj"},
+    {"self_attn.index_q_norm", "indexer.q_norm"},
+    {"self_attn.index_k_norm", "indexer.k_norm"},
     {0},
 };
 
@@ -135,12 +135,12 @@ const struct model_arch model_arch_minimax_m3 = {
 };
 
 static const struct model_folder_name folder_names[] = {
-    {"block_sparse_moe.gate", "ffn_gate_inp", MODEL_KEEP},
-    {"block_sparse_moe.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
-    {"mlp.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},
-    {"block_sparse_moe.experts.*.w1", "ffn_gate_exps", MODEL_KEEP},
-    {"block_sparse_moe.experts.*.w3", "ffn_up_exps", MODEL_KEEP},
-    {"block_sparse_moe.experts.*.w2", "ffn_down_exps", MODEL_KEEP},
+    {"block_sparse_moe.gate", "ffn_gate_inp"},
+    {"block_sparse_moe.e_score_correction_bias", "exp_probs_b.bias"},
+    {"mlp.e_score_correction_bias", "exp_probs_b.bias"},
+    {"block_sparse_moe.experts.*.w1", "ffn_gate_exps"},
+    {"block_sparse_moe.experts.*.w3", "ffn_up_exps"},
+    {"block_sparse_moe.experts.*.w2", "ffn_down_exps"},
     {0},
 };
 

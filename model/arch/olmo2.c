@@ -2,8 +2,8 @@
 #include "model/arch.h"
 
 static const struct model_folder_name folder_names[] = {
-    {"post_attention_layernorm", "post_attention_norm", MODEL_KEEP},
-    {"post_feedforward_layernorm", "post_ffw_norm", MODEL_KEEP},
+    {"post_attention_layernorm", "post_attention_norm"},
+    {"post_feedforward_layernorm", "post_ffw_norm"},
     {0},
 };
 

@@ -2,10 +2,10 @@
 #include "model/arch.h"
 
 static const struct model_folder_name folder_names[] = {
-    {"final_layernorm", "output_norm", MODEL_KEEP},
-    {"self_attn.dense", "attn_output", MODEL_KEEP},
-    {"mlp.fc1", "ffn_up", MODEL_KEEP},
-    {"mlp.fc2", "ffn_down", MODEL_KEEP},
+    {"final_layernorm", "output_norm"},
+    {"self_attn.dense", "attn_output"},
+    {"mlp.fc1", "ffn_up"},
+    {"mlp.fc2", "ffn_down"},
     {0},
 };
 

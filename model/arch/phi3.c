@@ -3,8 +3,8 @@
 #include "model/arch.h"
 
 static const struct model_folder_name folder_names[] = {
-    {"self_attn.qkv_proj", "attn_qkv", MODEL_KEEP},
-    {"mlp.gate_up_proj", "ffn_up", MODEL_KEEP},
+    {"self_attn.qkv_proj", "attn_qkv"},
+    {"mlp.gate_up_proj", "ffn_up"},
     {0},
 };
 

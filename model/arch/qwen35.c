@@ -48,26 +48,25 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 #define QWEN35_NAMES                                                                               \
     {"linear_attn.conv1d", "ssm_conv1d", MODEL_SQUEEZE},                                           \
         {"linear_attn.A_log", "ssm_a", MODEL_NEGATIVE_EXP},                                        \
-        {"linear_attn.dt_bias", "ssm_dt.bias", MODEL_KEEP},                                        \
-        {"linear_attn.norm", "ssm_norm", MODEL_AS_IS},                                             \
-        {"linear_attn.out_proj", "ssm_out", MODEL_KEEP},                                           \
+        {"linear_attn.dt_bias", "ssm_dt.bias"}, {"linear_attn.norm", "ssm_norm", MODEL_AS_IS},     \
+        {"linear_attn.out_proj", "ssm_out"},                                                       \
     {                                                                                              \
-        "post_attention_layernorm", "post_attention_norm", MODEL_KEEP                              \
+        "post_attention_layernorm", "post_attention_norm"                                          \
     }
 
 static const struct model_folder_name folder_names[] = {
     QWEN35_NAMES,
-    {"linear_attn.in_proj_qkv", "attn_qkv", MODEL_KEEP},
-    {"linear_attn.in_proj_z", "attn_gate", MODEL_KEEP},
-    {"linear_attn.in_proj_b", "ssm_beta", MODEL_KEEP},
-    {"linear_attn.in_proj_a", "ssm_alpha", MODEL_KEEP},
+    {"linear_attn.in_proj_qkv", "attn_qkv"},
+    {"linear_attn.in_proj_z", "attn_gate"},
+    {"linear_attn.in_proj_b", "ssm_beta"},
+    {"linear_attn.in_proj_a", "ssm_alpha"},
     {0},
 };
 
 static const struct model_folder_name next_names[] = {
     QWEN35_NAMES,
-    {"linear_attn.in_proj_qkvz", "ssm_in", MODEL_KEEP},
-    {"linear_attn.in_proj_ba", "ssm_ba", MODEL_KEEP},
+    {"linear_attn.in_proj_qkvz", "ssm_in"},
+    {"linear_attn.in_proj_ba", "ssm_ba"},
     {0},
 };
 

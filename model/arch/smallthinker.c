@@ -40,10 +40,10 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 }
 
 static const struct model_folder_name folder_names[] = {
-    {"block_sparse_moe.primary_router", "ffn_gate_inp", MODEL_KEEP},
-    {"block_sparse_moe.experts.*.gate", "ffn_gate_exps", MODEL_KEEP},
-    {"block_sparse_moe.experts.*.up", "ffn_up_exps", MODEL_KEEP},
-    {"block_sparse_moe.experts.*.down", "ffn_down_exps", MODEL_KEEP},
+    {"block_sparse_moe.primary_router", "ffn_gate_inp"},
+    {"block_sparse_moe.experts.*.gate", "ffn_gate_exps"},
+    {"block_sparse_moe.experts.*.up", "ffn_up_exps"},
+    {"block_sparse_moe.experts.*.down", "ffn_down_exps"},
     {0},
 };
 

@@ -3,8 +3,8 @@
 #include "model/arch.h"
 
 static const struct model_folder_name folder_names[] = {
-    {"mlp.c_fc", "ffn_up", MODEL_KEEP},
-    {"mlp.c_proj", "ffn_down", MODEL_KEEP},
+    {"mlp.c_fc", "ffn_up"},
+    {"mlp.c_proj", "ffn_down"},
     {0},
 };
 

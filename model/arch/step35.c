@@ -77,15 +77,15 @@ static void write(struct model_folder *f)
 }
 
 static const struct model_folder_name folder_names[] = {
-    {"self_attn.g_proj", "attn_gate", MODEL_KEEP},
-    {"moe.gate", "ffn_gate_inp", MODEL_KEEP},
-    {"moe.router_bias", "exp_probs_b.bias", MODEL_KEEP},
-    {"moe.gate_proj", "ffn_gate_exps", MODEL_KEEP},
-    {"moe.up_proj", "ffn_up_exps", MODEL_KEEP},
-    {"moe.down_proj", "ffn_down_exps", MODEL_KEEP},
-    {"share_expert.gate_proj", "ffn_gate_shexp", MODEL_KEEP},
-    {"share_expert.up_proj", "ffn_up_shexp", MODEL_KEEP},
-    {"share_expert.down_proj", "ffn_down_shexp", MODEL_KEEP},
+    {"self_attn.g_proj", "attn_gate"},
+    {"moe.gate", "ffn_gate_inp"},
+    {"moe.router_bias", "exp_probs_b.bias"},
+    {"moe.gate_proj", "ffn_gate_exps"},
+    {"moe.up_proj", "ffn_up_exps"},
+    {"moe.down_proj", "ffn_down_exps"},
+    {"share_expert.gate_proj", "ffn_gate_shexp"},
+    {"share_expert.up_proj", "ffn_up_shexp"},
+    {"share_expert.down_proj", "ffn_down_shexp"},
     {0},
 };
 

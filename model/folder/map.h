@@ -43,21 +43,21 @@ enum model_change {
  */
 struct model_folder_name {
     const char *from, *to; /* to NULL: left out */
-    unsigned change;       /* of enum model_change */
+    unsigned change;       /* of enum model_change; left out: none */
 };
 
 /** Names of experts as Mixtral has them, and of shared ones beside them. */
 #define MODEL_MIXTRAL_NAMES                                                                        \
-    {"block_sparse_moe.gate", "ffn_gate_inp", MODEL_KEEP},                                         \
-        {"block_sparse_moe.gate.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},         \
-        {"block_sparse_moe.e_score_correction_bias", "exp_probs_b.bias", MODEL_KEEP},              \
-        {"block_sparse_moe.experts.*.w1", "ffn_gate_exps", MODEL_KEEP},                            \
-        {"block_sparse_moe.experts.*.w3", "ffn_up_exps", MODEL_KEEP},                              \
-        {"block_sparse_moe.experts.*.w2", "ffn_down_exps", MODEL_KEEP},                            \
-        {"block_sparse_moe.shared_experts.gate_proj", "ffn_gate_shexp", MODEL_KEEP},               \
-        {"block_sparse_moe.shared_experts.up_proj", "ffn_up_shexp", MODEL_KEEP},                   \
+    {"block_sparse_moe.gate", "ffn_gate_inp"},                                                     \
+        {"block_sparse_moe.gate.e_score_correction_bias", "exp_probs_b.bias"},                     \
+        {"block_sparse_moe.e_score_correction_bias", "exp_probs_b.bias"},                          \
+        {"block_sparse_moe.experts.*.w1", "ffn_gate_exps"},                                        \
+        {"block_sparse_moe.experts.*.w3", "ffn_up_exps"},                                          \
+        {"block_sparse_moe.experts.*.w2", "ffn_down_exps"},                                        \
+        {"block_sparse_moe.shared_experts.gate_proj", "ffn_gate_shexp"},                           \
+        {"block_sparse_moe.shared_experts.up_proj", "ffn_up_shexp"},                               \
     {                                                                                              \
-        "block_sparse_moe.shared_experts.down_proj", "ffn_down_shexp", MODEL_KEEP                  \
+        "block_sparse_moe.shared_experts.down_proj", "ffn_down_shexp"                              \
     }
 
 enum model_member {
