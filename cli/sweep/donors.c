@@ -37,11 +37,6 @@ static enum status check_types(const struct cli_list *types, struct status_why *
     return STATUS_OK;
 }
 
-void cli_donors_add_path(struct base_buffer *out, const char *path)
-{
-    base_buffer_format(out, "%s%s", *path == '-' ? "./" : "", path);
-}
-
 /** A temporary folder in that where the models stay, or in TMPDIR. */
 static enum status make_folder(struct cli_donors *d, const char *keep, struct status_why *why)
 {

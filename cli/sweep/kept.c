@@ -10,6 +10,11 @@
 
 enum { DESCRIPTION_BYTES = 4096 };
 
+void cli_donors_add_path(struct base_buffer *out, const char *path)
+{
+    base_buffer_format(out, "%s%s", *path == '-' ? "./" : "", path);
+}
+
 /** What the files of a folder are made of, as a text: the same for the same order. */
 static enum status describe(struct base_buffer *out, const struct cli_donors_order *order,
                             struct status_why *why)
