@@ -92,6 +92,9 @@ enum status cli_best_fit(struct cli_best *b, struct status_why *why);
 /** Share of the tokens that all candidates take on the whole text. */
 double cli_best_share(const struct cli_best *b);
 
+/** best_json.c: the sentences of cli_best_verdict, in a document's `verdict`. */
+void cli_best_add_verdict(const struct cli_best *b, struct base_json *json);
+
 extern const struct cli_lines cli_best_lines;     /* best_text.c */
 extern const struct cli_members cli_best_members; /* best_json.c */
 /** As struct cli_output has it: report.c. */

@@ -7,6 +7,7 @@
 #include "base/text/printable.h"
 #include "cli/best/best.h"
 #include "cli/output/json_parts.h"
+#include "clients/documents/schema.h"
 
 static void add_index(struct base_json *json, cJSON *o, const char *key, size_t i)
 {
@@ -16,7 +17,9 @@ static void add_index(struct base_json *json, cJSON *o, const char *key, size_t 
         base_json_uint(json, o, key, i);
 }
 
-static void add_candidate(struct base_json *json, cJSON *list, const struct cli_best *b, size_t i)
+/* of_kld: what assay kld would write of the candidates on these windows. */
+static void add_candidate(struct base_json *json, cJSON *list, const struct cli_best *b, size_t i,
+                          const cJSON *of_kld)
 {
     const struct cli_best_file *f = &b->files[i];
     const struct cli_kld *k = &b->k;
@@ -35,6 +38,13 @@ static void add_candidate(struct base_json *json, cJSON *list, const struct cli_
     cli_json_estimate(json, o, "kld", r->figures.kld);
     cli_json_estimate(json, o, "same_top", r->figures.same_top);
     cli_json_estimate(json, o, "ln_ratio", r->figures.log_ratio);
+    cJSON *figures = cJSON_Duplicate(cJSON_GetArrayItem(of_kld, (int)f->candidate), true);
+    json->failed |= !figures || !cJSON_AddItemToObject(o, "figures", figures);
+}
+
+static cJSON *member(cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
 static void add_pair(struct base_json *json, cJSON *list, const struct cli_best *b, size_t i,
@@ -53,7 +63,7 @@ static void add_pair(struct base_json *json, cJSON *list, const struct cli_best 
     base_json_real(json, o, "high", p->high);
 }
 
-static void add_verdict(struct base_json *json, const struct cli_best *b)
+void cli_best_add_verdict(const struct cli_best *b, struct base_json *json)
 {
     struct status_why *sentences;
     size_t n = 0;
@@ -82,19 +92,25 @@ static void add_result(const void *self, struct base_json *json)
     const struct cli_best *b = self;
     bool clear;
     size_t answer = cli_best_answer(b, &clear);
+    struct base_json kld;
+    doc_json_begin(&kld, cli_kld_members.schema);
+    cli_kld_members.result(&b->k, &kld);
+    json->failed |= kld.failed;
     cJSON *result = base_json_object(json, json->root, "result");
     base_json_flag(json, result, "complete", b->k.results[0].complete);
     add_index(json, result, "answer", answer);
     base_json_flag(json, result, "clear", clear);
     base_json_uint(json, result, "n_windows", b->race.n_seen);
     base_json_uint(json, result, "n_windows_of_text", b->rules.n_windows);
+    cJSON *n_tokens = cJSON_Duplicate(member(member(kld.root, "result"), "n_tokens"), false);
+    json->failed |= !n_tokens || !cJSON_AddItemToObject(result, "n_tokens", n_tokens);
     base_json_uint(json, result, "n_looks", b->race.n_looks);
     base_json_real(json, result, "share_of_tokens", cli_best_share(b));
-    add_verdict(json, b);
+    cli_best_add_verdict(b, json);
     cJSON *candidates = base_json_list(json, json->root, "candidates");
     for (size_t i = 0; i < b->n_files; i++)
         if (b->files[i].candidate != SIZE_MAX)
-            add_candidate(json, candidates, b, i);
+            add_candidate(json, candidates, b, i, member(kld.root, "candidates"));
     cJSON *others = base_json_list(json, json->root, "too_large");
     for (size_t i = 0; i < b->n_files; i++)
         if (b->files[i].candidate == SIZE_MAX)
@@ -104,6 +120,7 @@ static void add_result(const void *self, struct base_json *json)
         for (size_t j = 0; j < b->rules.n; j++)
             if (i != j)
                 add_pair(json, pairs, b, i, j);
+    base_json_free(&kld);
 }
 
 static void add_limit(struct base_json *json, cJSON *o, const char *key, uint64_t limit)

@@ -1,18 +1,18 @@
 /* The page of assay best: that of assay report, with the verdict at its head. */
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "cli/best/best.h"
 #include "cli/output/json_parts.h"
 #include "clients/documents/report/report.h"
 
 enum { RESAMPLES = 10000, SEED = 1 };
 
-/** What assay kld would write of the same windows. */
+/** What assay kld would write of the same windows, and the verdict. */
 static void fill(const struct cli_best *b, struct base_json *json)
 {
     const struct cli_members *members = &cli_kld_members;
-    doc_json_begin(json, members->schema);
+    doc_json_begin(json, cli_best_members.schema);
+    cli_best_add_verdict(b, json);
     members->result(&b->k, json);
     members->description(&b->k, json, false);
     cli_json_add_remarks(json, json->root, b->k.e.remarks);
@@ -20,15 +20,10 @@ static void fill(const struct cli_best *b, struct base_json *json)
     members->files(&b->k, json, run);
 }
 
-static enum status write(const struct cli_best *b, struct doc_report *report,
-                         struct status_why *why)
+static enum status write(struct doc_report *report, struct status_why *why)
 {
     struct doc_results *results = report->results;
-    enum status status = base_array_new(results->notes, b->n_files + 1, "sentences", why);
-    if (!status) {
-        cli_best_verdict(b, results->notes, &results->n_notes);
-        status = doc_scoreboard_add(&results->of_texts, &results->documents[0], why);
-    }
+    enum status status = doc_scoreboard_add(&results->of_texts, &results->documents[0], why);
     if (!status)
         status = doc_scoreboard_label(&results->of_texts, why);
     return status ? status : doc_report_write(report, why);
@@ -44,10 +39,9 @@ enum status cli_best_write_report(const void *self, struct base_file *file, stru
         .file = file, .results = &results, .n_resamples = RESAMPLES, .seed = SEED};
     fill(b, &json);
     document.json.root = json.root;
-    enum status status = json.failed ? status_fail(why, STATUS_MEMORY, "no memory for a page")
-                                     : write(b, &report, why);
+    enum status status =
+        json.failed ? status_fail(why, STATUS_MEMORY, "no memory for a page") : write(&report, why);
     doc_scoreboard_free(&results.of_texts);
-    free(results.notes);
     base_json_free(&json);
     return status;
 }

@@ -536,6 +536,24 @@ class Report(unittest.TestCase):
                       "fixed --split-lines\n# another setting: later\n```",
                       run("card", "d.json", cwd=self.folder).stdout)
 
+    def test_a_race(self):
+        race = evaluate(self.folder, "r.json", "best", "--base", F16, Q4, "-f", TEXT, "-c", "32",
+                        "--chunks", "8", "--size", "3MB", "--margin", "0.002+4%")
+        page = Page(self.report("r.json"))
+        self.assertEqual(page.all("p", **{"class": "answer"})[0][2], race["verdict"][0])
+        self.assertEqual(self.rows(page, "Models on a text")[1]["KLD"],
+                         race["candidates"][0]["kld"])
+        table = run("table", "r.json", cwd=self.folder)
+        self.assertEqual((table.returncode, table.stderr), (0, ""))
+        self.assertIn("| Q4_K_M ", table.stdout)
+        card = run("card", "r.json", cwd=self.folder).stdout
+        self.assertIn(f"assay best -m {Q4.name} --base {F16.name} -f {TEXT.name} -c 32 --chunks 8 "
+                      "--size 3000000 --margin 0.002+4%\n```", card)
+        del race["candidates"][0]["figures"]
+        (self.folder / "d.json").write_text(json.dumps(race))
+        self.report("d.json", code=2)
+        self.assertIn("candidates[0].figures", self.errors)
+
     def test_a_hostile_card(self):
         document = copy.deepcopy(self.bare)
         evil = "a`|b\n```\n<img src=x> 'q' \u202e"

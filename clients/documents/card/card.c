@@ -180,6 +180,12 @@ static void put_text(const struct block *b)
     if (base_field_find(root, "windows.n_tokens").json)
         base_file_printf(b->file, " of %zu", doc_count(root, "windows.n_tokens"));
     base_file_printf(b->file, ".\n");
+    bool fewer = false;
+    for (size_t k = 0; k < b->board->n; k++)
+        fewer |= is_of(b, k) && b->board->runs[k].fewer;
+    if (fewer)
+        base_file_printf(b->file, "- **A race**: figures of files that left it early are of fewer "
+                                  "windows than others.\n");
     if (!base_field_flag_or(root, "result.complete", true))
         base_file_printf(b->file,
                          "- **The run was interrupted**: the figures cover a part of the text.\n");

@@ -54,6 +54,12 @@ static const struct {
     {"yarn_beta_slow", "--yarn-beta-slow", NUMBER, NULL},
     {"precision", "--precision", TEXT, "high"},
     {"gemm", "--gemm", TEXT, "own"},
+    {"memory", "--memory", NUMBER, NULL},
+    {"size", "--size", NUMBER, NULL},
+    {"context", "--context", NOT_ZERO, NULL},
+    {"margin", NULL, NOTHING, NULL},
+    {"margin_share", NULL, NOTHING, NULL},
+    {"alpha", NULL, NOTHING, NULL},
     {"products", NULL, NOTHING, NULL},
     {"bit_stable", NULL, NOTHING, NULL},
 };
@@ -174,10 +180,25 @@ static bool is_known(const char *setting)
     return false;
 }
 
+/* How a race decides, and what may not be more, where that is not the default. */
+static void put_race(struct base_file *file, struct base_field all)
+{
+    double nats = base_field_real_or_null(all, "margin");
+    double share = base_field_real_or_null(all, "margin_share");
+    double alpha = base_field_real_or_null(all, "alpha");
+    if (nats != 0.001 || share != 0.05)
+        base_file_printf(file, " --margin %.15g+%.15g%%", nats, 100 * share);
+    if (alpha != 0.05)
+        base_file_printf(file, " --alpha %.15g", alpha);
+}
+
 void doc_command_line(struct base_file *file, struct doc_document *d)
 {
     struct base_field root = doc_root(d), all = base_field_need(root, "settings");
-    base_file_printf(file, d->kind == DOC_KLD ? "assay kld" : "assay perplexity");
+    bool race = base_field_is(base_field_get(root, "schema"), "assay-best");
+    base_file_printf(file, race                 ? "assay best"
+                           : d->kind == DOC_KLD ? "assay kld"
+                                                : "assay perplexity");
     if (d->kind == DOC_KLD) {
         put_models(file, root);
         put_base(file, root);
@@ -191,6 +212,8 @@ void doc_command_line(struct base_file *file, struct doc_document *d)
         if (value.json)
             put_setting(file, i, value.json);
     }
+    if (race)
+        put_race(file, all);
     const cJSON *wanted = base_field_get(root, "result.stop.wanted").json;
     if (cJSON_IsNumber(wanted))
         base_file_printf(file, " --stop-when-se %.17g", wanted->valuedouble);

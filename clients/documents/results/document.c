@@ -15,6 +15,7 @@ static const char *const schemas[] = {
     [DOC_KLD] = "assay-kld",
     [DOC_SWEEP] = DOC_SWEEP_SCHEMA,
     [DOC_IMATRIX] = DOC_IMATRIX_SCHEMA,
+    [DOC_RACE] = "assay-best",
 };
 static const char results[] = "assay-perplexity assay-tasks assay-kld";
 enum { N_SCHEMAS = sizeof schemas / sizeof *schemas };

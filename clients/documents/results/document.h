@@ -16,8 +16,9 @@
 #include "base/text/string.h"
 #include "clients/documents/results/cache_label.h"
 
-/** Results of evaluations, and, from DOC_SWEEP on, what a report shows beside them: no board. */
-enum doc_kind { DOC_PERPLEXITY, DOC_TASKS, DOC_KLD, DOC_SWEEP, DOC_IMATRIX };
+/** Results of evaluations, and, from DOC_SWEEP on, what a report shows beside them: no board.
+ * results.c reads a race as a divergence. */
+enum doc_kind { DOC_PERPLEXITY, DOC_TASKS, DOC_KLD, DOC_SWEEP, DOC_IMATRIX, DOC_RACE };
 
 /** An open document. Zero-initialise; release with doc_free. */
 struct doc_document {

@@ -13,7 +13,7 @@ static void note(struct doc_results *r, const char *what, const char *why)
 
 /* What can be read; what is drawn alone is kept or left out. */
 static const char readable[] =
-    "assay-perplexity assay-tasks assay-kld " DOC_SWEEP_SCHEMA " " DOC_IMATRIX_SCHEMA;
+    "assay-perplexity assay-tasks assay-kld assay-best " DOC_SWEEP_SCHEMA " " DOC_IMATRIX_SCHEMA;
 
 static void take_drawn(struct doc_results *r, struct doc_document *document, bool keep)
 {
@@ -67,11 +67,40 @@ static enum status note_differences(struct doc_results *r, size_t i, struct stat
     return STATUS_OK;
 }
 
+/* A result of assay best becomes that of a divergence: each candidate gives way to its figures. */
+static enum status read_race(struct doc_document *d, struct status_why *why)
+{
+    struct base_field item = {0}, list = base_field_list(doc_root(d), "candidates");
+    while (base_field_next(list, &item))
+        base_field_object(item, "figures");
+    enum status status = doc_status(d, why);
+    cJSON *candidates = cJSON_GetObjectItemCaseSensitive(d->json.root, "candidates"), *next;
+    for (cJSON *c = status ? NULL : candidates->child; c; c = next) {
+        cJSON *figures = cJSON_DetachItemFromObjectCaseSensitive(c, "figures");
+        next = c->next;
+        cJSON_ReplaceItemViaPointer(candidates, c, figures);
+    }
+    d->kind = DOC_KLD;
+    return status;
+}
+
+/* Rows of a race may be of different windows. */
+static void note_race(struct doc_results *r, const struct doc_document *d)
+{
+    const struct doc_scoreboard *board = board_of(r, d);
+    bool fewer = false;
+    for (size_t i = 0; i < board->n; i++)
+        fewer |= board->runs[i].fewer && doc_of(board->runs[i].from) == d;
+    if (fewer)
+        note(r, d->json.file,
+             ": files that left the race have figures of fewer windows than others");
+}
+
 enum status doc_results_read(struct doc_results *r, const char *const *files, size_t n,
                              bool with_drawn, struct status_why *why)
 {
     if (base_array_new(r->documents, n, "results", why) ||
-        base_array_new(r->notes, n, "results", why))
+        base_array_new(r->notes, 2 * n, "results", why))
         return STATUS_MEMORY;
     r->n = n;
     for (size_t i = 0; i < n; i++) {
@@ -81,12 +110,16 @@ enum status doc_results_read(struct doc_results *r, const char *const *files, si
             note(r, "left out: ", why->text);
             continue;
         }
+        if (!status && document->kind == DOC_RACE)
+            status = read_race(document, why);
         if (!status && document->kind >= DOC_SWEEP) {
             take_drawn(r, document, with_drawn);
             continue;
         }
         if (!status)
             status = doc_scoreboard_add(board_of(r, document), document, why);
+        if (!status)
+            note_race(r, document);
         if (!status)
             status = note_differences(r, i, why);
         if (status)

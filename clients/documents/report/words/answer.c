@@ -134,11 +134,33 @@ static void put_few(const struct doc_ranking *f)
                  n);
 }
 
+/* What a race said of this: its answer, then a sentence for each other file. False: it is none. */
+static bool put_race(const struct doc_ranking *f)
+{
+    struct base_file *file = f->report->file;
+    struct base_field sentence = {0}, root = doc_root(doc_of(f->runs[0]->from));
+    struct base_field verdict = base_field_list_or_none(root, "verdict");
+    if (f->metric != DOC_METRIC_KLD || !base_field_next(verdict, &sentence))
+        return false;
+    doc_html(file, "<p class=\"answer\"><strong><bdi>%s</bdi></strong></p>\n",
+             base_field_text(sentence, ""));
+    put_few(f);
+    put_figures(f);
+    doc_html(file, "<details><summary>What the race says of the others</summary>\n"
+                   "<ul class=\"verdict\">\n");
+    while (base_field_next(verdict, &sentence))
+        doc_html(file, "<li><bdi>%s</bdi></li>\n", base_field_text(sentence, ""));
+    doc_html(file, "</ul>\n</details>\n");
+    return true;
+}
+
 static void put_ranking(const struct doc_ranking *f, const char *name)
 {
     struct base_file *file = f->report->file;
     if (f->report->results->n > 1)
         doc_html(file, "<h3><bdi>%s</bdi></h3>\n", name);
+    if (put_race(f))
+        return;
     doc_html(file, "<p class=\"answer\">");
     put_best(f);
     if (!f->board->of_tasks)
