@@ -64,7 +64,7 @@ const struct cli_command cli_command_report = {
     .usage = "RESULT.json ... -o report.html [options]",
     .summary = "Write a page of results for a browser: scoreboard, charts, worst tokens, tests.",
     .description =
-        "Takes what --json of perplexity (also of choice tasks), kld and sweep wrote, and that of\n"
+        "Takes what --json of perplexity (also of choice tasks), kld, best and sweep wrote, and that of\n"
         "info of an importance matrix. The page is one file that loads nothing. It says what the\n"
         "results do not have, and which option adds it.",
     .examples = "assay report *.json -o report.html\n"

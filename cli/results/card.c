@@ -69,7 +69,7 @@ const struct cli_command cli_command_card = {
     .usage = "RESULT.json ... [options]",
     .summary = "Print the block for a model's page: figures, text, types and command, in Markdown.",
     .description =
-        "Takes what --json of kld and perplexity wrote. For each result it says size, bits "
+        "Takes what --json of kld, best and perplexity wrote. For each result it says size, bits "
         "per weight,\nperplexity, divergence, the text with its hash (and its name, where "
         "it is one that published\nfigures refer to), what each model is a mixture of, "
         "and the command that gives the figures again.",
