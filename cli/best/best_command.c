@@ -30,6 +30,12 @@ static enum status run_best(const void *settings, const struct cli_args *args,
     return status ? status : cli_best_run(&s, why);
 }
 
+static const struct cli_rule rules[] = {
+    {"--memory --size", CLI_ONE_OF, .why = "what fits"},
+    {"--context", CLI_NEEDS, "--memory"},
+    {0},
+};
+
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {"-m --model", CLI_EACH, "FILE",
@@ -92,6 +98,7 @@ const struct cli_command cli_command_best = {
         "assay best --base f16.gguf -f wiki.test.raw *.gguf --size 5GB --report best.html\n"
         "The same among files of 5 GB at most, with a page of the result.",
     .options = options,
+    .rules = rules,
     .settings_bytes = sizeof(struct cli_best_settings),
     .evaluate = KLD(evaluate),
     .defaults = defaults,

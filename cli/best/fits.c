@@ -50,11 +50,6 @@ enum status cli_best_read(struct cli_best *b, struct status_why *why)
     enum status status = read_size(&b->limits.memory, "--memory", s->memory, why);
     if (!status)
         status = read_size(&b->limits.size, "--size", s->size, why);
-    if (!status && s->memory && s->size)
-        status = status_fail(why, STATUS_USAGE,
-                             "--memory and --size both say what fits: give one of them");
-    if (!status && s->context && !s->memory)
-        status = status_fail(why, STATUS_USAGE, "--context goes with --memory only");
     if (!status && !read_margin(&b->rules, s->margin))
         status = status_fail(why, STATUS_USAGE,
                              "--margin: '%.32s' is no margin; expected nats, as 0.001, or a share, "

@@ -11,9 +11,6 @@ enum { FIRST_WINDOWS = 8 }; /* whose spread tells how many --resolve takes */
 
 enum status cli_against_check(const struct cli_check_settings *s, struct status_why *why)
 {
-    const char *alone = !isnan(s->resolve) ? "--resolve" : s->markdown ? "--markdown" : NULL;
-    if (!s->against && alone)
-        return status_fail(why, STATUS_USAGE, "%s goes with --against only", alone);
     if (s->resolve <= 0)
         return status_fail(why, STATUS_USAGE, "--resolve %g: expected a number above 0",
                            s->resolve);

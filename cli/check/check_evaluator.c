@@ -1,6 +1,7 @@
 /* assay check: how far what another program recorded is from the exact predictions. */
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/array.h"
@@ -202,35 +203,6 @@ static const struct cli_evaluator evaluator = {
     .outlook = outlook,
 };
 
-/** Options of what is recorded by a program, which would do nothing with `instead`. */
-static enum status check_unused(const struct cli_check_settings *s, const char *instead,
-                                bool has_windows, struct status_why *why)
-{
-    const struct {
-        bool given;
-        const char *option;
-    } refused[] = {
-        {s->against, "--against"},
-        {!isnan(s->resolve), "--resolve"},
-        {s->markdown, "--markdown"},
-        {!isnan(s->max_beyond), "--max-beyond"},
-        {s->per_token_file, "--per-token"},
-        {s->divergence.n_worst, "--worst"},
-        {s->divergence.curve.wanted, "--context-curve"},
-        {s->n_trace, "--trace-worst"},
-        {s->evaluate.machine.activations != NULL, "--activations"},
-        {s->windows.n_ctx.value >= 0 && !has_windows, "-c"},
-        {s->windows.n_chunks >= 0 && !has_windows, "--chunks"},
-        {s->windows.chunk_from > 0 && !has_windows, "--chunk-from"},
-    };
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (refused[i].given)
-            return status_fail(why, STATUS_USAGE,
-                               "%s is for --kl-divergence-base; with %s it would do nothing",
-                               refused[i].option, instead);
-    return STATUS_OK;
-}
-
 /** A folder in place of what is recorded. */
 static enum status check_conversion(const struct cli_check_settings *s, struct status_why *why)
 {
@@ -240,17 +212,10 @@ static enum status check_conversion(const struct cli_check_settings *s, struct s
                                                        .max_kld = s->max_kld,
                                                        .windows = s->windows,
                                                        .evaluate = s->evaluate};
-    bool has_text = s->server.text_file != NULL;
-    enum status status = check_unused(s, "a folder", has_text, why);
-    if (!status && s->others.n)
-        status = status_fail(why, STATUS_USAGE, "--or: one file is compared with a folder");
-    if (!status && !has_text && (!isnan(s->max_kld) || s->evaluate.state_file))
-        status =
-            status_fail(why, STATUS_USAGE, "%s is of the divergence on a text; -f FILE gives one",
-                        isnan(s->max_kld) ? "--state" : "--max-kld");
-    if (!status && s->max_kld < 0)
+    enum status status = STATUS_OK;
+    if (s->max_kld < 0)
         status = status_fail(why, STATUS_USAGE, "--max-kld: a limit below 0");
-    if (!status && (s->evaluate.host || s->evaluate.dry_run))
+    if (!status && s->evaluate.host)
         status = status_fail(why, STATUS_USAGE,
                              "a comparison with a folder is not planned; a plan is of a "
                              "comparison with --kl-divergence-base");
@@ -263,43 +228,27 @@ static enum status check_conversion(const struct cli_check_settings *s, struct s
     return status ? status : cli_conversion_check(&conversion, why);
 }
 
-static enum status run_check(const void *settings, const struct cli_args *args,
-                             struct status_why *why)
+/** A server, or what one answered. */
+static enum status check_server(const struct cli_check_settings *s, struct status_why *why)
 {
-    (void)args;
-    const struct cli_check_settings *s = settings;
-    bool asks = cli_server_wanted(&s->server);
     struct cli_server_settings server = s->server;
     server.others = s->others;
     server.max_kld = s->max_kld;
-    if (s->recorded && model_is_folder(s->recorded) && !asks)
-        return check_conversion(s, why);
-    if (!s->recorded && !asks)
-        return status_fail(
-            why, STATUS_USAGE,
-            "--kl-divergence-base (what another program recorded, or the folder that the file was "
-            "converted from), --url or --logprobs (what a server says) is missing; see assay help "
-            "check");
-    if (s->recorded && asks)
-        return status_fail(why, STATUS_USAGE,
-                           "--kl-divergence-base is what a program recorded, %s is a server; "
-                           "expected one of them",
-                           s->server.url ? "--url" : "--logprobs");
-    if (asks && (s->evaluate.host || s->evaluate.dry_run))
+    if (s->evaluate.host)
         return status_fail(why, STATUS_USAGE,
                            "%s is a server, whose time nobody can plan; a plan is of a comparison "
                            "with --kl-divergence-base",
                            s->server.url ? "--url" : "--logprobs");
-    if (asks) {
-        enum status unused = check_unused(s, s->server.url ? "--url" : "--logprobs", false, why);
-        return unused ? unused : cli_server_check(s->model, &server, &s->evaluate, why);
-    }
+    return cli_server_check(s->model, &server, &s->evaluate, why);
+}
+
+/** What another program recorded. */
+static enum status check_recording(const struct cli_check_settings *s, struct status_why *why)
+{
     if (s->max_kld < 0 || s->max_beyond < 0)
         return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
                            s->max_kld < 0 ? "--max-kld" : "--max-beyond");
     enum status status = cli_window_check(&s->windows, false, why);
-    if (!status)
-        status = cli_curve_check(&s->divergence.curve, why);
     if (!status)
         status = cli_against_check(s, why);
     if (status)
@@ -323,6 +272,59 @@ static enum status run_check(const void *settings, const struct cli_args *args,
     free(c);
     return status;
 }
+
+enum { RECORDING, FOLDER, URL, LOGPROBS };
+static const char *const modes[] = {"a recording", "a folder", "--url", "--logprobs", NULL};
+
+static int mode_of(const void *settings)
+{
+    const struct cli_check_settings *s = settings;
+    if (s->server.url || s->server.records)
+        return s->server.url ? URL : LOGPROBS;
+    if (!s->recorded || access(s->recorded, F_OK) != 0) /* nobody knows what it would be */
+        return -1;
+    return model_is_folder(s->recorded) ? FOLDER : RECORDING;
+}
+
+static enum status run_check(const void *settings, const struct cli_args *args,
+                             struct status_why *why)
+{
+    (void)args;
+    const struct cli_check_settings *s = settings;
+    int mode = mode_of(s);
+    switch (mode < 0 && s->recorded ? RECORDING : mode) {
+    case RECORDING:
+        return check_recording(settings, why);
+    case FOLDER:
+        return check_conversion(settings, why);
+    case URL:
+    case LOGPROBS:
+        return check_server(settings, why);
+    }
+    return status_fail(
+        why, STATUS_USAGE,
+        "--kl-divergence-base (what another program recorded, or the folder that the file was "
+        "converted from), --url or --logprobs (what a server says) is missing; see assay help "
+        "check");
+}
+
+static const struct cli_rule rules[] = {
+    {"--kl-divergence-base --url --logprobs", CLI_ONE_OF},
+    {"--resolve --markdown", CLI_NEEDS, "--against"},
+    {"-c --chunks --chunk-from --state --max-kld", CLI_NEEDS, "-f",
+     "without a text the files alone are compared", 1 << FOLDER},
+    {"--against --resolve --max-beyond --activations --markdown --per-token --context-curve "
+     "--context-bins --worst --trace-worst --dry-run",
+     CLI_ONLY, .modes = 1 << RECORDING},
+    {"-c --chunks --chunk-from -b", CLI_ONLY, .modes = 1 << RECORDING | 1 << FOLDER},
+    {"--or --strict --hash-model", CLI_ONLY, .modes = 1 << RECORDING | 1 << URL | 1 << LOGPROBS},
+    {"-f", CLI_ONLY, .modes = 1 << FOLDER | 1 << URL},
+    {"--chat-template --lengths --concurrency --requests --api-key-file --timeout", CLI_ONLY,
+     .modes = 1 << URL},
+    {"--api --passes --max-rms", CLI_ONLY, .modes = 1 << URL | 1 << LOGPROBS},
+    {"--state", CLI_ONLY, .modes = 1 << RECORDING | 1 << FOLDER | 1 << URL},
+    {0},
+};
 
 static void defaults(void *settings)
 {
@@ -377,7 +379,7 @@ static const struct cli_option options[] = {
      AT(max_beyond)},
 
     {"--resolve", CLI_NUMBER, "X",
-     "with --against: a difference of X nats is to be found; tells how many windows that takes, "
+     "a difference of X nats is to be found; tells how many windows that takes, "
      "and calls two recordings equal on so many only (else exit code 2); differences below X / 2 "
      "do not count",
      AT(resolve)},
@@ -389,7 +391,7 @@ static const struct cli_option options[] = {
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--markdown", CLI_ON, NULL,
-     "with --against: print the answer and a table for a pull request, before and after, and "
+     "print the answer and a table for a pull request, before and after, and "
      "nothing else",
      AT(markdown)},
     {.type = CLI_GROUP, .group = cli_per_token_options, .offset = AT(per_token_file)},
@@ -429,6 +431,9 @@ const struct cli_command cli_command_check = {
                 "Whether a running server computes what the file says, or the other file; exit "
                 "code 1 where it does not.",
     .options = options,
+    .rules = rules,
+    .modes = modes,
+    .mode = mode_of,
     .settings_bytes = sizeof(struct cli_check_settings),
     .evaluate = AT(evaluate),
     .defaults = defaults,

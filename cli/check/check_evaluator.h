@@ -68,7 +68,7 @@ void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_
 
 /* against.c; without --against they do nothing. */
 
-/** What goes with --against only, and what it takes. Fails: STATUS_USAGE. */
+/** Fails: STATUS_USAGE (what --resolve takes). */
 enum status cli_against_check(const struct cli_check_settings *settings, struct status_why *why);
 /** Open the second recording. Fails: as cli_base_open. */
 enum status cli_against_open(struct cli_check *c, struct status_why *why);

@@ -18,7 +18,7 @@ static enum eval_choice_kind kind_of(const struct cli_perplexity_settings *s)
                            : EVAL_MULTIPLE_CHOICE;
 }
 
-enum status cli_choice_check(const struct cli_perplexity_settings *s, struct status_why *why)
+void cli_choice_note(const struct cli_perplexity_settings *s)
 {
     const struct {
         const char *name;
@@ -32,37 +32,8 @@ enum status cli_choice_check(const struct cli_perplexity_settings *s, struct sta
         if (counts[i].given && !counts[i].wanted)
             cli_say("assay: note: --%s-tasks is not used without --%s\n", counts[i].name,
                     counts[i].name);
-    if (!cli_choice_wanted(s))
-        return s->per_task_file || s->task_labels
-                   ? status_fail(why, STATUS_USAGE,
-                                 "%s goes with --hellaswag, --winogrande, --multiple-choice and "
-                                 "--mc2 only",
-                                 s->per_task_file ? "--per-task" : "--task-labels")
-                   : STATUS_OK;
-    if (s->hellaswag + s->winogrande + s->multiple_choice + s->mc2 > 1)
-        return status_fail(why, STATUS_USAGE,
-                           "give one of --hellaswag, --winogrande, --multiple-choice and --mc2");
-    const struct {
-        const char *name;
-        bool given;
-    } others[] = {
-        {"--protocol fixed", s->protocol == CLI_PROTOCOL_FIXED},
-        {"--chunk-from", s->windows.chunk_from != 0},
-        {"--ppl-stride", s->stride != 0},
-        {"--split-lines", s->split_lines},
-        {"--ppl-output-type", s->output_type != 0},
-        {"--per-token", s->per_token_file != NULL},
-        {"--context-curve", s->curve.wanted},
-        {"--mask", s->text.chat.mask >= 0},
-        {"--chat-template", s->text.chat.chat_template != NULL},
-    };
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (others[i].given)
-            return status_fail(why, STATUS_USAGE, "%s does not go with --%s", others[i].name,
-                               cli_choice_name(kind_of(s)));
-    if (s->windows.n_chunks != -1)
+    if (cli_choice_wanted(s) && s->windows.n_chunks != -1)
         cli_say("assay: note: --chunks is not used with --%s\n", cli_choice_name(kind_of(s)));
-    return STATUS_OK;
 }
 
 static size_t n_wanted(const struct cli_choice *t)

@@ -22,9 +22,8 @@ struct cli_choice {
 /** Whether the settings ask for choice tasks. */
 bool cli_choice_wanted(const struct cli_perplexity_settings *settings);
 
-/** What the list of options cannot say. Fails: STATUS_USAGE. */
-enum status cli_choice_check(const struct cli_perplexity_settings *settings,
-                             struct status_why *why);
+/** Note what is not used, as llama-perplexity ignores it. */
+void cli_choice_note(const struct cli_perplexity_settings *settings);
 
 /** Load everything, evaluate, print, write. Fails: as cli_evaluate, STATUS_NONFINITE. */
 enum status cli_choice_run(const struct cli_perplexity_settings *settings, struct status_why *why);

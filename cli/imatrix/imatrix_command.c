@@ -22,11 +22,6 @@ static enum status check_compat(const struct cli_imatrix_settings *s, struct sta
     enum status status = STATUS_OK;
     if (s->llama_compat)
         status = cli_text_check_single(&s->text, "--llama-compat", why);
-    if (!status && s->llama_compat &&
-        (s->process_output || s->stop_rows || !isnan(s->stop_change) || s->evaluate.state_file))
-        status = status_fail(why, STATUS_USAGE,
-                             "--llama-compat: goes with none of --process-output, --state, "
-                             "--stop-when-rows and --stop-when-change");
     if (!status && s->llama_compat && llama.ubatch < 16)
         status = status_fail(why, STATUS_USAGE,
                              "-ub: llama-imatrix counts no dense product in batches of %zu tokens; "
@@ -69,6 +64,12 @@ static void defaults(void *settings)
 }
 
 #define AT(member) offsetof(struct cli_imatrix_settings, member)
+
+static const struct cli_rule rules[] = {
+    {"--llama-compat", CLI_NOT_WITH, "--process-output --state --stop-when-rows --stop-when-change",
+     "llama-imatrix does nothing like it"},
+    {0},
+};
 
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
@@ -144,6 +145,7 @@ const struct cli_command cli_command_imatrix = {
         "assay imatrix model.gguf -f chats.jsonl --mask assistant -c 4096\n"
         "Only the rows with which the assistant's tokens are predicted.",
     .options = options,
+    .rules = rules,
     .settings_bytes = sizeof(struct cli_imatrix_settings),
     .evaluate = AT(evaluate),
     .defaults = defaults,

@@ -18,14 +18,10 @@ static enum status check_text_of_model(const struct cli_kld_settings *s, struct 
     return status ? status : cli_text_check(&s->text, why);
 }
 
-/* What goes with one kind of base only. */
+/* The text, as the kind of base takes it. */
 static enum status check_against_base(const struct cli_kld_settings *s, struct status_why *why)
 {
     const struct cli_base_kind *kind = cli_base_recognise(s->base);
-    if (s->llama_compat && kind != &cli_base_logits)
-        return status_fail(why, STATUS_USAGE,
-                           "--llama-compat goes with a base-logits file only; %s is not one",
-                           s->base);
     if (kind == &cli_base_model)
         return check_text_of_model(s, why);
     enum status status = STATUS_OK;
@@ -35,6 +31,41 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
         return status;
     return cli_text_given(&s->text) ? cli_text_check(&s->text, why) : STATUS_OK;
 }
+
+enum { MODEL, COMPACT, LOGITS, SERVER, ANSWERS };
+static const char *const modes[] = {"a base model", "a compact file",   "a base-logits file",
+                                    "--base-url",   "recorded answers", NULL};
+
+#define BASES "a model, a recording or recorded answers"
+
+static int mode_of(const void *settings)
+{
+    const struct cli_kld_settings *s = settings;
+    if (s->base && base_file_check_no_result(s->base, BASES, NULL))
+        return -1; /* as the run says, too */
+    if (s->base_url)
+        return SERVER;
+    if (s->base && base_file_begins_object(s->base))
+        return ANSWERS;
+    const struct cli_base_kind *kind = s->base ? cli_base_recognise(s->base) : &cli_base_model;
+    return kind == &cli_base_model ? MODEL : kind == &cli_base_logits ? LOGITS : COMPACT;
+}
+
+enum { EXACT = 1 << MODEL | 1 << COMPACT | 1 << LOGITS };
+
+static const struct cli_rule rules[] = {
+    {"--base --base-url", CLI_ONE_OF},
+    {"--llama-compat", CLI_ONLY, .modes = 1 << LOGITS},
+    {"--js --new-type --full --markdown --per-token --context-curve --context-bins --worst --watch "
+     "--watch-status --watch-script --cache --cache-file --activations --stop-when-se --chunk-from "
+     "--parse-special -b --dry-run",
+     CLI_ONLY, .modes = EXACT},
+    {"--chunks", CLI_ONLY, NULL, "--requests says how much is asked", EXACT},
+    {"-f -bf -p -e --force-text --strict --mask --chat-template -c --state", CLI_ONLY, NULL,
+     "they have their prompts", EXACT | 1 << SERVER},
+    {"--api --api-key-file --timeout --concurrency --requests", CLI_ONLY, .modes = 1 << SERVER},
+    {0},
+};
 
 static enum status run_one(const void *settings, struct status_why *why)
 {
@@ -65,9 +96,12 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     if (status)
         return status;
     if (s.base)
-        status = base_file_check_no_result(s.base, "a model, a recording or recorded answers", why);
-    if (status || cli_bounds_wanted(&s))
-        return status ? status : cli_bounds_run(&s, why);
+        status = base_file_check_no_result(s.base, BASES, why);
+    if (status)
+        return status;
+    int mode = mode_of(&s);
+    if (mode == SERVER || mode == ANSWERS)
+        return cli_bounds_run(&s, why);
     const struct cli_model_settings *load = &s.evaluate.load;
     bool differs = load->cache_k || load->cache_v || load->experts_used;
     if (!s.base && s.models.n == 1 && (differs || s.evaluate.machine.activations))
@@ -76,13 +110,9 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
         return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
     cli_tokens_take(&s.evaluate.load, s.base, &s.models);
     cli_text_settle(&s.text);
-    status = cli_bounds_unasked(&s, why);
-    if (!status)
-        status = cli_watch_check(&s.evaluate, why);
+    status = cli_watch_check(&s.evaluate, why);
     if (!status)
         status = cli_window_check(&s.windows, cli_base_recognise(s.base) == &cli_base_model, why);
-    if (!status)
-        status = cli_curve_check(&s.divergence.curve, why);
     if (!status)
         status = check_against_base(&s, why);
     if (status)
@@ -134,7 +164,7 @@ static const struct cli_option options[] = {
      "expect of a draft model; they take a second pass over the vocabulary",
      AT(js)},
     {"--llama-compat", CLI_ON, NULL,
-     "with a base-logits file: leave out tokens of the base with ln p <= -16, and the summary of "
+     "leave out tokens of the base with ln p <= -16, and the summary of "
      "fewer than 100 tokens, as llama-perplexity does",
      AT(llama_compat)},
 
@@ -203,6 +233,9 @@ const struct cli_command cli_command_kld = {
         "Keeps running: tensors are replaced by other files, and commands in the file control "
         "start evaluations.",
     .options = options,
+    .rules = rules,
+    .modes = modes,
+    .mode = mode_of,
     .settings_bytes = sizeof(struct cli_kld_settings),
     .evaluate = AT(evaluate),
     .defaults = cli_kld_defaults,

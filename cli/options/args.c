@@ -317,14 +317,11 @@ static enum status parse_bare(const struct cli_command *command, const char *arg
                 : fail_unexpected(command, argument, why);
 }
 
-enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
-                           struct cli_args *args, struct status_why *why)
+/** The command line alone, after the environment. */
+static enum status read_words(const struct cli_command *command, int argc, char **argv,
+                              void *settings, struct cli_args *args, struct status_why *why)
 {
-    const char *slash = strrchr(argv[0], '/');
-    *args = (struct cli_args){.called = slash ? slash + 1 : argv[0]};
-    enum status status = command->before ? command->before(settings, args, why) : STATUS_OK;
-    if (!status)
-        status = read_environment(command, settings, args, why);
+    enum status status = STATUS_OK;
     size_t n_operands = 0;
     bool only_operands = false;
     for (int i = 1; i < argc && !status && !args->help && !args->answer; i++) {
@@ -347,4 +344,25 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
         command->after(args);
     return n_operands < command->n_operands ? fail_operand(command, why)
                                             : check_required(command, settings, args, why);
+}
+
+enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
+                           struct cli_args *args, struct status_why *why)
+{
+    const char *slash = strrchr(argv[0], '/');
+    *args = (struct cli_args){.called = slash ? slash + 1 : argv[0]};
+    enum status status = command->before ? command->before(settings, args, why) : STATUS_OK;
+    if (!status)
+        status = read_environment(command, settings, args, why);
+    if (status)
+        return status;
+    void *before = malloc(command->settings_bytes + 1);
+    if (!before)
+        return status_fail(why, STATUS_MEMORY, "out of memory");
+    memcpy(before, settings, command->settings_bytes);
+    status = read_words(command, argc, argv, settings, args, why);
+    if (!status && !args->help && !args->answer)
+        status = cli_rules_check(command, settings, before, why);
+    free(before);
+    return status;
 }

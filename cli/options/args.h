@@ -58,6 +58,27 @@ struct cli_option {
     const struct cli_option *group; /* CLI_GROUP: ends as a command's list does */
 };
 
+enum cli_relation {
+    CLI_NEEDS,    /* any of the options goes with one of the others only */
+    CLI_NOT_WITH, /* any of the options goes with none of the others */
+    CLI_ONE_OF,   /* of the options one is given at most */
+    CLI_ONLY      /* the options are of these modes, and would do nothing in others */
+};
+
+/**
+ * How options go together. They are named by any spelling, with single blanks between, a choice
+ * also as --name=word. Of options that a command does not have a rule says nothing.
+ */
+struct cli_rule {
+    const char *options;
+    enum cli_relation relation;
+    const char *others; /* NULL with CLI_ONE_OF and CLI_ONLY */
+    const char *why;    /* what a sentence ends with; of CLI_ONE_OF: what both say; or NULL */
+    unsigned modes;     /* those that it is about, a bit for each; 0: all */
+};
+/** Those of options that several commands share; ends with an empty row. */
+extern const struct cli_rule cli_shared_rules[];
+
 /** Whole numbers that CLI_COUNTS took, all of them in range. */
 struct cli_counts {
     int64_t value;    /* the first */
@@ -89,8 +110,12 @@ struct cli_command {
                                 two begin a paragraph */
     const char *examples;    /* a line with a command, one that says what it does, and so on */
     const struct cli_option *options; /* ends with a row whose names and help are NULL */
-    size_t settings_bytes;            /* of the struct that the list fills; 0: none */
-    void (*defaults)(void *settings); /* fills it beforehand; NULL: all zero */
+    const struct cli_rule *rules;     /* ends with an empty row; NULL: there are none */
+    /* Of a command that is several: what a sentence calls each, as "a folder"; ends with NULL. */
+    const char *const *modes;
+    int (*mode)(const void *settings); /* the index of the one that is meant; -1: that is missing */
+    size_t settings_bytes;             /* of the struct that the list fills; 0: none */
+    void (*defaults)(void *settings);  /* fills it beforehand; NULL: all zero */
     size_t evaluate;    /* where its struct cli_evaluate_settings lives; 0: it cannot be planned */
     bool takes_command; /* the first word that is no option of it begins another command */
     /* NULL, or what fills settings before the environment does; what adds notes at the end. */
@@ -143,7 +168,7 @@ struct cli_args {
  * Fails: STATUS_USAGE (unknown option: the nearest one is named; missing or malformed
  *        value; two values of an option that holds one; refused option; required option or operand
  *        that is missing; an argument that nothing takes: the option that it was probably meant
- *        for is named), STATUS_MEMORY.
+ *        for is named; options that do not go together: see struct cli_rule), STATUS_MEMORY.
  */
 enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                            struct cli_args *args, struct status_why *why);
@@ -153,5 +178,27 @@ void cli_args_release(const struct cli_command *command, void *settings);
 
 /** Print the help of a command, made from its list, to standard output. */
 void cli_args_help(const struct cli_command *command);
+
+/* rules.c */
+
+/**
+ * Check the rules of a command, and those of options that several commands share. An option counts
+ * that the command line has changed: what a variable set, or a value that was there anyway, does
+ * not. before: the settings before the command line was read.
+ * Fails: STATUS_USAGE.
+ */
+enum status cli_rules_check(const struct cli_command *command, const void *settings,
+                            const void *before, struct status_why *why);
+
+/** The modes, a bit each, that have the option; 0: all of them. */
+unsigned cli_rules_modes(const struct cli_command *command, const struct cli_option *row);
+
+enum { CLI_RULE_BYTES = 1024 };
+/** "Only with a recording or a folder", as it is shorter "Not with --url". */
+const char *cli_rules_modes_named(char out[CLI_RULE_BYTES], const struct cli_command *command,
+                                  unsigned modes);
+/** The rule for readers of the help; NULL: it is of modes, or of options that are not here. */
+const char *cli_rules_named(char out[CLI_RULE_BYTES], const struct cli_command *command,
+                            const struct cli_rule *rule);
 
 #endif

@@ -269,6 +269,12 @@ const struct cli_option cli_machine_options[] = {
     {0},
 };
 
+const struct cli_rule cli_shared_rules[] = {
+    {"--context-bins", CLI_NEEDS, "--context-curve"}, {"--watch", CLI_NEEDS, "--watch-status"},
+    {"--watch-status", CLI_NEEDS, "--watch"},         {"--watch --watch-script", CLI_ONE_OF},
+    {"--cache-file", CLI_NEEDS, "--cache"},           {0},
+};
+
 #define EVALUATE(member) offsetof(struct cli_evaluate_settings, member)
 
 const struct cli_option cli_evaluate_options[] = {

@@ -219,8 +219,6 @@ struct cli_curve_settings {
     int64_t n_bins; /* 0: not given */
 };
 extern const struct cli_option cli_curve_options[];
-/** What the list cannot say. Fails: STATUS_USAGE. */
-enum status cli_curve_check(const struct cli_curve_settings *settings, struct status_why *why);
 
 /** What is printed of divergences beyond the usual. Defaults: all zero. */
 struct cli_divergence_settings {

@@ -33,8 +33,9 @@ static void print_wrapped(const struct layout *l, const char *text, size_t at, s
     putchar('\n');
 }
 
-/* more: what follows the row's own help. */
-static void print_option(const struct layout *l, const struct cli_option *row, const char *more)
+/* more: what follows the row's own help. modes: which have it, where that is to be said; or "". */
+static void print_option(const struct layout *l, const struct cli_option *row, const char *more,
+                         const char *modes)
 {
     char left[160] = "";
     const char *names = row->names, *name;
@@ -52,8 +53,8 @@ static void print_option(const struct layout *l, const struct cli_option *row, c
         printf("%*s", (int)(l->column - INDENT - used), "");
 
     char right[1024];
-    snprintf(right, sizeof right, "%s%s%s%s%s", row->help, more, row->env ? " [" : "",
-             row->env ? row->env : "", row->env ? "]" : "");
+    snprintf(right, sizeof right, "%s%s%s%s%s%s%s", row->help, more, *modes ? ". " : "", modes,
+             row->env ? " [" : "", row->env ? row->env : "", row->env ? "]" : "");
     print_wrapped(l, right, l->column, l->column);
 }
 
@@ -107,23 +108,60 @@ static bool is_listed(const struct cli_option *row)
     return row->names && row->help && row->type > CLI_GROUP && row->type < CLI_IGNORED;
 }
 
-/* usual: those that are, without headings; else the others, each heading with what it has. */
-static void print_options(const struct layout *l, const struct cli_command *command, bool usual)
+/* usual: those that are, without headings; else the others, each heading with what it has, of
+ * these modes. */
+static void print_options(const struct layout *l, const struct cli_command *command, bool usual,
+                          unsigned modes)
 {
-    const char *heading = usual ? "Usual options" : NULL;
+    char named[CLI_RULE_BYTES];
+    const char *heading = usual   ? "Usual options"
+                          : modes ? cli_rules_modes_named(named, command, modes)
+                                  : NULL;
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
-        if (row->type == CLI_HEADING && !usual)
+        if (row->type == CLI_HEADING && !usual && !modes)
             heading = row->help;
-        if (!is_listed(row) || row->usual != usual)
+        if (!is_listed(row) || row->usual != usual ||
+            (!usual && cli_rules_modes(command, row) != modes))
             continue;
         if (heading) {
             putchar('\n');
             print_wrapped(l, heading, 0, 0);
         }
         heading = NULL;
-        print_option(l, row, rows.more);
+        unsigned some = usual ? cli_rules_modes(command, row) : 0;
+        print_option(l, row, rows.more, some ? cli_rules_modes_named(named, command, some) : "");
     }
+}
+
+/* What only some modes have, the same modes together. */
+static void print_modes(const struct layout *l, const struct cli_command *command)
+{
+    for (const struct cli_rule *r = command->rules; r && r->options; r++) {
+        const struct cli_rule *first = command->rules;
+        while (first->relation != CLI_ONLY || first->modes != r->modes)
+            if (++first > r)
+                break;
+        if (first == r)
+            print_options(l, command, false, r->modes);
+    }
+}
+
+static void print_rules(const struct layout *l, const struct cli_command *command)
+{
+    const struct cli_rule *lists[] = {cli_shared_rules, command->rules};
+    const char *heading = "\nTogether";
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const struct cli_rule *r = lists[i]; r && r->options; r++) {
+            char line[CLI_RULE_BYTES];
+            if (!cli_rules_named(line, command, r))
+                continue;
+            if (*heading)
+                puts(heading);
+            heading = "";
+            printf("%*s", INDENT, "");
+            print_wrapped(l, line, INDENT, 3 * INDENT);
+        }
 }
 
 /* A short list needs no order. */
@@ -133,7 +171,7 @@ static void print_plain(const struct layout *l, const struct cli_command *comman
     putchar('\n');
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (is_listed(row))
-            print_option(l, row, rows.more);
+            print_option(l, row, rows.more, "");
 }
 
 void cli_args_help(const struct cli_command *command)
@@ -152,13 +190,15 @@ void cli_args_help(const struct cli_command *command)
     }
     bool in_sections = command->options->type == CLI_HEADING;
     if (in_sections) {
-        print_options(&l, command, true);
-        print_options(&l, command, false);
+        print_options(&l, command, true, 0);
+        print_options(&l, command, false, 0);
+        print_modes(&l, command);
         putchar('\n');
     } else {
         print_plain(&l, command);
     }
-    print_option(&l, &(struct cli_option){.names = "-h --help", .help = "this page"}, "");
+    print_option(&l, &(struct cli_option){.names = "-h --help", .help = "this page"}, "", "");
+    print_rules(&l, command);
     if (command->examples)
         puts("\nExamples");
     for_each_line(&l, command->examples ? command->examples : "", print_example);

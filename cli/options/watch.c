@@ -12,8 +12,7 @@ const struct cli_option cli_watch_options[] = {
      "(tensors whose files have changed), compute, exit",
      WATCH(control)},
     {"--watch-status", CLI_TEXT, "FILE",
-     "with --watch: where it says how far it is, computing, done, reload_failed or exiting",
-     WATCH(status)},
+     "where it says how far it is, computing, done, reload_failed or exiting", WATCH(status)},
     {"--watch-script", CLI_TEXT, "COMMAND",
      "evaluate, run COMMAND by a shell, reload what it replaced, and so on until it replaces "
      "nothing",
@@ -23,8 +22,7 @@ const struct cli_option cli_watch_options[] = {
      "evaluation then begins with the first layer that has changed, with the same bits",
      WATCH(cache)},
     {"--cache-file", CLI_TEXT, "FILE",
-     "with --cache: keep it in this file, which is gone at the end, not in memory",
-     WATCH(cache_file)},
+     "keep it in this file, which is gone at the end, not in memory", WATCH(cache_file)},
     {0},
 };
 
@@ -55,17 +53,9 @@ enum status cli_watch_check(struct cli_evaluate_settings *settings, struct statu
     struct cli_watch_settings *s = &settings->watch;
     if (settings->host) /* which has the models */
         return STATUS_OK;
-    if (s->control && s->script)
-        return status_fail(why, STATUS_USAGE, "give one of --watch and --watch-script");
-    if (!s->control != !s->status)
-        return status_fail(why, STATUS_USAGE,
-                           "%s is missing: --watch and --watch-status go together",
-                           s->control ? "--watch-status" : "--watch");
     if (s->cache && !base_size_parse(s->cache, &s->cache_bytes))
         return status_fail(why, STATUS_USAGE,
                            "--cache: expected a size such as 4GiB or 500MB, found '%s'", s->cache);
-    if (s->cache_file && !s->cache)
-        return status_fail(why, STATUS_USAGE, "--cache is missing: --cache-file goes with it");
     s->wanted = s->control || s->script;
     enum status status = s->wanted ? STATUS_OK : read_environment(s, why);
     if (!status && s->cache && !s->wanted)

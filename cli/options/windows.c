@@ -69,13 +69,6 @@ const struct cli_option cli_curve_options[] = {
     {0},
 };
 
-enum status cli_curve_check(const struct cli_curve_settings *s, struct status_why *why)
-{
-    if (s->n_bins && !s->wanted)
-        return status_fail(why, STATUS_USAGE, "--context-bins goes with --context-curve only");
-    return STATUS_OK;
-}
-
 const struct cli_option cli_divergence_options[] = {
     {.type = CLI_GROUP, .group = cli_curve_options, .offset = DIVERGENCE(curve)},
     {"--worst", CLI_COUNT, "N",

@@ -10,18 +10,9 @@
 #include "cli/perplexity/perplexity_evaluator.h"
 #include "cli/process/say.h"
 
-/* --kl-divergence and the file that it is for. */
+/* What --kl-divergence reads. */
 static enum status check_base(const struct cli_perplexity_settings *s, struct status_why *why)
 {
-    if (s->kl_divergence && !s->base_file)
-        return status_fail(why, STATUS_USAGE,
-                           "--kl-divergence: --kl-divergence-base FILE is missing");
-    if (!s->base_file)
-        return STATUS_OK;
-    if (cli_choice_wanted(s) || s->protocol != CLI_PROTOCOL_DEFAULT || s->stride)
-        return status_fail(why, STATUS_USAGE,
-                           "--kl-divergence-base goes with the default windows only, not with "
-                           "tasks, --protocol fixed or --ppl-stride");
     bool is_read = s->kl_divergence && cli_base_recognise(s->base_file) == &cli_base_model;
     return is_read ? cli_base_check_logits(s->base_file, why) : STATUS_OK;
 }
@@ -45,17 +36,17 @@ static enum status check_documents(const struct cli_perplexity_settings *s, stru
     return cli_text_check_single(&s->text, what, why);
 }
 
-/* A run that ends early leaves no whole recording, and tasks have no windows. */
+/* A run that ends early leaves no whole recording. */
 static enum status check_stop(const struct cli_perplexity_settings *s, struct status_why *why)
 {
     bool records = s->base_file && !s->kl_divergence;
-    if (!isnan(s->windows.stop_se) && (records || cli_choice_wanted(s)))
-        return status_fail(why, STATUS_USAGE, "--stop-when-se does not go with %s",
-                           records ? "a recording, which has all windows" : "choice tasks");
+    if (!isnan(s->windows.stop_se) && records)
+        return status_fail(why, STATUS_USAGE,
+                           "--stop-when-se does not go with a recording, which has all windows");
     return STATUS_OK;
 }
 
-/* What the table of options cannot say: what belongs together and what excludes each other. */
+/* What the table of options cannot say. */
 static enum status check_settings(const struct cli_perplexity_settings *s, struct status_why *why)
 {
     enum status status = cli_labels_check(&s->labels, 1, why);
@@ -69,14 +60,10 @@ static enum status check_settings(const struct cli_perplexity_settings *s, struc
         status = cli_text_check(&s->text, why);
     if (status)
         return status;
-    if (s->protocol == CLI_PROTOCOL_FIXED && s->stride)
-        return status_fail(why, STATUS_USAGE, "--ppl-stride goes with --protocol default only");
-    if (s->protocol != CLI_PROTOCOL_FIXED && s->split_lines)
-        return status_fail(why, STATUS_USAGE, "--split-lines goes with --protocol fixed only");
     status = cli_window_check(&s->windows, !cli_choice_wanted(s) && !s->base_file, why);
     if (!status)
-        status = cli_curve_check(&s->curve, why);
-    return status ? status : cli_choice_check(s, why);
+        cli_choice_note(s);
+    return status;
 }
 
 /* With --kl-divergence it is assay kld under another name. */
@@ -199,8 +186,7 @@ const struct cli_option cli_perplexity_options[] = {
      "begin a window every N tokens and score the last N of each (default: 0, windows side by "
      "side)",
      AT(stride), 0, ANY},
-    {"--split-lines", CLI_ON, NULL, "with --protocol fixed: tokenise line by line",
-     AT(split_lines)},
+    {"--split-lines", CLI_ON, NULL, "tokenise line by line", AT(split_lines)},
     {"--llama-compat", CLI_ON, NULL,
      "reproduce llama-perplexity's numbers where it is known to be wrong", AT(llama_compat)},
 
@@ -267,6 +253,22 @@ const struct cli_option cli_perplexity_options[] = {
     {0},
 };
 
+#define TASKS "--hellaswag --winogrande --multiple-choice --mc2"
+
+static const struct cli_rule rules[] = {
+    {"--kl-divergence", CLI_NEEDS, "--kl-divergence-base"},
+    {"--kl-divergence-base", CLI_NOT_WITH, "--protocol=fixed --ppl-stride " TASKS,
+     "it has the default windows"},
+    {"--ppl-stride", CLI_NEEDS, "--protocol=default"},
+    {"--split-lines", CLI_NEEDS, "--protocol=fixed"},
+    {TASKS, CLI_ONE_OF},
+    {"--protocol=fixed --chunk-from --stop-when-se --ppl-stride --ppl-output-type --per-token "
+     "--context-curve --mask --chat-template",
+     CLI_NOT_WITH, TASKS},
+    {"--per-task --task-labels", CLI_NEEDS, TASKS},
+    {0},
+};
+
 const struct cli_command cli_command_perplexity = {
     .name = "perplexity",
     .usage = "[-m] MODEL -f TEXT [options]",
@@ -286,6 +288,7 @@ const struct cli_command cli_command_perplexity = {
         "assay perplexity model.gguf -f hellaswag.txt --hellaswag\n"
         "Choice tasks in place of a text.",
     .options = cli_perplexity_options,
+    .rules = rules,
     .settings_bytes = sizeof(struct cli_perplexity_settings),
     .evaluate = AT(evaluate),
     .defaults = cli_perplexity_defaults,

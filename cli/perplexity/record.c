@@ -50,6 +50,11 @@ static const struct cli_option options[] = {
     {0},
 };
 
+static const struct cli_rule rules[] = {
+    {"--hidden --head-by-path", CLI_NEEDS, "--format=compact"},
+    {0},
+};
+
 static enum status run_record(const void *settings, const struct cli_args *args,
                               struct status_why *why)
 {
@@ -62,10 +67,6 @@ static enum status run_record(const void *settings, const struct cli_args *args,
         status = cli_text_check_single(&s.text, single, why);
     if (!status)
         status = cli_window_check(&s.windows, false, why);
-    bool about_hidden = s.head_by_path || s.hidden != EVAL_COMPACT_F32;
-    if (!status && s.record_format == CLI_RECORD_LOGITS && about_hidden)
-        status = status_fail(why, STATUS_USAGE,
-                             "--hidden and --head-by-path go with --format compact only");
     return status ? status : cli_perplexity_run(&s, why);
 }
 
@@ -79,6 +80,7 @@ const struct cli_command cli_command_record = {
     .examples = "assay record f16.gguf -f wiki.test.raw -o base.assay\n"
                 "Evaluates a base once; assay kld then needs neither the model nor the text.",
     .options = options,
+    .rules = rules,
     .settings_bytes = sizeof(struct cli_perplexity_settings),
     .evaluate = AT(evaluate),
     .defaults = record_defaults,

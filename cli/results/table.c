@@ -37,9 +37,6 @@ static enum status run_table(const void *opaque, const struct cli_args *args,
 {
     (void)args;
     const struct settings *s = opaque;
-    if (s->svg && (s->csv || s->by_metric))
-        return status_fail(why, STATUS_USAGE, "--svg is a chart; it takes no %s",
-                           s->csv ? "--csv" : "--by-metric");
     struct doc_results results = {0};
     enum status status = cli_results_read(&results, &s->files, false, why);
     if (!status)
@@ -64,6 +61,11 @@ static const struct cli_option options[] = {
     {0},
 };
 
+static const struct cli_rule rules[] = {
+    {"--svg", CLI_NOT_WITH, "--csv --by-metric", "it is a chart"},
+    {0},
+};
+
 const struct cli_command cli_command_table = {
     .name = "table",
     .usage = "RESULT.json ... [options]",
@@ -77,6 +79,7 @@ const struct cli_command cli_command_table = {
         "assay table --svg *.json > sizes.svg\n"
         "Divergence against size, as a chart.",
     .options = options,
+    .rules = rules,
     .settings_bytes = sizeof(struct settings),
     .run = run_table,
 };

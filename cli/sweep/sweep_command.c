@@ -82,16 +82,10 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
         status =
             status_fail(why, STATUS_USAGE,
                         "--base %s is a file of rows; a sweep needs the model itself", s->base);
-    if (!status && s->by && s->groups.n)
-        status = status_fail(why, STATUS_USAGE,
-                             "--by and --group both say which tensors go together: give one");
     if (!status && !s->from.n == !s->types.n)
         status = status_fail(why, STATUS_USAGE,
                              s->from.n ? "--from and --types both say what is tried: give one"
                                        : "--from, or --types, is missing; see assay help sweep");
-    if (!status && (s->quantizer || s->keep) && !s->types.n)
-        status = status_fail(why, STATUS_USAGE, "%s goes with --types only",
-                             s->quantizer ? "--quantizer" : "--keep");
     if (status)
         return status;
     bool planned = s->evaluate.host || s->evaluate.dry_run;
@@ -99,6 +93,12 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
         return cli_sweep_run(s, why);
     return (planned ? plan_types : run_types)(s, why);
 }
+
+static const struct cli_rule rules[] = {
+    {"--by --group", CLI_ONE_OF, .why = "which tensors go together"},
+    {"--quantizer --keep", CLI_NEEDS, "--types"},
+    {0},
+};
 
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
@@ -178,6 +178,7 @@ const struct cli_command cli_command_sweep = {
         "sweep.json\n"
         "What a recipe and a mixture begin with: the models are made here, and stay in made/.",
     .options = options,
+    .rules = rules,
     .settings_bytes = sizeof(struct cli_sweep_settings),
     .evaluate = AT(evaluate),
     .defaults = defaults,

@@ -160,13 +160,13 @@ class BaseLogits(unittest.TestCase):
                      self.file, "--override-kv", "tokenizer.ggml.add_bos_token=bool:false")
         self.refused("--chunk-from 6 leaves nothing of the 6 windows", "--base", self.file,
                      "--chunk-from", "6")
-        self.refused("--llama-compat goes with a base-logits file only", "--base", F16,
+        self.refused("--llama-compat is for a base-logits file; with", "--base", F16,
                      "--llama-compat", "-f", TEXT)
-        self.refused("--kl-divergence-base FILE is missing", "--kl-divergence", "-f", TEXT,
+        self.refused("--kl-divergence goes with --kl-divergence-base only", "--kl-divergence", "-f", TEXT,
                      command="perplexity")
         self.refused("is a GGUF file, expected a base-logits file; ",
                      "--kl-divergence", "--kl-divergence-base", F16, command="perplexity")
-        self.refused("goes with the default windows only", "--kl-divergence-base",
+        self.refused("it has the default windows", "--kl-divergence-base",
                      self.folder / "new.kld", "--protocol", "fixed", *WINDOWS, command="perplexity")
         other = bytearray(self.file.read_bytes())
         struct.pack_into("<i", other, 12, N_VOCAB - 2)

@@ -231,7 +231,7 @@ class CompactBase(unittest.TestCase):
         """--kl-divergence takes it, too."""
         result = run("perplexity", "-m", Q4, "--kl-divergence", "--kl-divergence-base", self.file)
         self.assertEqual((result.returncode, result.stdout), (0, self.live_result.stdout))
-        self.refused("--llama-compat goes with a base-logits file only", "-m", Q4, "--base",
+        self.refused("--llama-compat is for a base-logits file; with a compact file", "-m", Q4, "--base",
                      self.file, "--llama-compat")
 
     def test_other_precision(self):
@@ -299,7 +299,7 @@ class CompactBase(unittest.TestCase):
         result = run("perplexity", "-m", F16, *WINDOWS, "--kl-divergence-base", other)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(path.read_bytes(), other.read_bytes())
-        self.refused("go with --format compact only", "-m", F16, *WINDOWS, "-o",
+        self.refused("goes with --format compact only", "-m", F16, *WINDOWS, "-o",
                      self.folder / "x", "--format", "logits", "--hidden", "f16", command="record")
 
     def test_existing_files(self):

@@ -412,12 +412,12 @@ class Protocol(HotSwap):
         on = {"LLAMA_HOTSWAP_ENABLED": "", "LLAMA_HOTSWAP_CONTROL_FILE": "control"}
         for more, variables, sentence in (
                 ([], on, "LLAMA_HOTSWAP_CONTROL_FILE goes with LLAMA_HOTSWAP_STATUS_FILE"),
-                (["--watch", "c"], {}, "--watch-status is missing"),
-                (["--watch-status", "c"], {}, "--watch is missing"),
+                (["--watch", "c"], {}, "--watch goes with --watch-status only"),
+                (["--watch-status", "c"], {}, "--watch-status goes with --watch only"),
                 ([*both, "--watch-script", "true"], {}, "give one of --watch and --watch-script"),
                 (["--cache", "1GiB"], {}, "--cache is of use only while tensors are replaced"),
                 ([*both, "--cache", "1 cup"], {}, "expected a size such as 4GiB or 500MB, found"),
-                ([*both, "--cache-file", "streams"], {}, "--cache is missing"),
+                ([*both, "--cache-file", "streams"], {}, "--cache-file goes with --cache only"),
                 ([*both, "--cache", "1MB", "--cache-file", self.path(4).name], {}, "File exists"),
                 ([*both, "--state", "s"], {}, "--state does not go with replacing tensors"),
                 ([*both, "--json", "-"], {}, "--json -: each evaluation writes it anew"),

@@ -91,7 +91,7 @@ class ServerBase(unittest.TestCase):
                                    for x in (a, b)))
             done, _ = kld("--base", state, "-f", TEXT)
             self.assertEqual(done.returncode, 2)
-            self.assertIn("does not go with -f: it has its prompts", done.stderr)
+            self.assertIn("with recorded answers it would do nothing: they have their prompts", done.stderr)
         for found in (document, recorded):
             documents.check(self, found)
         seen = set(documents.seen(document, documents.KLD_BOUNDS))
@@ -159,12 +159,15 @@ class ServerBase(unittest.TestCase):
             path = pathlib.Path(folder) / "r.jsonl"
             path.write_text('{"request": {}, "response": {}}\n')
             url = ("--base-url", "http://h")
-            for words, said in ((url, "-f"), ((*url, "--base", F16, "-f", TEXT), "expected one of them"),
-                                ((*url, "-f", TEXT, "--js"), "does not go with --js"),
+            for words, said in ((url, "-f"), ((*url, "--base", F16, "-f", TEXT), "give one of --base and --base-url"),
+                                ((*url, "-f", TEXT, "--js"), "--js is for a base model, a compact file or a base-logits file; with --base-url"),
                                 ((*url, "-f", TEXT, "--chunks", "2"), "--requests says"),
                                 ((*url, "-f", TEXT, "-f", TEXT), "one text"),
-                                ((*url, "-f", TEXT, "-ctk", "f16,q8_0"), "several types"),
-                                (("--base", F16, "-f", TEXT, "--api", "vllm"), "--api is for --base-url"),
+                                ((*url, "-f", TEXT, "-ctk", "f16,q8_0"), "one type of each"),
+                                (("--base", F16, "-f", TEXT, "--api", "vllm"), "--api is for --base-url; with a base model"),
+                                ((*url, "-f", TEXT, "--full"), "--full is for a base model"),
+                                ((*url, "-f", TEXT, "--dry-run"), "--dry-run is for a base model"),
+                                (("--base", path, "--state", "s"), "they have their prompts"),
                                 (("--base-url", "ftp://h", "-f", TEXT), "expected http://HOST:PORT"),
                                 (("--base", path), "line 1: expected completion_probabilities")):
                 done, _ = kld(*words)

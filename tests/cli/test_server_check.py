@@ -383,11 +383,17 @@ class ServerCheck(unittest.TestCase):
     def test_usage(self):
         for words, said in ((("--url", "ftp://host"), "expected http://HOST:PORT"),
                             (("--url", "http://a:secret@host"), "--api-key-file"),
-                            (("--url", "http://h", "--logprobs", "f"), "expected one of them"),
-                            (("--url", "http://h", "--kl-divergence-base", "f"), "expected one of them"),
+                            (("--url", "http://h", "--logprobs", "f"), "give one of --kl-"),
+                            (("--url", "http://h", "--kl-divergence-base", "f"), "--url and --logprobs"),
                             (("--url", "http://h", "--lengths", "1,x"), "--lengths"),
-                            (("--logprobs", "f", "--lengths", "1"), "are for --url"),
-                            (("--url", "http://h", "--chunks", "2"), "would do nothing"),
+                            (("--logprobs", "f", "--lengths", "1"), "--lengths is for --url; with --logprobs it would do nothing"),
+                            (("--logprobs", "f", "--requests", "9"), "--requests is for --url"),
+                            (("--logprobs", "f", "--state", "s"), "--state is for a recording, a folder or --url"),
+                            (("--url", "http://h", "--dry-run"), "--dry-run is for a recording"),
+                            (("--kl-divergence-base", F16, "-f", "t"), "-f is for a folder or --url; with a rec"),
+                            (("--kl-divergence-base", "nowhere", "-f", "t"), "nowhere: cannot be opened"),
+                            (("--kl-divergence-base", F16, "--max-rms", "1"), "--max-rms is for --url or --logprobs"),
+                            (("--url", "http://h", "--chunks", "2"), "--chunks is for a recording or a folder; with --url it would do nothing"),
                             (("--url", "http://h", "--max-rms", "0"), "a limit above 0"),
                             ((), "--url or --logprobs (what a server says) is missing")):
             found = run("check", "-m", F16, *words)

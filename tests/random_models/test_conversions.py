@@ -345,9 +345,9 @@ class Conversions(unittest.TestCase):
         self.assertEqual(json.loads((self.at / "r").read_text())["result"]["kld"], 0)
         done = self.check("-c", 20)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("-c is for --kl-divergence-base; with a folder it would do nothing", done.stderr)
+        self.assertIn("-c goes with -f only: without a text the files alone are compared", done.stderr)
         done = self.check("--max-kld", 1)
-        self.assertIn("--max-kld is of the divergence on a text; -f FILE gives one", done.stderr)
+        self.assertIn("--max-kld goes with -f only: without a text", done.stderr)
 
 
 if __name__ == "__main__":

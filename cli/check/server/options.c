@@ -14,11 +14,6 @@ void cli_server_defaults(struct cli_server_settings *s)
     s->connection.n_requests = REQUESTS;
 }
 
-bool cli_server_wanted(const struct cli_server_settings *s)
-{
-    return s->url || s->records;
-}
-
 #define AT(member) offsetof(struct cli_server_settings, member)
 
 const struct cli_option cli_server_options[] = {

@@ -20,19 +20,9 @@ static void on_evaluated(void *user, double fraction)
 
 static enum status check_settings(const struct cli_server_settings *s, struct status_why *why)
 {
-    if (s->url && s->records)
-        return status_fail(why, STATUS_USAGE,
-                           "--url asks a server, --logprobs reads what was recorded; expected one "
-                           "of them");
     if (s->max_rms <= 0 || s->max_kld < 0)
         return status_fail(why, STATUS_USAGE, "%s: expected a limit above 0",
                            s->max_rms <= 0 ? "--max-rms" : "--max-kld");
-    if (s->records && (s->text_file || s->chat.chat_template || s->lengths.n ||
-                       s->connection.concurrency > 1 || s->connection.key_file))
-        return status_fail(
-            why, STATUS_USAGE,
-            "-f, --chat-template, --lengths, --concurrency and --api-key-file are for --url: "
-            "--logprobs has its prompts");
     return STATUS_OK;
 }
 

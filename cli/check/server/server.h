@@ -23,8 +23,6 @@ struct cli_server_settings {
 };
 extern const struct cli_option cli_server_options[];
 void cli_server_defaults(struct cli_server_settings *settings);
-/** Whether one of them is wanted. */
-bool cli_server_wanted(const struct cli_server_settings *settings);
 
 /** What a check has in hand. */
 struct cli_server_check {

@@ -29,10 +29,6 @@ struct cli_bounds {
     struct cli_phase phase;
 };
 
-/** Whether the base is a server or its answers. */
-bool cli_bounds_wanted(const struct cli_kld_settings *settings);
-/** Refuse options of a server where none is asked. Fails: STATUS_USAGE. */
-enum status cli_bounds_unasked(const struct cli_kld_settings *settings, struct status_why *why);
 /** Fails: as what it calls; STATUS_FORMAT (too few answers that can be used). */
 enum status cli_bounds_run(const struct cli_kld_settings *settings, struct status_why *why);
 

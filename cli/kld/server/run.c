@@ -3,75 +3,22 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/content/kind.h"
 #include "cli/kld/server/bounds.h"
 #include "cli/process/signals.h"
 #include "clients/documents/schema.h"
 #include "eval/identity.h"
 #include "kernels/kernels.h"
 
-bool cli_bounds_wanted(const struct cli_kld_settings *s)
-{
-    return s->base_url || (s->base && base_file_begins_object(s->base));
-}
-
-enum status cli_bounds_unasked(const struct cli_kld_settings *s, struct status_why *why)
-{
-    struct cli_connection_settings usual;
-    const struct cli_connection_settings *c = &s->connection;
-    cli_connection_defaults(&usual);
-    const char *given = c->api >= 0                            ? "--api"
-                        : c->key_file                          ? "--api-key-file"
-                        : c->concurrency != usual.concurrency  ? "--concurrency"
-                        : c->seconds != usual.seconds          ? "--timeout"
-                        : c->n_requests != CLI_BOUNDS_REQUESTS ? "--requests"
-                                                               : NULL;
-    return given && !s->base_url
-               ? status_fail(why, STATUS_USAGE, "%s is for --base-url; no server is asked", given)
-               : STATUS_OK;
-}
-
-/** What other kinds of bases can do, and what recorded answers have themselves. */
-static enum status check_others(const struct cli_kld_settings *s, struct status_why *why)
-{
-    bool recorded = !s->base_url;
-    const struct {
-        bool given;
-        const char *option;
-    } refused[] = {
-        {s->js, "--js"},
-        {s->llama_compat, "--llama-compat"},
-        {s->new_type, "--new-type"},
-        {s->per_token_file, "--per-token"},
-        {s->divergence.curve.wanted, "--context-curve"},
-        {s->divergence.n_worst, "--worst"},
-        {s->evaluate.watch.wanted, "--watch"},
-        {s->evaluate.machine.activations != NULL, "--activations"},
-        {!isnan(s->windows.stop_se), "--stop-when-se"},
-        {s->windows.n_chunks >= 0, "--chunks (--requests says how much is asked)"},
-        {s->windows.chunk_from > 0, "--chunk-from"},
-        {s->text.parse_special, "--parse-special"},
-        {cli_kv_count(&s->evaluate.load) > 1, "several types of -ctk or -ctv"},
-        {recorded && s->evaluate.state_file, "--state: nothing is asked"},
-        {recorded && s->windows.n_ctx.value >= 0, "-c: it has its prompts"},
-        {recorded && cli_text_given(&s->text), "-f: it has its prompts"},
-    };
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (refused[i].given)
-            return status_fail(why, STATUS_USAGE, "a base that is %s does not go with %s",
-                               recorded ? "recorded answers" : "a server", refused[i].option);
-    return cli_bounds_unasked(s, why);
-}
-
 static enum status check_settings(const struct cli_kld_settings *s, struct status_why *why)
 {
     if (s->evaluate.host)
         return status_fail(why, STATUS_USAGE,
                            "a base of recorded answers is compared by assay kld, not by a server");
-    if (s->base && s->base_url)
-        return status_fail(why, STATUS_USAGE,
-                           "--base is a file, --base-url a server; expected one of them");
-    enum status status = check_others(s, why);
+    enum status status = STATUS_OK;
+    if (cli_kv_count(&s->evaluate.load) > 1)
+        status = status_fail(why, STATUS_USAGE,
+                             "-ctk, -ctv: expected one type of each: of a server's base each model "
+                             "is compared once");
     if (!status && s->base_url)
         status = cli_text_check_single(&s->text, "a comparison with a server", why);
     if (!status && s->base_url)
