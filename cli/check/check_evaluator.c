@@ -1,7 +1,7 @@
 /* assay check: how far what another program recorded is from the exact predictions. */
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/arithmetic.h"
 #include "base/array.h"
@@ -279,9 +279,10 @@ static const char *const modes[] = {"a recording", "a folder", "--url", "--logpr
 static int mode_of(const void *settings)
 {
     const struct cli_check_settings *s = settings;
+    struct stat about;
     if (s->server.url || s->server.records)
         return s->server.url ? URL : LOGPROBS;
-    if (!s->recorded || access(s->recorded, F_OK) != 0) /* nobody knows what it would be */
+    if (!s->recorded || stat(s->recorded, &about) != 0) /* nobody knows what it would be */
         return -1;
     return model_is_folder(s->recorded) ? FOLDER : RECORDING;
 }
