@@ -347,15 +347,15 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP,
      .group = cli_model_file_options,
      .offset = AT(model),
-     .help = "; the one that the rows were recorded from"},
+     .help = ". It must be the model that the rows were recorded from"},
     {"--kl-divergence-base --base", CLI_TEXT, "FILE",
-     "what the other program recorded, for example llama-perplexity --kl-divergence-base FILE; "
-     "it has the tokens, no text is needed. Or the folder that -m was converted from: whether each "
-     "tensor and key is what the folder gives, and with -f TEXT how far the predictions are "
-     "(docs/conversions.md)",
+     "what the other program recorded, for example by llama-perplexity --kl-divergence-base FILE; "
+     "the file has the tokens, so no text is needed. Or the folder that -m was converted from: "
+     "then each tensor and key is compared with what the folder gives and, with -f TEXT, the "
+     "predictions are compared, too (docs/conversions.md)",
      AT(recorded), .usual = true},
     {"--against", CLI_TEXT, "FILE",
-     "a second recording of the same windows, from before a change: whether the first one is "
+     "a second recording of the same windows, from before a change: says whether the first one is "
      "further from exact than this one, by how much and where, over pairs of windows; exit code 1 "
      "if it is",
      AT(against)},

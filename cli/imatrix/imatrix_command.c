@@ -84,7 +84,7 @@ static const struct cli_option options[] = {
      "gguf: with the rows of each expert (default); dat: llama.cpp's older format, without",
      AT(format), .choices = "gguf dat"},
     {"--process-output", CLI_ON, NULL,
-     "collect for output.weight, too, unless the model's embedding is its head",
+     "also collect for output.weight, unless the model's embedding is its head",
      AT(process_output)},
     {"--llama-compat", CLI_ON, NULL,
      "leave out the rows of dense products that llama-imatrix forgets with -b (default: 2048) and "
@@ -94,7 +94,7 @@ static const struct cli_option options[] = {
      "what llama-imatrix computes at a time (default: 512), for --llama-compat; else nothing "
      "depends on it",
      AT(n_ubatch), 1, INT32_MAX},
-    {"--no-ppl", CLI_ON, NULL, "do not compute the perplexity beside it", AT(no_ppl)},
+    {"--no-ppl", CLI_ON, NULL, "do not compute the perplexity as well", AT(no_ppl)},
     {"--stop-when-change", CLI_NUMBER, "X",
      "end as soon as no matrix has changed by more than X, 0 to 1, since half as many windows: the "
      "share of its sum that went to other columns; asked after 32, 64, 128, ... windows",

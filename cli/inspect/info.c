@@ -241,7 +241,8 @@ static enum status run_info(const void *opaque, const struct cli_args *args, str
 
 static const struct cli_option options[] = {
     {"--tensors", CLI_ON, NULL, "also list every tensor", offsetof(struct settings, tensors)},
-    {"--context", CLI_COUNT, "N", "also what a cache of keys and values for N tokens takes in F16",
+    {"--context", CLI_COUNT, "N",
+     "also print how large a cache of keys and values for N tokens is in F16",
      offsetof(struct settings, context), 0, INT32_MAX},
     {"--json", CLI_ON, NULL, "print a JSON document instead; docs/json.md describes it",
      offsetof(struct settings, json)},

@@ -119,8 +119,8 @@ const struct cli_option cli_template_options[] = {
 
 const struct cli_option cli_chat_options[] = {
     {"--mask", CLI_CHOICE, "WHOSE",
-     "which tokens of conversations (docs/chats.md) are scored: assistant (default; with the one "
-     "that ends its turn), user, or all",
+     "which tokens of conversations are scored (docs/chats.md): assistant, what the assistant says "
+     "and the token that ends its turn (default); user, what the user says; or all",
      offsetof(struct cli_chat_settings, mask), .choices = CLI_MASKS},
     {.type = CLI_GROUP, .group = cli_template_options, .offset = 0},
     {0},
@@ -134,23 +134,24 @@ const char *cli_mask_name(int mask)
 }
 
 static const struct cli_option more_text_options[] = {
-    {"-bf --binary-file", CLI_TEXT, "FILE", "the text, its last newline included",
+    {"-bf --binary-file", CLI_TEXT, "FILE", "the text, every byte of it, the last newline too",
      TEXT(binary_file)},
     {"--force-text", CLI_ON, NULL,
-     "evaluate the bytes of -f as they stand, whatever they seem to be: UTF-16, which becomes "
-     "UTF-8 otherwise, UTF-32, no text, JSON; without notes",
+     "evaluate the bytes of -f as they stand, without notes, also where they seem to be JSON, "
+     "UTF-16 (which becomes UTF-8 otherwise), UTF-32, or no text at all",
      TEXT(force_text)},
     {"--strict", CLI_ON, NULL,
-     "refuse what a note says of -f otherwise: a byte-order mark, lines that end in CR and LF, a "
-     "page of the web, JSON without documents, and a chat template whose control tokens the "
-     "vocabulary lacks",
+     "refuse a text that a note would warn of: it has a byte-order mark, lines that end in CR and "
+     "LF, or JSON without documents, it is a page of the web or tasks, or the vocabulary lacks "
+     "control tokens of its chat template",
      TEXT(strict)},
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
     {.type = CLI_GROUP, .group = cli_special_options, .offset = TEXT(parse_special)},
     {"-e --escape", CLI_ON, NULL,
      "replace \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in the text by what they stand for",
      TEXT(escape)},
-    {"--no-escape", CLI_OFF, NULL, "leave them as they are (default)", TEXT(escape)},
+    {"--no-escape", CLI_OFF, NULL, "leave \\n, \\t and the like in the text as they are (default)",
+     TEXT(escape)},
     {0},
 };
 
@@ -182,8 +183,9 @@ const struct cli_option cli_texts_options[] = {
 const struct cli_option cli_rows_options[] = {
     {.type = CLI_GROUP, .group = files_options, .offset = 0},
     {"--mask", CLI_CHOICE, "WHOSE",
-     "which rows of conversations (docs/chats.md) count: all (default), or those that predict a "
-     "token of the assistant's (with the one that ends its turn), or of the user's",
+     "which rows of conversations count (docs/chats.md): all (default); assistant, those that "
+     "predict what the assistant says and the token that ends its turn; or user, those that "
+     "predict what the user says",
      TEXT(chat.mask), .choices = CLI_MASKS},
     {.type = CLI_GROUP, .group = cli_template_options, .offset = TEXT(chat)},
     {.type = CLI_GROUP, .group = more_text_options, .offset = 0},
@@ -200,8 +202,8 @@ const struct cli_option cli_json_options[] = {
 
 const struct cli_option cli_force_options[] = {
     {"--force", CLI_ON, NULL,
-     "replace a file whatever it is; without, only one of the kind that is written "
-     "(docs/files.md)"},
+     "replace an output file whatever it is; without --force, only a file of the same kind is "
+     "replaced (docs/files.md)"},
     {0},
 };
 
@@ -223,13 +225,14 @@ const struct cli_option cli_device_options[] = {
      "mpirun each process takes one of the list, by its number on its machine",
      MACHINE(device), .env = "LLAMA_ARG_DEVICE", .usual = true},
     {"-ngl --gpu-layers --n-gpu-layers", CLI_TEXT, "N",
-     "0: --device cpu; any other number, auto, all: --device auto, all layers (--device wins)",
+     "0 means --device cpu; any other number, auto or all means --device auto, with all layers "
+     "(--device wins)",
      MACHINE(gpu_layers), .env = "LLAMA_ARG_N_GPU_LAYERS"},
     {"-t --threads", CLI_COUNT, "N",
      "threads, of each device that is a CPU (default: one for each processor)", MACHINE(n_threads),
      -ANY, ANY, .env = "LLAMA_ARG_THREADS", .usual = true},
-    {"-tb --threads-batch", CLI_COUNT, "N", "the same; wins over -t", MACHINE(n_threads_batch),
-     -ANY, ANY},
+    {"-tb --threads-batch", CLI_COUNT, "N", "the same as -t, which it overrides",
+     MACHINE(n_threads_batch), -ANY, ANY},
     {"--isa", CLI_CHOICE, "NAME", "use no instruction set above this one: " CLI_ISAS_NAMED,
      MACHINE(isa), .choices = CLI_ISAS, .env = "ASSAY_ISA"},
     {"--gemm", CLI_CHOICE, "NAME",
@@ -259,8 +262,9 @@ const struct cli_option cli_machine_options[] = {
      "auto: the processes that mpirun or srun started share the work, and the first one writes "
      "(default); off: each evaluates by itself",
      MACHINE(mpi), .choices = "auto off", .env = "ASSAY_MPI"},
-    {"--mpi-wait", CLI_COUNT, "SECONDS", "time for these processes to meet (default: 120)",
-     MACHINE(mpi_wait), 1, ANY, .env = "ASSAY_MPI_WAIT"},
+    {"--mpi-wait", CLI_COUNT, "SECONDS",
+     "how long these processes wait for one another at the start (default: 120)", MACHINE(mpi_wait),
+     1, ANY, .env = "ASSAY_MPI_WAIT"},
     {"--split", CLI_TEXT, "WHAT",
      "layers: under mpirun or srun each process has a range of the layers, in memory of its own, "
      "and batches pass from one to the next; for models larger than a machine's memory. layers:N: "

@@ -105,7 +105,7 @@ const struct cli_option cli_weight_options[] = {
     {.type = CLI_HEADING, .help = "Model"},
     {.type = CLI_GROUP, .group = cli_pretokenizer_options, .offset = MODEL(tokenizer_pre)},
     {"--tokenizer", CLI_TEXT, "FILE",
-     "a published folder has the tokens of this GGUF file of the same model, not its own",
+     "give a published folder the tokens of this GGUF file of the same model, in place of its own",
      MODEL(tokenizer)},
     {"--allow-unknown", CLI_ON, NULL,
      "go on although the file has tensors or keys that are not understood", MODEL(allow_unknown)},
@@ -155,15 +155,15 @@ const struct cli_option cli_model_options[] = {
      "never rounded",
      MODEL(cache_k), .env = "LLAMA_ARG_CACHE_TYPE_K"},
     {"-ctv --cache-type-v --ctv", CLI_TEXT, "TYPE",
-     "the same for values; the first of several types goes with the first of -ctk", MODEL(cache_v),
-     .env = "LLAMA_ARG_CACHE_TYPE_V"},
+     "round values in the same way; of several types, the first goes with the first of -ctk",
+     MODEL(cache_v), .env = "LLAMA_ARG_CACHE_TYPE_V"},
     {"--no-kv-rotation", CLI_ON, NULL,
-     "blocks of -ctk and -ctv hold heads as they are (default: rotated where llama.cpp's caches "
-     "rotate them)",
+     "do not rotate heads before -ctk and -ctv round them (default: they are rotated where "
+     "llama.cpp's caches rotate them)",
      MODEL(no_kv_rotation)},
     {"--experts-used", CLI_COUNT, "N",
-     "a trial: tokens go through N experts of a mixture (default: 0, the file's number). The base "
-     "goes through as many as its file says",
+     "send each token through N experts of a mixture (default: 0, as many as the file says). The "
+     "base always takes as many as its file says",
      MODEL(experts_used), 0, 1024},
     {0},
 };

@@ -65,7 +65,8 @@ const struct cli_option cli_curve_options[] = {
     {"--context-curve", CLI_ON, NULL,
      "print the figures by position in the window, in bins; --json has them for each position",
      CURVE(wanted)},
-    {"--context-bins", CLI_COUNT, "N", "in how many bins (default: 16)", CURVE(n_bins), 1, ANY},
+    {"--context-bins", CLI_COUNT, "N", "the number of bins of --context-curve (default: 16)",
+     CURVE(n_bins), 1, ANY},
     {0},
 };
 

@@ -255,7 +255,7 @@ static const struct cli_option options[] = {
     {"-f --file", CLI_TEXT, "FILE", "the text; one final newline is dropped", AT(text_file),
      .usual = true},
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", AT(prompt), .usual = true},
-    {"--ids", CLI_LIST, "ID,...", "the tokens themselves", AT(ids)},
+    {"--ids", CLI_LIST, "ID,...", "the tokens, by their ids, in place of a text", AT(ids)},
     {"--compare", CLI_TEXT, "FILE",
      "what another program computed: the log of llama-eval-callback, or an .npz or .npy of such "
      "names; the tokens are the file's where it has them",
@@ -267,8 +267,8 @@ static const struct cli_option options[] = {
      AT(llama_compat)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
-    {"-c --ctx-size", CLI_COUNT, "N", "tokens of the window: the first N (default: 512)", AT(n_ctx),
-     1, INT32_MAX},
+    {"-c --ctx-size", CLI_COUNT, "N", "evaluate the first N tokens (default: 512)", AT(n_ctx), 1,
+     INT32_MAX},
     {"--passes", CLI_COUNT, "N",
      "passes that round as the other program may, to know what error to expect (default: 8)",
      AT(n_passes), 1, MOST_PASSES},

@@ -22,32 +22,35 @@ const struct cli_option cli_server_options[] = {
      "ask the server at http://HOST:PORT for its log-probabilities, and say whether it computes "
      "what the file says",
      AT(url)},
-    {"--logprobs", CLI_TEXT, "FILE", "the same from recorded requests and responses, as JSON lines",
+    {"--logprobs", CLI_TEXT, "FILE",
+     "judge recorded requests and responses (JSON lines) in the same way; no server is asked",
      AT(records)},
     {"-f --file", CLI_TEXT, "FILE",
      "the text that is asked about, or conversations as JSON objects (default: a short text of its "
      "own)",
      AT(text_file), .usual = true},
     {"--chat-template", CLI_TEXT, "FILE|NAME",
-     "of conversations in it, in place of the model's own; a server must take token ids then",
+     "render conversations in the text with this template instead of the model's own; a server "
+     "must take token ids then",
      AT(chat.chat_template)},
     {.type = CLI_GROUP, .group = cli_connection_options, .offset = AT(connection)},
     {"--lengths", CLI_LIST, "N,...",
      "tokens of the prompts (default: " PROBE_LENGTHS ", and more between)", AT(lengths)},
     {"--concurrency", CLI_COUNT, "N", "also ask N prompts at the same time (default: 1, do not)",
      AT(connection.concurrency), 1, 64},
-    {"--requests", CLI_COUNT, "N", "ask about so many prompts at most (default: 60)",
+    {"--requests", CLI_COUNT, "N", "ask about N prompts at most (default: 60)",
      AT(connection.n_requests), 8, 10000},
     {"--passes", CLI_COUNT, "N",
      "passes that round as such a server may, of each kind, to know what error to expect (default: "
      "2)",
      AT(n_passes), 1, 100},
     {"--max-rms", CLI_NUMBER, "X",
-     "agree coarsely up to X, the root mean square of what log-probabilities are off, and twice it "
-     "for a list, instead of what the coarsest arithmetic makes",
+     "say that a server agrees coarsely while its log-probabilities are off by X at most in the "
+     "root mean square, and those of a list by twice as much (default: what the coarsest "
+     "arithmetic makes)",
      AT(max_rms)},
     {"--strict", CLI_ON, NULL,
-     "exit code 1 also where it agrees only coarsely; of a recording, unless it agrees",
+     "end with exit code 1 also where a server agrees only coarsely; a recording must agree",
      AT(strict)},
     {0},
 };
