@@ -51,13 +51,14 @@ static const struct cli_option options[] = {
 
     {.type = CLI_HEADING, .help = "What fits; without a limit, all"},
     {"--memory", CLI_TEXT, "SIZE",
-     "weights, and the cache of --context, take this much at most: bytes, or 24GiB, 16GB, ...",
+     "the weights, and the cache of --context, take so much memory at most: 24GiB, 16GB, ...",
      AT(memory), .usual = true},
     {"--context", CLI_COUNT, "N",
      "count a cache of keys and values for N tokens, of the types of -ctk and -ctv (default: f16)",
      AT(context), 0, INT32_MAX},
-    {"--size", CLI_TEXT, "SIZE", "instead, the file is this large at most, with its metadata",
-     AT(size), .usual = true},
+    {"--size", CLI_TEXT, "SIZE",
+     "in place of --memory: the file is so large at most, with its metadata", AT(size),
+     .usual = true},
 
     {.type = CLI_HEADING, .help = "What as good means"},
     {"--margin", CLI_TEXT, "MARGIN",
@@ -65,8 +66,8 @@ static const struct cli_option options[] = {
      "share of the other's, or their sum (default: 0.001+5%)",
      AT(margin)},
     {"--alpha", CLI_NUMBER, "X",
-     "with this probability at most anything that is said to be clear is wrong, however early it "
-     "is said (default: 0.05)",
+     "the probability, at most, that something which is said to be clear is wrong, however early "
+     "it is said (default: 0.05)",
      AT(alpha)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},

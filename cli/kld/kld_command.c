@@ -178,7 +178,7 @@ static const struct cli_option options[] = {
     {"--concurrency", CLI_COUNT, "N", "ask N prompts at the same time (default: 1)",
      AT(connection.concurrency), 1, 64},
     {"--requests", CLI_COUNT, "N",
-     "make so many requests at most, but for those that a busy server is sent again (default: 100)",
+     "make N requests at most; what a busy server is sent again does not count (default: 100)",
      AT(connection.n_requests), 24, 100000},
 
     {.type = CLI_HEADING, .help = "Replacing tensors (docs/hot-swap.md)"},
@@ -191,8 +191,8 @@ static const struct cli_option options[] = {
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--full", CLI_ON, NULL,
-     "of several models: print for each what is printed of one, before the table, which is in "
-     "Markdown then (default: the table alone, as wide as the terminal)",
+     "with several models: print for each the lines that are printed for a single one, and after "
+     "them the table, in Markdown (default: the table alone, as wide as the terminal)",
      AT(full)},
     {"--markdown", CLI_ON, NULL, "print the table with all its columns, in Markdown, without lines",
      AT(markdown)},

@@ -7,7 +7,7 @@
 #include "cli/session/outputs.h"
 #include "clients/documents/schema.h"
 
-enum { MOST_MODELS = 1000000, MOST_RESAMPLES = 1000000 };
+enum { MOST_RESAMPLES = 1000000 };
 
 struct settings {
     struct doc_compare_settings compare;
@@ -64,10 +64,12 @@ static enum status run_compare(const void *settings, const struct cli_args *args
 #define AT(member) offsetof(struct settings, member)
 
 static const struct cli_option options[] = {
-    {"--candidate-a", CLI_COUNT, "N", "which model of A, a result of assay kld of several, from 1",
-     AT(compare.candidates[0]), 1, MOST_MODELS},
-    {"--candidate-b", CLI_COUNT, "N", "which model of B; A and B may be the same file",
-     AT(compare.candidates[1]), 1, MOST_MODELS},
+    {"--candidate-a", CLI_TEXT, "MODEL",
+     "which model of A, a result of assay kld of several: its name in the table, or its number in "
+     "the file, from 1",
+     AT(compare.candidates[0])},
+    {"--candidate-b", CLI_TEXT, "MODEL", "which model of B; A and B may be the same file",
+     AT(compare.candidates[1])},
     {"--resamples", CLI_COUNT, "N",
      "resamples of the block bootstrap over windows (default: 10000)", AT(compare.n_resamples), 1,
      MOST_RESAMPLES},

@@ -109,8 +109,8 @@ static const struct cli_option options[] = {
      "be left out",
      AT(from), .bare = true, .usual = true},
     {"--types", CLI_LIST, "NAMES",
-     "instead, make models of these types of the base, by --quantizer; without --keep they lie in "
-     "a folder of TMPDIR and are deleted at the end",
+     "in place of --from: have --quantizer make models of these types of the base; without --keep "
+     "they lie in a folder of TMPDIR and are deleted at the end",
      AT(types)},
     {"--keep", CLI_TEXT, "DIR",
      "keep the models of --types in this folder, where assay mix and the next sweep find them",
@@ -130,9 +130,9 @@ static const struct cli_option options[] = {
      "role, those of one name in all layers",
      AT(by), .choices = "tensor layer role"},
     {"--group", CLI_EACH, "REGEX",
-     "instead, tensors whose names match it (PCRE2, anywhere in the name): those in which the "
-     "parentheses match the same; without parentheses, all of them; may be given several times, "
-     "the first that matches counts",
+     "in place of --by: tensors whose names match REGEX (PCRE2, anywhere in the name) go together "
+     "where its parentheses match the same; without parentheses all of them do. May be given "
+     "several times; the first that matches counts",
      AT(groups)},
     {.type = CLI_GROUP,
      .group = cli_window_options,

@@ -300,10 +300,11 @@ static const struct cli_option options[] = {
      "requests must have the key in this file, a line, in a header Authorization: Bearer KEY "
      "(default: the variable ASSAY_API_KEY; without either, no key is asked for)",
      AT(key_file)},
-    {"--max-body", CLI_COUNT, "N", "MiB that a request may have (default: 16)", AT(max_body), 1,
-     1024},
+    {"--max-body", CLI_COUNT, "N", "the most MiB that the body of a request may have (default: 16)",
+     AT(max_body), 1, 1024},
     {"--request-memory", CLI_COUNT, "N",
-     "MiB that all requests together may take, as it is reckoned beforehand (default: 512)",
+     "the most MiB of memory that all requests together may take, reckoned beforehand (default: "
+     "512)",
      AT(max_memory), 1, 1 << 20},
     {"--timeout", CLI_COUNT, "N",
      "seconds in which a request must have come, and its reply be taken (default: 30)", AT(seconds),

@@ -1,5 +1,11 @@
 #include "clients/documents/results/compare.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/printable.h"
+#include "base/text/words.h"
+
 /* What a base was computed with: a recorded one may have another precision than the run. */
 static struct base_field base_precision(struct base_field root)
 {
@@ -55,27 +61,81 @@ static enum status check_same_inputs(struct doc_compare *c, struct status_why *w
                               why);
 }
 
+/* Whether a file is meant: "m.Q4_K_M.gguf", the same without ending, or the last of its words. */
+static bool names_file(const char *file, const char *wanted)
+{
+    struct base_string name = {base_file_name(file), strlen(base_file_name(file))};
+    size_t n = strlen(wanted);
+    if (strcmp(name.data, wanted) == 0)
+        return true;
+    name.n_bytes -= base_ends_with(name.data, ".gguf") ? strlen(".gguf") : 0;
+    return n && n <= name.n_bytes && memcmp(name.data + name.n_bytes - n, wanted, n) == 0 &&
+           (n == name.n_bytes || strchr(".- ", name.data[name.n_bytes - n - 1]));
+}
+
+/* Whether a candidate is meant, with what keys and values were rounded to or without. */
+static bool is_called(struct base_field candidate, const char *wanted)
+{
+    char kv[DOC_KV_LABEL], name[BASE_PATH_BYTES];
+    struct base_field model = base_field_need(candidate, "model");
+    const char *label = doc_model_label_in(model);
+    doc_model_kv_in(kv, model);
+    size_t n = strlen(wanted), n_kv = strlen(kv);
+    if (n_kv && n > n_kv && strcmp(wanted + n - n_kv, kv) == 0)
+        n -= n_kv;
+    if (n >= sizeof name)
+        return false;
+    memcpy(name, wanted, n);
+    name[n] = '\0';
+    return (label && strcmp(label, name) == 0) || names_file(doc_model_file_in(model), name) ||
+           strcmp(base_field_text(model, "quantisation"), name) == 0;
+}
+
+/* The only candidate that is called so. */
+static enum status find_named(struct base_field *out, const struct doc_document *d,
+                              struct base_field list, const char *wanted, struct status_why *why)
+{
+    size_t n_found = 0;
+    for (struct base_field item = {0}; base_field_next(list, &item);)
+        if (is_called(item, wanted)) {
+            *out = item;
+            n_found++;
+        }
+    if (n_found == 1)
+        return STATUS_OK;
+    return status_fail(why, STATUS_USAGE,
+                       "%s has %zu models that are called '%.80s'; expected one: its name in the "
+                       "table, or its number from 1 to %zu",
+                       d->json.file, n_found, wanted, base_field_count(list));
+}
+
 /* The candidate of a kld result that is meant, or the whole document. */
 static enum status choose(struct base_field *out, struct doc_compare *c, size_t side,
                           struct status_why *why)
 {
     struct doc_document *d = &c->sides[side].document;
-    *out = doc_root(d);
-    size_t wanted = (size_t)c->settings.candidates[side], n;
+    const char *wanted = c->settings.candidates[side];
     const char *option = side ? "--candidate-b" : "--candidate-a";
+    size_t n;
+    *out = doc_root(d);
     if (d->kind != DOC_KLD)
-        return wanted == 0 ? STATUS_OK
-                           : status_fail(why, STATUS_USAGE, "%s: %s is a result of one model",
-                                         option, d->json.file);
+        return !wanted ? STATUS_OK
+                       : status_fail(why, STATUS_USAGE, "%s: %s is a result of one model", option,
+                                     d->json.file);
     struct base_field list = doc_list(&n, *out, "candidates"), item = {0};
     enum status status = doc_status(d, why);
     if (status)
         return status;
-    if (wanted > n || (wanted == 0 && n != 1))
+    bool is_number = wanted && *wanted && !wanted[strspn(wanted, "0123456789")];
+    if (wanted && !is_number)
+        return find_named(out, d, list, wanted, why);
+    size_t number = is_number ? strtoul(wanted, NULL, 10) : n == 1;
+    if (number < 1 || number > n)
         return status_fail(why, STATUS_USAGE,
-                           "%s has %zu model%s; choose one with %s N, N from 1 to %zu",
+                           "%s has %zu model%s; choose one with %s, by its name in the table or "
+                           "its number from 1 to %zu",
                            d->json.file, n, status_plural(n), option, n);
-    while (base_field_next(list, &item) && item.index + 1 < wanted) {
+    while (base_field_next(list, &item) && item.index + 1 < number) {
     }
     *out = item;
     return STATUS_OK;

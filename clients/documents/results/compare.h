@@ -8,7 +8,8 @@
 #include "clients/documents/results/paired.h"
 
 struct doc_compare_settings {
-    int64_t candidates[2]; /* of kld results: which model, from 1; 0: the only one */
+    const char *candidates[2]; /* of kld results: which model, by its name in a table or its number
+                                  from 1; NULL: the only one */
     int64_t n_resamples, seed;
 };
 
