@@ -110,8 +110,9 @@ const char *base_field_show(struct base_field_shown *shown, struct base_field at
 }
 
 /** Keep a failure of a member of `from`; name: what is left of its path, which may be "". */
-static void fail_at(struct base_field from, const char *name, enum status status,
-                    const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static void fail_at(struct base_field from, const char *name,
+                                                          enum status status, const char *format,
+                                                          va_list arguments)
 {
     struct base_json_reader *r = from.reader;
     struct base_field_path path;

@@ -39,10 +39,14 @@ enum status cli_text_recognise(bool *documents, const struct base_text *text, co
     enum eval_json json = EVAL_JSON_NONE;
     enum eval_choice_kind kind;
     bool is_tasks = false;
-    enum status status = STATUS_OK;
-    *documents = cli_text_is_lines(path) && !s->undivided;
-    status = eval_dataset_recognise(&kind, &is_tasks, text->data, text->n_bytes, why);
-    if (is_tasks && *documents)
+    bool is_lines = cli_text_is_lines(path) && !s->undivided;
+    *documents = is_lines;
+    enum status status = eval_documents_recognise(&json, text->data, text->n_bytes, why);
+    if (status)
+        status_context(why, "%s", path);
+    else if (json != EVAL_JSON_DOCUMENTS)
+        status = eval_dataset_recognise(&kind, &is_tasks, text->data, text->n_bytes, why);
+    if (is_tasks && is_lines)
         return status_fail(why, STATUS_USAGE,
                            "%s: seems to be tasks; assay perplexity %s scores them", path,
                            options[kind]);
@@ -51,11 +55,7 @@ enum status cli_text_recognise(bool *documents, const struct base_text *text, co
                          "%s: seems to be tasks, and is evaluated as a text; assay perplexity %s "
                          "scores them",
                          path, options[kind]);
-    if (!status && !*documents)
-        status = eval_documents_recognise(&json, text->data, text->n_bytes, why);
-    if (status)
-        status_context(why, "%s", path);
-    if (status || json == EVAL_JSON_NONE)
+    if (status || is_lines || json == EVAL_JSON_NONE)
         return status;
     *documents = json == EVAL_JSON_DOCUMENTS && !s->undivided;
     if (*documents)

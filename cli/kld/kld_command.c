@@ -47,6 +47,8 @@ static int mode_of(const void *settings)
         return SERVER;
     if (s->base && base_file_begins_object(s->base))
         return ANSWERS;
+    if (!s->base && s->llama_compat)
+        return -1; /* a base is missing, which the run says */
     const struct cli_base_kind *kind = s->base ? cli_base_recognise(s->base) : &cli_base_model;
     return kind == &cli_base_model ? MODEL : kind == &cli_base_logits ? LOGITS : COMPACT;
 }
@@ -61,8 +63,9 @@ static const struct cli_rule rules[] = {
      "--parse-special -b --dry-run",
      CLI_ONLY, .modes = EXACT},
     {"--chunks", CLI_ONLY, NULL, "--requests says how much is asked", EXACT},
-    {"-f -bf -p -e --force-text --strict --mask --chat-template -c --state", CLI_ONLY, NULL,
+    {"-f -bf -p -e --force-text --strict --mask --chat-template -c", CLI_ONLY, NULL,
      "they have their prompts", EXACT | 1 << SERVER},
+    {"--state", CLI_ONLY, NULL, "nothing is asked", EXACT | 1 << SERVER},
     {"--api --api-key-file --timeout --concurrency --requests", CLI_ONLY, .modes = 1 << SERVER},
     {0},
 };

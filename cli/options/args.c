@@ -340,10 +340,17 @@ static enum status read_words(const struct cli_command *command, int argc, char 
     }
     if (status || args->help || args->answer)
         return status;
-    if (command->after)
-        command->after(args);
     return n_operands < command->n_operands ? fail_operand(command, why)
                                             : check_required(command, settings, args, why);
+}
+
+/* What is wrong in a file of settings must not stand in the way of the help. */
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (base_words_index("-h --help", argv[i]) >= 0)
+            return true;
+    return false;
 }
 
 enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
@@ -351,18 +358,22 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
 {
     const char *slash = strrchr(argv[0], '/');
     *args = (struct cli_args){.called = slash ? slash + 1 : argv[0]};
-    enum status status = command->before ? command->before(settings, args, why) : STATUS_OK;
+    size_t n_bytes = command->settings_bytes;
+    char *defaults = malloc(2 * n_bytes + 1);
+    if (!defaults)
+        return status_fail(why, STATUS_MEMORY, "out of memory");
+    char *before = defaults + n_bytes;
+    memcpy(defaults, settings, n_bytes);
+    enum status status = STATUS_OK;
+    if (command->before && !asks_for_help(argc, argv))
+        status = command->before(settings, args, why);
     if (!status)
         status = read_environment(command, settings, args, why);
-    if (status)
-        return status;
-    void *before = malloc(command->settings_bytes + 1);
-    if (!before)
-        return status_fail(why, STATUS_MEMORY, "out of memory");
-    memcpy(before, settings, command->settings_bytes);
-    status = read_words(command, argc, argv, settings, args, why);
+    memcpy(before, settings, n_bytes);
+    if (!status)
+        status = read_words(command, argc, argv, settings, args, why);
     if (!status && !args->help && !args->answer)
-        status = cli_rules_check(command, settings, before, why);
-    free(before);
+        status = cli_rules_check(command, settings, before, defaults, why);
+    free(defaults);
     return status;
 }

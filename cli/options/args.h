@@ -162,7 +162,7 @@ struct cli_args {
 };
 
 /**
- * Read the environment, then argv[1..], into `settings`.
+ * Read the command's `before`, the environment, then argv[1..], into `settings`.
  * In long options `_` counts as `-`; `--name=value` is `--name value`; `--` ends options.
  * The strings of CLI_TEXT and the operands point into argv or the environment.
  * Fails: STATUS_USAGE (unknown option: the nearest one is named; missing or malformed
@@ -184,11 +184,12 @@ void cli_args_help(const struct cli_command *command);
 /**
  * Check the rules of a command, and those of options that several commands share. An option counts
  * that the command line has changed: what a variable set, or a value that was there anyway, does
- * not. before: the settings before the command line was read.
+ * not. What an option needs may come from anywhere: there every value counts that is not the
+ * default. before: the settings before the command line was read.
  * Fails: STATUS_USAGE.
  */
 enum status cli_rules_check(const struct cli_command *command, const void *settings,
-                            const void *before, struct status_why *why);
+                            const void *before, const void *defaults, struct status_why *why);
 
 /** The modes, a bit each, that have the option; 0: all of them. */
 unsigned cli_rules_modes(const struct cli_command *command, const struct cli_option *row);

@@ -70,23 +70,24 @@ static bool is_changed(const struct cli_option *row, const void *now, const void
 /** What a run of the check looks at. */
 struct settings {
     const struct cli_command *command;
-    const char *now, *before;
+    const char *now, *before, *defaults;
 };
 
-static bool holds(const struct settings *s, const struct term *t)
+/** before: what an option that counts differs from. */
+static bool holds(const struct settings *s, const struct term *t, const char *before)
 {
     if (!t->row)
         return false;
     const void *now = s->now + t->at;
     return t->choice >= 0 ? *(const int *)now == t->choice
-                          : is_changed(t->row, now, s->before + t->at);
+                          : is_changed(t->row, now, before + t->at);
 }
 
-/** The first of the words that holds, after `from`. */
-static bool find(struct term *t, const struct settings *s, const char **words)
+/** The next of the words that holds; *words moves past it. */
+static bool find(struct term *t, const struct settings *s, const char **words, const char *before)
 {
     while (next_term(t, words, s->command))
-        if (holds(s, t))
+        if (holds(s, t, before))
             return true;
     return false;
 }
@@ -171,7 +172,10 @@ const char *cli_rules_named(char out[CLI_RULE_BYTES], const struct cli_command *
     if (rule->relation == CLI_ONLY || !*options || (rule->others && !*others))
         return NULL;
     const char *why = rule->why && rule->relation != CLI_ONE_OF ? rule->why : NULL;
-    snprintf(out, CLI_RULE_BYTES, "%s %.480s%s%.480s%s%s%s.",
+    char modes[CLI_RULE_BYTES] = "", which[CLI_RULE_BYTES];
+    if (rule->modes)
+        snprintf(modes, sizeof modes, "With %.100s: ", modes_joined(which, command, rule->modes));
+    snprintf(out, CLI_RULE_BYTES, "%.120s%s %.400s%s%.400s%s%s%s.", modes,
              rule->relation == CLI_ONE_OF  ? "One only:"
              : rule->relation == CLI_NEEDS ? "Only with"
                                            : "Not with",
@@ -224,15 +228,15 @@ static enum status check(const struct settings *s, const struct cli_rule *r, int
     const char *options = r->options, *others = r->others;
     bool in_modes = !r->modes || (mode >= 0 && r->modes & 1u << mode);
     bool is_about = r->relation == CLI_ONLY ? mode >= 0 && !in_modes : in_modes;
-    if (!is_about || !find(&a, s, &options))
+    if (!is_about || !find(&a, s, &options, s->before))
         return STATUS_OK;
     switch (r->relation) {
     case CLI_NEEDS:
-        return find(&b, s, &others) ? STATUS_OK : fail_alone(s, r, &a, why);
+        return find(&b, s, &others, s->defaults) ? STATUS_OK : fail_alone(s, r, &a, why);
     case CLI_NOT_WITH:
-        return find(&b, s, &others) ? fail_both(r, &a, &b, why) : STATUS_OK;
+        return find(&b, s, &others, s->before) ? fail_both(r, &a, &b, why) : STATUS_OK;
     case CLI_ONE_OF:
-        return find(&b, s, &options) ? fail_several(s, r, &a, &b, why) : STATUS_OK;
+        return find(&b, s, &options, s->before) ? fail_several(s, r, &a, &b, why) : STATUS_OK;
     case CLI_ONLY:
         return fail_mode(s, r, &a, mode, why);
     }
@@ -240,9 +244,9 @@ static enum status check(const struct settings *s, const struct cli_rule *r, int
 }
 
 enum status cli_rules_check(const struct cli_command *command, const void *settings,
-                            const void *before, struct status_why *why)
+                            const void *before, const void *defaults, struct status_why *why)
 {
-    const struct settings s = {command, settings, before};
+    const struct settings s = {command, settings, before, defaults};
     const struct cli_rule *lists[] = {cli_shared_rules, command->rules};
     enum status status = STATUS_OK;
     int mode = -1;

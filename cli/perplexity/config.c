@@ -16,8 +16,8 @@
 
 enum { MOST_BYTES = 1 << 16, LONGEST_NAME = 64, LONGEST_PATH = 4096, N_FILES = 2 };
 
-/* Options of llama-perplexity and of this program, by the first name of their rows: those that can
- * change a number, and the others. A text is not taken from a configuration. */
+/* The options that a configuration may set, by the first name of their rows: those that can change
+ * a number, and the others. Texts to evaluate (-p, -f) are not among them. */
 static const char numbers[] =
     "-c --chunks -ctk -ctv --rope-scaling --rope-scale --rope-freq-base --rope-freq-scale "
     "--yarn-orig-ctx --yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast "
@@ -189,11 +189,12 @@ void cli_config_note(struct cli_args *args)
 {
     for (size_t i = 0; i < N_FILES && !cli_called_as_peer(args); i++) {
         char path[LONGEST_PATH], found[sizeof args->notes] = "";
+        struct cli_ini ini = {0};
         path_of(path, i);
-        if (read_file(&files[i], path, &(struct status_why){""}))
+        if (read_file(&ini, path, &(struct status_why){""}))
             continue;
-        for (size_t k = 0; k < files[i].n; k++) {
-            const struct cli_ini_entry *entry = &files[i].entries[k];
+        for (size_t k = 0; k < ini.n; k++) {
+            const struct cli_ini_entry *entry = &ini.entries[k];
             size_t at;
             const struct cli_option *row = find_row(entry->key, &at);
             if (row && row->type < CLI_IGNORED && is_among(numbers, row) && !is_given(row, args))
@@ -202,5 +203,6 @@ void cli_config_note(struct cli_args *args)
         if (*found)
             add(args->notes, sizeof args->notes,
                 "%s gives " CLI_PEER " %s; by the name of assay it is not read\n", path, found);
+        cli_ini_free(&ini);
     }
 }

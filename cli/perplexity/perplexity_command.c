@@ -10,9 +10,23 @@
 #include "cli/perplexity/perplexity_evaluator.h"
 #include "cli/process/say.h"
 
-/* What --kl-divergence reads. */
+/* What --kl-divergence reads. A configuration may bring together what the rules keep apart. */
 static enum status check_base(const struct cli_perplexity_settings *s, struct status_why *why)
 {
+    int n_tasks = s->hellaswag + s->winogrande + s->multiple_choice + s->mc2;
+    if (s->kl_divergence && !s->base_file)
+        return status_fail(why, STATUS_USAGE,
+                           "--kl-divergence goes with --kl-divergence-base only");
+    if (s->base_file && (s->stride || s->protocol != CLI_PROTOCOL_DEFAULT || n_tasks))
+        return status_fail(why, STATUS_USAGE,
+                           "--kl-divergence-base does not go with %s: it has the default windows",
+                           n_tasks     ? "choice tasks"
+                           : s->stride ? "--ppl-stride"
+                                       : "--protocol fixed");
+    if (n_tasks > 1 || (s->stride && s->protocol != CLI_PROTOCOL_DEFAULT))
+        return status_fail(why, STATUS_USAGE,
+                           n_tasks > 1 ? "several kinds of choice tasks are asked for: give one"
+                                       : "--ppl-stride goes with --protocol default only");
     bool is_read = s->kl_divergence && cli_base_recognise(s->base_file) == &cli_base_model;
     return is_read ? cli_base_check_logits(s->base_file, why) : STATUS_OK;
 }

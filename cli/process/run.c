@@ -95,6 +95,8 @@ static int run_with(const struct cli_command *command, int argc, char **argv, vo
         return fail(status, &why);
     if (*args.ignored)
         cli_say("assay: ignored, because no result depends on it: %s\n", args.ignored);
+    if (command->after)
+        command->after(&args);
     cli_print_notes(args.notes);
     status = command->run(settings, &args, &why);
     return status ? fail(status, &why) : cli_end(CLI_EXIT_DONE);

@@ -1,10 +1,12 @@
 #include "cli/process/say.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text/escape.h"
+#include "base/text/hash.h"
 
 static bool quiet;
 
@@ -46,20 +48,18 @@ void cli_complain(const char *format, ...)
     va_end(values);
 }
 
-/* The notes are told from each other by their beginning. */
-enum { MAX_SAID = 64, SAID_BYTES = 128 };
-
+/* Lines are told apart by their hashes. After the most that are kept, a line counts as new. */
 static bool is_new(const char *line, size_t n)
 {
-    static char said[MAX_SAID][SAID_BYTES];
+    enum { MAX_SAID = 256 };
+    static uint64_t said[MAX_SAID];
     static size_t n_said;
-    char begins[SAID_BYTES];
-    snprintf(begins, sizeof begins, "%.*s", (int)n, line);
+    uint64_t hash = base_hash_bytes(0, line, n);
     for (size_t i = 0; i < n_said; i++)
-        if (strcmp(said[i], begins) == 0)
+        if (said[i] == hash)
             return false;
     if (n_said < MAX_SAID)
-        memcpy(said[n_said++], begins, sizeof begins);
+        said[n_said++] = hash;
     return true;
 }
 

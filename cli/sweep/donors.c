@@ -169,6 +169,15 @@ static enum status make(const struct cli_donors *d, const struct cli_donors_orde
     return status;
 }
 
+/** Give a file another name, which no file has: what came there meanwhile is not replaced. */
+static int put(const char *path, const char *to)
+{
+    if (link(path, to) == 0)
+        return unlink(path);
+    bool unable = errno == EPERM || errno == ENOTSUP || errno == ENOSYS;
+    return unable && access(to, F_OK) != 0 ? rename(path, to) : -1;
+}
+
 /** Make the file of a type, unless it is kept; one that is not whole never has its name. */
 static enum status provide(struct cli_donors *d, const struct cli_donors_order *order,
                            const char *type, struct status_why *why)
@@ -189,7 +198,9 @@ static enum status provide(struct cli_donors *d, const struct cli_donors_order *
         status = check_room(d, order->base, why);
         if (!status)
             status = make(d, order, type, path.data, why);
-        if (!status && order->keep && rename(path.data, kept.data) != 0)
+        if (!status && order->keep)
+            status = cli_donors_sign(order, why);
+        if (!status && order->keep && put(path.data, kept.data) != 0)
             status = status_fail(why, STATUS_IO, "%s: cannot be put in its place: %s", kept.data,
                                  strerror(errno));
     }
@@ -204,7 +215,7 @@ enum status cli_donors_make(struct cli_donors *out, const struct cli_donors_orde
     enum status status = check_types(order->types, why);
     (void)cli_interrupt_catch();
     if (!status && order->keep)
-        status = cli_donors_keep(order, why);
+        status = cli_donors_enter(order, why);
     if (!status)
         status = make_folder(out, order->keep, why);
     for (size_t i = 0; i < order->types->n && !status; i++)
@@ -212,14 +223,22 @@ enum status cli_donors_make(struct cli_donors *out, const struct cli_donors_orde
     return status;
 }
 
-double cli_donors_seconds(const struct cli_list *types, double n_weights)
+double cli_donors_seconds(size_t *n, const struct cli_list *types, const char *keep,
+                          double n_weights)
 {
     double seconds = 0;
+    *n = 0;
     /* llama-quantize of October 2026 on a Zen 4, for a weight: it searches longest for IQ types. */
-    for (size_t i = 0; i < types->n; i++)
+    for (size_t i = 0; i < types->n; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s.gguf", keep ? keep : "", types->items[i]);
+        if (keep && access(path, F_OK) == 0)
+            continue;
+        ++*n;
         seconds += strncasecmp(types->items[i], "IQ", 2) == 0  ? 270e-9 * n_weights
                    : strcasestr(types->items[i], "_K") != NULL ? 25e-9 * n_weights
                                                                : 5e-9 * n_weights;
+    }
     return seconds;
 }
 

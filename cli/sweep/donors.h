@@ -42,16 +42,23 @@ enum status cli_donors_make(struct cli_donors *out, const struct cli_donors_orde
 /* kept.c */
 
 /**
- * Make the folder `keep` of an order, or see that the models in it are of the same order.
+ * Make the folder `keep` of an order, or see that the models in it are of the same order: of the
+ * same base and quantizer, with the same files among its words.
  * Fails: STATUS_USAGE (they are not, or nothing says so), STATUS_IO, STATUS_MEMORY.
  */
-enum status cli_donors_keep(const struct cli_donors_order *order, struct status_why *why);
+enum status cli_donors_enter(const struct cli_donors_order *order, struct status_why *why);
+
+/** Say in the folder what its models are of, before the first one is put there. Fails: STATUS_IO.
+ */
+enum status cli_donors_sign(const struct cli_donors_order *order, struct status_why *why);
 
 /** Append a path that no program takes for an option. */
 void cli_donors_add_path(struct base_buffer *out, const char *path);
 
-/** About how long the quantizer takes on one processor for so many weights of each type. */
-double cli_donors_seconds(const struct cli_list *types, double n_weights);
+/** About how long the quantizer takes on one processor for so many weights of each type; those that
+ *  `keep` has are not made. n: out, how many are. */
+double cli_donors_seconds(size_t *n, const struct cli_list *types, const char *keep,
+                          double n_weights);
 
 /** Delete what is not kept. A zero-initialised object is allowed. */
 void cli_donors_remove(struct cli_donors *donors);

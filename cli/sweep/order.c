@@ -92,10 +92,10 @@ static void lay(struct cli_sweep *s, const struct place *places, size_t n,
     s->n_variants = n_reference + n;
     for (size_t i = 0; i < n; i++) {
         size_t number = places[i].number, v = n_reference + i;
-        const struct cli_sweep_choice *c = &s->groups.choices[number];
         bool all = number >= n_choices;
+        const struct cli_sweep_choice *c = all ? NULL : &s->groups.choices[number];
         s->variants[v] =
-            all ? joined[number - n_choices] : (struct eval_variant){c->swaps, c->n_swaps};
+            c ? (struct eval_variant){c->swaps, c->n_swaps} : joined[number - n_choices];
         s->costs[v] = cost_of(s, before);
         *(all ? &s->together[number - n_choices] : &s->variant_of[number]) = v;
         before = places[i].stage;

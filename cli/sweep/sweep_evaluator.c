@@ -125,6 +125,11 @@ static enum status verdict(const void *self, struct status_why *why)
                                gguf_path(model_file(s->swapped)), s->groups.items[c->group].name,
                                s->candidates[c->candidate].path);
     }
+    for (size_t k = 0; k < s->n_candidates; k++)
+        if (cli_sweep_together(s, k).figures.doubt == CLI_SWEEP_NONFINITE)
+            return status_fail(why, STATUS_NONFINITE,
+                               "%s with all choices of %s: the divergence is not finite",
+                               gguf_path(model_file(s->swapped)), s->candidates[k].path);
     return STATUS_OK;
 }
 
@@ -177,9 +182,9 @@ static enum status outlook(const void *self, struct cli_outlook *out, struct sta
         [CLI_SWEEP_BY_LAYER] = "--by layer", [CLI_SWEEP_BY_ROLE] = "--by role"};
     const struct cli_sweep *s = self;
     enum status status = STATUS_OK;
-    out->n_made = s->settings->unmade;
-    if (out->n_made)
-        out->made = cli_donors_seconds(&s->settings->types, (double)s->groups.n_weights);
+    if (s->settings->unmade)
+        out->made = cli_donors_seconds(&out->n_made, &s->settings->types, s->settings->keep,
+                                       (double)s->groups.n_weights);
     out->fewer = "--chunks";
     out->n_fewer = s->windows.plan.n_windows;
     for (int by = CLI_SWEEP_BY_LAYER; by <= CLI_SWEEP_BY_ROLE && !status; by++) {

@@ -104,7 +104,7 @@ bool serve_body_take(size_t *n_taken, size_t n_bytes, const struct serve_http_re
 void serve_body_only(struct base_field object, const char *members);
 /** Lines of a text, the last one without an end counted. */
 size_t serve_n_lines(const char *text);
-/** Append the token ids of a list. Fails: STATUS_USAGE (something else in it), STATUS_MEMORY. */
+/** Append the token ids of a list; what is wrong with it, its reader keeps. */
 void serve_body_ids(struct model_tokens *out, struct base_field list);
 
 /* reply.c: replies. A text that is given is JSON, and is copied. */

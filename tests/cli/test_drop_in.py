@@ -227,6 +227,25 @@ class DropIn(unittest.TestCase):
             run = self.by_peer(f"{key} = {FILES.get(value, value)}")
             text = key in ("f", "file", "p", "prompt", "bf", "binary-file")
             self.assertIn(f"not used here: {key}\n" if text else f"config.ini gives {key} = ", run.stderr)
+            self.assertIn(run.returncode, (0, 1, 2), run.stderr)
+            self.assertNotIn("(null)", run.stderr)
+
+    def test_configuration_and_rules(self):
+        """A configuration may give what an option needs, and not what it does not go with."""
+        out = str(pathlib.Path(self.folder, "rules.kld"))
+        for config, words, sentence in (
+                ("ppl-stride = 128", ["--kl-divergence-base", out],
+                 "--kl-divergence-base does not go with --ppl-stride: it has the default windows"),
+                ("kl-divergence = on", [], "--kl-divergence goes with --kl-divergence-base only"),
+                ("hellaswag = on", ["--winogrande"], "several kinds of choice tasks are asked for")):
+            run = self.by_peer(config, [*REST, *words])
+            self.assertEqual(run.returncode, 2, run.stderr)
+            self.assertIn(sentence, run.stderr)
+        self.assertFalse(os.path.exists(out))
+        run = self.by_peer("kl-divergence-base = none.kld", [*REST, "--kl-divergence"])
+        self.assertIn("none.kld", run.stderr)
+        self.assertNotIn("goes with", run.stderr)
+        self.assertEqual(self.by_peer("ctx-size", ["--help"]).returncode, 0)
 
     def test_configuration_by_the_name_assay(self):
         self.by_peer("ctx-size = 64\nthreads = 1\n")

@@ -17,7 +17,7 @@ static void check(enum status status, const struct status_why *why)
 
 static void compare_with_itself(const char *bytes, size_t n_bytes)
 {
-    struct doc_compare c = {.settings = {.candidates = {1, 1}, .n_resamples = 3, .seed = 1}};
+    struct doc_compare c = {.settings = {.candidates = {"1", "1"}, .n_resamples = 3, .seed = 1}};
     struct status_why why = {""};
     enum status status = STATUS_OK;
     for (size_t side = 0; side < 2 && status == STATUS_OK; side++) {

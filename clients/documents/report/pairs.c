@@ -1,4 +1,5 @@
 /* Paired tests between neighbours of the scoreboard: what assay compare says of each two. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,13 +43,17 @@ enum status doc_report_compare(struct doc_compare *c, const struct doc_report *r
                                const struct doc_scoreboard_run *b, struct status_why *why)
 {
     const struct doc_scoreboard_run *runs[] = {a, b};
+    char numbers[2][24];
     *c = (struct doc_compare){.settings = {.n_resamples = r->n_resamples, .seed = r->seed}};
     for (size_t side = 0; side < 2; side++) {
         c->sides[side].document = *doc_of(runs[side]->from); /* stays its owner's */
+        snprintf(numbers[side], sizeof numbers[side], "%zu", runs[side]->from.index + 1);
         if (doc_of(runs[side]->from)->kind == DOC_KLD)
-            c->settings.candidates[side] = (int64_t)runs[side]->from.index + 1;
+            c->settings.candidates[side] = numbers[side];
     }
-    return doc_compare_make(c, why);
+    enum status status = doc_compare_make(c, why);
+    c->settings.candidates[0] = c->settings.candidates[1] = NULL; /* they end here */
+    return status;
 }
 
 static const struct doc_pair_figure *figure_of(const struct doc_compare *c, const char *key,
