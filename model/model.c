@@ -1,5 +1,4 @@
 #include "model/model.h"
-#include "model/folder/map.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

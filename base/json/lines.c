@@ -12,9 +12,10 @@ static bool only_blanks(const char *at, const char *end)
     return at == end;
 }
 
-/* Where a text stops being an object. n: bytes before the place where the parser gave up, which is
- * never after the last one, or those that it read. */
-static enum status fail_no_object(const struct base_json_line *l, size_t n, struct status_why *why)
+/* Where a text stops being an object. n: the bytes of the object that it begins with; without one,
+ * those before the place where the parser gave up, which is never after the last one. */
+static enum status fail_no_object(const struct base_json_line *l, size_t n, bool parsed,
+                                  struct status_why *why)
 {
     enum { SHOWN = 20 };
     char shown[4 * SHOWN + 1];
@@ -24,7 +25,7 @@ static enum status fail_no_object(const struct base_json_line *l, size_t n, stru
         column = l->from[i] == '\n' ? 1 : column + 1;
         line += l->from[i] == '\n';
     }
-    if (is_object && size - i <= 1)
+    if (is_object && !parsed && size - i <= 1)
         return status_fail(why, STATUS_FORMAT,
                            "line %zu: no JSON object: it is not whole at its end, column %zu", line,
                            column - (i == size));
@@ -50,7 +51,7 @@ static enum status read_line(const struct base_json_line *l, base_json_line_read
     if (status && status != STATUS_FORMAT)
         status_context(why, "line %zu", l->number);
     else if (!cJSON_IsObject(object) || !only_blanks(l->from + n_read, l->end))
-        status = fail_no_object(l, n_read, why);
+        status = fail_no_object(l, n_read, object != NULL, why);
     else
         status = base_json_find_repeated(&repeated, object, why);
     if (repeated)
@@ -155,9 +156,13 @@ static enum status read_object(struct place *p, base_json_line_reader *read, voi
         cJSON_Delete(unused);
         if (status && status != STATUS_FORMAT)
             return status;
-        return n_read == ENOUGH
-                   ? status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", p->line)
-                   : fail_no_object(&object, n_read, why);
+        bool cut = n < (size_t)(p->end - p->at); /* what was read may break off in a good object */
+        return *p->at == '{' && (cut || !status)
+                   ? status_fail(why, STATUS_FORMAT,
+                                 "line %zu: no JSON object: it does not end, or a text "
+                                 "in it has a line end",
+                                 p->line)
+                   : fail_no_object(&object, n_read, false, why);
     }
     object.end = p->at + (after - p->at);
     while (p->at < after)

@@ -99,9 +99,11 @@ static enum probe_known known_of(const struct probe_material *m)
     return half && !brain ? PROBE_KNOWN_HALF : PROBE_NOT_KNOWN;
 }
 
+/** Whether a cache holds 4 bits, as those over which rates were measured. */
 static bool is_small(struct model_kv_type type)
 {
-    return type.type != GGUF_TYPE_F32 && type.type != GGUF_TYPE_F16 && type.type != GGUF_TYPE_BF16;
+    return type.type == GGUF_TYPE_Q4_0 || type.type == GGUF_TYPE_Q4_1 ||
+           type.type == GGUF_TYPE_IQ4_NL;
 }
 
 /** What the simulated engine says; without one for these products there is nothing of it. */

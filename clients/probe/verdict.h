@@ -123,7 +123,7 @@ struct probe_evidence {
     const struct probe_alternative *alternatives;
     size_t n_alternatives;
     enum probe_known known;
-    bool small_cache; /* exact values are over a cache of fewer than 16 bits */
+    bool small_cache; /* exact values are over a cache of 4 bits */
 };
 
 struct probe_verdict {

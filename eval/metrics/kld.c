@@ -224,10 +224,9 @@ static void add_extras(struct eval_kld_result *out, struct extras *sums,
     const double *kl = row(t->candidate, EVAL_KL, w);
     const double *same_top = row(t->candidate, EVAL_SAME_TOP, w);
     size_t n_scored = eval_table_n(t->base, w), lot = eval_table_lot(t->base, w);
-    struct base_moments *const all[] = {&sums->reverse_kld, &sums->js, &sums->tv, &sums->common_5,
-                                        &sums->common_10};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        base_moments_lot(all[i], lot);
+    struct base_moments *all = &sums->reverse_kld; /* it begins with it, and has nothing else */
+    for (size_t i = 0; i < sizeof *sums / sizeof *all; i++)
+        base_moments_lot(&all[i], lot);
     for (size_t i = 0; i < EVAL_N_BUCKETS; i++)
         base_moments_lot(&out->buckets[i].kld, lot);
     for (size_t i = 0; i < n_scored; i++) {

@@ -97,7 +97,8 @@ enum status eval_dataset_read(struct eval_dataset *out, const struct eval_datase
 
 /**
  * Whether a text begins with tasks of a kind whose files are texts: HellaSwag, Winogrande or
- * multiple choice. kind: out. Fails: STATUS_MEMORY.
+ * multiple choice. kind: out. What cannot be read, for whatever reason, is none. Fails:
+ * STATUS_MEMORY (for a copy of the beginning).
  */
 enum status eval_dataset_recognise(enum eval_choice_kind *kind, bool *is, const char *bytes,
                                    size_t n_bytes, struct status_why *why);

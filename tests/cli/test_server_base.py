@@ -167,7 +167,7 @@ class ServerBase(unittest.TestCase):
                                 (("--base", F16, "-f", TEXT, "--api", "vllm"), "--api is for --base-url; with a base model"),
                                 ((*url, "-f", TEXT, "--full"), "--full is for a base model"),
                                 ((*url, "-f", TEXT, "--dry-run"), "--dry-run is for a base model"),
-                                (("--base", path, "--state", "s"), "they have their prompts"),
+                                (("--base", path, "--state", "s"), "nothing is asked"),
                                 (("--base-url", "ftp://h", "-f", TEXT), "expected http://HOST:PORT"),
                                 (("--base", path), "line 1: expected completion_probabilities")):
                 done, _ = kld(*words)

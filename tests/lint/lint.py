@@ -78,7 +78,7 @@ CLIENT_WORDS = {"rank", "ranks", "shares", "cluster", "team", "link", "pipe", "h
 CLIENT_ROOMS = ("clients/cluster/", "eval/streams/", "cli/watch/", "clients/serve/", "cli/ranks.h",
                 "cli/session/cluster.h", "cli/session/swaps.h", "cli/command_line.h")
 # Texts of files and command lines as they are; other functions return what may be printed.
-RAW = {"base_file_name", "gguf_path", "getenv", "cJSON_GetStringValue", "doc_field_text", "eval_category_name"}
+RAW = {"base_file_name", "gguf_path", "getenv", "cJSON_GetStringValue", "base_field_text", "eval_category_name"}
 # Members whose texts are the program's own, or printable since they were made; with the name before
 # it where another's `name` is not.
 OWN = {"text", "shown", "escaped", "data", "label", "called", "what", "option", "first", "head", "answer",

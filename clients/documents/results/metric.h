@@ -45,7 +45,8 @@ struct doc_metric {
     enum doc_metric_kind kind;
     size_t place; /* in the struct of the result */
     const struct doc_format *as;
-    const char *label; /* head of its column; NULL: tables do not have it */
+    const char *label; /* head of its column; NULL: tables do not have it. A document without
+                           a member that has one is refused */
     const char *key;   /* head of its column in CSV, beside which stands <key>_error */
     unsigned flags;
     enum doc_block block;

@@ -53,8 +53,11 @@ static void put_gains(const struct doc_ranking *f)
     size_t n = 0, put = 0;
     for (size_t i = 1; i < f->n; i++)
         n += doc_ranking_instead_of(f, i) != NULL;
+    bool all_told = !doc_ranking_count(f, DOC_EQUAL) && !doc_ranking_count(f, DOC_UNTESTED);
     if (!n)
-        doc_html(file, f->n > 1 ? " Each size gains something: every larger model is better." : "");
+        doc_html(file, f->n > 1 && all_told
+                           ? " Each size gains something: every larger model is better."
+                           : "");
     size_t n_named = n <= MOST_NAMED + 1 ? n : MOST_NAMED;
     for (size_t i = 1; i < f->n && put < n_named; i++)
         if (doc_ranking_instead_of(f, i)) {
