@@ -66,10 +66,11 @@ static bool find_path(struct base_field_path *path, const cJSON *from, const cJS
     if (from == to)
         return true;
     for (const cJSON *item = from ? from->child : NULL; item; item = item->next, index++) {
-        if (item->string)
-            snprintf(path->text + n, room, "%s%.40s", n ? "." : "", item->string);
-        else
+        if (cJSON_IsArray(from)) /* an element that was put there may keep a name of its own */
             snprintf(path->text + n, room, "[%zu]", index);
+        else
+            snprintf(path->text + n, room, "%s%.40s", n ? "." : "",
+                     item->string ? item->string : "");
         if (find_path(path, item, to))
             return true;
     }

@@ -145,6 +145,9 @@ static bool put_race(const struct doc_ranking *f)
     struct base_field verdict = base_field_list_or_none(root, "verdict");
     if (f->metric != DOC_METRIC_KLD || !base_field_next(verdict, &sentence))
         return false;
+    for (size_t i = 1; i < f->n; i++)
+        if (doc_of(f->runs[i]->from) != doc_of(f->runs[0]->from))
+            return false; /* the race knows nothing of the others */
     doc_html(file, "<p class=\"answer\"><strong><bdi>%s</bdi></strong></p>\n",
              base_field_text(sentence, ""));
     put_few(f);
