@@ -13,6 +13,7 @@ static const struct cli_command perplexity = {
     .name = "perplexity",
     .usage = "",
     .options = cli_perplexity_options,
+    .settings_bytes = sizeof(struct cli_perplexity_settings),
 };
 
 /* Parse the words of a line that are separated by single blanks. */
@@ -330,7 +331,8 @@ static void test_nested_groups(void **state)
     }
     assert_null(cli_rows_next(&rows));
 
-    static const struct cli_command command = {.name = "nested", .usage = "", .options = outer};
+    static const struct cli_command command = {
+        .name = "nested", .usage = "", .options = outer, .settings_bytes = 7 * sizeof(int64_t)};
     int64_t settings[7] = {0};
     struct cli_args args;
     struct status_why why;

@@ -28,9 +28,10 @@ static bool is_option_of(const struct cli_command *command, const char *word)
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (row->names && base_words_index(row->names, name) >= 0) {
             char choice[64];
+            if (*equals != '=')
+                return true;
             snprintf(choice, sizeof choice, "%.*s", (int)strcspn(equals + 1, " "), equals + 1);
-            return *equals != '=' ||
-                   (row->type == CLI_CHOICE && base_words_index(row->choices, choice) >= 0);
+            return row->type == CLI_CHOICE && base_words_index(row->choices, choice) >= 0;
         }
     return false;
 }
