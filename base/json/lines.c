@@ -21,6 +21,9 @@ static enum status fail_no_object(const struct base_json_line *l, size_t n, bool
     char shown[4 * SHOWN + 1];
     size_t line = l->number, column = l->column, size = (size_t)(l->end - l->from), i = 0;
     bool is_object = size && *l->from == '{';
+    if (!size)
+        return status_fail(why, STATUS_FORMAT,
+                           "line %zu: no JSON object: the text ends at column %zu", line, column);
     for (; i < size && is_object && (i < n || base_json_is_blank(l->from[i])); i++) {
         column = l->from[i] == '\n' ? 1 : column + 1;
         line += l->from[i] == '\n';
@@ -145,7 +148,8 @@ static void pass_blanks(struct place *p)
 static enum status read_object(struct place *p, base_json_line_reader *read, void *user,
                                struct status_why *why)
 {
-    const char *after = p->at < p->end && *p->at == '{' ? object_end(p->at, p->end) : NULL;
+    bool begins = p->at < p->end && *p->at == '{';
+    const char *after = begins ? object_end(p->at, p->end) : NULL;
     size_t column = (size_t)(p->at - p->line_begin) + 1;
     struct base_json_line object = {p->at, p->end, p->line, column, p->element};
     if (!after) { /* the parser knows why */
@@ -157,7 +161,7 @@ static enum status read_object(struct place *p, base_json_line_reader *read, voi
         if (status && status != STATUS_FORMAT)
             return status;
         bool cut = n < (size_t)(p->end - p->at); /* what was read may break off in a good object */
-        return *p->at == '{' && (cut || !status)
+        return begins && (cut || !status)
                    ? status_fail(why, STATUS_FORMAT,
                                  "line %zu: no JSON object: it does not end, or a text "
                                  "in it has a line end",

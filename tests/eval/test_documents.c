@@ -172,6 +172,7 @@ static void refused_lines(void **state)
         const char *lines, *sentence;
     } cases[] = {
         {"[]", "f: line 1: no JSON object: found ] at column 2, expected {"},
+        {"[", "f: line 1: no JSON object: the text ends at column 2"},
         {"\n \n{\"text\": 1}", "f: line 3: \"text\" is no text"},
         {"{}", "f: line 1: expected one of \"text\", \"messages\" and \"ids\", or what data sets "
                "have: \"conversations\", \"instruction\" with \"output\", \"prompt\" with "
