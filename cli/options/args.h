@@ -111,7 +111,7 @@ struct cli_command {
     const char *examples;    /* a line with a command, one that says what it does, and so on */
     const struct cli_option *options; /* ends with a row whose names and help are NULL */
     const struct cli_rule *rules;     /* ends with an empty row; NULL: there are none */
-    /* Of a command that is several: what a sentence calls each, as "a folder"; ends with NULL. */
+    /* What a sentence calls each mode of a command that is several: "a folder"; ends with NULL. */
     const char *const *modes;
     int (*mode)(const void *settings); /* the index of the one that is meant; -1: that is missing */
     size_t settings_bytes;             /* of the struct that the list fills; 0: none */

@@ -184,10 +184,8 @@ static enum status provide(struct cli_donors *d, const struct cli_donors_order *
 {
     struct base_buffer path = {0}, kept = {0};
     base_buffer_format(&path, "%s/%s.gguf", d->folder, type);
-    if (order->keep) {
-        cli_donors_add_path(&kept, order->keep);
-        base_buffer_format(&kept, "/%s.gguf", type);
-    }
+    if (order->keep)
+        cli_donors_add_kept(&kept, order->keep, type);
     const struct base_buffer *end = order->keep ? &kept : &path;
     enum status status = path.failed || kept.failed
                              ? status_fail(why, STATUS_MEMORY, "no memory to make a model")
@@ -230,9 +228,12 @@ double cli_donors_seconds(size_t *n, const struct cli_list *types, const char *k
     *n = 0;
     /* llama-quantize of October 2026 on a Zen 4, for a weight: it searches longest for IQ types. */
     for (size_t i = 0; i < types->n; i++) {
-        char path[PATH_MAX];
-        snprintf(path, sizeof path, "%s/%s.gguf", keep ? keep : "", types->items[i]);
-        if (keep && access(path, F_OK) == 0)
+        struct base_buffer path = {0};
+        if (keep)
+            cli_donors_add_kept(&path, keep, types->items[i]);
+        bool is_there = path.data && access(path.data, F_OK) == 0;
+        base_buffer_free(&path);
+        if (is_there)
             continue;
         ++*n;
         seconds += strncasecmp(types->items[i], "IQ", 2) == 0  ? 270e-9 * n_weights

@@ -54,6 +54,8 @@ enum status cli_donors_sign(const struct cli_donors_order *order, struct status_
 
 /** Append a path that no program takes for an option. */
 void cli_donors_add_path(struct base_buffer *out, const char *path);
+/** Append the path of a type's file in the folder `keep`. */
+void cli_donors_add_kept(struct base_buffer *out, const char *keep, const char *type);
 
 /** About how long the quantizer takes on one processor for so many weights of each type; those that
  *  `keep` has are not made. n: out, how many are. */

@@ -19,6 +19,12 @@ void cli_donors_add_path(struct base_buffer *out, const char *path)
     base_buffer_format(out, "%s%s", *path == '-' ? "./" : "", path);
 }
 
+void cli_donors_add_kept(struct base_buffer *out, const char *keep, const char *type)
+{
+    cli_donors_add_path(out, keep);
+    base_buffer_format(out, "/%s.gguf", type);
+}
+
 /** A file by its size and time; a word that is none is said as it is. */
 static void describe_file(struct base_buffer *out, const char *word)
 {
@@ -84,8 +90,7 @@ static enum status find_model(struct base_buffer *path, const struct cli_donors_
 {
     for (size_t i = 0; i < order->types->n; i++) {
         path->n = 0;
-        cli_donors_add_path(path, order->keep);
-        base_buffer_format(path, "/%s.gguf", order->types->items[i]);
+        cli_donors_add_kept(path, order->keep, order->types->items[i]);
         if (path->failed || access(path->data, F_OK) == 0)
             return base_buffer_check(path, "the name of a model", why);
     }

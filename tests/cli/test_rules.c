@@ -18,7 +18,7 @@ static const struct cli_command *const ruled[] = {
 };
 enum { N_RULED = sizeof ruled / sizeof *ruled };
 
-/* Of a word of a rule, as --name or --name=word. */
+/* Whether a command has the option that a word of a rule names, as --name or --name=word. */
 static bool is_option_of(const struct cli_command *command, const char *word)
 {
     char name[64];

@@ -376,7 +376,7 @@ def rule_symbols(root, build):
 
 
 def rule_calls(_root, build):
-    """Of the core and its clients; those of cli/ and what stands on it are not counted."""
+    """The core and its clients are looked at; circles of cli/ and what stands on it are not counted."""
     yield from calls.rule(build, [folder for folder in ROOMS.stands_on if "cli" not in (folder, *ROOMS.stands_on[folder])])
 
 
