@@ -90,9 +90,10 @@ const struct cli_command cli_command_best = {
     .usage = "[-m] FILE ... --base BASE [-f TEXT] [options]",
     .summary = "Choose among files: the smallest that is as good as the best one that fits.",
     .description =
-        "Compares files of one model with their base, in one pass and in step, and stops as soon\n"
-        "as the answer is clear. A file leaves as soon as it is clear that it is not the answer.\n"
-        "Prints the verdict first: which to take, what is as good, what is worse and by how much.",
+        "The files are compared with their base together, window by window. A file leaves as\n"
+        "soon as it is clear that it is not the answer, and the run ends as soon as the answer\n"
+        "is clear. The verdict comes first: which file to take, which others are as good, and\n"
+        "which are worse, by how much.",
     .examples =
         "assay best --base f16.gguf -f wiki.test.raw *.gguf --memory 24GiB --context 32768\n"
         "Which of these files to take: the smallest that is as good as the best one that fits.\n"

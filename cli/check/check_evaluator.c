@@ -355,13 +355,13 @@ static const struct cli_option options[] = {
      "predictions are compared, too (docs/conversions.md)",
      AT(recorded), .usual = true},
     {"--against", CLI_TEXT, "FILE",
-     "a second recording of the same windows, from before a change: says whether the first one is "
-     "further from exact than this one, by how much and where, over pairs of windows; exit code 1 "
-     "if it is",
+     "a second recording of the same windows, from before a change. The command says whether the "
+     "first one is further from exact than this one, by how much and where, over pairs of windows; "
+     "the exit code is 1 if it is",
      AT(against)},
     {"--or", CLI_EACH, "FILE",
-     "another model that may have been recorded, or is served: tells which of them fits best; may "
-     "be given several times",
+     "another model that may have been recorded, or may be served: the command says which of them "
+     "fits best; may be given several times",
      AT(others)},
 
     {.type = CLI_GROUP, .group = cli_server_options, .offset = AT(server)},
@@ -376,13 +376,14 @@ static const struct cli_option options[] = {
      "fail, with exit code 1, if the mean divergence is above X nats; of a server its lower bound",
      AT(max_kld)},
     {"--max-beyond", CLI_NUMBER, "X",
-     "the same for the part of the divergence that the file's 16 bits do not explain",
+     "fail, with exit code 1, if the part of the divergence that the file's 16 bits do not explain "
+     "is above X nats",
      AT(max_beyond)},
 
     {"--resolve", CLI_NUMBER, "X",
-     "a difference of X nats is to be found; tells how many windows that takes, "
-     "and calls two recordings equal on so many only (else exit code 2); differences below X / 2 "
-     "do not count",
+     "find a difference of X nats: a note says how many windows that takes, and on fewer two "
+     "recordings are not called equal (then the exit code is 2). Differences below X / 2 do not "
+     "count",
      AT(resolve)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
@@ -412,13 +413,15 @@ const struct cli_command cli_command_check = {
              "[options]",
     .summary = "Validate another program: what it recorded, serves or converted.",
     .description =
-        "FILE is what llama-perplexity (or any other program) recorded of this very model.\n"
-        "Prints how far its probabilities are from the exact ones, and how much of that comes "
-        "from\n"
-        "the file's 16 bits. The first line is a verdict: the first windows are evaluated twice\n"
-        "more, exactly and as llama.cpp rounds on a CPU, and what that makes is the budget of a\n"
-        "recording. With --against it says which of two recordings is further from exact.\n"
-        "FOLDER is a published checkpoint: whether MODEL is what its conversion should be.",
+        "FILE is what llama-perplexity, or any other program, recorded of this very model. The\n"
+        "command says how far its probabilities are from the exact ones, and how much of that\n"
+        "comes from the file's 16 bits. Its first line is a verdict: the first windows are\n"
+        "evaluated twice more, exactly and as llama.cpp rounds on a CPU, and what that rounding\n"
+        "makes is the budget of a recording. With --against, the command says which of two\n"
+        "recordings is further from exact.\n\n"
+        "FOLDER is a published checkpoint: the command says whether MODEL is what its\n"
+        "conversion should be. URL is a running server: it is asked for log-probabilities, and\n"
+        "the command says whether it computes what the file says.",
     .examples = "assay check f16.gguf --kl-divergence-base recorded.kld --max-beyond 1e-6\n"
                 "Whether what another program recorded of this model is right; exit code 1 where "
                 "it is not.\n"

@@ -182,11 +182,11 @@ const struct cli_command cli_command_draft = {
     .usage = "[-m] MODEL -f TEXT [options]",
     .summary = "Say what a model's own block for further tokens guesses right.",
     .description =
-        "Some models have a block that predicts the token after the next (nextn, MTP), with which\n"
-        "programs draft tokens. At each scored position of a text, its guess is compared with the\n"
-        "model's own prediction: how often it is the text's token and the model's likeliest one,\n"
-        "and what speculative sampling would accept. docs/draft.md has the formulas, and which\n"
-        "architectures are known.",
+        "Some models have a block that predicts the token after the next (nextn, MTP), with\n"
+        "which programs draft tokens. At each scored position of a text, the block's guess is\n"
+        "compared with the model's own prediction: how often the guess is the text's token, how\n"
+        "often it is the model's likeliest one, and how many guesses speculative sampling would\n"
+        "accept. docs/draft.md has the formulas, and says which architectures are known.",
     .examples = "assay draft model.gguf -f wiki.test.raw\n"
                 "How many tokens a pass of the model yields, if it checks one drafted token.\n"
                 "assay draft model.gguf -f wiki.test.raw --chunks 20 --json drafts.json\n"

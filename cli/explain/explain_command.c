@@ -64,8 +64,9 @@ static const struct cli_option options[] = {
      "the model that it was made of, usually F16 or BF16, or a file that assay record wrote of it",
      KLD(base), .required = true, .usual = true},
     {"--recorded", CLI_TEXT, "FILE",
-     "what the engine made of the model on this text, as a base-logits file (llama-perplexity "
-     "--kl-divergence-base FILE): its divergence, and what of it is left over",
+     "what the engine computed with the model on this text, as a base-logits file "
+     "(llama-perplexity --kl-divergence-base FILE): also say how far it is from the base, and how "
+     "much of that is left over",
      AT(recorded), .usual = true},
     {.type = CLI_GROUP, .group = cli_text_options, .offset = KLD(text)},
 
@@ -94,10 +95,11 @@ const struct cli_command cli_command_explain = {
     .usage = "[-m] MODEL --base MODEL -f TEXT [options]",
     .summary = "Say of what a divergence is made: weights, activations, cache, kernels.",
     .description =
-        "Reads the model as it is, with inputs of products rounded as an engine rounds them, over\n"
-        "a rounded cache (f16, if -ctk and -ctv say nothing else), and with both, and says what\n"
-        "each adds to the divergence from the base. With --recorded it says what is left over of\n"
-        "the engine's own divergence: that of its kernels. docs/divergence.md has figures.",
+        "The model is evaluated in four ways: as it is, with the inputs of products rounded as\n"
+        "an engine rounds them, over a rounded cache (f16 unless -ctk and -ctv say otherwise),\n"
+        "and with both. The command says what each of them adds to the divergence from the\n"
+        "base. With --recorded it also says how much of the engine's own divergence is left\n"
+        "over, which is what its kernels add. docs/divergence.md has figures.",
     .examples = "assay explain q4.gguf --base f16.gguf -f wiki.test.raw\n"
                 "What of a divergence are the weights, and what llama.cpp's rounding on a CPU.\n"
                 "assay explain q4.gguf --base f16.gguf -f wiki.test.raw --recorded llama.kld\n"

@@ -96,12 +96,13 @@ static const struct cli_option options[] = {
      AT(n_ubatch), 1, INT32_MAX},
     {"--no-ppl", CLI_ON, NULL, "do not compute the perplexity as well", AT(no_ppl)},
     {"--stop-when-change", CLI_NUMBER, "X",
-     "end as soon as no matrix has changed by more than X, 0 to 1, since half as many windows: the "
-     "share of its sum that went to other columns; asked after 32, 64, 128, ... windows",
+     "end as soon as no matrix has changed by more than X since half as many windows: X, from 0 to "
+     "1, is the share of its sum that went to other columns. That is asked after 32, 64, 128, ... "
+     "windows",
      AT(stop_change)},
     {"--stop-when-rows", CLI_COUNT, "N",
-     "end as soon as every expert has N rows, asked after every 16 windows; with "
-     "--stop-when-change, when both is so",
+     "end as soon as every expert has N rows, which is asked after every 16 windows; with "
+     "--stop-when-change, as soon as both are so",
      AT(stop_rows), 1, INT32_MAX},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
@@ -133,10 +134,10 @@ const struct cli_command cli_command_imatrix = {
     .usage = "[-m] MODEL -f TEXT [options]",
     .summary = "Collect an importance matrix, with which a model is quantised.",
     .description =
-        "For each matrix of the model's layers, and for each expert: the sum over its inputs of\n"
-        "x^2 for each column, and how many inputs there were. llama-quantize --imatrix reads the\n"
-        "file. Sums are exact, so that no batch, thread or order shows in them; docs/imatrix.md\n"
-        "says what counts. Takes the options of llama-imatrix.",
+        "For each matrix of the model's layers, and for each expert, the command adds up the\n"
+        "squares of its inputs, column by column, and counts the inputs. llama-quantize\n"
+        "--imatrix reads the file. The sums are exact, so that no batch, thread or order shows\n"
+        "in them; docs/imatrix.md says what counts. The options are those of llama-imatrix.",
     .examples =
         "assay imatrix model.gguf -f calibration.txt -o model.imatrix.gguf\n"
         "Collects over all windows of 512 tokens of a text.\n"

@@ -124,8 +124,9 @@ const struct cli_command cli_command_dump = {
     .usage = "FILE --tensor NAME -o OUT.npy",
     .n_operands = 1,
     .summary = "Decode a tensor of a GGUF file to float32 and write it as a NumPy file.",
-    .description = "The array's shape is the tensor's, in NumPy's order (the fastest axis last). "
-                   "Any GGUF file\nserves, also one that holds no model.",
+    .description =
+        "The array has the tensor's shape in NumPy's order: the fastest axis is the last. Any\n"
+        "GGUF file will do, also one that holds no model.",
     .examples = "assay dump model.gguf --tensor output.weight -o output.npy\n"
                 "One tensor, decoded, for NumPy.",
     .options = options,

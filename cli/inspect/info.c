@@ -259,12 +259,10 @@ const struct cli_command cli_command_info = {
     .summary = "Print what a GGUF file holds: metadata, hyper-parameters, sizes and types.",
     .description =
         "FILE may be any file of a split model. No tensor is decoded, so types that cannot be\n"
-        "evaluated are listed too. Several files are told of one after the other, also where one "
-        "of\n"
-        "them cannot be read. Of an importance matrix (GGUF, or llama-imatrix's older format) it "
-        "prints\nstatistics for each matrix, and which experts had few rows or none; with "
-        "--tensors, "
-        "what the\nfile holds.",
+        "evaluated are listed, too. Several files are described one after the other, also where\n"
+        "one of them cannot be read. For an importance matrix (GGUF, or llama-imatrix's older\n"
+        "format) the command prints statistics of each matrix, and says which experts had few\n"
+        "rows or none; with --tensors it prints what the file holds.",
     .examples = "assay info *.gguf\n"
                 "What files hold, one after the other.\n"
                 "assay info --tensors model.gguf\n"

@@ -189,7 +189,9 @@ const struct cli_command cli_command_tokenize = {
     .name = "tokenize",
     .usage = "[-m] MODEL (-f FILE | -p TEXT) [options]",
     .summary = "Print the token ids of a text.",
-    .description = "",
+    .description =
+        "Each token is a line with its id and its text. Only the vocabulary is read, so a file\n"
+        "without tensors will do.",
     .examples = "assay tokenize model.gguf -f text --ids\n"
                 "The tokens of a text.",
     .options = options,

@@ -145,11 +145,10 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_label_options, .offset = AT(labels)},
     {"--base", CLI_TEXT, "FILE",
      "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
-     "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text. "
-     "With -ctk, -ctv or --experts-used and one model it may be left out: the model itself, "
-     "without "
-     "them. Also "
-     "recorded answers of a server, as JSON lines: then divergences are bounds",
+     "llama-perplexity wrote. With such a file -f is not needed, and refused where it is another "
+     "text. With -ctk, -ctv or --experts-used and one model --base may be left out: the base is "
+     "then the model itself, without them. FILE may also have recorded answers of a server, as "
+     "JSON lines: then divergences are bounds",
      AT(base), .usual = true},
     {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
 
@@ -158,8 +157,8 @@ static const struct cli_option options[] = {
      .group = cli_window_options,
      .offset = AT(windows),
      .help = ", of which the second half is scored (default: 512, or the base file's). Several, as "
-             "512,4096: one after the other, each with files of its own (--json r.json writes "
-             "r-c512.json), and a table at the end"},
+             "512,4096, are evaluated one after the other, each with files of its own (--json "
+             "r.json writes r-c512.json), and a table at the end"},
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
     {.type = CLI_GROUP, .group = cli_stop_options, .offset = AT(windows)},
     {"--js", CLI_ON, NULL,
@@ -219,12 +218,14 @@ const struct cli_command cli_command_kld = {
     .usage = "[-m] MODEL ... (--base MODEL|FILE | --base-url URL) [-f TEXT] [options]",
     .summary = "Compare the predictions of models with those of a base model.",
     .description =
-        "Evaluates the base and all models in step and compares exact logits; no file lies\n"
-        "between them. Or compares with a file recorded from the base, which has tokens and\n"
-        "windows: exactly with that of assay record; rounded with a base-logits file, as assay\n"
-        "perplexity --kl-divergence-base and llama-perplexity record it. Or asks a server for its\n"
-        "likeliest tokens, which bounds the divergence from below and above.\n"
-        "Prints the lines of llama-perplexity --kl-divergence for one model, a table for several.",
+        "The base and all models are evaluated in step, and their exact logits are compared;\n"
+        "nothing is written in between. The base may also be a file, which then has the tokens\n"
+        "and the windows: assay record writes one that is exact, and assay perplexity and\n"
+        "llama-perplexity write one whose logits are rounded, with --kl-divergence-base. Or the\n"
+        "base is a server, which is asked for its likeliest tokens: they bound the divergence\n"
+        "from below and above.\n\n"
+        "One model gives the lines of llama-perplexity --kl-divergence, several models give a\n"
+        "table.",
     .examples =
         "assay kld *.gguf --base f16.gguf -f wiki.test.raw --json kld.json\n"
         "How far quantisations are from the model that they were made of, in one pass.\n"

@@ -165,10 +165,10 @@ const struct cli_option cli_text_options[] = {
 
 static const struct cli_option files_options[] = {
     {"-f --file", CLI_EACH, "FILE",
-     "the text, without its last newline if it ends with one; - reads standard input. Documents "
-     "(docs/protocols.md), which no window spans: if it is given several times, names a folder, "
-     "or has JSON objects with \"text\", \"messages\", \"ids\", \"conversations\", "
-     "\"instruction\" or \"prompt\" and, if wanted, \"category\" (JSON lines, or a list)",
+     "the text, without its last newline if it ends with one; - reads standard input. Texts are "
+     "documents, which no window spans (docs/protocols.md), if -f is given several times or names "
+     "a folder, or if the file has JSON objects (lines, or a list) with \"text\", \"messages\", "
+     "\"ids\", \"conversations\", \"instruction\" or \"prompt\", and with \"category\" if wanted",
      TEXT(texts), .usual = true},
     {0},
 };

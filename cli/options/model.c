@@ -134,7 +134,7 @@ const struct cli_option cli_weight_options[] = {
 
 const struct cli_option cli_activations_options[] = {
     {"--activations", CLI_TEXT, "TYPE",
-     "round the inputs of products, as an engine does that is to be understood: f16, bf16, q8_0, "
+     "round the inputs of products, as the engine does that is to be understood: f16, bf16, q8_0, "
      "q8_1, q8_k, mmq, mmq-64, fp8, fp8-tensor, mxfp8, mxfp4 or nvfp4; or by the types of weights: "
      "engine:llama.cpp-cpu (also: engine), engine:llama.cpp-cuda, engine:vllm-nvfp4. A base is "
      "never rounded. On the CPU only; --precision exact adds nothing to it"},
@@ -147,12 +147,11 @@ const struct cli_option cli_model_options[] = {
      "round keys as a cache of this type holds them: f32 (default: not rounded), f16, bf16, q8_0, "
      "q4_0, q4_1, iq4_nl, q5_0, q5_1, ik_llama.cpp's q6_0 and q8_kv, vLLM's fp8_e4m3, fp8_e5m2 "
      "(also with a scale of the tensor: fp8_e4m3@0.02, or what the first window gives each layer: "
-     "fp8_e4m3@calibrated), nvfp4 and, for latent attention, "
-     "fp8_ds_mla, or mxfp8. After it come the layers that have another one, the last that fits "
-     "counts: "
-     "q8_0,layers 0-3:f16,windows:q4_0; also full (no window), and indexer (its keys; else not "
-     "rounded). assay kld takes several, with , between them: each is a candidate. The base is "
-     "never rounded",
+     "fp8_e4m3@calibrated), nvfp4 and, for latent attention, fp8_ds_mla, or mxfp8. Layers that "
+     "have another type follow it, and the last that fits counts: q8_0,layers "
+     "0-3:f16,windows:q4_0; full means the layers without a window, indexer the keys of an "
+     "indexer, which are not rounded otherwise. assay kld takes several, with , between them: each "
+     "is a candidate. The base is never rounded",
      MODEL(cache_k), .env = "LLAMA_ARG_CACHE_TYPE_K"},
     {"-ctv --cache-type-v --ctv", CLI_TEXT, "TYPE",
      "round values in the same way; of several types, the first goes with the first of -ctk",

@@ -12,7 +12,8 @@ const struct cli_option cli_watch_options[] = {
      "(tensors whose files have changed), compute, exit",
      WATCH(control)},
     {"--watch-status", CLI_TEXT, "FILE",
-     "where it says how far it is, computing, done, reload_failed or exiting", WATCH(status)},
+     "write into this file how far it is: computing, done, reload_failed or exiting",
+     WATCH(status)},
     {"--watch-script", CLI_TEXT, "COMMAND",
      "evaluate, run COMMAND by a shell, reload what it replaced, and so on until it replaces "
      "nothing",
@@ -22,7 +23,8 @@ const struct cli_option cli_watch_options[] = {
      "evaluation then begins with the first layer that has changed, with the same bits",
      WATCH(cache)},
     {"--cache-file", CLI_TEXT, "FILE",
-     "keep it in this file, which is gone at the end, not in memory", WATCH(cache_file)},
+     "keep what --cache keeps in this file, not in memory; it is deleted at the end",
+     WATCH(cache_file)},
     {0},
 };
 

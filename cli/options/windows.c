@@ -48,10 +48,9 @@ const struct cli_option cli_chunk_from_options[] = {
 
 const struct cli_option cli_stop_options[] = {
     {"--stop-when-se", CLI_NUMBER, "X",
-     "end as soon as the standard error over windows, or over documents, is X nats or less, after "
-     "16 windows at least: that of the mean NLL, in comparisons the paired one of "
-     "ln(PPL(Q)/PPL(base)) of every model. With "
-     "--state the same command goes on with a smaller X",
+     "end as soon as the standard error of the mean NLL is X nats or less, over windows or "
+     "documents, after 16 windows at least. In comparisons it is the paired one of "
+     "ln(PPL(Q)/PPL(base)), of every model. With --state the same command goes on with a smaller X",
      WINDOWS(stop_se)},
     {0},
 };

@@ -191,9 +191,9 @@ const struct cli_option cli_perplexity_options[] = {
     {.type = CLI_GROUP,
      .group = cli_window_options,
      .offset = AT(windows),
-     .help = " (default: 512; with --protocol fixed: 4096). Several, as 512,4096: one after the "
-             "other, each with files of its own (--json r.json writes r-c512.json), and a table "
-             "at the end"},
+     .help = " (default: 512; with --protocol fixed: 4096). Several, as 512,4096, are evaluated "
+             "one after the other, each with files of its own (--json r.json writes r-c512.json), "
+             "and a table at the end"},
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
     {.type = CLI_GROUP, .group = cli_stop_options, .offset = AT(windows)},
     {"--ppl-stride", CLI_COUNT, "N",
@@ -288,9 +288,10 @@ const struct cli_command cli_command_perplexity = {
     .usage = "[-m] MODEL -f TEXT [options]",
     .summary = "Evaluate the perplexity of a model on a text.",
     .description =
-        "Takes the options of llama-perplexity, and of ik_llama.cpp's, with their meaning. Those "
-        "that cannot\nchange a number here (-fa, -ub, --mlock, ...) are accepted and ignored; "
-        "those that could, and\nare not implemented, are errors. docs/drop-in.md lists them.",
+        "All options of llama-perplexity are taken, and those of ik_llama.cpp's, and mean the\n"
+        "same. An option that cannot change a number here (-fa, -ub, --mlock, ...) is accepted\n"
+        "and ignored; one that could, and is not implemented, is an error. docs/drop-in.md\n"
+        "lists them.",
     .examples =
         "assay perplexity model.gguf -f wiki.test.raw\n"
         "The perplexity of a model on a text, in windows of 512 tokens.\n"

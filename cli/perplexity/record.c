@@ -75,8 +75,8 @@ const struct cli_command cli_command_record = {
     .usage = "[-m] MODEL -f TEXT -o FILE [options]",
     .summary = "Record a model's predictions, to compare other models with them.",
     .description =
-        "Evaluates the model once and keeps, for each scored position, its hidden state, and the\n"
-        "head of the model. assay kld --base FILE computes the exact logits from them again.",
+        "The model is evaluated once. The file keeps its hidden state at each scored position,\n"
+        "and its head; assay kld --base FILE computes the exact logits from them again.",
     .examples = "assay record f16.gguf -f wiki.test.raw -o base.assay\n"
                 "Evaluates a base once; assay kld then needs neither the model nor the text.",
     .options = options,

@@ -97,7 +97,7 @@ static const struct cli_option options[] = {
      AT(json_file)},
     {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
     {"--seconds", CLI_COUNT, "N",
-     "time that the trial may take, about (default: 8); a batch in a large model takes longer",
+     "let the trial take about N seconds (default: 8); a batch of a large model takes longer",
      AT(seconds), 1, MAX_SECONDS},
     {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error"},
     {0},
@@ -108,14 +108,14 @@ const struct cli_command cli_command_plan = {
     .usage = "[options] COMMAND [options of the command]",
     .summary = "Say what a run would take, before it is made.",
     .description =
-        "Opens what the run would open, counts tokens, windows and passes over the weights,\n"
-        "evaluates for some seconds, and says what the whole would take of time, memory and\n"
-        "disk, what limits it, and what cheaper runs would take. Nothing of the run is written.\n"
-        "COMMAND is perplexity (also with tasks), record, kld, best, sweep, check, score or\n"
-        "explain; --dry-run among their options does the same.\n\n"
-        "assay plan sweep --base F16.gguf --from Q4_K_M.gguf -f text\n"
-        "assay plan --json plan.json kld -m Q4_K_M.gguf --base F16.gguf -f text",
+        "The command opens what the run would open, counts tokens, windows and passes over the\n"
+        "weights, and evaluates for some seconds. Then it says how much time, memory and disk\n"
+        "the run would take, what limits it, and what cheaper runs would take. Nothing of the\n"
+        "run is written. COMMAND is perplexity (also with tasks), record, kld, best, sweep,\n"
+        "check, score or explain; --dry-run among their options does the same.",
     .examples =
+        "assay plan kld q4.gguf --base f16.gguf -f wiki.test.raw\n"
+        "What that comparison would take.\n"
         "assay plan --json plan.json sweep --base f16.gguf --from q4.gguf -f wiki.test.raw\n"
         "What that sweep would take of time, memory and disk, and what cheaper ones would take.",
     .options = options,

@@ -222,9 +222,9 @@ const struct cli_command cli_command_mix = {
     .n_operands = 1,
     .summary = "Write a model file of tensors from several files, as a recipe says.",
     .description =
-        "RECIPE.json is what assay recipe --json wrote. Nothing is quantised: tensors are "
-        "copied as they are,\nfrom files that must be those that were measured. Metadata "
-        "come from the first file of the recipe.",
+        "RECIPE.json is what assay recipe --json wrote. Nothing is quantised: tensors are\n"
+        "copied as they are, from the files that were measured, and other files are refused.\n"
+        "The metadata are those of the first file of the recipe.",
     .examples = "assay mix recipe.json -o mixed.gguf\n"
                 "The file of a recipe: tensors of several files in one, copied as they are.",
     .options = options,

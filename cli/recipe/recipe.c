@@ -211,9 +211,11 @@ const struct cli_command cli_command_recipe = {
     .usage = "SWEEP.json [options]",
     .n_operands = 1,
     .summary = "Find the best mixture of types for a size, from a sweep.",
-    .description = "SWEEP.json is what assay sweep --json wrote. The divergence of a mixture is "
-                   "predicted to be the sum of\nthe divergences of its tensors. The choice is the "
-                   "best one there is, not an estimate of it.",
+    .description =
+        "SWEEP.json is what assay sweep --json wrote. The divergence of a mixture is predicted\n"
+        "to be the sum of what its tensors cost one by one. By this prediction the choice is\n"
+        "the best one there is; where the search had to end before that was proved, the gap\n"
+        "that is printed says by how much another one may be better.",
     .examples = "assay recipe sweep.json --size 4.2GiB --json recipe.json\n"
                 "The best mixture of types for a size, from what a sweep measured.",
     .options = options,

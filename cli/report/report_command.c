@@ -52,8 +52,8 @@ static const struct cli_option options[] = {
      AT(n_resamples), 1, MOST_RESAMPLES},
     {"--seed", CLI_COUNT, "N", "seed of their generator (default: 1)", AT(seed), 0, UINT32_MAX},
     {"--context", CLI_COUNT, "N",
-     "count what a cache of keys and values of N tokens takes as size, in F16 or the types of -ctk "
-     "and -ctv (default: weights alone)",
+     "add to the sizes a cache of keys and values for N tokens, in F16 or the types of -ctk and "
+     "-ctv (default: weights alone)",
      AT(n_context), 1, MOST_CONTEXT},
     {.type = CLI_OPERANDS, .help = "the results", .offset = AT(files), .required = true},
     {0},
@@ -64,9 +64,9 @@ const struct cli_command cli_command_report = {
     .usage = "RESULT.json ... -o report.html [options]",
     .summary = "Write a page of results for a browser: scoreboard, charts, worst tokens, tests.",
     .description =
-        "Takes what --json of perplexity (also of choice tasks), kld, best and sweep wrote, and that of\n"
-        "info of an importance matrix. The page is one file that loads nothing. It says what the\n"
-        "results do not have, and which option adds it.",
+        "RESULT.json is what --json of perplexity (also of choice tasks), kld, best or sweep\n"
+        "wrote, or what info --json says of an importance matrix. The page is one file that\n"
+        "loads nothing. It says what the results do not have, and which option adds it.",
     .examples = "assay report *.json -o report.html\n"
                 "Results as a page, with charts, the worst tokens and paired tests.",
     .options = options,

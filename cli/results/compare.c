@@ -87,11 +87,12 @@ const struct cli_command cli_command_compare = {
     .n_operands = 2,
     .summary = "Tell whether two results differ by more than chance, or where two importance "
                "matrices do.",
-    .description = "A and B are what --json wrote: two results of the same evaluator on the same "
-                   "inputs; others are\nrefused. The test of choice tasks is McNemar's, that of "
-                   "perplexity and KL divergence a block\nbootstrap over windows.\nA and B may "
-                   "also be importance matrices: how far "
-                   "their means are apart, and in which\nmatrices.",
+    .description =
+        "A and B are two results of one command on the same inputs, as --json wrote them;\n"
+        "results of different inputs are refused. Choice tasks are compared by McNemar's test,\n"
+        "perplexity and KL divergence by a block bootstrap over windows.\n\n"
+        "A and B may also be importance matrices. Then the command says how far their means are\n"
+        "apart, and in which matrices.",
     .examples = "assay compare q4.json q5.json\n"
                 "Whether two results on the same text differ by more than chance.\n"
                 "assay compare a.imatrix.gguf b.imatrix.gguf\n"

@@ -159,14 +159,14 @@ const struct cli_command cli_command_merge = {
     .usage = "PART ... -o FILE [options]",
     .summary = "Merge runs over ranges of windows into one, or add importance matrices up.",
     .description =
-        "A part is the journal (--state) of a run with --chunk-from and --chunks, or the document "
-        "(--json)\nof such a run, which names its journal. Model, text, settings and program must "
-        "agree, and each\nwindow must be there once. FILE is the journal that one run would have "
-        "left: the command without\n--chunk-from and --chunks, with --state FILE, then writes "
-        "every result and evaluates nothing.\nParts may also be importance matrices (GGUF, or the "
-        "older format): their sums and counts are added.\nParts of one run by assay imatrix give "
-        "the "
-        "bytes of the whole.",
+        "A part is the journal (--state) of a run with --chunk-from and --chunks, or the\n"
+        "document (--json) of such a run, which names its journal. Model, text, settings and\n"
+        "program must agree, and each window must be there once. FILE is the journal that one\n"
+        "run over all windows would have left. That run's command with --state FILE, without\n"
+        "--chunk-from and --chunks, then writes every result and evaluates nothing.\n\n"
+        "Parts may also be importance matrices (GGUF, or the older format): their sums and\n"
+        "counts are added. The parts of one run of assay imatrix give the same bytes as the\n"
+        "whole run.",
     .examples = "assay merge part1.journal part2.journal -o all.journal\n"
                 "Runs over ranges of windows become the journal of one run; the command of that "
                 "run with --state all.journal writes every result.\n"

@@ -70,9 +70,10 @@ const struct cli_command cli_command_table = {
     .name = "table",
     .usage = "RESULT.json ... [options]",
     .summary = "Print a scoreboard of results: size, perplexity, divergence, choice tasks.",
-    .description = "Takes what --json wrote: a row for each model, bases first, then by mean KL "
-                   "divergence. Results of\nchoice tasks have a table of their own, below. Other "
-                   "documents are left out, with a note.",
+    .description =
+        "RESULT.json is what --json wrote. Each model has a row: bases first, the others by\n"
+        "their mean KL divergence. Results of choice tasks have a table of their own, below.\n"
+        "Other documents are left out, and a note says so.",
     .examples =
         "assay table *.json\n"
         "All results of a folder in one table; documents that are no results are left out.\n"

@@ -273,9 +273,10 @@ const struct cli_command cli_command_score = {
     .summary = "Score the requests of an external harness: JSON lines in, JSON lines out.",
     .description =
         "A line {\"context\": ..., \"continuation\": ...} asks for the log-probability of the\n"
-        "continuation, a line {\"text\": ...} for that of a whole text; - reads standard input.\n"
-        "Each gives a line {\"logprob\": ..., \"tokens\": ..., \"is_greedy\": ...} in its place.\n"
-        "Other members of a line, such as an id, are copied to its result.",
+        "continuation, a line {\"text\": ...} for that of a whole text; the name - reads\n"
+        "standard input. Each line is answered, in its place, by a line {\"logprob\": ...,\n"
+        "\"tokens\": ..., \"is_greedy\": ...}. Other members of a line, such as an id, are\n"
+        "copied to its answer.",
     .examples = "assay score model.gguf requests.jsonl > scores.jsonl\n"
                 "Log-probabilities for another harness.",
     .options = options,

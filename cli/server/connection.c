@@ -23,7 +23,8 @@ const struct cli_option cli_connection_options[] = {
      "openai",
      AT(api), .choices = PROBE_API_NAMES},
     {"--api-key-file", CLI_TEXT, "FILE", "the first line is sent as a bearer token", AT(key_file)},
-    {"--timeout", CLI_COUNT, "SECONDS", "for each request (default: 120)", AT(seconds), 1, 86400},
+    {"--timeout", CLI_COUNT, "SECONDS",
+     "wait so long for the answer to each request (default: 120)", AT(seconds), 1, 86400},
     {0},
 };
 

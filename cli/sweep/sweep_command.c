@@ -165,10 +165,10 @@ const struct cli_command cli_command_sweep = {
     .usage = "--base MODEL ([--from] MODEL ... | --types NAMES) -f TEXT [options]",
     .summary = "Measure what each tensor costs in other types: one at a time, the rest stays.",
     .description =
-        "Takes each tensor (or each group of tensors) from each candidate in turn, while all\n"
-        "others stay the base's, and measures the divergence from the base, exactly: the same\n"
-        "figures as assay kld of a file with that tensor. Only the layers after the tensor are\n"
-        "computed. Prints a table; --json has what assay recipe reads.",
+        "Each tensor, or each group of tensors, is taken from each candidate in turn, while all\n"
+        "others stay the base's. What is measured is the exact divergence from the base, the\n"
+        "same that assay kld has for a file with that change. Only the layers after the tensor\n"
+        "are computed. The command prints a table; assay recipe reads what --json wrote.",
     .examples =
         "assay sweep --base f16.gguf q2_k.gguf iq4_xs.gguf -f wiki.test.raw --json sweep.json\n"
         "Which tensors may be quantised how far: each one from each file, all others as they are.\n"

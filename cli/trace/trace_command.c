@@ -270,11 +270,12 @@ static const struct cli_option options[] = {
     {"-c --ctx-size", CLI_COUNT, "N", "evaluate the first N tokens (default: 512)", AT(n_ctx), 1,
      INT32_MAX},
     {"--passes", CLI_COUNT, "N",
-     "passes that round as the other program may, to know what error to expect (default: 8)",
+     "evaluate N times with rounding that the other program may have, to know what error to expect "
+     "(default: 8)",
      AT(n_passes), 1, MOST_PASSES},
     {"--rounding", CLI_CHOICE, "NAME",
-     "what these round: llama, as llama.cpp on a CPU (default), float32 or bfloat16, as a program "
-     "that keeps all values so",
+     "what is rounded there. llama: what llama.cpp rounds on a CPU (default); float32 or bfloat16: "
+     "all values, as a program does that keeps them so",
      AT(rounding), .choices = "llama float32 bfloat16"},
     {"-t --threads", CLI_COUNT, "N", "threads (default: 0, one per processor)", AT(n_threads), 0,
      INT16_MAX},
@@ -295,9 +296,10 @@ const struct cli_command cli_command_trace = {
     .usage = "[-m] MODEL (-p TEXT | -f TEXT | --ids LIST | --compare FILE) [options]",
     .summary = "Print the tensors of one window, or find where another program departs.",
     .description =
-        "Evaluates one window exactly. Prints its tensors in the form and with the names of\n"
-        "llama-eval-callback. With --compare, prints how far that program's tensors are from the\n"
-        "exact ones, in units of the error to expect, and the first that departs: exit code 1.",
+        "One window is evaluated exactly, and its tensors are printed in the form and with the\n"
+        "names of llama-eval-callback. With --compare, the command says how far another\n"
+        "program's tensors are from the exact ones, in units of the error to expect, and names\n"
+        "the first that departs; then the exit code is 1.",
     .examples = "assay trace f16.gguf -p \"some text\" --compare eval-callback.log\n"
                 "Where another program goes wrong: the first tensor that departs, its positions "
                 "and head; exit code 1 if one does.",

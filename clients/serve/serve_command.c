@@ -297,7 +297,7 @@ static const struct cli_option options[] = {
     {"--port", CLI_COUNT, "N", "the port (default: 8080; 0: any that is free)", AT(port), 0,
      MAX_PORT},
     {"--api-key-file", CLI_TEXT, "FILE",
-     "requests must have the key in this file, a line, in a header Authorization: Bearer KEY "
+     "a file with one line, the key that requests must have in a header Authorization: Bearer KEY "
      "(default: the variable ASSAY_API_KEY; without either, no key is asked for)",
      AT(key_file)},
     {"--max-body", CLI_COUNT, "N", "the most MiB that the body of a request may have (default: 16)",
@@ -335,14 +335,14 @@ const struct cli_command serve_command = {
     .usage = "[-m] MODEL [--base MODEL|FILE] [-f TEXT] [options]",
     .summary = "Keep a model open, and evaluate on request over HTTP.",
     .description =
-        "GET /health, /metrics, /v1/jobs, /v1/models, /tokenizer_info, /perplexity/state; POST\n"
-        "/v1/evaluate (perplexity, kld, tasks), /v1/swap (a tensor of another file), /v1/score\n"
-        "(requests of a harness), /v1/completions (scores of prompts), /tokenize, /detokenize,\n"
-        "/apply-template, /perplexity (in pieces). Bodies and replies are JSON; docs/serve.md\n"
-        "describes them. One job runs at a time; short ones are served between the batches of a\n"
-        "long one. Each leaves a line on standard error. SIGINT, SIGTERM or SIGHUP ends the "
-        "server,\n"
-        "with exit code 0.",
+        "The server answers GET /health, /metrics, /v1/jobs, /v1/models, /tokenizer_info,\n"
+        "/perplexity/state, and POST /v1/evaluate (perplexity, kld, tasks), /v1/swap (a tensor\n"
+        "of another file), /v1/score (requests of a harness), /v1/completions (scores of\n"
+        "prompts), /tokenize, /detokenize, /apply-template, /perplexity (in pieces). Bodies and\n"
+        "replies are JSON; docs/serve.md describes them.\n\n"
+        "One job runs at a time; short ones are served between the batches of a long one. Each\n"
+        "job leaves a line on standard error when it has ended. SIGINT, SIGTERM or SIGHUP ends\n"
+        "the server, with exit code 0.",
     .examples = "assay serve q4.gguf --base f16.gguf -f wiki.test.raw --port 8080\n"
                 "Keeps both models open; requests over HTTP evaluate, swap tensors, score prompts.",
     .options = options,

@@ -41,8 +41,8 @@ const struct cli_option cli_server_options[] = {
     {"--requests", CLI_COUNT, "N", "ask about N prompts at most (default: 60)",
      AT(connection.n_requests), 8, 10000},
     {"--passes", CLI_COUNT, "N",
-     "passes that round as such a server may, of each kind, to know what error to expect (default: "
-     "2)",
+     "evaluate N times with each kind of rounding that such a server may have, to know what error "
+     "to expect (default: 2)",
      AT(n_passes), 1, 100},
     {"--max-rms", CLI_NUMBER, "X",
      "say that a server agrees coarsely while its log-probabilities are off by X at most in the "
