@@ -165,6 +165,7 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
     if (hparams->experts.n_used_chosen)
         base_json_uint(json, o, "experts_used", hparams->experts.n_used);
     if (with_file) { /* they follow from the file */
+        cli_json_add_origins(json, o, file);
         cli_json_add_types(json, o, model->model);
         cli_json_add_cache(json, o, hparams);
     }

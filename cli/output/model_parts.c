@@ -1,9 +1,50 @@
 #include "cli/output/model_parts.h"
 
+#include <stdio.h>
+
 #include "cli/options/common.h"
 #include "gguf/gguf.h"
 #include "model/forward/forward.h"
 #include "model/swap.h"
+
+enum { MOST_PARENTS = 16, METADATA_KEY = 64 };
+
+/* The text of the first of two keys that the file has, or nothing. */
+static struct base_string text_of(const struct gguf_file *file, const char *key, const char *other)
+{
+    struct base_string text = {0};
+    bool found = false;
+    if ((gguf_get_string(file, key, &text, &found, NULL) || !found) && other)
+        return text_of(file, other, NULL);
+    return found ? text : (struct base_string){0};
+}
+
+static void add_origin(struct base_json *json, cJSON *model, const char *of,
+                       struct base_string name, struct base_string url)
+{
+    if (!name.n_bytes && !url.n_bytes)
+        return;
+    cJSON *list = cJSON_GetObjectItem(model, "origins");
+    cJSON *o = base_json_object(json, list ? list : base_json_list(json, model, "origins"), NULL);
+    base_json_text(json, o, "of", of);
+    if (name.n_bytes)
+        base_json_bytes(json, o, "name", name.data, name.n_bytes);
+    if (url.n_bytes)
+        base_json_bytes(json, o, "url", url.data, url.n_bytes);
+}
+
+void cli_json_add_origins(struct base_json *json, cJSON *o, const struct gguf_file *file)
+{
+    for (int i = 0; i < MOST_PARENTS; i++) {
+        char name[METADATA_KEY], url[METADATA_KEY], repo_url[METADATA_KEY];
+        snprintf(name, sizeof name, "general.base_model.%d.name", i);
+        snprintf(url, sizeof url, "general.base_model.%d.url", i);
+        snprintf(repo_url, sizeof repo_url, "general.base_model.%d.repo_url", i);
+        add_origin(json, o, "parent", text_of(file, name, NULL), text_of(file, repo_url, url));
+    }
+    add_origin(json, o, "source", (struct base_string){0},
+               text_of(file, "general.source.repo_url", "general.source.url"));
+}
 
 /* What has one type. */
 struct total {

@@ -69,10 +69,11 @@ const struct cli_command cli_command_card = {
     .usage = "RESULT.json ... [options]",
     .summary = "Print the block for a model's page: figures, text, types and command, in Markdown.",
     .description =
-        "Takes what --json of kld, best and perplexity wrote. For each result it says size, bits "
-        "per weight,\nperplexity, divergence, the text with its hash (and its name, where "
-        "it is one that published\nfigures refer to), what each model is a mixture of, "
-        "and the command that gives the figures again.",
+        "RESULT.json is what --json of kld, best or perplexity wrote. For each result the block\n"
+        "has a table of sizes, perplexities and divergences; a line for each file that says\n"
+        "what its size is worth; the text with its hash (and its name, where published figures\n"
+        "refer to it); and the parent models and importance matrices that the files name.\n"
+        "Folded up are the types of the tensors, and the command that gives the figures again.",
     .examples =
         "assay card kld.json -o card.md --svg kld.svg\n"
         "The block for a model's page: its figures, the text and the command, with a chart.",

@@ -246,7 +246,8 @@ def of_files(folder):
     name = "blk.0.attn_k.weight"
     tensors = [(t[0], IQ2_K, t[2], bytes(IQ2_K_BYTES * t[2][0] * t[2][1] // 256)) if t[0] == name else t
                for t in tensors]
-    pairs = [pairs, g.pair("tokenizer.ggml.merges", g.ARRAY, ["t h"], g.STRING), *[b""] * (n - 1)]
+    pairs = [pairs, g.pair("tokenizer.ggml.merges", g.ARRAY, ["t h"], g.STRING), *[b""] * (n - 1),
+             *[g.pair(f"general.base_model.0.{key}", g.STRING, key) for key in ("name", "url")]]
     (folder / "ik.gguf").write_bytes(g.gguf(pairs, tensors))
     yield json.loads(run("info", folder / "ik.gguf", "--json", "--context", "64").stdout)
     yield made("perplexity", "-m", folder / "ik.gguf", *TEXTS, "--tokenizer-pre", "llama-bpe",

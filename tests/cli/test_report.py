@@ -17,7 +17,9 @@ import tempfile
 import unittest
 import xml.dom.minidom
 
+import gguf_make as g
 import imatrix_make as imatrix
+import shards
 from program import F16, Q4, SOURCE, TEXT, run
 
 TASKS = SOURCE / "tests" / "data" / "tasks" / "hellaswag.txt"
@@ -500,7 +502,13 @@ class Report(unittest.TestCase):
         self.assertIn("![Mean KL divergence against size](a%20b.svg)\n", done.stdout)
         self.assertIn(f"`{TEXT.name}`; SHA-256 `{self.kld['text']['sha256']}`; ", done.stdout)
         self.assertRegex(done.stdout, f"  - `{Q4.name}`: `Q4_K` [\\d.]+ %, `Q6_K` [\\d.]+ %\n")
-        self.assertIn(f"\n- **Importance matrix** `imtext.txt`: `{Q4.name}`\n", done.stdout)
+        less = 100 * (1 - c["model"]["n_bytes"] / self.kld["base"]["n_bytes"])
+        self.assertIn(f"\n  - `{F16.name}`: 0 nats from the base, the nearest\n  - `{Q4.name}`: "
+                      f"{c['kld']['mean']:.3g} nats from the base, {less:.3g} % smaller than "
+                      f"`{F16.name}`\n", done.stdout)
+        self.assertEqual(re.findall("^</?details>", done.stdout, re.M), ["<details>", "</details>"] * 2)
+        self.assertRegex(done.stdout, f"\n- \\*\\*Importance matrix\\*\\* `[^`]+` of the text "
+                                      f"`imtext.txt`: `{Q4.name}`\n")
         document = copy.deepcopy(self.kld)
         document["candidates"][0]["model"]["imatrix_dataset"] = None
         document["candidates"][0]["model"]["imatrix_file"] = None
@@ -514,6 +522,54 @@ class Report(unittest.TestCase):
         chart = run("table", "--svg", "k.json", "p.json", cwd=self.folder).stdout
         self.assertEqual((self.folder / "a b.svg").read_text(), chart)
         self.assertEqual(run("card", "h.json", cwd=self.folder).returncode, 2)
+
+    def test_which_file_a_card_names(self):
+        document = copy.deepcopy(self.kld)
+        document["candidates"] = []
+        for file, n_bytes, kld in (("a", 400, 0.1), ("b", 300, 0.2), ("c", 350, 0.3), ("d", 300, 0.4),
+                                   ("e", 200, 0.2)):
+            one = copy.deepcopy(self.kld["candidates"][0])
+            one["model"].update(file=file, n_bytes=n_bytes)
+            one["kld"]["mean"] = kld
+            document["candidates"].append(one)
+        document["base"].update(file="f", n_bytes=800)
+        (self.folder / "d.json").write_text(json.dumps(document))
+        card = run("card", "d.json", cwd=self.folder).stdout
+        self.assertEqual(re.findall("^  - (`[^`]*`: .* nats .*)$", card, re.M), [
+            "`a`: 0.100 nats from the base, the nearest, 50 % smaller than `f`",
+            "`b`: 0.200 nats from the base, 25 % smaller than `a`",
+            "`e`: 0.200 nats from the base, 33.3 % smaller than `b`",
+            "`c`: 0.300 nats from the base; `b` is 14.3 % smaller and nearer (0.200)",
+            "`d`: 0.400 nats from the base; `b` is as large and nearer (0.200)"])
+        for one in document["candidates"]:
+            one["model"]["kv_types"] = {"k": "Q8_0", "v": "Q8_0", "rotation": True}
+        (self.folder / "d.json").write_text(json.dumps(document))
+        self.assertNotIn("Which file", run("card", "d.json", cwd=self.folder).stdout)
+
+    def test_origins_on_a_card(self):
+        pairs, n, tensors = shards.contents(Q4)
+        link, parent = "https://example.com/a b/(c)?d=1", "general.base_model"
+        said = {f"{parent}.0.name": "A [parent]", f"{parent}.0.repo_url": link, f"{parent}.0.url": "-",
+                f"{parent}.1.name": "Another", f"{parent}.1.url": "javascript:alert(1)",
+                f"{parent}.2.organization": "nobody", "general.source.url": "http://example.com/"}
+        more = [g.pair(key, g.STRING, text) for key, text in said.items()]
+        (self.folder / "o.gguf").write_bytes(g.gguf([pairs, *[b""] * (n - 1), *more], tensors))
+        document = evaluate(self.folder, "o.json", "kld", self.folder / "o.gguf", "--base", F16, "-f",
+                            TEXT, "-c", "32", "--chunks", "2")
+        model = document["candidates"][0]["model"]
+        self.assertEqual(model["origins"], [
+            {"of": "parent", "name": "A [parent]", "url": link},
+            {"of": "parent", "name": "Another", "url": "javascript:alert(1)"},
+            {"of": "source", "url": "http://example.com/"}])
+        model["imatrix_file"] = link
+        document["candidates"].append(document["candidates"][0])
+        (self.folder / "d.json").write_text(json.dumps(document))
+        card = run("card", "d.json", cwd=self.folder).stdout
+        address = "https://example.com/a%20b/%28c%29?d=1"
+        self.assertEqual(re.findall(r"^- \*\*(?:Parent|Source|Imp).*", card, re.M), [
+            rf"- **Parent model:** [A \[parent\]]({address})", "- **Parent model:** `Another`",
+            r"- **Source:** [http\://example.com/](http://example.com/)",
+            f"- **Importance matrix** [(c)?d=1]({address}) of the text `imtext.txt`: `o.gguf`, `o.gguf`"])
 
     def test_the_command_of_a_card_gives_the_figures_again(self):
         more = ["-c", "16", "--chunks", "3", "--chunk-from", "1", "--precision", "exact", "--ctk",
@@ -549,6 +605,7 @@ class Report(unittest.TestCase):
         card = run("card", "r.json", cwd=self.folder).stdout
         self.assertIn(f"assay best -m {Q4.name} --base {F16.name} -f {TEXT.name} -c 32 --chunks 8 "
                       "--size 3000000 --margin 0.002+4%\n```", card)
+        self.assertEqual(card.count("\n  - Take "), 1)
         del race["candidates"][0]["figures"]
         (self.folder / "d.json").write_text(json.dumps(race))
         self.report("d.json", code=2)

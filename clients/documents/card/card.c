@@ -1,12 +1,13 @@
 #include "clients/documents/card/card.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/text/printable.h"
 #include "clients/documents/card/command_line.h"
+#include "clients/documents/card/origin.h"
+#include "clients/documents/card/which.h"
 #include "clients/documents/report/shared/models.h"
 #include "clients/documents/report/shared/table.h"
 #include "clients/documents/results/texts.h"
@@ -126,38 +127,6 @@ static void put_mixtures(const struct block *b)
     }
 }
 
-static bool has_imatrix(const struct block *b, size_t run)
-{
-    return is_of(b, run) && !b->board->runs[run].is_base &&
-           strcmp(b->board->runs[run].imatrix, "none") != 0;
-}
-
-/* Which matrix each model was made with: a line for each matrix, and its models. */
-static void put_matrices(const struct block *b)
-{
-    const struct doc_scoreboard_run *runs = b->board->runs;
-    bool any = false;
-    for (size_t i = 0; i < b->board->n; i++) {
-        bool said = !has_imatrix(b, i);
-        for (size_t k = 0; k < i && !said; k++)
-            said = has_imatrix(b, k) && strcmp(runs[k].imatrix, runs[i].imatrix) == 0;
-        if (said)
-            continue;
-        any = true;
-        base_file_printf(b->file, "- **Importance matrix** ");
-        put_code(b->file, runs[i].imatrix);
-        for (size_t k = i; k < b->board->n; k++) {
-            if (!has_imatrix(b, k) || strcmp(runs[k].imatrix, runs[i].imatrix) != 0)
-                continue;
-            base_file_printf(b->file, k == i ? ": " : ", ");
-            put_code(b->file, runs[k].file);
-        }
-        base_file_printf(b->file, "\n");
-    }
-    if (!any)
-        base_file_printf(b->file, "- **Importance matrix:** none that a file names\n");
-}
-
 static void put_text(const struct block *b)
 {
     char name[DOC_TEXT_NAME];
@@ -229,18 +198,20 @@ static void put_block(const struct block *b, const char *chart)
     if (chart) {
         base_file_printf(b->file, "![%s against size](",
                          b->diverges ? "Mean KL divergence" : "Perplexity");
-        for (const char *c = base_file_name(chart); *c; c++) /* as a link has it */
-            if (!isalnum((unsigned char)*c) && !strchr("-._~", *c))
-                base_file_printf(b->file, "%%%02X", (unsigned)(unsigned char)*c);
-            else
-                base_file_write(b->file, c, 1);
+        doc_card_address(b->file, base_file_name(chart), "-._~");
         base_file_printf(b->file, ")\n\n");
     }
+    if (b->diverges)
+        doc_card_which(b->file, b->board, b->document);
+    doc_card_origins(b->file, b->board, b->document);
     put_text(b);
-    put_matrices(b);
-    put_mixtures(b);
+    doc_card_matrices(b->file, b->board, b->document);
     put_measures(b);
+    base_file_printf(b->file, "\n<details><summary>Types of the tensors, and the command</summary>"
+                              "\n\n");
+    put_mixtures(b);
     put_command(b);
+    base_file_printf(b->file, "\n</details>\n");
 }
 
 enum status doc_card_write(struct base_file *file, struct doc_results *results, const char *chart,
