@@ -15,7 +15,7 @@ enum { MAX_LISTED = 32, MAX_RESULTS = 64 << 20 }; /* that have ended; bytes of t
 #define WAKING SIGUSR1
 static const double progress_interval = 0.2;
 
-struct cli_jobs {
+struct serve_jobs {
     struct serve_jobs_options options;
     pthread_t thread;
     pthread_mutex_t lock; /* of all that follows, and of the jobs */
@@ -36,7 +36,7 @@ const char *serve_job_state_name(enum serve_job_state state)
     return names[state];
 }
 
-static bool busy(const struct cli_jobs *jobs)
+static bool busy(const struct serve_jobs *jobs)
 {
     return jobs->running || jobs->interrupted;
 }
@@ -46,24 +46,24 @@ static bool ended(const struct serve_job *job)
     return job->state > SERVE_JOB_RUNNING;
 }
 
-static void lock(struct cli_jobs *jobs)
+static void lock(struct serve_jobs *jobs)
 {
     pthread_mutex_lock(&jobs->lock);
 }
 
-static void unlock(struct cli_jobs *jobs)
+static void unlock(struct serve_jobs *jobs)
 {
     pthread_mutex_unlock(&jobs->lock);
 }
 
 /** Wait for a change; false when the time is over. */
-static bool wait_until(struct cli_jobs *jobs, double end)
+static bool wait_until(struct serve_jobs *jobs, double end)
 {
     return base_condition_wait(&jobs->changed, &jobs->lock, end);
 }
 
 /** What a job has no use for any more. */
-static void release_input(struct cli_jobs *jobs, struct serve_job *job)
+static void release_input(struct serve_jobs *jobs, struct serve_job *job)
 {
     if (job->input)
         job->kind->free_input(job->input);
@@ -73,7 +73,7 @@ static void release_input(struct cli_jobs *jobs, struct serve_job *job)
 }
 
 /** Free a job that nobody can reach any more. Under the lock, as all below up to the thread. */
-static void drop(struct cli_jobs *jobs, struct serve_job *job)
+static void drop(struct serve_jobs *jobs, struct serve_job *job)
 {
     struct serve_job **at = &jobs->first;
     while (*at != job)
@@ -91,7 +91,7 @@ static size_t kept_bytes(const struct serve_job *job)
 }
 
 /** Drop what has ended and is neither held nor among the latest that are listed. */
-static void tidy(struct cli_jobs *jobs)
+static void tidy(struct serve_jobs *jobs)
 {
     size_t n_listed = 0, n_bytes = 0;
     for (const struct serve_job *job = jobs->first; job; job = job->next) {
@@ -110,7 +110,7 @@ static void tidy(struct cli_jobs *jobs)
     }
 }
 
-static void end(struct cli_jobs *jobs, struct serve_job *job, enum status status)
+static void end(struct serve_jobs *jobs, struct serve_job *job, enum status status)
 {
     job->status = status;
     job->state = !status                      ? SERVE_JOB_DONE
@@ -125,13 +125,13 @@ static void end(struct cli_jobs *jobs, struct serve_job *job, enum status status
     tidy(jobs);
 }
 
-static void cancel_waiting(struct cli_jobs *jobs, struct serve_job *job)
+static void cancel_waiting(struct serve_jobs *jobs, struct serve_job *job)
 {
     jobs->count.n_waiting--;
     end(jobs, job, status_fail(&job->why, STATUS_CANCELLED, "cancelled before it began"));
 }
 
-static struct serve_job *next_waiting(struct cli_jobs *jobs)
+static struct serve_job *next_waiting(struct serve_jobs *jobs)
 {
     struct serve_job *job = jobs->first;
     while (job && job->state != SERVE_JOB_WAITING)
@@ -139,7 +139,7 @@ static struct serve_job *next_waiting(struct cli_jobs *jobs)
     return job;
 }
 
-static void run(struct cli_jobs *jobs, struct serve_job *job)
+static void run(struct serve_jobs *jobs, struct serve_job *job)
 {
     jobs->running = job;
     jobs->count.n_waiting--;
@@ -175,7 +175,7 @@ static bool is_short(const struct serve_job *job)
 }
 
 /** The first that may be served between the batches of another; none after one that changes. */
-static struct serve_job *next_short(const struct cli_jobs *jobs, uint64_t last_id)
+static struct serve_job *next_short(const struct serve_jobs *jobs, uint64_t last_id)
 {
     for (struct serve_job *job = jobs->first; job && job->id <= last_id; job = job->next) {
         if (job->state != SERVE_JOB_WAITING)
@@ -188,7 +188,7 @@ static struct serve_job *next_short(const struct cli_jobs *jobs, uint64_t last_i
     return NULL;
 }
 
-void serve_jobs_between(struct cli_jobs *jobs)
+void serve_jobs_between(struct serve_jobs *jobs)
 {
     struct serve_job *job;
     lock(jobs);
@@ -211,7 +211,7 @@ static void wake(int number)
 
 static void *serve(void *user)
 {
-    struct cli_jobs *jobs = user;
+    struct serve_jobs *jobs = user;
     struct status_why why = {""};
     enum status status = jobs->options.open(jobs->options.server, &why);
     lock(jobs);
@@ -236,10 +236,10 @@ static void *serve(void *user)
     return NULL;
 }
 
-enum status serve_jobs_open(struct cli_jobs **out, const struct serve_jobs_options *options,
+enum status serve_jobs_open(struct serve_jobs **out, const struct serve_jobs_options *options,
                             struct status_why *why)
 {
-    struct cli_jobs *jobs = calloc(1, sizeof *jobs);
+    struct serve_jobs *jobs = calloc(1, sizeof *jobs);
     *out = NULL;
     if (!jobs)
         return status_fail(why, STATUS_MEMORY, "no memory for a queue");
@@ -256,7 +256,7 @@ enum status serve_jobs_open(struct cli_jobs **out, const struct serve_jobs_optio
     return STATUS_OK;
 }
 
-struct serve_jobs_count serve_jobs_count(struct cli_jobs *jobs)
+struct serve_jobs_count serve_jobs_count(struct serve_jobs *jobs)
 {
     lock(jobs);
     struct serve_jobs_count count = jobs->count;
@@ -267,7 +267,7 @@ struct serve_jobs_count serve_jobs_count(struct cli_jobs *jobs)
     return count;
 }
 
-enum status serve_jobs_why(struct cli_jobs *jobs, struct status_why *why)
+enum status serve_jobs_why(struct serve_jobs *jobs, struct status_why *why)
 {
     lock(jobs);
     *why = jobs->why;
@@ -276,7 +276,7 @@ enum status serve_jobs_why(struct cli_jobs *jobs, struct status_why *why)
     return status;
 }
 
-struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_order *order)
+struct serve_job *serve_jobs_add(struct serve_jobs *jobs, const struct serve_job_order *order)
 {
     struct serve_job *job = calloc(1, sizeof *job);
     lock(jobs);
@@ -308,7 +308,7 @@ struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_o
     return NULL;
 }
 
-struct serve_job *serve_jobs_find(struct cli_jobs *jobs, uint64_t id)
+struct serve_job *serve_jobs_find(struct serve_jobs *jobs, uint64_t id)
 {
     lock(jobs);
     struct serve_job *job = jobs->first;
@@ -320,7 +320,7 @@ struct serve_job *serve_jobs_find(struct cli_jobs *jobs, uint64_t id)
     return job;
 }
 
-void serve_job_release(struct cli_jobs *jobs, struct serve_job *job)
+void serve_job_release(struct serve_jobs *jobs, struct serve_job *job)
 {
     lock(jobs);
     job->n_holders--;
@@ -328,7 +328,7 @@ void serve_job_release(struct cli_jobs *jobs, struct serve_job *job)
     unlock(jobs);
 }
 
-bool serve_job_cancel(struct cli_jobs *jobs, struct serve_job *job)
+bool serve_job_cancel(struct serve_jobs *jobs, struct serve_job *job)
 {
     lock(jobs);
     bool cancelled = !ended(job);
@@ -340,7 +340,7 @@ bool serve_job_cancel(struct cli_jobs *jobs, struct serve_job *job)
     return cancelled;
 }
 
-struct serve_job_view serve_job_watch(struct cli_jobs *jobs, struct serve_job *job,
+struct serve_job_view serve_job_watch(struct serve_jobs *jobs, struct serve_job *job,
                                       unsigned *version, double seconds)
 {
     double until = base_clock_seconds() + seconds;
@@ -353,8 +353,8 @@ struct serve_job_view serve_job_watch(struct cli_jobs *jobs, struct serve_job *j
     return view;
 }
 
-void serve_jobs_walk(struct cli_jobs *jobs, void (*visit)(void *user, const struct serve_job *job),
-                     void *user)
+void serve_jobs_walk(struct serve_jobs *jobs,
+                     void (*visit)(void *user, const struct serve_job *job), void *user)
 {
     lock(jobs);
     for (const struct serve_job *job = jobs->first; job; job = job->next)
@@ -363,7 +363,7 @@ void serve_jobs_walk(struct cli_jobs *jobs, void (*visit)(void *user, const stru
     unlock(jobs);
 }
 
-void serve_job_progress(struct cli_jobs *jobs, struct serve_job *job,
+void serve_job_progress(struct serve_jobs *jobs, struct serve_job *job,
                         const struct eval_progress *at)
 {
     double now = base_clock_seconds();
@@ -377,7 +377,7 @@ void serve_job_progress(struct cli_jobs *jobs, struct serve_job *job,
     unlock(jobs);
 }
 
-void serve_jobs_limit(struct cli_jobs *jobs)
+void serve_jobs_limit(struct serve_jobs *jobs)
 {
     lock(jobs);
     struct serve_job *job = jobs->running;
@@ -391,7 +391,7 @@ void serve_jobs_limit(struct cli_jobs *jobs)
     unlock(jobs);
 }
 
-bool serve_jobs_end(struct cli_jobs *jobs, double grace, double patience)
+bool serve_jobs_end(struct serve_jobs *jobs, double grace, double patience)
 {
     double until = base_clock_seconds() + grace;
     lock(jobs);
@@ -415,7 +415,7 @@ bool serve_jobs_end(struct cli_jobs *jobs, double grace, double patience)
     return over;
 }
 
-void serve_jobs_close(struct cli_jobs *jobs)
+void serve_jobs_close(struct serve_jobs *jobs)
 {
     if (!jobs)
         return;

@@ -73,7 +73,7 @@ struct serve_job {
     struct serve_job *next;
 };
 
-struct cli_jobs;
+struct serve_jobs;
 
 struct serve_jobs_options {
     size_t n_waiting;            /* that may wait, at most */
@@ -89,7 +89,7 @@ struct serve_jobs_options {
 };
 
 /** Start the thread. Fails: STATUS_MEMORY, STATUS_DEVICE (the system refuses a thread). */
-enum status serve_jobs_open(struct cli_jobs **out, const struct serve_jobs_options *options,
+enum status serve_jobs_open(struct serve_jobs **out, const struct serve_jobs_options *options,
                             struct status_why *why);
 
 /** What the thread is at. */
@@ -108,9 +108,9 @@ struct serve_jobs_count {
     uint64_t n_tokens; /* evaluated */
     double seconds;    /* that jobs ran */
 };
-struct serve_jobs_count serve_jobs_count(struct cli_jobs *jobs);
+struct serve_jobs_count serve_jobs_count(struct serve_jobs *jobs);
 /** Why `open` failed, once the state is SERVE_JOBS_BROKEN. */
-enum status serve_jobs_why(struct cli_jobs *jobs, struct status_why *why);
+enum status serve_jobs_why(struct serve_jobs *jobs, struct status_why *why);
 
 struct serve_job_order {
     const struct serve_job_kind *kind;
@@ -123,20 +123,20 @@ struct serve_job_order {
  * Add a job, and hold it.
  * Returns NULL where the queue is full, is not ready, or there is no memory.
  */
-struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_order *order);
+struct serve_job *serve_jobs_add(struct serve_jobs *jobs, const struct serve_job_order *order);
 
 /**
  * The job that runs is between two batches: run those that wait since before this call, are short,
  * and were asked for before any that changes the models. On the thread of the jobs; not by a job
  * that runs between.
  */
-void serve_jobs_between(struct cli_jobs *jobs);
+void serve_jobs_between(struct serve_jobs *jobs);
 /** Hold a listed job; NULL: no job has that id. */
-struct serve_job *serve_jobs_find(struct cli_jobs *jobs, uint64_t id);
-void serve_job_release(struct cli_jobs *jobs, struct serve_job *job);
+struct serve_job *serve_jobs_find(struct serve_jobs *jobs, uint64_t id);
+void serve_job_release(struct serve_jobs *jobs, struct serve_job *job);
 
 /** Ask it to end, and keep it from beginning. Returns false where it has ended already. */
-bool serve_job_cancel(struct cli_jobs *jobs, struct serve_job *job);
+bool serve_job_cancel(struct serve_jobs *jobs, struct serve_job *job);
 
 /**
  * Wait until the job is not at *version any more, or so many seconds. Returns a copy of what is
@@ -146,21 +146,21 @@ struct serve_job_view {
     enum serve_job_state state;
     struct eval_progress at;
 };
-struct serve_job_view serve_job_watch(struct cli_jobs *jobs, struct serve_job *job,
+struct serve_job_view serve_job_watch(struct serve_jobs *jobs, struct serve_job *job,
                                       unsigned *version, double seconds);
 
 /** Call for each listed job, the oldest first, under the lock. */
-void serve_jobs_walk(struct cli_jobs *jobs, void (*visit)(void *user, const struct serve_job *job),
-                     void *user);
+void serve_jobs_walk(struct serve_jobs *jobs,
+                     void (*visit)(void *user, const struct serve_job *job), void *user);
 
 /**
  * Cancel the job that runs if it runs too long (what was served between does not count), and have
  * what a cancelled one waits for fail; call it now and then.
  */
-void serve_jobs_limit(struct cli_jobs *jobs);
+void serve_jobs_limit(struct serve_jobs *jobs);
 
 /** The job that runs has come so far. On the thread of the jobs. */
-void serve_job_progress(struct cli_jobs *jobs, struct serve_job *job,
+void serve_job_progress(struct serve_jobs *jobs, struct serve_job *job,
                         const struct eval_progress *at);
 
 /**
@@ -168,8 +168,8 @@ void serve_job_progress(struct cli_jobs *jobs, struct serve_job *job,
  * then cancel it. Returns false where the thread has not ended `patience` seconds after that: then
  * nothing may be released.
  */
-bool serve_jobs_end(struct cli_jobs *jobs, double grace, double patience);
+bool serve_jobs_end(struct serve_jobs *jobs, double grace, double patience);
 /** After serve_jobs_end returned true, and when nothing holds a job. NULL is allowed. */
-void serve_jobs_close(struct cli_jobs *jobs);
+void serve_jobs_close(struct serve_jobs *jobs);
 
 #endif

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "clients/serve/http/host.h"
 #include "clients/serve/serve.h"
 
 /** `*` at the end of a path, or within one, stands for digits. */
@@ -70,39 +69,6 @@ static const struct route *find(const struct serve_http_request *r, const char *
     return found;
 }
 
-/** Whether two digests are equal, in a time that does not depend on where they differ. */
-static bool same_digest(const char *a, const char *b)
-{
-    unsigned difference = 0;
-    for (size_t i = 0; i + 1 < BASE_HEX; i++)
-        difference |= (unsigned)(a[i] ^ b[i]);
-    return difference == 0;
-}
-
-bool serve_has_key(const struct serve *serve, const struct serve_http_request *r)
-{
-    char digest[BASE_HEX];
-    if (!*serve->key_digest)
-        return true;
-    const char *given = serve_http_header(r, "Authorization");
-    if (!given || strncasecmp(given, "Bearer ", 7) != 0)
-        return false;
-    return !base_sha256(digest, given + 7, strlen(given + 7), NULL) &&
-           same_digest(digest, serve->key_digest);
-}
-
-/**
- * Without a key, pages that a browser on this machine shows must not get in: neither by an address
- * of ours nor by a name of theirs that stands for it. A browser says in Sec-Fetch-Site who asks.
- */
-static bool is_from_a_page(const struct serve *serve, const struct serve_http_request *r)
-{
-    const char *host = serve_http_header(r, "Host"), *site = serve_http_header(r, "Sec-Fetch-Site");
-    bool is_asked_here = !site || strcmp(site, "none") == 0 || strcmp(site, "same-origin") == 0;
-    return serve_http_header(r, "Origin") || !is_asked_here ||
-           (host && !serve_host_is_own(host, serve->settings->host));
-}
-
 /** Forms and plain texts are what a page may send anywhere; what is sent here is JSON. */
 static bool is_json(const struct serve_http_request *r)
 {
@@ -125,7 +91,7 @@ static bool refuse(struct serve *serve, const struct serve_http_request *r,
     size_t max_body = (size_t)serve->settings->max_body << 20;
     if (r->fault) {
         serve_reply_error(reply, 400, "format", r->fault);
-    } else if (!*serve->key_digest && is_from_a_page(serve, r)) {
+    } else if (!*serve->key_digest && serve_is_from_a_page(serve, r)) {
         serve_reply_error(reply, 403, "forbidden",
                           "without an API key, requests of web pages and for other names than "
                           "localhost are refused");

@@ -39,8 +39,8 @@ struct serve {
     bool hot;                   /* tensors of the models' own files may be replaced */
     struct cli_list folders;    /* of files that requests name */
     struct serve_budget budget; /* of all requests together */
-    struct cli_jobs *jobs;
-    struct cli_http *http; /* of the main thread */
+    struct serve_jobs *jobs;
+    struct serve_http *http; /* of the main thread */
 
     /* Only the thread of the jobs uses these. */
 
@@ -127,10 +127,18 @@ void serve_reply_job(struct serve_http_reply *reply, const struct serve_job *job
 /** The members `error` and, if there is one, `result`, of a job that failed. */
 void serve_add_failure(struct base_json *json, const struct serve_job *job);
 
-/* routes.c: the list of what is answered. For struct serve_http_options; user: a serve. */
+/* access.c: who may ask. */
 
 /** Whether the request may do everything: its key is right, or none is asked for. */
 bool serve_has_key(const struct serve *serve, const struct serve_http_request *request);
+/**
+ * Without a key, pages that a browser on this machine shows must not get in: neither by an address
+ * of ours nor by a name of theirs that stands for it. A browser says in Sec-Fetch-Site who asks.
+ */
+bool serve_is_from_a_page(const struct serve *serve, const struct serve_http_request *request);
+
+/* routes.c: the list of what is answered. For struct serve_http_options; user: a serve. */
+
 bool serve_refuse(void *serve, const struct serve_http_request *request,
                   struct serve_http_reply *reply);
 void serve_answer(void *serve, const struct serve_http_request *request,
@@ -161,14 +169,13 @@ enum status serve_post_parse(void **out, const struct serve_post *post, const st
 void serve_post(struct serve *serve, const struct serve_http_request *request,
                 struct serve_http_reply *reply, const struct serve_post *post);
 
-/* evaluate.c */
+/* perplexity.c, on the thread of the jobs */
 
-struct cli_request;
-/** Evaluate, on the thread of the jobs; job->result: its document. */
-enum status serve_request_run(struct serve *serve, const struct cli_request *request,
-                              struct serve_job *job, struct status_why *why);
-/** Add the windows of an evaluation to the state: a job's. perplexity.c */
-enum status serve_perplexity_add(void *serve, struct serve_job *job, struct status_why *why);
+/** That the state, if it has any windows, is of the model as it is. Fails: STATUS_CHANGED. */
+enum status serve_perplexity_check(const struct serve *serve, struct status_why *why);
+/** Add the windows of the document job->result to the state, which becomes the result with it. */
+enum status serve_perplexity_add(struct serve *serve, struct serve_job *job,
+                                 struct status_why *why);
 
 /** Evaluate what is laid out, with the resident model, on the thread of the jobs. completions.c */
 enum status serve_score(struct serve *serve, struct serve_job *job,
@@ -188,9 +195,7 @@ extern const struct serve_job_kind serve_reloading;
 const struct model *serve_hold_model(struct serve *serve, struct serve_http_reply *reply);
 void serve_let_go_of_model(struct serve *serve);
 
-/* health.c */
-
-/* What the other threads see of model and base. On the thread of the jobs. */
+/* show.c: what the other threads see of model and base. On the thread of the jobs. */
 
 /** A model is another one now. */
 void serve_show_models(struct serve *serve);

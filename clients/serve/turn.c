@@ -22,7 +22,7 @@ static void end(void *user, enum status status)
 }
 
 void serve_turn_begin(struct serve_turn *turn, const struct serve_resident *resident,
-                      struct cli_jobs *jobs, struct serve_job *job)
+                      struct serve_jobs *jobs, struct serve_job *job)
 {
     *turn = (struct serve_turn){
         .jobs = jobs, .job = job, .backends = resident->backends, .kind = eval_worker_local};

@@ -11,7 +11,7 @@
 
 /** Stays where it is until the evaluation is over. */
 struct serve_turn {
-    struct cli_jobs *jobs;
+    struct serve_jobs *jobs;
     struct serve_job *job;
     struct cli_backends backends; /* between another job's batches the one that waits meanwhile */
     struct eval_worker_kind kind;
@@ -21,7 +21,7 @@ struct serve_turn {
 
 /** On the thread of the jobs. The backends' cancel flag is the job's from now on. */
 void serve_turn_begin(struct serve_turn *turn, const struct serve_resident *resident,
-                      struct cli_jobs *jobs, struct serve_job *job);
+                      struct serve_jobs *jobs, struct serve_job *job);
 /** For struct eval_run_options; user: the turn. */
 void serve_turn_progress(void *user, const struct eval_progress *now);
 

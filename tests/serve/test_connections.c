@@ -24,7 +24,7 @@ struct client {
 struct server {
     int listening;
     struct sockaddr_in address;
-    struct cli_connections *all;
+    struct serve_connections *all;
     struct client clients[N];
     size_t n;
 };

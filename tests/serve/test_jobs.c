@@ -13,7 +13,7 @@ enum { N_WAITING = 16, LONG = SERVE_SHORT_TOKENS + 1, SHORT = SERVE_SHORT_TOKENS
 
 /** What is served, by the thread of the jobs. */
 struct server {
-    struct cli_jobs *jobs;
+    struct serve_jobs *jobs;
     sem_t begun, go_on;
     char order[32], ended[32]; /* letters of jobs: as they ran, as they ended */
     size_t n_order, n_ended;

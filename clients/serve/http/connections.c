@@ -12,7 +12,7 @@
 
 static const double look_seconds = 0.25;
 
-struct cli_connections {
+struct serve_connections {
     struct serve_connections_options options;
     pthread_t watcher;
     pthread_mutex_t lock; /* of the rest */
@@ -64,7 +64,7 @@ static bool same_address(const struct serve_http_connection *a,
 }
 
 /** How many that can go have its address. */
-static unsigned count_alike(const struct cli_connections *all,
+static unsigned count_alike(const struct serve_connections *all,
                             const struct serve_http_connection *of, double since)
 {
     unsigned n = 0;
@@ -75,7 +75,7 @@ static unsigned count_alike(const struct cli_connections *all,
 
 /** The connection that has waited longest of the address that has most of those that can go; NULL:
  * none can. */
-static struct serve_http_connection *find_worst(const struct cli_connections *all, double since)
+static struct serve_http_connection *find_worst(const struct serve_connections *all, double since)
 {
     struct serve_http_connection *worst = NULL;
     unsigned most = 0;
@@ -91,7 +91,7 @@ static struct serve_http_connection *find_worst(const struct cli_connections *al
     return worst;
 }
 
-static void make_room(struct cli_connections *all, double now)
+static void make_room(struct serve_connections *all, double now)
 {
     const struct serve_connections_options *o = &all->options;
     struct serve_http_connection *worst;
@@ -107,7 +107,7 @@ static void make_room(struct cli_connections *all, double now)
 /** The thread: cuts connections whose time is over, and those that others need the place of. */
 static void *watch(void *user)
 {
-    struct cli_connections *all = user;
+    struct serve_connections *all = user;
     pthread_mutex_lock(&all->lock);
     while (!all->closing) {
         double now = base_clock_seconds();
@@ -121,11 +121,11 @@ static void *watch(void *user)
     return NULL;
 }
 
-enum status serve_connections_open(struct cli_connections **out,
+enum status serve_connections_open(struct serve_connections **out,
                                    const struct serve_connections_options *options,
                                    struct status_why *why)
 {
-    struct cli_connections *all = calloc(1, sizeof *all);
+    struct serve_connections *all = calloc(1, sizeof *all);
     *out = NULL;
     if (!all)
         return status_fail(why, STATUS_MEMORY, "no memory for connections");
@@ -142,7 +142,7 @@ enum status serve_connections_open(struct cli_connections **out,
     return STATUS_OK;
 }
 
-void serve_connections_close(struct cli_connections *all)
+void serve_connections_close(struct serve_connections *all)
 {
     if (!all)
         return;
@@ -156,7 +156,7 @@ void serve_connections_close(struct cli_connections *all)
     free(all);
 }
 
-struct serve_http_connection *serve_connection_enter(struct cli_connections *all, int fd)
+struct serve_http_connection *serve_connection_enter(struct serve_connections *all, int fd)
 {
     struct serve_http_connection *c = calloc(1, sizeof *c);
     if (!c)
@@ -185,7 +185,7 @@ void serve_connection_leave(struct serve_http_connection *c)
 {
     if (!c)
         return;
-    struct cli_connections *all = c->among;
+    struct serve_connections *all = c->among;
     pthread_mutex_lock(&all->lock);
     struct serve_http_connection **at = &all->first;
     while (*at != c)
@@ -198,7 +198,7 @@ void serve_connection_leave(struct serve_http_connection *c)
 
 bool serve_connection_take_place(struct serve_http_connection *c)
 {
-    struct cli_connections *all = c->among;
+    struct serve_connections *all = c->among;
     pthread_mutex_lock(&all->lock);
     if (!c->has_place && all->n_placed < all->options.n_places) {
         c->has_place = true;

@@ -13,13 +13,13 @@
 
 #include "base/status.h"
 
-struct cli_connections;
+struct serve_connections;
 
 /** A client, from its connection on. */
 struct serve_http_connection {
     void *now; /* of the library: the request that is handled; NULL before the first */
     int fd;
-    struct cli_connections *among;
+    struct serve_connections *among;
 
     /* Under the lock of all connections. */
 
@@ -40,14 +40,14 @@ struct serve_connections_options {
 };
 
 /** Fails: STATUS_MEMORY, STATUS_DEVICE (no thread). */
-enum status serve_connections_open(struct cli_connections **out,
+enum status serve_connections_open(struct serve_connections **out,
                                    const struct serve_connections_options *options,
                                    struct status_why *why);
 /** All have left. NULL is allowed. */
-void serve_connections_close(struct cli_connections *all);
+void serve_connections_close(struct serve_connections *all);
 
 /** A client has connected; NULL: no memory. If there are too many now, another one is cut. */
-struct serve_http_connection *serve_connection_enter(struct cli_connections *all, int fd);
+struct serve_http_connection *serve_connection_enter(struct serve_connections *all, int fd);
 /** Its descriptor is about to be closed. Frees it; NULL is allowed. */
 void serve_connection_leave(struct serve_http_connection *c);
 

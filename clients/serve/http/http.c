@@ -54,12 +54,12 @@ struct exchange {
     enum serve_http_body kept;
 };
 
-struct cli_http {
+struct serve_http {
     struct serve_http_options options;
     char address[SERVE_ADDRESS_BYTES];
     int fd; /* that is listened on; -1: no more */
     struct MHD_Daemon *daemon;
-    struct cli_connections *connections;
+    struct serve_connections *connections;
 
     pthread_mutex_t lock; /* of the rest */
     pthread_cond_t changed;
@@ -116,7 +116,7 @@ bool serve_http_take_place(const struct serve_http_request *r)
 static void on_connection(void *user, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
-    struct cli_http *http = user;
+    struct serve_http *http = user;
     if (code != MHD_CONNECTION_NOTIFY_STARTED) {
         serve_connection_leave(*socket_context);
         return;
@@ -127,7 +127,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 
 /** What a stream needs to know of its connection. */
 struct piped {
-    struct cli_http *http;
+    struct serve_http *http;
     struct serve_http_connection *connection;
     struct serve_http_stream stream;
 };
@@ -149,7 +149,7 @@ static void end_stream(void *user)
     free(p);
 }
 
-static struct MHD_Response *make_response(struct cli_http *http, struct exchange *x)
+static struct MHD_Response *make_response(struct serve_http *http, struct exchange *x)
 {
     struct serve_http_reply *reply = &x->reply;
     if (!reply->stream.read) {
@@ -174,7 +174,7 @@ static struct MHD_Response *make_response(struct cli_http *http, struct exchange
     return response;
 }
 
-static enum MHD_Result send_reply(struct cli_http *http, struct exchange *x,
+static enum MHD_Result send_reply(struct serve_http *http, struct exchange *x,
                                   struct MHD_Connection *connection)
 {
     const struct serve_http_reply *reply = &x->reply;
@@ -214,7 +214,7 @@ static enum MHD_Result look_at(void *heads, enum MHD_ValueKind kind, const char 
 }
 
 /** The head of a request. */
-static enum MHD_Result begin(struct cli_http *http, struct MHD_Connection *connection,
+static enum MHD_Result begin(struct serve_http *http, struct MHD_Connection *connection,
                              const struct serve_http_request *head, void **context)
 {
     struct serve_http_connection *c =
@@ -244,14 +244,14 @@ static enum MHD_Result begin(struct cli_http *http, struct MHD_Connection *conne
     return x->is_refused ? send_reply(http, x, connection) : MHD_YES;
 }
 
-static void let_go(struct cli_http *http, struct exchange *x)
+static void let_go(struct serve_http *http, struct exchange *x)
 {
     base_buffer_free(&x->body);
     serve_budget_give(http->options.budget, x->n_taken);
     x->n_taken = 0;
 }
 
-static void keep(struct cli_http *http, struct exchange *x, const char *bytes, size_t n)
+static void keep(struct serve_http *http, struct exchange *x, const char *bytes, size_t n)
 {
     if (x->is_refused || x->kept != SERVE_BODY_KEPT)
         return;
@@ -274,7 +274,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
                                   size_t *n_bytes, void **context)
 {
     (void)version;
-    struct cli_http *http = user;
+    struct serve_http *http = user;
     struct exchange *x = *context;
     const struct serve_http_request head = {.method = method, .path = path};
     if (!x)
@@ -298,7 +298,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
                          enum MHD_RequestTerminationCode code)
 {
     (void)connection, (void)code;
-    struct cli_http *http = user;
+    struct serve_http *http = user;
     struct exchange *x = *context;
     if (!x)
         return;
@@ -317,7 +317,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
     serve_connection_wait(c);
 }
 
-static enum status start(struct cli_http *http, struct status_why *why)
+static enum status start(struct serve_http *http, struct status_why *why)
 {
     unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
                      MHD_USE_POLL | MHD_USE_ITC;
@@ -332,12 +332,12 @@ static enum status start(struct cli_http *http, struct status_why *why)
                : status_fail(why, STATUS_IO, "%s: libmicrohttpd cannot serve there", http->address);
 }
 
-enum status serve_http_open(struct cli_http **out, const struct serve_http_options *options,
+enum status serve_http_open(struct serve_http **out, const struct serve_http_options *options,
                             struct status_why *why)
 {
     *out = NULL;
     enum status status = load(why);
-    struct cli_http *http = status ? NULL : calloc(1, sizeof *http);
+    struct serve_http *http = status ? NULL : calloc(1, sizeof *http);
     if (!http)
         return status ? status : status_fail(why, STATUS_MEMORY, "no memory for a server");
     http->options = *options;
@@ -361,12 +361,12 @@ enum status serve_http_open(struct cli_http **out, const struct serve_http_optio
     return status;
 }
 
-const char *serve_http_address(const struct cli_http *http)
+const char *serve_http_address(const struct serve_http *http)
 {
     return http->address;
 }
 
-static void stop_listening(struct cli_http *http)
+static void stop_listening(struct serve_http *http)
 {
     if (http->daemon && http->fd >= 0)
         mhd.quiesce_daemon(http->daemon); /* the socket is ours again */
@@ -375,7 +375,7 @@ static void stop_listening(struct cli_http *http)
     http->fd = -1;
 }
 
-void serve_http_drain(struct cli_http *http, double seconds)
+void serve_http_drain(struct serve_http *http, double seconds)
 {
     stop_listening(http);
     double until = base_clock_seconds() + seconds;
@@ -385,7 +385,7 @@ void serve_http_drain(struct cli_http *http, double seconds)
     pthread_mutex_unlock(&http->lock);
 }
 
-void serve_http_close(struct cli_http *http)
+void serve_http_close(struct serve_http *http)
 {
     if (!http)
         return;

@@ -85,21 +85,21 @@ struct serve_http_options {
     void *user;
 };
 
-struct cli_http;
+struct serve_http;
 
 /**
  * Serve requests. The address is known, and connections wait, when this returns.
  * Fails: STATUS_UNSUPPORTED (no library), STATUS_USAGE (no such host), STATUS_IO (an address that
  * cannot be used), STATUS_MEMORY.
  */
-enum status serve_http_open(struct cli_http **out, const struct serve_http_options *options,
+enum status serve_http_open(struct serve_http **out, const struct serve_http_options *options,
                             struct status_why *why);
 /** "http://127.0.0.1:8080". */
-const char *serve_http_address(const struct cli_http *http);
+const char *serve_http_address(const struct serve_http *http);
 /** Take no further connections; wait until replies that are due have gone, or seconds passed. */
-void serve_http_drain(struct cli_http *http, double seconds);
+void serve_http_drain(struct serve_http *http, double seconds);
 /** Cut what is left. No handler may wait for anything that does not come. NULL is allowed. */
-void serve_http_close(struct cli_http *http);
+void serve_http_close(struct serve_http *http);
 
 /** Whether every address that the host's name stands for is this machine's loopback. */
 bool serve_http_is_loopback(const char *host);

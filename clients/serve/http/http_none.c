@@ -2,7 +2,7 @@
 
 #include "clients/serve/http/http.h"
 
-enum status serve_http_open(struct cli_http **out, const struct serve_http_options *options,
+enum status serve_http_open(struct serve_http **out, const struct serve_http_options *options,
                             struct status_why *why)
 {
     (void)options;
@@ -36,18 +36,18 @@ bool serve_http_take_place(const struct serve_http_request *request)
     return false;
 }
 
-const char *serve_http_address(const struct cli_http *http)
+const char *serve_http_address(const struct serve_http *http)
 {
     (void)http;
     return "";
 }
 
-void serve_http_drain(struct cli_http *http, double seconds)
+void serve_http_drain(struct serve_http *http, double seconds)
 {
     (void)http, (void)seconds;
 }
 
-void serve_http_close(struct cli_http *http)
+void serve_http_close(struct serve_http *http)
 {
     (void)http;
 }

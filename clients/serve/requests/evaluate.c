@@ -48,7 +48,7 @@ static const char common[] = "kind text wait stream";
 
 enum { MAX_WORDS = 64 };
 
-struct cli_request {
+struct serve_request {
     const struct kind *kind;
     char *words[MAX_WORDS]; /* borrowed: of the server, or of `owned` */
     int n_words;
@@ -60,14 +60,14 @@ struct cli_request {
     struct cli_args args;
 };
 
-static void push(struct cli_request *r, const char *word)
+static void push(struct serve_request *r, const char *word)
 {
     if (r->n_words < MAX_WORDS)
         r->words[r->n_words++] = (char *)(uintptr_t)word;
 }
 
 /** Keep a copy of a word. NULL: no memory. */
-static const char *own(struct cli_request *r, const char *word, struct status_why *why)
+static const char *own(struct serve_request *r, const char *word, struct status_why *why)
 {
     return cli_list_append(&r->owned, word, strlen(word), why) ? NULL
                                                                : r->owned.items[r->owned.n - 1];
@@ -84,7 +84,7 @@ static bool takes_value(const struct cli_command *command, const char *name)
 }
 
 /** A member as an option and, where it takes one, its value. */
-static enum status push_option(struct cli_request *r, const char *name, const cJSON *member,
+static enum status push_option(struct serve_request *r, const char *name, const cJSON *member,
                                struct status_why *why)
 {
     char digits[40];
@@ -126,7 +126,7 @@ static const char *list_words(char out[512], const char *more, const char *words
     return out;
 }
 
-static enum status fail_member(const struct cli_request *r, const char *member,
+static enum status fail_member(const struct serve_request *r, const char *member,
                                struct status_why *why)
 {
     char list[512];
@@ -148,7 +148,7 @@ static enum status check_template(const cJSON *m, struct status_why *why)
                              MODEL_CHAT_KNOWN);
 }
 
-static enum status push_members(struct cli_request *r, struct base_field body,
+static enum status push_members(struct serve_request *r, struct base_field body,
                                 struct status_why *why)
 {
     enum status status = STATUS_OK;
@@ -175,7 +175,7 @@ static enum status push_members(struct cli_request *r, struct base_field body,
 }
 
 /** The text of a request: a string, or a list of objects, which are documents or tasks. */
-static enum status take_text(struct cli_request *r, const char **text, struct base_field body,
+static enum status take_text(struct serve_request *r, const char **text, struct base_field body,
                              struct status_why *why)
 {
     const cJSON *item = base_field_get(body, "text").json;
@@ -195,7 +195,7 @@ static enum status take_text(struct cli_request *r, const char **text, struct ba
 }
 
 /** What is evaluated: the text of the request, or the server's, where one is needed. */
-static enum status push_text(struct cli_request *r, const struct serve_settings *s,
+static enum status push_text(struct serve_request *r, const struct serve_settings *s,
                              struct base_field body, struct status_why *why)
 {
     const char *text = NULL;
@@ -217,7 +217,7 @@ static enum status push_text(struct cli_request *r, const struct serve_settings 
     return STATUS_OK;
 }
 
-static enum status push_all(struct cli_request *r, const struct serve_settings *s,
+static enum status push_all(struct serve_request *r, const struct serve_settings *s,
                             struct base_field body, struct status_why *why)
 {
     int index = base_field_word_or(body, "kind", kind_names, 0);
@@ -238,7 +238,7 @@ static enum status push_all(struct cli_request *r, const struct serve_settings *
     return status ? status : push_members(r, body, why);
 }
 
-static enum status parse(struct cli_request *r, struct status_why *why)
+static enum status parse(struct serve_request *r, struct status_why *why)
 {
     const struct cli_command *command = r->kind->command;
     r->settings = calloc(1, command->settings_bytes);
@@ -253,7 +253,7 @@ static enum status parse(struct cli_request *r, struct status_why *why)
 
 static void fill(void *request, const struct serve *serve, struct base_field body)
 {
-    struct cli_request *r = request;
+    struct serve_request *r = request;
     struct status_why why = {""};
     enum status status = push_all(r, serve->settings, body, &why);
     if (!status)
@@ -271,7 +271,7 @@ static void fill_addition(void *request, const struct serve *serve, struct base_
 
 static void free_request(void *request)
 {
-    struct cli_request *r = request;
+    struct serve_request *r = request;
     if (r->settings)
         cli_args_release(r->kind->command, r->settings);
     free(r->settings);
@@ -279,9 +279,10 @@ static void free_request(void *request)
     free(r);
 }
 
-enum status serve_request_run(struct serve *serve, const struct cli_request *r,
-                              struct serve_job *job, struct status_why *why)
+static enum status run(void *server, struct serve_job *job, struct status_why *why)
 {
+    struct serve *serve = server;
+    const struct serve_request *r = job->input;
     struct cli_evaluate_settings *settings = (void *)((char *)r->settings + r->kind->evaluate);
     const struct cli_evaluate_settings parsed = *settings;
     *settings = serve->settings->evaluate; /* the server's machine, the server's models */
@@ -301,15 +302,19 @@ enum status serve_request_run(struct serve *serve, const struct cli_request *r,
     return status;
 }
 
-static enum status run(void *server, struct serve_job *job, struct status_why *why)
+/** The text's windows are added to the state, which must be of this model. */
+static enum status run_addition(void *server, struct serve_job *job, struct status_why *why)
 {
-    return serve_request_run(server, job->input, job, why);
+    enum status status = serve_perplexity_check(server, why);
+    if (!status)
+        status = run(server, job, why);
+    return status ? status : serve_perplexity_add(server, job, why);
 }
 
 /** Plain windows have those of the text that came with the request: a byte is one at most. */
 static size_t n_tokens(const void *request)
 {
-    const struct cli_request *r = request;
+    const struct serve_request *r = request;
     bool is_plain = !r->kind->chosen_by;
     for (int i = 0; i < r->n_words; i++)
         is_plain = is_plain && base_words_index("--ppl-stride --protocol", r->words[i]) < 0;
@@ -320,17 +325,17 @@ static size_t n_tokens(const void *request)
 static size_t n_bytes(const void *request)
 {
     enum { OF_ITEM = 4096, OF_BYTE = 16 };
-    const struct cli_request *r = request;
+    const struct serve_request *r = request;
     return r->n_items * OF_ITEM + (r->n_text == SIZE_MAX ? 0 : r->n_text * OF_BYTE);
 }
 
 const struct serve_post serve_evaluating = {{"evaluate", run, free_request, .n_tokens = n_tokens},
-                                            sizeof(struct cli_request),
+                                            sizeof(struct serve_request),
                                             fill,
                                             .waits = true,
                                             .n_bytes = n_bytes};
-const struct serve_post serve_adding = {{"perplexity", serve_perplexity_add, free_request},
-                                        sizeof(struct cli_request),
+const struct serve_post serve_adding = {{"perplexity", run_addition, free_request},
+                                        sizeof(struct serve_request),
                                         fill_addition,
                                         .waits = true,
                                         .n_bytes = n_bytes};

@@ -110,18 +110,16 @@ static void add(struct serve *serve, const cJSON *document, char *settings)
     s->settings = settings;
 }
 
-enum status serve_perplexity_add(void *server, struct serve_job *job, struct status_why *why)
+enum status serve_perplexity_check(const struct serve *serve, struct status_why *why)
 {
-    struct serve *serve = server;
+    return check_same(serve, NULL, why);
+}
+
+enum status serve_perplexity_add(struct serve *serve, struct serve_job *job, struct status_why *why)
+{
     cJSON *document = NULL;
-    char *settings = NULL;
-    enum status status = check_same(serve, NULL, why);
-    if (!status)
-        status = serve_request_run(serve, job->input, job, why);
-    if (status)
-        return status;
-    status = base_json_parse(&document, job->result, strlen(job->result), NULL, why);
-    settings = document ? settings_of(document) : NULL;
+    enum status status = base_json_parse(&document, job->result, strlen(job->result), NULL, why);
+    char *settings = document ? settings_of(document) : NULL;
     if (!settings)
         status = status_fail(why, STATUS_MEMORY, "no memory for the result");
     if (!status)

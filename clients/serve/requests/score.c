@@ -8,7 +8,7 @@
 #include "cli/output/json_parts.h"
 #include "clients/serve/serve.h"
 
-struct cli_score_request {
+struct serve_score_request {
     char *lines; /* what `requests` points into */
     struct eval_requests requests;
     struct cli_score_settings settings;
@@ -16,7 +16,7 @@ struct cli_score_request {
 
 static void free_request(void *request)
 {
-    struct cli_score_request *r = request;
+    struct serve_score_request *r = request;
     eval_requests_free(&r->requests);
     free(r->lines);
     free(r);
@@ -34,7 +34,8 @@ static enum status check_members(const struct eval_requests *requests, struct st
     return STATUS_OK;
 }
 
-static enum status read_lines(struct cli_score_request *r, const char *text, struct status_why *why)
+static enum status read_lines(struct serve_score_request *r, const char *text,
+                              struct status_why *why)
 {
     r->lines = strdup(text);
     if (!r->lines)
@@ -46,7 +47,7 @@ static enum status read_lines(struct cli_score_request *r, const char *text, str
 static void fill(void *request, const struct serve *serve, struct base_field body)
 {
     (void)serve;
-    struct cli_score_request *r = request;
+    struct serve_score_request *r = request;
     struct cli_score_settings *s = &r->settings;
     struct status_why why;
     serve_body_only(body, "text ctx_size bos parse_special wait stream");
@@ -63,7 +64,7 @@ static void fill(void *request, const struct serve *serve, struct base_field bod
         base_field_fail(body, status, "text: %s", why.text);
 }
 
-static enum status add_scores(struct base_json *json, const struct cli_score_request *r,
+static enum status add_scores(struct base_json *json, const struct serve_score_request *r,
                               const struct eval_request_scores *scores, struct status_why *why)
 {
     cJSON *list = base_json_list(json, json->root, "scores");
@@ -83,7 +84,7 @@ static enum status add_scores(struct base_json *json, const struct cli_score_req
     return STATUS_OK;
 }
 
-static enum status write_reply(char **out, const struct cli_score_request *r,
+static enum status write_reply(char **out, const struct serve_score_request *r,
                                const struct eval_request_options *options,
                                const struct eval_request_scores *scores,
                                const struct cli_model *model, struct status_why *why)
@@ -103,7 +104,7 @@ static enum status write_reply(char **out, const struct cli_score_request *r,
 static enum status run(void *server, struct serve_job *job, struct status_why *why)
 {
     struct serve *serve = server;
-    const struct cli_score_request *r = job->input;
+    const struct serve_score_request *r = job->input;
     const struct cli_model *model = &serve->resident.models[0];
     struct eval_request_options options;
     struct eval_request_scores scores = {0};
@@ -124,19 +125,19 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
 
 static size_t n_tokens(const void *input)
 {
-    return strlen(((const struct cli_score_request *)input)->lines);
+    return strlen(((const struct serve_score_request *)input)->lines);
 }
 
 /** A line has its tokens, its score, and an object in the reply. */
 static size_t n_bytes(const void *request)
 {
     enum { OF_LINE = 1024, OF_BYTE = 16 };
-    const struct cli_score_request *r = request;
+    const struct serve_score_request *r = request;
     return r->requests.n * OF_LINE + strlen(r->lines) * OF_BYTE;
 }
 
 const struct serve_post serve_scoring = {{"score", run, free_request, .n_tokens = n_tokens},
-                                         sizeof(struct cli_score_request),
+                                         sizeof(struct serve_score_request),
                                          fill,
                                          .waits = true,
                                          .n_bytes = n_bytes};

@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "clients/serve/serve.h"
 
-struct cli_swap_request {
+struct serve_swap_request {
     cJSON *body; /* a copy, which the names point into */
     struct cli_swap_wanted *wanted;
     size_t n;
@@ -14,13 +14,13 @@ struct cli_swap_request {
 
 static void free_request(void *input)
 {
-    struct cli_swap_request *s = input;
+    struct serve_swap_request *s = input;
     cJSON_Delete(s->body);
     free(s->wanted);
     free(s);
 }
 
-static void take(struct cli_swap_request *s, struct base_field object)
+static void take(struct serve_swap_request *s, struct base_field object)
 {
     struct cli_swap_wanted *wanted = &s->wanted[s->n++];
     wanted->tensor = base_field_text_or(object, "tensor", NULL);
@@ -32,7 +32,7 @@ static void take(struct cli_swap_request *s, struct base_field object)
                         "file: missing, the path of a GGUF file, or null for the model's own");
 }
 
-static void read_body(struct cli_swap_request *s, struct base_field body)
+static void read_body(struct serve_swap_request *s, struct base_field body)
 {
     struct base_field list = base_field_get(body, "swaps"), one = {0};
     struct status_why why;
@@ -57,7 +57,7 @@ static void read_body(struct cli_swap_request *s, struct base_field body)
 
 static void fill(void *input, const struct serve *serve, struct base_field body)
 {
-    struct cli_swap_request *s = input;
+    struct serve_swap_request *s = input;
     s->body = cJSON_Duplicate(body.json, true);
     if (s->body)
         read_body(s, (struct base_field){body.reader, s->body, 0});
@@ -70,7 +70,7 @@ static void fill(void *input, const struct serve *serve, struct base_field body)
 }
 
 /** As one step: what is there goes back, then what is wanted comes. */
-static enum status apply(struct serve *serve, const struct cli_swap_request *s,
+static enum status apply(struct serve *serve, const struct serve_swap_request *s,
                          const atomic_bool *cancel, struct status_why *why)
 {
     struct cli_swaps *swaps = &serve->swaps;
@@ -119,11 +119,11 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
 static size_t n_bytes(const void *input)
 {
     enum { OF_SWAP = 1024 };
-    return ((const struct cli_swap_request *)input)->n * OF_SWAP;
+    return ((const struct serve_swap_request *)input)->n * OF_SWAP;
 }
 
 const struct serve_post serve_swapping = {{"swap", run, free_request, .changes = true},
-                                          sizeof(struct cli_swap_request),
+                                          sizeof(struct serve_swap_request),
                                           fill,
                                           .waits = true,
                                           .n_bytes = n_bytes};
