@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "cli/host.h"
 #include "clients/activations/calibration.h"
 #include "kernels/kernels.h"
 
@@ -37,6 +36,6 @@ enum status cli_calibrate(const struct cli_evaluation *e, struct cli_model *mode
                            "%s: @calibrated needs the whole model in one process that opens it "
                            "for one text; expected a number after @",
                            model->path);
-    kern_set_cancel(e->backends.items[0], e->host->cancel(e->host));
+    kern_set_cancel(e->backends.items[0], cli_evaluation_cancel(e));
     return calibrate(e, model, windows, why);
 }

@@ -1,19 +1,10 @@
 #include "cli/command_line.h"
 
 #include "cli/evaluate.h"
-#include "cli/plan/plan.h"
 #include "cli/process/say.h"
-#include "cli/process/signals.h"
 #include "cli/ranks.h"
 #include "cli/session/cluster.h"
-#include "cli/watch/watch.h"
 #include "kernels/kernels.h"
-
-static const atomic_bool *cancel(struct cli_host *host)
-{
-    (void)host;
-    return cli_interrupt_catch();
-}
 
 static enum status ready(struct cli_host *host, struct cli_evaluation *e, struct status_why *why)
 {
@@ -92,37 +83,24 @@ static void describe(const struct cli_host *host, const struct cli_evaluation *e
     base_json_uint(json, run, "n_shares", cli_cluster()->n_shares);
 }
 
-enum status cli_command_line_open(struct cli_evaluation *e, struct status_why *why)
-{
-    enum status status = cli_backends_open(&e->backends, &e->settings->machine, why);
-    return status ? status : cli_evaluation_open(e, why);
-}
-
-void cli_command_line_close(struct cli_evaluation *e)
-{
-    cli_evaluation_close(e);
-    cli_backends_close(&e->backends);
-}
-
 /** One run, by this process or with others. */
 static enum status evaluate(struct cli_host *host, struct cli_evaluation *e, struct status_why *why)
 {
     enum status status = cli_evaluation_begin(e, host, why);
     if (!status)
-        status = cli_command_line_open(e, why);
+        status = cli_evaluation_open(e, why);
     if (!status)
         status = cli_evaluation_check(e, why);
     if (!status)
         status = cli_evaluation_run(e, why);
     if (status)
         cli_ranks_end(status);
-    cli_command_line_close(e);
+    cli_evaluation_close(e);
     return status;
 }
 
 const struct cli_host cli_command_line = {
     .evaluate = evaluate,
-    .cancel = cancel,
     .ready = ready,
     .beginning = beginning,
     .progress = progress,
@@ -131,25 +109,3 @@ const struct cli_host cli_command_line = {
     .figures = figures,
     .describe = describe,
 };
-
-enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why)
-{
-    struct cli_host *given = e->settings->host, own = cli_command_line;
-    struct cli_plan plan;
-    if (!given && e->settings->dry_run) {
-        cli_plan_make(&plan, &cli_plan_defaults);
-        given = &plan.host;
-    }
-    if (given)
-        return given->evaluate(given, e, why);
-    enum status status = cli_cluster_join(&e->settings->machine, why);
-    if (status && cli_cluster()->n_ranks > 1)
-        status_context(why, "rank %zu", cli_cluster()->rank);
-    if (status) {
-        cli_evaluation_close(e);
-        return status;
-    }
-    if (e->settings->watch.wanted)
-        return cli_watch(e, why);
-    return cli_cluster()->rank ? cli_ranks_serve(e, why) : own.evaluate(&own, e, why);
-}

@@ -13,6 +13,7 @@
 #include "cli/output/json_parts.h"
 #include "cli/process/faults.h"
 #include "cli/process/say.h"
+#include "cli/process/signals.h"
 #include "cli/process/version.h"
 #include "cli/session/journal.h"
 #include "gguf/gguf.h"
@@ -204,10 +205,15 @@ static enum status open_journal(struct cli_evaluation *e, struct status_why *why
     return status;
 }
 
+const atomic_bool *cli_evaluation_cancel(const struct cli_evaluation *e)
+{
+    return e->host->cancel ? e->host->cancel(e->host) : cli_interrupt_catch();
+}
+
 /** The models are set: add what they are evaluated with. */
 static enum status ready(struct cli_evaluation *e, struct status_why *why)
 {
-    const atomic_bool *cancel = e->host->cancel(e->host);
+    const atomic_bool *cancel = cli_evaluation_cancel(e);
     for (size_t i = 0; i < e->backends.n; i++)
         kern_set_cancel(e->backends.items[i], cancel);
     e->models.backends = e->backends.items;
@@ -236,9 +242,14 @@ enum status cli_evaluation_begin(struct cli_evaluation *e, struct cli_host *host
 
 enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why)
 {
+    e->owns_backends = e->backends.n == 0;
+    enum status status =
+        e->owns_backends ? cli_backends_open(&e->backends, &e->settings->machine, why) : STATUS_OK;
+    if (status)
+        return status;
     e->n_faults = cli_mapping_faults();
     cli_backends_times(&e->backends, &e->phases_before);
-    enum status status = e->kind->open(e, why);
+    status = e->kind->open(e, why);
     return status ? status : ready(e, why);
 }
 
@@ -409,4 +420,6 @@ void cli_evaluation_close(struct cli_evaluation *e)
 {
     eval_journal_close(e->journal);
     e->kind->close(e);
+    if (e->owns_backends)
+        cli_backends_close(&e->backends);
 }

@@ -131,7 +131,7 @@ struct cli_evaluation {
 
     /* The host's, before it is opened. */
 
-    struct cli_backends backends;
+    struct cli_backends backends;                   /* none: they are opened as the settings say */
     struct cli_named_file guarded[CLI_MAX_GUARDED]; /* its own files: no outputs, no inputs */
 
     /* By `open`. */
@@ -145,6 +145,7 @@ struct cli_evaluation {
     /* The driver's. */
 
     struct cli_host *host;
+    bool owns_backends; /* closed last: models live on them */
     char remarks[1024]; /* lines: what is said of the run beforehand */
     struct base_file *json_file;
     struct eval_journal *journal; /* NULL: none is kept */
@@ -158,11 +159,12 @@ struct cli_evaluation {
     double clock_started, seconds_to_load; /* everything before the first batch */
 };
 
-/** The whole of it, by its host. Fails: as the evaluator's functions and the layers below. */
+/** The whole of it, by its host (hosts.c). Fails: as the evaluator's functions and the layers
+ * below. */
 enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why);
 
 /*
- * The parts of it, for hosts: begin, then with open backends open, check, run as often as wanted,
+ * The parts of it, for hosts: begin, open, check, run as often as wanted,
  * whatever became of the runs before, then close, also after a failure. Each run writes its outputs
  * anew; its figures do not depend on those before it.
  */
@@ -170,13 +172,16 @@ enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why);
 /** Note the time, and check that nothing that is written is read. Fails: STATUS_USAGE. */
 enum status cli_evaluation_begin(struct cli_evaluation *e, struct cli_host *host,
                                  struct status_why *why);
-/** Fails: as the evaluator's open, and the host's ready. */
+/** Fails: as cli_backends_open, the evaluator's open, and the host's ready. */
 enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why);
 /** What is open is no output either: a path names only one part of a model. Fails: STATUS_USAGE. */
 enum status cli_evaluation_check(const struct cli_evaluation *e, struct status_why *why);
 /** Fails: also STATUS_CANCELLED. */
 enum status cli_evaluation_run(struct cli_evaluation *e, struct status_why *why);
 void cli_evaluation_close(struct cli_evaluation *e);
+
+/** The flag that ends it. From now on there may be files that a signal must not leave. */
+const atomic_bool *cli_evaluation_cancel(const struct cli_evaluation *e);
 
 /**
  * What a journal belongs to: this version of the program, and everything that determines numbers.

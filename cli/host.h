@@ -21,7 +21,7 @@ struct cli_host {
                             struct status_why *why);
     /** A model of this path that is open already; NULL: there is none. NULL: there are none. */
     const struct cli_model *(*find_model)(const struct cli_host *host, const char *path);
-    /** The flag that ends a run. From now on there may be files that a signal must not leave. */
+    /** The flag that ends a run. NULL: signals do (cli_interrupt_catch). */
     const atomic_bool *(*cancel)(struct cli_host *host);
     /** Before each run, when the models are set: it may add workers and streams. NULL: nothing. */
     enum status (*ready)(struct cli_host *host, struct cli_evaluation *e, struct status_why *why);

@@ -7,7 +7,7 @@
 
 #include "base/text/words.h"
 #include "cli/commands.h"
-#include "cli/options/bare.h"
+#include "cli/options/args.h"
 #include "cli/options/complete.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"

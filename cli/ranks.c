@@ -1,6 +1,6 @@
 #include "cli/ranks.h"
 
-#include "cli/command_line.h"
+#include "cli/host.h"
 #include "cli/session/cluster.h"
 #include "clients/cluster/remote.h"
 #include "kernels/kernels.h"
@@ -46,19 +46,19 @@ static enum status ready(struct cli_host *host, struct cli_evaluation *e, struct
 
 enum status cli_ranks_serve(struct cli_evaluation *e, struct status_why *why)
 {
-    struct cli_host host = {.cancel = cli_command_line.cancel, .ready = ready};
+    struct cli_host host = {.ready = ready};
     struct cluster_team *team = &cli_cluster()->team;
     char *settings = NULL;
     e->host = &host;
     enum status status = cli_model_check(&e->settings->load, why);
     if (!status)
-        status = cli_command_line_open(e, why);
+        status = cli_evaluation_open(e, why);
     if (!status)
         status = cli_evaluation_identify(&settings, e, cli_cluster()->n_shares, why);
     enum status told = cluster_team_ready(team, status, settings, why);
     if (!status && !told)
         told = cluster_serve(e->units, &e->models, &team->links[0], why);
     cJSON_free(settings);
-    cli_command_line_close(e);
+    cli_evaluation_close(e);
     return told;
 }

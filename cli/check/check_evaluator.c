@@ -149,14 +149,6 @@ static enum status finish(void *self, struct status_why *why)
     return wanted ? cli_against_print_markdown(c, why) : STATUS_OK;
 }
 
-void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_CHECK_LIMITS])
-{
-    out[0] = (struct cli_check_limit){"--max-kld", "the mean divergence", c->settings->max_kld,
-                                      c->result.kld.figures.kld.value};
-    out[1] = (struct cli_check_limit){"--max-beyond", "the mean divergence beyond the file's share",
-                                      c->settings->max_beyond, c->result.beyond};
-}
-
 static enum status verdict(const void *self, struct status_why *why)
 {
     const struct cli_check *c = self;

@@ -63,7 +63,7 @@ struct cli_check_limit {
     double limit, found; /* limit NaN: none was set */
 };
 enum { CLI_CHECK_LIMITS = 2 };
-/** The limits of a finished run, in the order of the options. */
+/** The limits of a finished run, in the order of the options. (figures.c) */
 void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_CHECK_LIMITS]);
 
 /* against.c; without --against they do nothing. */
@@ -93,7 +93,7 @@ enum status cli_against_print_markdown(const struct cli_check *c, struct status_
 
 /** The object `against`. (against_json.c) */
 void cli_against_add_json(struct base_json *json, const struct cli_check *c);
-/** The figures of a recording, into an object. (files.c) */
+/** The figures of a recording, into an object. (figures.c) */
 void cli_check_add_figures(struct base_json *json, cJSON *o, const struct eval_check_result *r);
 
 /* fits.c: which model was recorded. */

@@ -54,31 +54,6 @@ static void add_limits(struct base_json *json, cJSON *parent, const struct cli_c
     base_json_flag(json, parent, "within_limits", within);
 }
 
-void cli_check_add_figures(struct base_json *json, cJSON *o, const struct eval_check_result *r)
-{
-    const struct eval_kld_figures *f = &r->kld.figures;
-    cJSON *kld = cli_json_distribution(json, o, "kld", f->kld, r->kld.kld_quantiles);
-    cli_json_estimate(json, kld, "file", r->floor);
-    base_json_real(json, kld, "file_max", r->floor_max);
-    base_json_real(json, kld, "file_share", r->share);
-    base_json_real(json, kld, "beyond", r->beyond);
-    cli_json_estimate(json, o, "reverse_kld", r->kld.reverse_kld);
-    cJSON *nll = base_json_object(json, o, "nll_difference");
-    cli_json_estimate(json, nll, "mean", f->log_ratio);
-    base_json_real(json, nll, "rms", r->nll.rms);
-    base_json_real(json, nll, "max", r->nll.max);
-    base_json_real(json, nll, "file_rms", r->floor_nll.rms);
-    base_json_real(json, nll, "file_max", r->floor_nll.max);
-    cli_json_estimate(json, nll, "beyond", r->nll_beyond);
-    cli_json_estimate(json, o, "ppl", f->base_ppl);
-    cli_json_estimate(json, o, "mean_nll", f->base_nll);
-    cli_json_estimate(json, o, "recorded_ppl", f->ppl);
-    cli_json_estimate(json, o, "recorded_mean_nll", f->nll);
-    cli_json_estimate(json, o, "rms_dp", f->rms_dp);
-    cli_json_estimate(json, o, "same_top", f->same_top);
-    cli_json_add_nonfinite(json, o, &r->kld.nonfinite);
-}
-
 static void add_figures(struct base_json *json, const struct cli_check *c)
 {
     const struct eval_check_result *r = &c->result;

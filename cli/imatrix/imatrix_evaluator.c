@@ -26,12 +26,6 @@ static enum status check_whole(struct status_why *why)
                        "expected it without --split");
 }
 
-size_t cli_imatrix_n_windows(const struct cli_imatrix *im)
-{
-    size_t n_enough = im->e.units->n_enough;
-    return n_enough ? n_enough : im->e.units->n_finished;
-}
-
 static enum status lay_windows(struct cli_imatrix *im, struct status_why *why)
 {
     const struct cli_imatrix_settings *s = im->settings;
@@ -65,13 +59,6 @@ static enum status open_windows(struct cli_imatrix *im, struct status_why *why)
         im->e.text_file = NULL; /* it is among the documents' */
     im->e.text_paths = (struct cli_list){d->paths, d->n_files};
     return status ? status : cli_windows_make_tables(&im->windows, 0, why);
-}
-
-struct imat_llama cli_imatrix_llama(const struct cli_imatrix_settings *s)
-{
-    size_t batch = s->evaluate.machine.n_batch ? (size_t)s->evaluate.machine.n_batch : 2048;
-    size_t ubatch = s->n_ubatch ? (size_t)s->n_ubatch : 512;
-    return s->llama_compat ? (struct imat_llama){batch, ubatch} : (struct imat_llama){0};
 }
 
 /** Rows of experts, by the documents' categories, if there are both. */

@@ -11,25 +11,6 @@
 
 enum { MOST_FEW = 20, NAME_BYTES = 300 };
 
-uint64_t cli_imatrix_few_rows(const struct cli_imatrix *im)
-{
-    int64_t wanted = im->settings->stop_rows;
-    return wanted ? (uint64_t)wanted : CLI_IMATRIX_FEW_ROWS;
-}
-
-struct cli_imatrix_rows cli_imatrix_rows(const struct imat_entry *entry, uint64_t few)
-{
-    struct cli_imatrix_rows rows = {.least = UINT64_MAX};
-    for (size_t i = 0; i < entry->n_matrices; i++) {
-        uint64_t n = entry->counts[i];
-        rows.least = n < rows.least ? n : rows.least;
-        rows.most = n > rows.most ? n : rows.most;
-        rows.n_few += n < few;
-        rows.n_none += n == 0;
-    }
-    return rows;
-}
-
 /** A tensor's name without its block: "ffn_down.weight". */
 static const char *part_of(const char *name)
 {

@@ -22,7 +22,6 @@ struct cli_hparam {
     const struct gguf_kv *kv; /* NULL: absent */
     int64_t derived;          /* where kv is NULL: what follows from others; 0: nothing */
 };
-enum { CLI_N_HPARAMS = 20 };
 
 struct cli_info {
     const struct gguf_file *file;
@@ -31,7 +30,7 @@ struct cli_info {
     struct cli_type_total total;
     struct cli_type_total types[GGUF_MAX_LISTED]; /* the first n_types, in order of first use */
     size_t n_types;
-    struct cli_hparam hparams[CLI_N_HPARAMS]; /* the first n_hparams; only known ones */
+    struct cli_hparam *hparams; /* [n_hparams], those that are known */
     size_t n_hparams;
     struct gguf_quantisation quantisation;
     struct status_why unsupported; /* why the file cannot be evaluated; empty: types do not tell */
@@ -40,6 +39,10 @@ struct cli_info {
     size_t n_context;              /* tokens of a cache that is asked for; 0: of none */
 };
 
+/** Read all but n_context; *out has that, and else zeros. Fails: STATUS_MEMORY, STATUS_IO. */
+enum status cli_info_gather(struct cli_info *out, struct gguf_file *file, struct status_why *why);
+void cli_info_free(struct cli_info *info);
+
 /** 8 * bytes / weights; 0 for no weights, NaN where bytes are not known. */
 double cli_bits_per_weight(const struct cli_type_total *total);
 /** A tensor alone. */
@@ -47,12 +50,6 @@ struct cli_type_total cli_total_of(const struct gguf_tensor *tensor);
 
 /** Bytes of a cache for so many tokens whose keys and values have 16 bits. */
 double cli_info_cache_bytes(const struct cli_info *info, size_t n_tokens);
-
-/**
- * Element i of a pair's value as text: numbers with all their digits, strings escaped.
- * Returns how many bytes there are; writes at most `capacity`, NUL included (as snprintf).
- */
-size_t cli_kv_text(char *out, size_t capacity, const struct gguf_kv *kv, uint64_t i);
 
 /** Print to standard output. tensors: also one line per tensor. */
 void cli_info_print(const struct cli_info *info, bool tensors);

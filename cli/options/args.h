@@ -179,6 +179,18 @@ void cli_args_release(const struct cli_command *command, void *settings);
 /** Print the help of a command, made from its list, to standard output. */
 void cli_args_help(const struct cli_command *command);
 
+/* bare.c: arguments that stand without an option. */
+
+/** Whether an argument is meant as a model: it names a GGUF file or a published folder, or ends as
+ * names of GGUF files do. */
+bool cli_bare_is_model(const char *argument);
+
+/**
+ * The option of a command that a file was probably meant for, by what the file is, or by its name
+ * where it does not exist. NULL: nothing can be said.
+ */
+const char *cli_bare_option(const struct cli_command *command, const char *argument);
+
 /* rules.c */
 
 /**

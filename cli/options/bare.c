@@ -1,10 +1,9 @@
-#include "cli/options/bare.h"
-
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/content/kind.h"
 #include "base/text/words.h"
+#include "cli/options/args.h"
 #include "eval/reference.h"
 #include "model/model.h"
 

@@ -8,17 +8,12 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "cli/command_line.h"
 #include "cli/plan/plan.h"
 #include "cli/process/signals.h"
 #include "clients/documents/schema.h"
 #include "eval/reference.h"
 
-static const atomic_bool *cancel(struct cli_host *host)
-{
-    (void)host;
-    return cli_interrupt_catch();
-}
+const struct cli_plan_settings cli_plan_defaults = {.seconds = 8};
 
 /** Rows that a run would write: computing them is a part of it. */
 static enum status drop_rows(void *user, struct kern_backend *backend, size_t first, size_t n_rows,
@@ -139,14 +134,14 @@ static enum status evaluate(struct cli_host *host, struct cli_evaluation *e, str
     struct cli_plan *p = (struct cli_plan *)host;
     p->e = e;
     if (e->settings->machine.split) {
-        cli_command_line_close(e);
+        cli_evaluation_close(e);
         return status_fail(why, STATUS_USAGE,
                            "--split: a plan is made by one process; leave --split out, and divide "
                            "the time by the processes");
     }
     enum status status = cli_evaluation_begin(e, host, why);
     if (!status)
-        status = cli_command_line_open(e, why);
+        status = cli_evaluation_open(e, why);
     if (!status)
         status = cli_evaluation_check(e, why);
     struct base_file *json = NULL;
@@ -160,14 +155,14 @@ static enum status evaluate(struct cli_host *host, struct cli_evaluation *e, str
         status = cli_plan_write(p, &json, why);
     }
     base_file_abandon(json);
-    cli_command_line_close(e);
+    cli_evaluation_close(e);
     return status;
 }
 
 void cli_plan_make(struct cli_plan *plan, const struct cli_plan_settings *settings)
 {
     *plan = (struct cli_plan){
-        .host = {.evaluate = evaluate, .cancel = cancel},
+        .host = {.evaluate = evaluate},
         .settings = settings,
         .free_bytes = (double)NAN,
     };

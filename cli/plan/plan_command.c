@@ -7,8 +7,7 @@
 #include "cli/plan/plan.h"
 #include "cli/process/say.h"
 
-enum { DEFAULT_SECONDS = 8, MAX_SECONDS = 3600 };
-const struct cli_plan_settings cli_plan_defaults = {.seconds = DEFAULT_SECONDS};
+enum { MAX_SECONDS = 3600 };
 
 /** Those that evaluate; the first is what options without a command are for. */
 static const struct cli_command *const planned[] = {

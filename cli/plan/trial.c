@@ -138,7 +138,7 @@ enum status cli_plan_try(struct cli_plan *plan, struct status_why *why)
     /* Variants share what an earlier one left: they are not begun twice. */
     bool twice = !e->units->kind->variant;
     struct trial t = {.e = e,
-                      .interrupt = e->host->cancel(e->host),
+                      .interrupt = cli_evaluation_cancel(e),
                       .seconds = twice ? limit / 2 : limit,
                       .only_first = twice};
     enum status status = run(&t, tile, why);

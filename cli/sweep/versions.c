@@ -5,7 +5,6 @@
 #include "base/array.h"
 #include "base/text/printable.h"
 #include "base/text/quote.h"
-#include "cli/host.h"
 #include "cli/sweep/sweep_evaluator.h"
 #include "clients/conversion/conversion.h"
 
@@ -66,7 +65,7 @@ enum status cli_sweep_find_odd(struct cli_sweep *s, struct status_why *why)
     if (!status) {
         n = list_pairs(s, pairs, choices);
         status = conv_check_versions(pairs, n, n_threads > 0 ? (unsigned)n_threads : 0,
-                                     s->e.host->cancel(s->e.host), why);
+                                     cli_evaluation_cancel(&s->e), why);
     }
     for (size_t i = n; i-- > 0 && !status;)
         if (!pairs[i].is)

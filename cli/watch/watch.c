@@ -299,7 +299,7 @@ enum status cli_watch(struct cli_evaluation *e, struct status_why *why)
         status = cli_evaluation_begin(e, &w.host, why);
     cli_mapping_fault_survive();
     if (!status)
-        status = cli_command_line_open(e, why);
+        status = cli_evaluation_open(e, why);
     if (!status)
         status = cli_evaluation_check(e, why);
     if (!status)
@@ -313,6 +313,6 @@ enum status cli_watch(struct cli_evaluation *e, struct status_why *why)
         status = w.settings->control ? follow(&w, why) : repeat(&w, why);
     }
     cli_caches_drop(&w.caches);
-    cli_command_line_close(e);
+    cli_evaluation_close(e);
     return status;
 }

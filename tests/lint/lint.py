@@ -18,7 +18,7 @@ RULE:  layers     a layer includes what its row of rooms.txt has, and nothing el
        shown      nothing of a file or a command line is printed as it stands: what %s prints is the
                   program's own (OWN), or a function's (base_printable, base_markdown, ...)
        symbols    every global symbol of a layer's library begins with the layer's prefix
-       calls      no files of the core and its clients call one another, but for calls.KNOWN
+       calls      no files call one another, but for calls.KNOWN
        rebuilds   few files are compiled again after a change of an operation's signature (with ninja)
 """
 import pathlib
@@ -376,8 +376,7 @@ def rule_symbols(root, build):
 
 
 def rule_calls(_root, build):
-    """The core and its clients are looked at; circles of cli/ and what stands on it are not counted."""
-    yield from calls.rule(build, [folder for folder in ROOMS.stands_on if "cli" not in (folder, *ROOMS.stands_on[folder])])
+    yield from calls.rule(build, list(ROOMS.stands_on))
 
 
 def rule_rebuilds(root, build):

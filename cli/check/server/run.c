@@ -8,11 +8,6 @@
 #include "clients/documents/schema.h"
 #include "kernels/kernels.h"
 
-const struct probe_lists *cli_server_lists(const struct cli_server_check *c)
-{
-    return c->records ? &c->records->lists : &c->questions.lists;
-}
-
 static void on_evaluated(void *user, double fraction)
 {
     cli_phase_show(user, fraction);

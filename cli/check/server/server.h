@@ -41,6 +41,12 @@ struct cli_server_check {
     struct cli_phase phase;
 };
 
+/** The lists that are judged. */
+static inline const struct probe_lists *cli_server_lists(const struct cli_server_check *c)
+{
+    return c->records ? &c->records->lists : &c->questions.lists;
+}
+
 /**
  * The whole of it. Prints the verdict; that it differs is STATUS_EXCEEDED, that there is none
  * STATUS_FORMAT.
@@ -52,8 +58,6 @@ enum status cli_server_check(const char *model, const struct cli_server_settings
 
 /** Ask the server of --url: the lists are in `questions`. */
 enum status cli_server_ask(struct cli_server_check *check, struct status_why *why);
-/** The lists that are judged. */
-const struct probe_lists *cli_server_lists(const struct cli_server_check *check);
 /** Another file, template or tokens by what the server says of itself: that is the verdict. */
 void cli_server_judge_said(struct cli_server_check *check);
 void cli_server_print_said(const struct cli_server_check *check);
