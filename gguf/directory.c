@@ -146,3 +146,18 @@ enum status gguf_directory_read(struct gguf_file *file, size_t shard, struct sta
         status_context(why, "%s", file->shards[shard].path);
     return status;
 }
+
+enum status gguf_file_map_shard(struct gguf_file *file, size_t i_shard, const char *path,
+                                struct status_why *why)
+{
+    struct gguf_shard *shard = &file->shards[i_shard];
+    shard->path = strdup(path);
+    if (!shard->path)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+    enum status status = gguf_map_open(&shard->map, path, why);
+    if (status)
+        return status;
+    shard->data = shard->map.data;
+    shard->n_bytes = shard->map.n_bytes;
+    return gguf_directory_read(file, i_shard, why);
+}

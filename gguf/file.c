@@ -1,12 +1,10 @@
-/* Opening, closing, and what the directory says. */
+/* A file as an object: how one is made and closed, and what its directory says. */
 #include "gguf/file.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
 #include "base/array.h"
-#include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
 enum status gguf_file_new(struct gguf_file **out, const char *path, size_t n_shards,
@@ -25,21 +23,6 @@ enum status gguf_file_new(struct gguf_file **out, const char *path, size_t n_sha
     file->n_shards = n_shards;
     *out = file;
     return STATUS_OK;
-}
-
-enum status gguf_file_map_shard(struct gguf_file *file, size_t i_shard, const char *path,
-                                struct status_why *why)
-{
-    struct gguf_shard *shard = &file->shards[i_shard];
-    shard->path = strdup(path);
-    if (!shard->path)
-        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
-    enum status status = gguf_map_open(&shard->map, path, why);
-    if (status)
-        return status;
-    shard->data = shard->map.data;
-    shard->n_bytes = shard->map.n_bytes;
-    return gguf_directory_read(file, i_shard, why);
 }
 
 enum status gguf_file_copy_names(struct gguf_file *file, struct status_why *why)
@@ -62,16 +45,6 @@ enum status gguf_file_copy_names(struct gguf_file *file, struct status_why *why)
     return STATUS_OK;
 }
 
-/* The last step of opening: on failure the end of *file. */
-static enum status finish(struct gguf_file **file, enum status status)
-{
-    if (status) {
-        gguf_close(*file);
-        *file = NULL;
-    }
-    return status;
-}
-
 void *gguf_file_memory(struct gguf_file *file, size_t n_bytes)
 {
     struct gguf_arena *arena = &file->arena;
@@ -81,52 +54,6 @@ void *gguf_file_memory(struct gguf_file *file, size_t n_bytes)
     if (piece)
         arena->pieces[arena->n++] = piece;
     return piece;
-}
-
-enum status gguf_check_types(const struct gguf_file *file, struct status_why *why)
-{
-    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
-        const struct gguf_tensor *tensor = &file->tensors[i];
-        struct base_quoted name;
-        bool known = gguf_type_info(tensor->type_id) || tensor->type_id == GGUF_WHOLE_NUMBERS;
-        if (!known)
-            return status_fail(why, STATUS_UNSUPPORTED,
-                               "%s: tensor %s: has type %" PRIu32
-                               " (%s), expected a type that can be decoded; take "
-                               "a file of the model in another type, or quantise it again",
-                               file->shards[tensor->shard].path,
-                               base_quote(&name, file->tensor_names.strings[i]), tensor->type_id,
-                               tensor->type->name);
-    }
-    return STATUS_OK;
-}
-
-enum status gguf_open(struct gguf_file **out, const char *path, struct status_why *why)
-{
-    enum status status = gguf_list(out, path, why);
-    return status ? status : finish(out, gguf_check_types(*out, why));
-}
-
-enum status gguf_list(struct gguf_file **out, const char *path, struct status_why *why)
-{
-    enum status status = gguf_file_new(out, path, 1, why);
-    if (!status)
-        status = gguf_file_map_shard(*out, 0, path, why);
-    if (!status)
-        status = gguf_split_open(out, why);
-    if (!status)
-        status = gguf_file_copy_names(*out, why);
-    return finish(out, status);
-}
-
-enum status gguf_list_part(struct gguf_file **out, const char *path, struct status_why *why)
-{
-    enum status status = gguf_file_new(out, path, 1, why);
-    if (!status)
-        status = gguf_file_map_shard(*out, 0, path, why);
-    if (!status)
-        status = gguf_file_copy_names(*out, why);
-    return finish(out, status);
 }
 
 enum status gguf_check_part_unchanged(const struct gguf_file *file, size_t shard,

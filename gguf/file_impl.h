@@ -2,8 +2,9 @@
  * What the files that implement gguf/file.h and gguf/meta.h share. Nobody else includes it, but for
  * the tests' way of opening bytes in memory (tests/harness/gguf_bytes.c).
  *
- * Opening goes: file.c maps a path, directory.c reads one part (header, then pairs.c for the
- * key/value section, then tensors.c for the tensor section), split.c does so for every part.
+ * Opening goes: open.c makes an object (file.c), one for all parts of a split model; directory.c maps
+ * and reads each part (header, then pairs.c for the key/value section, then tensors.c for the tensor
+ * section).
  */
 #ifndef GGUF_FILE_IMPL_H
 #define GGUF_FILE_IMPL_H
@@ -66,12 +67,6 @@ enum status gguf_file_map_shard(struct gguf_file *file, size_t shard, const char
 
 /** Give every tensor of all shards its NUL-terminated name: the last step of opening. */
 enum status gguf_file_copy_names(struct gguf_file *file, struct status_why *why);
-
-/**
- * If the file that `*file` holds as its only shard says that it is one of several, replace
- * `*file` by one that holds all parts. On failure `*file` stays the caller's to close.
- */
-enum status gguf_split_open(struct gguf_file **file, struct status_why *why);
 
 /** Number of parts that a shard belongs to, as its keys say: 1 if it is not split. */
 enum status gguf_split_count(const struct gguf_shard *shard, uint32_t *count,

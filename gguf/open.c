@@ -1,8 +1,10 @@
-/* A model in several files, NAME-00001-of-00003.gguf and so on, each a GGUF of its own. */
+/* Opening: a file, or all of a model in several, NAME-00001-of-00003.gguf and so on, each a GGUF of
+ * its own. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
 /* What the name of a part says: everything before the last "-00001-of-00003.gguf". */
@@ -136,7 +138,9 @@ static enum status open_parts(struct gguf_file *file, const struct part_name *na
     return status ? status : check_n_tensors(file, why);
 }
 
-enum status gguf_split_open(struct gguf_file **file, struct status_why *why)
+/* If the file that `*file` holds as its only shard says that it is one of several, replace `*file`
+ * by one that holds all parts. On failure `*file` stays the caller's to close. */
+static enum status open_others(struct gguf_file **file, struct status_why *why)
 {
     const struct gguf_shard *shard = &(*file)->shards[0];
     const char *path = (*file)->path;
@@ -171,4 +175,60 @@ enum status gguf_split_open(struct gguf_file **file, struct status_why *why)
     gguf_close(*file);
     *file = whole;
     return STATUS_OK;
+}
+
+/* The last step of opening: on failure the end of *file. */
+static enum status finish(struct gguf_file **file, enum status status)
+{
+    if (status) {
+        gguf_close(*file);
+        *file = NULL;
+    }
+    return status;
+}
+
+/* alone: without the parts that its keys tell of. */
+static enum status list(struct gguf_file **out, const char *path, bool alone,
+                        struct status_why *why)
+{
+    enum status status = gguf_file_new(out, path, 1, why);
+    if (!status)
+        status = gguf_file_map_shard(*out, 0, path, why);
+    if (!status && !alone)
+        status = open_others(out, why);
+    return finish(out, status ? status : gguf_file_copy_names(*out, why));
+}
+
+enum status gguf_list(struct gguf_file **out, const char *path, struct status_why *why)
+{
+    return list(out, path, false, why);
+}
+
+enum status gguf_list_part(struct gguf_file **out, const char *path, struct status_why *why)
+{
+    return list(out, path, true, why);
+}
+
+enum status gguf_check_types(const struct gguf_file *file, struct status_why *why)
+{
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *tensor = &file->tensors[i];
+        struct base_quoted name;
+        bool known = gguf_type_info(tensor->type_id) || tensor->type_id == GGUF_WHOLE_NUMBERS;
+        if (!known)
+            return status_fail(why, STATUS_UNSUPPORTED,
+                               "%s: tensor %s: has type %" PRIu32
+                               " (%s), expected a type that can be decoded; take "
+                               "a file of the model in another type, or quantise it again",
+                               file->shards[tensor->shard].path,
+                               base_quote(&name, file->tensor_names.strings[i]), tensor->type_id,
+                               tensor->type->name);
+    }
+    return STATUS_OK;
+}
+
+enum status gguf_open(struct gguf_file **out, const char *path, struct status_why *why)
+{
+    enum status status = gguf_list(out, path, why);
+    return status ? status : finish(out, gguf_check_types(*out, why));
 }
