@@ -103,7 +103,7 @@ static void request_output(void **state)
     (void)state;
     read_text("{\"prompt_token_ids\":[1,2],\"prompt_logprobs\":[null,{\"2\":{\"logprob\":-1}}],"
               "\"outputs\":[{\"logprobs\":[{\"5\":{\"logprob\":-2}}]}]}");
-    assert_int_equal(answer.n_prompt_ids, 2);
+    assert_int_equal(answer.prompt.n, 2);
     assert_int_equal(answer.n_places, 2);
     assert_entry(1, 0, 5, -2);
 }

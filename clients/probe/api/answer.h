@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "model/model.h"
 
 /** An entry of a list: the token by its id, or where that is not said (-1) by its bytes. */
 struct probe_entry {
@@ -45,10 +46,10 @@ struct probe_answer {
     char spoilt[160];           /* what is, in the first of them */
     bool of_llama;              /* in a form of llama.cpp's relatives */
     struct probe_text first;    /* of the prompt's first token, which has no list; none: not said */
-    int32_t *prompt;            /* its ids, where a record has them */
-    size_t n_prompt_ids, prompt_capacity;
-    int32_t *written; /* the ids of all tokens that were made, where the answer has them */
-    size_t n_written, written_capacity;
+    struct model_tokens prompt; /* its ids, where a record has them */
+    struct model_tokens written; /* the ids of all tokens that were made, where it has them */
+    enum status status;          /* the first failure of reading it, and why */
+    struct status_why why;
 };
 
 enum { PROBE_MAX_PLACES = 1 << 17, PROBE_MAX_ENTRIES = 1 << 22 };

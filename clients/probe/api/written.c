@@ -2,7 +2,6 @@
  * token ends within a character: the lists that are there do not follow each other. */
 #include <stdint.h>
 
-#include "base/array.h"
 #include "clients/probe/api/read.h"
 
 /** Forget the lists of written tokens whose place is not known. */
@@ -18,20 +17,20 @@ static void forget_unplaced(struct probe_answer *a)
 /** Lists have the place at which two ways to match them with the tokens agree. */
 static void place(struct probe_answer *a)
 {
-    size_t at = 0, end = a->n_written;
+    size_t at = 0, end = a->written.n;
     for (size_t i = 0; i < a->n_places; i++) { /* each as early as it can be */
         struct probe_place *p = &a->places[i];
         if (!p->generated)
             continue;
-        while (at < a->n_written && a->written[at] != p->token)
+        while (at < a->written.n && a->written.ids[at] != p->token)
             at++;
-        p->index = at < a->n_written ? at++ : SIZE_MAX;
+        p->index = at < a->written.n ? at++ : SIZE_MAX;
     }
     for (size_t i = a->n_places; i-- > 0;) { /* and as late */
         struct probe_place *p = &a->places[i];
         if (!p->generated)
             continue;
-        while (end > 0 && a->written[end - 1] != p->token)
+        while (end > 0 && a->written.ids[end - 1] != p->token)
             end--;
         if (end == 0 || p->index != --end)
             p->index = SIZE_MAX;
@@ -39,23 +38,19 @@ static void place(struct probe_answer *a)
     forget_unplaced(a);
 }
 
-enum status probe_read_written(struct probe_answer *a, const cJSON *ids, int64_t n_written,
-                               size_t n_lists, struct status_why *why)
+void probe_read_written(struct probe_answer *a, const cJSON *ids, int64_t n_written, size_t n_lists)
 {
     const cJSON *id;
     cJSON_ArrayForEach(id, ids)
     {
-        if (base_array_reserve(a->written, a->written_capacity, a->n_written + 1, "tokens", why))
-            return STATUS_MEMORY;
-        a->written[a->n_written++] = probe_read_id(id);
+        probe_read_token(a, &a->written, id);
     }
-    if (a->n_written > n_lists)
+    if (a->written.n > n_lists)
         place(a);
-    else if (a->n_written == 0 && n_written > 1 && (uint64_t)n_written > n_lists) {
+    else if (a->written.n == 0 && n_written > 1 && (uint64_t)n_written > n_lists) {
         for (size_t i = 0; i < a->n_places; i++)
             if (a->places[i].generated)
                 a->places[i].index = SIZE_MAX;
         forget_unplaced(a);
     }
-    return STATUS_OK;
 }

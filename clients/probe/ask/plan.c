@@ -12,8 +12,8 @@ enum { MOST_FAILURES = 5, MOST_LISTS = 48, TRIES = 5, TRIES_AFTER_FAILURE = 2 };
 /** The index-th token that was written; -1: it is not known. */
 static int32_t written_at(const struct probe_answer *a, size_t index)
 {
-    if (a->n_written)
-        return index < a->n_written ? a->written[index] : -1;
+    if (a->written.n)
+        return index < a->written.n ? a->written.ids[index] : -1;
     for (size_t i = 0; i < a->n_places; i++)
         if (a->places[i].generated && a->places[i].index == index)
             return a->places[i].token;

@@ -33,8 +33,8 @@ static enum status tokens_of(struct model_tokens *out, const struct probe_record
         if (!status)
             status = model_tokens_add(out, probe_read_id(id), why);
     }
-    for (size_t i = 0; !prompt && i < a->n_prompt_ids && !status; i++)
-        status = model_tokens_add(out, a->prompt[i], why);
+    for (size_t i = 0; !prompt && i < a->prompt.n && !status; i++)
+        status = model_tokens_add(out, a->prompt.ids[i], why);
     return status;
 }
 
