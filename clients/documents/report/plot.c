@@ -136,6 +136,15 @@ double doc_text_width(const char *text)
     return width;
 }
 
+double doc_names_width(const struct doc_scoreboard *board)
+{
+    double width = 0;
+    char name[DOC_RUN_NAME];
+    for (size_t i = 0; i < board->n; i++)
+        width = fmax(width, doc_text_width(doc_run_name(name, &board->runs[i])));
+    return width;
+}
+
 void doc_plot_begin(struct doc_plot *p)
 {
     static const char *const classes[] = {

@@ -7,6 +7,8 @@
 
 #include "base/file/atomic_file.h"
 
+struct doc_scoreboard;
+
 enum doc_scale {
     DOC_LINEAR,
     DOC_LOG,        /* of positive values */
@@ -52,6 +54,8 @@ struct doc_plot {
 double doc_plot_width(enum doc_form form);
 /** The width of a text of n characters, as the page's style draws names. */
 double doc_text_width(const char *text);
+/** The width of the longest name of a board's runs. */
+double doc_names_width(const struct doc_scoreboard *board);
 
 /** Begin the drawing, with its axes, and place x and y. */
 void doc_plot_begin(struct doc_plot *plot);

@@ -141,12 +141,6 @@ static enum status choose(struct base_field *out, struct doc_compare *c, size_t 
     return STATUS_OK;
 }
 
-enum status doc_compare_status(const struct doc_compare *c, struct status_why *why)
-{
-    enum status status = doc_status(&c->sides[0].document, why);
-    return status ? status : doc_status(&c->sides[1].document, why);
-}
-
 /* By its label in the document, or beside the other's. */
 static enum status label(struct doc_compare *c, struct status_why *why)
 {

@@ -59,16 +59,20 @@ extern const char *const doc_task_scores[DOC_N_TASK_SCORES];
 enum status doc_compare_make(struct doc_compare *c, struct status_why *why);
 void doc_compare_close(struct doc_compare *c);
 
-/** The first failure of a look-up in either document. */
-enum status doc_compare_status(const struct doc_compare *c, struct status_why *why);
-
-/* compare_windows.c and compare_tasks.c: the parts of doc_compare_make. */
-
 /**
  * When everything is told: whether it is a number. Fails: STATUS_NONFINITE (a perplexity that is
  * larger than the largest number, in a result or in a resample; ln(PPL) is finite).
  */
 enum status doc_compare_verdict(const struct doc_compare *c, struct status_why *why);
+
+/* compare_windows.c and compare_tasks.c: the parts of doc_compare_make. */
+
+/** The first failure of a look-up in either document. */
+static inline enum status doc_compare_status(const struct doc_compare *c, struct status_why *why)
+{
+    enum status status = doc_status(&c->sides[0].document, why);
+    return status ? status : doc_status(&c->sides[1].document, why);
+}
 enum status doc_compare_windows(struct doc_compare *c, struct status_why *why);
 enum status doc_compare_tasks(struct doc_compare *c, struct status_why *why);
 

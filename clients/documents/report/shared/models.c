@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clients/documents/report/plot.h"
-
 enum { NAME_WIDTH = 24, N_COLOURS = 7, N_FORMS = 4 };
 
 const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard_run *run)
@@ -14,15 +12,6 @@ const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard_run
     struct base_label label;
     snprintf(out, DOC_RUN_NAME, "%s", base_label_fit(&label, run->label, NAME_WIDTH));
     return out;
-}
-
-double doc_names_width(const struct doc_scoreboard *board)
-{
-    double width = 0;
-    char name[DOC_RUN_NAME];
-    for (size_t i = 0; i < board->n; i++)
-        width = fmax(width, doc_text_width(doc_run_name(name, &board->runs[i])));
-    return width;
 }
 
 bool doc_run_diverges(const struct doc_scoreboard_run *run)

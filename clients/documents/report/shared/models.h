@@ -9,9 +9,6 @@ enum { DOC_RUN_NAME = BASE_LABEL_BYTES, DOC_MARK = 16 };
 /** The label of a run in 24 columns, for a chart or a sentence. */
 const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard_run *run);
 
-/** The width that the longest name of a board's runs takes in a chart. */
-double doc_names_width(const struct doc_scoreboard *board);
-
 /** Whether a run has a mean divergence. */
 bool doc_run_diverges(const struct doc_scoreboard_run *run);
 
