@@ -1,10 +1,6 @@
-/* Lists, mappings and loops over them; calls of rows. */
-#include <string.h>
-
-#include "base/text/quote.h"
-#include "base/text/words.h"
+/* Lists and mappings: building them, looking into them, comparing them. */
+#include "base/arithmetic.h"
 #include "model/template/value/value.h"
-#include "model/template/value/value_text.h"
 
 void jinja_append(struct jinja_run *r, struct jinja_items *items, struct jinja_value v)
 {
@@ -12,6 +8,94 @@ void jinja_append(struct jinja_run *r, struct jinja_items *items, struct jinja_v
     items->items = jinja_grow(r, items->items, items->n, &items->capacity, sizeof *items->items);
     if (!r->status)
         items->items[items->n++] = v;
+}
+
+static bool dicts_equal(struct jinja_run *r, const struct jinja_dict *a, const struct jinja_dict *b)
+{
+    bool equal = a->n == b->n;
+    for (size_t i = 0; i < a->n && equal && !r->status; i++) {
+        const struct jinja_value *other = jinja_dict_get(r, b, &a->pairs[i].key);
+        equal = other && jinja_equal(r, &a->pairs[i].value, other);
+    }
+    return equal;
+}
+
+static bool lists_equal(struct jinja_run *r, const struct jinja_value *a,
+                        const struct jinja_value *b)
+{
+    bool equal = a->n == b->n;
+    for (size_t i = 0; i < a->n && equal && !r->status; i++) {
+        jinja_work(r, 1);
+        equal = jinja_equal(r, &a->items[i], &b->items[i]);
+    }
+    return equal;
+}
+
+bool jinja_equal(struct jinja_run *r, const struct jinja_value *a, const struct jinja_value *b)
+{
+    double x, y;
+    int64_t i, j;
+    if (jinja_integer(a, &i) && jinja_integer(b, &j))
+        return i == j;
+    if (jinja_number(a, &x) && jinja_number(b, &y))
+        return x == y;
+    if (a->kind != b->kind)
+        return false;
+    bool equal = false;
+    if (jinja_enter(r, r->line)) {
+        if (a->kind == JINJA_STRING) {
+            jinja_work(r, a->string.n_bytes / 16);
+            equal = jinja_same(a->string, b->string);
+        } else if (a->kind == JINJA_LIST || a->kind == JINJA_TUPLE) {
+            equal = lists_equal(r, a, b);
+        } else if (a->kind == JINJA_DICT) {
+            equal = dicts_equal(r, a->dict, b->dict);
+        } else if (a->kind >= JINJA_NAMESPACE) {
+            equal = a->dict == b->dict; /* the same object: all are pointers */
+        } else {
+            equal = true; /* none, undefined */
+        }
+    }
+    jinja_leave(r);
+    return equal;
+}
+
+static int compare_lists(struct jinja_run *r, const struct jinja_value *a,
+                         const struct jinja_value *b)
+{
+    jinja_work(r, base_min(a->n, b->n));
+    for (size_t i = 0; i < base_min(a->n, b->n) && !r->status; i++)
+        if (!jinja_equal(r, &a->items[i], &b->items[i]))
+            return jinja_compare(r, &a->items[i], &b->items[i]);
+    return (a->n > b->n) - (a->n < b->n);
+}
+
+int jinja_compare(struct jinja_run *r, const struct jinja_value *a, const struct jinja_value *b)
+{
+    double x, y;
+    int64_t i, j;
+    int order = 0;
+    if (jinja_integer(a, &i) && jinja_integer(b, &j))
+        return (i > j) - (i < j);
+    if (jinja_number(a, &x) && jinja_number(b, &y))
+        return (x > y) - (x < y);
+    if (jinja_enter(r, r->line)) {
+        if (a->kind == JINJA_STRING && b->kind == JINJA_STRING) {
+            size_t n = base_min(a->string.n_bytes, b->string.n_bytes);
+            jinja_work(r, n / 16);
+            order = n ? memcmp(a->string.data, b->string.data, n) : 0;
+            if (order == 0)
+                order = (a->string.n_bytes > b->string.n_bytes) -
+                        (a->string.n_bytes < b->string.n_bytes);
+        } else if (a->kind == b->kind && (a->kind == JINJA_LIST || a->kind == JINJA_TUPLE)) {
+            order = compare_lists(r, a, b);
+        } else {
+            jinja_fail(r, STATUS_FORMAT, "%s and %s have no order", jinja_kind_name(a),
+                       jinja_kind_name(b));
+        }
+    }
+    jinja_leave(r);
+    return order;
 }
 
 static bool same_key(struct jinja_run *r, const struct jinja_value *a, const struct jinja_value *b)
@@ -63,110 +147,4 @@ void jinja_dict_set(struct jinja_run *r, struct jinja_dict *dict, struct jinja_v
         pair->key = key;
     }
     pair->value = value;
-}
-
-static struct jinja_value characters(struct jinja_run *r, struct base_string s)
-{
-    struct jinja_items items = {0};
-    for (size_t i = 0, n; i < s.n_bytes && !r->status; i += n) {
-        n = jinja_next(s, i, NULL);
-        jinja_append(r, &items, jinja_string(s.data + i, n));
-    }
-    return jinja_of_items(&items);
-}
-
-struct jinja_value jinja_iterate(struct jinja_run *r, const struct jinja_value *v)
-{
-    struct jinja_items keys = {0};
-    switch (v->kind) {
-    case JINJA_UNDEFINED:
-        return jinja_list(NULL, 0);
-    case JINJA_STRING:
-        return characters(r, v->string);
-    case JINJA_LIST:
-    case JINJA_TUPLE:
-        jinja_work(r, v->n);
-        return jinja_list(v->items, v->n);
-    case JINJA_DICT:
-        for (size_t i = 0; i < v->dict->n && !r->status; i++)
-            jinja_append(r, &keys, v->dict->pairs[i].key);
-        return jinja_of_items(&keys);
-    default:
-        return JINJA_FAIL(r, STATUS_FORMAT, "%s is nothing to loop over", jinja_kind_name(v));
-    }
-}
-
-size_t jinja_length(struct jinja_run *r, const struct jinja_value *v)
-{
-    switch (v->kind) {
-    case JINJA_UNDEFINED:
-        return 0;
-    case JINJA_STRING:
-        return jinja_n_characters(r, v->string);
-    case JINJA_LIST:
-    case JINJA_TUPLE:
-        return v->n;
-    case JINJA_DICT:
-        return v->dict->n;
-    default:
-        jinja_fail(r, STATUS_FORMAT, "%s has no length", jinja_kind_name(v));
-        return 0;
-    }
-}
-
-const struct jinja_row *jinja_find_row(const struct jinja_row *rows, struct base_string name)
-{
-    for (; rows->name; rows++)
-        if (jinja_is(name, rows->name))
-            return rows;
-    return NULL;
-}
-
-/* Put named arguments into their slots. */
-static void bind_named(struct jinja_run *r, const struct jinja_row *row,
-                       const struct jinja_dict *named, struct jinja_value *slots)
-{
-    for (size_t i = 0; i < named->n; i++) {
-        const char *word, *rest = row->parameters;
-        size_t length, slot = 0;
-        struct base_string name = named->pairs[i].key.string;
-        while ((rest = base_words_next(rest, &word, &length)) &&
-               !jinja_same(name, (struct base_string){word, length}))
-            slot++;
-        struct base_quoted quoted;
-        if (!rest || slots[slot].kind != JINJA_ABSENT) {
-            jinja_fail(r, rest ? STATUS_FORMAT : STATUS_UNSUPPORTED,
-                       "the argument %s of '%s' is %s", base_quote(&quoted, name), row->name,
-                       rest ? "there twice" : "not known");
-            return;
-        }
-        slots[slot] = named->pairs[i].value;
-    }
-}
-
-struct jinja_value jinja_call_row(struct jinja_run *r, const struct jinja_row *row,
-                                  const struct jinja_value *self, const struct jinja_args *args)
-{
-    if (r->status)
-        return jinja_absent();
-    struct jinja_args bound = *args;
-    bound.which = row->which;
-    if (!row->parameters)
-        return row->function(r, self, &bound);
-    struct jinja_value slots[JINJA_MAX_PARAMETERS] = {{0}};
-    size_t n_slots = 0, length;
-    const char *word;
-    for (const char *rest = row->parameters; (rest = base_words_next(rest, &word, &length));)
-        n_slots++;
-    if (args->n > n_slots)
-        return JINJA_FAIL(r, STATUS_FORMAT, "'%s' takes %zu argument%s, found %zu", row->name,
-                          n_slots, status_plural(n_slots), args->n);
-    for (size_t i = 0; i < args->n; i++)
-        slots[i] = args->v[i];
-    bind_named(r, row, &args->named, slots);
-    for (size_t i = 0; i < row->n_required; i++)
-        if (slots[i].kind == JINJA_ABSENT)
-            return JINJA_FAIL(r, STATUS_FORMAT, "'%s' lacks an argument", row->name);
-    bound = (struct jinja_args){.v = slots, .n = n_slots, .which = row->which};
-    return r->status ? jinja_absent() : row->function(r, self, &bound);
 }
