@@ -1,6 +1,7 @@
 /* assay explain: what a divergence is made of, as an engine shows it. */
 #include "cli/commands.h"
 #include "cli/explain/explain.h"
+#include "clients/activations/rule.h"
 
 #define AT(member)  offsetof(struct cli_explain_settings, member)
 #define KLD(member) AT(kld.member)
@@ -18,7 +19,7 @@ static void complete(struct cli_explain_settings *s)
 {
     struct cli_evaluate_settings *e = &s->kld.evaluate;
     if (!e->machine.activations)
-        e->machine.activations = "engine";
+        e->machine.activations = act_rule_find("engine", NULL);
     if (!e->load.cache_k && !e->load.cache_v)
         e->load.cache_k = e->load.cache_v = "f16";
 }

@@ -7,6 +7,7 @@
 #include "cli/output/grid.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"
+#include "clients/activations/rule.h"
 
 const char *const cli_explain_names[CLI_N_PARTS] = {
     [CLI_EXPLAIN_WEIGHTS] = "weights",   [CLI_EXPLAIN_ACTIVATIONS] = "activations",
@@ -41,7 +42,7 @@ static void print_beginning(const void *self)
     char cache[DOC_KV_LABEL];
     cli_say("assay: %zu window%s of %zu tokens; inputs as %s, cache%s\n", plan->n_windows,
             status_plural(plan->n_windows), plan->window,
-            cli_activations_name(x->settings->kld.evaluate.machine.activations),
+            act_rule_name(x->settings->kld.evaluate.machine.activations),
             *cli_explain_cache(cache, x) ? cache : " not rounded");
 }
 
@@ -67,9 +68,8 @@ static void print_sentence(const struct cli_explain *x)
         "%s diverges from %s by %.3g nats in the mean where inputs are rounded as %s: %.1f %% of "
         "that are the weights', %.1f %% the activations', %.1f %% the cache's.\n",
         model, base, estimate(x, CLI_EXPLAIN_TOGETHER).value,
-        cli_activations_name(x->settings->kld.evaluate.machine.activations),
-        share(x, CLI_EXPLAIN_WEIGHTS), share(x, CLI_EXPLAIN_ACTIVATIONS),
-        share(x, CLI_EXPLAIN_KEYS));
+        act_rule_name(x->settings->kld.evaluate.machine.activations), share(x, CLI_EXPLAIN_WEIGHTS),
+        share(x, CLI_EXPLAIN_ACTIVATIONS), share(x, CLI_EXPLAIN_KEYS));
     if (!x->settings->recorded)
         return;
     struct base_estimate left = estimate(x, CLI_EXPLAIN_LEFT);

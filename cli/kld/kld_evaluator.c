@@ -35,7 +35,7 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
     const char *path = s->models.items[i / n_pairs];
     struct cli_evaluate_settings plain = s->evaluate;
     plain.load.cache_k = plain.load.cache_v = NULL;
-    const char *rounds = s->evaluate.machine.activations; /* models are told apart by weights */
+    bool rounds = s->evaluate.machine.activations; /* models are told apart by weights */
     bool shares = (load->cache_k || load->cache_v) && !plain.watch.wanted && !plain.host && !rounds;
     bool is_base =
         !cli_base_has_rows(&k->base) && strcmp(path, s->base) == 0 && !load->experts_used;

@@ -128,7 +128,7 @@ static enum status check_given_once(struct cli_args *args, const struct cli_valu
 {
     enum cli_option_type type = s->option->type;
     if (type != CLI_TEXT && type != CLI_COUNT && type != CLI_COUNTS && type != CLI_NUMBER &&
-        type != CLI_CHOICE)
+        type != CLI_CHOICE && type != CLI_NAMED)
         return STATUS_OK;
     assert(s->value);
     for (size_t i = 0; i < args->n_given; i++)

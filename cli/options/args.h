@@ -26,6 +26,7 @@ enum cli_option_type {
     CLI_COUNTS,   /* struct cli_counts: the same, or several with commas between */
     CLI_NUMBER,   /* double, finite */
     CLI_CHOICE,   /* int: index into `choices` */
+    CLI_NAMED,    /* const void *: what `find` has of that name */
     CLI_LIST,     /* struct cli_list: comma-separated, may be given again; "a,b" quotes commas */
     CLI_EACH,     /* struct cli_list: the argument as it stands, may be given again */
     CLI_QUIET,    /* no setting: cli_args.quiet */
@@ -43,11 +44,12 @@ enum cli_option_type {
 struct cli_option {
     const char *names; /* every spelling, separated by single blanks */
     enum cli_option_type type;
-    const char *value;              /* what help calls its argument; NULL: takes none */
-    const char *help;               /* NULL: not listed */
-    size_t offset;                  /* of the setting, in the settings struct */
-    int64_t min, max;               /* CLI_COUNT */
-    const char *choices;            /* words, separated by single blanks; see the types */
+    const char *value;   /* what help calls its argument; NULL: takes none */
+    const char *help;    /* NULL: not listed */
+    size_t offset;       /* of the setting, in the settings struct */
+    int64_t min, max;    /* CLI_COUNT */
+    const char *choices; /* words, separated by single blanks; see the types */
+    const void *(*find)(const char *name, struct status_why *why); /* CLI_NAMED; NULL: fails */
     const char *env;                /* environment variable, or NULL */
     const char *note;               /* CLI_REFUSED, or NULL */
     bool required;                  /* an error where it is not given; of text and lists */

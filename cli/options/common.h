@@ -11,6 +11,8 @@
 #include "clients/documents/results/cache_label.h"
 #include "model/model.h"
 
+struct act_rule;
+
 /** Indices into the words of the lists' choices. */
 #ifdef __aarch64__
 enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_NEON, CLI_ISA_DOTPROD, CLI_ISA_I8MM, CLI_ISA_AUTO };
@@ -95,11 +97,11 @@ struct cli_machine_settings {
     int64_t n_batch;                    /* tokens; 0: chosen by the speed */
     int64_t n_threads, n_threads_batch; /* 0 and below: all processors; the latter wins */
     int isa, gemm, precision, mpi;
-    const char *activations; /* what inputs of products are rounded to; NULL: they are not */
-    int64_t mpi_wait;        /* seconds; 0: CLUSTER_TEAM_SECONDS */
-    const char *split;       /* "layers", "layers:N"; NULL: each process has whole models */
-    const char *device;      /* NULL: by gpu_layers */
-    const char *gpu_layers;  /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */
+    const struct act_rule *activations; /* how inputs of products are rounded; NULL: not at all */
+    int64_t mpi_wait;                   /* seconds; 0: CLUSTER_TEAM_SECONDS */
+    const char *split;      /* "layers", "layers:N"; NULL: each process has whole models */
+    const char *device;     /* NULL: by gpu_layers */
+    const char *gpu_layers; /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */
 };
 extern const struct cli_option cli_machine_options[];
 extern const struct cli_option cli_device_options[]; /* of them, those about one process */
@@ -227,7 +229,7 @@ struct cli_divergence_settings {
 };
 extern const struct cli_option cli_divergence_options[];
 
-extern const struct cli_option cli_activations_options[]; /* const char *: --activations */
+extern const struct cli_option cli_activations_options[]; /* const struct act_rule * */
 extern const struct cli_option cli_per_token_options[];   /* const char *: --per-token */
 extern const struct cli_option cli_force_options[];       /* bool: --force */
 

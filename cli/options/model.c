@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "cli/options/common.h"
+#include "clients/activations/rule.h"
 
 enum { ANY = INT32_MAX };
 
@@ -132,12 +133,18 @@ const struct cli_option cli_weight_options[] = {
     {0},
 };
 
+static const void *find_rule(const char *name, struct status_why *why)
+{
+    return act_rule_find(name, why);
+}
+
 const struct cli_option cli_activations_options[] = {
-    {"--activations", CLI_TEXT, "TYPE",
+    {"--activations", CLI_NAMED, "TYPE",
      "round the inputs of products, as the engine does that is to be understood: f16, bf16, q8_0, "
      "q8_1, q8_k, mmq, mmq-64, fp8, fp8-tensor, mxfp8, mxfp4 or nvfp4; or by the types of weights: "
      "engine:llama.cpp-cpu (also: engine), engine:llama.cpp-cuda, engine:vllm-nvfp4. A base is "
-     "never rounded. On the CPU only; --precision exact adds nothing to it"},
+     "never rounded. On the CPU only; --precision exact adds nothing to it",
+     .find = find_rule},
     {0},
 };
 

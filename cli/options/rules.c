@@ -47,6 +47,7 @@ static size_t bytes_of(enum cli_option_type type)
     case CLI_OFF:
         return sizeof(bool);
     case CLI_TEXT:
+    case CLI_NAMED:
         return sizeof(const char *);
     case CLI_COUNT:
     case CLI_COUNTS: /* begins with the first count */

@@ -135,6 +135,13 @@ static enum status set_choice(const struct cli_value *s, struct status_why *why)
     return STATUS_OK;
 }
 
+static enum status set_named(const struct cli_value *s, struct status_why *why)
+{
+    const void *found = s->option->find(s->value, why);
+    memcpy(s->target, &found, sizeof found);
+    return found ? STATUS_OK : STATUS_USAGE;
+}
+
 static void note_ignored(struct cli_args *args, const char *spelling)
 {
     size_t used = strlen(args->ignored);
@@ -193,6 +200,8 @@ enum status cli_value_set(const struct cli_value *s, struct cli_args *args, stru
         return set_number(s, why);
     case CLI_CHOICE:
         return set_choice(s, why);
+    case CLI_NAMED:
+        return set_named(s, why);
     case CLI_LIST:
         return set_list(s, why);
     case CLI_EACH:

@@ -11,6 +11,7 @@
 #include "cli/output/model_parts.h"
 #include "cli/process/version.h"
 #include "cli/session/swaps.h"
+#include "clients/activations/rule.h"
 #include "gguf/gguf.h"
 #include "kernels/kernels.h"
 
@@ -89,7 +90,7 @@ void cli_json_add_computation(struct base_json *json, cJSON *o, const struct cli
     add_model_settings(json, o, &e->settings->load);
     const struct cli_machine_settings *s = &e->settings->machine;
     if (s->activations)
-        base_json_text(json, o, "activations", cli_activations_name(s->activations));
+        base_json_text(json, o, "activations", act_rule_name(s->activations));
     base_json_text(json, o, "precision", cli_precision_name(s->precision));
     base_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
     base_json_text(json, o, "products", kern_describe(e->backends.items[0]).products);

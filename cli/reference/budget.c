@@ -26,11 +26,11 @@ enum status cli_budget_measure(struct cli_budget *out, const struct cli_budget_t
     *out = (struct cli_budget){
         .recorded = t->recorded->path, .model = t->model->path, .rule = {.engine = ACT_LLAMA_CPU}};
     const char *reason = reason_against(t);
-    enum status status =
-        t->activations ? act_rule_find(&out->rule, t->activations, why) : STATUS_OK;
+    if (t->activations)
+        out->rule = *t->activations;
     snprintf(out->why_not.text, sizeof out->why_not.text, "%s", reason ? reason : "");
-    if (status || reason)
-        return status;
+    if (reason)
+        return STATUS_OK;
     struct act_budget_task task = {.model = t->model->model,
                                    .backend = t->e->backends.items[0],
                                    .rule = out->rule,
@@ -43,7 +43,7 @@ enum status cli_budget_measure(struct cli_budget *out, const struct cli_budget_t
     cli_say("assay: the budget: %zu of %zu window%s once more, exactly and as %s\n", n,
             task.plan->n_windows, status_plural(task.plan->n_windows), act_rule_name(&out->rule));
     struct status_why found = {""};
-    status = act_budget_measure(&out->figures, &task, &found);
+    enum status status = act_budget_measure(&out->figures, &task, &found);
     if (!status) {
         out->verdict = act_budget_judge(&out->figures, t->beyond);
         return STATUS_OK;

@@ -19,9 +19,9 @@ struct cli_budget {
 struct cli_budget_task {
     const struct cli_base *recorded; /* a base-logits file, in use for the windows */
     const struct cli_model *model;
-    const struct model *simulated;  /* as of struct act_budget_task, with the rule, or NULL */
-    const char *activations;        /* the name of the rule; NULL: llama.cpp on a CPU */
-    const struct cli_evaluation *e; /* its first backend computes */
+    const struct model *simulated;      /* as of struct act_budget_task, with the rule, or NULL */
+    const struct act_rule *activations; /* NULL: llama.cpp on a CPU */
+    const struct cli_evaluation *e;     /* its first backend computes */
     const struct cli_windows *windows;
     bool complete; /* the run before was whole; else nothing is measured */
     double beyond; /* as act_budget_judge has it; NaN: not known */

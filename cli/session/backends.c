@@ -184,19 +184,6 @@ static enum status check_same_products(const struct cli_backends *b, struct stat
     return STATUS_OK;
 }
 
-const char *cli_activations_name(const char *given)
-{
-    struct act_rule rule;
-    return !given || act_rule_find(&rule, given, NULL) ? NULL : act_rule_name(&rule);
-}
-
-static enum status open_rounding(struct cli_backends *b, const char *name, struct status_why *why)
-{
-    struct act_rule rule;
-    enum status status = name ? act_rule_find(&rule, name, why) : STATUS_OK;
-    return status || !name ? status : act_rounding_open(&b->rounding, &rule, b->items, b->n, why);
-}
-
 enum status cli_backends_round(const struct cli_backends *b, const struct gguf_file *file,
                                struct status_why *why)
 {
@@ -222,7 +209,9 @@ enum status cli_backends_open(struct cli_backends *out, const struct cli_machine
         status = check_same_products(out, why);
     if (!status) /* of equal devices, they are the same */
         cli_print_notes(kern_describe(out->items[0]).remarks);
-    return status ? status : open_rounding(out, s->activations, why);
+    return status || !s->activations
+               ? status
+               : act_rounding_open(&out->rounding, s->activations, out->items, out->n, why);
 }
 
 void cli_backends_close(struct cli_backends *backends)

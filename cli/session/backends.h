@@ -36,10 +36,6 @@ void cli_backends_close(struct cli_backends *backends);
 enum status cli_backends_round(const struct cli_backends *backends, const struct gguf_file *file,
                                struct status_why *why);
 
-/** What --activations says, as results have it: one spelling for each. given: NULL is allowed.
- * NULL: it says nothing, or there is no such type. */
-const char *cli_activations_name(const char *given);
-
 /** Seconds by phase since they were opened, the sums over all of them. */
 void cli_backends_times(const struct cli_backends *backends, struct kern_times *sums);
 

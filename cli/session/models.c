@@ -8,6 +8,7 @@
 #include "cli/host.h"
 #include "cli/process/say.h"
 #include "cli/session/backends.h"
+#include "clients/activations/rule.h"
 #include "gguf/gguf.h"
 
 /* A number of the command line; the model takes 0 for "as the file says". */
@@ -81,7 +82,8 @@ enum status cli_model_round(struct cli_model *model, const struct cli_evaluate_s
     if (status || model->lent)
         return status;
     const struct model_expert_hparams *experts = &model_hparams(model->model)->experts;
-    const char *rounds = cli_activations_name(settings->machine.activations);
+    const struct act_rule *rule = settings->machine.activations;
+    const char *rounds = rule ? act_rule_name(rule) : NULL;
     const char *engine = rounds ? strchr(rounds, ':') : NULL;
     size_t n = strlen(cli_kv_label(model->kv, &types));
     remark_on_label(&types);

@@ -5,36 +5,33 @@
 
 #define ENGINE_NAME(ENGINE, name) [ACT_##ENGINE] = (name),
 static const char *const engines[] = {NULL, ACT_EACH_ENGINE(ENGINE_NAME)};
-enum { N_ENGINES = sizeof engines / sizeof *engines };
 
-enum status act_rule_find(struct act_rule *out, const char *name, struct status_why *why)
-{
-    *out = (struct act_rule){.engine = ACT_NO_ENGINE};
-    if (strcasecmp(name, "engine") == 0)
-        name = engines[1];
-    for (int i = 1; i < N_ENGINES; i++)
-        if (strcasecmp(name, engines[i]) == 0) {
-            out->engine = (enum act_engine)i;
-            return STATUS_OK;
-        }
-    for (int i = 0; i < ACT_N_TYPES; i++)
-        if (strcasecmp(name, act_type_name((enum act_type)i)) == 0) {
-            out->type = (enum act_type)i;
-            return STATUS_OK;
-        }
-    char names[256] = "";
-    size_t n = 0;
-    for (int i = 0; i < ACT_N_TYPES; i++)
-        n += (size_t)snprintf(names + n, sizeof names - n, "%s, ", act_type_name((enum act_type)i));
-    return status_fail(why, STATUS_USAGE,
-                       "--activations: '%.32s' is no type of activations, expected %sengine, %s, "
-                       "%s or %s",
-                       name, names, engines[1], engines[2], engines[3]);
-}
+#define TYPE_RULE(TYPE, type_, name, elems) {.type = ACT_##TYPE},
+#define ENGINE_RULE(ENGINE, name)           {.engine = ACT_##ENGINE},
+static const struct act_rule rules[] = {ACT_EACH_TYPE(TYPE_RULE) ACT_EACH_ENGINE(ENGINE_RULE)};
+enum { N_RULES = sizeof rules / sizeof *rules };
 
 const char *act_rule_name(const struct act_rule *rule)
 {
     return rule->engine ? engines[rule->engine] : act_type_name(rule->type);
+}
+
+const struct act_rule *act_rule_find(const char *name, struct status_why *why)
+{
+    char names[256] = "";
+    size_t n = 0;
+    if (strcasecmp(name, "engine") == 0)
+        name = engines[1];
+    for (size_t i = 0; i < N_RULES; i++)
+        if (strcasecmp(name, act_rule_name(&rules[i])) == 0)
+            return &rules[i];
+    for (size_t i = 0; i < ACT_N_TYPES; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s, ", act_rule_name(&rules[i]));
+    (void)status_fail(why, STATUS_USAGE,
+                      "--activations: '%.32s' is no type of activations, expected %sengine, %s, "
+                      "%s or %s",
+                      name, names, engines[1], engines[2], engines[3]);
+    return NULL;
 }
 
 /* ACT_N_TYPES: the engine has no products with such weights. */

@@ -24,8 +24,9 @@ struct act_rule {
     enum act_type type; /* without an engine */
 };
 
-/** The rule of that name, in any case of letters. Fails: STATUS_USAGE. */
-enum status act_rule_find(struct act_rule *out, const char *name, struct status_why *why);
+/** The rule of that name, in any case of letters; lives as long as the program. NULL: there is
+ * none, and `why` says so. */
+const struct act_rule *act_rule_find(const char *name, struct status_why *why);
 /** Its name as results have it. */
 const char *act_rule_name(const struct act_rule *rule);
 /**

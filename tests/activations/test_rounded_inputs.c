@@ -176,10 +176,10 @@ static void types(void **state)
 
 static enum act_type of(const char *rule, enum gguf_type weight)
 {
-    struct act_rule found;
+    const struct act_rule *found = act_rule_find(rule, NULL);
     enum act_type type;
-    assert_int_equal(act_rule_find(&found, rule, NULL), STATUS_OK);
-    enum status status = act_rule_type(&type, &found, weight, 768, NULL);
+    assert_non_null(found);
+    enum status status = act_rule_type(&type, found, weight, 768, NULL);
     return status ? ACT_N_TYPES : type;
 }
 
@@ -205,12 +205,12 @@ static void rules(void **state)
     };
     for (size_t i = 0; i < sizeof right / sizeof *right; i++)
         assert_int_equal(of(right[i].rule, right[i].weight), right[i].type);
-    struct act_rule rule;
     enum act_type type;
-    struct status_why why;
-    assert_int_equal(act_rule_find(&rule, "q8", &why), STATUS_USAGE);
-    assert_int_equal(act_rule_find(&rule, "q8_k", &why), STATUS_OK);
-    assert_int_equal(act_rule_type(&type, &rule, GGUF_TYPE_F32, 320, &why), STATUS_UNSUPPORTED);
+    struct status_why why = {""};
+    assert_null(act_rule_find("q8", &why));
+    assert_non_null(strstr(why.text, "'q8' is no type"));
+    assert_int_equal(act_rule_type(&type, act_rule_find("q8_k", &why), GGUF_TYPE_F32, 320, &why),
+                     STATUS_UNSUPPORTED);
     assert_non_null(strstr(why.text, "expected a multiple of 256"));
 }
 
@@ -262,7 +262,6 @@ static void backends(void **state)
     (void)state;
     struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 2);
     struct act_rounding *rounding;
-    struct act_rule rule;
     float rounded[ROWS * COLUMNS], right[3][ROWS * OUTPUTS], y[ROWS * OUTPUTS];
     const struct kern_weight q = weight_of(file, "blk.0.attn_q.weight"),
                              k = weight_of(file, "blk.0.attn_k.weight"),
@@ -275,8 +274,8 @@ static void backends(void **state)
     multiply(b, &spared, numbers, right[2], false);
     struct kern_target_score scored = score(b, &k, rounded);
 
-    assert_int_equal(act_rule_find(&rule, "q8_k", NULL), STATUS_OK);
-    assert_int_equal(act_rounding_open(&rounding, &rule, &b, 1, NULL), STATUS_OK);
+    const struct act_rule *rule = act_rule_find("q8_k", NULL);
+    assert_int_equal(act_rounding_open(&rounding, rule, &b, 1, NULL), STATUS_OK);
     assert_int_equal(act_rounding_add(rounding, file, NULL), STATUS_OK);
     const struct {
         const struct kern_weight *weight;

@@ -259,6 +259,7 @@ static size_t bytes_of_setting(enum cli_option_type type)
     case CLI_OFF:
         return sizeof(bool);
     case CLI_TEXT:
+    case CLI_NAMED:
         return sizeof(const char *);
     case CLI_COUNT:
         return sizeof(int64_t);
