@@ -5,15 +5,10 @@ import subprocess
 
 # By one file of each circle: why it is one.
 KNOWN = {
-    "clients/documents/report/plot": "a board's margin is as wide as the names of its models",
-    "clients/documents/results/compare": "what compares windows or tasks asks what both have",
-    "clients/probe/api/read": "an answer may be written in another one's form",
-    "gguf/split": "a split file is opened as files, and is one",
     "kernels/cuda/gated/deferred": "a launch does first what was put off, which is launched",
     "model/arch/registry": "architectures are found by name, and have readers of their own",
     "model/template/evaluate/execute": "an expression calls a macro, which has expressions",
     "model/template/evaluate/filters": "filters and methods of values do each other's work",
-    "model/template/value/value": "lists have texts, and texts are split into lists",
 }
 
 
