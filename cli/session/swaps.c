@@ -136,8 +136,9 @@ static struct cli_swap in_force(const struct cli_swaps *s, const struct cli_swap
 }
 
 enum status cli_swaps_apply(struct cli_swaps *s, const struct cli_swap_wanted *wanted, size_t n,
-                            const atomic_bool *cancel, struct status_why *why)
+                            size_t *wrong, const atomic_bool *cancel, struct status_why *why)
 {
+    *wrong = n;
     struct cli_swap *swaps;
     if (base_array_reserve(s->items, s->capacity, s->n + n + 1, "swapped tensors", why) ||
         base_array_new(swaps, n + 1, "swapped tensors", why))
@@ -154,8 +155,10 @@ enum status cli_swaps_apply(struct cli_swaps *s, const struct cli_swap_wanted *w
         if (!status)
             status = use(s, &swaps[n_made], why);
         n_used += !status;
-        if (status)
+        if (status) {
             status_context(why, "%s", wanted[n_made].tensor);
+            *wrong = n_made;
+        }
     }
     for (size_t i = n_used; status && i-- > 0;) {
         const struct cli_swap before = in_force(s, &swaps[i]);

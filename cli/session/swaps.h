@@ -33,11 +33,11 @@ struct cli_swap_wanted {
  * Swap n tensors, all or none. Files are opened anew, each once, and stay open while a tensor of
  * theirs is used. cancel: ends it between two tensors. The model's id becomes the SHA-256 of its
  * own one and, for each tensor that is swapped, by name, of the name, a zero byte and the digest of
- * the bytes. Cost: reads these. Fails: STATUS_USAGE (a name that the model or the file has not), as
- * gguf_open, model_swap; STATUS_CANCELLED.
+ * the bytes. wrong: which of them failed; n: none. Cost: reads these. Fails: STATUS_USAGE (a name
+ * that the model or the file has not), as gguf_open, model_swap; STATUS_CANCELLED.
  */
 enum status cli_swaps_apply(struct cli_swaps *swaps, const struct cli_swap_wanted *wanted, size_t n,
-                            const atomic_bool *cancel, struct status_why *why);
+                            size_t *wrong, const atomic_bool *cancel, struct status_why *why);
 /** Restore all. The model must be open still, if there are any. */
 void cli_swaps_close(struct cli_swaps *swaps);
 

@@ -221,7 +221,7 @@ class Swaps(Shared):
             good = {"tensor": "blk.0.ffn_up.weight", "file": str(F16)}
             reply = self.server.post("/v1/swap", {"swaps": [good, good, bad]})
             self.assertEqual(reply.code, 422)
-            self.assertIn(bad["tensor"], reply.message)
+            self.assertIn(f"swaps[2]: {bad['tensor']}: ", reply.message)
             self.assertEqual(self.figures(), mine)
 
     def test_files_that_change_or_shrink(self):
@@ -253,6 +253,12 @@ class Swaps(Shared):
                      {"swaps": 1}, {"swaps": [1]}, {"swaps": [], "tensor": "x"},
                      {"restore": "yes"}):
             self.post("/v1/swap", body, code=422)
+        good = {"tensor": "output.weight", "file": None}
+        for bad, sentence in (({"tensor": "x"}, "swaps[1].file is missing, expected the path"), (1, "swaps[1] is 1, expected an object"),
+                              ({"tensor": 1, "file": None}, "swaps[1].tensor is 1, expected a text"),
+                              ({**good, "y": 1}, "swaps[1] unknown member 'y'")):
+            reply = self.server.post("/v1/swap", {"swaps": [good, bad]})
+            self.assertIn(sentence, reply.message)
 
 
 class HotSwap(unittest.TestCase):

@@ -9,6 +9,7 @@ struct serve_swap_request {
     cJSON *body; /* a copy, which the names point into */
     struct cli_swap_wanted *wanted;
     size_t n;
+    bool several; /* a list of them, not one */
     bool restore; /* first all that are there */
 };
 
@@ -23,21 +24,20 @@ static void free_request(void *input)
 static void take(struct serve_swap_request *s, struct base_field object)
 {
     struct cli_swap_wanted *wanted = &s->wanted[s->n++];
-    wanted->tensor = base_field_text_or(object, "tensor", NULL);
+    wanted->tensor = base_field_text(object, "tensor");
     wanted->file = base_field_text_or(object, "file", NULL);
-    if (!wanted->tensor)
-        base_field_fail(object, STATUS_USAGE, "tensor: missing, the name of one");
     if (!base_field_get(object, "file").json)
-        base_field_fail(object, STATUS_USAGE,
-                        "file: missing, the path of a GGUF file, or null for the model's own");
+        base_field_fail_member(
+            object, "file", STATUS_USAGE,
+            "is missing, expected the path of a GGUF file, or null for the model's own");
 }
 
 static void read_body(struct serve_swap_request *s, struct base_field body)
 {
     struct base_field list = base_field_get(body, "swaps"), one = {0};
     struct status_why why;
-    bool several = list.json || base_field_get(body, "restore").json;
-    serve_body_only(body, several ? "swaps restore wait stream" : "tensor file wait stream");
+    s->several = list.json || base_field_get(body, "restore").json;
+    serve_body_only(body, s->several ? "swaps restore wait stream" : "tensor file wait stream");
     if (list.json && !cJSON_IsArray(list.json))
         base_field_fail(body, STATUS_USAGE, "swaps: expected a list of objects");
     s->restore = base_field_flag_or(body, "restore", false);
@@ -45,11 +45,11 @@ static void read_body(struct serve_swap_request *s, struct base_field body)
         base_json_keep(body.reader,
                        base_array_new(s->wanted, base_field_count(list) + 1, "swaps", &why), &why))
         return;
-    if (!several)
+    if (!s->several)
         take(s, body);
     while (base_field_next(list, &one)) {
         if (!cJSON_IsObject(one.json))
-            base_field_fail(body, STATUS_USAGE, "swaps: expected a list of objects");
+            base_field_refuse(one, "", "an object");
         serve_body_only(one, "tensor file");
         take(s, one);
     }
@@ -59,9 +59,11 @@ static void fill(void *input, const struct serve *serve, struct base_field body)
 {
     struct serve_swap_request *s = input;
     s->body = cJSON_Duplicate(body.json, true);
-    if (s->body)
-        read_body(s, (struct base_field){body.reader, s->body, 0});
-    else
+    struct base_json_reader copy = serve_body_reader(s->body);
+    if (s->body) {
+        read_body(s, base_json_root(&copy));
+        base_json_keep(body.reader, copy.status, &copy.why);
+    } else
         base_field_fail(body, STATUS_MEMORY, "no memory for the swaps");
     if (serve->hot)
         base_field_fail(body, STATUS_CHANGED,
@@ -74,7 +76,7 @@ static enum status apply(struct serve *serve, const struct serve_swap_request *s
                          const atomic_bool *cancel, struct status_why *why)
 {
     struct cli_swaps *swaps = &serve->swaps;
-    size_t n_back = s->restore ? swaps->n : 0, n = n_back;
+    size_t n_back = s->restore ? swaps->n : 0, n = n_back, wrong = n_back;
     struct cli_swap_wanted *all;
     enum status status = base_array_new(all, n_back + s->n, "swaps", why);
     if (status)
@@ -89,10 +91,13 @@ static enum status apply(struct serve *serve, const struct serve_swap_request *s
             status = serve_find_file(&file, &serve->folders, s->wanted[i].file, why);
         if (status)
             status_context(why, "%s", s->wanted[i].tensor);
+        wrong = n;
         all[n++] = (struct cli_swap_wanted){s->wanted[i].tensor, file};
     }
     if (!status)
-        status = cli_swaps_apply(swaps, all, n, cancel, why);
+        status = cli_swaps_apply(swaps, all, n, &wrong, cancel, why);
+    if (status && s->several && wrong >= n_back && wrong < n)
+        status_context(why, "swaps[%zu]", wrong - n_back);
     for (size_t i = n_back; i < n; i++)
         free((char *)(uintptr_t)all[i].file);
     free(all);
