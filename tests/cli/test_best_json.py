@@ -175,6 +175,8 @@ class Best(unittest.TestCase):
             self.assertIn(sentence, text)
         self.assertIn("block bootstrap over windows", text)
         self.assertNotIn("was interrupted", text)
+        for name in ("n", "n_tokens", "step"):
+            self.assertIn(f"<bdi>windows.{name}</bdi></th><td>{document['windows'][name]}<", text)
 
     def test_the_page_has_a_set_of_windows_in_a_row(self):
         """A perplexity less the base's is the difference beside it, where the windows are as many."""

@@ -28,6 +28,8 @@ static void put_row(struct rows *rows, const char *name, const cJSON *value)
     doc_html(rows->file, "<tr><th scope=\"row\"><bdi>%s</bdi></th><td>", name);
     if (cJSON_IsString(value))
         doc_html(rows->file, "<bdi>%s</bdi>", shown(name, value->valuestring));
+    else if (cJSON_IsRaw(value)) /* whole numbers of a document that was not written yet */
+        doc_html(rows->file, "%s", value->valuestring);
     else if (cJSON_IsNumber(value))
         doc_html(rows->file, "%.17g", value->valuedouble);
     else
