@@ -44,7 +44,7 @@ static enum status fail_no_object(const struct base_json_line *l, size_t n, bool
 static enum status read_line(const struct base_json_line *l, base_json_line_reader *read,
                              void *user, struct status_why *why)
 {
-    if (base_json_has_nul(l->from, (size_t)(l->end - l->from)))
+    if (base_json_find_nul(l->from, (size_t)(l->end - l->from)))
         return status_fail(why, STATUS_FORMAT, "line %zu: has the character U+0000", l->number);
     cJSON *object = NULL;
     size_t n_read = 0;

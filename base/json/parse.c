@@ -27,19 +27,13 @@ bool base_json_is_blank(char c)
     return (unsigned char)c <= ' ';
 }
 
-bool base_json_has_nul(const char *bytes, size_t n_bytes)
+const char *base_json_find_nul(const char *bytes, size_t n_bytes)
 {
-    const char *end = bytes + n_bytes;
-    if (memchr(bytes, '\0', n_bytes))
-        return true;
-    for (const char *at = bytes; at < end; at++) {
-        if (*at != '\\')
-            continue;
-        at++; /* to the character that is escaped */
-        if (end - at > 4 && memcmp(at, "u0000", 5) == 0)
-            return true;
-    }
-    return false;
+    const char *end = bytes + n_bytes, *nul = memchr(bytes, '\0', n_bytes);
+    for (const char *at = bytes; !nul && at < end; at++)
+        if (*at == '\\' && end - ++at > 4 && memcmp(at, "u0000", 5) == 0)
+            nul = at - 1;
+    return nul;
 }
 
 void base_json_replace_nul(char *bytes, size_t n_bytes)

@@ -42,8 +42,9 @@ size_t base_json_memory(const char *bytes, size_t n_bytes);
 /** White space between the tokens of an object; the parser counts every control character. */
 bool base_json_is_blank(char c);
 
-/** Whether a JSON text has U+0000, at which the parser's strings end: a byte, or the escape. */
-bool base_json_has_nul(const char *bytes, size_t n_bytes);
+/** Where a JSON text has U+0000, at which the parser's strings end: a byte, or the escape; or NULL.
+ */
+const char *base_json_find_nul(const char *bytes, size_t n_bytes);
 
 /** Put U+FFFD in the place of each escape of U+0000, so that texts after it are not lost. */
 void base_json_replace_nul(char *bytes, size_t n_bytes);

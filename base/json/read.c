@@ -21,8 +21,11 @@ struct base_field base_json_open(struct base_json_reader *r, const char *bytes, 
     struct status_why why = {""};
     struct base_field nothing = {r, NULL, 0};
     enum status status = STATUS_FORMAT;
-    if (base_json_has_nul(bytes, n_bytes)) {
-        base_field_fail(nothing, STATUS_FORMAT, "has the character U+0000");
+    const char *nul = base_json_find_nul(bytes, n_bytes);
+    if (nul) {
+        base_field_fail(nothing, STATUS_FORMAT,
+                        "has the character U+0000 at byte %zu, where its texts would end",
+                        (size_t)(nul - bytes));
         return nothing;
     }
     status = base_json_parse(&r->root, bytes, n_bytes, &at, &why);
@@ -332,34 +335,36 @@ int base_field_word(struct base_field from, const char *path, const char *words)
     return 0;
 }
 
-struct base_field base_field_list(struct base_field from, const char *path)
+/* A list or an object. needed: it must be there. */
+static struct base_field nested(struct base_field from, const char *path, bool is_list, bool needed)
 {
     struct base_field found = base_field_get(from, path);
-    if (cJSON_IsArray(found.json))
+    bool is_right = is_list ? cJSON_IsArray(found.json) : cJSON_IsObject(found.json);
+    if (is_right)
         return found;
-    base_field_refuse(from, path, "a list");
+    if (needed || !is_absent(from, path))
+        base_field_refuse(from, path, is_list ? "a list" : "an object");
     return (struct base_field){from.reader, NULL, 0};
+}
+
+struct base_field base_field_list(struct base_field from, const char *path)
+{
+    return nested(from, path, true, true);
 }
 
 struct base_field base_field_list_or_none(struct base_field from, const char *path)
 {
-    struct base_field none = {from.reader, NULL, 0};
-    return is_absent(from, path) ? none : base_field_list(from, path);
+    return nested(from, path, true, false);
 }
 
 struct base_field base_field_object(struct base_field from, const char *path)
 {
-    struct base_field found = base_field_get(from, path);
-    if (cJSON_IsObject(found.json))
-        return found;
-    base_field_refuse(from, path, "an object");
-    return (struct base_field){from.reader, NULL, 0};
+    return nested(from, path, false, true);
 }
 
 struct base_field base_field_object_or_none(struct base_field from, const char *path)
 {
-    struct base_field none = {from.reader, NULL, 0};
-    return is_absent(from, path) ? none : base_field_object(from, path);
+    return nested(from, path, false, false);
 }
 
 bool base_field_next(struct base_field list, struct base_field *item)

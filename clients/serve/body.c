@@ -35,7 +35,7 @@ enum status serve_body_parse(cJSON **out, const char *bytes, size_t n, struct st
     size_t bad = base_utf8_first_bad(bytes, n), n_read = 0;
     if (bad < n)
         return status_fail(why, STATUS_FORMAT, "the body is not UTF-8: see its byte %zu", bad);
-    if (base_json_has_nul(bytes, n))
+    if (base_json_find_nul(bytes, n))
         return status_fail(why, STATUS_FORMAT, "the body has the character U+0000");
     enum status status = base_json_parse(out, bytes, n, &n_read, why);
     if (status == STATUS_FORMAT)

@@ -256,7 +256,7 @@ enum status safetensors_header_read(struct safetensors_header *out, const uint8_
         return status;
     const char *text = (const char *)bytes + LENGTH_BYTES;
     size_t n_text = (size_t)out->data_offset - LENGTH_BYTES, n_read;
-    if (base_json_has_nul(text, n_text))
+    if (base_json_find_nul(text, n_text))
         return status_fail(why, STATUS_FORMAT, "the header has the character U+0000");
     cJSON *root;
     status = base_json_parse(&root, text, n_text, &n_read, why);

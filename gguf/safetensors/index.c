@@ -79,7 +79,7 @@ enum status safetensors_index_read(struct safetensors_index *out, const char *te
     if (n_bytes > SAFETENSORS_MAX_HEADER)
         return status_fail(why, STATUS_UNSUPPORTED, "has %zu bytes, expected at most %d", n_bytes,
                            SAFETENSORS_MAX_HEADER);
-    if (base_json_has_nul(text, n_bytes))
+    if (base_json_find_nul(text, n_bytes))
         return status_fail(why, STATUS_FORMAT, "has the character U+0000");
     enum status status = base_json_parse(&out->root, text, n_bytes, &n_read, why);
     if (status == STATUS_FORMAT)

@@ -238,8 +238,10 @@ static void test_hostile(void **state)
         {"[1]", 3, STATUS_FORMAT, "config.json: is no JSON object"},
         {"{} x", 4, STATUS_FORMAT, "config.json: goes on after its JSON, from byte 3 on"},
         {"{} \n\t", 5, STATUS_OK, ""},
-        {"{\"a\\u0000b\": 1}", 15, STATUS_FORMAT, "config.json: has the character U+0000"},
-        {"{\"a\": 1}\0", 9, STATUS_FORMAT, "config.json: has the character U+0000"},
+        {"{\"a\\u0000b\": 1}", 15, STATUS_FORMAT,
+         "config.json: has the character U+0000 at byte 3, where its texts would end"},
+        {"{\"a\": 1}\0", 9, STATUS_FORMAT,
+         "config.json: has the character U+0000 at byte 8, where its texts would end"},
         {"{\"a\": tru}", 10, STATUS_FORMAT, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -66,7 +66,7 @@ static enum status add_member(cJSON *tokenizer, const struct gguf_file *file, co
     enum status status = gguf_get_string(file, key, &text, &found, why);
     if (status || !found)
         return status;
-    if (base_json_has_nul(text.data, text.n_bytes) ||
+    if (base_json_find_nul(text.data, text.n_bytes) ||
         base_utf8_first_bad(text.data, text.n_bytes) < text.n_bytes)
         status = STATUS_FORMAT;
     else
