@@ -1,5 +1,6 @@
 #include "base/text/quote.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,11 @@ const char *base_quote(struct base_quoted *quoted, struct base_string bytes)
 
 void base_list_name(char *list, size_t capacity, const char *name)
 {
-    size_t used = strlen(list);
-    snprintf(list + used, capacity - used, "%s%s", used ? ", " : "", name);
+    static const char rest[] = ", ...";
+    size_t used = strlen(list), n = strlen(name) + 2;
+    bool full = used >= sizeof rest - 1 && strcmp(list + used - (sizeof rest - 1), rest) == 0;
+    if (!full && used + n + sizeof rest <= capacity)
+        snprintf(list + used, capacity - used, "%s%s", used ? ", " : "", name);
+    else if (!full)
+        snprintf(list + used, capacity - used, "%s", rest);
 }

@@ -16,7 +16,7 @@ struct base_quoted {
 /** Fill `quoted` from `bytes` and return its text, e.g. 'general.name' or 'a\x1b[2J...'. */
 const char *base_quote(struct base_quoted *quoted, struct base_string bytes);
 
-/** Append a name to a list "a, b, c"; the list is cut at its capacity. */
+/** Append a name to a list "a, b, c"; "..." stands for those that do not fit. */
 void base_list_name(char *list, size_t capacity, const char *name);
 
 #endif
