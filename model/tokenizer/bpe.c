@@ -61,7 +61,7 @@ enum status model_bpe_init(struct model_bpe *bpe, const struct model_vocab *voca
         status_context(why, "%s", gguf_path(vocab->file));
         return status;
     }
-    bpe->ignore_merges = bpe->pre.row && bpe->pre.row->ignore_merges;
+    bpe->ignore_merges = bpe->pre.row && bpe->pre.row->flags & MODEL_PRE_WHOLE;
     return model_merges_init(&bpe->merges, vocab, why);
 }
 

@@ -1,20 +1,41 @@
 #include "model/tokenizer/pretokenizer.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/text/quote.h"
 #include "base/text/utf8.h"
+#include "base/text/words.h"
 #include "model/tokenizer/vocab.h"
 
+static bool cuts_alike(const struct model_pretokenizer_row *a,
+                       const struct model_pretokenizer_row *b)
+{
+    return memcmp(a->expressions, b->expressions, sizeof a->expressions) == 0;
+}
+
+/** The sentence has one name of each way to cut: all of them are more than anybody would read. */
 static enum status refuse_name(struct base_string name, struct status_why *why)
 {
-    char known[512] = "";
+    char known[512] = "", nearest[64] = "", text[64];
     struct base_quoted quoted;
-    const struct model_pretokenizer_row *row;
-    for (size_t i = 0; (row = model_pretokenizer_row_at(i)) != NULL; i++)
-        base_list_name(known, sizeof known, row->name);
-    return status_fail(why, STATUS_UNSUPPORTED, "pre-tokeniser %s is not known; known are %s",
-                       base_quote(&quoted, name), known);
+    const struct model_pretokenizer_row *row, *before = NULL;
+    size_t n_others = 0, rank = SIZE_MAX;
+    snprintf(text, sizeof text, "%.*s", (int)base_min(name.n_bytes, sizeof text - 1), name.data);
+    for (size_t i = 0; (row = model_pretokenizer_row_at(i)) != NULL; before = row, i++) {
+        base_likely_name(text, row->name, nearest, sizeof nearest, &rank);
+        if (before && cuts_alike(before, row))
+            n_others++;
+        else
+            base_list_name(known, sizeof known, row->name);
+    }
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "pre-tokeniser %s is not known%s%s%s; known are %s and %zu other names for "
+                       "the same, which docs/tokenizers.md lists",
+                       base_quote(&quoted, name), *nearest ? " (did you mean " : "", nearest,
+                       *nearest ? "?)" : "", known, n_others);
 }
 
 enum status model_pretokenizer_init(struct model_pretokenizer *p, struct base_string name,

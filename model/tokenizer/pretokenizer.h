@@ -12,11 +12,16 @@
 
 enum { MODEL_PRETOKENIZER_EXPRESSIONS = 6 };
 
+/** What else a name stands for. */
+enum model_pretokenizer_flag {
+    MODEL_PRE_WHOLE = 1, /* a whole piece that is a token is taken as it is */
+    MODEL_PRE_BOS = 2,   /* texts begin with BOS, where the file does not say */
+};
+
 /** One row of the list of names. */
 struct model_pretokenizer_row {
     const char *name;
-    bool ignore_merges; /* a whole piece that is a token is taken as it is */
-    bool add_bos;       /* where the file does not say */
+    unsigned flags; /* of enum model_pretokenizer_flag */
     /* Applied one after the other, each to the pieces that the one before it made: its matches
      * and what lies between them. Where an expression has a group, its matches are cut again: what
      * the group matched is divided from the right, by threes. NULL past the last. */

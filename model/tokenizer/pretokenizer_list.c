@@ -19,8 +19,8 @@ static const char gpt2[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)";
 
 /* Words, numbers of up to `numbers`, symbols. */
-#define LLAMA3(contractions, numbers)                                                              \
-    contractions "|" LEAD "\\p{L}+|" numbers "|" SYMBOLS "[\\r\\n]*|" SPACE
+#define WORDS(numbers)                LEAD "\\p{L}+|" numbers "|" SYMBOLS "[\\r\\n]*|"
+#define LLAMA3(contractions, numbers) contractions "|" WORDS(numbers) SPACE
 #define QWEN35(contractions)                                                                       \
     contractions "|" LEAD "[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" SPACE
 
@@ -30,20 +30,28 @@ static const char gpt2[] =
                "|" SYMBOLS symbols_end "*|" SPACE
 #define UPPER             "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER             "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define NOT_HAN(left_out) "[^" left_out "\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]"
+#define NOT_HAN(left_out) "[^" left_out NO_WORD "\\p{sc:Han}]"
 #define ASCII_UPPER       "[^\\P{L}a-z]"
 #define ASCII_LOWER       "[^\\P{L}A-Z]"
+#define NO_WORD           "\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}"
 
 static const char llama3[] = LLAMA3(CONTRACTIONS, "\\p{N}{1,3}");
 static const char llama3_ascii[] = LLAMA3(ASCII_CONTRACTIONS, "\\p{N}{1,3}");
 static const char qwen2[] = LLAMA3(CONTRACTIONS, "\\p{N}");
 static const char qwen2_ascii[] = LLAMA3(ASCII_CONTRACTIONS, "\\p{N}");
+static const char minicpm5[] = LLAMA3(CONTRACTIONS, "\\p{N}+");
+static const char minicpm5_ascii[] = LLAMA3(ASCII_CONTRACTIONS, "\\p{N}+");
+static const char ufakzeka[] = WORDS("\\p{N}") SPACE;
 static const char qwen35[] = QWEN35(CONTRACTIONS);
 static const char qwen35_ascii[] = QWEN35(ASCII_CONTRACTIONS);
 
 static const char gpt4o[] = BY_CASE(UPPER, LOWER, CONTRACTIONS "?", "\\p{N}{1,3}", "[\\r\\n/]");
 static const char gpt4o_ascii[] =
     BY_CASE(ASCII_UPPER, ASCII_LOWER, ASCII_CONTRACTIONS "?", "\\p{N}{1,3}", "[\\r\\n/]");
+static const char granite_embed[] =
+    BY_CASE(UPPER, LOWER, CONTRACTIONS "?", "\\p{N}{1,3}", "[\\r\\n/]");
+static const char granite_embed_ascii[] = BY_CASE(
+    "[^a-z" NO_WORD "]", "[^A-Z" NO_WORD "]", ASCII_CONTRACTIONS "?", "\\p{N}{1,3}", "[\\r\\n/]");
 static const char tekken[] = BY_CASE(UPPER, LOWER, "", "\\p{N}", "[\\r\\n/]");
 static const char tekken_ascii[] = BY_CASE(ASCII_UPPER, ASCII_LOWER, "", "\\p{N}", "[\\r\\n/]");
 
@@ -57,9 +65,11 @@ static const char kimi_k2_blocks[] =
     "[" HAN_BLOCKS "]+|" LEAD "[^\\P{L}" HAN_BLOCKS "]+" ASCII_CONTRACTIONS "?|\\p{N}{1,3}|" SYMBOLS
     "[\\r\\n]*|" SPACE;
 
-static const char deepseek_v3[] =
-    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
-    "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|" SPACE;
+#define DEEPSEEK_V3                                                                                \
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"                                       \
+    "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+"
+static const char deepseek_v3[] = DEEPSEEK_V3 "[\\r\\n]*|" SPACE;
+static const char spark2_5[] = DEEPSEEK_V3 "|[\\r\\n]|\\s+(?!\\S)|\\s+";
 static const char deepseek_v3_asian[] =
     "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+";
 
@@ -127,6 +137,46 @@ static const char tiny_aya[] = BY_CASE(UPPER, LOWER, CONTRACTIONS "?", "\\p{N}{1
 static const char tiny_aya_ascii[] =
     LEAD "[\\p{L}\\p{M}]+" ASCII_CONTRACTIONS "?|\\p{N}{1,3}|" SYMBOLS "[\\r\\n/]*|" SPACE;
 
+/*
+ * superbpe cuts numbers in this way and nothing else: where a multiple of three digits is left of
+ * a run, which its expression looks for from each digit. Here a match is what lies between two
+ * such places: behind the first, three digits; up to the next, runs of one or two digits, other
+ * characters, and what a longer run has too many, for which each run is looked at three times.
+ */
+#define UP_TO_THREES(digit, other)                                                                 \
+    other "*+(?:" digit "{1,2}+(?!" digit ")" other "*+)*+"                                        \
+          "(?:" digit "{0,2}?(?=(?:" digit "{3})++(?!" digit "))|\\z)"
+#define SUPERBPE(digit, other)                                                                     \
+    "\\A" UP_TO_THREES(digit, other) "(?!\\A)|" digit "{3}(?:(?=" digit                            \
+                                     ")|" UP_TO_THREES(digit, other) ")"
+static const char superbpe[] = SUPERBPE("\\p{Nd}", "\\P{Nd}");
+static const char superbpe_ascii[] = SUPERBPE("[0-9]", "[^0-9]");
+
+/*
+ * Runs of blanks in powers of two. The published expression looks for a line end to the end of the
+ * run from each of its pieces; a blank in front of a piece says that there is none.
+ */
+#define BLANKS(n) "\\s{" n "}(?!\\S)|"
+#define JAIS2(contractions)                                                                        \
+    contractions "|" WORDS("\\p{N}{1,3}") "(?:(?<!\\s)|(?<=[\\r\\n]))\\s*[\\r\\n]+|" BLANKS("512") \
+        BLANKS("256") BLANKS("128") BLANKS("64") BLANKS("32") BLANKS("16") BLANKS("8") BLANKS("4") \
+            BLANKS("1,2") "\\s"
+static const char jais2[] = JAIS2(CONTRACTIONS);
+static const char jais2_ascii[] = JAIS2(ASCII_CONTRACTIONS);
+
+static const char youtu_scripts[] =
+    "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|"
+    "[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}"
+    "\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|[\\x{3105}-\\x{312F}]+|"
+    "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+";
+static const char youtu[] = BY_CASE(UPPER, LOWER, CONTRACTIONS "?", "\\p{N}", "[\\r\\n/]");
+static const char youtu_ascii[] =
+    LEAD "[\\p{L}\\p{M}]+" ASCII_CONTRACTIONS "?|\\p{N}|" SYMBOLS "[\\r\\n/]*|" SPACE;
+
+/* White space, opening and closing brackets, |, and ends of sentences and clauses. */
+static const char bloom[] =
+    " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}\\x{60C})]+";
+
 /* Runs of each script of East and South-East Asia; llama.cpp has one class with other limits. */
 static const char afmoe_scripts[] =
     "[\\x{4E00}-\\x{9FFF}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}\\x{3400}-\\x{4DBF}"
@@ -141,60 +191,109 @@ static const char afmoe_one_class[] =
     "\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+";
 
 #define DIGITS "\\p{N}"
+#define THREES "[0-9][0-9][0-9]"
+
+enum {
+    WHOLE = MODEL_PRE_WHOLE,
+    BOS = MODEL_PRE_BOS,
+};
 
 static const struct model_pretokenizer_row rows[] = {
-    {"default", false, false, {"[\\p{P}\\$\\+<=>\\^~\\|]+", gpt2, "\\p{N}+", "[0-9][0-9][0-9]"}},
-    {"gpt-2", false, false, {gpt2}},
-    {"olmo", false, false, {gpt2}},
-    {"phi-2", false, false, {gpt2}},
-    {"exaone4", false, false, {gpt2}},
-    {"llama-bpe", true, true, {llama3}},
-    {"llama3", true, true, {llama3}},
-    {"llama-v3", true, true, {llama3}},
-    {"falcon3", true, true, {llama3}},
-    {"pixtral", true, true, {llama3}},
-    {"falcon-h1", true, true, {llama3}},
-    {"lfm2", true, true, {llama3}},
-    {"smaug-bpe", false, false, {llama3}},
-    {"dbrx", false, false, {llama3}},
-    {"glm4", false, false, {llama3}},
-    {"chatglm-bpe", false, false, {llama3}},
-    {"qwen2", false, false, {qwen2}},
-    {"megrez", false, false, {qwen2}},
-    {"stablelm2", false, false, {qwen2}},
-    {"hunyuan", false, false, {qwen2}},
-    {"deepseek-r1-qwen", false, true, {qwen2}},
-    {"qwen35", false, false, {qwen35}},
-    {"smollm", false, false, {DIGITS, gpt2}},
-    {"starcoder", false, false, {DIGITS, gpt2}},
-    {"refact", false, false, {DIGITS, gpt2}},
-    {"command-r", false, false, {DIGITS, gpt2}},
-    {"mellum2", false, false, {DIGITS, gpt2}},
-    {"gpt-4o", false, false, {gpt4o}},
-    {"llama4", false, false, {gpt4o}},
-    {"minimax-m2", false, false, {gpt4o}},
-    {"tekken", true, true, {tekken}},
-    {"kimi-k2", false, false, {kimi_k2}},
+    {"default", 0, {"[\\p{P}\\$\\+<=>\\^~\\|]+", gpt2, "\\p{N}+", THREES}},
+    {"gpt-2", 0, {gpt2}},
+    {"olmo", 0, {gpt2}},
+    {"phi-2", 0, {gpt2}},
+    {"exaone4", 0, {gpt2}},
+    {"a.x-4.0", 0, {gpt2}},
+    {"gigachat", 0, {gpt2}},
+    {"mellum", 0, {gpt2}},
+    {"trillion", 0, {gpt2}},
+    {"granite-docling", 0, {gpt2}},
+    {"mpt", 0, {gpt2}},
+    {"jais", 0, {gpt2}},
+    {"jina-es", 0, {gpt2}},
+    {"jina-de", 0, {gpt2}},
+    {"jina-v1-en", 0, {gpt2}},
+    {"jina-v2-es", 0, {gpt2}},
+    {"jina-v2-de", 0, {gpt2}},
+    {"jina-v2-code", 0, {gpt2}},
+    {"roberta-bpe", 0, {gpt2}},
+    {"modern-bert", 0, {gpt2}},
+    {"llama-bpe", WHOLE | BOS, {llama3}},
+    {"llama3", WHOLE | BOS, {llama3}},
+    {"llama-v3", WHOLE | BOS, {llama3}},
+    {"falcon3", WHOLE | BOS, {llama3}},
+    {"pixtral", WHOLE | BOS, {llama3}},
+    {"falcon-h1", WHOLE | BOS, {llama3}},
+    {"lfm2", WHOLE | BOS, {llama3}},
+    {"midm-2.0", WHOLE | BOS, {llama3}},
+    {"jina-v5-nano", WHOLE | BOS, {llama3}},
+    {"glm4", WHOLE, {llama3}},
+    {"glm5", WHOLE, {llama3}},
+    {"smaug-bpe", 0, {llama3}},
+    {"dbrx", 0, {llama3}},
+    {"chatglm-bpe", 0, {llama3}},
+    {"jais-2", 0, {jais2}},
+    {"minicpm5", WHOLE, {"\\p{N}{1,3}", minicpm5}},
+    {"qwen2", 0, {qwen2}},
+    {"megrez", 0, {qwen2}},
+    {"stablelm2", 0, {qwen2}},
+    {"hunyuan", 0, {qwen2}},
+    {"solar-open", 0, {qwen2}},
+    {"kormo", 0, {qwen2}},
+    {"f2llmv2", 0, {qwen2}},
+    {"grok-2", 0, {qwen2}},
+    {"deepseek-r1-qwen", BOS, {qwen2}},
+    {"ufakzeka", 0, {ufakzeka}},
+    {"qwen35", 0, {qwen35}},
+    {"smollm", 0, {DIGITS, gpt2}},
+    {"starcoder", 0, {DIGITS, gpt2}},
+    {"refact", 0, {DIGITS, gpt2}},
+    {"command-r", 0, {DIGITS, gpt2}},
+    {"mellum2", 0, {DIGITS, gpt2}},
+    {"exaone", 0, {DIGITS, gpt2}},
+    {"codeshell", 0, {DIGITS, gpt2}},
+    {"minerva-7b", 0, {DIGITS, gpt2}},
+    {"gpt-4o", 0, {gpt4o}},
+    {"llama4", 0, {gpt4o}},
+    {"minimax-m2", 0, {gpt4o}},
+    {"kanana2", 0, {gpt4o}},
+    {"talkie", 0, {gpt4o}},
+    {"granite-embed-multi-97m", WHOLE, {granite_embed}},
+    {"tekken", WHOLE | BOS, {tekken}},
+    {"youtu", WHOLE, {youtu_scripts, youtu}},
+    {"kimi-k2", 0, {kimi_k2}},
     {"deepseek-llm",
-     false,
-     false,
+     0,
      {deepseek_line_end, deepseek_letters, deepseek_punctuation, deepseek_trailing_space,
       deepseek_asian, "\\p{N}+"}},
     {"deepseek-coder",
-     false,
-     false,
+     0,
      {deepseek_line_end, "\\s?\\p{L}+", "\\s?\\p{P}+", deepseek_asian, DIGITS}},
-    {"deepseek-v3", false, false, {"\\p{N}{1,3}", deepseek_v3_asian, deepseek_v3}},
-    {"hunyuan-dense", false, false, {"\\p{N}{1,3}", deepseek_v3_asian, deepseek_v3}},
-    {"seed-coder", false, false, {seed_coder}},
-    {"bailingmoe2", false, false, {bailing}},
-    {"bailingmoe", false, false, {bailing}},
-    {"llada-moe", false, false, {bailing}},
-    {"exaone-moe", false, false, {exaone_moe}},
-    {"laguna", false, false, {lines, qwen2}},
-    {"tiny_aya", false, false, {threes_in_words, tiny_aya}},
-    {"cohere2moe", false, false, {threes_in_words, tiny_aya}},
-    {"afmoe", false, false, {threes, afmoe_scripts, deepseek_v3}},
+    {"deepseek-v3", 0, {"\\p{N}{1,3}", deepseek_v3_asian, deepseek_v3}},
+    {"hunyuan-dense", 0, {"\\p{N}{1,3}", deepseek_v3_asian, deepseek_v3}},
+    {"joyai-llm", 0, {"\\p{N}{1,3}", deepseek_v3_asian, deepseek_v3}},
+    {"hy_v4", 0, {"\\p{N}{1,3}", deepseek_v3_asian, deepseek_v3}},
+    {"spark2_5", 0, {"\\p{N}{1,3}", deepseek_v3_asian, spark2_5, DIGITS}},
+    {"seed-coder", 0, {seed_coder}},
+    {"bailingmoe2", 0, {bailing}},
+    {"bailingmoe", 0, {bailing}},
+    {"llada-moe", 0, {bailing}},
+    {"exaone-moe", 0, {exaone_moe}},
+    {"laguna", 0, {lines, qwen2}},
+    {"tiny_aya", 0, {threes_in_words, tiny_aya}},
+    {"cohere2moe", 0, {threes_in_words, tiny_aya}},
+    {"afmoe", 0, {threes, afmoe_scripts, deepseek_v3}},
+    {"superbpe", 0, {"\\p{N}+", superbpe}},
+    {"falcon", 0, {"[\\p{P}\\$\\+<=>\\^~\\|`]+", gpt2, THREES}},
+    {"bloom", 0, {bloom}},
+    {"poro-chat", 0, {bloom}},
+    {"gpt3-finnish", 0, {bloom}},
+    {"viking", 0, {bloom, DIGITS}},
+    {"chameleon",
+     BOS,
+     {"<sentinel:[0-9]+>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", DIGITS,
+      "[\\p{P}!-/:-@\\[-`{-~]", gpt2}},
 };
 
 /* Where llama.cpp departs from the above. */
@@ -203,9 +302,13 @@ static const struct departure {
 } departures[] = {
     {llama3, llama3_ascii},
     {qwen2, qwen2_ascii},
+    {minicpm5, minicpm5_ascii},
+    {jais2, jais2_ascii},
     {qwen35, qwen35_ascii},
     {gpt4o, gpt4o_ascii},
+    {granite_embed, granite_embed_ascii},
     {tekken, tekken_ascii},
+    {youtu, youtu_ascii},
     {kimi_k2, kimi_k2_blocks},
     {seed_coder, seed_coder_ascii},
     {bailing, bailing_ascii},
@@ -215,6 +318,7 @@ static const struct departure {
     {threes_in_words, threes_with_lead},
     {threes, threes_with_lead},
     {tiny_aya, tiny_aya_ascii},
+    {superbpe, superbpe_ascii},
     {afmoe_scripts, afmoe_one_class},
 };
 

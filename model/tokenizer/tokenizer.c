@@ -68,7 +68,7 @@ static enum status open_bpe(struct model_tokenizer *t, const char *pre, bool as_
     if (t->declared.has_declared)
         t->bpe.ignore_merges = t->declared.ignore_merges;
     else if (!status && !t->vocab.add_bos_stated)
-        t->vocab.add_bos = t->bpe.pre.row->add_bos;
+        t->vocab.add_bos = t->bpe.pre.row->flags & MODEL_PRE_BOS;
     return status;
 }
 

@@ -36,6 +36,8 @@ DEEPSEEK_LLM = [r"[\r\n]", DEEPSEEK_LETTERS, "\\s?[!-/:-~！-／：-～‘-‟\u
                 DEEPSEEK_ASIAN, r"\p{N}+"]
 DEEPSEEK_CODER = [r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", DEEPSEEK_ASIAN, r"\p{N}"]
 
+BLANKS = "".join(r"\s{%d}(?!\S)|" % n for n in (512, 256, 128, 64, 32, 16, 8, 4)) + r"\s{1,2}(?!\S)|\s{1}"
+BLOOM = r" ?[^(\s|.,!?…。，、।۔،)]+"
 ONIGURUMA_WORD = r"[\d\p{L}\p{M}\p{Nl}\p{Pc}²³¹¼½¾Ⓐ-ⓩ🄰-🅉🅐-🅩🅰-🆉]"
 AFMOE_SCRIPTS = (
     "(?:[\u4E00-\u9FFF\u3040-\u309F\u30A0-\u30FF\u3400-\u4DBF\uf900-\uFAFF\uFF65-\uFF9F\u2F00-\u2FDF]+|"
@@ -44,17 +46,26 @@ AFMOE_SCRIPTS = (
 
 PUBLISHED = {
     "default": [r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"],  # llama.cpp's own
-    "gpt-2,olmo,phi-2,exaone4": [GPT2],
-    "llama-bpe,llama3,llama-v3,falcon3,pixtral,smaug-bpe,dbrx,glm4,chatglm-bpe,falcon-h1,lfm2": [LLAMA3],
-    "qwen2,megrez,stablelm2,hunyuan,deepseek-r1-qwen": [QWEN2],
+    "falcon": [r"[\p{P}\$\+<=>\^~\|`]+", GPT2, "[0-9][0-9][0-9]"],
+    "gpt-2,olmo,phi-2,exaone4,a.x-4.0,gigachat,mellum,trillion,granite-docling,mpt,jais,jina-es,jina-de,"
+    "jina-v1-en,jina-v2-es,jina-v2-de,jina-v2-code,roberta-bpe,modern-bert": [GPT2],
+    "llama-bpe,llama3,llama-v3,falcon3,pixtral,smaug-bpe,dbrx,glm4,chatglm-bpe,falcon-h1,lfm2,midm-2.0,"
+    "jina-v5-nano,glm5": [LLAMA3],
+    "jais-2": [LLAMA3.replace(r"\s+(?!\S)|\s+", BLANKS)],
+    "minicpm5": [r"\p{N}{1,3}", LLAMA3.replace("{1,3}", "+")],
+    "qwen2,megrez,stablelm2,hunyuan,deepseek-r1-qwen,solar-open,kormo,f2llmv2,grok-2": [QWEN2],
+    "ufakzeka": [QWEN2.partition(")|")[2]],
     "qwen35": [QWEN35],
-    "smollm,starcoder,refact,command-r,mellum2": [r"\p{N}", GPT2],
-    "gpt-4o,llama4,minimax-m2": [O200K],
+    "smollm,starcoder,refact,command-r,mellum2,exaone,codeshell,minerva-7b": [r"\p{N}", GPT2],
+    "gpt-4o,llama4,minimax-m2,kanana2,talkie": [O200K],
+    "granite-embed-multi-97m": [O200K],
+    "youtu": ["[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+", O200K.replace("{1,3}", "")],
     "tekken": [TEKKEN],
     "kimi-k2": [KIMI],
     "deepseek-llm": DEEPSEEK_LLM,
     "deepseek-coder": DEEPSEEK_CODER,
-    "deepseek-v3,hunyuan-dense": DEEPSEEK_V3,
+    "deepseek-v3,hunyuan-dense,joyai-llm,hy_v4": DEEPSEEK_V3,
+    "spark2_5": [*DEEPSEEK_V3[:2], DEEPSEEK_V3[2].replace(r"+[\r\n]*|\s*[\r\n]+|", r"+|[\r\n]|"), r"\p{N}"],
     "seed-coder": [QWEN2.replace(r"+[\r\n]*", "+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{N}\r\n]")],
     "bailingmoe2,bailingmoe,llada-moe": [
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
@@ -68,6 +79,11 @@ PUBLISHED = {
     "afmoe": [r"\p{Nd}{1,510}(?=(?>\p{Nd}{510})*(?:\P{Nd}|$))|\G\p{Nd}{510}",
               r"\A\p{Nd}{1,2}(?=(?:\p{Nd}{3})+\Z)", r"\A\p{Nd}{3}|\G\p{Nd}{3}", AFMOE_SCRIPTS,
               DEEPSEEK_V3[2]],
+    "superbpe": [r"\p{N}+", r"(?=(\d{3})+(?!\d))"],
+    "bloom,poro-chat,gpt3-finnish": [BLOOM],
+    "viking": [BLOOM, r"\p{N}"],
+    "chameleon": ["<sentinel:[0-9]+>", "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", r"([\t\n]|    |  )",
+                  r"\p{N}", r"[\p{P}!-/:-@\[-`{-~]", GPT2],
 }
 
 FOLDED, ASCII = "(?i:'s|'t|'re|'ve|'m|'ll|'d)", "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
@@ -101,14 +117,18 @@ def in_llama_cpp(names, expressions):
         return expressions  # and white space that is not ASCII counts as U+000B
     if names == "afmoe":
         return [LlamaThrees(), LLAMA_AFMOE_SCRIPTS, expressions[-1]]
-    if names == "tiny_aya,cohere2moe":  # it has all classes of letters in one
-        letters = r"[\p{L}\p{M}]"
+    if names in ("tiny_aya,cohere2moe", "youtu"):  # it has all classes of letters in one
+        first = expressions[0] if names == "youtu" else LlamaThrees()
         for case in BY_ASCII_CASE:
-            expressions = [e.replace(case, letters) for e in expressions]
-        return [LlamaThrees(), expressions[1].replace(FOLDED, ASCII)]
+            expressions = [e.replace(case, r"[\p{L}\p{M}]") for e in expressions]
+        return [first, expressions[1].replace(FOLDED, ASCII)]
+    if names == "superbpe":
+        return [e.replace(r"\d", "[0-9]") for e in expressions]
     changed = [e.replace(FOLDED, ASCII) for e in expressions]
     changed = [e.replace("'(?i:[sdmt]|ll|ve|re)", ASCII) for e in changed]
     for case, ascii_case in BY_ASCII_CASE.items():
+        if names == "granite-embed-multi-97m":
+            ascii_case = ascii_case.replace(r"\p{L}", r"\p{L}\p{M}")
         changed = [e.replace(case, ascii_case) for e in changed]
     return None if changed == expressions else changed
 

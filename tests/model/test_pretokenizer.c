@@ -125,7 +125,7 @@ static void shown_pieces(void **state)
         }
     }
     fclose(f);
-    assert_int_equal(n_lines, 416);
+    assert_int_equal(n_lines, 624);
 }
 
 enum { UNIT_BYTES = 16, UNITS = 512, TEXT_BYTES = 24 * 6 * UNIT_BYTES };
@@ -229,6 +229,7 @@ static void digests(void **state)
     assert_int_equal(n_published, n_rows);
 }
 
+/** One name of each way to cut, and the nearest. */
 static void unknown_name(void **state)
 {
     (void)state;
@@ -237,10 +238,46 @@ static void unknown_name(void **state)
     assert_int_equal(model_pretokenizer_init(&p, (struct base_string){"no\nsuch", 7}, false, &why),
                      STATUS_UNSUPPORTED);
     assert_null(strchr(why.text, '\n'));
-    const struct model_pretokenizer_row *row;
-    for (size_t i = 0; (row = model_pretokenizer_row_at(i)) != NULL; i++)
-        assert_non_null(strstr(why.text, row->name));
+    assert_null(strstr(why.text, "..."));
+    assert_non_null(strstr(why.text, "docs/tokenizers.md"));
+    const struct model_pretokenizer_row *row, *before = NULL;
+    for (size_t i = 0; (row = model_pretokenizer_row_at(i)) != NULL; before = row, i++)
+        if (!before || memcmp(before->expressions, row->expressions, sizeof row->expressions) != 0)
+            assert_non_null(strstr(why.text, row->name));
     model_pretokenizer_free(&p);
+    assert_int_equal(model_pretokenizer_init(&p, (struct base_string){"spark2.5", 8}, false, &why),
+                     STATUS_UNSUPPORTED);
+    assert_non_null(
+        strstr(why.text, "'spark2.5' is not known (did you mean spark2_5?); known are"));
+    model_pretokenizer_free(&p);
+}
+
+/** The page's table has each name, and in its last cells what the list says. */
+static void names_are_documented(void **state)
+{
+    (void)state;
+    char path[512], quoted[80], line[1024];
+    const struct model_pretokenizer_row *row;
+    snprintf(path, sizeof path, "%s/docs/tokenizers.md", ASSAY_SOURCE_DIR);
+    for (size_t i = 0; (row = model_pretokenizer_row_at(i)) != NULL; i++) {
+        FILE *f = fopen(path, "r");
+        assert_non_null(f);
+        bool found = false;
+        snprintf(quoted, sizeof quoted, "`%s`", row->name);
+        while (!found && fgets(line, sizeof line, f)) {
+            char *cell = strstr(line, " | ");
+            char *name = strstr(line, quoted);
+            if (line[0] != '|' || !cell || !name || name > cell)
+                continue;
+            snprintf(quoted, sizeof quoted, "| %s | %s |\n",
+                     row->flags & MODEL_PRE_WHOLE ? "yes" : "no",
+                     row->flags & MODEL_PRE_BOS ? "yes" : "no");
+            found = strstr(line, quoted);
+        }
+        fclose(f);
+        if (!found)
+            fail_msg("docs/tokenizers.md has no row for %s that ends in %s", row->name, quoted);
+    }
 }
 
 static enum status give_up(void *user, const char *piece, size_t n_bytes)
@@ -265,9 +302,8 @@ static void callback_may_stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shown_pieces),
-        cmocka_unit_test(digests),
-        cmocka_unit_test(unknown_name),
+        cmocka_unit_test(shown_pieces),      cmocka_unit_test(digests),
+        cmocka_unit_test(unknown_name),      cmocka_unit_test(names_are_documented),
         cmocka_unit_test(callback_may_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,7 @@ static void check_runs(const struct model_pretokenizer *p, char *text, size_t ca
                                           "A'",
                                           "'s",
                                           "Aa1",
+                                          "1234\xC2\xB2",
                                           "/\n",
                                           "A\xE6\xBC\xA2",
                                           "\xE6\xBC\xA2"};
@@ -114,6 +115,9 @@ static void run_beyond_the_limit(void **state)
         assert_in_range(n_pieces(&p, text, N), 2, 3);
         model_pretokenizer_free(&p);
     }
+    struct model_pretokenizer p = compiled("jais-2", false);
+    assert_in_range(n_pieces(&p, text, N), N / 512, N / 512 + 16);
+    model_pretokenizer_free(&p);
     free(text);
 }
 
@@ -125,8 +129,9 @@ static void digits_from_the_right(void **state)
     char *text = malloc(N + 1);
     assert_non_null(text);
     memset(text, '7', N);
-    for (int i = 0; i < 4; i++) {
-        struct model_pretokenizer p = compiled(i < 2 ? "cohere2moe" : "afmoe", i % 2);
+    static const char *const names[] = {"cohere2moe", "afmoe", "superbpe"};
+    for (int i = 0; i < 6; i++) {
+        struct model_pretokenizer p = compiled(names[i / 2], i % 2);
         text[N] = ' ';
         assert_int_equal(n_pieces(&p, text, N + 1), N / 3 + 2);
         text[N] = 'x';

@@ -1,13 +1,16 @@
 /*
  * The tokenizers against ids that another program made: the cases beside each vocabulary of
- * the reference material, and whole texts by count and SHA-256. Skipped where it is absent.
+ * the reference material, those of pre-tokenisers, and whole texts by count and SHA-256. Skipped
+ * where it is absent.
  */
 #include "tests/harness/cmocka.h"
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "model/tokenizer/pretokenizer.h"
 #include "model/tokenizer/tokenizer.h"
 
 static const char folder[] = ASSAY_REFERENCE_DIR "/reference/tokenizers";
@@ -34,12 +37,13 @@ struct opened {
     struct model_tokenizer *tokenizer;
 };
 
-static struct opened open_vocabulary(const char *path)
+/** pre: the pre-tokeniser in place of the file's, in llama.cpp's form; or NULL. */
+static struct opened open_vocabulary(const char *path, const char *pre)
 {
     struct opened o;
     struct status_why why = {0};
     if (gguf_open(&o.file, path, &why) ||
-        model_tokenizer_open(&o.tokenizer, o.file, NULL, false, &why))
+        model_tokenizer_open(&o.tokenizer, o.file, pre, pre != NULL, &why))
         fail_msg("%s", why.text);
     return o;
 }
@@ -70,20 +74,13 @@ static void check_case(const struct opened *o, const char *text, size_t n_bytes,
     free(ids.ids);
 }
 
-/** Each case of NAME.gguf.inp is followed by a separator; NAME.gguf.out has a line for each. */
-static void check_cases(const char *name)
+/** Each case of a file of texts is followed by a separator; the file of ids has a line for each. */
+static void check_cases(struct opened o, const char *texts_path, const char *ids_path, size_t n)
 {
     static const char separator[] = "\n__ggml_vocab_test__\n";
-    char path[512];
-    size_t n_texts, n_ids;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    struct opened o = open_vocabulary(path);
-    snprintf(path, sizeof path, "%s/%s.inp", folder, name);
-    char *texts = slurp(path, &n_texts);
-    snprintf(path, sizeof path, "%s/%s.out", folder, name);
-    char *ids = slurp(path, &n_ids);
+    size_t n_texts, n_ids, n_cases = 0;
+    char *texts = slurp(texts_path, &n_texts), *ids = slurp(ids_path, &n_ids);
     char *expected = ids, *line_end;
-    size_t n_cases = 0;
     for (char *text = texts, *end; (end = strstr(text, separator)) != NULL; n_cases++) {
         check_case(&o, text, (size_t)(end - text), &expected);
         line_end = strchr(expected, '\n');
@@ -91,35 +88,47 @@ static void check_cases(const char *name)
         expected = line_end + 1;
         text = end + strlen(separator);
     }
-    assert_int_equal(n_cases, 46);
+    assert_int_equal(n_cases, n);
     assert_int_equal(expected - ids, n_ids);
     free(texts);
     free(ids);
     close_vocabulary(&o);
 }
 
-static void cases_spm(void **state)
+static void cases_of_vocabularies(void **state)
 {
+    static const char *const names[] = {"llama-spm", "phi-3", "gpt-2", "llama-bpe"};
     (void)state;
-    check_cases("ggml-vocab-llama-spm.gguf");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[512], texts[512], ids[512];
+        snprintf(path, sizeof path, "%s/ggml-vocab-%s.gguf", folder, names[i]);
+        snprintf(texts, sizeof texts, "%s/ggml-vocab-%s.gguf.inp", folder, names[i]);
+        snprintf(ids, sizeof ids, "%s/ggml-vocab-%s.gguf.out", folder, names[i]);
+        check_cases(open_vocabulary(path, NULL), texts, ids, 46);
+    }
 }
 
-static void cases_phi_3(void **state)
+/** NAME.VOCABULARY.out: with that vocabulary and the pre-tokeniser NAME. */
+static void cases_of_pretokenizers(void **state)
 {
+    static const char cases[] = ASSAY_REFERENCE_DIR "/reference/pretokenizers";
+    static const char *const vocabularies[] = {"gpt-2", "llama-bpe"};
+    const struct model_pretokenizer_row *row;
+    size_t n = 0;
     (void)state;
-    check_cases("ggml-vocab-phi-3.gguf");
-}
-
-static void cases_llama_bpe(void **state)
-{
-    (void)state;
-    check_cases("ggml-vocab-llama-bpe.gguf");
-}
-
-static void cases_gpt_2(void **state)
-{
-    (void)state;
-    check_cases("ggml-vocab-gpt-2.gguf");
+    for (size_t i = 0; (row = model_pretokenizer_row_at(i)); i++)
+        for (size_t k = 0; k < sizeof vocabularies / sizeof *vocabularies; k++) {
+            char path[512], ids[512];
+            snprintf(ids, sizeof ids, "%s/%s.%s.out", cases, row->name, vocabularies[k]);
+            if (access(ids, R_OK) != 0)
+                continue;
+            print_message("%s with the vocabulary %s\n", row->name, vocabularies[k]);
+            snprintf(path, sizeof path, "%s/ggml-vocab-%s.gguf", folder, vocabularies[k]);
+            check_cases(open_vocabulary(path, row->name),
+                        ASSAY_REFERENCE_DIR "/reference/pretokenizers/strings.inp", ids, 59);
+            n++;
+        }
+    assert_int_equal(n, 56);
 }
 
 static void check_whole_text(const char *vocabulary, const char *text_name, size_t count,
@@ -127,7 +136,7 @@ static void check_whole_text(const char *vocabulary, const char *text_name, size
 {
     char path[512];
     snprintf(path, sizeof path, "%s/ggml-vocab-%s.gguf", folder, vocabulary);
-    struct opened o = open_vocabulary(path);
+    struct opened o = open_vocabulary(path, NULL);
     snprintf(path, sizeof path, "%s/text/%s", ASSAY_REFERENCE_DIR, text_name);
     size_t n_bytes;
     char *text = slurp(path, &n_bytes);
@@ -179,8 +188,8 @@ int main(void)
         return 77;
     fclose(there);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cases_spm),   cmocka_unit_test(cases_phi_3),
-        cmocka_unit_test(cases_gpt_2), cmocka_unit_test(cases_llama_bpe),
+        cmocka_unit_test(cases_of_vocabularies),
+        cmocka_unit_test(cases_of_pretokenizers),
         cmocka_unit_test(whole_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ static const char *const probes[] = {
     "中文ไทยລາວမြန်မာភាសាខ្មែរ한국カナ漢字",
     "1234x 12345_ 999, 7654321 ²³ ½ Ⅷ ٣٤٥ १२३ 3.14 10^6",
     " ...---!!! /// \\\\ «»“”‘’ $$$ ^^ ~~ || '' \"\" \n!!\n..\r\n;;/\n",
-    "one two three four, five\nsix  seven 8 nine",
+    "one two three four, five\nsix  seven  8 nine Ankara'dan",
     "it'ſ a　b。　c\u2009d \u2028e … 「引用」、；：",
     "🙂👍🏽 👨‍👩‍👧 ☃ 100€ ±5°",
 };
@@ -89,7 +89,7 @@ static enum status list_names(char out[MODEL_DIFFERENCE_BYTES], const struct mod
     for (size_t i = 0; !status && (row = model_pretokenizer_row_at(i)); i++) {
         struct model_pretokenizer pre = {0};
         struct cuts cuts = {.why = why};
-        if (row->ignore_merges != ignore_merges)
+        if (!(row->flags & MODEL_PRE_WHOLE) == ignore_merges)
             continue;
         status = model_pretokenizer_init(&pre, (struct base_string){row->name, strlen(row->name)},
                                          t->bpe.pre.as_llama_cpp, why);
