@@ -98,6 +98,13 @@ static enum status read_escape(struct reading *r, bool in_set)
     return STATUS_OK;
 }
 
+/** The bracket of a plain set in a set, as in [a[bc]], whose items are the outer set's, too. */
+static bool joins(const char *at, bool inner)
+{
+    bool right = inner ? *at == ']' : *at == '[' && !strchr("^:[]&", at[1]);
+    return right && at[-1] != '-' && at[1] != '-'; /* else of ranges beside it */
+}
+
 /**
  * A set in brackets. \S in it is no item that PCRE2 could be told exactly, so the set is taken
  * apart: what is no white space, or what is and is none of the other items.
@@ -108,16 +115,21 @@ static enum status read_set(struct reading *r)
     struct base_buffer items = {0}, *out = r->out;
     enum status status = STATUS_OK;
     bool negated = begin[1] == '^', solid = false;
+    bool inner = false;
     r->at += 1 + negated;
     r->out = &items;
-    for (const char *first = r->at; !status && *r->at && (*r->at != ']' || r->at == first);) {
+    for (const char *first = r->at;
+         !status && *r->at && (*r->at != ']' || r->at == first || inner);) {
         if (r->at[0] == '\\' && r->at[1] == 'S') {
             solid = true;
             r->at += 2;
         } else if (*r->at == '\\') {
             status = read_escape(r, true);
+        } else if (joins(r->at, inner)) {
+            inner = !inner;
+            r->at++;
         } else if (*r->at == '[' || *r->at == ']' || strncmp(r->at, "&&", 2) == 0) {
-            /* A set in a set, their intersection; ] in front is read in different ways. */
+            /* Other sets in a set, their intersection; ] in front is read in different ways. */
             status = refuse(r, r->at, *r->at == '&' ? 2 : 1);
         } else {
             status = copy(r, 1);
