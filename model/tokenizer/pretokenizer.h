@@ -40,6 +40,11 @@ struct model_pretokenizer {
 const struct model_pretokenizer_row *model_pretokenizer_row_at(size_t i);
 /** What llama.cpp has in place of an expression of the list; the same where it agrees. */
 const char *model_pretokenizer_in_llama_cpp(const char *expression);
+/**
+ * PCRE2's expression with the same pieces as a published one, where that one reads a text more
+ * often than once; NULL where none is needed.
+ */
+const char *model_pretokenizer_in_linear_time(const char *published);
 
 /**
  * Compile the expressions of a name: its authors', or with as_llama_cpp llama.cpp's.

@@ -1,5 +1,7 @@
 #include "model/tokenizer/pretokenizer.h"
 
+#include <string.h>
+
 /*
  * The expressions as the authors of the models published them, except that
  * - `\s+$` is written so that a run of spaces is tried once, not once for each of its characters;
@@ -333,4 +335,9 @@ const char *model_pretokenizer_in_llama_cpp(const char *expression)
         if (departures[i].published == expression)
             return departures[i].llama_cpp;
     return expression;
+}
+
+const char *model_pretokenizer_in_linear_time(const char *published)
+{
+    return strcmp(published, "(?=(\\d{3})+(?!\\d))") == 0 ? superbpe : NULL;
 }

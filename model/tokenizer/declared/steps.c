@@ -6,6 +6,7 @@
 
 #include "base/text/quote.h"
 #include "model/tokenizer/declared/expression.h"
+#include "model/tokenizer/pretokenizer.h"
 
 enum { MAX_DEPTH = 6, MAX_TEXT = 64 };
 
@@ -59,7 +60,13 @@ static void compile(struct base_field part, const char *source, bool literal,
     enum status status = STATUS_OK;
     if (!step)
         return;
-    if (literal)
+    const char *linear = step->kind == MODEL_STEP_SPLIT && !step->inverted && !literal &&
+                                 step->behaviour == MODEL_SPLIT_ISOLATED
+                             ? model_pretokenizer_in_linear_time(source)
+                             : NULL;
+    if (linear)
+        base_buffer_format(&expression, "%s", linear);
+    else if (literal)
         model_expression_literal(&expression, string_of(source));
     else
         status = model_expression_translate(&expression, source, &why);
