@@ -16,6 +16,8 @@ enum { MODEL_PRETOKENIZER_EXPRESSIONS = 6 };
 enum model_pretokenizer_flag {
     MODEL_PRE_WHOLE = 1, /* a whole piece that is a token is taken as it is */
     MODEL_PRE_BOS = 2,   /* texts begin with BOS, where the file does not say */
+    /* Pieces are merged from characters, and U+2581 stands for a space: as gemma4's. */
+    MODEL_PRE_CHARACTERS = 4
 };
 
 /** One row of the list of names. */

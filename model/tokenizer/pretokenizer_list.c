@@ -198,6 +198,7 @@ static const char afmoe_one_class[] =
 enum {
     WHOLE = MODEL_PRE_WHOLE,
     BOS = MODEL_PRE_BOS,
+    CHARACTERS = MODEL_PRE_CHARACTERS,
 };
 
 static const struct model_pretokenizer_row rows[] = {
@@ -283,6 +284,7 @@ static const struct model_pretokenizer_row rows[] = {
     {"llada-moe", 0, {bailing}},
     {"exaone-moe", 0, {exaone_moe}},
     {"laguna", 0, {lines, qwen2}},
+    {"sarvam-moe", CHARACTERS, {lines}},
     {"tiny_aya", 0, {threes_in_words, tiny_aya}},
     {"cohere2moe", 0, {threes_in_words, tiny_aya}},
     {"afmoe", 0, {threes, afmoe_scripts, deepseek_v3}},

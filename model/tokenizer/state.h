@@ -10,7 +10,7 @@
 
 struct model_tokenizer {
     struct model_vocab vocab;
-    struct model_spm spm; /* one of these two is used */
+    struct model_spm spm; /* one of these two merges; bpe.pre may cut for either */
     struct model_bpe bpe;
     struct model_special always, on_request; /* without and with parse_special */
     struct model_declared declared;          /* does the cutting instead, where there is one */

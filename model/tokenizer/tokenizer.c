@@ -69,6 +69,11 @@ static enum status open_bpe(struct model_tokenizer *t, const char *pre, bool as_
         t->bpe.ignore_merges = t->declared.ignore_merges;
     else if (!status && !t->vocab.add_bos_stated)
         t->vocab.add_bos = t->bpe.pre.row->flags & MODEL_PRE_BOS;
+    if (!status && t->bpe.pre.row && t->bpe.pre.row->flags & MODEL_PRE_CHARACTERS) {
+        model_merges_free(&t->bpe.merges); /* spm reads them */
+        t->vocab.kind = MODEL_VOCAB_GEMMA4;
+        status = model_spm_init(&t->spm, &t->vocab, why);
+    }
     return status;
 }
 
@@ -149,6 +154,24 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+static enum status encode_characters(void *user, const char *piece, size_t n_bytes)
+{
+    struct call *call = user;
+    return model_spm_encode(&call->t->spm, &call->run, piece, n_bytes, false);
+}
+
+/** BPE of characters in the pieces of a pre-tokeniser. */
+static enum status encode_lines(struct call *call, const char *text, size_t n_bytes)
+{
+    struct base_buffer repaired = {0};
+    enum status status = model_tok_repair(&call->run, &repaired, &text, &n_bytes);
+    if (!status)
+        status = model_pretokenizer_split(&call->t->bpe.pre, &call->run, text, n_bytes,
+                                          encode_characters, call);
+    base_buffer_free(&repaired);
+    return status;
+}
+
 static enum status encode_stretch(void *user, const char *raw, size_t n_bytes, int32_t token)
 {
     struct call *call = user;
@@ -158,6 +181,8 @@ static enum status encode_stretch(void *user, const char *raw, size_t n_bytes, i
         raw++;
     if (n_bytes > 0 && vocab->kind == MODEL_VOCAB_BPE)
         status = model_bpe_encode(&call->t->bpe, &call->run, raw, n_bytes);
+    else if (n_bytes > 0 && call->t->bpe.pre.row)
+        status = encode_lines(call, raw, n_bytes);
     else if (n_bytes > 0)
         status = model_spm_encode(&call->t->spm, &call->run, raw, n_bytes,
                                   vocab->add_space_prefix && call->after_special);

@@ -89,7 +89,7 @@ static enum status list_names(char out[MODEL_DIFFERENCE_BYTES], const struct mod
     for (size_t i = 0; !status && (row = model_pretokenizer_row_at(i)); i++) {
         struct model_pretokenizer pre = {0};
         struct cuts cuts = {.why = why};
-        if (!(row->flags & MODEL_PRE_WHOLE) == ignore_merges)
+        if (!(row->flags & MODEL_PRE_WHOLE) == ignore_merges || row->flags & MODEL_PRE_CHARACTERS)
             continue;
         status = model_pretokenizer_init(&pre, (struct base_string){row->name, strlen(row->name)},
                                          t->bpe.pre.as_llama_cpp, why);
