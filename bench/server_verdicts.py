@@ -2,15 +2,16 @@
 """How often `assay check --url` is wrong: real llama-servers with right files and with wrong ones.
 
 usage: server_verdicts.py FOLDER OUT --assay ASSAY --server LLAMA_SERVER --texts FILE... [-j N]
-                          [--only REGEX] [--no-record] [--no-wrong]
+                          [--api NAME] [--only REGEX] [--no-record] [--no-wrong]
        server_verdicts.py --table OUT
 
 FOLDER has MODEL.TYPE.gguf, and MODEL.TYPE+CHANGE.gguf for a file that is served where MODEL.TYPE is
 expected. Each server is started once, and asked about each text once; assay keeps the answers in OUT,
 and judges them there against the file that was served and against each other type of the model. What
-is in OUT is not done again; without the documents (OUT/*.json) and with --no-record the answers that are there
-are judged by another program. --only leaves out what its regular expression is not found in:
-SERVED@OPTIONS@TEXT@EXPECTED. --table prints what came out, in Markdown.
+is in OUT is not done again; without the documents (OUT/*.json) and with --no-record the answers that
+are there are judged by another program. --api says of what kind the server is, as of assay check.
+--only leaves out what its regular expression is not found in: SERVED@OPTIONS@TEXT@EXPECTED. --table
+prints what came out, in Markdown.
 """
 import argparse
 import collections
@@ -115,7 +116,7 @@ def record(a, served, options):
 def judge(a, state, expected):
     document = a.out / f"{state.stem}@{stem(expected)}.json"
     if not document.exists() and re.search(a.only, document.stem):
-        check(a, ["-m", expected, "--logprobs", state, "--api", "llama-server"], document)
+        check(a, ["-m", expected, "--logprobs", state, "--api", a.api], document)
 
 
 def files_of(folder, model):
@@ -252,6 +253,7 @@ def main():
     p.add_argument("--assay")
     p.add_argument("--server")
     p.add_argument("--texts", nargs="+", type=pathlib.Path, default=[])
+    p.add_argument("--api", default="llama-server")
     p.add_argument("--lengths", default=LENGTHS)
     p.add_argument("--passes", default="1")
     p.add_argument("--only", default="")

@@ -86,17 +86,22 @@ static enum status measure(struct work *w, enum probe_rounding rounding, bool co
 static enum probe_known known_of(const struct probe_material *m)
 {
     const struct gguf_file *file = model_file(m->model);
-    bool half = false, brain = false;
-    if (m->arithmetic != PROBE_LIKE_LLAMA)
+    bool half = false, brain = false, ik = m->arithmetic == PROBE_LIKE_IK;
+    if (!ik && m->arithmetic != PROBE_LIKE_LLAMA)
         return PROBE_NOT_KNOWN;
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(file, i);
         if (t->type->block_elems > 1)
-            return PROBE_KNOWN_QUANTISED;
+            return ik ? PROBE_KNOWN_IK : PROBE_KNOWN_QUANTISED;
         half = half || t->type_id == GGUF_TYPE_F16;
         brain = brain || t->type_id == GGUF_TYPE_BF16;
     }
-    return half && !brain ? PROBE_KNOWN_HALF : PROBE_NOT_KNOWN;
+    return half && !brain && !ik ? PROBE_KNOWN_HALF : PROBE_NOT_KNOWN;
+}
+
+static bool is_simulated(enum probe_known known)
+{
+    return known == PROBE_KNOWN_QUANTISED || known == PROBE_KNOWN_IK;
 }
 
 /** Whether a cache holds 4 bits, as those over which rates were measured. */
@@ -184,7 +189,7 @@ static enum status prepare(struct work *w, struct status_why *why)
     }
     exact.ties = w->ties;
     enum status status = probe_pass_run(&exact, w->out->log_p, w->out->unlisted, why);
-    if (!status && w->known == PROBE_KNOWN_QUANTISED)
+    if (!status && is_simulated(w->known))
         status = simulate(w, why);
     if (!status)
         status = measure(w, gpu ? PROBE_BFLOAT16 : PROBE_AS_LLAMA, false, why);
@@ -285,8 +290,8 @@ static enum status make_work(struct work *w, struct status_why *why)
         base_array_new(w->alternative_values, n_alternatives, "explanations", why))
         return STATUS_MEMORY;
     w->known = known_of(w->m);
-    w->n_steps = w->m->n_windows *
-                 (1 + 2 * w->m->n_passes + w->m->n_others + (w->known == PROBE_KNOWN_QUANTISED));
+    w->n_steps =
+        w->m->n_windows * (1 + 2 * w->m->n_passes + w->m->n_others + is_simulated(w->known));
     return STATUS_OK;
 }
 

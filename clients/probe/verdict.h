@@ -111,7 +111,8 @@ struct probe_alternative {
 enum probe_known {
     PROBE_NOT_KNOWN,
     PROBE_KNOWN_QUANTISED, /* llama-server, files with quantised weights */
-    PROBE_KNOWN_HALF       /* llama-server, files of F16 */
+    PROBE_KNOWN_HALF,      /* llama-server, files of F16 */
+    PROBE_KNOWN_IK         /* ik_llama.cpp's server, files with quantised weights */
 };
 
 /** What is judged. */
@@ -132,7 +133,8 @@ struct probe_verdict {
     char sentence[1024];
     double rms, fine, coarse; /* over the positions that are compared */
     double flat, flat_fine, flat_coarse;
-    size_t n_stretches; /* of positions: neighbours count once */
+    size_t n_stretches;   /* of positions: neighbours count once */
+    double n_tokens_each; /* of a list, in the mean */
     /* Mean of the lists', and what a right server's is to be; NaN: nothing was simulated. */
     double correlation, correlation_fine;
     double scatter; /* what so few lists scatter, beside 40 of 100 tokens; at least 1 */

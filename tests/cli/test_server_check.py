@@ -19,6 +19,9 @@ from fake_server import Logits, Predictor, Server, Texts
 from program import ASSAY, F16, HANG_S, Q4, SOURCE, run
 import serving
 
+sys.path.append(str(SOURCE / "bench"))
+import change_tensors
+
 LENGTHS = "1,2,5,9,15,16,17,31,32,33"
 FEW = "1,2,3,5,8,9,12"  # where a server lists every position of a prompt
 TEXTS = Texts(ASSAY, F16)
@@ -31,17 +34,17 @@ def server(kind, fault, **more):
     return Server(kind, Predictor(MODELS, fault), TEXTS, **more)
 
 
-def check(url, *words, lengths=LENGTHS):
+def check(url, *words, lengths=LENGTHS, model=F16):
     """One pass of each kind, to be cheap."""
-    return run("check", "-m", F16, "--url", url, "--lengths", lengths, "--passes", "1", *words, timeout=HANG_S)
+    return run("check", "-m", model, "--url", url, "--lengths", lengths, "--passes", "1", *words, timeout=HANG_S)
 
 
 class ServerCheck(unittest.TestCase):
-    def judge(self, kind, fault, *words, lengths=LENGTHS):
+    def judge(self, kind, fault, *words, lengths=LENGTHS, model=F16):
         """(exit code, result of the document) of a check; its first line is the sentence."""
         with tempfile.TemporaryDirectory() as folder, server(kind, fault) as s:
             path = pathlib.Path(folder) / "r.json"
-            found = check(s.url, "--json", path, *words, lengths=lengths)
+            found = check(s.url, "--json", path, *words, lengths=lengths, model=model)
             self.assertTrue(path.exists(), found.stderr)
             document = json.loads(path.read_text())
             self.assertEqual(found.stdout.splitlines()[0], document["result"]["sentence"])
@@ -87,6 +90,22 @@ class ServerCheck(unittest.TestCase):
         self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
         result = self.assert_named("ik", "tail_twice", "tail counted twice")
         self.assertRegex(result["sentence"], r"off by \d\.\de-1\d RMS, where \d\.\de-04 is")
+        self.assertIn("Without the lists' sums it computes what the file says", result["sentence"])
+
+    def test_ik_llama_cpp_counts_a_shared_head_twice(self):
+        """An embedding that is the head, too, has a copy there; no other server may count it."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "tied.gguf"
+            model = change_tensors.File(F16)
+            _, head = model.tensors.pop("output.weight")
+            change_tensors.write(path, model)
+            size = sum(len(data) for _, data in model.tensors.values())
+            for kind, n, is_other in (("ik", size, False), ("ik", size + len(head), False),
+                                      ("ik", size + len(head) + 1, True),
+                                      ("llama-server", size + len(head), True)):
+                with self.subTest((kind, n)):
+                    result = self.judge(kind, f"says_size:{n}", model=path)[1]
+                    self.assertEqual(result["named"] == "another file", is_other, result["sentence"])
 
     def test_our_own_server(self):
         if "microhttpd" in run("serve", "-m", "/nowhere", "--port", "0").stderr:

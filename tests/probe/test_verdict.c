@@ -158,6 +158,7 @@ static void sums_that_are_off(void **state)
     const char *apart = strstr(v.sentence, "Apart from that they are off by ");
     assert_non_null(apart);
     assert_true(strtod(apart + strlen("Apart from that they are off by "), NULL) < 1e-6);
+    assert_non_null(strstr(v.sentence, "Without the lists' sums it computes what the file says"));
     for (size_t i = 0; i < N; i++)
         for (size_t k = 0; k < K; k++)
             l.q[i][k] = l.p[i][k] - log(l.share[i]);

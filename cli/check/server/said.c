@@ -13,47 +13,66 @@ static bool is_rewritten(struct base_string text)
            memmem(text.data, text.n_bytes, "[TOOL_CALLS]", 12);
 }
 
-/** Another number than the file's. */
-static bool is_other(int64_t said, uint64_t own)
+struct size {
+    uint64_t n_bytes, n_weights;
+};
+
+static void add_tensor(struct size *size, const struct gguf_tensor *t)
 {
-    return said >= 0 && (uint64_t)said != own;
+    size->n_bytes += t->n_bytes;
+    size->n_weights += t->n_rows * t->ne[0];
 }
 
 /** Tensors as they are in the file; a folder is no file that it could serve. */
-static bool own_size(const struct cli_server_check *c, uint64_t *n_bytes, uint64_t *n_weights)
+static bool own_size(const struct cli_server_check *c, struct size *size)
 {
     const struct gguf_file *file = model_file(c->model.model);
-    *n_bytes = *n_weights = 0;
-    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
-        const struct gguf_tensor *t = gguf_tensor_at(file, i);
-        *n_bytes += t->n_bytes;
-        *n_weights += t->n_rows * t->ne[0];
-    }
+    *size = (struct size){0, 0};
+    for (size_t i = 0; i < gguf_n_tensors(file); i++)
+        add_tensor(size, gguf_tensor_at(file, i));
     return !gguf_is_folder(file);
+}
+
+/** ik_llama.cpp's server counts an embedding twice that is the head, too. */
+static struct size counted_twice(const struct cli_server_check *c)
+{
+    const struct gguf_file *file = model_file(c->model.model);
+    const struct gguf_tensor *embedding = gguf_tensor_find(file, "token_embd.weight");
+    struct size size = {0, 0};
+    if (c->connection.server.api == &probe_apis[PROBE_API_IK] && embedding &&
+        !gguf_tensor_find(file, "output.weight"))
+        add_tensor(&size, embedding);
+    return size;
+}
+
+/** Another number than the file's. */
+static bool is_other(int64_t said, uint64_t own, uint64_t twice)
+{
+    return said >= 0 && (uint64_t)said != own && (uint64_t)said != own + twice;
 }
 
 /** Another size, in a sentence; "": the same, or nothing is said. */
 static void compare_size(char *out, size_t capacity, const struct cli_server_check *c)
 {
     const struct probe_said *said = &c->connection.server.said;
-    uint64_t n_bytes, n_weights;
+    struct size own, twice = counted_twice(c);
     char type[96] = "", name[64];
     base_printable_text(name, sizeof name, said->type);
     if (*name)
         snprintf(type, sizeof type, " (%s)", name);
     *out = '\0';
-    if (!own_size(c, &n_bytes, &n_weights))
+    if (!own_size(c, &own))
         return;
-    if (is_other(said->n_weights, n_weights))
+    if (is_other(said->n_weights, own.n_weights, twice.n_weights))
         snprintf(out, capacity,
                  "The server says that it serves another file: one of %" PRId64
                  " weights%s, and this one has %" PRIu64 ".",
-                 said->n_weights, type, n_weights);
-    else if (is_other(said->n_bytes, n_bytes))
+                 said->n_weights, type, own.n_weights);
+    else if (is_other(said->n_bytes, own.n_bytes, twice.n_bytes))
         snprintf(out, capacity,
                  "The server says that it serves another file: its tensors have %" PRId64
                  " bytes%s, and those of this one %" PRIu64 ".",
-                 said->n_bytes, type, n_bytes);
+                 said->n_bytes, type, own.n_bytes);
 }
 
 static void compare_template(char *out, size_t capacity, const struct cli_server_check *c)

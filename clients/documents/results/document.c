@@ -248,9 +248,7 @@ static enum status equal(struct base_field a, struct base_field b, const char *b
             const char *name = item.json->string;
             if (but && base_words_index(but, name) >= 0)
                 continue;
-            const cJSON *x = base_field_get(a, name).json, *y = base_field_get(b, name).json;
-            bool off = (!x && cJSON_IsFalse(y)) || (!y && cJSON_IsFalse(x));
-            if (!off && !cJSON_Compare(x, y, true))
+            if (!cJSON_Compare(base_field_get(a, name).json, base_field_get(b, name).json, true))
                 return fail_different(a, b, name, why);
         }
     return STATUS_OK;

@@ -138,7 +138,7 @@ const struct probe_api probe_apis[PROBE_N_APIS] = {
      true,
      true,
      {100, 20},
-     PROBE_LIKE_GGML,
+     PROBE_LIKE_IK,
      fill_ik},
     {"vllm",
      "vLLM",
