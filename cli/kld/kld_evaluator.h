@@ -96,6 +96,8 @@ struct cli_metrics cli_kld_metrics(const struct cli_kld *k, size_t i);
 
 /** Whether candidates have blocks of lines, as llama-perplexity prints them. */
 bool cli_kld_in_blocks(const struct cli_kld *k);
+/** Whether the worst tokens and the curves are printed: of a table they are in its --json alone. */
+bool cli_kld_has_lists(const struct cli_kld *k);
 
 /**
  * Print the table of the result, as the settings have it: fitted to the terminal, what assay table

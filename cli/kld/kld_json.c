@@ -163,8 +163,7 @@ enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
         status = doc_scoreboard_label(&table, why);
     bool blocks = cli_kld_in_blocks(k),
          markdown = blocks || table.new_type || k->settings->markdown;
-    if (!status &&
-        (blocks || k->settings->divergence.n_worst || k->settings->divergence.curve.wanted))
+    if (!status && (blocks || cli_kld_has_lists(k)))
         putchar('\n');
     if (!status)
         status = markdown ? cli_scoreboard_print(&table, false, false, why)

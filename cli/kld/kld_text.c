@@ -224,13 +224,14 @@ static void print_nonfinite(const struct cli_kld *k, size_t candidate)
 /* What the table of several models does not have, and was asked for. */
 static void print_asked(const struct cli_kld *k, size_t i)
 {
-    bool curve = k->settings->divergence.curve.wanted && k->results[i].n_windows;
-    if ((curve || k->results[i].n_worst) && !cli_kld_in_blocks(k))
+    bool lists = cli_kld_has_lists(k), worst = lists && k->results[i].n_worst,
+         curve = lists && k->settings->divergence.curve.wanted && k->results[i].n_windows;
+    if ((curve || worst) && !cli_kld_in_blocks(k))
         printf("%s%s\n", i ? "\n" : "", k->candidates[i].called);
     if (curve)
         cli_curve_print(&k->settings->divergence.curve, &k->windows.plan,
                         cli_kld_tables(k, i).candidate, true);
-    if (k->results[i].n_worst)
+    if (worst)
         print_worst(k, i);
     print_nonfinite(k, i);
 }

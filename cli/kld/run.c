@@ -25,6 +25,13 @@ bool cli_kld_in_blocks(const struct cli_kld *k)
     return !s->new_type && !s->markdown && (s->full || k->n_candidates == 1);
 }
 
+bool cli_kld_has_lists(const struct cli_kld *k)
+{
+    const struct cli_kld_settings *s = k->settings;
+    bool asked = s->divergence.n_worst || s->divergence.curve.wanted;
+    return asked && (cli_kld_in_blocks(k) || !s->evaluate.output.json_file);
+}
+
 struct cli_metrics cli_kld_metrics(const struct cli_kld *k, size_t i)
 {
     const struct eval_kld_result *r = &k->results[i];

@@ -54,6 +54,8 @@ static void test_texts(void **state)
     } rows[] = {
         {BYTES("{\n\t\"schema\":\t\"assay-kld\",\n"),
          "is a result that assay wrote, expected a model; assay table, compare and report read it"},
+        {BYTES("{\"schema\": \"assay-sweep\", \"schema_version\": 1,"),
+         "is a result of assay sweep, expected a model; assay recipe and report read it"},
         {BYTES("\r\n{\"architectures\": [\"X\"]}"),
          "is JSON, expected a model; a config.json lies"},
         {BYTES("[{\"a\" : 1}]"), "is JSON, expected a model; "},

@@ -48,6 +48,33 @@ class Tokens(unittest.TestCase):
                     mine = [json.loads(line)["ids"][n_before:] for line in done.stdout.splitlines()]
                     self.assertEqual(mine, ids, done.stderr)
 
+    def test_sets_in_sets(self):
+        """BLOOM's expression has a set in a set; cut as the one without, so tokens as well."""
+        found = []
+        for expression in (r" ?[^(\s|[.,!?…。，、।۔،])]+", r" ?[^(\s|.,!?…。，、।۔،)]+", " ?[^(]+"):
+            d = copy.deepcopy(ROWS["qwen2"]["tokenizer"])
+            d["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = expression
+            self.write("tokenizer.json", d)
+            found.append([self.tokenize(text=t) for t in ROWS["qwen2"]["texts"]])
+        self.assertEqual(found[0], found[1])
+        self.assertNotEqual(found[0], found[2])
+
+    def test_digits_from_the_right(self):
+        """SuperBPE's expression looks ahead from each digit, and is read in linear time; not so when spelled otherwise."""
+        found = []
+        text = "1234 12345\u00b2678 a123456\u0663\u0664 1\u00b2\u00b21234567\u216712 999"
+        for expression in (r"(?=(\d{3})+(?!\d))", r"(?=(?:\d{3})+(?!\d))"):
+            d = copy.deepcopy(ROWS["qwen2"]["tokenizer"])
+            d["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = expression
+            self.write("tokenizer.json", d)
+            found.append([self.tokenize(text=t) for t in [*ROWS["qwen2"]["texts"], text]])
+        self.assertEqual(*found)
+        d["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = r"(?=(\d{3})+(?!\d))"
+        self.write("tokenizer.json", d)
+        (self.at / "digits").write_text("7" * 400000)  # four minutes otherwise
+        subprocess.run([ASSAY, "tokenize", "-m", self.at, "-f", self.at / "digits", "--ids"], check=True,
+                       timeout=60, stdout=subprocess.DEVNULL)
+
     def test_bytes_that_are_no_text(self):
         self.write("tokenizer.json", ROWS["qwen2"]["tokenizer"])
         done = subprocess.run([ASSAY, "tokenize", "-m", self.at, "-f", "-", "--ids"],
@@ -182,6 +209,9 @@ class Tokens(unittest.TestCase):
                 (split("(a"), "PCRE2 does not take it: missing closing parenthesis"),
                 (split("(?:a|aa)+$(?=.)"), r"fails 0 bytes into a stretch of 40 bytes: match limit exceeded"),
                 (split("[a&&[b]]"), "has '&&' at byte 2 of its expression, which is not read"),
+                (split("[a[^b]]"), r"has '\[' at byte 2"),
+                (split("[a-[b]]"), r"has '\[' at byte 3"),
+                (split("[a[b]-z]"), r"has '\]' at byte 4"),
                 (split(r"a{2}+"), r"has '\{2\}\+' at byte 1"),
                 (split(r"(?<x>a)\k<x>"), r"has '\(\?<x' at byte 0"),
                 (split(r"(*LIMIT_MATCH=9)a"), r"has '\(\*LI' at byte 0"),

@@ -611,6 +611,21 @@ class Report(unittest.TestCase):
         self.report("d.json", code=2)
         self.assertIn("candidates[0].figures", self.errors)
 
+    def test_a_race_beside_a_result_of_the_same_models(self):
+        text = [Q4, "--base", F16, "-f", TEXT, "-c", "32", "--chunks", "8"]
+        race = evaluate(self.folder, "race.json", "best", *text)
+        evaluate(self.folder, "same.json", "kld", *text)
+        for files in (("race.json", "same.json"), ("same.json", "race.json")):
+            page = Page(self.report(*files))
+            answers = [e[2] for e in page.all("p", **{"class": "answer"})]
+            self.assertEqual(answers[0], race["verdict"][0])
+            self.assertIn(" is nearest to ", answers[1])
+            self.assertNotIn("gains nothing", answers[1])
+            self.assertEqual(len(answers), 2)
+            self.assertEqual([e[2] for e in page.all("h3")][:1], [f"{TEXT.name}, 8 windows"])
+            self.assertEqual(len(self.rows(page, "The best of each size")), 1)
+            self.assertNotIn("Not tested for chance", self.report(*files))
+
     def test_a_hostile_card(self):
         document = copy.deepcopy(self.bare)
         evil = "a`|b\n```\n<img src=x> 'q' \u202e"

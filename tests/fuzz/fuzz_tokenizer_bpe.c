@@ -1,4 +1,5 @@
 /* Byte-level BPE: any merges, any text, each pre-tokeniser; the tokens must spell the text. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,22 +29,33 @@ static void add_stand_ins(struct tokens *t)
     }
 }
 
-static const char *pick_pre(uint8_t flags)
+static const struct model_pretokenizer_row *pick_pre(uint8_t flags)
 {
     size_t n = 0;
     while (model_pretokenizer_row_at(n))
         n++;
-    return model_pretokenizer_row_at(flags % n)->name;
+    return model_pretokenizer_row_at(flags % n);
 }
 
-static void check(const struct model_tokenizer *tokenizer, struct input in)
+/** For pieces that are merged from characters. */
+static void add_byte_tokens(struct tokens *t)
+{
+    for (unsigned b = 0; b < 256; b++) {
+        char name[8];
+        snprintf(name, sizeof name, "<0x%02X>", b);
+        tokens_add(t, (struct base_string){name, 6}, 0, MODEL_TOKEN_BYTE);
+    }
+}
+
+/** of_bytes: a token is a text in stand-ins. */
+static void check(const struct model_tokenizer *tokenizer, struct input in, bool of_bytes)
 {
     const char *text = (const char *)in.p;
     size_t n_bytes = (size_t)(in.end - in.p);
     for (int parse = 0; parse < 2; parse++) {
         struct model_tokens ids = input_tokenize(tokenizer, in, parse);
         /* What is invalid is replaced, and special tokens that are ASCII cut no character. */
-        if (n_bytes > 0 && base_utf8_first_bad(text, n_bytes) == n_bytes) {
+        if (of_bytes && n_bytes > 0 && base_utf8_first_bad(text, n_bytes) == n_bytes) {
             size_t n_spelled;
             char *spelled = input_spelled(tokenizer, &ids, &n_spelled);
             require(n_spelled == n_bytes && memcmp(spelled, text, n_bytes) == 0);
@@ -63,7 +75,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     }
     struct tokens *t = calloc(1, sizeof *t);
     require(t != NULL);
-    add_stand_ins(t);
+    const struct model_pretokenizer_row *pre = pick_pre(flags);
+    bool of_bytes = !(pre->flags & MODEL_PRE_CHARACTERS);
+    if (of_bytes)
+        add_stand_ins(t);
+    else
+        add_byte_tokens(t);
     struct merges merges;
     merges_make(&merges, t, &in);
     for (size_t n = input_byte(&in) % 8; n > 0; n--) {
@@ -75,14 +92,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct status_why why;
     require(gguf_writer_new(&w, &why) == STATUS_OK);
     gguf_writer_string(w, "tokenizer.ggml.model", "gpt2");
-    gguf_writer_string(w, "tokenizer.ggml.pre", pick_pre(flags));
+    gguf_writer_string(w, "tokenizer.ggml.pre", pre->name);
     gguf_writer_bool(w, "tokenizer.ggml.add_bos_token", false);
     gguf_writer_strings(w, "tokenizer.ggml.merges", merges.text, merges.n);
     tokens_write(t, w);
     void *file_bytes;
     struct gguf_file *file;
     struct model_tokenizer *tokenizer = input_open(w, &file_bytes, &file);
-    check(tokenizer, in);
+    check(tokenizer, in, of_bytes);
     model_tokenizer_close(tokenizer);
     gguf_close(file);
     free(file_bytes);

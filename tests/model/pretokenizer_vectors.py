@@ -74,6 +74,7 @@ PUBLISHED = {
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}|"
         r" ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"],
     "laguna": [r"[^\n]+|[\n]+", QWEN2],
+    "sarvam-moe": [r"[^\n]+|[\n]+"],
     # \b as Oniguruma has it, in whose form these are published: what follows is not its \w.
     "tiny_aya,cohere2moe": [r"\d{1,3}(?=(?:\d{3})*(?!" + ONIGURUMA_WORD + "))", O200K],
     "afmoe": [r"\p{Nd}{1,510}(?=(?>\p{Nd}{510})*(?:\P{Nd}|$))|\G\p{Nd}{510}",

@@ -125,7 +125,7 @@ static void shown_pieces(void **state)
         }
     }
     fclose(f);
-    assert_int_equal(n_lines, 624);
+    assert_int_equal(n_lines, 637);
 }
 
 enum { UNIT_BYTES = 16, UNITS = 512, TEXT_BYTES = 24 * 6 * UNIT_BYTES };

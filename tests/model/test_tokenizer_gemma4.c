@@ -114,6 +114,27 @@ static void bytes_where_no_token(void **state)
     opened_close(&o);
 }
 
+/** sarvam-moe: the same of a vocabulary called gpt2, but merges stay within a line. */
+static void cut_by_a_pretokenizer(void **state)
+{
+    (void)state;
+    vocabulary_gemma4();
+    int32_t a = normal("a"), line_end = normal("\n"), space = normal(SP);
+    int32_t spa = vocabulary_merge(&v, SP, "a"), lines = vocabulary_merge(&v, "\n", "\n");
+    int32_t joined = vocabulary_merge(&v, "a", "\n");
+    struct opened o = opened();
+    EXPECT(o, "a\na a\n\n", joined, a, spa, lines);
+    opened_close(&o);
+    v.model = "gpt2";
+    v.pre = "sarvam-moe";
+    o = opened();
+    EXPECT(o, "a\na a\n\n", a, line_end, a, spa, lines);
+    EXPECT(o, "a  a\xFF", a, space, spa, byte_token(0xEF), byte_token(0xBF), byte_token(0xBD));
+    assert_string_equal(model_tokenizer_pre(o.tokenizer), "sarvam-moe");
+    assert_false(model_adds_bos(o.tokenizer));
+    opened_close(&o);
+}
+
 static void special_tokens(void **state)
 {
     (void)state;
@@ -268,11 +289,9 @@ static void oracle_agrees(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merges_decide),
-        cmocka_unit_test(spaces_and_lines),
-        cmocka_unit_test(bytes_where_no_token),
-        cmocka_unit_test(special_tokens),
-        cmocka_unit_test(keys),
+        cmocka_unit_test(merges_decide),        cmocka_unit_test(spaces_and_lines),
+        cmocka_unit_test(bytes_where_no_token), cmocka_unit_test(cut_by_a_pretokenizer),
+        cmocka_unit_test(special_tokens),       cmocka_unit_test(keys),
         cmocka_unit_test(oracle_agrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,8 @@ static enum status check_same_inputs(struct doc_compare *c, struct status_why *w
         status = check_same_base(in_a, in_b, why);
     return status ? status
                   : doc_equal(in_a, in_b, is_kld ? "settings" : "settings.llama_compat",
-                              is_kld ? "chunks chunk_from js cache_type_k cache_type_v kv_rotation"
+                              is_kld ? "chunks chunk_from js cache_type_k cache_type_v kv_rotation "
+                                       "memory size context margin margin_share alpha"
                                      : NULL,
                               why);
 }

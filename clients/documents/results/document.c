@@ -248,7 +248,9 @@ static enum status equal(struct base_field a, struct base_field b, const char *b
             const char *name = item.json->string;
             if (but && base_words_index(but, name) >= 0)
                 continue;
-            if (!cJSON_Compare(base_field_get(a, name).json, base_field_get(b, name).json, true))
+            const cJSON *x = base_field_get(a, name).json, *y = base_field_get(b, name).json;
+            bool off = (!x && cJSON_IsFalse(y)) || (!y && cJSON_IsFalse(x));
+            if (!off && !cJSON_Compare(x, y, true))
                 return fail_different(a, b, name, why);
         }
     return STATUS_OK;

@@ -72,7 +72,8 @@ const char *doc_model_label_in(struct base_field model);
 const char *doc_model_kv_in(char out[DOC_KV_LABEL], struct base_field model);
 /**
  * Two documents must have the same values at all of `paths` (separated by single blanks); objects
- * and lists are compared whole, but for the members of `but` (names, the same way, or NULL).
+ * and lists are compared whole, but for the members of `but` (names, the same way, or NULL); a
+ * member that is missing is false.
  * Fails: STATUS_USAGE, naming the first difference and both values; as doc_status.
  */
 enum status doc_equal(struct base_field a, struct base_field b, const char *paths, const char *but,

@@ -19,10 +19,9 @@ bool doc_run_diverges(const struct doc_scoreboard_run *run)
     return run->values[DOC_METRIC_KLD].known;
 }
 
-/* The quantisation also says what keys and values were rounded to. */
-static bool same_model(const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b)
+bool doc_same_model(const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b)
 {
-    return strcmp(a->id, b->id) == 0 && strcmp(a->quantisation, b->quantisation) == 0;
+    return strcmp(a->id, b->id) == 0 && strcmp(a->kv, b->kv) == 0;
 }
 
 /* The run of the same model among the first n of a board, or NULL. */
@@ -30,7 +29,7 @@ static const struct doc_scoreboard_run *find_model(const struct doc_scoreboard *
                                                    const struct doc_scoreboard_run *run)
 {
     for (size_t i = 0; i < n; i++)
-        if (same_model(&board->runs[i], run))
+        if (doc_same_model(&board->runs[i], run))
             return &board->runs[i];
     return NULL;
 }

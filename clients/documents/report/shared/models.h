@@ -9,6 +9,9 @@ enum { DOC_RUN_NAME = BASE_LABEL_BYTES, DOC_MARK = 16 };
 /** The label of a run in 24 columns, for a chart or a sentence. */
 const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard_run *run);
 
+/** Whether two runs are of one model, with the same cache. */
+bool doc_same_model(const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b);
+
 /** Whether a run has a mean divergence. */
 bool doc_run_diverges(const struct doc_scoreboard_run *run);
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "base/arithmetic.h"
 #include "base/text/number.h"
 #include "clients/documents/report/html.h"
 #include "clients/documents/report/words/ranking.h"
@@ -137,35 +138,76 @@ static void put_few(const struct doc_ranking *f)
                  n);
 }
 
-/* What a race said of this: its answer, then a sentence for each other file. False: it is none. */
-static bool put_race(const struct doc_ranking *f)
+/* The answer of a race, then a sentence for each other file. */
+static void put_race(const struct doc_ranking *f, struct base_field verdict, bool alone)
 {
     struct base_file *file = f->report->file;
-    struct base_field sentence = {0}, root = doc_root(doc_of(f->runs[0]->from));
-    struct base_field verdict = base_field_list_or_none(root, "verdict");
-    if (f->metric != DOC_METRIC_KLD || !base_field_next(verdict, &sentence))
-        return false;
-    for (size_t i = 1; i < f->n; i++)
-        if (doc_of(f->runs[i]->from) != doc_of(f->runs[0]->from))
-            return false; /* the race knows nothing of the others */
+    struct base_field sentence = {0};
+    base_field_next(verdict, &sentence);
     doc_html(file, "<p class=\"answer\"><strong><bdi>%s</bdi></strong></p>\n",
              base_field_text(sentence, ""));
-    put_few(f);
-    put_figures(f);
+    if (alone)
+        put_figures(f);
+    if (base_field_count(verdict) < 2)
+        return;
     doc_html(file, "<details><summary>What the race says of the others</summary>\n"
                    "<ul class=\"verdict\">\n");
     while (base_field_next(verdict, &sentence))
         doc_html(file, "<li><bdi>%s</bdi></li>\n", base_field_text(sentence, ""));
     doc_html(file, "</ul>\n</details>\n");
-    return true;
+}
+
+/* The documents of the divergences that are ranked here, each once; NULL after the last. */
+static struct doc_document *next_ranked(const struct doc_ranking *f, struct doc_document *last)
+{
+    struct doc_results *results = f->report->results;
+    for (size_t d = last ? (size_t)(last - results->documents) + 1 : 0; d < results->n; d++)
+        for (size_t i = 0; i < f->board->n; i++) {
+            const struct doc_scoreboard_run *run = &f->board->runs[i];
+            if (doc_of(run->from) == &results->documents[d] && !run->is_base &&
+                run->values[DOC_METRIC_KLD].known &&
+                doc_runs_comparable(f->runs[0], run, DOC_METRIC_KLD))
+                return &results->documents[d];
+        }
+    return NULL;
+}
+
+/* The answers of the races among them. True: there is one race and nothing else. */
+static bool put_races(const struct doc_ranking *f)
+{
+    if (f->metric != DOC_METRIC_KLD)
+        return false;
+    struct doc_document *first = next_ranked(f, NULL);
+    bool alone = !next_ranked(f, first), any = false;
+    for (struct doc_document *d = first; d; d = next_ranked(f, d)) {
+        struct base_field verdict = base_field_list_or_none(doc_root(d), "verdict");
+        if (!base_field_count(verdict))
+            continue;
+        put_race(f, verdict, alone);
+        any = true;
+    }
+    return alone && any;
+}
+
+/* The text, and how many of its windows were evaluated: what tells one ranking from another. */
+static void put_heading(const struct doc_ranking *f, const char *name)
+{
+    struct base_file *file = f->report->file;
+    size_t n_windows = 0;
+    for (size_t i = 0; i < f->n; i++)
+        n_windows = base_max(n_windows, f->runs[i]->n_windows);
+    doc_html(file, "<h3><bdi>%s</bdi>", name);
+    if (!f->board->of_tasks && n_windows)
+        doc_html(file, ", %zu windows", n_windows);
+    doc_html(file, "</h3>\n");
 }
 
 static void put_ranking(const struct doc_ranking *f, const char *name)
 {
     struct base_file *file = f->report->file;
     if (f->report->results->n > 1)
-        doc_html(file, "<h3><bdi>%s</bdi></h3>\n", name);
-    if (put_race(f))
+        put_heading(f, name);
+    if (put_races(f))
         return;
     doc_html(file, "<p class=\"answer\">");
     put_best(f);

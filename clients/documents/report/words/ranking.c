@@ -5,9 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether a model is in the ranking already, by a result of at least as many windows. */
+static bool is_told(struct doc_ranking *f, const struct doc_scoreboard_run *run)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        if (!doc_same_model(f->runs[i], run))
+            continue;
+        if (f->runs[i]->n_windows >= run->n_windows)
+            return true;
+        f->n--;
+        memmove(f->runs + i, f->runs + i + 1, (f->n - i) * sizeof *f->runs);
+        memmove(f->values + i, f->values + i + 1, (f->n - i) * sizeof *f->values);
+    }
+    return false;
+}
+
 static void add(struct doc_ranking *f, const struct doc_scoreboard_run *run, double value)
 {
-    if (!isfinite(value))
+    if (!isfinite(value) || is_told(f, run))
         return;
     if (f->n == DOC_MOST_JUDGED) {
         f->n_left_out++;
