@@ -132,6 +132,9 @@ static const char lines[] = "[^\\n]+|[\\n]+";
     "\\p{L}\\p{M}\\p{Nl}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}\\x{24B6}-\\x{24E9}"            \
     "\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}"
 static const char threes_in_words[] = "(?<!\\p{Nd})(\\p{Nd}++)(?![" WORD "])";
+/* The same as matches: the first of a run, then those that follow right after another. */
+static const char threes_in_words_matched[] =
+    "(?<!\\p{Nd})\\p{Nd}{1,3}(?=(?:\\p{Nd}{3})*+(?![\\p{Nd}" WORD "]))|(?<=\\p{Nd})\\G\\p{Nd}{3}";
 static const char threes[] = "(\\p{Nd}++)";
 static const char threes_with_lead[] = "\\G\\P{N}*+(\\p{N}++)";
 
@@ -341,5 +344,7 @@ const char *model_pretokenizer_in_llama_cpp(const char *expression)
 
 const char *model_pretokenizer_in_linear_time(const char *published)
 {
-    return strcmp(published, "(?=(\\d{3})+(?!\\d))") == 0 ? superbpe : NULL;
+    return strcmp(published, "(?=(\\d{3})+(?!\\d))") == 0         ? superbpe
+           : strcmp(published, "\\d{1,3}(?=(?:\\d{3})*\\b)") == 0 ? threes_in_words_matched
+                                                                  : NULL;
 }
