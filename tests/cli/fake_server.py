@@ -2,6 +2,7 @@
 log-probabilities that the program computes. They can be wrong on purpose, in one way at a time.
 
 A fault is a word, with a number after a colon where it takes one: FAULTS."""
+import functools
 import http.server
 import json
 import math
@@ -51,10 +52,13 @@ class Logits:
         return struct.unpack(f"<{N_VOCAB}f", raw[-4 * N_VOCAB:])
 
 
-def log_softmax(logits):
+@functools.lru_cache(maxsize=256)
+def ranked(logits):
+    """(log-probabilities, ids from the likeliest on) of a tuple of logits."""
     most = max(logits)
     total = most + math.log(math.fsum(math.exp(x - most) for x in logits))
-    return [x - total for x in logits]
+    values = [x - total for x in logits]
+    return values, sorted(range(N_VOCAB), key=lambda i: -values[i])
 
 
 def is_whole(text):
@@ -120,8 +124,7 @@ class Predictor:
     def top(self, ids, k, path="fresh", at_once=1, chosen=()):
         """[(id, log-probability)] of the k likeliest, and of the chosen ones."""
         logits = self.logits(ids, path, at_once)
-        values = log_softmax(logits)
-        order = sorted(range(N_VOCAB), key=lambda i: -values[i])
+        values, order = ranked(tuple(logits))
         if self.fault in ("cut", "cut_whole"):
             kept = order[:int(self.number)]
             share = math.log(math.fsum(math.exp(values[i]) for i in kept))

@@ -16,7 +16,7 @@ import time
 import unittest
 
 import documents
-from fake_server import Logits, Predictor, Server, Texts, log_softmax
+from fake_server import Logits, Predictor, Server, Texts, ranked
 from program import ASSAY, F16, HANG_S, Q4, TEXT, run
 import serving
 
@@ -44,7 +44,7 @@ def ask(url, *words, models=(Q4,)):
 
 def bounds(ids):
     """(lower bound, divergence, upper bound) after these tokens, by the formulas."""
-    p, q = (log_softmax(MODELS[name](ids)) for name in ("exact", "other"))
+    p, q = (ranked(MODELS[name](ids))[0] for name in ("exact", "other"))
     order = sorted(range(len(p)), key=lambda i: -p[i])
     listed, rest = order[:K], order[K:]
     terms = [math.exp(p[i]) * (p[i] - q[i]) for i in order]
