@@ -145,12 +145,19 @@ static enum status check_given_once(struct cli_args *args, const struct cli_valu
     return STATUS_OK;
 }
 
-/* Handle the option at argv[*i] and step over the arguments that it takes. */
-static enum status parse_option(const struct cli_command *command, int argc, char **argv, int *i,
-                                void *settings, struct cli_args *args, struct status_why *why)
+/* What is left of a command line. */
+struct words {
+    char **at;
+    int n;
+};
+
+/* Handle the option at the front of the words and step over the arguments that it takes. */
+static enum status parse_option(const struct cli_command *command, struct words *w, void *settings,
+                                struct cli_args *args, struct status_why *why)
 {
+    const char *next = w->n > 1 ? w->at[1] : NULL;
     char name[64];
-    const char *value = split_option(argv[*i], name, sizeof name);
+    const char *value = split_option(*w->at, name, sizeof name);
     if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "--usage") == 0) {
         args->help = true;
         return STATUS_OK;
@@ -165,12 +172,13 @@ static enum status parse_option(const struct cli_command *command, int argc, cha
     if (value)
         n_values--;
     else if (row->type == CLI_IGNORED && row->choices) /* older versions took it without */
-        n_values = *i + 1 < argc && base_words_index_any_case(row->choices, argv[*i + 1]) >= 0;
-    if (row->type <= CLI_IGNORED && *i + n_values >= argc)
+        n_values = next && base_words_index_any_case(row->choices, next) >= 0;
+    if (row->type <= CLI_IGNORED && n_values >= w->n)
         return status_fail(why, STATUS_USAGE, "%s needs a value: %s %s", name, name, row->value);
-    if (!value && n_values > 0 && *i + 1 < argc)
-        value = argv[*i + 1];
-    *i += n_values;
+    if (!value && n_values > 0)
+        value = next;
+    w->at += n_values;
+    w->n -= n_values;
     struct cli_value s = {row, name, value, target};
     enum status status = check_given_once(args, &s, why);
     return status ? status : cli_value_set(&s, args, why);
@@ -292,19 +300,21 @@ static enum status read_words(const struct cli_command *command, int argc, char 
     enum status status = STATUS_OK;
     size_t n_operands = 0;
     bool only_operands = false;
-    for (int i = 1; i < argc && !status && !args->help && !args->answer; i++) {
-        bool is_option = argv[i][0] == '-' && argv[i][1] && !only_operands;
-        if (command->takes_command && !(is_option && is_own(command, argv[i], settings))) {
-            args->rest = argv + i;
-            args->n_rest = argc - i;
+    struct words w = {argv + 1, argc - 1};
+    for (; w.n > 0 && !status && !args->help && !args->answer; w.at++, w.n--) {
+        const char *word = *w.at;
+        bool is_option = word[0] == '-' && word[1] && !only_operands;
+        if (command->takes_command && !(is_option && is_own(command, word, settings))) {
+            args->rest = w.at;
+            args->n_rest = w.n;
             break;
         }
-        if (is_option && strcmp(argv[i], "--") == 0)
+        if (is_option && strcmp(word, "--") == 0)
             only_operands = true;
         else if (is_option)
-            status = parse_option(command, argc, argv, &i, settings, args, why);
+            status = parse_option(command, &w, settings, args, why);
         else
-            status = parse_bare(command, argv[i], settings, args, &n_operands, why);
+            status = parse_bare(command, word, settings, args, &n_operands, why);
     }
     if (status || args->help || args->answer)
         return status;

@@ -227,17 +227,18 @@ static enum status check(const struct settings *s, const struct cli_rule *r, int
 {
     struct term a, b;
     const char *options = r->options, *others = r->others;
+    const char *before = r->always ? s->defaults : s->before;
     bool in_modes = !r->modes || (mode >= 0 && r->modes & 1u << mode);
     bool is_about = r->relation == CLI_ONLY ? mode >= 0 && !in_modes : in_modes;
-    if (!is_about || !find(&a, s, &options, s->before))
+    if (!is_about || !find(&a, s, &options, before))
         return STATUS_OK;
     switch (r->relation) {
     case CLI_NEEDS:
         return find(&b, s, &others, s->defaults) ? STATUS_OK : fail_alone(s, r, &a, why);
     case CLI_NOT_WITH:
-        return find(&b, s, &others, s->before) ? fail_both(r, &a, &b, why) : STATUS_OK;
+        return find(&b, s, &others, before) ? fail_both(r, &a, &b, why) : STATUS_OK;
     case CLI_ONE_OF:
-        return find(&b, s, &options, s->before) ? fail_several(s, r, &a, &b, why) : STATUS_OK;
+        return find(&b, s, &options, before) ? fail_several(s, r, &a, &b, why) : STATUS_OK;
     case CLI_ONLY:
         return fail_mode(s, r, &a, mode, why);
     }

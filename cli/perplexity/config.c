@@ -148,14 +148,16 @@ static enum status apply_file(void *settings, struct cli_args *args, const struc
         else if (!is_silent(entry->key, row) && !(row && row->type == CLI_REFUSED))
             add(unused, sizeof unused, "%s%s", *unused ? ", " : "", entry->key);
     }
-    if (status)
+    if (status) {
         status_context(why, "%s", path);
+        return status;
+    }
     if (*set)
         add(args->notes, sizeof args->notes,
             "%s gives %s where neither a variable nor an option does\n", path, set);
     if (*unused)
         add(args->notes, sizeof args->notes, "%s: not used here: %s\n", path, unused);
-    return status;
+    return STATUS_OK;
 }
 
 bool cli_called_as_peer(const struct cli_args *args)

@@ -10,23 +10,9 @@
 #include "cli/perplexity/perplexity_evaluator.h"
 #include "cli/process/say.h"
 
-/* What --kl-divergence reads. A configuration may bring together what the rules keep apart. */
+/* What --kl-divergence reads. */
 static enum status check_base(const struct cli_perplexity_settings *s, struct status_why *why)
 {
-    int n_tasks = s->hellaswag + s->winogrande + s->multiple_choice + s->mc2;
-    if (s->kl_divergence && !s->base_file)
-        return status_fail(why, STATUS_USAGE,
-                           "--kl-divergence goes with --kl-divergence-base only");
-    if (s->base_file && (s->stride || s->protocol != CLI_PROTOCOL_DEFAULT || n_tasks))
-        return status_fail(why, STATUS_USAGE,
-                           "--kl-divergence-base does not go with %s: it has the default windows",
-                           n_tasks     ? "choice tasks"
-                           : s->stride ? "--ppl-stride"
-                                       : "--protocol fixed");
-    if (n_tasks > 1 || (s->stride && s->protocol != CLI_PROTOCOL_DEFAULT))
-        return status_fail(why, STATUS_USAGE,
-                           n_tasks > 1 ? "several kinds of choice tasks are asked for: give one"
-                                       : "--ppl-stride goes with --protocol default only");
     bool is_read = s->kl_divergence && cli_base_recognise(s->base_file) == &cli_base_model;
     return is_read ? cli_base_check_logits(s->base_file, why) : STATUS_OK;
 }
@@ -151,12 +137,12 @@ static enum status run_perplexity(const void *settings, const struct cli_args *a
 #define TASKS "--hellaswag --winogrande --multiple-choice --mc2"
 
 static const struct cli_rule rules[] = {
-    {"--kl-divergence", CLI_NEEDS, "--kl-divergence-base"},
+    {"--kl-divergence", CLI_NEEDS, "--kl-divergence-base", .always = true},
     {"--kl-divergence-base", CLI_NOT_WITH, "--protocol=fixed --ppl-stride " TASKS,
-     "it has the default windows"},
-    {"--ppl-stride", CLI_NEEDS, "--protocol=default"},
+     "it has the default windows", .always = true},
+    {"--ppl-stride", CLI_NEEDS, "--protocol=default", .always = true},
     {"--split-lines", CLI_NEEDS, "--protocol=fixed"},
-    {TASKS, CLI_ONE_OF},
+    {TASKS, CLI_ONE_OF, .always = true},
     {"--protocol=fixed --chunk-from --stop-when-se --ppl-stride --ppl-output-type --per-token "
      "--context-curve --mask --chat-template",
      CLI_NOT_WITH, TASKS},

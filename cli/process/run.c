@@ -91,13 +91,13 @@ static int run_with(const struct cli_command *command, int argc, char **argv, vo
         return cli_end(CLI_EXIT_DONE);
     }
     cli_be_quiet(args.quiet);
+    if (!status && *args.ignored)
+        cli_say("assay: ignored, because no result depends on it: %s\n", args.ignored);
+    if (!status && command->after)
+        command->after(&args);
+    cli_print_notes(args.notes); /* also where a value that they are about is refused */
     if (status)
         return fail(status, &why);
-    if (*args.ignored)
-        cli_say("assay: ignored, because no result depends on it: %s\n", args.ignored);
-    if (command->after)
-        command->after(&args);
-    cli_print_notes(args.notes);
     status = command->run(settings, &args, &why);
     return status ? fail(status, &why) : cli_end(CLI_EXIT_DONE);
 }

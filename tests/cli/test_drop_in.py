@@ -237,7 +237,8 @@ class DropIn(unittest.TestCase):
                 ("ppl-stride = 128", ["--kl-divergence-base", out],
                  "--kl-divergence-base does not go with --ppl-stride: it has the default windows"),
                 ("kl-divergence = on", [], "--kl-divergence goes with --kl-divergence-base only"),
-                ("hellaswag = on", ["--winogrande"], "several kinds of choice tasks are asked for")):
+                ("ppl-stride = 128", ["--protocol", "fixed"], "--ppl-stride goes with --protocol default only"),
+                ("hellaswag = on", ["--winogrande"], "give one of --hellaswag, --winogrande, --multiple-choice and --mc2")):
             run = self.by_peer(config, [*REST, *words])
             self.assertEqual(run.returncode, 2, run.stderr)
             self.assertIn(sentence, run.stderr)
