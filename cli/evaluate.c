@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,47 +15,9 @@
 #include "cli/process/signals.h"
 #include "cli/process/version.h"
 #include "cli/session/journal.h"
+#include "eval/input.h"
 #include "gguf/gguf.h"
 #include "kernels/kernels.h"
-
-void cli_remark(struct cli_evaluation *e, const char *format, ...)
-{
-    char line[512];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(line, sizeof line, format, values);
-    va_end(values);
-    cli_print_notes(line);
-    size_t used = strlen(e->remarks);
-    snprintf(e->remarks + used, sizeof e->remarks - used, "%s\n", line);
-}
-
-/* A base is rarely the smaller one; a hundredth is what other types of norms and biases make. */
-bool cli_remark_swapped(struct cli_evaluation *e, const char *base_path, struct cli_model_size base,
-                        const struct cli_model *candidate)
-{
-    struct cli_model_size other = cli_model_size(candidate);
-    if (other.bits_per_weight <= 1.01 * base.bits_per_weight &&
-        other.n_bytes <= base.n_bytes + base.n_bytes / 100)
-        return false;
-    const struct gguf_file *file = model_file(candidate->model);
-    cli_remark(e,
-               "the base, %.100s, has %.1f MB of tensors (%.2f bits per weight), %.100s, which is "
-               "%s, has %.1f MB (%.2f): are they swapped? The divergence of a model from its base "
-               "is not that of the base from it",
-               base_file_name(base_path), (double)base.n_bytes / 1e6, base.bits_per_weight,
-               base_file_name(candidate->path), gguf_quantisation(file).name,
-               (double)other.n_bytes / 1e6, other.bits_per_weight);
-    return true;
-}
-
-void cli_print_speed(const struct cli_evaluation *e)
-{
-    size_t n = e->stats.n_inputs;
-    double seconds = e->stats.seconds;
-    cli_say("assay: %zu token%s evaluated in %.1f s, %.1f tokens/s\n", n, status_plural(n), seconds,
-            seconds > 0 ? (double)n / seconds : 0);
-}
 
 enum { N_OTHERS = 2 + CLI_MAX_GUARDED, N_FILES = CLI_MAX_OUTPUTS + N_OTHERS };
 
@@ -75,8 +36,12 @@ static void list_outputs(const struct cli_evaluation *e, struct cli_named_file o
 static enum status check_outputs(const struct cli_evaluation *e, struct status_why *why)
 {
     struct cli_named_file outputs[N_FILES];
+    const struct cli_text_settings none = {0}, *text = e->text ? e->text : &none;
+    const struct cli_named_file texts[] = {{"-f", text->text_file}, {"-bf", text->binary_file}};
     list_outputs(e, outputs);
     enum status status = cli_outputs_check(outputs, N_FILES, e->inputs, CLI_MAX_INPUTS, why);
+    if (!status)
+        status = cli_outputs_check(outputs, N_FILES, texts, 2, why);
     const char *option = e->model_option ? e->model_option : "-m";
     return status ? status : cli_outputs_check_list(outputs, N_FILES, option, &e->model_paths, why);
 }
@@ -232,6 +197,8 @@ enum status cli_evaluation_begin(struct cli_evaluation *e, struct cli_host *host
                                  struct status_why *why)
 {
     e->host = host;
+    if (e->text)
+        e->text_file = e->text->binary_file ? e->text->binary_file : e->text->text_file;
     e->memory.total = (double)NAN;
     e->started = time(NULL);
     e->clock_started = base_clock_seconds();
@@ -251,6 +218,13 @@ enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why
     cli_backends_times(&e->backends, &e->phases_before);
     status = e->kind->open(e, why);
     return status ? status : ready(e, why);
+}
+
+void cli_evaluation_take_documents(struct cli_evaluation *e, const struct eval_documents *d)
+{
+    if (d->n)
+        e->text_file = NULL; /* it is among the documents' */
+    e->text_paths = (struct cli_list){d->paths, d->n_files};
 }
 
 /** As if it had just been opened. What the run before wrote is gone until this one ends. */

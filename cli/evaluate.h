@@ -20,6 +20,7 @@
 #include "eval/run.h"
 
 struct cli_host;
+struct eval_documents;
 
 /*
  * What a command is, to the driver: three tables. self: the command's struct, which begins with its
@@ -114,7 +115,7 @@ struct cli_output {
     struct base_file *file; /* NULL: not wanted, or already written */
 };
 
-enum { CLI_MAX_INPUTS = 4, CLI_MAX_OUTPUTS = 5, CLI_MAX_GUARDED = 2 };
+enum { CLI_MAX_INPUTS = 3, CLI_MAX_OUTPUTS = 5, CLI_MAX_GUARDED = 2 };
 
 /** The first member of what a command keeps of a run. Zero-initialise but for the first part. */
 struct cli_evaluation {
@@ -122,10 +123,11 @@ struct cli_evaluation {
     const struct cli_evaluate_settings *settings;
     const char *name; /* of the evaluator, in the journal */
     struct cli_named_file inputs[CLI_MAX_INPUTS];
-    struct cli_list model_paths;        /* further inputs, each a -m or what follows */
-    const char *model_option;           /* NULL: -m */
-    struct cli_list text_paths;         /* of documents, by `open`: each a -f */
-    const char *model_file, *text_file; /* their names in results, or NULL */
+    struct cli_list model_paths;          /* further inputs, each a -m or what follows */
+    const char *model_option;             /* NULL: -m */
+    struct cli_list text_paths;           /* of documents, by `open`: each a -f */
+    const struct cli_text_settings *text; /* -f and -bf, which are inputs, too; or NULL */
+    const char *model_file, *text_file; /* their names in results, or NULL; that of `text` is set */
     bool extends; /* a journal of fewer windows is a beginning: see cli/session/journal.h */
     struct cli_output outputs[CLI_MAX_OUTPUTS]; /* beside --json and --state */
 
@@ -180,6 +182,9 @@ enum status cli_evaluation_check(const struct cli_evaluation *e, struct status_w
 enum status cli_evaluation_run(struct cli_evaluation *e, struct status_why *why);
 void cli_evaluation_close(struct cli_evaluation *e);
 
+/** By `open`: the files of documents stand for the text, if there are any. */
+void cli_evaluation_take_documents(struct cli_evaluation *e, const struct eval_documents *d);
+
 /** The flag that ends it. From now on there may be files that a signal must not leave. */
 const atomic_bool *cli_evaluation_cancel(const struct cli_evaluation *e);
 
@@ -190,6 +195,8 @@ const atomic_bool *cli_evaluation_cancel(const struct cli_evaluation *e);
  */
 enum status cli_evaluation_identify(char **out, const struct cli_evaluation *e, size_t split,
                                     struct status_why *why);
+
+/* remarks.c */
 
 /** Say a line of the run in a note, and in the document's remarks. Before the journal is opened. */
 __attribute__((format(printf, 2, 3))) void cli_remark(struct cli_evaluation *e, const char *format,

@@ -150,17 +150,12 @@ static enum status summarise(void *self, struct status_why *why)
 static void close(void *self)
 {
     struct cli_best *b = self;
-    cli_kld_evaluator.close(&b->k);
+    cli_kld_close(&b->k);
     eval_race_free(&b->race);
     free(b->files);
     free(b->order);
     free(b->divergences);
     free(b->idle);
-}
-
-static enum status verdict(const void *self, struct status_why *why)
-{
-    return cli_kld_evaluator.verdict(self, why);
 }
 
 static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
@@ -179,7 +174,7 @@ static const struct cli_evaluator evaluator = {
     .members = &cli_best_members,
     .open = open,
     .summarise = summarise,
-    .verdict = verdict,
+    .verdict = cli_kld_verdict,
     .close = close,
     .outlook = outlook,
 };
@@ -188,20 +183,16 @@ enum status cli_best_run(const struct cli_best_settings *settings, struct status
 {
     struct cli_best_settings own = *settings;
     struct cli_kld_settings *s = &own.kld;
-    struct cli_best b = {
-        .settings = &own,
-        .k = {.settings = s,
-              .e = {.kind = &evaluator,
-                    .settings = &s->evaluate,
-                    .name = "best",
-                    .inputs = {{"--base", s->base},
-                               {"-f", s->text.text_file},
-                               {"-bf", s->text.binary_file}},
-                    .model_paths = s->models,
-
-                    .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
-                    .outputs = {{"--report", own.report_file, BASE_PAGE,
-                                 .write = cli_best_write_report}}}}};
+    struct cli_best b = {.settings = &own,
+                         .k = {.settings = s,
+                               .e = {.kind = &evaluator,
+                                     .settings = &s->evaluate,
+                                     .name = "best",
+                                     .inputs = {{"--base", s->base}},
+                                     .model_paths = s->models,
+                                     .text = &s->text,
+                                     .outputs = {{"--report", own.report_file, BASE_PAGE,
+                                                  .write = cli_best_write_report}}}}};
     struct cli_machine_settings *machine = &s->evaluate.machine;
     if (!machine->n_batch && !machine->device && !machine->gpu_layers)
         machine->n_batch = DEFAULT_BATCH;

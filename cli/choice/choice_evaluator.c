@@ -189,19 +189,15 @@ static const struct cli_evaluator evaluator = {
 
 enum status cli_choice_run(const struct cli_perplexity_settings *s, struct status_why *why)
 {
-    struct cli_choice t = {
-        .settings = s,
-        .kind = kind_of(s),
-        .e = {.kind = &evaluator,
-              .settings = &s->evaluate,
-              .name = cli_choice_name(kind_of(s)),
-              .model_file = s->model,
-              .inputs = {{"-m", s->model},
-                         {"-f", s->text.text_file},
-                         {"-bf", s->text.binary_file},
-                         {"--task-labels", s->task_labels}},
-              .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
-              .outputs = {
-                  {"--per-task", s->per_task_file, BASE_TASKS, .write = cli_choice_write_table}}}};
+    struct cli_choice t = {.settings = s,
+                           .kind = kind_of(s),
+                           .e = {.kind = &evaluator,
+                                 .settings = &s->evaluate,
+                                 .name = cli_choice_name(kind_of(s)),
+                                 .model_file = s->model,
+                                 .inputs = {{"-m", s->model}, {"--task-labels", s->task_labels}},
+                                 .text = &s->text,
+                                 .outputs = {{"--per-task", s->per_task_file, BASE_TASKS,
+                                              .write = cli_choice_write_table}}}};
     return cli_evaluate(&t.e, why);
 }

@@ -51,8 +51,6 @@ enum status cli_explain_measure(struct cli_explain_recorded *out,
 
 /** How many parts there are. */
 size_t cli_explain_n_parts(const struct cli_explain *x);
-/** What is rounded, as a sentence has it. */
-const char *cli_explain_cache(char out[DOC_KV_LABEL], const struct cli_explain *x);
 
 extern const struct cli_lines cli_explain_lines;
 extern const struct cli_members cli_explain_members;

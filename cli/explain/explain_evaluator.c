@@ -92,29 +92,14 @@ static enum status summarise(void *self, struct status_why *why)
     return status || !x->recorded.kld ? status : judge(x, why);
 }
 
-static enum status verdict(const void *self, struct status_why *why)
-{
-    return cli_kld_evaluator.verdict(self, why);
-}
-
-static void close(void *self)
-{
-    cli_kld_evaluator.close(self);
-}
-
-static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
-{
-    return cli_kld_evaluator.outlook(self, out, why);
-}
-
 static const struct cli_evaluator evaluator = {
     .lines = &cli_explain_lines,
     .members = &cli_explain_members,
     .open = open,
     .summarise = summarise,
-    .verdict = verdict,
-    .close = close,
-    .outlook = outlook,
+    .verdict = cli_kld_verdict,
+    .close = cli_kld_close,
+    .outlook = cli_kld_outlook,
 };
 
 enum status cli_explain_run(const struct cli_explain_settings *settings, struct status_why *why)
@@ -129,17 +114,14 @@ enum status cli_explain_run(const struct cli_explain_settings *settings, struct 
     x.plain.evaluate.load.cache_k = x.plain.evaluate.load.cache_v = NULL;
     x.plain.evaluate.machine.activations = NULL;
     x.k.settings = &x.plain;
-    x.k.e = (struct cli_evaluation){.kind = &evaluator,
-                                    .settings = &s->evaluate,
-                                    .name = "explain",
-                                    .model_file = settings->model,
-                                    .inputs = {{"--base", s->base},
-                                               {"-f", s->text.text_file},
-                                               {"-bf", s->text.binary_file},
-                                               {"--recorded", settings->recorded}},
-                                    .model_paths = {models, 1},
-                                    .text_file = s->text.binary_file ? s->text.binary_file
-                                                                     : s->text.text_file};
+    x.k.e =
+        (struct cli_evaluation){.kind = &evaluator,
+                                .settings = &s->evaluate,
+                                .name = "explain",
+                                .model_file = settings->model,
+                                .inputs = {{"--base", s->base}, {"--recorded", settings->recorded}},
+                                .model_paths = {models, 1},
+                                .text = &s->text};
     enum status status = STATUS_OK;
     if (settings->recorded)
         status = cli_explain_measure(&x.recorded, settings, why);

@@ -21,13 +21,6 @@ size_t cli_explain_n_parts(const struct cli_explain *x)
     return x->settings->recorded ? CLI_N_PARTS : CLI_EXPLAIN_RECORDED;
 }
 
-const char *cli_explain_cache(char out[DOC_KV_LABEL], const struct cli_explain *x)
-{
-    struct model_kv_types types;
-    (void)cli_kv_types(&types, &x->settings->kld.evaluate.load, 0, NULL); /* they were checked */
-    return cli_kv_label(out, &types);
-}
-
 static const char *const labels[CLI_N_PARTS] = {
     [CLI_EXPLAIN_WEIGHTS] = "weights",   [CLI_EXPLAIN_ACTIVATIONS] = "activations",
     [CLI_EXPLAIN_KEYS] = "cache",        [CLI_EXPLAIN_BEYOND] = "beyond their sum",
@@ -40,10 +33,11 @@ static void print_beginning(const void *self)
     const struct cli_explain *x = self;
     const struct eval_plan *plan = &x->k.windows.plan;
     char cache[DOC_KV_LABEL];
+    cli_kv_label(cache, &model_hparams(x->k.candidates[CLI_EXPLAIN_CACHE].model)->kv);
     cli_say("assay: %zu window%s of %zu tokens; inputs as %s, cache%s\n", plan->n_windows,
             status_plural(plan->n_windows), plan->window,
             act_rule_name(x->settings->kld.evaluate.machine.activations),
-            *cli_explain_cache(cache, x) ? cache : " not rounded");
+            *cache ? cache : " not rounded");
 }
 
 static struct base_estimate estimate(const struct cli_explain *x, enum cli_explain_part part)

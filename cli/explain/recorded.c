@@ -101,13 +101,8 @@ static enum status summarise(void *self, struct status_why *why)
 static void close(void *self)
 {
     struct measured *m = self;
-    cli_kld_evaluator.close(&m->k);
+    cli_kld_close(&m->k);
     free(m->log_sums);
-}
-
-static enum status verdict(const void *self, struct status_why *why)
-{
-    return cli_kld_evaluator.verdict(self, why);
 }
 
 static void say_nothing(const void *self)
@@ -126,7 +121,7 @@ static const struct cli_evaluator evaluator = {
     .members = &cli_kld_members,
     .open = open,
     .summarise = summarise,
-    .verdict = verdict,
+    .verdict = cli_kld_verdict,
     .close = close,
 };
 
@@ -149,9 +144,8 @@ enum status cli_explain_measure(struct cli_explain_recorded *out,
                                .e = {.kind = &evaluator,
                                      .settings = &kld.evaluate,
                                      .name = "explain",
-                                     .inputs = {{"--recorded", kld.base},
-                                                {"-f", kld.text.text_file},
-                                                {"-bf", kld.text.binary_file}},
+                                     .inputs = {{"--recorded", kld.base}},
+                                     .text = &kld.text,
                                      .model_paths = kld.models}}};
     return cli_evaluate(&m.k.e, why);
 }

@@ -54,10 +54,7 @@ static enum status open_windows(struct cli_imatrix *im, struct status_why *why)
         status = cli_tokens_compare(&given, s->model, why);
     if (!status)
         status = lay_windows(im, why);
-    struct eval_documents *d = &im->windows.documents;
-    if (d->n)
-        im->e.text_file = NULL; /* it is among the documents' */
-    im->e.text_paths = (struct cli_list){d->paths, d->n_files};
+    cli_evaluation_take_documents(&im->e, &im->windows.documents);
     return status ? status : cli_windows_make_tables(&im->windows, 0, why);
 }
 
@@ -271,18 +268,17 @@ enum status cli_imatrix_run(const struct cli_imatrix_settings *s, struct status_
     char *sums = NULL;
     if (state && asprintf(&sums, "%s.sums", state) < 0)
         return status_fail(why, STATUS_MEMORY, "no memory for the name of a file");
-    struct cli_imatrix im = {
-        .settings = s,
-        .sums_file = sums,
-        .e = {.kind = &evaluator,
-              .settings = &s->evaluate,
-              .name = "imatrix",
-              .model_file = s->model,
-              .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
-              .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
-              .outputs = {
-                  {"-o", s->out_file, matrix_kind(s), .write = write_matrix, .only_whole = true},
-                  {"--state", sums, BASE_SUMS}}}};
+    struct cli_imatrix im = {.settings = s,
+                             .sums_file = sums,
+                             .e = {.kind = &evaluator,
+                                   .settings = &s->evaluate,
+                                   .name = "imatrix",
+                                   .model_file = s->model,
+                                   .inputs = {{"-m", s->model}},
+                                   .text = &s->text,
+                                   .outputs = {{"-o", s->out_file, matrix_kind(s),
+                                                .write = write_matrix, .only_whole = true},
+                                               {"--state", sums, BASE_SUMS}}}};
     enum status status = cli_evaluate(&im.e, why);
     free(sums);
     return status;

@@ -280,11 +280,8 @@ enum status cli_kld_make_units(struct cli_kld *k, struct status_why *why)
         return status;
     k->e.units = &k->windows.units.units;
     bool are_read = !cli_base_has_rows(&k->base) || cli_text_given(&k->settings->text);
-    if (k->windows.documents.n && are_read) {
-        k->e.text_file = NULL; /* it is among the documents' */
-        k->e.text_paths =
-            (struct cli_list){k->windows.documents.paths, k->windows.documents.n_files};
-    }
+    if (k->windows.documents.n && are_read)
+        cli_evaluation_take_documents(&k->e, &k->windows.documents);
     k->e.models = models_of(k);
     k->e.head_model = k->e.models.base ? k->base.model.model : NULL;
     return STATUS_OK;
@@ -343,7 +340,7 @@ static enum status summarise(void *self, struct status_why *why)
     return status;
 }
 
-static enum status verdict(const void *self, struct status_why *why)
+enum status cli_kld_verdict(const void *self, struct status_why *why)
 {
     const struct cli_kld *k = self;
     for (size_t i = 0; i < k->n_candidates; i++) {
@@ -371,7 +368,7 @@ static struct cli_model *model(void *self, size_t i)
     return i == k->n_candidates && !cli_base_has_rows(&k->base) ? &k->base.model : NULL;
 }
 
-static void close(void *self)
+void cli_kld_close(void *self)
 {
     struct cli_kld *k = self;
     for (size_t i = k->n_candidates; i-- > 0;) {
@@ -426,7 +423,7 @@ static enum status finish(void *self, struct status_why *why)
     return wanted && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
 }
 
-static enum status outlook(const void *self, struct cli_outlook *out, struct status_why *why)
+enum status cli_kld_outlook(const void *self, struct cli_outlook *out, struct status_why *why)
 {
     const struct cli_kld *k = self;
     (void)why;
@@ -442,27 +439,24 @@ const struct cli_evaluator cli_kld_evaluator = {
     .open = open,
     .summarise = summarise,
     .finish = finish,
-    .verdict = verdict,
-    .close = close,
-    .outlook = outlook,
+    .verdict = cli_kld_verdict,
+    .close = cli_kld_close,
+    .outlook = cli_kld_outlook,
     .again = again,
     .model = model,
 };
 
 enum status cli_kld_run(const struct cli_kld_settings *s, struct status_why *why)
 {
-    struct cli_kld k = {
-        .settings = s,
-        .e = {.kind = &cli_kld_evaluator,
-              .settings = &s->evaluate,
-              .name = "kld",
-              .extends = true,
-              .inputs = {{"--base", s->base},
-                         {"-f", s->text.text_file},
-                         {"-bf", s->text.binary_file}},
-              .model_paths = s->models,
-              .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
-              .outputs = {
-                  {"--per-token", s->per_token_file, BASE_TOKENS, .write = write_per_token}}}};
+    struct cli_kld k = {.settings = s,
+                        .e = {.kind = &cli_kld_evaluator,
+                              .settings = &s->evaluate,
+                              .name = "kld",
+                              .extends = true,
+                              .inputs = {{"--base", s->base}},
+                              .model_paths = s->models,
+                              .text = &s->text,
+                              .outputs = {{"--per-token", s->per_token_file, BASE_TOKENS,
+                                           .write = write_per_token}}}};
     return cli_evaluate(&k.e, why);
 }

@@ -65,6 +65,10 @@ enum status cli_kld_run(const struct cli_kld_settings *settings, struct status_w
 /* What another command on the same models is made of: its own evaluator over a struct cli_kld. */
 
 extern const struct cli_evaluator cli_kld_evaluator;
+/* Functions of it that others have, too. */
+enum status cli_kld_verdict(const void *self, struct status_why *why);
+void cli_kld_close(void *self);
+enum status cli_kld_outlook(const void *self, struct cli_outlook *out, struct status_why *why);
 /** Open the base and settings->models, checked against each other. */
 enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why);
 /**

@@ -62,9 +62,7 @@ static enum status open(void *self, struct status_why *why)
         status = cli_calibrate(&p->e, &p->model, &p->windows, why);
     if (!status)
         status = make_tables(p, why);
-    if (p->windows.documents.n)
-        p->e.text_file = NULL; /* it is among the documents' */
-    p->e.text_paths = (struct cli_list){p->windows.documents.paths, p->windows.documents.n_files};
+    cli_evaluation_take_documents(&p->e, &p->windows.documents);
     p->e.models.model = p->model.model;
     p->e.units = &p->windows.units.units;
     return status;
@@ -168,8 +166,8 @@ enum status cli_perplexity_run(const struct cli_perplexity_settings *s, struct s
               .name = "perplexity",
               .extends = !s->base_file,
               .model_file = s->model,
-              .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
-              .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
+              .inputs = {{"-m", s->model}},
+              .text = &s->text,
               .outputs = {{"--per-token", s->per_token_file, BASE_TOKENS, .write = write_per_token},
                           {option, s->base_file},
                           {option, part}}}};

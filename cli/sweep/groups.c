@@ -131,17 +131,18 @@ static enum status try_choice(struct cli_sweep_choice *choice, struct model *tri
 }
 
 static enum status add_choices(struct cli_sweep_groups *gs, size_t group,
-                               const struct cli_model *candidates, size_t n_candidates, bool unmade,
-                               struct model *trial, struct status_why *why)
+                               const struct cli_sweep_candidates *from, struct model *trial,
+                               struct status_why *why)
 {
     struct cli_sweep_group *g = &gs->items[group];
     g->first_choice = gs->n_choices;
-    for (size_t c = 0; c < n_candidates; c++) {
+    for (size_t c = 0; c < from->n; c++) {
         if (base_array_reserve(gs->choices, gs->choice_capacity, gs->n_choices + 1, "choices", why))
             return STATUS_MEMORY;
         struct cli_sweep_choice *choice = &gs->choices[gs->n_choices];
         *choice = (struct cli_sweep_choice){.group = group, .candidate = c};
-        enum status status = make_choice(choice, g, model_file(candidates[c].model), unmade, why);
+        enum status status =
+            make_choice(choice, g, model_file(from->items[c].model), from->unmade, why);
         if (!status && choice->n_swaps)
             status = try_choice(choice, trial, why);
         if (status || !choice->n_swaps) {
@@ -182,9 +183,8 @@ static void drop_empty(struct cli_sweep_groups *gs)
 }
 
 enum status cli_sweep_groups_make(struct cli_sweep_groups *gs, const struct model *around,
-                                  const struct cli_model *candidates, size_t n_candidates,
-                                  bool unmade, const struct cli_sweep_names *names,
-                                  struct status_why *why)
+                                  const struct cli_sweep_candidates *from,
+                                  const struct cli_sweep_names *names, struct status_why *why)
 {
     const struct gguf_file *file = model_file(around);
     size_t n = gguf_n_tensors(file);
@@ -194,7 +194,7 @@ enum status cli_sweep_groups_make(struct cli_sweep_groups *gs, const struct mode
     for (size_t i = 0; i < n && !status; i++)
         status = sort_tensor(gs, gguf_tensor_at(file, i), names, why);
     for (size_t i = 0; i < gs->n && !status; i++)
-        status = add_choices(gs, i, candidates, n_candidates, unmade, trial, why);
+        status = add_choices(gs, i, from, trial, why);
     model_close(trial);
     if (status)
         return status;

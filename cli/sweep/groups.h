@@ -40,17 +40,22 @@ struct cli_sweep_groups {
     uint64_t n_weights; /* of all tensors */
 };
 
+/** The models that groups may come from. */
+struct cli_sweep_candidates {
+    const struct cli_model *items;
+    size_t n;
+    bool unmade; /* they stand in for models that are not made yet: every matrix is another */
+};
+
 /**
  * Groups of a model's tensors, and a choice wherever a candidate has all of a group's tensors and
  * at least one of them with another type or other bytes. Groups without a choice are dropped.
- * unmade: candidates stand in for models that are not made yet, in which every matrix is another.
  * Fails: STATUS_USAGE (nothing to choose; the names' patterns), STATUS_FORMAT (a candidate's
  *        tensor that cannot take the place of the model's), STATUS_MEMORY.
  */
 enum status cli_sweep_groups_make(struct cli_sweep_groups *out, const struct model *around,
-                                  const struct cli_model *candidates, size_t n_candidates,
-                                  bool unmade, const struct cli_sweep_names *names,
-                                  struct status_why *why);
+                                  const struct cli_sweep_candidates *from,
+                                  const struct cli_sweep_names *names, struct status_why *why);
 void cli_sweep_groups_free(struct cli_sweep_groups *groups);
 
 #endif

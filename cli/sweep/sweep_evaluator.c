@@ -51,10 +51,16 @@ static enum status lay_windows(struct cli_sweep *s, struct status_why *why)
         cli_plan_options(&settings->windows, model, CLI_DEFAULT_CONTEXT);
     enum status status =
         cli_windows_read(&s->windows, &settings->text, &stream, NULL, model_tokenizer(model), why);
-    if (s->windows.documents.n)
-        s->e.text_file = NULL; /* it is among the documents' */
-    s->e.text_paths = (struct cli_list){s->windows.documents.paths, s->windows.documents.n_files};
+    cli_evaluation_take_documents(&s->e, &s->windows.documents);
     return status ? status : cli_windows_lay(&s->windows, &plan, why);
+}
+
+static enum status make_groups(struct cli_sweep_groups *out, const struct cli_sweep *s,
+                               const struct cli_sweep_names *names, struct status_why *why)
+{
+    const struct cli_sweep_candidates from = {s->candidates, s->n_candidates,
+                                              s->settings->unmade != 0};
+    return cli_sweep_groups_make(out, s->swapped, &from, names, why);
 }
 
 /** Batches are part of what a journal belongs to, so no measurement chooses them. */
@@ -70,7 +76,6 @@ static size_t batch_windows(const struct cli_sweep *s)
 static enum status open(void *self, struct status_why *why)
 {
     struct cli_sweep *s = self;
-    const struct cli_sweep_settings *settings = s->settings;
     enum status status = cli_sweep_names_open(&s->names, (enum cli_sweep_by)s->settings->by,
                                               &s->settings->groups, why);
     if (!status)
@@ -78,8 +83,7 @@ static enum status open(void *self, struct status_why *why)
     if (!status)
         status = lay_windows(s, why);
     if (!status)
-        status = cli_sweep_groups_make(&s->groups, s->swapped, s->candidates, s->n_candidates,
-                                       settings->unmade != 0, s->names, why);
+        status = make_groups(&s->groups, s, s->names, why);
     if (!status)
         status = cli_sweep_order(s, why);
     if (status)
@@ -159,8 +163,7 @@ static enum status outlook_by(const struct cli_sweep *s, enum cli_sweep_by by,
     cli_sweep_order_begin(&other);
     enum status status = cli_sweep_names_open(&other.names, by, &(struct cli_list){0}, why);
     if (!status)
-        status = cli_sweep_groups_make(&other.groups, s->swapped, s->candidates, s->n_candidates,
-                                       s->settings->unmade != 0, other.names, why);
+        status = make_groups(&other.groups, s, other.names, why);
     if (!status)
         status = cli_sweep_order(&other, why);
     size_t n_windows = s->windows.plan.n_windows;
@@ -209,20 +212,16 @@ static const struct cli_evaluator evaluator = {
 
 enum status cli_sweep_run(const struct cli_sweep_settings *settings, struct status_why *why)
 {
-    const struct cli_text_settings *text = &settings->text;
     struct cli_sweep s = {
         .settings = settings,
         .e = {.kind = &evaluator,
               .settings = &settings->evaluate,
               .name = "sweep",
-              .inputs = {{"--base", settings->base},
-                         {"--around", settings->around},
-                         {"-f", text->text_file},
-                         {"-bf", text->binary_file}},
+              .inputs = {{"--base", settings->base}, {"--around", settings->around}},
               .model_paths = settings->from,
               .model_option = "--from",
               .model_file = settings->base,
-              .text_file = text->binary_file ? text->binary_file : text->text_file,
+              .text = &settings->text,
               .outputs = {{"--tsv", settings->tsv_file, BASE_SWEPT, .write = cli_sweep_write_tsv,
                            .only_whole = true},
                           {"--heatmap", settings->heatmap_file, BASE_CHART,

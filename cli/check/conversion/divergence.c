@@ -51,14 +51,13 @@ enum status cli_conversion_diverge(struct cli_conversion *c, struct status_why *
     struct cli_evaluator evaluator = cli_kld_evaluator;
     evaluator.lines = &lines;
     evaluator.finish = NULL;
-    struct comparing comparing = {
-        .kld = {.settings = &settings,
-                .e = {.kind = &evaluator,
-                      .settings = &settings.evaluate,
-                      .name = "check",
-                      .inputs = {{"--base", s->folder}, {"-f", s->text_file}},
-                      .model_paths = settings.models,
-                      .text_file = s->text_file}},
-        .out = &c->divergence};
+    struct comparing comparing = {.kld = {.settings = &settings,
+                                          .e = {.kind = &evaluator,
+                                                .settings = &settings.evaluate,
+                                                .name = "check",
+                                                .inputs = {{"--base", s->folder}},
+                                                .model_paths = settings.models,
+                                                .text = &settings.text}},
+                                  .out = &c->divergence};
     return cli_evaluate(&comparing.kld.e, why);
 }
