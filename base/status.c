@@ -6,18 +6,40 @@
 #include "base/text/printable.h"
 
 /* A sentence is one line of printable text, whatever names it was made of. */
+__attribute__((format(printf, 2, 0))) static void write_sentence(struct status_why *why,
+                                                                 const char *format, va_list args)
+{
+    char sentence[sizeof why->text];
+    vsnprintf(sentence, sizeof sentence, format, args);
+    base_printable_text(why->text, sizeof why->text, sentence);
+}
+
 #undef status_fail
 enum status status_fail(struct status_why *why, enum status code, const char *format, ...)
 {
-    if (why) {
-        char sentence[sizeof why->text];
-        va_list args;
-        va_start(args, format);
-        vsnprintf(sentence, sizeof sentence, format, args);
-        va_end(args);
-        base_printable_text(why->text, sizeof why->text, sentence);
-    }
+    va_list args;
+    va_start(args, format);
+    if (why)
+        write_sentence(why, format, args);
+    va_end(args);
     return code;
+}
+
+void status_keep(struct status_kept *kept, enum status code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (!kept->status)
+        write_sentence(&kept->why, format, args);
+    va_end(args);
+    kept->status = kept->status ? kept->status : code;
+}
+
+enum status status_of(const struct status_kept *kept, struct status_why *why)
+{
+    if (kept->status && why)
+        *why = kept->why;
+    return kept->status;
 }
 
 void status_context(struct status_why *why, const char *format, ...)

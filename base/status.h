@@ -53,6 +53,22 @@ enum status status_fail(struct status_why *why, enum status code, const char *fo
 void status_context(struct status_why *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/**
+ * The first failure of calls that do nothing after one. Code that makes many of them is a list, and
+ * asks once, at its end. Zero-initialise.
+ */
+struct status_kept {
+    enum status status;
+    struct status_why why;
+};
+
+/** Keep a failure, unless one is kept: status_fail's arguments. */
+void status_keep(struct status_kept *kept, enum status code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** What is kept, its sentence in `why`. */
+enum status status_of(const struct status_kept *kept, struct status_why *why);
+
 /** What a noun ends in after this number: "1 token", "2 tokens". */
 static inline const char *status_plural(uint64_t n)
 {

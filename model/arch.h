@@ -160,10 +160,9 @@ struct model_arch {
     const struct model_folder_map *folder; /* how its published folders name things; NULL: unread */
 
     /** Read what only this architecture has, and change what it has differently. May be NULL. */
-    enum status (*read)(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why);
+    void (*read)(struct model_hparams *h, const struct model_reading *r);
     /** Bind the tensors of layer i (MODEL_NO_LAYER: of none) that only it has. May be NULL. */
-    enum status (*bind)(struct model *m, size_t i, struct status_why *why);
+    void (*bind)(struct model *m, size_t i);
 };
 
 #define MODEL_NO_LAYER SIZE_MAX

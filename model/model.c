@@ -75,8 +75,7 @@ static bool is_of_architecture(const struct model *m, struct base_string key)
 }
 
 /** Every key of the architecture must have been read. */
-static enum status check_keys(struct model *m, const struct model_keys *keys, bool allow_unknown,
-                              struct status_why *why)
+static void check_keys(struct model *m, const struct model_keys *keys, bool allow_unknown)
 {
     (void)model_key_find(keys, "vocab_size");
     for (size_t i = 0; i < gguf_n_kv(m->file); i++) {
@@ -86,16 +85,12 @@ static enum status check_keys(struct model *m, const struct model_keys *keys, bo
             continue;
         base_quote(&shown, key);
         if (!allow_unknown)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: key %s is not understood by architecture %s, and results "
-                               "without it may be wrong",
-                               gguf_path(m->file), shown.text, m->arch->name);
-        enum status status = model_remark(&m->remarks, why,
-                                          "key %s is not understood and has no effect", shown.text);
-        if (status)
-            return status;
+            model_keys_fail(keys, STATUS_FORMAT,
+                            "key %s is not understood by architecture %s, and results without it "
+                            "may be wrong",
+                            shown.text, m->arch->name);
+        model_remark(&m->remarks, "key %s is not understood and has no effect", shown.text);
     }
-    return STATUS_OK;
 }
 
 static enum status read_hparams(struct model *m, const struct model_options *options,
@@ -104,31 +99,30 @@ static enum status read_hparams(struct model *m, const struct model_options *opt
     struct model_reading reading = {
         .keys = {.file = m->file,
                  .prefix = m->arch->name,
-                 .read = calloc(gguf_n_kv(m->file), sizeof(bool))},
+                 .read = calloc(gguf_n_kv(m->file), sizeof(bool)),
+                 .kept = &m->kept},
         .arch = m->arch,
         .options = options,
         .remarks = &m->remarks,
     };
     if (!reading.keys.read)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu keys", gguf_n_kv(m->file));
-    enum status status = model_hparams_read(&m->hparams, &reading, why);
-    if (!status)
-        status = check_keys(m, &reading.keys, options->allow_unknown, why);
+    model_hparams_read(&m->hparams, &reading);
+    check_keys(m, &reading.keys, options->allow_unknown);
     free(reading.keys.read);
-    return status;
+    return status_of(&m->kept, why);
 }
 
 /** No program that writes files of an architecture of ours leaves byte-level BPE at `default`. */
-static enum status remark_on_splitting(struct model *m, struct status_why *why)
+static void remark_on_splitting(struct model *m)
 {
     static const char key[] = "tokenizer.ggml.pre";
-    if (strcmp(model_tokenizer_pre(m->tokenizer), "default") != 0)
-        return STATUS_OK;
-    return model_remark(&m->remarks, why,
-                        "key %s is %s: published files of architecture %s name how texts are "
-                        "split, and models have not learnt from this splitting; --tokenizer-pre "
-                        "NAME takes another",
-                        key, gguf_kv_find(m->file, key) ? "default" : "missing", m->arch->name);
+    if (strcmp(model_tokenizer_pre(m->tokenizer), "default") == 0)
+        model_remark(&m->remarks,
+                     "key %s is %s: published files of architecture %s name how texts are split, "
+                     "and models have not learnt from this splitting; --tokenizer-pre NAME takes "
+                     "another",
+                     key, gguf_kv_find(m->file, key) ? "default" : "missing", m->arch->name);
 }
 
 /** The tokenizer, the size of its vocabulary, and whether the file's own figure agrees. */
@@ -143,21 +137,20 @@ static enum status open_vocabulary(struct model *m, const struct model_options *
     struct base_string lines = {0};
     status = gguf_get_string(m->file, "tokenizer.declared.remarks", &lines, &(bool){false}, why);
     if (!status && lines.n_bytes > 0)
-        status = model_remark(&m->remarks, why, "%.*s", (int)base_min(lines.n_bytes - 1, 4096),
-                              lines.data);
-    if (!status && !options->tokenizer_pre)
-        status = remark_on_splitting(m, why);
+        model_remark(&m->remarks, "%.*s", (int)base_min(lines.n_bytes - 1, 4096), lines.data);
     if (status)
         return status;
+    if (!options->tokenizer_pre)
+        remark_on_splitting(m);
     char key[MODEL_KEY_BYTES];
     model_key_name(&(struct model_keys){.prefix = m->arch->name}, "vocab_size", key);
     uint32_t said = m->hparams.n_vocab;
     status = gguf_get_u32(m->file, key, &said, &(bool){false}, why);
     if (!status && said != m->hparams.n_vocab)
-        status = model_remark(&m->remarks, why,
-                              "%s.vocab_size is %" PRIu32 ", the vocabulary has %" PRIu32
-                              " tokens: the vocabulary counts",
-                              m->arch->name, said, m->hparams.n_vocab);
+        model_remark(&m->remarks,
+                     "%s.vocab_size is %" PRIu32 ", the vocabulary has %" PRIu32
+                     " tokens: the vocabulary counts",
+                     m->arch->name, said, m->hparams.n_vocab);
     return status;
 }
 
@@ -182,16 +175,16 @@ static enum status bind_all(struct model *m, const struct model_options *options
     enum status status = allocate(m, why);
     if (!status)
         status = model_bind(m, why);
-    if (!status)
-        status = model_bind_check_rest(m, options->allow_unknown, why);
-    if (!status)
-        status = model_bind_check_missing(m, why);
+    if (!status) {
+        model_bind_check_rest(m, options->allow_unknown);
+        model_bind_check_missing(m);
+        status = status_of(&m->kept, why);
+    }
     for (size_t i = 0; !status && i < gguf_n_tensors(m->file); i++)
         status = model_tensor_check(&m->tensors[i], why);
     bool always_tied = m->arch->folder && m->arch->folder->tied;
     if (!status && m->head.weight.data == m->embedding.data && !always_tied)
-        status = model_remark(&m->remarks, why,
-                              "no tensor 'output.weight': the head is token_embd.weight");
+        model_remark(&m->remarks, "no tensor 'output.weight': the head is token_embd.weight");
     return status;
 }
 
@@ -235,9 +228,8 @@ enum status model_open(struct model **out, struct gguf_file *file,
     m->file = file;
     enum status status = model_overrides_apply(file, options, &m->remarks, why);
     if (!status && gguf_n_unused(file) > 0)
-        status = model_remark(&m->remarks, why,
-                              "%" PRIu64 " zero bytes after the last tensor belong to none",
-                              gguf_n_unused(file));
+        model_remark(&m->remarks, "%" PRIu64 " zero bytes after the last tensor belong to none",
+                     gguf_n_unused(file));
     if (!status)
         status = model_check_zeros(m, why);
     if (!status)
@@ -249,6 +241,8 @@ enum status model_open(struct model **out, struct gguf_file *file,
         status = open_vocabulary(m, options, why);
     if (!status)
         status = bind_all(m, options, why);
+    if (!status)
+        status = base_buffer_check(&m->remarks.lines, "a remark", why);
     if (status)
         goto fail;
     *out = m;

@@ -94,8 +94,7 @@ static enum status apply(struct gguf_file *file, const char *line, struct model_
                            .data = value.bytes};
     enum status status = gguf_override(file, &pair, why);
     if (!status && gguf_n_kv(file) > n_before)
-        status =
-            model_remark(remarks, why, "override of a key that the file does not have: %s", line);
+        model_remark(remarks, "override of a key that the file does not have: %s", line);
     return status;
 }
 

@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum status model_remark(struct model_remarks *remarks, struct status_why *why, const char *format,
-                         ...)
+void model_remark(struct model_remarks *remarks, const char *format, ...)
 {
     char text[512], line[sizeof text + 1];
     va_list args;
@@ -14,5 +13,4 @@ enum status model_remark(struct model_remarks *remarks, struct status_why *why, 
     snprintf(line, sizeof line, "%s\n", text);
     if (!remarks->lines.data || !strstr(remarks->lines.data, line))
         base_buffer_add(&remarks->lines, line, strlen(line));
-    return base_buffer_check(&remarks->lines, "a remark", why);
 }

@@ -6,11 +6,11 @@
 
 /** Zero-initialise; release with base_buffer_free. */
 struct model_remarks {
-    struct base_buffer lines; /* each with its newline */
+    struct base_buffer lines; /* each with its newline; at the end to be checked for memory */
 };
 
-/** Append one line (printf format without newline), unless it is there. Fails: STATUS_MEMORY. */
-enum status model_remark(struct model_remarks *remarks, struct status_why *why, const char *format,
-                         ...) __attribute__((format(printf, 3, 4)));
+/** Append one line (printf format without newline), unless it is there. */
+void model_remark(struct model_remarks *remarks, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

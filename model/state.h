@@ -55,6 +55,7 @@ struct model {
     struct model_product stream_out;        /* likewise, to the output norm */
     struct model_factors factors[MODEL_N_FACTORS];
     struct model_remarks remarks;
+    struct status_kept kept; /* the first failure of what is reading or binding */
 };
 
 /** The earliest layer of which a layer uses more than the residual stream; its own number: none. */

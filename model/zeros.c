@@ -43,13 +43,15 @@ static enum status take(void *user, const struct gguf_zeros *z, struct status_wh
     if (may_be_tokens(z) || ++f->n > LISTED)
         return STATUS_OK;
     if (one && z->n_bytes >= z->first->n_bytes)
-        return model_remark(&f->m->remarks, why,
-                            "tensor %s has nothing but zeros: this may be an incomplete download",
-                            first.text);
-    return model_remark(&f->m->remarks, why,
-                        "%" PRIu64 " bytes of tensor %s%s%s are zeros: this may be an incomplete "
-                        "download",
-                        z->n_bytes, first.text, one ? "" : " to ", one ? "" : last.text);
+        model_remark(&f->m->remarks,
+                     "tensor %s has nothing but zeros: this may be an incomplete download",
+                     first.text);
+    else
+        model_remark(&f->m->remarks,
+                     "%" PRIu64 " bytes of tensor %s%s%s are zeros: this may be an incomplete "
+                     "download",
+                     z->n_bytes, first.text, one ? "" : " to ", one ? "" : last.text);
+    return STATUS_OK;
 }
 
 enum status model_check_zeros(struct model *m, struct status_why *why)
@@ -57,6 +59,6 @@ enum status model_check_zeros(struct model *m, struct status_why *why)
     struct found f = {.m = m};
     enum status status = gguf_zeros_find(m->file, take, &f, why);
     if (!status && f.n > LISTED)
-        status = model_remark(&m->remarks, why, "and %zu more stretches of zeros", f.n - LISTED);
+        model_remark(&m->remarks, "and %zu more stretches of zeros", f.n - LISTED);
     return status;
 }

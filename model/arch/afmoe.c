@@ -6,15 +6,12 @@
 #include "model/folder/state.h"
 
 /** Layers that see all keys have no positions. */
-static enum status read_afmoe(struct model_hparams *h, const struct model_reading *r,
-                              struct status_why *why)
+static void read_afmoe(struct model_hparams *h, const struct model_reading *r)
 {
-    (void)why;
     h->embedding_scale = (float)sqrt((double)h->n_embd);
     model_still_full_layers(h);
     for (uint32_t i = 0; r->options->llama_compat && i < h->n_layers; i++)
         h->layers[i].rope = i % 4 == 3 ? MODEL_ROPE_OFF : MODEL_ROPE_FULL;
-    return STATUS_OK;
 }
 
 static const struct model_folder_name afmoe_names[] = {
@@ -61,10 +58,9 @@ const struct model_arch model_arch_afmoe = {
 };
 
 /** Layers that slide have angles of their own. */
-static enum status read_laguna(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+static void read_laguna(struct model_hparams *h, const struct model_reading *r)
 {
-    return model_sliding_rope_read(h, r, 0, why);
+    model_sliding_rope_read(h, r, 0);
 }
 
 static void laguna_heads(const struct model_folder *f, struct model_folder_heads *of)

@@ -7,37 +7,30 @@
 #include "model/folder/state.h"
 
 /** A number of each layer's curve, by its place there. The keys are of no architecture. */
-static enum status read_numbers(struct model_hparams *h, const struct model_reading *r,
-                                const char *name, size_t field, struct status_why *why)
+static void read_numbers(struct model_hparams *h, const struct model_reading *r, const char *name,
+                         size_t field)
 {
     struct model_keys keys = r->keys;
     keys.prefix = "xielu";
-    float values[MODEL_MAX_BLOCKS];
-    enum status status = model_key_require(&keys, name, "a float, or one per layer", why);
-    if (!status)
-        status = model_key_floats(&keys, name, values, r->n_blocks, why);
-    for (uint32_t i = 0; !status && i < h->n_layers; i++)
+    float values[MODEL_MAX_BLOCKS] = {0};
+    model_key_require(&keys, name, "a float, or one per layer");
+    model_key_floats(&keys, name, values, r->n_blocks);
+    for (uint32_t i = 0; i < h->n_layers; i++)
         *(double *)((char *)&h->layers[i].activation.curve + field) = (double)values[i];
-    return status;
 }
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = read_numbers(h, r, "alpha_p", offsetof(struct kern_curve, rise), why);
-    if (!status)
-        status = read_numbers(h, r, "alpha_n", offsetof(struct kern_curve, fall), why);
-    if (!status)
-        status = read_numbers(h, r, "beta", offsetof(struct kern_curve, slope), why);
-    if (!status)
-        status = read_numbers(h, r, "eps", offsetof(struct kern_curve, eps), why);
+    read_numbers(h, r, "alpha_p", offsetof(struct kern_curve, rise));
+    read_numbers(h, r, "alpha_n", offsetof(struct kern_curve, fall));
+    read_numbers(h, r, "beta", offsetof(struct kern_curve, slope));
+    read_numbers(h, r, "eps", offsetof(struct kern_curve, eps));
     for (uint32_t i = 0; i < h->n_layers; i++) {
         struct kern_curve *curve = &h->layers[i].activation.curve;
         curve->rise = fmath_softplus_f64(curve->rise);
         curve->fall = curve->slope + fmath_softplus_f64(curve->fall);
         curve->eps = fmin(curve->eps, 0); /* where it counts, z is not above 0 */
     }
-    return status;
 }
 
 /** The curves' numbers, which are tensors of one element in each layer. */

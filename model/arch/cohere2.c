@@ -6,13 +6,10 @@
 #include "model/state.h"
 
 /** Command R7B and later: layers that see all have no positions. */
-static enum status read_cohere2(struct model_hparams *h, const struct model_reading *r,
-                                struct status_why *why)
+static void read_cohere2(struct model_hparams *h, const struct model_reading *r)
 {
     (void)r;
-    (void)why;
     model_still_full_layers(h);
-    return STATUS_OK;
 }
 
 static const struct model_folder_key folder_keys[] = {
@@ -62,11 +59,9 @@ const struct model_arch model_arch_command_r = {
  * With experts: dense blocks rotate, too, and the one for the token after the next; with a shared
  * expert the two results are averaged.
  */
-static enum status read_moe(struct model_hparams *h, const struct model_reading *r,
-                            struct status_why *why)
+static void read_moe(struct model_hparams *h, const struct model_reading *r)
 {
     (void)r;
-    (void)why;
     model_still_full_layers(h);
     for (uint32_t i = 0; i < h->n_layers && h->layers[i].n_experts == 0; i++)
         h->layers[i].rope = MODEL_ROPE_FULL;
@@ -74,15 +69,12 @@ static enum status read_moe(struct model_hparams *h, const struct model_reading 
         h->layers[h->n_layers - 1].rope = MODEL_ROPE_FULL;
     if (h->experts.n_ff_shared > 0)
         h->experts.scale /= 2;
-    return STATUS_OK;
 }
 
-static enum status bind_moe(struct model *m, size_t i, struct status_why *why)
+static void bind_moe(struct model *m, size_t i)
 {
-    (void)why;
     if (i != MODEL_NO_LAYER)
         m->layers[i].experts.shared.down.weight.scale /= 2;
-    return STATUS_OK;
 }
 
 static const struct model_folder_key moe_keys[] = {

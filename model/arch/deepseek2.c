@@ -9,30 +9,24 @@
 #include "model/arch/latent.h"
 #include "model/folder/state.h"
 
-enum status model_latent_read(struct model_hparams *h, const struct model_reading *r,
-                              struct status_why *why)
+void model_latent_read(struct model_hparams *h, const struct model_reading *r)
 {
     const struct model_keys *keys = &r->keys;
     static const char value[] = "attention.value_length_mla";
     static const struct model_key_read ranks[] = {
         {"attention.kv_lora_rank", .required = true}, {"attention.q_lora_rank"}, {0}};
     struct model_range range = model_head_size_range;
-    uint32_t key_size, value_size = h->layers[0].value_size;
     h->compressed_keys = model_key_find(keys, "attention.key_length_mla");
-    enum status status = model_key_u32_or(keys, "attention.key_length_mla", range,
-                                          h->layers[0].key_size, &key_size, why);
-    if (!status)
-        status = h->compressed_keys
-                     ? model_key_u32_required(keys, value, range, &value_size, why)
-                     : model_key_u32_or(keys, value, range, value_size, &value_size, why);
-    if (!status)
-        status = model_hparams_read_keys(h, r, ranks, why);
-    if (!status && h->ropes[MODEL_ROPE_FULL].n_rot >= key_size)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.rope.dimension_count' is %u, expected less than the %u "
-                             "elements of a key",
-                             gguf_path(keys->file), keys->prefix, h->ropes[MODEL_ROPE_FULL].n_rot,
-                             key_size);
+    uint32_t key_size =
+        model_key_u32_or(keys, "attention.key_length_mla", range, h->layers[0].key_size);
+    uint32_t value_size = h->compressed_keys
+                              ? model_key_u32(keys, value, range)
+                              : model_key_u32_or(keys, value, range, h->layers[0].value_size);
+    model_hparams_read_keys(h, r, ranks);
+    if (h->ropes[MODEL_ROPE_FULL].n_rot >= key_size)
+        model_key_fail(keys, STATUS_FORMAT, "rope.dimension_count",
+                       "is %u, expected less than the %u elements of a key",
+                       h->ropes[MODEL_ROPE_FULL].n_rot, key_size);
     for (uint32_t i = 0; i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
         if (l->n_kv_heads == 0) /* Kimi's, of another kind */
@@ -43,73 +37,58 @@ enum status model_latent_read(struct model_hparams *h, const struct model_readin
         l->n_kv_heads = h->compressed_keys ? 1 : l->n_heads;
         l->scale = (float)(1 / sqrt((double)key_size));
     }
-    return status;
 }
 
 /** YaRN's magnitude goes into the scale of the scores instead of cos and sin. */
-static enum status read_magnitude(struct model_hparams *h, const struct model_reading *r,
-                                  struct status_why *why)
+static void read_magnitude(struct model_hparams *h, const struct model_reading *r)
 {
     struct model_rope *rope = &h->ropes[MODEL_ROPE_FULL];
-    float l = 0;
-    enum status status = model_key_f32(&r->keys, "rope.scaling.yarn_log_multiplier", &l, why);
-    if (status || rope->yarn_ext_factor <= 0 || rope->factor <= 1)
-        return status;
+    float l = model_key_f32(&r->keys, "rope.scaling.yarn_log_multiplier", 0);
+    if (rope->yarn_ext_factor <= 0 || rope->factor <= 1)
+        return;
     double log_factor = log((double)rope->factor);
     rope->magnitude /= 1 + 0.1 * log_factor;
     double m = 1 + (double)l * log_factor;
     for (uint32_t i = 0; i < h->n_layers; i++)
         h->layers[i].scale = (float)(m * m / sqrt((double)h->layers[i].key_size));
-    return STATUS_OK;
 }
 
-static enum status read_mistral4(struct model_hparams *h, const struct model_reading *r,
-                                 struct status_why *why)
+static void read_mistral4(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = model_latent_read(h, r, why);
-    if (!status)
-        status = read_magnitude(h, r, why);
-    return status ? status : model_temperature_read(h, r, why);
+    model_latent_read(h, r);
+    read_magnitude(h, r);
+    model_temperature_read(h, r);
 }
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
     /* V2, which has softmax gating, takes the groups by their best expert, V3 by the best two. */
     h->experts.groups_by_best = h->experts.gating == KERN_GATE_SOFTMAX && !r->options->llama_compat;
-    return read_mistral4(h, r, why);
+    read_mistral4(h, r);
 }
 
 /** Queries see the keys that an indexer chooses. */
-static enum status read_sparse(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+static void read_sparse(struct model_hparams *h, const struct model_reading *r)
 {
     static const struct model_key_read rank[] = {
         {"attention.q_lora_rank", .required = true, .least = 1}, {0}};
-    enum status status = model_latent_read(h, r, why);
-    if (!status)
-        status = model_hparams_read_keys(h, r, rank, why);
-    if (!status)
-        status = read_magnitude(h, r, why);
+    model_latent_read(h, r);
+    model_hparams_read_keys(h, r, rank);
+    read_magnitude(h, r);
     h->index.eps = 1e-6f; /* no key has it */
-    if (!status)
-        status = model_indexer_read(h, r, why);
+    model_indexer_read(h, r);
     if (h->n_bound > 0 && r->options->llama_compat) /* all keys of the token after the next */
         h->layers[h->n_layers - 1].sparse = false;
-    return status;
 }
 
-static enum status read_deepseek32(struct model_hparams *h, const struct model_reading *r,
-                                   struct status_why *why)
+static void read_deepseek32(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = read_sparse(h, r, why);
+    read_sparse(h, r);
     h->index.halves = true;
-    return status;
 }
 
 /** Some layers use the choice of the nearest one before them that has an indexer. */
-static enum status read_shared_choices(struct model_hparams *h, const struct model_reading *r,
-                                       struct status_why *why)
+static void read_shared_choices(struct model_hparams *h, const struct model_reading *r)
 {
     static const char suffix[] = "attention.indexer.types";
     enum { LONG_CONTEXT = 1048576, PERIOD = 4 };
@@ -117,28 +96,22 @@ static enum status read_shared_choices(struct model_hparams *h, const struct mod
     for (uint32_t i = 0; i < h->n_layers; i++)
         own[i] = h->n_ctx_train < LONG_CONTEXT || i < 2 || i % PERIOD == 2;
     uint32_t n_own = h->n_layers - h->n_bound; /* the block after them chooses for itself */
-    enum status status = model_key_bools(&r->keys, suffix, own, n_own, why);
-    if (!status && !own[0])
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.%s' says that block 0 has no indexer, expected one that "
-                             "later blocks can use",
-                             gguf_path(r->keys.file), r->keys.prefix, suffix);
-    for (uint32_t i = 1; !status && i < n_own; i++)
+    model_key_bools(&r->keys, suffix, own, n_own);
+    if (!own[0])
+        model_key_fail(&r->keys, STATUS_FORMAT, suffix,
+                       "says that block 0 has no indexer, expected one that later blocks can use");
+    for (uint32_t i = 1; i < n_own; i++)
         h->layers[i].index_layer = own[i] ? i : h->layers[i - 1].index_layer;
-    return status;
 }
 
-static enum status read_glm_dsa(struct model_hparams *h, const struct model_reading *r,
-                                struct status_why *why)
+static void read_glm_dsa(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = read_sparse(h, r, why);
-    if (!status)
-        status = read_shared_choices(h, r, why);
-    if (status || !r->options->llama_compat)
-        return status;
+    read_sparse(h, r);
+    read_shared_choices(h, r);
+    if (!r->options->llama_compat)
+        return;
     h->index.eps = 0;
-    return model_remark(r->remarks, why,
-                        "the norm of the indexer's keys has an epsilon of 0, as in llama.cpp");
+    model_remark(r->remarks, "the norm of the indexer's keys has an epsilon of 0, as in llama.cpp");
 }
 
 static const struct model_folder_name folder_names[] = {

@@ -17,169 +17,133 @@
 enum { SHORT_RUN = 4, LONG_RUN = 128 };
 
 /** One key head, as wide as the values, of which the end is rotated. */
-static enum status read_heads(struct model_hparams *h, const struct model_reading *r,
-                              struct status_why *why)
+static void read_heads(struct model_hparams *h, const struct model_reading *r)
 {
     const struct model_layer_shape *l = &h->layers[0];
     uint32_t n_rot = h->ropes[MODEL_ROPE_FULL].n_rot;
-    enum status status = STATUS_OK;
     if (l->value_size != l->key_size)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.attention.value_length' is %u, expected the %u of keys",
-                             gguf_path(r->keys.file), r->keys.prefix, l->value_size, l->key_size);
-    if (!status && n_rot >= l->key_size)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.rope.dimension_count' is %u, expected less than the %u "
-                             "elements of a key",
-                             gguf_path(r->keys.file), r->keys.prefix, n_rot, l->key_size);
-    for (uint32_t i = 0; i < h->n_layers && !status; i++)
+        model_key_fail(&r->keys, STATUS_FORMAT, "attention.value_length",
+                       "is %u, expected the %u of keys", l->value_size, l->key_size);
+    if (n_rot >= l->key_size)
+        model_key_fail(&r->keys, STATUS_FORMAT, "rope.dimension_count",
+                       "is %u, expected less than the %u elements of a key", n_rot, l->key_size);
+    for (uint32_t i = 0; i < h->n_layers; i++)
         if (h->layers[i].n_kv_heads != 1 || h->layers[i].n_heads != l->n_heads)
-            status = status_fail(why, STATUS_FORMAT,
-                                 "%s: key '%s.attention.head_count' is %u and "
-                                 "'attention.head_count_kv' %u for layer %u, expected %u and 1",
-                                 gguf_path(r->keys.file), r->keys.prefix, h->layers[i].n_heads,
-                                 h->layers[i].n_kv_heads, i, l->n_heads);
-    return status;
+            model_key_fail(&r->keys, STATUS_FORMAT, "attention.head_count",
+                           "is %u and 'attention.head_count_kv' %u for layer %u, expected %u and 1",
+                           h->layers[i].n_heads, h->layers[i].n_kv_heads, i, l->n_heads);
 }
 
 /** How many tokens a further key of each layer is made of; its angles are then YaRN's. */
-static enum status read_runs(struct model_hparams *h, const struct model_reading *r,
-                             struct status_why *why)
+static void read_runs(struct model_hparams *h, const struct model_reading *r)
 {
     static const char suffix[] = "attention.compress_ratios";
     uint32_t runs[MODEL_MAX_BLOCKS] = {0};
-    enum status status = model_key_require(&r->keys, suffix, "an array of whole numbers", why);
-    if (!status)
-        status = model_key_per_layer(&r->keys, suffix, (struct model_range){0, LONG_RUN}, runs,
-                                     r->n_blocks, why);
-    for (uint32_t i = 0; i < h->n_layers && !status; i++) {
+    model_key_require(&r->keys, suffix, "an array of whole numbers");
+    model_key_per_layer(&r->keys, suffix, (struct model_range){0, LONG_RUN}, runs, r->n_blocks);
+    for (uint32_t i = 0; i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
         l->mixer = MODEL_RUN_ATTENTION;
         l->run = runs[i];
         l->runs_overlap = runs[i] == SHORT_RUN;
         l->rope = l->run > 0 ? MODEL_ROPE_FULL : MODEL_ROPE_SLIDING;
         if (l->run != 0 && l->run != SHORT_RUN && l->run != LONG_RUN)
-            status = status_fail(
-                why, STATUS_UNSUPPORTED, "%s: key '%s.%s' is %u for layer %u, supported: 0, %d, %d",
-                gguf_path(r->keys.file), r->keys.prefix, suffix, l->run, i, SHORT_RUN, LONG_RUN);
+            model_key_fail(&r->keys, STATUS_UNSUPPORTED, suffix,
+                           "is %u for layer %u, supported: 0, %d, %d", l->run, i, SHORT_RUN,
+                           LONG_RUN);
     }
-    return status;
 }
 
 /** Angles of layers with further keys have a base of their own; cos and sin stay unscaled. */
-static enum status read_base(struct model_hparams *h, const struct model_reading *r,
-                             struct status_why *why)
+static void read_base(struct model_hparams *h, const struct model_reading *r)
 {
     static const char suffix[] = "attention.compress_rope_freq_base";
     struct model_rope *rope = &h->ropes[MODEL_ROPE_FULL];
     struct base_number shown;
-    enum status status = model_key_require(&r->keys, suffix, "a float", why);
-    if (!status)
-        status = model_key_f32(&r->keys, suffix, &rope->freq_base, why);
-    if (!status && !(rope->freq_base > 1))
-        status = status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected more than 1",
-                             gguf_path(r->keys.file), r->keys.prefix, suffix,
-                             base_float_text(&shown, rope->freq_base));
-    if (!status && rope->scaling == MODEL_ROPE_LONG)
-        status = status_fail(why, STATUS_UNSUPPORTED,
-                             "%s: key '%s.rope.scaling.type' is longrope, supported are yarn, "
-                             "linear and none",
-                             gguf_path(r->keys.file), r->keys.prefix);
+    model_key_require(&r->keys, suffix, "a float");
+    rope->freq_base = model_key_f32(&r->keys, suffix, rope->freq_base);
+    if (!(rope->freq_base > 1))
+        model_key_fail(&r->keys, STATUS_FORMAT, suffix, "is %s, expected more than 1",
+                       base_float_text(&shown, rope->freq_base));
+    if (rope->scaling == MODEL_ROPE_LONG)
+        model_key_fail(&r->keys, STATUS_UNSUPPORTED, "rope.scaling.type",
+                       "is longrope, supported are yarn, linear and none");
     if (rope->yarn_ext_factor > 0 && rope->factor > 1)
         rope->magnitude /= 1 + 0.1 * log((double)rope->factor);
-    return status;
 }
 
 /** Of the output's groups and the indexer's keys. */
-static enum status check_sizes(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+static void check_sizes(struct model_hparams *h, const struct model_reading *r)
 {
     const struct model_keys *keys = &r->keys;
     uint32_t n_rot = h->ropes[MODEL_ROPE_FULL].n_rot, n_heads = h->layers[0].n_heads;
     h->index.together = 1;
     h->index.weighed = true;
     if (n_heads % h->runs.n_groups != 0)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key '%s.attention.output_group_count' is %u, expected a divisor of "
-                           "the %u heads",
-                           gguf_path(keys->file), keys->prefix, h->runs.n_groups, n_heads);
+        model_key_fail(keys, STATUS_FORMAT, "attention.output_group_count",
+                       "is %u, expected a divisor of the %u heads", h->runs.n_groups, n_heads);
     if (h->index.key_size < n_rot)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key '%s.attention.indexer.key_length' is %u, expected at least the "
-                           "%u that are rotated",
-                           gguf_path(keys->file), keys->prefix, h->index.key_size, n_rot);
-    return STATUS_OK;
+        model_key_fail(keys, STATUS_FORMAT, "attention.indexer.key_length",
+                       "is %u, expected at least the %u that are rotated", h->index.key_size,
+                       n_rot);
 }
 
 /** Limits of the gated activation; those of the shared expert are the others' where no key has
  * them. */
-static enum status read_limits(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+static void read_limits(struct model_hparams *h, const struct model_reading *r)
 {
     float experts[MODEL_MAX_BLOCKS] = {0};
     float shared[MODEL_MAX_BLOCKS];
-    enum status status = model_limits_read(r, "swiglu_clamp_exp", experts, why);
+    model_limits_read(r, "swiglu_clamp_exp", experts);
     memcpy(shared, experts, sizeof shared);
-    if (!status)
-        status = model_limits_read(r, "swiglu_clamp_shexp", shared, why);
-    for (uint32_t i = 0; i < h->n_layers && !status; i++) {
+    model_limits_read(r, "swiglu_clamp_shexp", shared);
+    for (uint32_t i = 0; i < h->n_layers; i++) {
         h->layers[i].expert_activation = model_limited(KERN_SWIGLU_CLAMP_BEFORE, experts[i]);
         h->layers[i].activation = model_limited(KERN_SWIGLU_CLAMP_BEFORE, shared[i]);
     }
-    return status;
 }
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = read_heads(h, r, why);
-    if (!status)
-        status = read_runs(h, r, why);
-    if (!status)
-        status = read_base(h, r, why);
-    if (!status)
-        status = check_sizes(h, r, why);
-    if (!status)
-        status = read_limits(h, r, why);
-    return status ? status
-                  : model_key_u32_required(&r->keys, "hash_layer_count",
-                                           (struct model_range){0, r->n_blocks},
-                                           &h->experts.n_by_token, why);
+    read_heads(h, r);
+    read_runs(h, r);
+    read_base(h, r);
+    check_sizes(h, r);
+    read_limits(h, r);
+    h->experts.n_by_token =
+        model_key_u32(&r->keys, "hash_layer_count", (struct model_range){0, r->n_blocks});
 }
 
 /** The three tensors "<name>_fn" and so on, of n_parts parts. */
-static enum status bind_mixer(struct model *m, const char *name, bool last,
-                              struct model_stream_mixer *x, struct status_why *why)
+static void bind_mixer(struct model *m, const char *name, bool last, struct model_stream_mixer *x)
 {
     size_t n = m->hparams.n_streams, rows = last ? n : (2 + n) * n;
     struct model_shape fn = {.n_rows = rows, .n_cols = model_residual_width(&m->hparams)};
     char whole[64];
-    struct model_tensor *tensor;
     snprintf(whole, sizeof whole, "%s_fn.weight", name);
-    enum status status = model_bind_tensor(m, &tensor, whole, fn, MODEL_ALWAYS, why);
-    if (status)
-        return status;
-    x->product.weight = model_tensor_rows(tensor, 0, rows);
+    const struct model_tensor *tensor = model_bind_tensor(m, whole, fn, MODEL_ALWAYS);
+    if (tensor)
+        x->product.weight = model_tensor_rows(tensor, 0, rows);
     snprintf(whole, sizeof whole, "%s_scale.weight", name);
-    status = model_bind_vector(m, &x->scale, whole, last ? 1 : 3, MODEL_ALWAYS, why);
+    model_bind_vector(m, &x->scale, whole, last ? 1 : 3, MODEL_ALWAYS);
     snprintf(whole, sizeof whole, "%s_base.weight", name);
-    return status ? status : model_bind_vector(m, &x->base, whole, rows, MODEL_ALWAYS, why);
+    model_bind_vector(m, &x->base, whole, rows, MODEL_ALWAYS);
 }
 
-static enum status bind(struct model *m, size_t i, struct status_why *why)
+static void bind(struct model *m, size_t i)
 {
-    if (i == MODEL_NO_LAYER)
-        return bind_mixer(m, "output_hc", true, &m->output_mixer, why);
+    if (i == MODEL_NO_LAYER) {
+        bind_mixer(m, "output_hc", true, &m->output_mixer);
+        return;
+    }
     struct model_layer *l = &m->layers[i];
     char name[48];
     snprintf(name, sizeof name, "blk.%zu.hc_attn", i);
-    enum status status = bind_mixer(m, name, false, &l->attn_mixer, why);
+    bind_mixer(m, name, false, &l->attn_mixer);
     snprintf(name, sizeof name, "blk.%zu.hc_ffn", i);
-    if (!status)
-        status = bind_mixer(m, name, false, &l->ffn_mixer, why);
-    return status || i >= m->hparams.experts.n_by_token
-               ? status
-               : model_bind_experts_by_token(m, i, "ffn_gate_tid2eid.weight", why);
+    bind_mixer(m, name, false, &l->ffn_mixer);
+    if (i < m->hparams.experts.n_by_token)
+        model_bind_experts_by_token(m, i, "ffn_gate_tid2eid.weight");
 }
 
 static const struct model_folder_name folder_names[] = {

@@ -3,14 +3,12 @@
 
 /** Hybrids are told by their window, also where no layer has one; by llama.cpp by their number of
  * blocks alone. */
-static enum status read_exaone4(struct model_hparams *h, const struct model_reading *r,
-                                struct status_why *why)
+static void read_exaone4(struct model_hparams *h, const struct model_reading *r)
 {
     enum { LLAMA_CPP_HYBRID = 64, LLAMA_CPP_WINDOW = 4096 };
     bool compat = r->options->llama_compat;
-    uint32_t window;
-    enum status status = model_key_u32_or(&r->keys, "attention.sliding_window",
-                                          (struct model_range){0, INT32_MAX}, 0, &window, why);
+    uint32_t window = model_key_u32_or(&r->keys, "attention.sliding_window",
+                                       (struct model_range){0, INT32_MAX}, 0);
     bool hybrid = compat ? h->n_layers == LLAMA_CPP_HYBRID : window > 0;
     for (uint32_t i = 0; compat && i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
@@ -19,13 +17,12 @@ static enum status read_exaone4(struct model_hparams *h, const struct model_read
     }
     if (hybrid)
         model_still_full_layers(h);
-    if (status || hybrid || h->n_layers != LLAMA_CPP_HYBRID)
-        return status;
-    return model_remark(
-        r->remarks, why,
-        "key %s.attention.sliding_window is missing or 0: all layers see all keys, with "
-        "positions; llama.cpp takes a model of %d blocks for a hybrid",
-        r->keys.prefix, LLAMA_CPP_HYBRID);
+    else if (h->n_layers == LLAMA_CPP_HYBRID)
+        model_remark(
+            r->remarks,
+            "key %s.attention.sliding_window is missing or 0: all layers see all keys, with "
+            "positions; llama.cpp takes a model of %d blocks for a hybrid",
+            r->keys.prefix, LLAMA_CPP_HYBRID);
 }
 
 static const struct model_folder_name folder_names[] = {
@@ -53,13 +50,10 @@ const struct model_arch model_arch_exaone4 = {
     .presence = {{MODEL_MOSTLY, "rope_freqs.weight"}},
 };
 
-static enum status read_moe(struct model_hparams *h, const struct model_reading *r,
-                            struct status_why *why)
+static void read_moe(struct model_hparams *h, const struct model_reading *r)
 {
     (void)r;
-    (void)why;
     model_still_full_layers(h);
-    return STATUS_OK;
 }
 
 static const struct model_folder_name moe_names[] = {

@@ -1,13 +1,12 @@
 /** Falcon H1: attention and Mamba-2 side by side in every layer, of the same normalised rows. */
 #include "model/arch.h"
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
     for (uint32_t i = 0; i < h->n_layers; i++)
         h->layers[i].mixer = MODEL_ATTENTION_MAMBA2;
     h->recurrent.scale = 1;
-    return model_recurrent_read(h, r, why);
+    model_recurrent_read(h, r);
 }
 
 const struct model_arch model_arch_falcon_h1 = {

@@ -23,14 +23,11 @@ static void scale_largest(struct model_hparams *h, uint32_t n_layers)
 
 /* Gemma 2: soft caps, every second layer slides. */
 
-static enum status read_gemma2(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+static void read_gemma2(struct model_hparams *h, const struct model_reading *r)
 {
     (void)r;
-    (void)why;
     scale_largest(h, 46);
     model_gemma_scale(h);
-    return STATUS_OK;
 }
 
 static const struct model_folder_name folder_names[] = {
@@ -71,14 +68,12 @@ const struct model_arch model_arch_gemma2 = {
 
 /* Gemma 3: norms of q and k instead of the scores' cap; five layers slide, the sixth sees all. */
 
-static enum status read_gemma3(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+static void read_gemma3(struct model_hparams *h, const struct model_reading *r)
 {
     scale_largest(h, 62);
-    h->ropes[MODEL_ROPE_SLIDING].freq_base = 10000;
     model_gemma_scale(h);
-    return model_key_positive(&r->keys, "rope.freq_base_swa",
-                              &h->ropes[MODEL_ROPE_SLIDING].freq_base, why);
+    h->ropes[MODEL_ROPE_SLIDING].freq_base =
+        model_key_positive(&r->keys, "rope.freq_base_swa", 10000);
 }
 
 static const struct model_folder_map folder3 = {
@@ -111,23 +106,17 @@ const struct model_arch model_arch_gemma3 = {
  */
 
 /** Heads of sliding layers, and their angles. */
-static enum status read_sliding(struct model_hparams *h, const struct model_reading *r,
-                                struct status_why *why)
+static void read_sliding(struct model_hparams *h, const struct model_reading *r)
 {
     const struct model_keys *keys = &r->keys;
-    uint32_t key_size, value_size = 0;
     struct model_rope *rope = &h->ropes[MODEL_ROPE_SLIDING];
-    rope->freq_base = 10000;
-    enum status status = model_key_u32_or(keys, "attention.key_length_swa", model_head_size_range,
-                                          h->layers[0].key_size, &key_size, why);
-    if (!status)
-        status = model_key_u32_or(keys, "attention.value_length_swa", model_head_size_range,
-                                  key_size, &value_size, why);
-    if (!status)
-        status = model_key_u32_or(keys, "rope.dimension_count_swa",
-                                  (struct model_range){2, key_size}, key_size, &rope->n_rot, why);
-    if (!status)
-        status = model_key_positive(keys, "rope.freq_base_swa", &rope->freq_base, why);
+    uint32_t key_size = model_key_u32_or(keys, "attention.key_length_swa", model_head_size_range,
+                                         h->layers[0].key_size);
+    uint32_t value_size =
+        model_key_u32_or(keys, "attention.value_length_swa", model_head_size_range, key_size);
+    rope->n_rot = model_key_u32_or(keys, "rope.dimension_count_swa",
+                                   (struct model_range){2, key_size}, key_size);
+    rope->freq_base = model_key_positive(keys, "rope.freq_base_swa", 10000);
     for (uint32_t i = 0; i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
         l->scale = 1;
@@ -136,43 +125,38 @@ static enum status read_sliding(struct model_hparams *h, const struct model_read
             l->value_size = value_size;
         }
     }
-    return status;
 }
 
-static enum status read_gemma4(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+static void read_gemma4(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = read_sliding(h, r, why);
+    read_sliding(h, r);
     model_gemma_scale(h);
-    return status ? status : model_gemma_read_shared(h, r, why);
+    model_gemma_read_shared(h, r);
 }
 
-static enum status bind_experts(struct model *m, size_t i, struct status_why *why)
+static void bind_experts(struct model *m, size_t i)
 {
     size_t n = m->hparams.n_embd;
     struct model_experts *x = &m->layers[i].experts;
-    enum status status = model_bind_layer_vector(m, i, "ffn_gate_inp.scale", n, MODEL_ALWAYS,
-                                                 &x->router_norm.gain, why);
+    model_bind_layer_vector(m, i, "ffn_gate_inp.scale", n, MODEL_ALWAYS, &x->router_norm.gain);
     x->router.weight.scale = (float)(1 / sqrt((double)n));
-    if (!status)
-        status = model_bind_norm(m, i, "pre_ffw_norm_2", n, &x->norm, why);
-    if (!status)
-        status = model_bind_norm(m, i, "post_ffw_norm_2", n, &x->post_norm, why);
-    return status ? status : model_bind_norm(m, i, "post_ffw_norm_1", n, &x->dense_post_norm, why);
+    model_bind_norm(m, i, "pre_ffw_norm_2", n, &x->norm);
+    model_bind_norm(m, i, "post_ffw_norm_2", n, &x->post_norm);
+    model_bind_norm(m, i, "post_ffw_norm_1", n, &x->dense_post_norm);
 }
 
-static enum status bind_gemma4(struct model *m, size_t i, struct status_why *why)
+static void bind_gemma4(struct model *m, size_t i)
 {
     bool has_input = m->hparams.per_layer_width > 0;
+    if (has_input && i == MODEL_NO_LAYER)
+        model_gemma_bind_input_ends(m);
     if (i == MODEL_NO_LAYER)
-        return has_input ? model_gemma_bind_input_ends(m, why) : STATUS_OK;
-    enum status status = has_input ? model_gemma_bind_input(m, i, why) : STATUS_OK;
-    if (!status && m->hparams.layers[i].n_experts > 0)
-        status = bind_experts(m, i, why);
-    if (!status)
-        status =
-            model_bind_number(m, i, "layer_output_scale.weight", &m->layers[i].output_scale, why);
-    return status;
+        return;
+    if (has_input)
+        model_gemma_bind_input(m, i);
+    if (m->hparams.layers[i].n_experts > 0)
+        bind_experts(m, i);
+    model_bind_number(m, i, "layer_output_scale.weight", &m->layers[i].output_scale);
 }
 
 static const struct model_folder_name folder4_names[] = {

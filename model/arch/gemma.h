@@ -13,11 +13,10 @@
 void model_gemma_scale(struct model_hparams *h);
 
 /** The last layers, a key says how many, use keys and values of the last own ones of their kind. */
-enum status model_gemma_read_shared(struct model_hparams *h, const struct model_reading *r,
-                                    struct status_why *why);
+void model_gemma_read_shared(struct model_hparams *h, const struct model_reading *r);
 
 /** Tables of the further input; each layer takes its columns and rows. */
-enum status model_gemma_bind_input_ends(struct model *m, struct status_why *why);
-enum status model_gemma_bind_input(struct model *m, size_t i, struct status_why *why);
+void model_gemma_bind_input_ends(struct model *m);
+void model_gemma_bind_input(struct model *m, size_t i);
 
 #endif

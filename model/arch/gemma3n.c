@@ -24,112 +24,97 @@ static void sparsify_first(struct model_hparams *h)
 }
 
 /** A threshold for each layer; -infinity: it has none. */
-static enum status read_sparsity(struct model_hparams *h, const struct model_reading *r,
-                                 struct status_why *why)
+static void read_sparsity(struct model_hparams *h, const struct model_reading *r)
 {
     static const char suffix[] = "activation_sparsity_scale";
     const struct gguf_kv *kv = model_key_find(&r->keys, suffix);
     if (!kv || r->options->llama_compat) {
         sparsify_first(h);
-        return STATUS_OK;
+        return;
     }
     bool is_float = kv->element_type == GGUF_VALUE_F32 || kv->element_type == GGUF_VALUE_F64;
-    if (kv->type != GGUF_VALUE_ARRAY || !is_float || kv->count != r->n_blocks)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key '%s.%s' is not an array of %u floats, one per layer",
-                           gguf_path(r->keys.file), r->keys.prefix, suffix, r->n_blocks);
+    if (kv->type != GGUF_VALUE_ARRAY || !is_float || kv->count != r->n_blocks) {
+        model_key_fail(&r->keys, STATUS_FORMAT, suffix,
+                       "is not an array of %u floats, one per layer", r->n_blocks);
+        return;
+    }
     for (uint32_t i = 0; i < h->n_layers; i++) {
         float value = (float)gguf_kv_float(kv, i);
         if (!(value <= FLT_MAX))
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: key '%s.%s' has %g for layer %u, expected a number, or "
-                               "-infinity for none",
-                               gguf_path(r->keys.file), r->keys.prefix, suffix, (double)value, i);
+            model_key_fail(&r->keys, STATUS_FORMAT, suffix,
+                           "has %g for layer %u, expected a number, or -infinity for none",
+                           (double)value, i);
         h->layers[i].sparse_gates = value >= -FLT_MAX;
         h->layers[i].sparsity = h->layers[i].sparse_gates ? value : 0;
     }
-    return STATUS_OK;
 }
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    h->ropes[MODEL_ROPE_SLIDING].freq_base = 10000;
     h->sample_deviation = r->options->llama_compat;
     h->stream_least = r->options->llama_compat ? 0 : 1e-5f;
     for (uint32_t i = 0; i < h->n_layers; i++)
         h->layers[i].scale = 1;
-    enum status status = model_key_positive(&r->keys, "rope.freq_base_swa",
-                                            &h->ropes[MODEL_ROPE_SLIDING].freq_base, why);
-    uint32_t active;
-    if (!status)
-        status = model_key_u32_or(&r->keys, "altup.active_idx", (struct model_range){0, 0}, 0,
-                                  &active, why);
-    if (!status)
-        status = read_sparsity(h, r, why);
+    h->ropes[MODEL_ROPE_SLIDING].freq_base =
+        model_key_positive(&r->keys, "rope.freq_base_swa", 10000);
+    (void)model_key_u32_or(&r->keys, "altup.active_idx", (struct model_range){0, 0}, 0);
+    read_sparsity(h, r);
     model_gemma_scale(h);
-    return status ? status : model_gemma_read_shared(h, r, why);
+    model_gemma_read_shared(h, r);
 }
 
 /** Square matrices, one for each stream but the first, below one another. */
-static enum status bind_square(struct model *m, const char *name, struct model_product *out,
-                               struct status_why *why)
+static void bind_square(struct model *m, const char *name, struct model_product *out)
 {
     size_t n = m->hparams.n_embd, n_more = m->hparams.n_streams - 1;
     struct model_shape shape = {.n_rows = n, .n_cols = n, .n_matrices = n_more};
-    struct model_tensor *tensor;
-    enum status status =
-        model_bind_tensor(m, &tensor, name, shape, n_more ? MODEL_ALWAYS : MODEL_SOMETIMES, why);
-    if (!status && tensor)
+    const struct model_tensor *tensor =
+        model_bind_tensor(m, name, shape, n_more ? MODEL_ALWAYS : MODEL_SOMETIMES);
+    if (tensor)
         out->weight = model_tensor_rows(tensor, 0, n_more * n);
-    return status;
 }
 
-static enum status bind_ends(struct model *m, struct status_why *why)
+static void bind_ends(struct model *m)
 {
-    enum status status = bind_square(m, "altup_proj.weight", &m->stream_in, why);
-    if (!status)
-        status = bind_square(m, "altup_unembd_proj.weight", &m->stream_out, why);
-    return status ? status : model_gemma_bind_input_ends(m, why);
+    bind_square(m, "altup_proj.weight", &m->stream_in);
+    bind_square(m, "altup_unembd_proj.weight", &m->stream_out);
+    model_gemma_bind_input_ends(m);
 }
 
-static enum status bind_altup(struct model *m, size_t i, struct status_why *why)
+static void bind_altup(struct model *m, size_t i)
 {
     struct model_altup *a = &m->layers[i].altup;
     size_t n = m->hparams.n_embd, s = m->hparams.n_streams;
-    enum status status = model_bind_norm(m, i, "altup_router_norm", n, &a->router_norm, why);
-    if (!status)
-        status = model_bind_product(m, i, "altup_router", s, n, &a->router, why);
+    model_bind_norm(m, i, "altup_router_norm", n, &a->router_norm);
+    model_bind_product(m, i, "altup_router", s, n, &a->router);
     a->router.weight.scale /= (float)n;
-    if (!status)
-        status = model_bind_product(m, i, "altup_predict_coef", s * s, s, &a->predict, why);
-    if (!status)
-        status = model_bind_product(m, i, "altup_correct_coef", s, s, &a->correct, why);
-    return status ? status : model_bind_norm(m, i, "altup_correct_scale", n, &a->scale, why);
+    model_bind_product(m, i, "altup_predict_coef", s * s, s, &a->predict);
+    model_bind_product(m, i, "altup_correct_coef", s, s, &a->correct);
+    model_bind_norm(m, i, "altup_correct_scale", n, &a->scale);
 }
 
 /** Its rank is what the first matrix says. */
-static enum status bind_laurel(struct model *m, size_t i, struct status_why *why)
+static void bind_laurel(struct model *m, size_t i)
 {
     struct model_altup *a = &m->layers[i].altup;
     char name[48];
     snprintf(name, sizeof name, "blk.%zu.laurel_l.weight", i);
     const struct gguf_tensor *low = gguf_tensor_find(m->file, name);
     size_t n = m->hparams.n_embd, rank = low && low->n_dims == 2 ? (size_t)low->ne[1] : 1;
-    enum status status = model_bind_product(m, i, "laurel_l", rank, n, &a->low, why);
-    if (!status)
-        status = model_bind_product(m, i, "laurel_r", n, rank, &a->high, why);
-    return status ? status : model_bind_norm(m, i, "laurel_post_norm", n, &a->low_post_norm, why);
+    model_bind_product(m, i, "laurel_l", rank, n, &a->low);
+    model_bind_product(m, i, "laurel_r", n, rank, &a->high);
+    model_bind_norm(m, i, "laurel_post_norm", n, &a->low_post_norm);
 }
 
-static enum status bind(struct model *m, size_t i, struct status_why *why)
+static void bind(struct model *m, size_t i)
 {
-    if (i == MODEL_NO_LAYER)
-        return bind_ends(m, why);
-    enum status status = model_gemma_bind_input(m, i, why);
-    if (!status)
-        status = bind_altup(m, i, why);
-    return status ? status : bind_laurel(m, i, why);
+    if (i == MODEL_NO_LAYER) {
+        bind_ends(m);
+        return;
+    }
+    model_gemma_bind_input(m, i);
+    bind_altup(m, i);
+    bind_laurel(m, i);
 }
 
 const struct model_arch model_arch_gemma3n = {

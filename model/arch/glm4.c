@@ -1,12 +1,9 @@
 /** GLM 4 (0414): four norms a layer, the gate in ffn_up. */
 #include "model/arch.h"
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    (void)why;
     h->rope_halves = model_key_find(&r->keys, "rope.dimension_sections") != NULL;
-    return STATUS_OK;
 }
 
 static const struct model_folder_name folder_names[] = {

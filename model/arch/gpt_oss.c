@@ -3,14 +3,11 @@
 #include "model/arch.h"
 #include "model/folder/state.h"
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
     h->ropes[MODEL_ROPE_FULL].yarn_unrounded = !r->options->llama_compat;
-    return r->options->llama_compat
-               ? model_remark(r->remarks, why,
-                              "YaRN's range of pairs is rounded, as llama.cpp does")
-               : STATUS_OK;
+    if (r->options->llama_compat)
+        model_remark(r->remarks, "YaRN's range of pairs is rounded, as llama.cpp does");
 }
 
 enum { GATE = MODEL_OF_COLUMNS | MODEL_EVEN, UP = MODEL_OF_COLUMNS | MODEL_ODD };

@@ -5,23 +5,16 @@
 #include "model/arch.h"
 #include "model/folder/state.h"
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
     const struct model_keys *keys = &r->keys;
-    float logit_scale = 1;
-    float attention_scale = 0;
-    bool rotates = true;
-    enum status status = model_key_positive(keys, "attention.scale", &attention_scale, why);
-    if (!status)
-        status = model_key_f32(keys, "logit_scale", &logit_scale, why);
-    if (!status)
-        status = model_key_bool(keys, "rope.scaling.finetuned", &rotates, why);
+    float attention_scale = model_key_positive(keys, "attention.scale", 0);
+    float logit_scale = model_key_f32(keys, "logit_scale", 1);
+    bool rotates = model_key_bool(keys, "rope.scaling.finetuned", true);
     struct base_number shown;
-    if (!status && !(logit_scale > 0))
-        status = status_fail(
-            why, STATUS_FORMAT, "%s: key '%s.logit_scale' is %s, expected a number above 0",
-            gguf_path(keys->file), keys->prefix, base_float_text(&shown, logit_scale));
+    if (!(logit_scale > 0))
+        model_key_fail(keys, STATUS_FORMAT, "logit_scale", "is %s, expected a number above 0",
+                       base_float_text(&shown, logit_scale));
     h->logit_scale = 1 / logit_scale;
     for (uint32_t i = 0; i < h->n_layers; i++) {
         if (attention_scale > 0)
@@ -29,7 +22,6 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
         if (!rotates)
             h->layers[i].rope = MODEL_ROPE_OFF;
     }
-    return status;
 }
 
 /** Whether each layer of the hybrid is attention; how many there are: 0 where nothing says it. */
@@ -184,12 +176,11 @@ const struct model_arch model_arch_granitemoe = {
 };
 
 /** Its steps may be as short as they come. */
-static enum status read_hybrid(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+static void read_hybrid(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = read(h, r, why);
+    read(h, r);
     h->recurrent.scale = 1;
-    return status ? status : model_recurrent_read(h, r, why);
+    model_recurrent_read(h, r);
 }
 
 #define MAMBA_NAMES                                                                                \

@@ -5,15 +5,12 @@
 #include "model/folder/state.h"
 
 /** A stretch of the base that depends on the size of heads; files mostly have it in the base. */
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    float alpha = 0;
-    enum status status = model_key_positive(&r->keys, "rope.scaling.alpha", &alpha, why);
+    float alpha = model_key_positive(&r->keys, "rope.scaling.alpha", 0);
     double size = h->layers[0].key_size;
     if (alpha > 0 && size > 2)
         h->ropes[MODEL_ROPE_FULL].freq_base *= (float)pow((double)alpha, size / (size - 2));
-    return status;
 }
 
 static const struct model_folder_name folder_names[] = {

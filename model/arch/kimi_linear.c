@@ -5,26 +5,23 @@
 #include "model/arch/latent.h"
 #include "model/folder/state.h"
 
-static enum status read_kimi(struct model_hparams *h, const struct model_reading *r,
-                             struct status_why *why)
+static void read_kimi(struct model_hparams *h, const struct model_reading *r)
 {
     struct model_recurrent_hparams *n = &h->recurrent;
-    enum status status = model_latent_read(h, r, why);
-    for (uint32_t i = 0; !status && i < h->n_layers; i++) {
+    model_latent_read(h, r);
+    for (uint32_t i = 0; i < h->n_layers; i++) {
         h->layers[i].rope = MODEL_ROPE_OFF;
         if (h->layers[i].n_heads != h->layers[0].n_heads)
-            status = status_fail(why, STATUS_FORMAT,
-                                 "%s: layer %u has %u heads (key '%s.attention.head_count'), "
-                                 "expected %u as in layer 0",
-                                 gguf_path(r->keys.file), i, h->layers[i].n_heads, r->keys.prefix,
-                                 h->layers[0].n_heads);
+            model_keys_fail(
+                &r->keys, STATUS_FORMAT,
+                "layer %u has %u heads (key '%s.attention.head_count'), expected %u as in layer 0",
+                i, h->layers[i].n_heads, r->keys.prefix, h->layers[0].n_heads);
     }
     n->n_heads = n->n_groups = h->layers[0].n_heads;
     n->n_inner = n->n_heads * n->state;
     n->unit = r->options->llama_compat ? KERN_UNIT_MAX : KERN_UNIT_ADD;
     n->unit_eps = r->options->llama_compat ? h->eps : 1e-6f;
     n->scale = (float)(1 / sqrt((double)n->state));
-    return status;
 }
 
 static const struct model_folder_name kimi_names[] = {

@@ -20,7 +20,6 @@
     }
 
 /** Sizes of heads; key_length and value_length are those of the compressed cache in newer files. */
-enum status model_latent_read(struct model_hparams *h, const struct model_reading *r,
-                              struct status_why *why);
+void model_latent_read(struct model_hparams *h, const struct model_reading *r);
 
 #endif

@@ -2,13 +2,10 @@
 #include "model/arch.h"
 #include "model/folder/state.h"
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    (void)why;
     h->recurrent.n_inner = h->n_embd;
     h->experts.sum_eps = r->options->llama_compat ? 0 : 1e-6f;
-    return STATUS_OK;
 }
 
 static const struct model_folder_name folder_names[] = {

@@ -5,18 +5,13 @@
 
 enum { MAVERICK_EXPERTS = 128 };
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
     enum { RUN = 8192, PERIOD = 4 };
     struct model_range any = {0, INT32_MAX};
-    uint32_t window;
-    uint32_t step = 0;
-    enum status status =
-        model_key_u32_or(&r->keys, "attention.sliding_window", any, RUN, &window, why);
+    uint32_t window = model_key_u32_or(&r->keys, "attention.sliding_window", any, RUN);
     window = window ? RUN : 0; /* the key only switches it off */
-    if (!status)
-        status = model_key_u32_or(&r->keys, "interleave_moe_layer_step", any, 0, &step, why);
+    uint32_t step = model_key_u32_or(&r->keys, "interleave_moe_layer_step", any, 0);
     h->experts.n_ff_shared = h->layers[h->n_layers - 1].n_ff_expert;
     h->temperature = (struct model_temperature){.scale = 0.1f, .length = RUN, .offset = 1};
     for (uint32_t i = 0; i < h->n_layers; i++) {
@@ -30,7 +25,6 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
         if (!rotates)
             l->rope = MODEL_ROPE_OFF;
     }
-    return status;
 }
 
 /** Matrices of experts are stored transposed, the columns of the gate before those of the other. */

@@ -3,24 +3,21 @@
 #include "model/arch.h"
 
 /** llama.cpp takes one base for all layers. */
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
     float full = h->ropes[MODEL_ROPE_FULL].freq_base;
     float *sliding = &h->ropes[MODEL_ROPE_SLIDING].freq_base;
     if (*sliding == full)
-        return STATUS_OK;
+        return;
     bool compat = r->options->llama_compat;
     struct base_number theirs;
     struct base_number given;
-    enum status status = model_remark(
-        r->remarks, why,
-        compat ? "%s.rope.freq_base_swa (%s) is ignored, as llama.cpp does"
-               : "%s.rope.freq_base_swa is %s; llama.cpp ignores it and takes %s",
-        r->keys.prefix, base_float_text(&given, *sliding), base_float_text(&theirs, full));
+    model_remark(r->remarks,
+                 compat ? "%s.rope.freq_base_swa (%s) is ignored, as llama.cpp does"
+                        : "%s.rope.freq_base_swa is %s; llama.cpp ignores it and takes %s",
+                 r->keys.prefix, base_float_text(&given, *sliding), base_float_text(&theirs, full));
     if (compat)
         *sliding = full;
-    return status;
 }
 
 static const struct model_folder_key folder_keys[] = {

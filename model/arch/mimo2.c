@@ -3,29 +3,24 @@
 #include "model/folder/state.h"
 
 /** Neither the authors' code nor llama.cpp has other experts than these. */
-static enum status check_experts(const struct model_hparams *h, const struct model_reading *r,
-                                 struct status_why *why)
+static void check_experts(const struct model_hparams *h, const struct model_reading *r)
 {
     const struct model_expert_hparams *e = &h->experts;
-    bool divides = true;
-    float scale = 1;
-    enum status status = model_key_bool(&r->keys, "expert_weights_norm", &divides, why);
-    if (!status)
-        status = model_key_positive(&r->keys, "expert_weights_scale", &scale, why);
-    if (status || e->n == 0 || (e->gating == KERN_GATE_SIGMOID && divides && scale == 1))
-        return status;
-    return status_fail(why, STATUS_UNSUPPORTED,
-                       "%s: experts by another rule than sigmoids divided by their sum (key "
-                       "'%s.expert_gating_func', '%s.expert_weights_norm' or "
-                       "'%s.expert_weights_scale'), supported are 2, true and 1",
-                       gguf_path(r->keys.file), r->keys.prefix, r->keys.prefix, r->keys.prefix);
+    bool divides = model_key_bool(&r->keys, "expert_weights_norm", true);
+    float scale = model_key_positive(&r->keys, "expert_weights_scale", 1);
+    if (e->n == 0 || (e->gating == KERN_GATE_SIGMOID && divides && scale == 1))
+        return;
+    model_keys_fail(
+        &r->keys, STATUS_UNSUPPORTED,
+        "experts by another rule than sigmoids divided by their sum (key '%s.expert_gating_func', "
+        "'%s.expert_weights_norm' or '%s.expert_weights_scale'), supported are 2, true and 1",
+        r->keys.prefix, r->keys.prefix, r->keys.prefix);
 }
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = model_sliding_rope_read(h, r, 10000, why);
-    return status ? status : check_experts(h, r, why);
+    model_sliding_rope_read(h, r, 10000);
+    check_experts(h, r);
 }
 
 /** Layers that slide: 1 in one list, or named in another, with twice the key heads. */

@@ -8,37 +8,30 @@
 #include "model/folder/state.h"
 
 /** Blocks of keys, and how many of the last ones are chosen whatever they hold. */
-static enum status read_blocks(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+static void read_blocks(struct model_hparams *h, const struct model_reading *r)
 {
     static const struct model_key_read blocks[] = {
         {"attention.indexer.block_size", .required = true}, {0}};
     struct model_index_hparams *x = &h->index;
-    enum status status = model_hparams_read_keys(h, r, blocks, why);
-    return status ? status
-                  : model_key_u32_required(&r->keys, "attention.indexer.local_blocks",
-                                           (struct model_range){0, x->n_best}, &x->n_local, why);
+    model_hparams_read_keys(h, r, blocks);
+    x->n_local = model_key_u32(&r->keys, "attention.indexer.local_blocks",
+                               (struct model_range){0, x->n_best});
 }
 
-static enum status read_m3(struct model_hparams *h, const struct model_reading *r,
-                           struct status_why *why)
+static void read_m3(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = model_indexer_read(h, r, why);
-    if (!status)
-        status = read_blocks(h, r, why);
+    model_indexer_read(h, r);
+    read_blocks(h, r);
     h->index.weighed = false;
     h->index.eps = h->eps;
-    for (uint32_t i = 0; !status && i < h->n_layers; i++) {
+    for (uint32_t i = 0; i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
         l->sparse = l->n_experts > 0;
         if (l->sparse && l->n_kv_heads != h->index.n_heads)
-            status = status_fail(why, STATUS_FORMAT,
-                                 "%s: key '%s.attention.indexer.head_count' is %u, expected the %u "
-                                 "key/value heads of layer %u",
-                                 gguf_path(r->keys.file), r->keys.prefix, h->index.n_heads,
-                                 l->n_kv_heads, i);
+            model_key_fail(&r->keys, STATUS_FORMAT, "attention.indexer.head_count",
+                           "is %u, expected the %u key/value heads of layer %u", h->index.n_heads,
+                           l->n_kv_heads, i);
     }
-    return status;
 }
 
 static const struct model_folder_name m3_names[] = {

@@ -5,17 +5,13 @@
 #include "model/arch.h"
 #include "model/folder/state.h"
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = model_temperature_read(h, r, why);
-    float l = 0;
-    if (!status)
-        status = model_key_f32(&r->keys, "rope.scaling.yarn_log_multiplier", &l, why);
+    model_temperature_read(h, r);
+    float l = model_key_f32(&r->keys, "rope.scaling.yarn_log_multiplier", 0);
     struct model_rope *rope = &h->ropes[MODEL_ROPE_FULL];
     if (rope->yarn_ext_factor > 0 && rope->factor > 1)
         rope->magnitude /= 1 + 0.1 * (double)l * log((double)rope->factor);
-    return status;
 }
 
 /** YaRN's magnitude, which GGUF can say where `mscale` is 1; and how queries grow. */

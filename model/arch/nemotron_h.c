@@ -8,8 +8,7 @@
 #include "model/folder/state.h"
 #include "model/state.h"
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
     for (uint32_t i = 0; i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
@@ -26,30 +25,26 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
         if (narrow && narrow->ne[1] <= h->n_embd)
             h->experts.width = (uint32_t)narrow->ne[1];
     }
-    uint32_t width;
-    enum status status = model_key_u32_or(&r->keys, "moe_latent_size", model_width_range,
-                                          h->experts.width, &width, why);
-    if (!status && width != h->experts.width)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.moe_latent_size' is %u, expected %u, the rows of "
-                             "'ffn_latent_down'",
-                             gguf_path(r->keys.file), r->keys.prefix, width, h->experts.width);
-    if (status)
-        return status;
+    uint32_t width =
+        model_key_u32_or(&r->keys, "moe_latent_size", model_width_range, h->experts.width);
+    if (width != h->experts.width)
+        model_key_fail(&r->keys, STATUS_FORMAT, "moe_latent_size",
+                       "is %u, expected %u, the rows of 'ffn_latent_down'", width,
+                       h->experts.width);
     h->recurrent.dt_min = r->options->llama_compat ? 0 : 0.001f;
     h->recurrent.scale = 1;
-    return model_recurrent_read(h, r, why);
+    model_recurrent_read(h, r);
 }
 
-static enum status bind(struct model *m, size_t i, struct status_why *why)
+static void bind(struct model *m, size_t i)
 {
     size_t n = m->hparams.experts.width;
     size_t n_embd = m->hparams.n_embd;
     if (i == MODEL_NO_LAYER || n == 0 || m->hparams.layers[i].n_experts == 0)
-        return STATUS_OK;
+        return;
     struct model_experts *x = &m->layers[i].experts;
-    enum status status = model_bind_product(m, i, "ffn_latent_down", n, n_embd, &x->narrow, why);
-    return status ? status : model_bind_product(m, i, "ffn_latent_up", n_embd, n, &x->widen, why);
+    model_bind_product(m, i, "ffn_latent_down", n, n_embd, &x->narrow);
+    model_bind_product(m, i, "ffn_latent_up", n_embd, n, &x->widen);
 }
 
 /** q and k as GGUF has them, turned, although nothing rotates: products are sums in that order. */

@@ -11,13 +11,10 @@ const struct model_arch model_arch_qwen2 = {
 };
 
 /** What Qwen 2 VL and 2.5 VL read of text; llama.cpp's norms have no eps there. */
-static enum status read_vl(struct model_hparams *h, const struct model_reading *r,
-                           struct status_why *why)
+static void read_vl(struct model_hparams *h, const struct model_reading *r)
 {
-    (void)why;
     if (r->options->llama_compat)
         h->eps = 0;
-    return STATUS_OK;
 }
 
 static const struct model_folder_map vl_folder = {

@@ -6,15 +6,13 @@
 #include "model/folder/state.h"
 
 /** In text all axes of a position are equal; llama.cpp leaves pairs of a short section unturned. */
-static enum status read_vl(struct model_hparams *h, const struct model_reading *r,
-                           struct status_why *why)
+static void read_vl(struct model_hparams *h, const struct model_reading *r)
 {
     uint32_t sections[4] = {0};
-    enum status status = model_key_per_layer(&r->keys, "rope.dimension_sections",
-                                             (struct model_range){0, 1 << 15}, sections, 4, why);
+    model_key_per_layer(&r->keys, "rope.dimension_sections", (struct model_range){0, 1 << 15},
+                        sections, 4);
     for (size_t i = 0; i < 3 && r->options->llama_compat; i++)
         h->ropes[MODEL_ROPE_FULL].sections[i] = sections[i];
-    return status;
 }
 
 /** Elements of a head for each axis of a position, and 0 for the fourth. */

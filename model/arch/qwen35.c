@@ -7,36 +7,30 @@
 #include "model/arch.h"
 #include "model/folder/state.h"
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    uint32_t interval;
-    enum status status = model_key_u32_or(&r->keys, "full_attention_interval",
-                                          (struct model_range){1, 1024}, 4, &interval, why);
-    if (!status)
-        status = model_recurrent_read(h, r, why);
+    uint32_t interval =
+        model_key_u32_or(&r->keys, "full_attention_interval", (struct model_range){1, 1024}, 4);
+    model_recurrent_read(h, r);
     h->recurrent.grouped = r->arch->grouped_values;
-    if (!status && !h->recurrent.grouped) /* of published folders: no converter writes it */
-        status = model_key_bool(&r->keys, "ssm.value_heads_grouped", &h->recurrent.grouped, why);
+    if (!h->recurrent.grouped) /* of published folders: no converter writes it */
+        h->recurrent.grouped =
+            model_key_bool(&r->keys, "ssm.value_heads_grouped", h->recurrent.grouped);
     uint32_t n_heads = h->recurrent.n_heads;
-    if (!status && h->recurrent.n_inner != h->recurrent.state * n_heads)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.ssm.inner_size' is %u, expected %u, %u heads of %u",
-                             gguf_path(r->keys.file), r->keys.prefix, h->recurrent.n_inner,
-                             h->recurrent.state * n_heads, n_heads, h->recurrent.state);
+    if (h->recurrent.n_inner != h->recurrent.state * n_heads)
+        model_key_fail(&r->keys, STATUS_FORMAT, "ssm.inner_size",
+                       "is %u, expected %u, %u heads of %u", h->recurrent.n_inner,
+                       h->recurrent.state * n_heads, n_heads, h->recurrent.state);
     h->recurrent.unit = r->options->llama_compat ? KERN_UNIT_MAX : KERN_UNIT_ADD;
     h->recurrent.unit_eps = r->options->llama_compat ? h->eps : 1e-6f;
     h->recurrent.scale = (float)(1 / sqrt((double)h->recurrent.state));
     bool recurrent[MODEL_MAX_BLOCKS] = {false};
     for (uint32_t i = 0; i + h->n_bound < h->n_layers; i++)
         recurrent[i] = (i + 1) % interval != 0;
-    if (!status)
-        status =
-            model_key_bools(&r->keys, "attention.recurrent_layers", recurrent, r->n_blocks, why);
+    model_key_bools(&r->keys, "attention.recurrent_layers", recurrent, r->n_blocks);
     for (uint32_t i = 0; i + h->n_bound < h->n_layers; i++)
         if (recurrent[i])
             h->layers[i].mixer = MODEL_DELTA_NET;
-    return status;
 }
 
 #define QWEN35_ATTENTION                                                                           \

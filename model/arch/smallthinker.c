@@ -5,8 +5,7 @@
 enum { PERIOD = 4, LLAMA_CPP_WINDOW = 4096 };
 
 /** llama.cpp has one window and one pattern, and positions everywhere in a model of 4 layers. */
-static enum status imitate(struct model_hparams *h, const struct model_reading *r, uint32_t window,
-                           struct status_why *why)
+static void imitate(struct model_hparams *h, const struct model_reading *r, uint32_t window)
 {
     for (uint32_t i = 0; i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
@@ -15,28 +14,26 @@ static enum status imitate(struct model_hparams *h, const struct model_reading *
         l->rope = h->n_layers == PERIOD || i % PERIOD != 0 ? MODEL_ROPE_FULL : MODEL_ROPE_OFF;
     }
     if (window == LLAMA_CPP_WINDOW)
-        return STATUS_OK;
-    return model_remark(r->remarks, why,
-                        "%s.attention.sliding_window (%u) is taken for %d, as llama.cpp does",
-                        r->keys.prefix, window, LLAMA_CPP_WINDOW);
+        return;
+    model_remark(r->remarks, "%s.attention.sliding_window (%u) is taken for %d, as llama.cpp does",
+                 r->keys.prefix, window, LLAMA_CPP_WINDOW);
 }
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    uint32_t window;
-    enum status status = model_key_u32_or(&r->keys, "attention.sliding_window",
-                                          (struct model_range){0, INT32_MAX}, 0, &window, why);
-    if (status || window == 0)
-        return status;
-    if (r->options->llama_compat)
-        return imitate(h, r, window, why);
+    uint32_t window = model_key_u32_or(&r->keys, "attention.sliding_window",
+                                       (struct model_range){0, INT32_MAX}, 0);
+    if (window == 0)
+        return;
+    if (r->options->llama_compat) {
+        imitate(h, r, window);
+        return;
+    }
     model_still_full_layers(h);
     if (window == LLAMA_CPP_WINDOW)
-        return STATUS_OK;
-    return model_remark(r->remarks, why,
-                        "%s.attention.sliding_window is %u; llama.cpp takes %d whatever it is",
-                        r->keys.prefix, window, LLAMA_CPP_WINDOW);
+        return;
+    model_remark(r->remarks, "%s.attention.sliding_window is %u; llama.cpp takes %d whatever it is",
+                 r->keys.prefix, window, LLAMA_CPP_WINDOW);
 }
 
 static const struct model_folder_name folder_names[] = {

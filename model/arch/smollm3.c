@@ -1,14 +1,11 @@
 /** SmolLM 3: every fourth layer has no positions. */
 #include "model/arch.h"
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
     (void)r;
-    (void)why;
     for (uint32_t i = 3; i < h->n_layers; i += 4)
         h->layers[i].rope = MODEL_ROPE_OFF;
-    return STATUS_OK;
 }
 
 static const struct model_folder_map folder = {

@@ -1,13 +1,11 @@
 /** StableLM: LayerNorm; the largest model has both branches of the same rows and norms of heads. */
 #include "model/arch.h"
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    bool may = true; /* files of models that are not may say so, too, but not the reverse */
-    enum status status = model_key_bool(&r->keys, "use_parallel_residual", &may, why);
+    /* Files of models that are not may say so, too, but not the reverse. */
+    bool may = model_key_bool(&r->keys, "use_parallel_residual", true);
     h->parallel = may && !gguf_tensor_find(r->keys.file, "blk.0.ffn_norm.weight");
-    return status;
 }
 
 /** The largest model's norms of heads are a tensor for each head: not read. */

@@ -3,35 +3,29 @@
 #include "model/folder/state.h"
 
 /** Full layers turn half as many elements; their list of factors has as many as there could be. */
-static enum status read_ropes(struct model_hparams *h, const struct model_reading *r,
-                              struct status_why *why)
+static void read_ropes(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = model_sliding_rope_read(h, r, 10000, why);
+    model_sliding_rope_read(h, r, 10000);
     struct model_rope *full = &h->ropes[MODEL_ROPE_FULL];
-    if (!status && full->n_rot % 4 != 0)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: half of %u elements of a head are rotated (key "
-                             "'%s.rope.dimension_count'), expected a multiple of 4",
-                             gguf_path(r->keys.file), full->n_rot, r->keys.prefix);
+    if (full->n_rot % 4 != 0)
+        model_keys_fail(&r->keys, STATUS_FORMAT,
+                        "half of %u elements of a head are rotated (key "
+                        "'%s.rope.dimension_count'), expected a multiple of 4",
+                        full->n_rot, r->keys.prefix);
     full->n_rot /= 2;
-    return status;
 }
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static void read(struct model_hparams *h, const struct model_reading *r)
 {
     float experts[MODEL_MAX_BLOCKS] = {0};
     float others[MODEL_MAX_BLOCKS] = {0};
-    enum status status = read_ropes(h, r, why);
-    if (!status)
-        status = model_limits_read(r, "swiglu_clamp_exp", experts, why);
-    if (!status)
-        status = model_limits_read(r, "swiglu_clamp_shexp", others, why);
+    read_ropes(h, r);
+    model_limits_read(r, "swiglu_clamp_exp", experts);
+    model_limits_read(r, "swiglu_clamp_shexp", others);
     for (uint32_t i = 0; i < h->n_layers; i++) {
         h->layers[i].expert_activation = model_limited(KERN_SWIGLU_CLAMP_AFTER, experts[i]);
         h->layers[i].activation = model_limited(KERN_SWIGLU_CLAMP_AFTER, others[i]);
     }
-    return status;
 }
 
 /** Layers that slide have heads of their own number. */

@@ -1,8 +1,9 @@
 /**
  * Pointing a model's handles at tensors: by name, with the shape that the hyper-parameters ask
- * for. All failures are STATUS_FORMAT: a sentence with the file, the tensor, the shape found and
- * the shape expected. Binding again, after a tensor has been replaced, writes the same handles
- * again and allocates nothing.
+ * for. The model keeps the first failure: a sentence with the file, the tensor, the shape found and
+ * the shape expected, mostly STATUS_FORMAT. What is called after it finds no tensor and does
+ * nothing, so that binding is a list of calls; model_bind asks once, at the end. Binding again,
+ * after a tensor has been replaced, writes the same handles again and allocates nothing.
  */
 #ifndef MODEL_BIND_BIND_H
 #define MODEL_BIND_BIND_H
@@ -23,18 +24,23 @@ struct model_shape_text {
 };
 const char *model_shape_text(struct model_shape_text *to, const uint64_t *ne, size_t n_dims);
 
+/** Keep a failure (printf format): the sentence begins with the file. */
+void model_bind_fail(struct model *m, enum status code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** The same of a tensor: it begins with the file of its bytes, and its name. */
+void model_tensor_fail(struct model *m, const struct model_tensor *tensor, enum status code,
+                       const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 /**
  * Find a tensor and check its shape; mark it understood. usual: whether architectures have it that
  * do not say otherwise.
- * *out = NULL where it is absent, which is a failure if this one always has it.
+ * NULL where it is absent, which is a failure if this one always has it; and after a failure.
  */
-enum status model_bind_tensor(struct model *m, struct model_tensor **out, const char *name,
-                              struct model_shape shape, enum model_presence usual,
-                              struct status_why *why);
+struct model_tensor *model_bind_tensor(struct model *m, const char *name, struct model_shape shape,
+                                       enum model_presence usual);
 
 /** The same of a table of whole numbers, which is I32 and whose rows lie one after the other. */
-enum status model_bind_table(struct model *m, struct model_tensor **out, const char *name,
-                             struct model_shape shape, struct status_why *why);
+struct model_tensor *model_bind_table(struct model *m, const char *name, struct model_shape shape);
 
 /** Rows [first_row, first_row + n_rows) of a tensor as a weight of scale 1. */
 struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t first_row,
@@ -44,65 +50,60 @@ struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t f
 struct kern_weight model_weight_columns(const struct kern_weight *weight, size_t first, size_t n);
 
 /** Element i of a tensor that must be F32, and finite. */
-enum status model_tensor_element(const struct model_tensor *tensor, size_t i, float *value,
-                                 struct status_why *why);
+float model_tensor_element(struct model *m, const struct model_tensor *tensor, size_t i);
 
 /** Bit patterns that do not occur in a valid tensor of its type (NVFP4 has one). */
 enum status model_tensor_check(const struct model_tensor *tensor, struct status_why *why);
 
 /** A vector of any type; one that is absent: data = NULL. */
-enum status model_bind_vector(struct model *m, struct kern_weight *out, const char *name,
-                              size_t n_cols, enum model_presence usual, struct status_why *why);
+void model_bind_vector(struct model *m, struct kern_weight *out, const char *name, size_t n_cols,
+                       enum model_presence usual);
 
 /** "blk.<layer>.<name>" likewise. */
-enum status model_bind_layer_vector(struct model *m, size_t layer, const char *name, size_t n_cols,
-                                    enum model_presence usual, struct kern_weight *out,
-                                    struct status_why *why);
+void model_bind_layer_vector(struct model *m, size_t layer, const char *name, size_t n_cols,
+                             enum model_presence usual, struct kern_weight *out);
 
 /** A matrix "blk.<layer>.<name>" of any type, or the rows of a stack of them. */
-enum status model_bind_layer_matrix(struct model *m, size_t layer, const char *name,
-                                    struct model_shape shape, struct kern_weight *out,
-                                    struct status_why *why);
+void model_bind_layer_matrix(struct model *m, size_t layer, const char *name,
+                             struct model_shape shape, struct kern_weight *out);
 
 /** A matrix of gains, a row for each group of a norm, as one row; absent: data = NULL. */
-enum status model_bind_gains(struct model *m, size_t layer, const char *name, size_t n_groups,
-                             size_t width, struct kern_weight *out, struct status_why *why);
+void model_bind_gains(struct model *m, size_t layer, const char *name, size_t n_groups,
+                      size_t width, struct kern_weight *out);
 
 /** The gain "blk.<layer>.<name>.weight" of n_cols columns; of a LayerNorm also its bias. "": none.
  */
-enum status model_bind_norm(struct model *m, size_t layer, const char *name, size_t n_cols,
-                            struct model_norm *out, struct status_why *why);
+void model_bind_norm(struct model *m, size_t layer, const char *name, size_t n_cols,
+                     struct model_norm *out);
 
 /** The one element of "blk.<layer>.<name>", F32 and finite. */
-enum status model_bind_number(struct model *m, size_t layer, const char *name, float *value,
-                              struct status_why *why);
+void model_bind_number(struct model *m, size_t layer, const char *name, float *value);
 
 /** token_embd.weight, output_norm.weight and output.weight (absent: the embedding). */
-enum status model_bind_ends(struct model *m, struct status_why *why);
+void model_bind_ends(struct model *m);
 
 /** Lists of RoPE's factors: rope_freqs.weight and those of longrope. */
-enum status model_bind_rope_factors(struct model *m, struct status_why *why);
+void model_bind_rope_factors(struct model *m);
 
 /** Parts of layer i: what mixes tokens, and the feed-forward with or without experts. */
-enum status model_bind_attention(struct model *m, size_t i, struct status_why *why);
-enum status model_bind_latent(struct model *m, size_t i, struct status_why *why);
+void model_bind_attention(struct model *m, size_t i);
+void model_bind_latent(struct model *m, size_t i);
 /** With further keys that are made of runs of tokens. */
-enum status model_bind_runs(struct model *m, size_t i, struct status_why *why);
-enum status model_bind_indexer(struct model *m, size_t i, struct status_why *why);
-enum status model_bind_delta_net(struct model *m, size_t i, struct status_why *why);
-enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why);
-enum status model_bind_kimi_delta_net(struct model *m, size_t i, struct status_why *why);
-enum status model_bind_short_convolution(struct model *m, size_t i, struct status_why *why);
-enum status model_bind_ffn(struct model *m, size_t i, struct status_why *why);
+void model_bind_runs(struct model *m, size_t i);
+void model_bind_indexer(struct model *m, size_t i);
+void model_bind_delta_net(struct model *m, size_t i);
+void model_bind_mamba2(struct model *m, size_t i);
+void model_bind_kimi_delta_net(struct model *m, size_t i);
+void model_bind_short_convolution(struct model *m, size_t i);
+void model_bind_ffn(struct model *m, size_t i);
 
 /**
  * The experts of each token's id, "blk.<layer>.<name>": rows of different numbers of experts, I32.
  */
-enum status model_bind_experts_by_token(struct model *m, size_t layer, const char *name,
-                                        struct status_why *why);
+void model_bind_experts_by_token(struct model *m, size_t layer, const char *name);
 
 /** What block i, which predicts the token after the next, has beside a layer's tensors. */
-enum status model_bind_nextn(struct model *m, size_t i, struct status_why *why);
+void model_bind_nextn(struct model *m, size_t i);
 
 /** Whether "blk.<layer>.<name>.weight" exists; MODEL_NO_LAYER: "<name>.weight". */
 bool model_has_projection(const struct model *m, size_t layer, const char *name);
@@ -127,13 +128,12 @@ struct model_part {
  * multiplied onto the product), ".input_scale" (no effect). A product that is absent, as the
  * architecture allows: data = NULL.
  */
-enum status model_bind_part(struct model *m, const struct model_projection *projection,
-                            struct model_part part, struct model_product *out,
-                            struct status_why *why);
+void model_bind_part(struct model *m, const struct model_projection *projection,
+                     struct model_part part, struct model_product *out);
 
 /** All of "blk.<layer>.<name>.weight", [n_rows, n_cols], and what may stand beside it. */
-enum status model_bind_product(struct model *m, size_t layer, const char *name, size_t n_rows,
-                               size_t n_cols, struct model_product *out, struct status_why *why);
+void model_bind_product(struct model *m, size_t layer, const char *name, size_t n_rows,
+                        size_t n_cols, struct model_product *out);
 
 /** Let a layer's tensors of this name be there without being used. */
 void model_bind_unused(struct model *m, size_t layer, const char *name);
@@ -142,7 +142,7 @@ void model_bind_unused(struct model *m, size_t layer, const char *name);
  * Tensors that no handle was pointed at: STATUS_FORMAT naming the first, or remarks if
  * allow_unknown.
  */
-enum status model_bind_check_rest(struct model *m, bool allow_unknown, struct status_why *why);
+void model_bind_check_rest(struct model *m, bool allow_unknown);
 
 /** What this architecture has, or else the usual, of a tensor: "blk.3.attn_q.bias". */
 enum model_presence model_presence_of(const struct model *m, const char *name,
@@ -152,6 +152,6 @@ enum model_presence model_presence_of(const struct model *m, const char *name,
  * Tensors that are there in some layers only, or beside some matrices only: STATUS_FORMAT, naming
  * one that is missing.
  */
-enum status model_bind_check_missing(struct model *m, struct status_why *why);
+void model_bind_check_missing(struct model *m);
 
 #endif

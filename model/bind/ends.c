@@ -8,7 +8,7 @@
 #include "model/state.h"
 
 /** The head, or the embedding in its place. */
-static enum status bind_head(struct model *m, struct status_why *why)
+static void bind_head(struct model *m)
 {
     const struct model_hparams *h = &m->hparams;
     static const char name[] = "output.weight";
@@ -16,59 +16,51 @@ static enum status bind_head(struct model *m, struct status_why *why)
     m->head.weight.scale = 1;
     if (gguf_tensor_find(m->file, name) ||
         model_presence_of(m, name, MODEL_SOMETIMES) == MODEL_ALWAYS)
-        return model_bind_product(m, MODEL_NO_LAYER, "output", h->n_vocab, h->n_embd, &m->head,
-                                  why);
-    return model_bind_vector(m, &m->head.bias, "output.bias", h->n_vocab, MODEL_SOMETIMES, why);
+        model_bind_product(m, MODEL_NO_LAYER, "output", h->n_vocab, h->n_embd, &m->head);
+    else
+        model_bind_vector(m, &m->head.bias, "output.bias", h->n_vocab, MODEL_SOMETIMES);
 }
 
-enum status model_bind_ends(struct model *m, struct status_why *why)
+void model_bind_ends(struct model *m)
 {
     const struct model_hparams *h = &m->hparams;
     struct model_shape shape = {.n_rows = h->n_vocab, .n_cols = h->n_embd};
-    struct model_tensor *tensor;
-    enum status status =
-        model_bind_tensor(m, &tensor, "token_embd.weight", shape, MODEL_ALWAYS, why);
-    if (status)
-        return status;
+    const struct model_tensor *tensor =
+        model_bind_tensor(m, "token_embd.weight", shape, MODEL_ALWAYS);
+    if (!tensor)
+        return;
     m->embedding = model_tensor_rows(tensor, 0, h->n_vocab);
     m->embedding.scale = h->embedding_scale;
     char gain[64], bias[64];
     const char *norm = m->arch->norms.output ? m->arch->norms.output : "output_norm";
     snprintf(gain, sizeof gain, "%s.weight", norm);
     snprintf(bias, sizeof bias, "%s.bias", norm);
-    status = model_bind_vector(m, &m->output_norm.gain, gain, h->n_embd, MODEL_ALWAYS, why);
-    if (!status && m->hparams.layer_norm)
-        status = model_bind_vector(m, &m->output_norm.bias, bias, h->n_embd, MODEL_ALWAYS, why);
-    if (!status)
-        status = bind_head(m, why);
+    model_bind_vector(m, &m->output_norm.gain, gain, h->n_embd, MODEL_ALWAYS);
+    if (m->hparams.layer_norm)
+        model_bind_vector(m, &m->output_norm.bias, bias, h->n_embd, MODEL_ALWAYS);
+    bind_head(m);
     m->head.weight.scale *= h->logit_scale;
     m->head.bias.scale = h->logit_scale;
-    return status;
 }
 
 /** One list of factors. */
-static enum status bind_factors(struct model *m, const char *name, enum model_presence usual,
-                                struct model_factors *factors, struct status_why *why)
+static void bind_factors(struct model *m, const char *name, enum model_presence usual,
+                         struct model_factors *factors)
 {
     size_t n = m->hparams.ropes[MODEL_ROPE_FULL].n_factors;
-    struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = n};
-    enum status status = model_bind_tensor(m, &tensor, name, shape, usual, why);
-    if (status)
-        return status;
+    const struct model_tensor *tensor = model_bind_tensor(m, name, shape, usual);
+    struct base_number shown;
     factors->generation = tensor ? tensor->generation : 1;
     factors->exists = tensor != NULL;
     for (size_t i = 0; tensor && i < n; i++) {
-        struct base_number shown;
-        status = model_tensor_element(tensor, i, &factors->values[i], why);
-        if (!status && factors->values[i] <= 0)
-            status = status_fail(
-                why, STATUS_FORMAT, "%s: element %zu of tensor '%s' is %s, expected more than 0",
-                gguf_path(tensor->file), i, name, base_float_text(&shown, factors->values[i]));
-        if (status)
-            return status;
+        factors->values[i] = model_tensor_element(m, tensor, i);
+        if (factors->values[i] <= 0)
+            status_keep(&m->kept, STATUS_FORMAT,
+                        "%s: element %zu of tensor '%s' is %s, expected more than 0",
+                        gguf_path(tensor->file), i, name,
+                        base_float_text(&shown, factors->values[i]));
     }
-    return STATUS_OK;
 }
 
 /** Whether a layer rotates by the angles of full attention, which alone have factors. */
@@ -80,7 +72,7 @@ static bool rotates(const struct model_hparams *h)
     return false;
 }
 
-enum status model_bind_rope_factors(struct model *m, struct status_why *why)
+void model_bind_rope_factors(struct model *m)
 {
     static const char one[] = "rope_freqs.weight", far[] = "rope_factors_long.weight",
                       near[] = "rope_factors_short.weight";
@@ -88,12 +80,10 @@ enum status model_bind_rope_factors(struct model *m, struct status_why *why)
     bool any = gguf_tensor_find(m->file, far) || gguf_tensor_find(m->file, near);
     enum model_presence pair = by_length || any ? MODEL_ALWAYS : MODEL_NEVER;
     m->factors[MODEL_FACTORS].generation = 1;
-    enum status status = bind_factors(m, far, pair, &m->factors[MODEL_FACTORS_LONG], why);
-    if (!status)
-        status = bind_factors(m, near, pair, &m->factors[MODEL_FACTORS_SHORT], why);
-    if (status || by_length || !rotates(&m->hparams)) /* then it would have no effect */
-        return status;
-    return bind_factors(m, one, MODEL_SOMETIMES, &m->factors[MODEL_FACTORS], why);
+    bind_factors(m, far, pair, &m->factors[MODEL_FACTORS_LONG]);
+    bind_factors(m, near, pair, &m->factors[MODEL_FACTORS_SHORT]);
+    if (!by_length && rotates(&m->hparams)) /* else it would have no effect */
+        bind_factors(m, one, MODEL_SOMETIMES, &m->factors[MODEL_FACTORS]);
 }
 
 size_t model_rope_boundary(const struct model *m)

@@ -29,52 +29,47 @@ struct ffn_place {
 };
 
 /** Rows of one tensor as gate and as up: the gate's come first. */
-static enum status bind_fused(struct model *m, size_t i, const char *name,
-                              const struct ffn_place *at, struct model_ffn *ffn,
-                              struct status_why *why)
+static void bind_fused(struct model *m, size_t i, const char *name, const struct ffn_place *at,
+                       struct model_ffn *ffn)
 {
     struct model_projection stored = {
         .layer = i,
         .name = name,
         .shape = {.n_rows = 2 * at->n_ff, .n_cols = at->n_cols, .n_matrices = at->n_matrices}};
     struct model_part part = {.matrix = at->matrix, .n_rows = at->n_ff};
-    enum status status = model_bind_part(m, &stored, part, &ffn->gate, why);
+    model_bind_part(m, &stored, part, &ffn->gate);
     part.first_row = at->n_ff;
-    return status ? status : model_bind_part(m, &stored, part, &ffn->up, why);
+    model_bind_part(m, &stored, part, &ffn->up);
 }
 
-static enum status bind_one(struct model *m, size_t i, const struct names *names,
-                            const struct ffn_place *at, struct model_ffn *ffn,
-                            struct status_why *why)
+static void bind_one(struct model *m, size_t i, const struct names *names,
+                     const struct ffn_place *at, struct model_ffn *ffn)
 {
     struct model_part part = {.matrix = at->matrix};
     struct model_projection stored = {
         .layer = i,
         .name = names->gate,
         .shape = {.n_rows = at->n_ff, .n_cols = at->n_cols, .n_matrices = at->n_matrices}};
-    enum status status = STATUS_OK;
     bool one_tensor = m->arch->ffn == MODEL_FFN_GATE_IN_UP;
     if (one_tensor || model_has_projection(m, i, names->gate_up)) {
-        status = bind_fused(m, i, one_tensor ? names->up : names->gate_up, at, ffn, why);
+        bind_fused(m, i, one_tensor ? names->up : names->gate_up, at, ffn);
     } else {
         if (m->arch->ffn == MODEL_FFN_GATED)
-            status = model_bind_part(m, &stored, part, &ffn->gate, why);
+            model_bind_part(m, &stored, part, &ffn->gate);
         stored.name = names->up;
-        if (!status)
-            status = model_bind_part(m, &stored, part, &ffn->up, why);
+        model_bind_part(m, &stored, part, &ffn->up);
     }
     stored.name = names->down;
     stored.shape.n_rows = at->n_cols;
     stored.shape.n_cols = at->n_ff;
-    return status ? status : model_bind_part(m, &stored, part, &ffn->down, why);
+    model_bind_part(m, &stored, part, &ffn->down);
 }
 
 /**
  * Expert e: from the tensors that stack all of them ("ffn_gate_exps"), or, in files from before
  * such tensors, from its own ("ffn_gate.3").
  */
-static enum status bind_expert(struct model *m, size_t i, size_t e, size_t n_cols,
-                               struct status_why *why)
+static void bind_expert(struct model *m, size_t i, size_t e, size_t n_cols)
 {
     const struct model_expert_hparams *h = &m->hparams.experts;
     struct ffn_place at = {.n_ff = m->hparams.layers[i].n_ff_expert, .n_cols = n_cols};
@@ -86,50 +81,49 @@ static enum status bind_expert(struct model *m, size_t i, size_t e, size_t n_col
         at.matrix = e;
         at.n_matrices = h->n;
     }
-    return bind_one(m, i, &names, &at, &m->layers[i].experts.each[e], why);
+    bind_one(m, i, &names, &at, &m->layers[i].experts.each[e]);
 }
 
-static enum status bind_shared(struct model *m, size_t i, struct status_why *why)
+static void bind_shared(struct model *m, size_t i)
 {
     const struct model_hparams *h = &m->hparams;
     struct model_experts *x = &m->layers[i].experts;
     if (h->experts.n_ff_shared == 0)
-        return STATUS_OK;
+        return;
     struct names names = names_of("_shexp");
     struct ffn_place at = {.n_ff = h->experts.n_ff_shared, .n_cols = h->n_embd};
-    enum status status = bind_one(m, i, &names, &at, &x->shared, why);
-    if (!status && m->arch->shared == MODEL_SHARED_GATED)
-        status = model_bind_product(m, i, "ffn_gate_inp_shexp", 1, h->n_embd, &x->shared_gate, why);
-    return status;
+    bind_one(m, i, &names, &at, &x->shared);
+    if (m->arch->shared == MODEL_SHARED_GATED)
+        model_bind_product(m, i, "ffn_gate_inp_shexp", 1, h->n_embd, &x->shared_gate);
 }
 
-static enum status bind_experts(struct model *m, size_t i, struct status_why *why)
+static void bind_experts(struct model *m, size_t i)
 {
     const struct model_hparams *h = &m->hparams;
     struct model_experts *x = &m->layers[i].experts;
+    if (!x->each && !m->kept.status)
+        m->kept.status = base_array_new(x->each, h->experts.n, "experts", &m->kept.why);
     if (!x->each)
-        if (base_array_new(x->each, h->experts.n, "experts", why))
-            return STATUS_MEMORY;
+        return;
     struct model_projection router = {
         .layer = i, .name = "ffn_gate_inp", .shape = {.n_rows = h->experts.n, .n_cols = h->n_embd}};
     struct model_part whole = {.unscaled = m->arch->experts_beside_dense};
-    enum status status = model_bind_part(m, &router, whole, &x->router, why);
+    model_bind_part(m, &router, whole, &x->router);
     char plain[40]; /* the bias without the suffix that it has in most files */
     snprintf(plain, sizeof plain, "blk.%zu.exp_probs_b", i);
     const char *bias = gguf_tensor_find(m->file, plain) ? "exp_probs_b" : "exp_probs_b.bias";
     enum model_presence usual =
         m->arch->gating == KERN_GATE_SIGMOID ? MODEL_ALWAYS : MODEL_SOMETIMES;
-    if (!status && i >= h->experts.n_by_token)
-        status = model_bind_layer_vector(m, i, bias, h->experts.n, usual, &x->selection_bias, why);
+    if (i >= h->experts.n_by_token)
+        model_bind_layer_vector(m, i, bias, h->experts.n, usual, &x->selection_bias);
     size_t n_cols = h->experts.width ? h->experts.width : h->n_embd;
-    for (size_t e = 0; !status && e < h->experts.n; e++)
-        status = bind_expert(m, i, e, n_cols, why);
-    return status ? status : bind_shared(m, i, why);
+    for (size_t e = 0; e < h->experts.n; e++)
+        bind_expert(m, i, e, n_cols);
+    bind_shared(m, i);
 }
 
 /** Each row of the table has different experts, which are there. */
-static enum status check_experts(const struct model *m, const struct model_tensor *table,
-                                 size_t token, struct status_why *why)
+static void check_experts(struct model *m, const struct model_tensor *table, size_t token)
 {
     uint32_t n = m->hparams.experts.n, n_used = m->hparams.experts.n_used;
     const uint8_t *row = table->data + token * table->row_bytes;
@@ -142,46 +136,39 @@ static enum status check_experts(const struct model *m, const struct model_tenso
             fits &= id != other;
         }
         if (!fits)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: tensor '%s' has expert %d for token %zu, expected %u different "
-                               "ones below %u",
-                               gguf_path(table->file), table->source->name, id, token, n_used, n);
+            model_tensor_fail(m, table, STATUS_FORMAT,
+                              "has expert %d for token %zu, expected %u different ones below %u",
+                              id, token, n_used, n);
     }
-    return STATUS_OK;
 }
 
-enum status model_bind_experts_by_token(struct model *m, size_t layer, const char *name,
-                                        struct status_why *why)
+void model_bind_experts_by_token(struct model *m, size_t layer, const char *name)
 {
     size_t n_used = m->hparams.experts.n_used;
     size_t n_vocab = m->hparams.n_vocab;
     if (m->hparams.experts.n_used_chosen)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "%s: tensor 'blk.%zu.%s' says which experts each token goes through, so "
-                           "that another number of them (--experts-used) has no meaning",
-                           gguf_path(m->file), layer, name);
-    struct model_tensor *tensor;
+        model_bind_fail(m, STATUS_UNSUPPORTED,
+                        "tensor 'blk.%zu.%s' says which experts each token goes through, so "
+                        "that another number of them (--experts-used) has no meaning",
+                        layer, name);
     struct model_shape shape = {.n_rows = n_vocab, .n_cols = n_used};
     char whole[64];
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
-    enum status status = model_bind_table(m, &tensor, whole, shape, why);
-    for (size_t i = 0; !status && i < n_vocab; i++)
-        status = check_experts(m, tensor, i, why);
-    if (!status)
+    const struct model_tensor *tensor = model_bind_table(m, whole, shape);
+    for (size_t i = 0; tensor && i < n_vocab; i++)
+        check_experts(m, tensor, i);
+    if (tensor)
         m->layers[layer].experts.by_token = tensor->data;
-    return status;
 }
 
-enum status model_bind_ffn(struct model *m, size_t i, struct status_why *why)
+void model_bind_ffn(struct model *m, size_t i)
 {
     const struct model_layer_shape *shape = &m->hparams.layers[i];
-    enum status status = STATUS_OK;
     if (shape->n_ff > 0) {
         struct names names = names_of("");
         struct ffn_place at = {.n_ff = shape->n_ff, .n_cols = m->hparams.n_embd};
-        status = bind_one(m, i, &names, &at, &m->layers[i].ffn, why);
+        bind_one(m, i, &names, &at, &m->layers[i].ffn);
     }
-    if (!status && shape->n_experts > 0)
-        status = bind_experts(m, i, why);
-    return status;
+    if (shape->n_experts > 0)
+        bind_experts(m, i);
 }

@@ -5,38 +5,31 @@
 #include "model/state.h"
 
 /** Heads that choose as one: queries of the compressed row, a LayerNorm of keys, weights. */
-static enum status bind_weighed(struct model *m, size_t i, struct status_why *why)
+static void bind_weighed(struct model *m, size_t i)
 {
     const struct model_index_hparams *h = &m->hparams.index;
     struct model_indexer *x = &m->layers[i].indexer;
     size_t n_embd = m->hparams.n_embd;
-    enum status status = model_bind_product(
-        m, i, "indexer.attn_q_b", (size_t)h->n_heads * h->key_size, m->hparams.q_rank, &x->q, why);
-    if (!status)
-        status = model_bind_product(m, i, "indexer.attn_k", h->key_size, n_embd, &x->k, why);
-    if (!status)
-        status = model_bind_layer_vector(m, i, "indexer.k_norm.weight", h->key_size, MODEL_ALWAYS,
-                                         &x->k_norm.gain, why);
-    if (!status)
-        status = model_bind_layer_vector(m, i, "indexer.k_norm.bias", h->key_size, MODEL_ALWAYS,
-                                         &x->k_norm.bias, why);
-    return status ? status
-                  : model_bind_product(m, i, "indexer.proj", h->n_heads, n_embd, &x->weights, why);
+    model_bind_product(m, i, "indexer.attn_q_b", (size_t)h->n_heads * h->key_size,
+                       m->hparams.q_rank, &x->q);
+    model_bind_product(m, i, "indexer.attn_k", h->key_size, n_embd, &x->k);
+    model_bind_layer_vector(m, i, "indexer.k_norm.weight", h->key_size, MODEL_ALWAYS,
+                            &x->k_norm.gain);
+    model_bind_layer_vector(m, i, "indexer.k_norm.bias", h->key_size, MODEL_ALWAYS,
+                            &x->k_norm.bias);
+    model_bind_product(m, i, "indexer.proj", h->n_heads, n_embd, &x->weights);
 }
 
 /** Heads that choose for themselves: queries and keys with norms of each head. */
-static enum status bind_each(struct model *m, size_t i, struct status_why *why)
+static void bind_each(struct model *m, size_t i)
 {
     const struct model_index_hparams *h = &m->hparams.index;
     struct model_indexer *x = &m->layers[i].indexer;
     size_t n_embd = m->hparams.n_embd;
-    enum status status = model_bind_product(m, i, "indexer.q_proj",
-                                            (size_t)h->n_heads * h->key_size, n_embd, &x->q, why);
-    if (!status)
-        status = model_bind_product(m, i, "indexer.k_proj", h->key_size, n_embd, &x->k, why);
-    if (!status)
-        status = model_bind_norm(m, i, "indexer.q_norm", h->key_size, &x->q_norm, why);
-    return status ? status : model_bind_norm(m, i, "indexer.k_norm", h->key_size, &x->k_norm, why);
+    model_bind_product(m, i, "indexer.q_proj", (size_t)h->n_heads * h->key_size, n_embd, &x->q);
+    model_bind_product(m, i, "indexer.k_proj", h->key_size, n_embd, &x->k);
+    model_bind_norm(m, i, "indexer.q_norm", h->key_size, &x->q_norm);
+    model_bind_norm(m, i, "indexer.k_norm", h->key_size, &x->k_norm);
 }
 
 /** A layer that uses another's choice, or none, may have an indexer in the file all the same. */
@@ -52,12 +45,13 @@ static void leave_out(struct model *m, size_t i)
     }
 }
 
-enum status model_bind_indexer(struct model *m, size_t i, struct status_why *why)
+void model_bind_indexer(struct model *m, size_t i)
 {
     const struct model_layer_shape *shape = &m->hparams.layers[i];
-    if (!shape->sparse || shape->index_layer != i) {
+    if (!shape->sparse || shape->index_layer != i)
         leave_out(m, i);
-        return STATUS_OK;
-    }
-    return m->hparams.index.weighed ? bind_weighed(m, i, why) : bind_each(m, i, why);
+    else if (m->hparams.index.weighed)
+        bind_weighed(m, i);
+    else
+        bind_each(m, i);
 }

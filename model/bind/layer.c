@@ -10,7 +10,7 @@ static const char *name_or(const char *name, const char *standard)
     return name ? name : standard;
 }
 
-static enum status bind_norms(struct model *m, size_t i, struct status_why *why)
+static void bind_norms(struct model *m, size_t i)
 {
     const struct model_norm_names *names = &m->arch->norms;
     const struct model_layer_shape *shape = &m->hparams.layers[i];
@@ -23,41 +23,34 @@ static enum status bind_norms(struct model *m, size_t i, struct status_why *why)
         ffn = mixes ? "" : attn;
         attn = mixes ? attn : "";
     }
-    enum status status = model_bind_norm(m, i, attn, n, &l->attn_norm, why);
-    if (!status)
-        status = model_bind_norm(m, i, name_or(names->attn_post, ""), n, &l->attn_post_norm, why);
-    if (!status)
-        status = model_bind_norm(m, i, ffn, n, &l->ffn_norm, why);
-    if (!status)
-        status = model_bind_norm(m, i, name_or(names->ffn_post, ""), n, &l->ffn_post_norm, why);
-    return status;
+    model_bind_norm(m, i, attn, n, &l->attn_norm);
+    model_bind_norm(m, i, name_or(names->attn_post, ""), n, &l->attn_post_norm);
+    model_bind_norm(m, i, ffn, n, &l->ffn_norm);
+    model_bind_norm(m, i, name_or(names->ffn_post, ""), n, &l->ffn_post_norm);
 }
 
-static enum status bind_mixer(struct model *m, size_t i, struct status_why *why)
+static void bind_attention_mamba2(struct model *m, size_t i)
 {
-    enum status status = STATUS_OK;
-    switch (m->hparams.layers[i].mixer) {
-    case MODEL_ATTENTION:
-        return model_bind_attention(m, i, why);
-    case MODEL_LATENT_ATTENTION:
-        return model_bind_latent(m, i, why);
-    case MODEL_RUN_ATTENTION:
-        return model_bind_runs(m, i, why);
-    case MODEL_DELTA_NET:
-        return model_bind_delta_net(m, i, why);
-    case MODEL_MAMBA2:
-        return model_bind_mamba2(m, i, why);
-    case MODEL_KIMI_DELTA_NET:
-        return model_bind_kimi_delta_net(m, i, why);
-    case MODEL_SHORT_CONVOLUTION:
-        return model_bind_short_convolution(m, i, why);
-    case MODEL_ATTENTION_MAMBA2:
-        status = model_bind_attention(m, i, why);
-        return status ? status : model_bind_mamba2(m, i, why);
-    case MODEL_NO_MIXER:
-        break;
-    }
-    return status;
+    model_bind_attention(m, i);
+    model_bind_mamba2(m, i);
+}
+
+static void bind_mixer(struct model *m, size_t i)
+{
+    static void (*const by_mixer[])(struct model * m, size_t i) = {
+        [MODEL_ATTENTION] = model_bind_attention,
+        [MODEL_LATENT_ATTENTION] = model_bind_latent,
+        [MODEL_RUN_ATTENTION] = model_bind_runs,
+        [MODEL_DELTA_NET] = model_bind_delta_net,
+        [MODEL_MAMBA2] = model_bind_mamba2,
+        [MODEL_KIMI_DELTA_NET] = model_bind_kimi_delta_net,
+        [MODEL_SHORT_CONVOLUTION] = model_bind_short_convolution,
+        [MODEL_ATTENTION_MAMBA2] = bind_attention_mamba2,
+        [MODEL_NO_MIXER] = NULL,
+    };
+    enum model_mixer mixer = m->hparams.layers[i].mixer;
+    if (by_mixer[mixer])
+        by_mixer[mixer](m, i);
 }
 
 /** What closes a branch is multiplied by the model's scale of branches. */
@@ -81,21 +74,17 @@ static void scale_branches(struct model *m, size_t i)
         scale_branch(&l->experts.each[e].down, scale);
 }
 
-static enum status bind_layer(struct model *m, size_t i, struct status_why *why)
+static void bind_layer(struct model *m, size_t i)
 {
     m->layers[i].output_scale = 1;
-    enum status status = bind_norms(m, i, why);
-    if (!status)
-        status = bind_mixer(m, i, why);
-    if (!status)
-        status = model_bind_indexer(m, i, why);
-    if (!status)
-        status = model_bind_ffn(m, i, why);
-    if (!status && m->arch->bind)
-        status = m->arch->bind(m, i, why);
-    if (!status)
+    bind_norms(m, i);
+    bind_mixer(m, i);
+    model_bind_indexer(m, i);
+    model_bind_ffn(m, i);
+    if (m->arch->bind)
+        m->arch->bind(m, i);
+    if (!m->kept.status)
         scale_branches(m, i);
-    return status;
 }
 
 /** Tensors of the blocks that predict further tokens and are not evaluated. */
@@ -111,24 +100,27 @@ static void skip_nextn(struct model *m)
 
 enum status model_bind(struct model *m, struct status_why *why)
 {
-    enum status status = model_bind_ends(m, why);
-    if (!status)
-        status = model_bind_rope_factors(m, why);
-    if (!status && m->arch->bind)
-        status = m->arch->bind(m, MODEL_NO_LAYER, why);
+    m->kept.status = STATUS_OK;
+    model_bind_ends(m);
+    model_bind_rope_factors(m);
+    if (m->arch->bind)
+        m->arch->bind(m, MODEL_NO_LAYER);
     size_t n = m->hparams.n_layers + m->hparams.n_bound;
-    for (size_t i = 0; !status && i < n; i++)
-        status = bind_layer(m, i, why);
-    if (!status && m->hparams.n_bound)
-        status = model_bind_nextn(m, m->hparams.n_layers, why);
+    for (size_t i = 0; !m->kept.status && i < n; i++)
+        bind_layer(m, i);
+    if (m->hparams.n_bound)
+        model_bind_nextn(m, m->hparams.n_layers);
     skip_nextn(m);
-    return status;
+    return status_of(&m->kept, why);
 }
 
 enum status model_bind_again(struct model *m, const char *name, struct status_why *why)
 {
     size_t block = model_block_of(name);
+    if (block == SIZE_MAX)
+        return model_bind(m, why);
+    m->kept.status = STATUS_OK;
     if (block < m->hparams.n_layers)
-        return bind_layer(m, block, why);
-    return block == SIZE_MAX ? model_bind(m, why) : STATUS_OK;
+        bind_layer(m, block);
+    return status_of(&m->kept, why);
 }

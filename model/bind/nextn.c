@@ -4,54 +4,44 @@
 #include "model/state.h"
 
 /** A table of its own, in place of the model's: "nextn.embed_tokens", "nextn.shared_head_head". */
-static enum status bind_table(struct model *m, size_t i, const char *name,
-                              struct model_product *table, struct status_why *why)
+static void bind_table(struct model *m, size_t i, const char *name, struct model_product *table)
 {
     if (!model_has_projection(m, i, name))
-        return STATUS_OK;
+        return;
     float scale = table->weight.scale;
-    enum status status =
-        model_bind_product(m, i, name, m->hparams.n_vocab, m->hparams.n_embd, table, why);
+    model_bind_product(m, i, name, m->hparams.n_vocab, m->hparams.n_embd, table);
     table->weight.scale *= scale;
     table->bias.scale *= scale;
-    return status;
 }
 
 /** The norm before the head, by either of its names; else the model's. */
-static enum status bind_last_norm(struct model *m, size_t i, struct status_why *why)
+static void bind_last_norm(struct model *m, size_t i)
 {
     static const char first[] = "nextn.shared_head_norm", second[] = "layer_output_norm";
     bool has_first = model_has_projection(m, i, first);
     m->nextn.norm = m->output_norm;
     if (!has_first && !model_has_projection(m, i, second))
-        return STATUS_OK;
+        return;
     const char *name = has_first ? first : second;
-    enum status status = model_bind_norm(m, i, name, m->hparams.n_embd, &m->nextn.norm, why);
-    if (status || !has_first || !model_has_projection(m, i, second))
-        return status;
+    model_bind_norm(m, i, name, m->hparams.n_embd, &m->nextn.norm);
+    if (!has_first || !model_has_projection(m, i, second))
+        return;
     model_bind_unused(m, i, second);
-    return model_remark(&m->remarks, why,
-                        "block %zu has two norms before the head: %s is used, %s is not", i, first,
-                        second);
+    model_remark(&m->remarks, "block %zu has two norms before the head: %s is used, %s is not", i,
+                 first, second);
 }
 
-enum status model_bind_nextn(struct model *m, size_t i, struct status_why *why)
+void model_bind_nextn(struct model *m, size_t i)
 {
     struct model_nextn *x = &m->nextn;
     size_t n = m->hparams.n_embd;
     struct model_product embedding = {.weight = m->embedding};
     x->head = m->head;
-    enum status status = model_bind_product(m, i, "nextn.eh_proj", n, 2 * n, &x->join, why);
-    if (!status)
-        status = model_bind_norm(m, i, "nextn.enorm", n, &x->token_norm, why);
-    if (!status)
-        status = model_bind_norm(m, i, "nextn.hnorm", n, &x->hidden_norm, why);
-    if (!status)
-        status = bind_last_norm(m, i, why);
-    if (!status)
-        status = bind_table(m, i, "nextn.embed_tokens", &embedding, why);
-    if (!status)
-        status = bind_table(m, i, "nextn.shared_head_head", &x->head, why);
+    model_bind_product(m, i, "nextn.eh_proj", n, 2 * n, &x->join);
+    model_bind_norm(m, i, "nextn.enorm", n, &x->token_norm);
+    model_bind_norm(m, i, "nextn.hnorm", n, &x->hidden_norm);
+    bind_last_norm(m, i);
+    bind_table(m, i, "nextn.embed_tokens", &embedding);
+    bind_table(m, i, "nextn.shared_head_head", &x->head);
     x->embedding = embedding.weight;
-    return status;
 }

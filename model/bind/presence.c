@@ -83,8 +83,7 @@ static bool alike(const struct model *m, size_t i, size_t j, const char *within)
 }
 
 /** The next layers like this one, on both sides, have what it has. */
-static enum status check_alike(const struct model *m, size_t i, const char *within,
-                               struct status_why *why)
+static void check_alike(struct model *m, size_t i, const char *within)
 {
     const struct model_hparams *h = &m->hparams;
     bool is_bias = biased(m, i, within) != NULL;
@@ -94,11 +93,9 @@ static enum status check_alike(const struct model *m, size_t i, const char *with
             j += (size_t)step;
         char name[NAME_BYTES];
         if (j < h->n_layers && !of_layer(m, j, within, name))
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: tensor '%s' is missing, expected it as in layer %zu",
-                               gguf_path(m->file), name, i);
+            model_bind_fail(m, STATUS_FORMAT, "tensor '%s' is missing, expected it as in layer %zu",
+                            name, i);
     }
-    return STATUS_OK;
 }
 
 /** What a layer has all of or none of, where it has the matrices. */
@@ -108,8 +105,7 @@ static const char *const together[] = {
     MODEL_QK_GAINS,
 };
 
-static enum status check_together(const struct model *m, size_t layer, const char *within,
-                                  struct status_why *why)
+static void check_together(struct model *m, size_t layer, const char *within)
 {
     const char *word, *rest = NULL;
     size_t length;
@@ -122,11 +118,10 @@ static enum status check_together(const struct model *m, size_t layer, const cha
         bool is_bias = strstr(other, ".bias") != NULL;
         bool could = is_bias ? biased(m, layer, other) != NULL : has_keys;
         if (could && !of_layer(m, layer, other, name))
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: tensor '%s' is missing, expected it beside 'blk.%zu.%s'",
-                               gguf_path(m->file), name, layer, within);
+            model_bind_fail(m, STATUS_FORMAT,
+                            "tensor '%s' is missing, expected it beside 'blk.%zu.%s'", name, layer,
+                            within);
     }
-    return STATUS_OK;
 }
 
 /** Whether a scale stands beside a layer's matrix "attn_q.weight", by either of its names. */
@@ -164,7 +159,7 @@ static const struct gguf_tensor *neighbour(const struct model *m, const struct g
 }
 
 /** Matrices that are alike have a scale beside all of them, or beside none. */
-static enum status check_scales(const struct model *m, struct status_why *why)
+static void check_scales(struct model *m)
 {
     const struct gguf_tensor *last_nvfp4 = NULL;
     for (size_t i = 0; i < gguf_n_tensors(m->file); i++) {
@@ -176,29 +171,25 @@ static enum status check_scales(const struct model *m, struct status_why *why)
         bool has = has_scale(m, layer, within_layer(t->name));
         if (other && has_scale(m, model_block_of(other->name), within_layer(other->name)) != has) {
             const char *without = has ? other->name : t->name;
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: tensor '%.*s.scale' is missing, expected it as '%s' of the "
-                               "same type has one",
-                               gguf_path(m->file), (int)(strlen(without) - strlen(".weight")),
-                               without, has ? t->name : other->name);
+            model_bind_fail(
+                m, STATUS_FORMAT,
+                "tensor '%.*s.scale' is missing, expected it as '%s' of the same type has one",
+                (int)(strlen(without) - strlen(".weight")), without, has ? t->name : other->name);
         }
         last_nvfp4 = is_nvfp4(t) ? t : last_nvfp4;
     }
-    return STATUS_OK;
 }
 
-enum status model_bind_check_missing(struct model *m, struct status_why *why)
+void model_bind_check_missing(struct model *m)
 {
-    enum status status = check_scales(m, why);
-    for (size_t t = 0; !status && t < gguf_n_tensors(m->file); t++) {
+    check_scales(m);
+    for (size_t t = 0; t < gguf_n_tensors(m->file); t++) {
         const struct model_tensor *tensor = &m->tensors[t];
         size_t layer = model_block_of(tensor->source->name);
         if (!tensor->may_lack || layer >= m->hparams.n_layers)
             continue;
         const char *within = within_layer(tensor->source->name);
-        status = check_alike(m, layer, within, why);
-        if (!status)
-            status = check_together(m, layer, within, why);
+        check_alike(m, layer, within);
+        check_together(m, layer, within);
     }
-    return status;
 }

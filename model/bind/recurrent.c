@@ -6,73 +6,60 @@
 
 /** What both have: the convolution over n_channels, decays, the norm of n_groups times n_norm, the
  * way out. */
-static enum status bind_common(struct model *m, size_t i, size_t n_channels, size_t n_groups,
-                               size_t n_norm, struct status_why *why)
+static void bind_common(struct model *m, size_t i, size_t n_channels, size_t n_groups,
+                        size_t n_norm)
 {
     const struct model_recurrent_hparams *h = &m->hparams.recurrent;
     struct model_recurrent *l = &m->layers[i].recurrent;
-    enum status status = model_bind_layer_matrix(
-        m, i, "ssm_conv1d.weight", (struct model_shape){.n_rows = n_channels, .n_cols = h->n_taps},
-        &l->taps, why);
-    if (!status)
-        status = model_bind_layer_vector(
-            m, i, "ssm_conv1d.bias", n_channels,
-            m->hparams.layers[i].mixer == MODEL_DELTA_NET ? MODEL_NEVER : MODEL_ALWAYS,
-            &l->taps_bias, why);
-    if (!status)
-        status = model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_heads, MODEL_ALWAYS, &l->dt_bias,
-                                         why);
-    if (!status)
-        status = model_bind_gains(m, i, "ssm_norm.weight", n_groups, n_norm, &l->norm.gain, why);
-    if (!status)
-        status = model_bind_product(m, i, "ssm_out", m->hparams.n_embd, h->n_inner, &l->out, why);
-    return status;
+    model_bind_layer_matrix(m, i, "ssm_conv1d.weight",
+                            (struct model_shape){.n_rows = n_channels, .n_cols = h->n_taps},
+                            &l->taps);
+    model_bind_layer_vector(
+        m, i, "ssm_conv1d.bias", n_channels,
+        m->hparams.layers[i].mixer == MODEL_DELTA_NET ? MODEL_NEVER : MODEL_ALWAYS, &l->taps_bias);
+    model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_heads, MODEL_ALWAYS, &l->dt_bias);
+    model_bind_gains(m, i, "ssm_norm.weight", n_groups, n_norm, &l->norm.gain);
+    model_bind_product(m, i, "ssm_out", m->hparams.n_embd, h->n_inner, &l->out);
 }
 
-enum status model_bind_delta_net(struct model *m, size_t i, struct status_why *why)
+void model_bind_delta_net(struct model *m, size_t i)
 {
     const struct model_recurrent_hparams *h = &m->hparams.recurrent;
     struct model_recurrent *l = &m->layers[i].recurrent;
     size_t n_embd = m->hparams.n_embd;
     size_t n_channels = 2 * (size_t)h->n_groups * h->state + h->n_inner;
     bool joined = m->arch->grouped_values && model_has_projection(m, i, "ssm_in");
-    enum status status =
-        joined
-            ? model_bind_product(m, i, "ssm_in", n_channels + h->n_inner, n_embd, &l->joined, why)
-            : model_bind_product(m, i, "attn_qkv", n_channels, n_embd, &l->in, why);
-    if (!status && !joined)
-        status = model_bind_product(m, i, "attn_gate", h->n_inner, n_embd, &l->gate, why);
-    if (!status)
-        status = bind_common(m, i, n_channels, 1, h->state, why);
-    if (!status)
-        status = model_bind_layer_vector(m, i, "ssm_a", h->n_heads, MODEL_ALWAYS, &l->a, why);
-    if (!status && model_has_projection(m, i, "ssm_ba"))
-        return model_bind_product(m, i, "ssm_ba", 2 * (size_t)h->n_heads, n_embd, &l->beta_alpha,
-                                  why);
-    if (!status)
-        status = model_bind_product(m, i, "ssm_beta", h->n_heads, n_embd, &l->beta, why);
-    if (!status)
-        status = model_bind_product(m, i, "ssm_alpha", h->n_heads, n_embd, &l->alpha, why);
-    return status;
+    if (joined) {
+        model_bind_product(m, i, "ssm_in", n_channels + h->n_inner, n_embd, &l->joined);
+    } else {
+        model_bind_product(m, i, "attn_qkv", n_channels, n_embd, &l->in);
+        model_bind_product(m, i, "attn_gate", h->n_inner, n_embd, &l->gate);
+    }
+    bind_common(m, i, n_channels, 1, h->state);
+    model_bind_layer_vector(m, i, "ssm_a", h->n_heads, MODEL_ALWAYS, &l->a);
+    if (model_has_projection(m, i, "ssm_ba")) {
+        model_bind_product(m, i, "ssm_ba", 2 * (size_t)h->n_heads, n_embd, &l->beta_alpha);
+    } else {
+        model_bind_product(m, i, "ssm_beta", h->n_heads, n_embd, &l->beta);
+        model_bind_product(m, i, "ssm_alpha", h->n_heads, n_embd, &l->alpha);
+    }
 }
 
-enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why)
+void model_bind_mamba2(struct model *m, size_t i)
 {
     const struct model_recurrent_hparams *h = &m->hparams.recurrent;
     struct model_recurrent *l = &m->layers[i].recurrent;
     size_t n_channels = h->n_inner + 2 * (size_t)h->n_groups * h->state;
-    enum status status = model_bind_product(m, i, "ssm_in", h->n_inner + n_channels + h->n_heads,
-                                            m->hparams.n_embd, &l->in, why);
-    if (!status)
-        status = bind_common(m, i, n_channels, h->n_groups, h->n_inner / h->n_groups, why);
-    if (!status)
-        status = model_bind_gains(m, i, "ssm_a", h->n_heads, 1, &l->a, why);
-    return status ? status : model_bind_gains(m, i, "ssm_d", h->n_heads, 1, &l->skip, why);
+    model_bind_product(m, i, "ssm_in", h->n_inner + n_channels + h->n_heads, m->hparams.n_embd,
+                       &l->in);
+    bind_common(m, i, n_channels, h->n_groups, h->n_inner / h->n_groups);
+    model_bind_gains(m, i, "ssm_a", h->n_heads, 1, &l->a);
+    model_bind_gains(m, i, "ssm_d", h->n_heads, 1, &l->skip);
 }
 
 /** Taps as [channels, taps], or with axes of 1 between and after them. */
-static enum status bind_taps(struct model *m, size_t i, const char *name, size_t n_channels,
-                             struct kern_weight *out, struct status_why *why)
+static void bind_taps(struct model *m, size_t i, const char *name, size_t n_channels,
+                      struct kern_weight *out)
 {
     size_t n_taps = m->hparams.recurrent.n_taps;
     char whole[64];
@@ -81,11 +68,11 @@ static enum status bind_taps(struct model *m, size_t i, const char *name, size_t
     bool apart = stored && n_channels > 1 && stored->ne[1] == 1;
     struct model_shape shape = {
         .n_rows = apart ? 1 : n_channels, .n_cols = n_taps, .n_matrices = apart ? n_channels : 0};
-    return model_bind_layer_matrix(m, i, name, shape, out, why);
+    model_bind_layer_matrix(m, i, name, shape, out);
 }
 
 /** What decays, lengths and shares of a layer's tokens are made of. */
-static enum status bind_kimi_gates(struct model *m, size_t i, struct status_why *why)
+static void bind_kimi_gates(struct model *m, size_t i)
 {
     const struct model_recurrent_hparams *h = &m->hparams.recurrent;
     struct model_recurrent *l = &m->layers[i].recurrent;
@@ -99,17 +86,14 @@ static enum status bind_kimi_gates(struct model *m, size_t i, struct status_why 
         {"ssm_g_a", h->state, n_embd, &l->gate_low},  {"ssm_g_b", h->n_inner, h->state, &l->gate},
         {"ssm_beta", h->n_heads, n_embd, &l->beta},
     };
-    enum status status = STATUS_OK;
-    for (size_t p = 0; !status && p < sizeof products / sizeof *products; p++)
-        status = model_bind_product(m, i, products[p].name, products[p].n_rows, products[p].n_cols,
-                                    products[p].product, why);
-    if (!status)
-        status = model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_inner, MODEL_ALWAYS, &l->dt_bias,
-                                         why);
-    return status ? status : model_bind_gains(m, i, "ssm_a", h->n_heads, 1, &l->a, why);
+    for (size_t p = 0; p < sizeof products / sizeof *products; p++)
+        model_bind_product(m, i, products[p].name, products[p].n_rows, products[p].n_cols,
+                           products[p].product);
+    model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_inner, MODEL_ALWAYS, &l->dt_bias);
+    model_bind_gains(m, i, "ssm_a", h->n_heads, 1, &l->a);
 }
 
-enum status model_bind_kimi_delta_net(struct model *m, size_t i, struct status_why *why)
+void model_bind_kimi_delta_net(struct model *m, size_t i)
 {
     const struct model_recurrent_hparams *h = &m->hparams.recurrent;
     struct model_layer *layer = &m->layers[i];
@@ -120,30 +104,22 @@ enum status model_bind_kimi_delta_net(struct model *m, size_t i, struct status_w
     struct model_product *const products[] = {&layer->q, &layer->k, &layer->v};
     struct kern_weight *const taps[] = {&layer->recurrent.taps, &layer->recurrent.k_taps,
                                         &layer->recurrent.v_taps};
-    enum status status = STATUS_OK;
-    for (size_t p = 0; !status && p < 3; p++) {
-        status = model_bind_product(m, i, names[p], h->n_inner, n_embd, products[p], why);
-        if (!status)
-            status = bind_taps(m, i, taps_names[p], h->n_inner, taps[p], why);
+    for (size_t p = 0; p < 3; p++) {
+        model_bind_product(m, i, names[p], h->n_inner, n_embd, products[p]);
+        bind_taps(m, i, taps_names[p], h->n_inner, taps[p]);
     }
-    if (!status)
-        status = bind_kimi_gates(m, i, why);
-    if (!status)
-        status = model_bind_norm(m, i, "ssm_norm", h->state, &layer->recurrent.norm, why);
-    return status
-               ? status
-               : model_bind_product(m, i, "attn_output", n_embd, h->n_inner, &layer->output, why);
+    bind_kimi_gates(m, i);
+    model_bind_norm(m, i, "ssm_norm", h->state, &layer->recurrent.norm);
+    model_bind_product(m, i, "attn_output", n_embd, h->n_inner, &layer->output);
 }
 
-enum status model_bind_short_convolution(struct model *m, size_t i, struct status_why *why)
+void model_bind_short_convolution(struct model *m, size_t i)
 {
     const struct model_recurrent_hparams *h = &m->hparams.recurrent;
     struct model_recurrent *l = &m->layers[i].recurrent;
     size_t n = h->n_inner, n_embd = m->hparams.n_embd;
     struct model_shape taps = {.n_rows = n, .n_cols = h->n_taps};
-    enum status status = model_bind_product(m, i, "shortconv.in_proj", 3 * n, n_embd, &l->in, why);
-    if (!status)
-        status = model_bind_layer_matrix(m, i, "shortconv.conv.weight", taps, &l->taps, why);
-    return status ? status
-                  : model_bind_product(m, i, "shortconv.out_proj", n_embd, n, &l->out, why);
+    model_bind_product(m, i, "shortconv.in_proj", 3 * n, n_embd, &l->in);
+    model_bind_layer_matrix(m, i, "shortconv.conv.weight", taps, &l->taps);
+    model_bind_product(m, i, "shortconv.out_proj", n_embd, n, &l->out);
 }

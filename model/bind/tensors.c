@@ -30,19 +30,16 @@ static const char *write_expected(struct model_shape_text *to, struct model_shap
     return model_shape_text(to, ne, shape.n_matrices ? 3 : shape.n_rows > 1 ? 2 : 1);
 }
 
-static enum status check_shape(const struct model *m, const struct gguf_tensor *tensor,
-                               struct model_shape shape, struct status_why *why)
+static void check_shape(struct model *m, const struct gguf_tensor *tensor, struct model_shape shape)
 {
     const uint64_t expected[4] = {shape.n_cols, shape.n_rows,
                                   shape.n_matrices ? shape.n_matrices : 1, 1};
-    if (memcmp(tensor->ne, expected, sizeof expected) == 0)
-        return STATUS_OK;
     struct model_shape_text found_text;
     struct model_shape_text expected_text;
-    return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' has shape %s, expected %s",
-                       gguf_path(m->file), tensor->name,
-                       model_shape_text(&found_text, tensor->ne, tensor->n_dims),
-                       write_expected(&expected_text, shape));
+    if (memcmp(tensor->ne, expected, sizeof expected) != 0)
+        model_bind_fail(m, STATUS_FORMAT, "tensor '%s' has shape %s, expected %s", tensor->name,
+                        model_shape_text(&found_text, tensor->ne, tensor->n_dims),
+                        write_expected(&expected_text, shape));
 }
 
 static struct model_tensor *find(struct model *m, const char *name)
@@ -51,54 +48,61 @@ static struct model_tensor *find(struct model *m, const char *name)
     return source ? &m->tensors[source - gguf_tensor_at(m->file, 0)] : NULL;
 }
 
-static enum status bind_shape(struct model *m, struct model_tensor **out, const char *name,
-                              struct model_shape shape, enum model_presence usual,
-                              struct status_why *why)
+/** What it means that there is no such tensor. */
+static void miss(struct model *m, const char *name, struct model_shape shape,
+                 enum model_presence presence)
 {
-    *out = NULL;
     struct model_shape_text expected;
-    struct model_tensor *tensor = find(m, name);
-    enum model_presence presence = model_presence_of(m, name, usual);
-    if (!tensor && presence == MODEL_ALWAYS)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: tensor '%s' is missing, expected one of shape %s",
-                           gguf_path(m->file), name, write_expected(&expected, shape));
     size_t layer = model_block_of(name);
-    if (!tensor && presence == MODEL_MOSTLY && (layer == 0 || layer == SIZE_MAX))
-        return model_remark(&m->remarks, why,
-                            "no tensor '%s', which models of architecture %s mostly have", name,
-                            m->arch->name);
+    if (presence == MODEL_ALWAYS)
+        model_bind_fail(m, STATUS_FORMAT, "tensor '%s' is missing, expected one of shape %s", name,
+                        write_expected(&expected, shape));
+    if (presence == MODEL_MOSTLY && (layer == 0 || layer == SIZE_MAX))
+        model_remark(&m->remarks, "no tensor '%s', which models of architecture %s mostly have",
+                     name, m->arch->name);
+}
+
+static struct model_tensor *bind_shape(struct model *m, const char *name, struct model_shape shape,
+                                       enum model_presence usual)
+{
+    enum model_presence presence = model_presence_of(m, name, usual);
+    struct model_tensor *tensor = find(m, name);
+    if (m->kept.status)
+        return NULL;
+    if (!tensor)
+        miss(m, name, shape, presence);
     if (!tensor || presence == MODEL_NEVER)
-        return STATUS_OK;
-    enum status status = check_shape(m, tensor->source, shape, why);
-    if (status)
-        return status;
+        return NULL;
+    check_shape(m, tensor->source, shape);
+    if (m->kept.status)
+        return NULL;
     tensor->understood = true;
     tensor->may_lack = presence != MODEL_ALWAYS;
-    *out = tensor;
-    return STATUS_OK;
+    return tensor;
 }
 
-enum status model_bind_tensor(struct model *m, struct model_tensor **out, const char *name,
-                              struct model_shape shape, enum model_presence usual,
-                              struct status_why *why)
+/** The tensor, if it has the type that it should have. */
+static struct model_tensor *if_fits(struct model *m, struct model_tensor *tensor, bool fits,
+                                    enum status code, const char *expected)
 {
-    enum status status = bind_shape(m, out, name, shape, usual, why);
-    if (status || !*out || gguf_type_info((*out)->source->type_id))
-        return status;
-    return status_fail(why, STATUS_UNSUPPORTED,
-                       "%s: tensor '%s' has type %s, expected a type that can be decoded",
-                       gguf_path(m->file), name, (*out)->source->type->name);
+    if (tensor && !fits)
+        model_bind_fail(m, code, "tensor '%s' has type %s, expected %s", tensor->source->name,
+                        tensor->source->type->name, expected);
+    return fits ? tensor : NULL;
 }
 
-enum status model_bind_table(struct model *m, struct model_tensor **out, const char *name,
-                             struct model_shape shape, struct status_why *why)
+struct model_tensor *model_bind_tensor(struct model *m, const char *name, struct model_shape shape,
+                                       enum model_presence usual)
 {
-    enum status status = bind_shape(m, out, name, shape, MODEL_ALWAYS, why);
-    if (status || (*out)->source->type_id == GGUF_WHOLE_NUMBERS)
-        return status;
-    return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' has type %s, expected I32",
-                       gguf_path(m->file), name, (*out)->source->type->name);
+    struct model_tensor *t = bind_shape(m, name, shape, usual);
+    return if_fits(m, t, t && gguf_type_info(t->source->type_id), STATUS_UNSUPPORTED,
+                   "a type that can be decoded");
+}
+
+struct model_tensor *model_bind_table(struct model *m, const char *name, struct model_shape shape)
+{
+    struct model_tensor *t = bind_shape(m, name, shape, MODEL_ALWAYS);
+    return if_fits(m, t, t && t->source->type_id == GGUF_WHOLE_NUMBERS, STATUS_FORMAT, "I32");
 }
 
 struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t first_row,
@@ -127,61 +131,52 @@ struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t f
     return kern_weight_rows(&weight, first_row, n_rows);
 }
 
-enum status model_bind_vector(struct model *m, struct kern_weight *out, const char *name,
-                              size_t n_cols, enum model_presence usual, struct status_why *why)
+void model_bind_vector(struct model *m, struct kern_weight *out, const char *name, size_t n_cols,
+                       enum model_presence usual)
 {
-    struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = n_cols};
-    enum status status = model_bind_tensor(m, &tensor, name, shape, usual, why);
-    if (!status)
-        *out = tensor ? model_tensor_rows(tensor, 0, 1) : (struct kern_weight){0};
-    return status;
+    const struct model_tensor *tensor = model_bind_tensor(m, name, shape, usual);
+    *out = tensor ? model_tensor_rows(tensor, 0, 1) : (struct kern_weight){0};
 }
 
-enum status model_bind_layer_vector(struct model *m, size_t layer, const char *name, size_t n_cols,
-                                    enum model_presence usual, struct kern_weight *out,
-                                    struct status_why *why)
+void model_bind_layer_vector(struct model *m, size_t layer, const char *name, size_t n_cols,
+                             enum model_presence usual, struct kern_weight *out)
 {
     char whole[NAME_BYTES];
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
-    return model_bind_vector(m, out, whole, n_cols, usual, why);
+    model_bind_vector(m, out, whole, n_cols, usual);
 }
 
-enum status model_bind_layer_matrix(struct model *m, size_t layer, const char *name,
-                                    struct model_shape shape, struct kern_weight *out,
-                                    struct status_why *why)
+void model_bind_layer_matrix(struct model *m, size_t layer, const char *name,
+                             struct model_shape shape, struct kern_weight *out)
 {
     char whole[NAME_BYTES];
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
-    struct model_tensor *tensor;
-    enum status status = model_bind_tensor(m, &tensor, whole, shape, MODEL_ALWAYS, why);
-    if (!status && tensor)
+    const struct model_tensor *tensor = model_bind_tensor(m, whole, shape, MODEL_ALWAYS);
+    if (tensor)
         *out =
             model_tensor_rows(tensor, 0, shape.n_rows * (shape.n_matrices ? shape.n_matrices : 1));
-    return status;
 }
 
-enum status model_bind_gains(struct model *m, size_t layer, const char *name, size_t n_groups,
-                             size_t width, struct kern_weight *out, struct status_why *why)
+void model_bind_gains(struct model *m, size_t layer, const char *name, size_t n_groups,
+                      size_t width, struct kern_weight *out)
 {
     char whole[NAME_BYTES];
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
     struct model_shape shape = {.n_rows = n_groups, .n_cols = width};
-    struct model_tensor *tensor = find(m, whole);
+    const struct model_tensor *tensor = find(m, whole);
     if (tensor && tensor->source->n_dims == 1) /* as one vector */
         shape = (struct model_shape){.n_rows = 1, .n_cols = n_groups * width};
-    enum status status = model_bind_tensor(m, &tensor, whole, shape, MODEL_ALWAYS, why);
+    tensor = model_bind_tensor(m, whole, shape, MODEL_ALWAYS);
     *out = (struct kern_weight){0};
-    if (status || !tensor)
-        return status;
-    if (kern_rows_are_copied(tensor->type->type)) /* its rows are no one row */
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: tensor '%s' has type %s, expected F32, F16 or BF16",
-                           gguf_path(tensor->file), whole, tensor->type->name);
-    *out = model_tensor_rows(tensor, 0, 1);
-    out->row_bytes *= shape.n_rows;
-    out->n_cols *= shape.n_rows;
-    return STATUS_OK;
+    if (tensor && kern_rows_are_copied(tensor->type->type)) { /* its rows are no one row */
+        model_tensor_fail(m, tensor, STATUS_FORMAT, "has type %s, expected F32, F16 or BF16",
+                          tensor->type->name);
+    } else if (tensor) {
+        *out = model_tensor_rows(tensor, 0, 1);
+        out->row_bytes *= shape.n_rows;
+        out->n_cols *= shape.n_rows;
+    }
 }
 
 struct kern_weight model_weight_columns(const struct kern_weight *weight, size_t first, size_t n)
@@ -255,144 +250,135 @@ bool model_has_projection(const struct model *m, size_t layer, const char *name)
     return gguf_tensor_find(m->file, whole) != NULL;
 }
 
-enum status model_tensor_element(const struct model_tensor *tensor, size_t i, float *value,
-                                 struct status_why *why)
+float model_tensor_element(struct model *m, const struct model_tensor *tensor, size_t i)
 {
-    if (tensor->type->type != GGUF_TYPE_F32)
-        return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' has type %s, expected F32",
-                           gguf_path(tensor->file), tensor->source->name, tensor->type->name);
-    memcpy(value, tensor->data + i * sizeof *value, sizeof *value);
-    if (!isfinite(*value))
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: element %zu of tensor '%s' is %g, expected a finite number",
-                           gguf_path(tensor->file), i, tensor->source->name, (double)*value);
-    return STATUS_OK;
+    float value;
+    if (tensor->type->type != GGUF_TYPE_F32) {
+        model_tensor_fail(m, tensor, STATUS_FORMAT, "has type %s, expected F32",
+                          tensor->type->name);
+        return 1;
+    }
+    memcpy(&value, tensor->data + i * sizeof value, sizeof value);
+    if (!isfinite(value))
+        status_keep(&m->kept, STATUS_FORMAT,
+                    "%s: element %zu of tensor '%s' is %g, expected a finite number",
+                    gguf_path(tensor->file), i, tensor->source->name, (double)value);
+    return value;
 }
 
 /**
  * The part's ".scale", which some programs write as ".weight.scale"; ".input_scale" is for engines
  * that round activations, not for this one.
  */
-static enum status bind_scale(struct model *m, const struct model_projection *p, size_t matrix,
-                              float *scale, struct status_why *why)
+static void bind_scale(struct model *m, const struct model_projection *p, size_t matrix,
+                       float *scale)
 {
     size_t n = p->shape.n_matrices ? p->shape.n_matrices : 1;
     char name[NAME_BYTES];
     struct model_shape shape = {.n_rows = 1, .n_cols = n};
-    struct model_tensor *tensor;
     tensor_name(name, p->layer, p->name, "scale");
-    enum status status = model_bind_tensor(m, &tensor, name, shape, MODEL_SOMETIMES, why);
-    if (!status && !tensor) {
+    struct model_tensor *tensor = model_bind_tensor(m, name, shape, MODEL_SOMETIMES);
+    if (!tensor) {
         tensor_name(name, p->layer, p->name, "weight.scale");
-        status = model_bind_tensor(m, &tensor, name, shape, MODEL_SOMETIMES, why);
+        tensor = model_bind_tensor(m, name, shape, MODEL_SOMETIMES);
     }
-    if (!status && tensor) {
+    if (tensor) {
         tensor->may_lack = false; /* if its matrix is there: see presence.c */
-        status = model_tensor_element(tensor, matrix, scale, why);
+        *scale = model_tensor_element(m, tensor, matrix);
     }
-    if (status)
-        return status;
     tensor_name(name, p->layer, p->name, "input_scale");
-    status = model_bind_tensor(m, &tensor, name, shape, MODEL_SOMETIMES, why);
-    if (!status && tensor) {
+    tensor = model_bind_tensor(m, name, shape, MODEL_SOMETIMES);
+    if (tensor) {
         tensor->unused = true;
         tensor->may_lack = false;
     }
-    return status;
 }
 
-static enum status bind_bias(struct model *m, const struct model_projection *p,
-                             struct model_part part, struct kern_weight *bias,
-                             struct status_why *why)
+static void bind_bias(struct model *m, const struct model_projection *p, struct model_part part,
+                      struct kern_weight *bias)
 {
     *bias = (struct kern_weight){0};
     char name[NAME_BYTES];
     tensor_name(name, p->layer, p->name, "bias");
-    struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = p->shape.n_matrices ? p->shape.n_matrices : 1,
                                 .n_cols = p->shape.n_rows};
-    enum status status = model_bind_tensor(m, &tensor, name, shape, MODEL_SOMETIMES, why);
-    if (status || !tensor)
-        return status;
+    const struct model_tensor *tensor = model_bind_tensor(m, name, shape, MODEL_SOMETIMES);
+    if (!tensor)
+        return;
     uint32_t block = tensor->type->block_elems;
-    if (part.first_row % block != 0 || part.n_rows % block != 0 ||
-        kern_rows_are_copied(tensor->type->type))
-        return status_fail(
-            why, STATUS_FORMAT,
-            "%s: tensor '%s' has type %s, whose blocks of %u cannot be cut where its "
-            "parts end, expected F32, F16 or BF16",
-            gguf_path(tensor->file), name, tensor->type->name, block);
-    *bias = model_tensor_rows(tensor, part.matrix, 1);
-    *bias = model_weight_columns(bias, part.first_row, part.n_rows);
-    return STATUS_OK;
+    if (part.first_row % block == 0 && part.n_rows % block == 0 &&
+        !kern_rows_are_copied(tensor->type->type)) {
+        *bias = model_tensor_rows(tensor, part.matrix, 1);
+        *bias = model_weight_columns(bias, part.first_row, part.n_rows);
+    } else {
+        model_tensor_fail(m, tensor, STATUS_FORMAT,
+                          "has type %s, whose blocks of %u cannot be cut where its parts end, "
+                          "expected F32, F16 or BF16",
+                          tensor->type->name, block);
+    }
 }
 
-enum status model_bind_part(struct model *m, const struct model_projection *projection,
-                            struct model_part part, struct model_product *out,
-                            struct status_why *why)
+void model_bind_part(struct model *m, const struct model_projection *projection,
+                     struct model_part part, struct model_product *out)
 {
     char name[NAME_BYTES];
     tensor_name(name, projection->layer, projection->name, "weight");
-    struct model_tensor *tensor;
-    enum status status = model_bind_tensor(m, &tensor, name, projection->shape, MODEL_ALWAYS, why);
+    struct model_tensor *tensor = model_bind_tensor(m, name, projection->shape, MODEL_ALWAYS);
     *out = (struct model_product){0};
-    if (status || !tensor)
-        return status;
+    if (!tensor)
+        return;
     tensor_name(name, projection->layer, projection->name, "scale");
     tensor->may_scale =
         !part.unscaled && model_presence_of(m, name, MODEL_SOMETIMES) == MODEL_SOMETIMES;
     if (part.n_rows == 0)
         part.n_rows = projection->shape.n_rows;
     uint32_t bundle = tensor->type->bundle_rows;
-    if (part.first_row % bundle != 0 || part.n_rows % bundle != 0)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "%s: tensor '%s' has type %s, which stores %u rows together, and a part "
-                           "of it is rows %zu to %zu, expected multiples of these",
-                           gguf_path(tensor->file), name, tensor->type->name, bundle,
-                           part.first_row, part.first_row + part.n_rows);
+    if (part.first_row % bundle != 0 || part.n_rows % bundle != 0) {
+        model_tensor_fail(m, tensor, STATUS_UNSUPPORTED,
+                          "has type %s, which stores %u rows together, and a part of it is rows "
+                          "%zu to %zu, expected multiples of these",
+                          tensor->type->name, bundle, part.first_row, part.first_row + part.n_rows);
+        return;
+    }
     size_t row = part.matrix * projection->shape.n_rows + part.first_row;
     out->weight = model_tensor_rows(tensor, row, part.n_rows);
     if (!part.unscaled)
-        status = bind_scale(m, projection, part.matrix, &out->weight.scale, why);
-    return status ? status : bind_bias(m, projection, part, &out->bias, why);
+        bind_scale(m, projection, part.matrix, &out->weight.scale);
+    bind_bias(m, projection, part, &out->bias);
 }
 
-enum status model_bind_product(struct model *m, size_t layer, const char *name, size_t n_rows,
-                               size_t n_cols, struct model_product *out, struct status_why *why)
+void model_bind_product(struct model *m, size_t layer, const char *name, size_t n_rows,
+                        size_t n_cols, struct model_product *out)
 {
     struct model_projection stored = {
         .layer = layer, .name = name, .shape = {.n_rows = n_rows, .n_cols = n_cols}};
-    return model_bind_part(m, &stored, (struct model_part){0}, out, why);
+    model_bind_part(m, &stored, (struct model_part){0}, out);
 }
 
-enum status model_bind_norm(struct model *m, size_t layer, const char *name, size_t n_cols,
-                            struct model_norm *out, struct status_why *why)
+void model_bind_norm(struct model *m, size_t layer, const char *name, size_t n_cols,
+                     struct model_norm *out)
 {
     *out = (struct model_norm){0};
     if (!*name)
-        return STATUS_OK;
+        return;
     char whole[NAME_BYTES]; /* without the suffix in some files */
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
     if (!gguf_tensor_find(m->file, whole))
         tensor_name(whole, layer, name, "weight");
-    enum status status = model_bind_vector(m, &out->gain, whole, n_cols, MODEL_ALWAYS, why);
+    model_bind_vector(m, &out->gain, whole, n_cols, MODEL_ALWAYS);
     tensor_name(whole, layer, name, "bias");
-    if (!status && m->hparams.layer_norm)
-        status = model_bind_vector(m, &out->bias, whole, n_cols, MODEL_ALWAYS, why);
-    return status;
+    if (m->hparams.layer_norm)
+        model_bind_vector(m, &out->bias, whole, n_cols, MODEL_ALWAYS);
 }
 
-enum status model_bind_number(struct model *m, size_t layer, const char *name, float *value,
-                              struct status_why *why)
+void model_bind_number(struct model *m, size_t layer, const char *name, float *value)
 {
     char whole[NAME_BYTES];
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
-    struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = 1};
-    enum status status = model_bind_tensor(m, &tensor, whole, shape, MODEL_ALWAYS, why);
-    if (status || !tensor)
-        return status;
-    return model_tensor_element(tensor, 0, value, why);
+    const struct model_tensor *tensor = model_bind_tensor(m, whole, shape, MODEL_ALWAYS);
+    if (tensor)
+        *value = model_tensor_element(m, tensor, 0);
 }
 
 void model_bind_unused(struct model *m, size_t layer, const char *name)
@@ -407,7 +393,7 @@ void model_bind_unused(struct model *m, size_t layer, const char *name)
     }
 }
 
-enum status model_bind_check_rest(struct model *m, bool allow_unknown, struct status_why *why)
+void model_bind_check_rest(struct model *m, bool allow_unknown)
 {
     enum { LISTED = 10 };
     size_t n_unknown = 0;
@@ -418,18 +404,13 @@ enum status model_bind_check_rest(struct model *m, bool allow_unknown, struct st
         struct base_quoted shown;
         base_quote(&shown, (struct base_string){name, strlen(name)});
         if (!allow_unknown)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: tensor %s is not understood by architecture %s, and results "
-                               "without it may be wrong",
-                               gguf_path(m->file), shown.text, m->arch->name);
-        enum status status = STATUS_OK;
+            model_bind_fail(m, STATUS_FORMAT,
+                            "tensor %s is not understood by architecture %s, and results without "
+                            "it may be wrong",
+                            shown.text, m->arch->name);
         if (n_unknown++ < LISTED)
-            status = model_remark(&m->remarks, why, "tensor %s is not understood and not used",
-                                  shown.text);
-        if (status)
-            return status;
+            model_remark(&m->remarks, "tensor %s is not understood and not used", shown.text);
     }
     if (n_unknown > LISTED)
-        return model_remark(&m->remarks, why, "and %zu more such tensors", n_unknown - LISTED);
-    return STATUS_OK;
+        model_remark(&m->remarks, "and %zu more such tensors", n_unknown - LISTED);
 }

@@ -8,8 +8,7 @@
  * The gating where older files do not say it: the first ones of GLM 4.7 Flash have biases in the
  * selection, those of DeepSeek V2 have none. llama.cpp tells them by their sizes.
  */
-static enum status guess_gating(struct model_expert_hparams *e, const struct model_reading *r,
-                                struct status_why *why)
+static void guess_gating(struct model_expert_hparams *e, const struct model_reading *r)
 {
     enum { GLM_BLOCKS = 47, GLM_TOKENS = 154880 };
     char name[64];
@@ -19,113 +18,95 @@ static enum status guess_gating(struct model_expert_hparams *e, const struct mod
         biased |= gguf_tensor_find(r->keys.file, name) != NULL;
     }
     if (!biased)
-        return STATUS_OK;
+        return;
     const struct gguf_kv *tokens = gguf_kv_find(r->keys.file, "tokenizer.ggml.tokens");
     bool glm = (r->n_blocks == GLM_BLOCKS || r->n_blocks == GLM_BLOCKS + 1) && tokens &&
                tokens->count == GLM_TOKENS;
     bool softmax = r->options->llama_compat && !glm;
     e->gating = softmax ? KERN_GATE_SOFTMAX : KERN_GATE_SIGMOID;
-    return glm ? STATUS_OK
-               : model_remark(r->remarks, why, "key %s.expert_gating_func is missing: %s",
-                              r->keys.prefix,
-                              softmax ? "shares are a softmax, as in llama.cpp"
-                                      : "shares are sigmoids, as the selection has biases; "
-                                        "llama.cpp takes a softmax");
+    if (!glm)
+        model_remark(r->remarks, "key %s.expert_gating_func is missing: %s", r->keys.prefix,
+                     softmax ? "shares are a softmax, as in llama.cpp"
+                             : "shares are sigmoids, as the selection has biases; "
+                               "llama.cpp takes a softmax");
 }
 
 /** How the router's logits become shares. */
-static enum status read_gating(struct model_expert_hparams *e, const struct model_reading *r,
-                               struct status_why *why)
+static void read_gating(struct model_expert_hparams *e, const struct model_reading *r)
 {
     static const enum kern_gating by_number[] = {KERN_GATE_SOFTMAX, KERN_GATE_SOFTMAX,
                                                  KERN_GATE_SIGMOID, KERN_GATE_SOFTMAX_CHOSEN,
                                                  KERN_GATE_SQRT_SOFTPLUS};
-    uint32_t gating;
-    enum status status = model_key_u32_or(&r->keys, "expert_gating_func",
-                                          (struct model_range){0, 4}, 0, &gating, why);
+    uint32_t gating =
+        model_key_u32_or(&r->keys, "expert_gating_func", (struct model_range){0, 4}, 0);
     e->gating = gating ? by_number[gating] : r->arch->gating;
-    if (!status && gating == 0 && r->arch->sigmoid_if_biased)
-        status = guess_gating(e, r, why);
+    if (gating == 0 && r->arch->sigmoid_if_biased)
+        guess_gating(e, r);
     enum model_normalise form = r->arch->normalise;
     e->normalise = form == MODEL_NORMALISE_YES || form == MODEL_NORMALISE_SCALED;
-    if (!status && form == MODEL_NORMALISE_BY_KEY)
-        status = model_key_bool(&r->keys, "expert_weights_norm", &e->normalise, why);
+    if (form == MODEL_NORMALISE_BY_KEY)
+        e->normalise = model_key_bool(&r->keys, "expert_weights_norm", false);
     e->scale = 1;
-    if (!status && (form == MODEL_NORMALISE_BY_KEY || form == MODEL_NORMALISE_SCALED))
-        status = model_key_positive(&r->keys, "expert_weights_scale", &e->scale, why);
-    return status;
+    if (form == MODEL_NORMALISE_BY_KEY || form == MODEL_NORMALISE_SCALED)
+        e->scale = model_key_positive(&r->keys, "expert_weights_scale", 1);
 }
 
 /** Groups of experts of which the best few stay. */
-static enum status read_groups(struct model_expert_hparams *e, const struct model_reading *r,
-                               struct status_why *why)
+static void read_groups(struct model_expert_hparams *e, const struct model_reading *r)
 {
     e->n_groups_used = 1;
-    enum status status = model_key_u32_or(&r->keys, "expert_group_count",
-                                          (struct model_range){0, e->n}, 1, &e->n_groups, why);
-    if (status || e->n_groups <= 1) {
+    e->n_groups =
+        model_key_u32_or(&r->keys, "expert_group_count", (struct model_range){0, e->n}, 1);
+    if (e->n_groups <= 1) {
         (void)model_key_find(&r->keys, "expert_group_used_count");
-        return status;
+        return;
     }
     if (e->n % e->n_groups != 0)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key '%s.expert_group_count' is %u, expected a divisor of the %u "
-                           "experts",
-                           gguf_path(r->keys.file), r->keys.prefix, e->n_groups, e->n);
-    status = model_key_u32_required(&r->keys, "expert_group_used_count",
-                                    (struct model_range){1, e->n_groups}, &e->n_groups_used, why);
-    if (!status && e->n_groups_used * (e->n / e->n_groups) < e->n_used)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: %u of %u groups hold %u experts (key "
-                             "'%s.expert_group_used_count'), expected the %u that are used, or "
-                             "more",
-                             gguf_path(r->keys.file), e->n_groups_used, e->n_groups,
-                             e->n_groups_used * (e->n / e->n_groups), r->keys.prefix, e->n_used);
-    return status;
+        model_key_fail(&r->keys, STATUS_FORMAT, "expert_group_count",
+                       "is %u, expected a divisor of the %u experts", e->n_groups, e->n);
+    e->n_groups_used =
+        model_key_u32(&r->keys, "expert_group_used_count", (struct model_range){1, e->n_groups});
+    if (e->n_groups_used * (e->n / e->n_groups) < e->n_used)
+        model_keys_fail(&r->keys, STATUS_FORMAT,
+                        "%u of %u groups hold %u experts (key '%s.expert_group_used_count'), "
+                        "expected the %u that are used, or more",
+                        e->n_groups_used, e->n_groups, e->n_groups_used * (e->n / e->n_groups),
+                        r->keys.prefix, e->n_used);
 }
 
 /** F of the experts, where no key of their own has said it: from a dense feed-forward's. */
-static enum status derive_widths(struct model_hparams *h, const struct model_reading *r,
-                                 struct status_why *why)
+static void derive_widths(struct model_hparams *h, const struct model_reading *r)
 {
     for (uint32_t i = 0; i < r->n_blocks; i++) {
         struct model_layer_shape *l = &h->layers[i];
         if (l->n_ff_expert == 0)
             l->n_ff_expert = r->arch->split_ff ? l->n_ff / h->experts.n_used : l->n_ff;
         if (l->n_ff > 0 && l->n_ff_expert == 0)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: key '%s.feed_forward_length' is %u, expected at least the %u "
-                               "experts of a token, or key '%s.expert_feed_forward_length'",
-                               gguf_path(r->keys.file), r->keys.prefix, l->n_ff, h->experts.n_used,
-                               r->keys.prefix);
+            model_key_fail(&r->keys, STATUS_FORMAT, "feed_forward_length",
+                           "is %u, expected at least the %u experts of a token, or key "
+                           "'%s.expert_feed_forward_length'",
+                           l->n_ff, h->experts.n_used, r->keys.prefix);
     }
-    return STATUS_OK;
 }
 
 /** F of the expert that all tokens go through: a key, or so many times an expert's. */
-static enum status read_shared(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+static void read_shared(struct model_hparams *h, const struct model_reading *r)
 {
     if (r->arch->shared == MODEL_SHARED_NONE)
-        return STATUS_OK;
+        return;
     struct model_range any = {0, model_ff_range.high};
-    uint32_t n_shared;
-    enum status status = model_key_u32_or(&r->keys, "expert_shared_count",
-                                          (struct model_range){0, 1024}, 0, &n_shared, why);
+    uint32_t n_shared =
+        model_key_u32_or(&r->keys, "expert_shared_count", (struct model_range){0, 1024}, 0);
     const struct model_layer_shape *last = &h->layers[h->n_layers - 1];
     uint64_t width = (uint64_t)n_shared * last->n_ff_expert;
-    if (!status && width > model_ff_range.high)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.expert_shared_count' is %u, expected at most %u with "
-                             "experts of width %u",
-                             gguf_path(r->keys.file), r->keys.prefix, n_shared,
-                             model_ff_range.high / last->n_ff_expert, last->n_ff_expert);
+    if (width > model_ff_range.high)
+        model_key_fail(&r->keys, STATUS_FORMAT, "expert_shared_count",
+                       "is %u, expected at most %u with experts of width %u", n_shared,
+                       model_ff_range.high / last->n_ff_expert, last->n_ff_expert);
     if (n_shared == 0 && r->arch->shared == MODEL_SHARED_GATED)
         width = last->n_ff;
-    if (!status)
-        status = model_key_u32_or(&r->keys, "expert_shared_feed_forward_length", any,
-                                  (uint32_t)width, &h->experts.n_ff_shared, why);
-    return status;
+    h->experts.n_ff_shared =
+        model_key_u32_or(&r->keys, "expert_shared_feed_forward_length", any, (uint32_t)width);
 }
 
 /** Columns of "blk.<i>.<name>.weight", a width within a feed-forward; 0: there is no such tensor.
@@ -156,73 +137,57 @@ static void read_tensors(struct model_hparams *h, const struct model_reading *r)
 
 /** The caller's number of experts of a token takes the place of the file's. Widths are the file's.
  */
-static enum status choose_used(struct model_expert_hparams *e, const struct model_reading *r,
-                               struct status_why *why)
+static void choose_used(struct model_expert_hparams *e, const struct model_reading *r)
 {
     uint32_t n_used = r->options->n_experts_used;
     if (!n_used)
-        return STATUS_OK;
+        return;
     if (n_used > e->n)
-        return status_fail(why, STATUS_USAGE,
-                           "%s: %u experts of a token (--experts-used), expected 1 to the %u that "
-                           "there are",
-                           gguf_path(r->keys.file), n_used, e->n);
+        model_keys_fail(
+            &r->keys, STATUS_USAGE,
+            "%u experts of a token (--experts-used), expected 1 to the %u that there are", n_used,
+            e->n);
     e->n_used_chosen = n_used != e->n_used;
     e->n_used = n_used;
-    return STATUS_OK;
 }
 
-enum status model_experts_read(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+void model_experts_read(struct model_hparams *h, const struct model_reading *r)
 {
     struct model_expert_hparams *e = &h->experts;
     static const struct model_key_read count[] = {{"expert_count"}, {0}};
-    enum status status = model_hparams_read_keys(h, r, count, why);
-    if (status)
-        return status;
+    model_hparams_read_keys(h, r, count);
     static const char suffix[] = "expert_used_count";
     struct model_range used = {e->n ? 1 : 0, e->n};
-    status = e->n ? model_key_u32_required(&r->keys, suffix, used, &e->n_used, why)
-                  : model_key_u32_or(&r->keys, suffix, used, 0, &e->n_used, why);
-    if (!status && e->n == 0 && r->options->n_experts_used)
-        status = status_fail(why, STATUS_USAGE,
-                             "%s: has no experts, expected a mixture where --experts-used says how "
-                             "many a token goes through",
-                             gguf_path(r->keys.file));
-    if (status || e->n == 0)
-        return status;
-    status = derive_widths(h, r, why);
-    if (!status)
-        status = choose_used(e, r, why);
-    if (!status)
-        status = read_shared(h, r, why);
-    if (!status)
-        status = read_gating(e, r, why);
-    if (!status)
-        status = read_groups(e, r, why);
-    uint32_t n_dense = 0;
-    if (!status)
-        status = model_key_u32_or(&r->keys, "leading_dense_block_count",
-                                  (struct model_range){0, r->n_blocks}, 0, &n_dense, why);
+    e->n_used =
+        e->n ? model_key_u32(&r->keys, suffix, used) : model_key_u32_or(&r->keys, suffix, used, 0);
+    if (e->n == 0 && r->options->n_experts_used)
+        model_keys_fail(&r->keys, STATUS_USAGE,
+                        "has no experts, expected a mixture where --experts-used says how many a "
+                        "token goes through");
+    if (e->n == 0)
+        return;
+    derive_widths(h, r);
+    choose_used(e, r);
+    read_shared(h, r);
+    read_gating(e, r);
+    read_groups(e, r);
+    uint32_t n_dense = model_key_u32_or(&r->keys, "leading_dense_block_count",
+                                        (struct model_range){0, r->n_blocks}, 0);
     for (uint32_t i = n_dense; i < h->n_layers && !r->arch->experts_by_tensors; i++)
         h->layers[i].n_experts = h->layers[i].n_ff > 0 ? e->n : 0;
     if (r->arch->experts_by_tensors)
         read_tensors(h, r);
-    return status;
 }
 
-enum status model_limits_read(const struct model_reading *r, const char *suffix, float *limits,
-                              struct status_why *why)
+void model_limits_read(const struct model_reading *r, const char *suffix, float *limits)
 {
     struct base_number shown;
-    enum status status = model_key_floats(&r->keys, suffix, limits, r->n_blocks, why);
-    for (uint32_t i = 0; !status && i < r->n_blocks; i++)
+    model_key_floats(&r->keys, suffix, limits, r->n_blocks);
+    for (uint32_t i = 0; i < r->n_blocks; i++)
         if (limits[i] < 0)
-            status = status_fail(why, STATUS_FORMAT,
-                                 "%s: key '%s.%s' has %s for layer %u, expected 0 or more",
-                                 gguf_path(r->keys.file), r->keys.prefix, suffix,
-                                 base_float_text(&shown, limits[i]), i);
-    return status;
+            model_key_fail(&r->keys, STATUS_FORMAT, suffix,
+                           "has %s for layer %u, expected 0 or more",
+                           base_float_text(&shown, limits[i]), i);
 }
 
 struct model_activation model_limited(enum kern_activation kind, float limit)

@@ -6,97 +6,81 @@
 #include "model/arch.h"
 
 /** Numbers per block into a member of each layer's shape, which has the default. none: 0 is one. */
-static enum status read_each(struct model_hparams *h, const struct model_reading *r,
-                             const char *suffix, bool none, struct status_why *why)
+static void read_each(struct model_hparams *h, const struct model_reading *r, const char *suffix,
+                      bool none)
 {
     size_t field = model_hparam_row(suffix)->at;
     struct model_range range = model_hparam_row(suffix)->range;
     range.low = none ? 0 : range.low;
     uint32_t *values = calloc(r->n_blocks, sizeof *values);
-    if (!values)
-        return status_fail(why, STATUS_MEMORY, "no memory for %u layers", r->n_blocks);
+    if (!values) {
+        status_keep(r->keys.kept, STATUS_MEMORY, "no memory for %u layers", r->n_blocks);
+        return;
+    }
     for (uint32_t i = 0; i < r->n_blocks; i++)
         values[i] = *(uint32_t *)((char *)&h->layers[i] + field);
-    enum status status = model_key_per_layer(&r->keys, suffix, range, values, r->n_blocks, why);
-    for (uint32_t i = 0; !status && i < r->n_blocks; i++)
+    model_key_per_layer(&r->keys, suffix, range, values, r->n_blocks);
+    for (uint32_t i = 0; i < r->n_blocks; i++)
         *(uint32_t *)((char *)&h->layers[i] + field) = values[i];
     free(values);
-    return status;
 }
 
-static enum status check_heads(const struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+static void check_heads(const struct model_hparams *h, const struct model_reading *r)
 {
     for (uint32_t i = 0; i < h->n_layers; i++) {
         const struct model_layer_shape *l = &h->layers[i];
         if (l->n_kv_heads > 0 && l->n_heads % l->n_kv_heads != 0)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: layer %u has %u key/value heads (key "
-                               "'%s.attention.head_count_kv'), expected a divisor of its %u heads",
-                               gguf_path(r->keys.file), i, l->n_kv_heads, r->keys.prefix,
-                               l->n_heads);
+            model_keys_fail(
+                &r->keys, STATUS_FORMAT,
+                "layer %u has %u key/value heads (key '%s.attention.head_count_kv'), expected a "
+                "divisor of its %u heads",
+                i, l->n_kv_heads, r->keys.prefix, l->n_heads);
     }
-    return STATUS_OK;
 }
 
 /** The size of keys: attention.key_length, else the width divided by the first layer's heads. */
-static enum status read_head_sizes(struct model_hparams *h, const struct model_reading *r,
-                                   struct status_why *why)
+static void read_head_sizes(struct model_hparams *h, const struct model_reading *r)
 {
-    uint32_t key_size, value_size;
-    enum status status = model_key_u32_or(&r->keys, "attention.key_length", model_head_size_range,
-                                          0, &key_size, why);
-    if (status)
-        return status;
+    uint32_t key_size =
+        model_key_u32_or(&r->keys, "attention.key_length", model_head_size_range, 0);
     uint32_t n_heads = h->layers[0].n_heads;
-    if (key_size == 0) {
+    if (key_size == 0 && !r->keys.kept->status) {
         key_size = h->n_embd / n_heads;
         if (h->n_embd % n_heads != 0 || key_size < model_head_size_range.low)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: width %u (key '%s.embedding_length') does not divide into %u "
-                               "heads of 2 or more, expected a multiple, or key "
-                               "'%s.attention.key_length'",
-                               gguf_path(r->keys.file), h->n_embd, r->keys.prefix, n_heads,
-                               r->keys.prefix);
+            model_keys_fail(
+                &r->keys, STATUS_FORMAT,
+                "width %u (key '%s.embedding_length') does not divide into %u heads of 2 or more, "
+                "expected a multiple, or key '%s.attention.key_length'",
+                h->n_embd, r->keys.prefix, n_heads, r->keys.prefix);
     }
-    status = model_key_u32_or(&r->keys, "attention.value_length", model_head_size_range, key_size,
-                              &value_size, why);
+    uint32_t value_size =
+        model_key_u32_or(&r->keys, "attention.value_length", model_head_size_range, key_size);
     for (uint32_t i = 0; i < r->n_blocks; i++) {
         h->layers[i].key_size = key_size;
         h->layers[i].value_size = value_size;
         h->layers[i].scale = (float)(1 / sqrt((double)key_size));
     }
-    return status;
 }
 
-enum status model_heads_read(struct model_hparams *h, const struct model_reading *r,
-                             struct status_why *why)
+void model_heads_read(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = model_key_require(&r->keys, "attention.head_count", "a whole number", why);
-    if (!status)
-        status = read_each(h, r, "attention.head_count", false, why);
+    model_key_require(&r->keys, "attention.head_count", "a whole number");
+    read_each(h, r, "attention.head_count", false);
     for (uint32_t i = 0; i < r->n_blocks; i++)
         h->layers[i].n_kv_heads = h->layers[i].n_heads;
-    if (!status)
-        status = read_each(h, r, "attention.head_count_kv", r->arch->mixed || r->arch->without_keys,
-                           why);
+    read_each(h, r, "attention.head_count_kv", r->arch->mixed || r->arch->without_keys);
     for (uint32_t i = 0; i < r->n_blocks; i++)
         if (h->layers[i].n_kv_heads == 0)
             h->layers[i].mixer = r->arch->without_keys;
-    if (!status)
-        status = check_heads(h, r, why);
-    if (!status)
-        status = read_head_sizes(h, r, why);
+    check_heads(h, r);
+    read_head_sizes(h, r);
     /* Where all layers have experts, files may leave out the width of a dense feed-forward. */
     uint32_t n_ff = 0;
-    if (!status && model_key_find(&r->keys, "expert_count"))
-        status =
-            model_key_u32_or(&r->keys, "expert_feed_forward_length", model_ff_range, 0, &n_ff, why);
+    if (model_key_find(&r->keys, "expert_count"))
+        n_ff = model_key_u32_or(&r->keys, "expert_feed_forward_length", model_ff_range, 0);
     for (uint32_t i = 0; i < r->n_blocks; i++)
         h->layers[i].n_ff = h->layers[i].n_ff_expert = n_ff;
-    if (!status && n_ff == 0)
-        status = model_key_require(&r->keys, "feed_forward_length", "a whole number", why);
-    if (!status)
-        status = read_each(h, r, "feed_forward_length", r->arch->mixed, why);
-    return status;
+    if (n_ff == 0)
+        model_key_require(&r->keys, "feed_forward_length", "a whole number");
+    read_each(h, r, "feed_forward_length", r->arch->mixed);
 }

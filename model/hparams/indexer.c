@@ -1,8 +1,7 @@
 /* Layers whose queries see chosen keys: how many, and how they are chosen. */
 #include "model/hparams/read.h"
 
-enum status model_indexer_read(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+void model_indexer_read(struct model_hparams *h, const struct model_reading *r)
 {
     struct model_index_hparams *x = &h->index;
     uint32_t n_rot = h->ropes[MODEL_ROPE_FULL].n_rot;
@@ -13,15 +12,13 @@ enum status model_indexer_read(struct model_hparams *h, const struct model_readi
                                                  {"attention.indexer.key_length", .required = true},
                                                  {"attention.indexer.top_k", .required = true},
                                                  {0}};
-    enum status status = model_hparams_read_keys(h, r, keys, why);
-    if (!status && x->key_size < n_rot)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.attention.indexer.key_length' is %u, expected at least "
-                             "the %u elements that are rotated",
-                             gguf_path(r->keys.file), r->keys.prefix, x->key_size, n_rot);
+    model_hparams_read_keys(h, r, keys);
+    if (x->key_size < n_rot)
+        model_key_fail(&r->keys, STATUS_FORMAT, "attention.indexer.key_length",
+                       "is %u, expected at least the %u elements that are rotated", x->key_size,
+                       n_rot);
     for (uint32_t i = 0; i < h->n_layers; i++) {
         h->layers[i].sparse = true;
         h->layers[i].index_layer = i;
     }
-    return status;
 }

@@ -2,8 +2,11 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "base/text/number.h"
 
 void model_key_name(const struct model_keys *keys, const char *suffix, char key[MODEL_KEY_BYTES])
 {
@@ -20,172 +23,178 @@ const struct gguf_kv *model_key_find(const struct model_keys *keys, const char *
     return kv;
 }
 
-static enum status out_of_range(const struct model_keys *keys, const char *key, int64_t found,
-                                struct model_range range, struct status_why *why)
+void model_keys_fail(const struct model_keys *keys, enum status code, const char *format, ...)
 {
-    return status_fail(why, STATUS_FORMAT,
-                       "%s: key '%s' is %" PRId64 ", expected %" PRIu32 " to %" PRIu32,
-                       gguf_path(keys->file), key, found, range.low, range.high);
+    struct status_why what;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what.text, sizeof what.text, format, args);
+    va_end(args);
+    status_keep(keys->kept, code, "%s: %s", gguf_path(keys->file), what.text);
 }
 
-enum status model_key_require(const struct model_keys *keys, const char *suffix,
-                              const char *expected, struct status_why *why)
+void model_key_fail(const struct model_keys *keys, enum status code, const char *suffix,
+                    const char *format, ...)
 {
-    if (model_key_find(keys, suffix))
-        return STATUS_OK;
-    return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is missing, expected %s",
-                       gguf_path(keys->file), keys->prefix, suffix, expected);
+    struct status_why what;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what.text, sizeof what.text, format, args);
+    va_end(args);
+    model_keys_fail(keys, code, "key '%s.%s' %s", keys->prefix, suffix, what.text);
 }
 
-enum status model_key_u32_required(const struct model_keys *keys, const char *suffix,
-                                   struct model_range range, uint32_t *value,
-                                   struct status_why *why)
+void model_key_require(const struct model_keys *keys, const char *suffix, const char *expected)
 {
-    enum status status = model_key_require(keys, suffix, "a whole number", why);
-    return status ? status : model_key_u32_or(keys, suffix, range, 0, value, why);
-}
-
-enum status model_key_u32_or(const struct model_keys *keys, const char *suffix,
-                             struct model_range range, uint32_t otherwise, uint32_t *value,
-                             struct status_why *why)
-{
-    *value = otherwise;
     if (!model_key_find(keys, suffix))
-        return STATUS_OK;
-    char key[MODEL_KEY_BYTES];
+        model_key_fail(keys, STATUS_FORMAT, suffix, "is missing, expected %s", expected);
+}
+
+/** Whether a key is to be read: it is there, and nothing has failed. Writes its name. */
+static bool wanted(const struct model_keys *keys, const char *suffix, char key[MODEL_KEY_BYTES])
+{
     model_key_name(keys, suffix, key);
+    return model_key_find(keys, suffix) && !keys->kept->status;
+}
+
+uint32_t model_key_u32(const struct model_keys *keys, const char *suffix, struct model_range range)
+{
+    model_key_require(keys, suffix, "a whole number");
+    return model_key_u32_or(keys, suffix, range, range.low);
+}
+
+uint32_t model_key_u32_or(const struct model_keys *keys, const char *suffix,
+                          struct model_range range, uint32_t otherwise)
+{
+    char key[MODEL_KEY_BYTES];
     uint32_t read = 0;
-    enum status status = gguf_get_u32(keys->file, key, &read, NULL, why);
-    if (status)
-        return status;
+    if (!wanted(keys, suffix, key))
+        return otherwise;
+    keys->kept->status = gguf_get_u32(keys->file, key, &read, NULL, &keys->kept->why);
     if (read < range.low || read > range.high)
-        return out_of_range(keys, key, read, range, why);
-    *value = read;
-    return STATUS_OK;
+        model_key_fail(keys, STATUS_FORMAT, suffix,
+                       "is %" PRIu32 ", expected %" PRIu32 " to %" PRIu32, read, range.low,
+                       range.high);
+    return keys->kept->status ? otherwise : read;
 }
 
-enum status model_key_bool(const struct model_keys *keys, const char *suffix, bool *value,
-                           struct status_why *why)
+bool model_key_bool(const struct model_keys *keys, const char *suffix, bool otherwise)
 {
-    if (!model_key_find(keys, suffix))
-        return STATUS_OK;
     char key[MODEL_KEY_BYTES];
-    model_key_name(keys, suffix, key);
-    return gguf_get_bool(keys->file, key, value, NULL, why);
+    if (wanted(keys, suffix, key))
+        keys->kept->status = gguf_get_bool(keys->file, key, &otherwise, NULL, &keys->kept->why);
+    return otherwise;
 }
 
-enum status model_key_f32(const struct model_keys *keys, const char *suffix, float *value,
-                          struct status_why *why)
+float model_key_f32(const struct model_keys *keys, const char *suffix, float otherwise)
 {
-    if (!model_key_find(keys, suffix))
-        return STATUS_OK;
     char key[MODEL_KEY_BYTES];
-    model_key_name(keys, suffix, key);
     float read = 0;
-    enum status status = gguf_get_f32(keys->file, key, &read, NULL, why);
-    if (status)
-        return status;
+    if (!wanted(keys, suffix, key))
+        return otherwise;
+    keys->kept->status = gguf_get_f32(keys->file, key, &read, NULL, &keys->kept->why);
     if (!isfinite(read))
-        return status_fail(why, STATUS_FORMAT, "%s: key '%s' is %g, expected a finite number",
-                           gguf_path(keys->file), key, (double)read);
-    *value = read;
-    return STATUS_OK;
+        model_key_fail(keys, STATUS_FORMAT, suffix, "is %g, expected a finite number",
+                       (double)read);
+    return keys->kept->status ? otherwise : read;
 }
 
-/** An array has n_layers elements, of a type that fits. */
-static enum status check_array(const struct model_keys *keys, const struct gguf_kv *kv,
-                               const char *key, bool fits, const char *expected, uint32_t n_layers,
-                               struct status_why *why)
+float model_key_positive(const struct model_keys *keys, const char *suffix, float otherwise)
+{
+    float read = model_key_f32(keys, suffix, 0);
+    struct base_number shown;
+    if (read < 0)
+        model_key_fail(keys, STATUS_FORMAT, suffix, "is %s, expected 0 or more",
+                       base_float_text(&shown, read));
+    return read > 0 ? read : otherwise;
+}
+
+struct base_string model_key_string(const struct model_keys *keys, const char *suffix)
+{
+    char key[MODEL_KEY_BYTES];
+    struct base_string text = {0};
+    if (wanted(keys, suffix, key))
+        keys->kept->status = gguf_get_string(keys->file, key, &text, NULL, &keys->kept->why);
+    return text;
+}
+
+/** Whether an array has n_layers elements, of a type that fits. */
+static bool array_fits(const struct model_keys *keys, const struct gguf_kv *kv, const char *suffix,
+                       bool fits, const char *expected, uint32_t n_layers)
 {
     if (!fits)
-        return status_fail(why, STATUS_FORMAT, "%s: key '%s' is an array of %s, expected %s",
-                           gguf_path(keys->file), key, gguf_value_type_name(kv->element_type),
-                           expected);
-    if (kv->count != n_layers)
-        return status_fail(
-            why, STATUS_FORMAT,
-            "%s: key '%s' has %" PRIu64 " element%s, expected %" PRIu32 ", one per layer",
-            gguf_path(keys->file), key, kv->count, status_plural(kv->count), n_layers);
-    return STATUS_OK;
+        model_key_fail(keys, STATUS_FORMAT, suffix, "is an array of %s, expected %s",
+                       gguf_value_type_name(kv->element_type), expected);
+    else if (kv->count != n_layers)
+        model_key_fail(keys, STATUS_FORMAT, suffix,
+                       "has %" PRIu64 " element%s, expected %" PRIu32 ", one per layer", kv->count,
+                       status_plural(kv->count), n_layers);
+    return !keys->kept->status;
 }
 
-static enum status read_array(const struct model_keys *keys, const struct gguf_kv *kv,
-                              const char *key, struct model_range range, uint32_t *values,
-                              uint32_t n_layers, struct status_why *why)
+void model_key_per_layer(const struct model_keys *keys, const char *suffix,
+                         struct model_range range, uint32_t *values, uint32_t n_layers)
 {
+    const struct gguf_kv *kv = model_key_find(keys, suffix);
+    if (!kv || keys->kept->status)
+        return;
+    if (kv->type != GGUF_VALUE_ARRAY) {
+        uint32_t value = model_key_u32(keys, suffix, range);
+        for (uint32_t i = 0; !keys->kept->status && i < n_layers; i++)
+            values[i] = value;
+        return;
+    }
     bool whole = gguf_value_is_int(kv->element_type) || kv->element_type == GGUF_VALUE_BOOL;
-    enum status status = check_array(keys, kv, key, whole, "whole numbers", n_layers, why);
-    if (status)
-        return status;
+    if (!array_fits(keys, kv, suffix, whole, "whole numbers", n_layers))
+        return;
     for (uint32_t i = 0; i < n_layers; i++) {
         int64_t value = gguf_kv_int(kv, i);
-        if (value < range.low || value > range.high)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: key '%s' has %" PRId64 " for layer %" PRIu32
-                               ", expected %" PRIu32 " to %" PRIu32,
-                               gguf_path(keys->file), key, value, i, range.low, range.high);
-        values[i] = (uint32_t)value;
+        if (value >= range.low && value <= range.high)
+            values[i] = (uint32_t)value;
+        else
+            model_key_fail(keys, STATUS_FORMAT, suffix,
+                           "has %" PRId64 " for layer %" PRIu32 ", expected %" PRIu32
+                           " to %" PRIu32,
+                           value, i, range.low, range.high);
     }
-    return STATUS_OK;
 }
 
-enum status model_key_per_layer(const struct model_keys *keys, const char *suffix,
-                                struct model_range range, uint32_t *values, uint32_t n_layers,
-                                struct status_why *why)
+void model_key_floats(const struct model_keys *keys, const char *suffix, float *values,
+                      uint32_t n_layers)
 {
     const struct gguf_kv *kv = model_key_find(keys, suffix);
-    if (!kv)
-        return STATUS_OK;
-    if (kv->type == GGUF_VALUE_ARRAY) {
-        char key[MODEL_KEY_BYTES];
-        model_key_name(keys, suffix, key);
-        return read_array(keys, kv, key, range, values, n_layers, why);
-    }
-    uint32_t value;
-    enum status status = model_key_u32_required(keys, suffix, range, &value, why);
-    for (uint32_t i = 0; !status && i < n_layers; i++)
-        values[i] = value;
-    return status;
-}
-
-enum status model_key_floats(const struct model_keys *keys, const char *suffix, float *values,
-                             uint32_t n_layers, struct status_why *why)
-{
-    const struct gguf_kv *kv = model_key_find(keys, suffix);
-    if (!kv || kv->type != GGUF_VALUE_ARRAY) {
-        float value = 0;
-        enum status status = model_key_f32(keys, suffix, &value, why);
-        for (uint32_t i = 0; kv && !status && i < n_layers; i++)
+    if (!kv || keys->kept->status)
+        return;
+    if (kv->type != GGUF_VALUE_ARRAY) {
+        float value = model_key_f32(keys, suffix, 0);
+        for (uint32_t i = 0; !keys->kept->status && i < n_layers; i++)
             values[i] = value;
-        return status;
+        return;
     }
-    char key[MODEL_KEY_BYTES];
-    model_key_name(keys, suffix, key);
-    enum status status =
-        check_array(keys, kv, key, gguf_value_is_float(kv->element_type), "floats", n_layers, why);
-    for (uint32_t i = 0; !status && i < n_layers; i++) {
+    bool real = gguf_value_is_float(kv->element_type);
+    if (!array_fits(keys, kv, suffix, real, "floats", n_layers))
+        return;
+    for (uint32_t i = 0; i < n_layers; i++) {
         values[i] = (float)gguf_kv_float(kv, i);
         if (!isfinite(values[i]))
-            status =
-                status_fail(why, STATUS_FORMAT,
-                            "%s: key '%s' has %g for layer %" PRIu32 ", expected a finite number",
-                            gguf_path(keys->file), key, (double)values[i], i);
+            model_key_fail(keys, STATUS_FORMAT, suffix,
+                           "has %g for layer %" PRIu32 ", expected a finite number",
+                           (double)values[i], i);
     }
-    return status;
 }
 
-enum status model_key_bools(const struct model_keys *keys, const char *suffix, bool *values,
-                            uint32_t n_layers, struct status_why *why)
+void model_key_bools(const struct model_keys *keys, const char *suffix, bool *values,
+                     uint32_t n_layers)
 {
     uint32_t *read = calloc(n_layers, sizeof *read);
-    if (!read)
-        return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu32 " layers", n_layers);
+    if (!read) {
+        status_keep(keys->kept, STATUS_MEMORY, "no memory for %" PRIu32 " layers", n_layers);
+        return;
+    }
     for (uint32_t i = 0; i < n_layers; i++)
         read[i] = values[i];
-    enum status status =
-        model_key_per_layer(keys, suffix, (struct model_range){0, 1}, read, n_layers, why);
-    for (uint32_t i = 0; !status && i < n_layers; i++)
+    model_key_per_layer(keys, suffix, (struct model_range){0, 1}, read, n_layers);
+    for (uint32_t i = 0; i < n_layers; i++)
         values[i] = read[i];
     free(read);
-    return status;
 }

@@ -73,46 +73,38 @@ static bool applies(const struct model_key_need *list, enum model_when when,
     return false;
 }
 
-static enum status check(const struct model_key_need *list, const struct model_hparams *h,
-                         const struct model_reading *r, struct status_why *why)
+static void check(const struct model_key_need *list, const struct model_hparams *h,
+                  const struct model_reading *r)
 {
-    enum status status = STATUS_OK;
-    for (const struct model_key_need *need = list; need->suffix && !status; need++) {
+    for (const struct model_key_need *need = list; need->suffix; need++) {
         if (has(r, need->suffix) || !applies(list, need->when, h, r))
             continue;
         if (need->otherwise)
-            status = model_remark(r->remarks, why, "key %s.%s is missing: %s", r->keys.prefix,
-                                  need->suffix, need->otherwise);
+            model_remark(r->remarks, "key %s.%s is missing: %s", r->keys.prefix, need->suffix,
+                         need->otherwise);
         else
-            status =
-                status_fail(why, STATUS_FORMAT,
-                            "%s: key '%s.%s' is missing, expected it as published files of %s "
-                            "have it: make the file again, or add the key (--override-kv)",
-                            gguf_path(r->keys.file), r->keys.prefix, need->suffix, r->arch->name);
+            model_key_fail(&r->keys, STATUS_FORMAT, need->suffix,
+                           "is missing, expected it as published files of %s have it: make the "
+                           "file again, or add the key (--override-kv)",
+                           r->arch->name);
     }
-    return status;
 }
 
 /** Half of a pair: a converter, or what edited the file, lost the other one. */
-static enum status check_pairs(const struct model_reading *r, struct status_why *why)
+static void check_pairs(const struct model_reading *r)
 {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (has(r, pairs[i][0]) && !has(r, pairs[i][1]))
-            return status_fail(
-                why, STATUS_FORMAT, "%s: key '%s.%s' is missing, expected it beside key '%s.%s'",
-                gguf_path(r->keys.file), r->keys.prefix, pairs[i][1], r->keys.prefix, pairs[i][0]);
-    return STATUS_OK;
+            model_key_fail(&r->keys, STATUS_FORMAT, pairs[i][1],
+                           "is missing, expected it beside key '%s.%s'", r->keys.prefix,
+                           pairs[i][0]);
 }
 
-enum status model_needs_check(const struct model_hparams *h, const struct model_reading *r,
-                              struct status_why *why)
+void model_needs_check(const struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status = check(r->arch->needs, h, r, why);
-    if (!status)
-        status = check(of_all, h, r, why);
-    if (!status)
-        status = check_pairs(r, why);
-    return status;
+    check(r->arch->needs, h, r);
+    check(of_all, h, r);
+    check_pairs(r);
 }
 
 bool model_key_is_needed(const struct model_arch *arch, const char *suffix)

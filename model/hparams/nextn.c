@@ -37,44 +37,41 @@ static uint32_t read_blocks(const struct gguf_file *file, struct block *blocks, 
 
 /** The file's tensors must say the same as the two counts: a block that is not evaluated has such
  * tensors, or none, as it was left out; the layers before have none of them. */
-static enum status check_blocks(const struct model_hparams *h, const struct model_reading *r,
-                                struct status_why *why)
+static void check_blocks(const struct model_hparams *h, const struct model_reading *r)
 {
-    const char *path = gguf_path(r->keys.file), *prefix = r->keys.prefix;
+    const char *prefix = r->keys.prefix;
     struct block *blocks = calloc(r->n_blocks + 1, sizeof *blocks);
-    if (!blocks)
-        return status_fail(why, STATUS_MEMORY, "no memory for %u blocks", r->n_blocks);
+    if (!blocks) {
+        status_keep(r->keys.kept, STATUS_MEMORY, "no memory for %u blocks", r->n_blocks);
+        return;
+    }
     uint32_t n_found = read_blocks(r->keys.file, blocks, r->n_blocks);
-    enum status status = STATUS_OK;
-    for (uint32_t i = 0; i < r->n_blocks && !status; i++) {
+    for (uint32_t i = 0; i < r->n_blocks; i++) {
         const struct block *b = &blocks[i];
         if (i >= h->n_layers && b->of_layer && !b->of_nextn)
-            status = status_fail(
-                why, STATUS_FORMAT,
-                "%s: block %u has the tensors of a layer ('%s') and none of a block that predicts "
+            model_keys_fail(
+                &r->keys, STATUS_FORMAT,
+                "block %u has the tensors of a layer ('%s') and none of a block that predicts "
                 "further tokens ('blk.%u.nextn.*'), but it is one by key '%s.nextn_predict_layers' "
                 "(%u) and key '%s.block_count' (%u), expected other counts",
-                path, i, b->name, i, prefix, h->n_nextn, prefix, r->n_blocks);
+                i, b->name, i, prefix, h->n_nextn, prefix, r->n_blocks);
         if (i < h->n_layers && b->of_nextn && !r->options->allow_unknown)
-            status = status_fail(
-                why, STATUS_FORMAT,
-                "%s: tensor '%s' is of a block that predicts further tokens, but block %u is a "
-                "layer by key '%s.nextn_predict_layers' (%u) and key '%s.block_count' (%u), "
-                "expected other counts",
-                path, b->name, i, prefix, h->n_nextn, prefix, r->n_blocks);
+            model_keys_fail(
+                &r->keys, STATUS_FORMAT,
+                "tensor '%s' is of a block that predicts further tokens, but block %u "
+                "is a layer by key '%s.nextn_predict_layers' (%u) and key '%s.block_count' "
+                "(%u), expected other counts",
+                b->name, i, prefix, h->n_nextn, prefix, r->n_blocks);
     }
-    if (!status && n_found > r->n_blocks && !r->options->allow_unknown)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.block_count' is %u, but there is a tensor '%s', expected "
-                             "a count of %u or more",
-                             path, prefix, r->n_blocks, blocks[r->n_blocks].name, n_found);
+    if (n_found > r->n_blocks && !r->options->allow_unknown)
+        model_key_fail(&r->keys, STATUS_FORMAT, "block_count",
+                       "is %u, but there is a tensor '%s', expected a count of %u or more",
+                       r->n_blocks, blocks[r->n_blocks].name, n_found);
     free(blocks);
-    return status;
 }
 
 /** The block that the caller wants: it must be there, and of a known form. */
-static enum status want_nextn(struct model_hparams *h, const struct model_reading *r,
-                              struct status_why *why)
+static void want_nextn(struct model_hparams *h, const struct model_reading *r)
 {
     char known[512] = "";
     const struct model_arch *arch;
@@ -82,50 +79,44 @@ static enum status want_nextn(struct model_hparams *h, const struct model_readin
         if (arch->nextn != MODEL_NEXTN_UNKNOWN)
             base_list_name(known, sizeof known, arch->name);
     if (r->arch->nextn == MODEL_NEXTN_UNKNOWN)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "%s: architecture '%s' has no block that predicts further tokens, or "
-                           "one of a form that is not known; it is known of %s",
-                           gguf_path(r->keys.file), r->arch->name, known);
+        model_keys_fail(&r->keys, STATUS_UNSUPPORTED,
+                        "architecture '%s' has no block that predicts further tokens, or "
+                        "one of a form that is not known; it is known of %s",
+                        r->arch->name, known);
     if (h->n_nextn == 0)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key '%s.nextn_predict_layers' is 0 or missing, expected a model "
-                           "with a block that predicts further tokens",
-                           gguf_path(r->keys.file), r->keys.prefix);
+        model_key_fail(
+            &r->keys, STATUS_FORMAT, "nextn_predict_layers",
+            "is 0 or missing, expected a model with a block that predicts further tokens");
     char name[64];
     snprintf(name, sizeof name, "blk.%u.nextn.eh_proj.weight", h->n_layers);
     if (!gguf_tensor_find(r->keys.file, name))
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: the block that predicts further tokens was left out of this file: "
-                           "tensor '%s' is missing, and key '%s.nextn_predict_layers' is %u; "
-                           "expected a file that was made with it",
-                           gguf_path(r->keys.file), name, r->keys.prefix, h->n_nextn);
+        model_keys_fail(&r->keys, STATUS_FORMAT,
+                        "the block that predicts further tokens was left out of this file: "
+                        "tensor '%s' is missing, and key '%s.nextn_predict_layers' is %u; "
+                        "expected a file that was made with it",
+                        name, r->keys.prefix, h->n_nextn);
     h->n_bound = 1;
     h->nextn_stream = r->arch->nextn == MODEL_NEXTN_STREAM;
-    return STATUS_OK;
 }
 
 /**
  * Blocks at the end that predict the tokens after the next are not evaluated, but for the first of
  * them where the caller wants it: it counts as a layer while layers are read.
  */
-enum status model_nextn_read(struct model_hparams *h, const struct model_reading *r,
-                             struct status_why *why)
+void model_nextn_read(struct model_hparams *h, const struct model_reading *r)
 {
-    enum status status =
-        model_key_u32_or(&r->keys, "nextn_predict_layers", (struct model_range){0, r->n_blocks - 1},
-                         0, &h->n_nextn, why);
+    h->n_nextn = model_key_u32_or(&r->keys, "nextn_predict_layers",
+                                  (struct model_range){0, r->n_blocks - 1}, 0);
     h->n_layers = r->n_blocks - h->n_nextn;
-    if (!status)
-        status = check_blocks(h, r, why);
-    if (!status && r->options->nextn)
-        status = want_nextn(h, r, why);
+    check_blocks(h, r);
+    if (r->options->nextn)
+        want_nextn(h, r);
     uint32_t n_left = h->n_nextn - h->n_bound;
-    if (!status && n_left > 0)
-        status = model_remark(r->remarks, why,
-                              "the last %u block%s (%s.nextn_predict_layers) predict%s tokens "
-                              "after the next and %s not evaluated",
-                              n_left, status_plural(n_left), r->keys.prefix, n_left == 1 ? "s" : "",
-                              n_left == 1 ? "is" : "are");
+    if (n_left > 0)
+        model_remark(r->remarks,
+                     "the last %u block%s (%s.nextn_predict_layers) predict%s tokens "
+                     "after the next and %s not evaluated",
+                     n_left, status_plural(n_left), r->keys.prefix, n_left == 1 ? "s" : "",
+                     n_left == 1 ? "is" : "are");
     h->n_layers += h->n_bound;
-    return status;
 }

@@ -29,70 +29,56 @@ struct model_key_read {
 };
 
 /** Read a list of keys of the model, not of its layers, into the members that have them. */
-enum status model_hparams_read_keys(struct model_hparams *h, const struct model_reading *r,
-                                    const struct model_key_read *list, struct status_why *why);
+void model_hparams_read_keys(struct model_hparams *h, const struct model_reading *r,
+                             const struct model_key_read *list);
 /** Members that have a default in the table get it. */
 void model_hparams_default(struct model_hparams *h);
 
 /**
  * Read every hyper-parameter except n_vocab (the tokenizer's), what is common first, then what the
  * architecture adds. Sizes are bounded here, so that no later product of them can overflow.
- * h: zero-initialised; release with model_hparams_free(), also after a failure.
+ * h: zero-initialised; release with model_hparams_free(), also after a failure, which r->keys
+ * keeps.
  */
-enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
-                               struct status_why *why);
+void model_hparams_read(struct model_hparams *h, struct model_reading *r);
 
 /** Its parts, in this order; each wants those before it. First: layers and the blocks after them.
  */
-enum status model_nextn_read(struct model_hparams *h, const struct model_reading *r,
-                             struct status_why *why);
-enum status model_heads_read(struct model_hparams *h, const struct model_reading *r,
-                             struct status_why *why);
-enum status model_experts_read(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why);
+void model_nextn_read(struct model_hparams *h, const struct model_reading *r);
+void model_heads_read(struct model_hparams *h, const struct model_reading *r);
+void model_experts_read(struct model_hparams *h, const struct model_reading *r);
 /** For architectures that have them: limits of a kind of feed-forward, each 0 (none) or more. */
-enum status model_limits_read(const struct model_reading *r, const char *suffix, float *limits,
-                              struct status_why *why);
+void model_limits_read(const struct model_reading *r, const char *suffix, float *limits);
 /** SwiGLU within a limit, as a kind has it; 0: without one. */
 struct model_activation model_limited(enum kern_activation kind, float limit);
 
-enum status model_windows_read(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why);
+void model_windows_read(struct model_hparams *h, const struct model_reading *r);
 
 /**
  * For architectures that have it: base and rotated elements of layers that slide, by their keys.
  * base: where no key says it; 0: that of the others.
  */
-enum status model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r,
-                                    float base, struct status_why *why);
+void model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r, float base);
 
 /** For architectures that have it: layers that see all keys have no positions. */
 void model_still_full_layers(struct model_hparams *h);
 
 /** For architectures that have it: all queries grow with their position. */
-enum status model_temperature_read(struct model_hparams *h, const struct model_reading *r,
-                                   struct status_why *why);
+void model_temperature_read(struct model_hparams *h, const struct model_reading *r);
 
 /** An indexer's keys; its heads choose as one. All layers are sparse and choose for themselves. */
-enum status model_indexer_read(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why);
+void model_indexer_read(struct model_hparams *h, const struct model_reading *r);
 
 /** Sizes of the layers with a state ("ssm.*"), checked against each other. */
-enum status model_recurrent_read(struct model_hparams *h, const struct model_reading *r,
-                                 struct status_why *why);
+void model_recurrent_read(struct model_hparams *h, const struct model_reading *r);
 
 /**
  * Refuse a file without a key that its architecture needs, or with half of a pair of keys; say what
  * else it lacks, and what is taken. For the end of reading.
  */
-enum status model_needs_check(const struct model_hparams *h, const struct model_reading *r,
-                              struct status_why *why);
+void model_needs_check(const struct model_hparams *h, const struct model_reading *r);
 /** Whether every file of an architecture has a key. */
 bool model_key_is_needed(const struct model_arch *arch, const char *suffix);
-
-/** A float that must be above 0; 0 or absent: *value keeps what the caller put there. */
-enum status model_key_positive(const struct model_keys *keys, const char *suffix, float *value,
-                               struct status_why *why);
 
 extern const struct model_range model_heads_range, model_head_size_range, model_ff_range,
     model_width_range, model_positions_range;

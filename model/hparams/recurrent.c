@@ -1,18 +1,16 @@
 /* Sizes of the layers that keep a state instead of keys. */
 #include "model/hparams/read.h"
 
-static enum status must_divide(const struct model_reading *r, const char *suffix, uint32_t divisor,
-                               const char *of, uint32_t number, struct status_why *why)
+static void must_divide(const struct model_reading *r, const char *suffix, uint32_t divisor,
+                        const char *of, uint32_t number)
 {
-    if (number % divisor == 0)
-        return STATUS_OK;
-    return status_fail(
-        why, STATUS_FORMAT, "%s: key '%s.%s' is %u, expected a divisor of %u (key '%s.%s')",
-        gguf_path(r->keys.file), r->keys.prefix, suffix, divisor, number, r->keys.prefix, of);
+    if (number % divisor != 0)
+        model_key_fail(&r->keys, STATUS_FORMAT, suffix,
+                       "is %u, expected a divisor of %u (key '%s.%s')", divisor, number,
+                       r->keys.prefix, of);
 }
 
-enum status model_recurrent_read(struct model_hparams *h, const struct model_reading *r,
-                                 struct status_why *why)
+void model_recurrent_read(struct model_hparams *h, const struct model_reading *r)
 {
     static const char inner[] = "ssm.inner_size";
     static const char heads[] = "ssm.time_step_rank";
@@ -24,10 +22,7 @@ enum status model_recurrent_read(struct model_hparams *h, const struct model_rea
                                                  {heads, .required = true},
                                                  {groups, .required = true},
                                                  {0}};
-    enum status status = model_hparams_read_keys(h, r, keys, why);
-    if (!status)
-        status = must_divide(r, heads, n->n_heads, inner, n->n_inner, why);
-    if (!status)
-        status = must_divide(r, groups, n->n_groups, heads, n->n_heads, why);
-    return status;
+    model_hparams_read_keys(h, r, keys);
+    must_divide(r, heads, n->n_heads, inner, n->n_inner);
+    must_divide(r, groups, n->n_groups, heads, n->n_heads);
 }

@@ -29,233 +29,185 @@ static bool parse_scaling(const char *text, size_t n_bytes, int *scaling)
     return false;
 }
 
-static enum status read_scaling(int *scaling, const struct model_keys *keys,
-                                const struct model_options *options, struct status_why *why)
+static int read_scaling(const struct model_keys *keys, const struct model_options *options)
 {
-    *scaling = SCALING_ABSENT;
-    (void)model_key_find(keys, "rope.scaling.type");
-    if (options->rope_scaling) {
-        if (!parse_scaling(options->rope_scaling, strlen(options->rope_scaling), scaling) ||
-            *scaling == MODEL_ROPE_LONG)
-            return status_fail(why, STATUS_USAGE,
-                               "RoPE scaling \"%s\" does not exist, expected none, linear or yarn",
-                               options->rope_scaling);
-        return STATUS_OK;
-    }
-    char key[MODEL_KEY_BYTES];
-    model_key_name(keys, "rope.scaling.type", key);
-    struct base_string text = {0};
-    bool found = false;
-    enum status status = gguf_get_string(keys->file, key, &text, &found, why);
+    static const char suffix[] = "rope.scaling.type";
+    int scaling = SCALING_ABSENT;
+    const char *option = options->rope_scaling;
     struct base_quoted shown;
-    if (!status && found && !parse_scaling(text.data, text.n_bytes, scaling))
-        status = status_fail(why, STATUS_UNSUPPORTED,
-                             "%s: key '%s' is %s, supported are none, linear, yarn and longrope",
-                             gguf_path(keys->file), key, base_quote(&shown, text));
-    return status;
+    (void)model_key_find(keys, suffix);
+    if (option) {
+        if (!parse_scaling(option, strlen(option), &scaling) || scaling == MODEL_ROPE_LONG)
+            status_keep(keys->kept, STATUS_USAGE,
+                        "RoPE scaling \"%s\" does not exist, expected none, linear or yarn",
+                        option);
+        return scaling;
+    }
+    struct base_string text = model_key_string(keys, suffix);
+    if (text.data && !parse_scaling(text.data, text.n_bytes, &scaling))
+        model_key_fail(keys, STATUS_UNSUPPORTED, suffix,
+                       "is %s, supported are none, linear, yarn and longrope",
+                       base_quote(&shown, text));
+    return scaling;
 }
 
 /** A float that must be above zero; an option that is not 0 replaces the file's. */
-static enum status read_positive(const struct model_keys *keys, const char *suffix, float option,
-                                 float *value, struct status_why *why)
+static float read_positive(const struct model_keys *keys, const char *suffix, float option,
+                           float otherwise)
 {
     struct base_number shown;
-    enum status status = model_key_f32(keys, suffix, value, why);
-    if (status)
-        return status;
+    float value = model_key_f32(keys, suffix, otherwise);
     if (option != 0) {
         if (!isfinite(option) || option < 0)
-            return status_fail(why, STATUS_USAGE,
-                               "the value for %s.%s is %s, expected a number above 0", keys->prefix,
-                               suffix, base_float_text(&shown, option));
-        *value = option;
+            status_keep(keys->kept, STATUS_USAGE,
+                        "the value for %s.%s is %s, expected a number above 0", keys->prefix,
+                        suffix, base_float_text(&shown, option));
+        value = option;
     }
-    if (*value <= 0)
-        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected a number above 0",
-                           gguf_path(keys->file), keys->prefix, suffix,
-                           base_float_text(&shown, *value));
-    return STATUS_OK;
+    if (value <= 0)
+        model_key_fail(keys, STATUS_FORMAT, suffix, "is %s, expected a number above 0",
+                       base_float_text(&shown, value));
+    return value;
 }
 
 /** The stretch: rope.scaling.factor, or the older rope.scale_linear; 0 stands for none. */
-static enum status read_factor(struct model_rope *rope, const struct model_keys *keys,
-                               const struct model_options *options, struct status_why *why)
+static float read_factor(const struct model_keys *keys, const struct model_options *options)
 {
     bool has_old = model_key_find(keys, "rope.scale_linear");
     const char *suffix = has_old && !model_key_find(keys, "rope.scaling.factor")
                              ? "rope.scale_linear"
                              : "rope.scaling.factor";
     struct base_number shown;
-    float factor = 1;
-    enum status status = model_key_f32(keys, suffix, &factor, why);
-    if (status)
-        return status;
+    float factor = model_key_f32(keys, suffix, 1);
     if (factor < 0)
-        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected a number above 0",
-                           gguf_path(keys->file), keys->prefix, suffix,
-                           base_float_text(&shown, factor));
-    rope->factor = factor == 0 ? 1 : factor;
+        model_key_fail(keys, STATUS_FORMAT, suffix, "is %s, expected a number above 0",
+                       base_float_text(&shown, factor));
+    factor = factor == 0 ? 1 : factor;
     if (options->rope_freq_scale != 0) {
-        rope->factor = 1 / options->rope_freq_scale;
-        if (!isfinite(rope->factor) || !(rope->factor > 0))
-            return status_fail(why, STATUS_USAGE,
-                               "the RoPE frequency scale is %s, expected a number above 0",
-                               base_float_text(&shown, options->rope_freq_scale));
+        factor = 1 / options->rope_freq_scale;
+        if (!isfinite(factor) || !(factor > 0))
+            status_keep(keys->kept, STATUS_USAGE,
+                        "the RoPE frequency scale is %s, expected a number above 0",
+                        base_float_text(&shown, options->rope_freq_scale));
     }
-    return STATUS_OK;
+    return factor;
 }
 
-static enum status read_ext_factor(struct model_rope *rope, const struct model_keys *keys,
-                                   const struct model_options *options, struct status_why *why)
+static float read_ext_factor(const struct model_rope *rope, const struct model_keys *keys,
+                             const struct model_options *options)
 {
     static const char mix[] = "rope.scaling.yarn_ext_factor";
     static const char mix_range[] = "0 to 1, or below 0 for the default";
     struct base_number shown;
-    rope->yarn_ext_factor = -1;
-    enum status status = model_key_f32(keys, mix, &rope->yarn_ext_factor, why);
-    if (status)
-        return status;
+    float read = model_key_f32(keys, mix, -1);
     float option = options->yarn_ext_factor;
     if (options->has_yarn_ext_factor && !(isfinite(option) && option <= 1))
-        return status_fail(why, STATUS_USAGE, "the value for %s.%s is %s, expected %s",
-                           keys->prefix, mix, base_float_text(&shown, option), mix_range);
+        status_keep(keys->kept, STATUS_USAGE, "the value for %s.%s is %s, expected %s",
+                    keys->prefix, mix, base_float_text(&shown, option), mix_range);
     if (options->has_yarn_ext_factor)
-        rope->yarn_ext_factor = option;
-    if (rope->yarn_ext_factor > 1)
-        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected %s",
-                           gguf_path(keys->file), keys->prefix, mix,
-                           base_float_text(&shown, rope->yarn_ext_factor), mix_range);
-    if (rope->yarn_ext_factor < 0)
-        rope->yarn_ext_factor = rope->scaling == MODEL_ROPE_YARN ? 1 : 0;
-    return STATUS_OK;
+        read = option;
+    if (read > 1)
+        model_key_fail(keys, STATUS_FORMAT, mix, "is %s, expected %s",
+                       base_float_text(&shown, read), mix_range);
+    return read >= 0 ? read : rope->scaling == MODEL_ROPE_YARN ? 1 : 0;
 }
 
 /** One of YaRN's betas: llama.cpp reads the key of few architectures, and takes its own else. */
-static enum status read_beta(const struct model_rope *rope, float *beta, const char *suffix,
-                             float option, const struct model_reading *r, struct status_why *why)
+static float read_beta(const struct model_rope *rope, const char *suffix, float usual, float option,
+                       const struct model_reading *r)
 {
     struct base_number shown;
     struct base_number theirs;
-    float usual = *beta;
-    enum status status = read_positive(&r->keys, suffix, option, beta, why);
-    if (status || option != 0 || *beta == usual || r->arch->yarn_betas ||
-        rope->yarn_ext_factor <= 0)
-        return status;
-    if (!r->options->llama_compat)
-        return model_remark(r->remarks, why, "%s.%s is %s; llama.cpp ignores it and takes %s",
-                            r->keys.prefix, suffix, base_float_text(&shown, *beta),
-                            base_float_text(&theirs, usual));
-    status = model_remark(r->remarks, why, "%s.%s (%s) is ignored, as llama.cpp does",
-                          r->keys.prefix, suffix, base_float_text(&shown, *beta));
-    *beta = usual;
-    return status;
+    float beta = read_positive(&r->keys, suffix, option, usual);
+    if (option != 0 || beta == usual || r->arch->yarn_betas || rope->yarn_ext_factor <= 0)
+        return beta;
+    if (r->options->llama_compat)
+        model_remark(r->remarks, "%s.%s (%s) is ignored, as llama.cpp does", r->keys.prefix, suffix,
+                     base_float_text(&shown, beta));
+    else
+        model_remark(r->remarks, "%s.%s is %s; llama.cpp ignores it and takes %s", r->keys.prefix,
+                     suffix, base_float_text(&shown, beta), base_float_text(&theirs, usual));
+    return r->options->llama_compat ? usual : beta;
 }
 
 /**
  * YaRN's magnitude. The key stands for two settings of the published models, one that replaces it
  * and one that multiplies it. Mostly it repeats it; where not, a person must choose.
  */
-static enum status read_magnitude(struct model_rope *rope, const struct model_reading *r,
-                                  struct status_why *why)
+static void read_magnitude(struct model_rope *rope, const struct model_reading *r)
 {
     static const char suffix[] = "rope.scaling.yarn_attn_factor";
     double own = 1;
     if (rope->yarn_ext_factor > 0 && rope->factor > 1)
         own += 0.1 * log((double)rope->factor);
-    float value = (float)own;
     bool given = r->options->yarn_attn_factor != 0;
-    enum status status = read_positive(&r->keys, suffix, r->options->yarn_attn_factor, &value, why);
+    float value = read_positive(&r->keys, suffix, r->options->yarn_attn_factor, (float)own);
     bool replaces = r->arch->yarn_factor && !r->options->llama_compat && rope->yarn_ext_factor > 0;
-    if (replaces && !given && !status) {
+    if (replaces && !given) {
         rope->magnitude *= (double)value;
-        return STATUS_OK;
+        return;
     }
     rope->magnitude *= given ? own * (double)value : own;
-    if (status || given || rope->yarn_ext_factor <= 0 || fabs((double)value - own) <= 1e-4 * own)
-        return status;
+    if (given || rope->yarn_ext_factor <= 0 || fabs((double)value - own) <= 1e-4 * own)
+        return;
     struct base_number shown;
     struct base_number usual;
     const char *text = base_float_text(&shown, value);
-    return model_remark(r->remarks, why,
-                        "%s.%s (%s) has no effect, as in llama.cpp: YaRN's own factor is %s; "
-                        "--yarn-attn-factor %s multiplies it",
-                        r->keys.prefix, suffix, text, base_float_text(&usual, (float)own), text);
+    model_remark(r->remarks,
+                 "%s.%s (%s) has no effect, as in llama.cpp: YaRN's own factor is %s; "
+                 "--yarn-attn-factor %s multiplies it",
+                 r->keys.prefix, suffix, text, base_float_text(&usual, (float)own), text);
 }
 
-static enum status read_yarn(struct model_rope *rope, const struct model_reading *r,
-                             struct status_why *why)
+static void read_yarn(struct model_rope *rope, const struct model_reading *r)
 {
-    const struct model_keys *keys = &r->keys;
     const struct model_options *options = r->options;
-    rope->yarn_beta_fast = 32;
-    rope->yarn_beta_slow = 1;
-    enum status status = read_ext_factor(rope, keys, options, why);
-    if (!status)
-        status = read_magnitude(rope, r, why);
-    if (!status)
-        status = read_beta(rope, &rope->yarn_beta_fast, "rope.scaling.yarn_beta_fast",
-                           options->yarn_beta_fast, r, why);
-    if (!status)
-        status = read_beta(rope, &rope->yarn_beta_slow, "rope.scaling.yarn_beta_slow",
-                           options->yarn_beta_slow, r, why);
     struct base_number shown;
-    if (!status && rope->yarn_ext_factor > 0 && rope->freq_base <= 1)
-        status = status_fail(
-            why, STATUS_FORMAT, "%s: key '%s.rope.freq_base' is %s, expected more than 1 with YaRN",
-            gguf_path(keys->file), keys->prefix, base_float_text(&shown, rope->freq_base));
-    return status;
+    rope->yarn_ext_factor = read_ext_factor(rope, &r->keys, options);
+    read_magnitude(rope, r);
+    rope->yarn_beta_fast =
+        read_beta(rope, "rope.scaling.yarn_beta_fast", 32, options->yarn_beta_fast, r);
+    rope->yarn_beta_slow =
+        read_beta(rope, "rope.scaling.yarn_beta_slow", 1, options->yarn_beta_slow, r);
+    if (rope->yarn_ext_factor > 0 && rope->freq_base <= 1)
+        model_key_fail(&r->keys, STATUS_FORMAT, "rope.freq_base",
+                       "is %s, expected more than 1 with YaRN",
+                       base_float_text(&shown, rope->freq_base));
 }
 
-static enum status read_n_rot(const struct model_hparams *h, struct model_rope *rope,
-                              const struct model_keys *keys, struct status_why *why)
+static void read_n_rot(const struct model_hparams *h, struct model_rope *rope,
+                       const struct model_keys *keys)
 {
     uint32_t size = h->layers[0].key_size;
-    enum status status = model_key_u32_or(keys, "rope.dimension_count",
-                                          (struct model_range){2, size}, size, &rope->n_rot, why);
-    if (!status && rope->n_rot % 2 != 0)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: %u elements of a head are rotated (key "
-                             "'%s.rope.dimension_count'), expected an even number",
-                             gguf_path(keys->file), rope->n_rot, keys->prefix);
-    return status;
+    rope->n_rot =
+        model_key_u32_or(keys, "rope.dimension_count", (struct model_range){2, size}, size);
+    if (rope->n_rot % 2 != 0)
+        model_keys_fail(keys, STATUS_FORMAT,
+                        "%u elements of a head are rotated (key '%s.rope.dimension_count'), "
+                        "expected an even number",
+                        rope->n_rot, keys->prefix);
 }
 
 /** The angles of full attention. */
-static enum status read_full(struct model_hparams *h, const struct model_reading *r,
-                             struct status_why *why)
+static void read_full(struct model_hparams *h, const struct model_reading *r)
 {
     struct model_rope *rope = &h->ropes[MODEL_ROPE_FULL];
     const struct model_keys *keys = &r->keys;
     const struct model_options *options = r->options;
-    float attn_factor = 1;
-    rope->freq_base = 10000;
     rope->has_factors = true;
-    int scaling = SCALING_ABSENT;
-    enum status status = read_n_rot(h, rope, keys, why);
-    if (!status)
-        status =
-            read_positive(keys, "rope.freq_base", options->rope_freq_base, &rope->freq_base, why);
-    if (!status)
-        status = read_positive(keys, "rope.scaling.attn_factor", 0, &attn_factor, why);
-    rope->magnitude = (double)attn_factor;
-    if (!status)
-        status = model_key_u32_or(keys, "rope.scaling.original_context_length",
-                                  model_positions_range, h->n_ctx_train, &rope->original_ctx, why);
-    if (!status)
-        status = read_factor(rope, keys, options, why);
-    if (!status)
-        status = read_scaling(&scaling, keys, options, why);
-    if (status)
-        return status;
-
+    read_n_rot(h, rope, keys);
+    rope->freq_base = read_positive(keys, "rope.freq_base", options->rope_freq_base, 10000);
+    rope->magnitude = (double)read_positive(keys, "rope.scaling.attn_factor", 0, 1);
+    rope->original_ctx = model_key_u32_or(keys, "rope.scaling.original_context_length",
+                                          model_positions_range, h->n_ctx_train);
+    rope->factor = read_factor(keys, options);
+    int scaling = read_scaling(keys, options);
     if (options->yarn_original_ctx != 0)
         rope->original_ctx = options->yarn_original_ctx;
     if (!options->rope_scaling && gguf_tensor_find(keys->file, "rope_factors_long.weight")) {
         if (scaling != SCALING_ABSENT && scaling != MODEL_ROPE_LONG)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: key '%s.rope.scaling.type' is not longrope, but there is a "
-                               "tensor 'rope_factors_long.weight'",
-                               gguf_path(keys->file), keys->prefix);
+            model_key_fail(keys, STATUS_FORMAT, "rope.scaling.type",
+                           "is not longrope, but there is a tensor 'rope_factors_long.weight'");
         scaling = MODEL_ROPE_LONG;
     }
     if (scaling == SCALING_ABSENT)
@@ -263,15 +215,14 @@ static enum status read_full(struct model_hparams *h, const struct model_reading
     rope->scaling = (enum model_rope_scaling)scaling;
     if (rope->scaling == MODEL_ROPE_NONE || rope->scaling == MODEL_ROPE_LONG)
         rope->factor = 1;
-    return read_yarn(rope, r, why);
+    read_yarn(rope, r);
 }
 
-enum status model_ropes_read(struct model_hparams *h, const struct model_reading *r,
-                             struct status_why *why)
+void model_ropes_read(struct model_hparams *h, const struct model_reading *r)
 {
     (void)model_key_find(&r->keys, "rope.scaling.finetuned");
     h->rope_halves = r->arch->rope_halves;
-    enum status status = read_full(h, r, why);
+    read_full(h, r);
     h->ropes[MODEL_ROPE_FULL].n_factors = h->ropes[MODEL_ROPE_FULL].n_rot / 2;
     struct model_rope *sliding = &h->ropes[MODEL_ROPE_SLIDING];
     *sliding = h->ropes[MODEL_ROPE_FULL];
@@ -280,29 +231,25 @@ enum status model_ropes_read(struct model_hparams *h, const struct model_reading
     sliding->yarn_ext_factor = 0;
     sliding->magnitude = 1;
     sliding->has_factors = false;
-    if (!status && r->arch->sliding_rope)
-        status = read_positive(&r->keys, "rope.freq_base_swa", 0, &sliding->freq_base, why);
+    if (r->arch->sliding_rope)
+        sliding->freq_base = read_positive(&r->keys, "rope.freq_base_swa", 0, sliding->freq_base);
     for (uint32_t i = 0; i < h->n_layers; i++)
         h->layers[i].rope =
             h->layers[i].slides && r->arch->sliding_rope ? MODEL_ROPE_SLIDING : MODEL_ROPE_FULL;
-    return status;
 }
 
-enum status model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r,
-                                    float base, struct status_why *why)
+void model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r, float base)
 {
     static const char suffix[] = "rope.dimension_count_swa";
     struct model_rope *rope = &h->ropes[MODEL_ROPE_SLIDING];
     if (base > 0)
         rope->freq_base = base;
-    enum status status = model_key_positive(&r->keys, "rope.freq_base_swa", &rope->freq_base, why);
-    if (!status)
-        status = model_key_u32_or(&r->keys, suffix, (struct model_range){2, h->layers[0].key_size},
-                                  rope->n_rot, &rope->n_rot, why);
-    if (!status && rope->n_rot % 2 != 0)
-        status = status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %u, expected an even number",
-                             gguf_path(r->keys.file), r->keys.prefix, suffix, rope->n_rot);
-    return status;
+    rope->freq_base = model_key_positive(&r->keys, "rope.freq_base_swa", rope->freq_base);
+    rope->n_rot = model_key_u32_or(&r->keys, suffix, (struct model_range){2, h->layers[0].key_size},
+                                   rope->n_rot);
+    if (rope->n_rot % 2 != 0)
+        model_key_fail(&r->keys, STATUS_FORMAT, suffix, "is %u, expected an even number",
+                       rope->n_rot);
 }
 
 /** The pair that turns `turns` times within the original context. */

@@ -12,8 +12,7 @@
  * file says (of full attention's angles). Says which angles each layer uses.
  * Fails: STATUS_FORMAT (a key), STATUS_USAGE (an option), STATUS_UNSUPPORTED (scaling type).
  */
-enum status model_ropes_read(struct model_hparams *h, const struct model_reading *r,
-                             struct status_why *why);
+void model_ropes_read(struct model_hparams *h, const struct model_reading *r);
 
 /**
  * frequency[i], i < n_rot / 2: radians per position of pair i.

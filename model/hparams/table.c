@@ -229,36 +229,32 @@ void model_hparams_default(struct model_hparams *h)
             put(row, h, row->absent);
 }
 
-static enum status read_one(struct model_hparams *h, const struct model_reading *r,
-                            const struct model_key_read *read, struct status_why *why)
+static void read_one(struct model_hparams *h, const struct model_reading *r,
+                     const struct model_key_read *read)
 {
     const struct model_hparam *row = model_hparam_row(read->suffix);
     const struct model_keys *keys = &r->keys;
     assert(row->place == MODEL_HPARAM_OF_MODEL);
-    void *at = (char *)h + row->at;
     bool given = model_key_find(keys, row->suffix) != NULL;
+    double absent = !given && read->absent != 0 ? read->absent : row->absent;
     struct model_range range = row->range;
     if (read->least > range.low)
         range.low = read->least;
-    if (read->required && !given)
-        return model_key_require(keys, row->suffix,
-                                 row->kind == MODEL_HPARAM_U32 ? "a whole number" : "a float", why);
-    put(row, h, !given && read->absent != 0 ? read->absent : row->absent);
-    switch (row->kind) {
-    case MODEL_HPARAM_U32:
-        return model_key_u32_or(keys, row->suffix, range, *(uint32_t *)at, at, why);
-    case MODEL_HPARAM_BOOL:
-        return model_key_bool(keys, row->suffix, at, why);
-    default:
-        return model_key_positive(keys, row->suffix, at, why);
-    }
+    if (read->required && row->kind != MODEL_HPARAM_U32)
+        model_key_require(keys, row->suffix, "a float");
+    if (read->required && row->kind == MODEL_HPARAM_U32)
+        put(row, h, model_key_u32(keys, row->suffix, range));
+    else if (row->kind == MODEL_HPARAM_U32)
+        put(row, h, model_key_u32_or(keys, row->suffix, range, (uint32_t)absent));
+    else if (row->kind == MODEL_HPARAM_BOOL)
+        put(row, h, model_key_bool(keys, row->suffix, absent != 0));
+    else
+        put(row, h, (double)model_key_positive(keys, row->suffix, (float)absent));
 }
 
-enum status model_hparams_read_keys(struct model_hparams *h, const struct model_reading *r,
-                                    const struct model_key_read *list, struct status_why *why)
+void model_hparams_read_keys(struct model_hparams *h, const struct model_reading *r,
+                             const struct model_key_read *list)
 {
-    enum status status = STATUS_OK;
-    for (; list->suffix && !status; list++)
-        status = read_one(h, r, list, why);
-    return status;
+    for (; list->suffix; list++)
+        read_one(h, r, list);
 }

@@ -30,6 +30,20 @@ static void cuts_a_long_one_between_characters(void **state)
     assert_int_equal(strlen(why.text), (sizeof why.text - 1) / 4 * 4);
 }
 
+static void keeps_the_first_failure(void **state)
+{
+    (void)state;
+    struct status_kept kept = {0};
+    struct status_why why = {"as it was"};
+    assert_int_equal(status_of(&kept, &why), STATUS_OK);
+    assert_string_equal(why.text, "as it was");
+    status_keep(&kept, STATUS_FORMAT, "the %s", "first\n");
+    status_keep(&kept, STATUS_MEMORY, "the second");
+    assert_int_equal(status_of(&kept, &why), STATUS_FORMAT);
+    assert_string_equal(why.text, "the first\\x0a");
+    assert_int_equal(status_of(&kept, NULL), STATUS_FORMAT);
+}
+
 static void says_nothing_to_nobody(void **state)
 {
     (void)state;
@@ -57,6 +71,7 @@ int main(void)
         cmocka_unit_test(shows_any_name_in_one_line),
         cmocka_unit_test(cuts_a_long_one_between_characters),
         cmocka_unit_test(gives_a_context_once),
+        cmocka_unit_test(keeps_the_first_failure),
         cmocka_unit_test(says_nothing_to_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
