@@ -167,9 +167,10 @@ struct model_arch {
 
 #define MODEL_NO_LAYER SIZE_MAX
 
+/** All architectures, and NULL. Those who are below them, readers of keys and folders, are given
+ * it. */
+extern const struct model_arch *const model_archs[];
 /** The architecture of a name, or NULL. */
 const struct model_arch *model_arch_find(const char *name);
-/** Walk the registry: the i-th architecture, NULL past the end. */
-const struct model_arch *model_arch_at(size_t i);
 
 #endif

@@ -31,10 +31,9 @@ static enum status find_architecture(struct model *m, struct status_why *why)
     char supported[768] = "", nearest[sizeof text] = "";
     size_t distance = strlen(text) / 3 + 1;
     struct base_quoted shown;
-    const struct model_arch *arch;
-    for (size_t i = 0; (arch = model_arch_at(i)) != NULL; i++) {
-        base_list_name(supported, sizeof supported, arch->name);
-        base_nearest_name(text, arch->name, nearest, sizeof nearest, &distance);
+    for (size_t i = 0; model_archs[i]; i++) {
+        base_list_name(supported, sizeof supported, model_archs[i]->name);
+        base_nearest_name(text, model_archs[i]->name, nearest, sizeof nearest, &distance);
     }
     return status_fail(why, STATUS_UNSUPPORTED,
                        "%s: key 'general.architecture' is %s%s%s, supported: %s",
@@ -77,8 +76,10 @@ static bool is_of_architecture(const struct model *m, struct base_string key)
 /** Every key of the architecture must have been read. */
 static void check_keys(struct model *m, const struct model_keys *keys, bool allow_unknown)
 {
+    enum { LISTED = 10 };
+    size_t n_unknown = 0;
     (void)model_key_find(keys, "vocab_size");
-    for (size_t i = 0; i < gguf_n_kv(m->file); i++) {
+    for (size_t i = 0; i < gguf_n_kv(m->file) && !keys->kept->status; i++) {
         struct base_string key = gguf_kv_at(m->file, i)->key;
         struct base_quoted shown;
         if (keys->read[i] || !is_of_architecture(m, key))
@@ -89,8 +90,11 @@ static void check_keys(struct model *m, const struct model_keys *keys, bool allo
                             "key %s is not understood by architecture %s, and results without it "
                             "may be wrong",
                             shown.text, m->arch->name);
-        model_remark(&m->remarks, "key %s is not understood and has no effect", shown.text);
+        if (n_unknown++ < LISTED)
+            model_remark(&m->remarks, "key %s is not understood and has no effect", shown.text);
     }
+    if (n_unknown > LISTED)
+        model_remark(&m->remarks, "and %zu more such keys", n_unknown - LISTED);
 }
 
 static enum status read_hparams(struct model *m, const struct model_options *options,
@@ -102,6 +106,7 @@ static enum status read_hparams(struct model *m, const struct model_options *opt
                  .read = calloc(gguf_n_kv(m->file), sizeof(bool)),
                  .kept = &m->kept},
         .arch = m->arch,
+        .archs = model_archs,
         .options = options,
         .remarks = &m->remarks,
     };
@@ -193,7 +198,7 @@ enum status model_file_open(struct gguf_file **out, const char *path, const char
 {
     *out = NULL;
     if (safetensors_is_folder(path))
-        return model_folder_open(out, path, tokens, why);
+        return model_folder_open(out, path, tokens, model_archs, why);
     if (tokens)
         return status_fail(why, STATUS_USAGE,
                            "%s: is no published folder, expected one with --tokenizer: a GGUF file "
@@ -207,8 +212,9 @@ enum status model_file_list(struct gguf_file **out, const char *path, struct sta
     struct status_why unread;
     if (!safetensors_is_folder(path))
         return gguf_list(out, path, why);
-    return model_folder_open(out, path, path, &unread) ? model_folder_open(out, path, NULL, why)
-                                                       : STATUS_OK;
+    return model_folder_open(out, path, path, model_archs, &unread)
+               ? model_folder_open(out, path, NULL, model_archs, why)
+               : STATUS_OK;
 }
 
 bool model_is_folder(const char *path)

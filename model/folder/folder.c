@@ -140,9 +140,9 @@ enum status model_tokens_open(struct gguf_file **out, const char *path, uint64_t
 }
 
 enum status model_folder_open(struct gguf_file **out, const char *path, const char *tokens,
-                              struct status_why *why)
+                              const struct model_arch *const *archs, struct status_why *why)
 {
-    struct model_folder f = {.path = path};
+    struct model_folder f = {.path = path, .archs = archs};
     *out = NULL;
     enum status status = describe(&f, why);
     if (!status)

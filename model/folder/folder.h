@@ -4,8 +4,11 @@
 
 #include "gguf/file.h"
 
+struct model_arch;
+
 /**
  * Open a folder as a GGUF file that has its keys and tensors.
+ * archs: the architectures that it may be of, and NULL.
  * tokens: a GGUF file of the same model, or a folder, the same one as a rule, whose tokens it gets;
  *         NULL: it has none.
  * Fails: as safetensors_folder_open and gguf_open; STATUS_UNSUPPORTED (architecture, quantisation,
@@ -13,6 +16,6 @@
  *        missing).
  */
 enum status model_folder_open(struct gguf_file **out, const char *path, const char *tokens,
-                              struct status_why *why);
+                              const struct model_arch *const *archs, struct status_why *why);
 
 #endif

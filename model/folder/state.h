@@ -51,6 +51,7 @@ extern const struct model_folder_class model_folder_classes[];
 
 struct model_folder {
     const char *path;
+    const struct model_arch *const *archs; /* that it may be of, and NULL */
     struct safetensors_folder files;
     struct base_json_reader json;           /* config.json, and what is wrong with it */
     struct base_field config, text;         /* its text_config, or itself */
@@ -93,6 +94,8 @@ enum status model_config_status(const struct model_folder *f, struct status_why 
  * that its class has; none: absent or null. names: separated by single blanks.
  */
 struct base_field model_config_find(const struct model_folder *f, const char *names);
+/** All members that the class has. */
+struct base_field model_config_defaults(const struct model_folder *f);
 /** Whether a value is what the class has, and not config.json's. */
 bool model_config_of_class(const struct model_folder *f, struct base_field item);
 /** What the class has of one of these names, whatever config.json says. */

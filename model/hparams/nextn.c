@@ -74,10 +74,9 @@ static void check_blocks(const struct model_hparams *h, const struct model_readi
 static void want_nextn(struct model_hparams *h, const struct model_reading *r)
 {
     char known[512] = "";
-    const struct model_arch *arch;
-    for (size_t i = 0; (arch = model_arch_at(i)) != NULL; i++)
-        if (arch->nextn != MODEL_NEXTN_UNKNOWN)
-            base_list_name(known, sizeof known, arch->name);
+    for (size_t i = 0; r->archs[i]; i++)
+        if (r->archs[i]->nextn != MODEL_NEXTN_UNKNOWN)
+            base_list_name(known, sizeof known, r->archs[i]->name);
     if (r->arch->nextn == MODEL_NEXTN_UNKNOWN)
         model_keys_fail(&r->keys, STATUS_UNSUPPORTED,
                         "architecture '%s' has no block that predicts further tokens, or "
@@ -111,6 +110,8 @@ void model_nextn_read(struct model_hparams *h, const struct model_reading *r)
     check_blocks(h, r);
     if (r->options->nextn)
         want_nextn(h, r);
+    if (r->keys.kept->status)
+        return; /* there may be fewer such blocks than are wanted */
     uint32_t n_left = h->n_nextn - h->n_bound;
     if (n_left > 0)
         model_remark(r->remarks,

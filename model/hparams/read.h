@@ -15,6 +15,7 @@ enum { MODEL_MAX_BLOCKS = 1024 };
 struct model_reading {
     struct model_keys keys;
     const struct model_arch *arch;
+    const struct model_arch *const *archs; /* all, and NULL */
     const struct model_options *options;
     struct model_remarks *remarks;
     uint32_t n_blocks; /* layers and the blocks after them: what arrays have a value for */

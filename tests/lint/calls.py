@@ -6,7 +6,6 @@ import subprocess
 # By one file of each circle: why it is one.
 KNOWN = {
     "kernels/cuda/gated/deferred": "a launch does first what was put off, which is launched",
-    "model/arch/registry": "architectures are found by name, and have readers of their own",
     "model/template/evaluate/execute": "an expression calls a macro, which has expressions",
     "model/template/evaluate/filters": "filters and methods of values do each other's work",
 }
