@@ -54,8 +54,8 @@ void status_context(struct status_why *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /**
- * The first failure of calls that do nothing after one. Code that makes many of them is a list, and
- * asks once, at its end. Zero-initialise.
+ * It keeps the first failure; calls that are given it do nothing after one. So code is a list of
+ * such calls, and asks status_of once, at its end. Zero-initialise.
  */
 struct status_kept {
     enum status status;

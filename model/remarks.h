@@ -6,7 +6,8 @@
 
 /** Zero-initialise; release with base_buffer_free. */
 struct model_remarks {
-    struct base_buffer lines; /* each with its newline; at the end to be checked for memory */
+    struct base_buffer
+        lines; /* each with its newline; model_open checks at its end that there was memory */
 };
 
 /** Append one line (printf format without newline), unless it is there. */

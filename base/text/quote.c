@@ -31,5 +31,5 @@ void base_list_name(char *list, size_t capacity, const char *name)
     if (!full && used + n + sizeof rest <= capacity)
         snprintf(list + used, capacity - used, "%s%s", used ? ", " : "", name);
     else if (!full)
-        snprintf(list + used, capacity - used, "%s", rest);
+        snprintf(list + used, capacity - used, "%s", used ? rest : rest + 2);
 }

@@ -135,10 +135,12 @@ static void check_experts(struct model *m, const struct model_tensor *table, siz
             memcpy(&other, row + j * sizeof other, sizeof other);
             fits &= id != other;
         }
-        if (!fits)
+        if (!fits) {
             model_tensor_fail(m, table, STATUS_FORMAT,
                               "has expert %d for token %zu, expected %u different ones below %u",
                               id, token, n_used, n);
+            return;
+        }
     }
 }
 
@@ -155,7 +157,7 @@ void model_bind_experts_by_token(struct model *m, size_t layer, const char *name
     char whole[64];
     snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
     const struct model_tensor *tensor = model_bind_table(m, whole, shape);
-    for (size_t i = 0; tensor && i < n_vocab; i++)
+    for (size_t i = 0; tensor && !m->kept.status && i < n_vocab; i++)
         check_experts(m, tensor, i);
     if (tensor)
         m->layers[layer].experts.by_token = tensor->data;

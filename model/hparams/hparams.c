@@ -10,7 +10,9 @@ static void read_name(struct model_hparams *h, const struct model_reading *r)
 {
     struct base_string text = {0};
     struct status_kept *kept = r->keys.kept;
-    kept->status = gguf_get_string(r->keys.file, "general.name", &text, &(bool){false}, &kept->why);
+    if (!kept->status)
+        kept->status =
+            gguf_get_string(r->keys.file, "general.name", &text, &(bool){false}, &kept->why);
     size_t n = text.n_bytes < sizeof h->name - 1 ? text.n_bytes : sizeof h->name - 1;
     for (size_t i = 0; i < n; i++)
         h->name[i] = (unsigned char)text.data[i] < ' ' ? ' ' : text.data[i];
