@@ -71,7 +71,8 @@ const struct cli_command cli_command_card = {
     .description =
         "RESULT.json is what --json of kld, best or perplexity wrote. For each result the block\n"
         "has a table of sizes, perplexities and divergences; a line for each file that says\n"
-        "what its size is worth; the text with its hash (and its name, where published figures\n"
+        "what its size is worth (not over a rounded cache); the text with its hash (and its name, "
+        "where published figures\n"
         "refer to it); and the parent models and importance matrices that the files name.\n"
         "Folded up are the types of the tensors, and the command that gives the figures again.",
     .examples =

@@ -626,6 +626,18 @@ class Report(unittest.TestCase):
             self.assertEqual(len(self.rows(page, "The best of each size")), 1)
             self.assertNotIn("Not tested for chance", self.report(*files))
 
+    def test_results_of_one_model_that_are_no_repetitions(self):
+        """Another precision, and tasks of another text: nothing of the kind is left out."""
+        evaluate(self.folder, "exact.json", "kld", "-m", Q4, "--base", F16, "-f", TEXT, "-c", "32", "--chunks",
+                 "4", "--precision", "exact")
+        page = Page(self.report("b.json", "exact.json"))
+        self.assertEqual(page.all("h3")[0][2], f"{TEXT.name}, 4 windows")
+        self.assertEqual(len(self.rows(page, "The best of each size")), 2)
+        other = copy.deepcopy(self.tasks)
+        other["text"]["sha256"] = 64 * "0"
+        (self.folder / "other.json").write_text(json.dumps(other))
+        self.assertEqual(len(self.rows(Page(self.report("i.json", "other.json")), "Best first")), 2)
+
     def test_a_hostile_card(self):
         document = copy.deepcopy(self.bare)
         evil = "a`|b\n```\n<img src=x> 'q' \u202e"

@@ -35,12 +35,6 @@ static const struct {
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
-static void put_code(struct base_file *file, const char *text)
-{
-    char shown[BASE_PATH_BYTES];
-    base_file_printf(file, "%s", base_markdown_code(shown, sizeof shown, text));
-}
-
 static void put_figure(const struct block *b, const struct doc_scoreboard_run *run, size_t column)
 {
     size_t n, i = doc_scoreboard_find(b->board, columns[column].key);
@@ -80,9 +74,9 @@ static void put_table(const struct block *b)
         if (!is_of(b, k))
             continue;
         base_file_printf(b->file, "| ");
-        put_code(b->file, run->file);
+        doc_card_code(b->file, run->file);
         base_file_printf(b->file, " | ");
-        put_code(b->file, run->quantisation);
+        doc_card_code(b->file, run->quantisation);
         base_file_printf(b->file, " | %s |",
                          doc_number(text, run->n_bytes / b->unit.bytes, b->unit.n_decimals));
         base_file_printf(b->file, " %s |", doc_number(text, run->bits_per_weight, 4));
@@ -100,14 +94,14 @@ static void put_types(const struct block *b, const struct doc_scoreboard_run *ru
     struct base_field item = {0}, list = doc_list(&n, run->model, "types");
     double n_weights = base_field_real_or_null(run->model, "n_weights");
     base_file_printf(b->file, "  - ");
-    put_code(b->file, run->file);
+    doc_card_code(b->file, run->file);
     while (base_field_next(list, &item)) {
         const char *type = base_field_text(item, "type");
         double percent = 100 * base_field_real_or_null(item, "n_weights") / n_weights;
         if (percent < 0.1)
             continue;
         base_file_printf(b->file, put++ ? ", " : ": ");
-        put_code(b->file, type);
+        doc_card_code(b->file, type);
         base_file_printf(b->file, " %.3g %%", percent);
     }
     base_file_printf(b->file, "\n");
@@ -139,10 +133,10 @@ static void put_text(const struct block *b)
     if (known)
         base_file_printf(b->file, "%s: %s", known->name, known->about);
     else
-        put_code(b->file, doc_text_name(name, b->document));
+        doc_card_code(b->file, doc_text_name(name, b->document));
     if (hashed) {
         base_file_printf(b->file, "; SHA-256 ");
-        put_code(b->file, base_field_text(root, "text.sha256"));
+        doc_card_code(b->file, base_field_text(root, "text.sha256"));
     }
     base_file_printf(b->file, "; %zu tokens scored in %zu windows",
                      doc_count(root, "result.n_tokens"), doc_count(root, "result.n_windows"));
@@ -179,11 +173,11 @@ static void put_command(const struct block *b)
     base_file_printf(b->file, "- **Command**");
     if (base_field_find(root, "run.versions.assay").json) {
         base_file_printf(b->file, " of assay ");
-        put_code(b->file, base_field_text(root, "run.versions.assay"));
+        doc_card_code(b->file, base_field_text(root, "run.versions.assay"));
     }
     if (base_field_string(root, "run.versions.commit")) {
         base_file_printf(b->file, ", commit ");
-        put_code(b->file, base_field_string(root, "run.versions.commit"));
+        doc_card_code(b->file, base_field_string(root, "run.versions.commit"));
     }
     base_file_printf(b->file, ":\n\n```sh\n");
     doc_command_line(b->file, b->document);

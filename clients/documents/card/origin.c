@@ -5,7 +5,7 @@
 
 #include "base/text/printable.h"
 
-static void put_code(struct base_file *file, const char *text)
+void doc_card_code(struct base_file *file, const char *text)
 {
     char shown[BASE_PATH_BYTES];
     base_file_printf(file, "%s", base_markdown_code(shown, sizeof shown, text));
@@ -26,7 +26,7 @@ static void put_link(struct base_file *file, const char *text, const char *addre
     char shown[BASE_PATH_BYTES];
     bool web = strncmp(address, "https://", 8) == 0 || strncmp(address, "http://", 7) == 0;
     if (!web) {
-        put_code(file, text);
+        doc_card_code(file, text);
         return;
     }
     base_file_printf(file, "[%s](", base_markdown(shown, sizeof shown, text));
@@ -97,7 +97,7 @@ static void put_matrix(struct base_file *file, const struct doc_scoreboard_run *
     if (base_field_find(run->model, "imatrix_file").json &&
         base_field_find(run->model, "imatrix_dataset").json) {
         base_file_printf(file, " of the text ");
-        put_code(file, run->imatrix);
+        doc_card_code(file, run->imatrix);
     }
 }
 
@@ -124,7 +124,7 @@ void doc_card_matrices(struct base_file *file, const struct doc_scoreboard *boar
             if (!has_imatrix(&runs[k], document) || !same_matrix(&runs[k], &runs[i]))
                 continue;
             base_file_printf(file, k == i ? ": " : ", ");
-            put_code(file, runs[k].file);
+            doc_card_code(file, runs[k].file);
         }
         base_file_printf(file, "\n");
     }

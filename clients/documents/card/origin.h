@@ -13,6 +13,9 @@ void doc_card_origins(struct base_file *file, const struct doc_scoreboard *board
 void doc_card_matrices(struct base_file *file, const struct doc_scoreboard *board,
                        struct doc_document *document);
 
+/** Write a text as code in Markdown. */
+void doc_card_code(struct base_file *file, const char *text);
+
 /** Write a text so that it may be a part of an address. but: characters that stay, beside letters
  * and digits. */
 void doc_card_address(struct base_file *file, const char *text, const char *but);

@@ -1,9 +1,12 @@
 #include "clients/documents/card/which.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/text/number.h"
 #include "base/text/printable.h"
+#include "clients/documents/card/origin.h"
+#include "clients/documents/report/shared/models.h"
 
 /* What a document has on the board, the nearest to the base first. */
 struct files {
@@ -29,16 +32,9 @@ static const struct doc_scoreboard_run *instead_of(const struct files *f,
                                                    const struct doc_scoreboard_run *run)
 {
     for (const struct doc_scoreboard_run *k = f->board->runs; k < run; k++)
-        if (is_judged(f, k) && k->n_bytes <= run->n_bytes &&
-            (divergence(k) < divergence(run) || k->n_bytes < run->n_bytes))
+        if (is_judged(f, k) && doc_run_beats(k, divergence(k), run, divergence(run)))
             return k;
     return NULL;
-}
-
-static void put_name(const struct files *f, const struct doc_scoreboard_run *run)
-{
-    char shown[BASE_PATH_BYTES];
-    base_file_printf(f->file, "%s", base_markdown_code(shown, sizeof shown, run->file));
 }
 
 static double percent_smaller(const struct doc_scoreboard_run *run,
@@ -52,7 +48,7 @@ static void put_instead(const struct files *f, const struct doc_scoreboard_run *
 {
     char figure[BASE_FIGURE_BYTES];
     base_file_printf(f->file, "; ");
-    put_name(f, other);
+    doc_card_code(f->file, other->file);
     if (other->n_bytes < run->n_bytes)
         base_file_printf(f->file, " is %.3g %% smaller", percent_smaller(other, run));
     else
@@ -70,7 +66,7 @@ static void put_line(const struct files *f, const struct doc_scoreboard_run *run
     char figure[BASE_FIGURE_BYTES];
     const struct doc_scoreboard_run *other = instead_of(f, run), *than = larger ? larger : f->base;
     base_file_printf(f->file, "  - ");
-    put_name(f, run);
+    doc_card_code(f->file, run->file);
     base_file_printf(f->file, ": %s nats from the base", base_figure(figure, divergence(run), 3));
     if (!larger)
         base_file_printf(f->file, ", the nearest");
@@ -78,7 +74,7 @@ static void put_line(const struct files *f, const struct doc_scoreboard_run *run
         put_instead(f, run, other);
     } else if (than && than->n_bytes > run->n_bytes) {
         base_file_printf(f->file, ", %.3g %% smaller than ", percent_smaller(run, than));
-        put_name(f, than);
+        doc_card_code(f->file, than->file);
     }
     base_file_printf(f->file, "\n");
 }
@@ -103,17 +99,17 @@ void doc_card_which(struct base_file *file, const struct doc_scoreboard *board,
 {
     struct files f = {.file = file, .board = board, .document = document};
     const struct doc_scoreboard_run *end = board->runs + board->n, *larger = NULL;
-    bool any = false;
+    const char *base_id = base_field_text(doc_base_id(doc_root(document)), "");
+    bool any = false, rounded = false;
+    if (put_verdict(&f))
+        return;
     for (const struct doc_scoreboard_run *run = board->runs; run < end; run++) {
-        if (doc_of(run->from) != document)
-            continue;
-        if (*run->kv)
-            return;
-        if (run->is_base)
-            f.base = run;
+        if (run->is_base && strcmp(run->id, base_id) == 0)
+            f.base = run; /* of one base the board has one run, of whichever document */
+        rounded |= doc_of(run->from) == document && *run->kv;
         any |= is_judged(&f, run);
     }
-    if (!any || put_verdict(&f))
+    if (!any || rounded)
         return;
     base_file_printf(file, "- **Which file**, by size and mean divergence:\n");
     for (const struct doc_scoreboard_run *run = board->runs; run < end; run++)

@@ -29,6 +29,15 @@ static enum status check_same_base(struct base_field a, struct base_field b, str
  * computed with other settings: that may be what is to be compared. But two divergences must be
  * from the same base, opened and computed in the same way.
  */
+enum status doc_same_settings(struct base_field a, struct base_field b, struct status_why *why)
+{
+    return doc_equal(
+        a, b, "settings",
+        "chunks chunk_from js cache_type_k cache_type_v kv_rotation memory size context "
+        "margin margin_share alpha",
+        why);
+}
+
 static enum status check_same_inputs(struct doc_compare *c, struct status_why *why)
 {
     struct doc_document *a = &c->sides[0].document, *b = &c->sides[1].document;
@@ -54,12 +63,9 @@ static enum status check_same_inputs(struct doc_compare *c, struct status_why *w
     bool is_kld = a->kind == DOC_KLD;
     if (is_kld)
         status = check_same_base(in_a, in_b, why);
-    return status ? status
-                  : doc_equal(in_a, in_b, is_kld ? "settings" : "settings.llama_compat",
-                              is_kld ? "chunks chunk_from js cache_type_k cache_type_v kv_rotation "
-                                       "memory size context margin margin_share alpha"
-                                     : NULL,
-                              why);
+    return status   ? status
+           : is_kld ? doc_same_settings(in_a, in_b, why)
+                    : doc_equal(in_a, in_b, "settings.llama_compat", NULL, why);
 }
 
 /* Whether a file is meant: "m.Q4_K_M.gguf", the same without ending, or the last of its words. */

@@ -51,6 +51,12 @@ struct doc_compare {
 extern const char *const doc_task_scores[DOC_N_TASK_SCORES];
 
 /**
+ * Two divergences or perplexities must be computed alike; how much was evaluated may differ.
+ * Fails: as doc_equal.
+ */
+enum status doc_same_settings(struct base_field a, struct base_field b, struct status_why *why);
+
+/**
  * Compare what `sides[].document` hold, which must be open.
  * Fails: STATUS_USAGE (results of different inputs: the first difference is named; several
  *        candidates and none chosen; fewer than two windows in common), STATUS_FORMAT (a field

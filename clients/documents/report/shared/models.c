@@ -14,6 +14,13 @@ const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard_run
     return out;
 }
 
+bool doc_run_beats(const struct doc_scoreboard_run *a, double figure_a,
+                   const struct doc_scoreboard_run *b, double figure_b)
+{
+    return a->n_bytes <= b->n_bytes && figure_a <= figure_b &&
+           (a->n_bytes < b->n_bytes || figure_a < figure_b);
+}
+
 bool doc_run_diverges(const struct doc_scoreboard_run *run)
 {
     return run->values[DOC_METRIC_KLD].known;

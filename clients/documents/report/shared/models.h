@@ -12,6 +12,11 @@ const char *doc_run_name(char out[DOC_RUN_NAME], const struct doc_scoreboard_run
 /** Whether two runs are of one model, with the same cache. */
 bool doc_same_model(const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b);
 
+/** Whether a is no larger than b, has no larger figure (less is better), and one of both is less.
+ */
+bool doc_run_beats(const struct doc_scoreboard_run *a, double figure_a,
+                   const struct doc_scoreboard_run *b, double figure_b);
+
 /** Whether a run has a mean divergence. */
 bool doc_run_diverges(const struct doc_scoreboard_run *run);
 

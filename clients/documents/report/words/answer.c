@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "base/arithmetic.h"
 #include "base/text/number.h"
 #include "clients/documents/report/html.h"
 #include "clients/documents/report/words/ranking.h"
@@ -146,8 +145,10 @@ static void put_race(const struct doc_ranking *f, struct base_field verdict, boo
     base_field_next(verdict, &sentence);
     doc_html(file, "<p class=\"answer\"><strong><bdi>%s</bdi></strong></p>\n",
              base_field_text(sentence, ""));
-    if (alone)
+    if (alone) {
+        put_few(f);
         put_figures(f);
+    }
     if (base_field_count(verdict) < 2)
         return;
     doc_html(file, "<details><summary>What the race says of the others</summary>\n"
@@ -193,12 +194,10 @@ static bool put_races(const struct doc_ranking *f)
 static void put_heading(const struct doc_ranking *f, const char *name)
 {
     struct base_file *file = f->report->file;
-    size_t n_windows = 0;
-    for (size_t i = 0; i < f->n; i++)
-        n_windows = base_max(n_windows, f->runs[i]->n_windows);
     doc_html(file, "<h3><bdi>%s</bdi>", name);
-    if (!f->board->of_tasks && n_windows)
-        doc_html(file, ", %zu windows", n_windows);
+    if (!f->board->of_tasks)
+        doc_html(file, ", %zu windows",
+                 doc_count(doc_root(doc_of(f->runs[0]->from)), "result.n_windows"));
     doc_html(file, "</h3>\n");
 }
 

@@ -5,11 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a model is in the ranking already, by a result of at least as many windows. */
+/* Whether both are results of one model on a text, which was evaluated alike. */
+static bool is_again(const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b)
+{
+    struct base_field x = doc_root(doc_of(a->from)), y = doc_root(doc_of(b->from));
+    return doc_same_model(a, b) && !doc_same_settings(x, y, NULL);
+}
+
+/* Whether a text's result is in the ranking already, by at least as many windows. */
 static bool is_told(struct doc_ranking *f, const struct doc_scoreboard_run *run)
 {
     for (size_t i = 0; i < f->n; i++) {
-        if (!doc_same_model(f->runs[i], run))
+        if (!is_again(f->runs[i], run))
             continue;
         if (f->runs[i]->n_windows >= run->n_windows)
             return true;
@@ -22,7 +29,7 @@ static bool is_told(struct doc_ranking *f, const struct doc_scoreboard_run *run)
 
 static void add(struct doc_ranking *f, const struct doc_scoreboard_run *run, double value)
 {
-    if (!isfinite(value) || is_told(f, run))
+    if (!isfinite(value) || (!f->board->of_tasks && is_told(f, run)))
         return;
     if (f->n == DOC_MOST_JUDGED) {
         f->n_left_out++;
@@ -76,8 +83,8 @@ size_t doc_ranking_count(const struct doc_ranking *f, enum doc_found found)
 const struct doc_scoreboard_run *doc_ranking_instead_of(const struct doc_ranking *f, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (f->runs[k]->n_bytes <= f->runs[i]->n_bytes &&
-            (f->values[k] < f->values[i] || f->runs[k]->n_bytes < f->runs[i]->n_bytes))
+        if (!doc_same_model(f->runs[k], f->runs[i]) &&
+            doc_run_beats(f->runs[k], f->values[k], f->runs[i], f->values[i]))
             return f->runs[k];
     return NULL;
 }

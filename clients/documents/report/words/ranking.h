@@ -35,7 +35,8 @@ size_t doc_rank_tasks(struct doc_ranking *ranking, size_t first);
 
 size_t doc_ranking_count(const struct doc_ranking *ranking, enum doc_found found);
 
-/** The best model that is no larger than the i-th one and no worse; NULL: its size gains something.
+/** The best other model that is no larger than the i-th one and no worse; NULL: its size gains
+ * something.
  */
 const struct doc_scoreboard_run *doc_ranking_instead_of(const struct doc_ranking *ranking,
                                                         size_t i);
