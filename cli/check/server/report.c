@@ -101,10 +101,10 @@ void cli_server_print(const struct cli_server_check *c)
                    base_printable_text(name, sizeof name, c->material.others[i].path),
                    c->comparison.other_rms[i], probe_way_share(&c->comparison.ways[i]),
                    probe_way_error(&c->comparison.ways[i]));
-        printf(
-            "Error rates of verdicts on 24 lists of 100 tokens that are no neighbours (here %zu of "
-            "%.0f): %s.\n",
-            v->n_stretches, v->n_tokens_each, probe_error_rates(v));
+        printf("Error rates of verdicts (here there are %zu lists that are no neighbours, of %.0f "
+               "tokens "
+               "each): %s.\n",
+               v->n_stretches, v->n_tokens_each, probe_error_rates(v));
         print_lengths(c);
         if (v->outcome == PROBE_DIFFERS)
             print_worst(c);

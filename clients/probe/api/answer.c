@@ -20,13 +20,13 @@ void probe_answer_free(struct probe_answer *a)
 
 struct probe_place *probe_read_place(struct probe_answer *a, bool generated, size_t index)
 {
-    if (!a->status && a->n_places >= PROBE_MAX_PLACES)
-        a->status = status_fail(&a->why, STATUS_FORMAT, "more than %d lists of log-probabilities",
-                                PROBE_MAX_PLACES);
-    if (!a->status)
-        a->status =
-            base_array_reserve(a->places, a->places_capacity, a->n_places + 1, "lists", &a->why);
-    if (a->status)
+    if (!a->kept.status && a->n_places >= PROBE_MAX_PLACES)
+        status_keep(&a->kept, STATUS_FORMAT, "more than %d lists of log-probabilities",
+                    PROBE_MAX_PLACES);
+    if (!a->kept.status)
+        a->kept.status = base_array_reserve(a->places, a->places_capacity, a->n_places + 1, "lists",
+                                            &a->kept.why);
+    if (a->kept.status)
         return NULL;
     struct probe_place *place = &a->places[a->n_places++];
     *place = (struct probe_place){
@@ -47,10 +47,10 @@ static bool has_id(const struct probe_answer *a, const struct probe_place *place
 struct probe_text probe_read_text(struct probe_answer *a, const char *text, size_t n)
 {
     struct probe_text kept = {a->n_bytes, n};
-    if (!a->status)
-        a->status =
-            base_array_reserve(a->bytes, a->bytes_capacity, a->n_bytes + n + 1, "bytes", &a->why);
-    if (a->status || n == 0)
+    if (!a->kept.status)
+        a->kept.status = base_array_reserve(a->bytes, a->bytes_capacity, a->n_bytes + n + 1,
+                                            "bytes", &a->kept.why);
+    if (a->kept.status || n == 0)
         return (struct probe_text){a->n_bytes, 0};
     memcpy(a->bytes + a->n_bytes, text, n);
     a->n_bytes += n;
@@ -61,14 +61,13 @@ void probe_read_entry(struct probe_answer *a, int32_t id, const char *text, size
                       const cJSON *log_q)
 {
     const double least = -1e4; /* what servers write for minus infinity is below or at it */
-    if (!a->status && a->n_entries >= PROBE_MAX_ENTRIES)
-        a->status = status_fail(&a->why, STATUS_FORMAT, "more than %d log-probabilities",
-                                PROBE_MAX_ENTRIES);
-    if (!a->status)
-        a->status = base_array_reserve(a->entries, a->entries_capacity, a->n_entries + 1, "entries",
-                                       &a->why);
+    if (!a->kept.status && a->n_entries >= PROBE_MAX_ENTRIES)
+        status_keep(&a->kept, STATUS_FORMAT, "more than %d log-probabilities", PROBE_MAX_ENTRIES);
+    if (!a->kept.status)
+        a->kept.status = base_array_reserve(a->entries, a->entries_capacity, a->n_entries + 1,
+                                            "entries", &a->kept.why);
     struct probe_text kept = probe_read_text(a, text, text ? n_text : 0);
-    if (a->status)
+    if (a->kept.status)
         return;
     struct probe_place *place = &a->places[a->n_places - 1];
     place->repeats |= has_id(a, place, id);
@@ -88,7 +87,7 @@ static void spoil(struct probe_answer *a, const char *what)
 
 void probe_read_end(struct probe_answer *a)
 {
-    if (a->status)
+    if (a->kept.status)
         return;
     const struct probe_place *place = &a->places[a->n_places - 1];
     for (size_t i = 0; i < place->n; i++)
@@ -104,8 +103,8 @@ void probe_read_end(struct probe_answer *a)
 
 void probe_read_token(struct probe_answer *a, struct model_tokens *tokens, const cJSON *id)
 {
-    if (!a->status)
-        a->status = model_tokens_add(tokens, probe_read_id(id), &a->why);
+    if (!a->kept.status)
+        a->kept.status = model_tokens_add(tokens, probe_read_id(id), &a->kept.why);
 }
 
 int32_t probe_read_id(const cJSON *value)

@@ -48,8 +48,7 @@ struct probe_answer {
     struct probe_text first;    /* of the prompt's first token, which has no list; none: not said */
     struct model_tokens prompt; /* its ids, where a record has them */
     struct model_tokens written; /* the ids of all tokens that were made, where it has them */
-    enum status status;          /* the first failure of reading it, and why */
-    struct status_why why;
+    struct status_kept kept;     /* the first failure of reading it */
 };
 
 enum { PROBE_MAX_PLACES = 1 << 17, PROBE_MAX_ENTRIES = 1 << 22 };

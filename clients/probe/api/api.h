@@ -26,8 +26,8 @@ struct probe_ask {
 /** How a correct server of a kind rounds (probe/exact/). */
 enum probe_arithmetic {
     PROBE_LIKE_LLAMA,
-    PROBE_LIKE_IK,
-    PROBE_LIKE_GGML, /* the same; how far right ones are off was not measured */
+    PROBE_LIKE_IK,   /* as llama.cpp, but K types in blocks of 32, which is not simulated */
+    PROBE_LIKE_GGML, /* as llama.cpp; how far right ones are off was not measured */
     PROBE_LIKE_GPU
 };
 

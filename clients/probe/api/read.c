@@ -252,7 +252,7 @@ enum status probe_read_root(struct probe_answer *a, const cJSON *root, struct st
         return status_fail(why, STATUS_FORMAT,
                            "expected completion_probabilities, choices, meta_info or logprobs in "
                            "it, found none of them");
-    return a->status ? status_fail(why, a->status, "%s", a->why.text) : STATUS_OK;
+    return status_of(&a->kept, why);
 }
 
 /** What is no JSON, but Python writes it: NaN, Infinity, -Infinity; "": something else. */
