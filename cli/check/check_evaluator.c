@@ -373,9 +373,8 @@ static const struct cli_option options[] = {
      AT(max_beyond)},
 
     {"--resolve", CLI_NUMBER, "X",
-     "find a difference of X nats: a note says how many windows that takes, and on fewer two "
-     "recordings are not called equal (then the exit code is 2). Differences below X / 2 do not "
-     "count",
+     "find a difference of X nats: a note says how many windows that takes, and two recordings are "
+     "called equal only on so many (else the exit code is 2). Differences below X / 2 do not count",
      AT(resolve)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},

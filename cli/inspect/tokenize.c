@@ -190,8 +190,8 @@ const struct cli_command cli_command_tokenize = {
     .usage = "[-m] MODEL (-f FILE | -p TEXT) [options]",
     .summary = "Print the token ids of a text.",
     .description =
-        "Each token is a line with its id and its text. Only the vocabulary is read, so a file\n"
-        "without tensors will do.",
+        "Each token is a line with its id and its text, unless --ids or --documents says\n"
+        "otherwise. Only the vocabulary is read, so a file without tensors will do.",
     .examples = "assay tokenize model.gguf -f text --ids\n"
                 "The tokens of a text.",
     .options = options,

@@ -199,9 +199,9 @@ const char *cli_bare_option(const struct cli_command *command, const char *argum
 /**
  * Check the rules of a command, and those of options that several commands share. An option counts
  * that the command line has changed: what a variable set, or a value that was there anyway, does
- * not, unless the rule is `always` about it. What an option needs may come from anywhere: there
- * every value counts that is not the default. before: the settings before the command line was
- * read. Fails: STATUS_USAGE.
+ * not, unless the rule has `always`: then every value counts that is not the default. What an
+ * option needs may come from anywhere: there every value counts that is not the default. before:
+ * the settings before the command line was read. Fails: STATUS_USAGE.
  */
 enum status cli_rules_check(const struct cli_command *command, const void *settings,
                             const void *before, const void *defaults, struct status_why *why);
