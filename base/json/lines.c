@@ -12,6 +12,51 @@ static bool only_blanks(const char *at, const char *end)
     return at == end;
 }
 
+/* What JSON has after the first *n bytes of an object; NULL: they end within a text, or are too
+ * deep. Where the parser went on over the first byte of what should be a name, *n is one less. */
+static const char *expected_after(const char *text, size_t *n_right)
+{
+    size_t n = *n_right;
+    enum { DEEPEST = 64 };
+    char open[DEEPEST] = "", before = 0, last = 0;
+    size_t depth = 0;
+    bool name = false;
+    for (size_t i = 0; i < n; i++) {
+        char c = text[i];
+        if (base_json_is_blank(c))
+            continue;
+        before = last;
+        if (c == '"') {
+            while (++i < n && text[i] != '"')
+                i += text[i] == '\\';
+            if (i >= n)
+                return NULL;
+            name =
+                depth && depth <= DEEPEST && open[depth - 1] == '{' && (last == '{' || last == ',');
+        } else if (c == '{' || c == '[') {
+            if (depth++ < DEEPEST)
+                open[depth - 1] = c;
+        } else if (c == '}' || c == ']') {
+            depth -= depth > 0;
+        }
+        last = c;
+    }
+    if (!depth || depth > DEEPEST)
+        return NULL;
+    bool in_object = open[depth - 1] == '{';
+    if (in_object && (before == '{' || before == ',') && !strchr("\"{}[],:", last)) {
+        *n_right -= 1;
+        last = before;
+    }
+    return last == '{'           ? "a name in quotation marks, or }"
+           : last == '['         ? "a value, or ]"
+           : last == ','         ? in_object ? "a name in quotation marks" : "a value"
+           : last == ':'         ? "a value"
+           : last == '"' && name ? ":"
+           : in_object           ? ", or }"
+                                 : ", or ]";
+}
+
 /* Where a text stops being an object. n: the bytes of the object that it begins with; without one,
  * those before the place where the parser gave up, which is never after the last one. */
 static enum status fail_no_object(const struct base_json_line *l, size_t n, bool parsed,
@@ -21,14 +66,20 @@ static enum status fail_no_object(const struct base_json_line *l, size_t n, bool
     char shown[4 * SHOWN + 1];
     size_t line = l->number, column = l->column, size = (size_t)(l->end - l->from), i = 0;
     bool is_object = size && *l->from == '{';
+    const char *expected = is_object ? NULL : "{";
     if (!size)
         return status_fail(why, STATUS_FORMAT,
                            "line %zu: no JSON object: the text ends at column %zu", line, column);
+    if (is_object && !parsed)
+        expected = expected_after(l->from, &n);
     for (; i < size && is_object && (i < n || base_json_is_blank(l->from[i])); i++) {
         column = l->from[i] == '\n' ? 1 : column + 1;
         line += l->from[i] == '\n';
     }
-    if (is_object && !parsed && size - i <= 1)
+    /* The last byte may be right, and something missing after it. */
+    bool wrong =
+        i < size && expected && strchr("}],:", l->from[i]) && !strchr(expected, l->from[i]);
+    if (is_object && !parsed && size - i <= 1 && !wrong)
         return status_fail(why, STATUS_FORMAT,
                            "line %zu: no JSON object: it is not whole at its end, column %zu", line,
                            column - (i == size));
@@ -36,9 +87,9 @@ static enum status fail_no_object(const struct base_json_line *l, size_t n, bool
     while (n_shown < size - i && l->from[i + n_shown] != '\n')
         n_shown++;
     base_printable(shown, sizeof shown, l->from + i, base_min(n_shown, SHOWN));
-    return status_fail(why, STATUS_FORMAT, "line %zu: no JSON object: found %s%s at column %zu%s",
+    return status_fail(why, STATUS_FORMAT, "line %zu: no JSON object: found %s%s at column %zu%s%s",
                        line, shown, n_shown > SHOWN ? "..." : "", column,
-                       is_object ? "" : ", expected {");
+                       expected ? ", expected " : "", expected ? expected : "");
 }
 
 static enum status read_line(const struct base_json_line *l, base_json_line_reader *read,

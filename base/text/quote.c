@@ -28,6 +28,7 @@ void base_list_name(char *list, size_t capacity, const char *name)
     static const char rest[] = ", ...";
     size_t used = strlen(list), n = strlen(name) + 2;
     bool full = used >= sizeof rest - 1 && strcmp(list + used - (sizeof rest - 1), rest) == 0;
+    full |= strcmp(list, rest + 2) == 0;
     if (!full && used + n + sizeof rest <= capacity)
         snprintf(list + used, capacity - used, "%s%s", used ? ", " : "", name);
     else if (!full)

@@ -209,6 +209,15 @@ static void refused_lines(void **state)
         {"{\"messages\": [], \"messages\": [{\"role\": \"user\"}]}",
          "f: line 1: has \"messages\" twice; expected it once"},
         {"{\"text\": \"a\"", "f: line 1: no JSON object: it is not whole at its end, column 12"},
+        {"{\"text\" \"a\"}", "f: line 1: no JSON object: found \"a\"} at column 9, expected :"},
+        {"{\"text\": \"a\",}",
+         "f: line 1: no JSON object: found } at column 14, expected a name in quotation marks"},
+        {"{\"a\": [1, x]}", "f: line 1: no JSON object: found x]} at column 11, expected a value"},
+        {"{\"a\": [1 2]}", "f: line 1: no JSON object: found 2]} at column 10, expected , or ]"},
+        {"{\"a\": \"b\" 1}", "f: line 1: no JSON object: found 1} at column 11, expected , or }"},
+        {"{text: 1}",
+         "f: line 1: no JSON object: found text: 1} at column 2, expected a name in quotation "
+         "marks, or }"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct eval_documents d = {0};
