@@ -88,7 +88,8 @@ const char *probe_error_rates(const struct probe_verdict *v)
     if (v->known == PROBE_KNOWN_IK && (v->small_cache || is_short))
         return "not measured for this kind of server with such a cache or such lists";
     if (v->small_cache && v->known != PROBE_NOT_KNOWN)
-        return "over a cache of 4 bits, of 6 runs with the right file all agreed, and of 8 with "
+        return "over a cache of 4 bits, with 24 lists of 100 tokens, of 6 runs with the right file "
+               "all agreed, and of 8 with "
                "another one 5 did, too: what such a cache makes hides it" MEASURED_ON;
     if (v->known == PROBE_KNOWN_QUANTISED && is_short)
         return "with lists of 20 tokens, 24 of them, of 5 runs with the right file all agreed, and "

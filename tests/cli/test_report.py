@@ -637,6 +637,8 @@ class Report(unittest.TestCase):
         other["text"]["sha256"] = 64 * "0"
         (self.folder / "other.json").write_text(json.dumps(other))
         self.assertEqual(len(self.rows(Page(self.report("i.json", "other.json")), "Best first")), 2)
+        (self.folder / "again.json").write_text(json.dumps(self.tasks))
+        self.assertEqual(len(self.rows(Page(self.report("i.json", "again.json")), "Best first")), 1)
 
     def test_a_hostile_card(self):
         document = copy.deepcopy(self.bare)

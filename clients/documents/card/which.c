@@ -104,8 +104,9 @@ void doc_card_which(struct base_file *file, const struct doc_scoreboard *board,
     if (put_verdict(&f))
         return;
     for (const struct doc_scoreboard_run *run = board->runs; run < end; run++) {
-        if (run->is_base && strcmp(run->id, base_id) == 0)
-            f.base = run; /* of one base the board has one run, of whichever document */
+        if (run->is_base && strcmp(run->id, base_id) == 0 &&
+            (!f.base || doc_of(run->from) == document))
+            f.base = run; /* the document's own, which may be left out as a repetition */
         rounded |= doc_of(run->from) == document && *run->kv;
         any |= is_judged(&f, run);
     }

@@ -23,21 +23,22 @@ static enum status check_same_base(struct base_field a, struct base_field b, str
     return doc_values_equal(precision_a, precision_b, why);
 }
 
+enum status doc_computed_alike(struct base_field a, struct base_field b, struct status_why *why)
+{
+    enum status status = base_field_find(a, "base").json ? check_same_base(a, b, why) : STATUS_OK;
+    return status ? status
+                  : doc_equal(a, b, "settings",
+                              "chunks chunk_from js cache_type_k cache_type_v kv_rotation memory "
+                              "size context margin margin_share alpha",
+                              why);
+}
+
 /*
  * A choice task is the same in both where its file is; its tokens depend on the model. Windows are
  * the same where the same positions of the same tokens are scored. Models may be opened and
  * computed with other settings: that may be what is to be compared. But two divergences must be
  * from the same base, opened and computed in the same way.
  */
-enum status doc_same_settings(struct base_field a, struct base_field b, struct status_why *why)
-{
-    return doc_equal(
-        a, b, "settings",
-        "chunks chunk_from js cache_type_k cache_type_v kv_rotation memory size context "
-        "margin margin_share alpha",
-        why);
-}
-
 static enum status check_same_inputs(struct doc_compare *c, struct status_why *why)
 {
     struct doc_document *a = &c->sides[0].document, *b = &c->sides[1].document;
@@ -60,12 +61,8 @@ static enum status check_same_inputs(struct doc_compare *c, struct status_why *w
                            NULL, why);
     if (status)
         return status;
-    bool is_kld = a->kind == DOC_KLD;
-    if (is_kld)
-        status = check_same_base(in_a, in_b, why);
-    return status   ? status
-           : is_kld ? doc_same_settings(in_a, in_b, why)
-                    : doc_equal(in_a, in_b, "settings.llama_compat", NULL, why);
+    return a->kind == DOC_KLD ? doc_computed_alike(in_a, in_b, why)
+                              : doc_equal(in_a, in_b, "settings.llama_compat", NULL, why);
 }
 
 /* Whether a file is meant: "m.Q4_K_M.gguf", the same without ending, or the last of its words. */

@@ -51,10 +51,10 @@ struct doc_compare {
 extern const char *const doc_task_scores[DOC_N_TASK_SCORES];
 
 /**
- * Two divergences or perplexities must be computed alike; how much was evaluated may differ.
- * Fails: as doc_equal.
+ * Two divergences must be from one base, and both they or two perplexities be computed with the
+ * same settings; how much was evaluated may differ. Fails: as doc_equal.
  */
-enum status doc_same_settings(struct base_field a, struct base_field b, struct status_why *why);
+enum status doc_computed_alike(struct base_field a, struct base_field b, struct status_why *why);
 
 /**
  * Compare what `sides[].document` hold, which must be open.

@@ -5,18 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether both are results of one model on a text, which was evaluated alike. */
-static bool is_again(const struct doc_scoreboard_run *a, const struct doc_scoreboard_run *b)
+/* Whether both are results of one model, which was evaluated alike: on tasks, on the same ones. */
+static bool is_again(const struct doc_ranking *f, const struct doc_scoreboard_run *a,
+                     const struct doc_scoreboard_run *b)
 {
     struct base_field x = doc_root(doc_of(a->from)), y = doc_root(doc_of(b->from));
-    return doc_same_model(a, b) && !doc_same_settings(x, y, NULL);
+    if (!doc_same_model(a, b))
+        return false;
+    return !(f->board->of_tasks ? doc_equal(x, y, "kind text.sha256 result", NULL, NULL)
+                                : doc_computed_alike(x, y, NULL));
 }
 
-/* Whether a text's result is in the ranking already, by at least as many windows. */
+/* Whether a result is in the ranking already, by at least as many windows. */
 static bool is_told(struct doc_ranking *f, const struct doc_scoreboard_run *run)
 {
     for (size_t i = 0; i < f->n; i++) {
-        if (!is_again(f->runs[i], run))
+        if (!is_again(f, f->runs[i], run))
             continue;
         if (f->runs[i]->n_windows >= run->n_windows)
             return true;
@@ -29,7 +33,7 @@ static bool is_told(struct doc_ranking *f, const struct doc_scoreboard_run *run)
 
 static void add(struct doc_ranking *f, const struct doc_scoreboard_run *run, double value)
 {
-    if (!isfinite(value) || (!f->board->of_tasks && is_told(f, run)))
+    if (!isfinite(value) || is_told(f, run))
         return;
     if (f->n == DOC_MOST_JUDGED) {
         f->n_left_out++;
