@@ -194,7 +194,9 @@ static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Output"},
     {"--full", CLI_ON, NULL,
      "with several models: print for each the lines that are printed for a single one, and after "
-     "them the table, in Markdown (default: the table alone, as wide as the terminal)",
+     "them the table, in Markdown (default: the table alone, as wide as the terminal, and the "
+     "lists "
+     "of --worst and --context-curve, unless --json has them)",
      AT(full)},
     {"--markdown", CLI_ON, NULL, "print the table with all its columns, in Markdown, without lines",
      AT(markdown)},

@@ -62,8 +62,7 @@ const struct cli_option cli_per_token_options[] = {
 
 const struct cli_option cli_curve_options[] = {
     {"--context-curve", CLI_ON, NULL,
-     "print the figures by position in the window, in bins; --json has them for each position, and "
-     "of several models it alone, unless --full is given",
+     "print the figures by position in the window, in bins; --json has them for each position",
      CURVE(wanted)},
     {"--context-bins", CLI_COUNT, "N", "the number of bins of --context-curve (default: 16)",
      CURVE(n_bins), 1, ANY},
@@ -73,8 +72,7 @@ const struct cli_option cli_curve_options[] = {
 const struct cli_option cli_divergence_options[] = {
     {.type = CLI_GROUP, .group = cli_curve_options, .offset = DIVERGENCE(curve)},
     {"--worst", CLI_COUNT, "N",
-     "print the N tokens of the largest divergence, with the text before them (default: 0); of "
-     "several models --json alone has them, unless --full is given",
+     "print the N tokens of the largest divergence, with the text before them (default: 0)",
      DIVERGENCE(n_worst), 0, MOST_WORST},
     {0},
 };

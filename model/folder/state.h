@@ -85,6 +85,8 @@ struct model_folder_heads {
 
 /** Parse config.json, find the architecture, and refuse what is not read. */
 enum status model_config_open(struct model_folder *f, struct status_why *why);
+/* members.c */
+
 /** The first failure of what reads config.json: `write` and all below it go on after one. */
 enum status model_config_status(const struct model_folder *f, struct status_why *why);
 /** Keep a failure: STATUS_UNSUPPORTED or STATUS_FORMAT, and printf's arguments. */
@@ -141,6 +143,11 @@ void model_folder_rope(struct model_folder *f);
 struct base_field model_config_rope(const struct model_folder *f);
 /** How queries grow with their position, of RoPE's member `llama_4_scaling_beta`. */
 void model_folder_temperature(struct model_folder *f);
+/** The function that makes shares of experts; absent: where no member says it. */
+void model_write_gating(struct model_folder *f, const char *names, uint32_t absent);
+
+/* write.c */
+
 void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value);
 /** The nearest float32. */
 void model_write_f32(struct model_folder *f, const char *suffix, double value);
@@ -153,8 +160,6 @@ void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t
 void model_write_bool(struct model_folder *f, const char *suffix, bool value);
 void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
                        uint64_t n);
-/** The function that makes shares of experts; absent: where no member says it. */
-void model_write_gating(struct model_folder *f, const char *names, uint32_t absent);
 void model_write_string(struct model_folder *f, const char *suffix, const char *value);
 /** A tensor of n float32 values, zero so far; the folder's. NULL: no memory. */
 float *model_folder_give(struct model_folder *f, const char *name, uint64_t n);
