@@ -76,25 +76,14 @@ static bool is_of_architecture(const struct model *m, struct base_string key)
 /** Every key of the architecture must have been read. */
 static void check_keys(struct model *m, const struct model_keys *keys, bool allow_unknown)
 {
-    enum { LISTED = 10 };
-    size_t n_unknown = 0;
+    struct model_unknown unknown = {"key", "has no effect", allow_unknown, 0};
     (void)model_key_find(keys, "vocab_size");
-    for (size_t i = 0; i < gguf_n_kv(m->file) && !keys->kept->status; i++) {
+    for (size_t i = 0; i < gguf_n_kv(m->file); i++) {
         struct base_string key = gguf_kv_at(m->file, i)->key;
-        struct base_quoted shown;
-        if (keys->read[i] || !is_of_architecture(m, key))
-            continue;
-        base_quote(&shown, key);
-        if (!allow_unknown)
-            model_keys_fail(keys, STATUS_FORMAT,
-                            "key %s is not understood by architecture %s, and results without it "
-                            "may be wrong",
-                            shown.text, m->arch->name);
-        if (n_unknown++ < LISTED)
-            model_remark(&m->remarks, "key %s is not understood and has no effect", shown.text);
+        if (!keys->read[i] && is_of_architecture(m, key))
+            model_unknown_add(m, &unknown, key);
     }
-    if (n_unknown > LISTED)
-        model_remark(&m->remarks, "and %zu more such keys", n_unknown - LISTED);
+    model_unknown_end(m, &unknown);
 }
 
 static enum status read_hparams(struct model *m, const struct model_options *options,

@@ -138,10 +138,17 @@ void model_bind_product(struct model *m, size_t layer, const char *name, size_t 
 /** Let a layer's tensors of this name be there without being used. */
 void model_bind_unused(struct model *m, size_t layer, const char *name);
 
-/**
- * Tensors that no handle was pointed at: STATUS_FORMAT naming the first, or remarks if
- * allow_unknown.
- */
+/** What a file has and no code of its architecture asked for. */
+struct model_unknown {
+    const char *what, *effect; /* "key", "has no effect" */
+    bool allowed;              /* remarked on; else STATUS_FORMAT naming the first */
+    size_t n;                  /* so far */
+};
+void model_unknown_add(struct model *m, struct model_unknown *unknown, struct base_string name);
+/** After the last: how many have no remark of their own. */
+void model_unknown_end(struct model *m, const struct model_unknown *unknown);
+
+/** Tensors that no handle was pointed at. */
 void model_bind_check_rest(struct model *m, bool allow_unknown);
 
 /** What this architecture has, or else the usual, of a tensor: "blk.3.attn_q.bias". */

@@ -395,22 +395,11 @@ void model_bind_unused(struct model *m, size_t layer, const char *name)
 
 void model_bind_check_rest(struct model *m, bool allow_unknown)
 {
-    enum { LISTED = 10 };
-    size_t n_unknown = 0;
+    struct model_unknown unknown = {"tensor", "not used", allow_unknown, 0};
     for (size_t i = 0; i < gguf_n_tensors(m->file); i++) {
-        if (m->tensors[i].understood)
-            continue;
         const char *name = m->tensors[i].source->name;
-        struct base_quoted shown;
-        base_quote(&shown, (struct base_string){name, strlen(name)});
-        if (!allow_unknown)
-            model_bind_fail(m, STATUS_FORMAT,
-                            "tensor %s is not understood by architecture %s, and results without "
-                            "it may be wrong",
-                            shown.text, m->arch->name);
-        if (n_unknown++ < LISTED)
-            model_remark(&m->remarks, "tensor %s is not understood and not used", shown.text);
+        if (!m->tensors[i].understood)
+            model_unknown_add(m, &unknown, (struct base_string){name, strlen(name)});
     }
-    if (n_unknown > LISTED)
-        model_remark(&m->remarks, "and %zu more such tensors", n_unknown - LISTED);
+    model_unknown_end(m, &unknown);
 }
