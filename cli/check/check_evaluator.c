@@ -377,10 +377,7 @@ static const struct cli_option options[] = {
      "called equal only on so many (else the exit code is 2). Differences below X / 2 do not count",
      AT(resolve)},
 
-    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
-    {.type = CLI_GROUP,
-     .group = cli_activations_options,
-     .offset = AT(evaluate.machine.activations)},
+    {.type = CLI_GROUP, .group = cli_load_options, .offset = AT(evaluate)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--markdown", CLI_ON, NULL,

@@ -183,20 +183,14 @@ static const struct cli_option options[] = {
      "make N requests at most; what a busy server is sent again does not count (default: 100)",
      AT(connection.n_requests), 24, 100000},
 
-    {.type = CLI_HEADING, .help = "Replacing tensors (docs/hot-swap.md)"},
     {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},
-
-    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
-    {.type = CLI_GROUP,
-     .group = cli_activations_options,
-     .offset = AT(evaluate.machine.activations)},
+    {.type = CLI_GROUP, .group = cli_load_options, .offset = AT(evaluate)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--full", CLI_ON, NULL,
      "with several models: print for each the lines that are printed for a single one, and after "
      "them the table, in Markdown (default: the table alone, as wide as the terminal, and the "
-     "lists "
-     "of --worst and --context-curve, unless --json has them)",
+     "lists of --worst and --context-curve, unless --json has them)",
      AT(full)},
     {"--markdown", CLI_ON, NULL, "print the table with all its columns, in Markdown, without lines",
      AT(markdown)},

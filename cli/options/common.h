@@ -191,6 +191,7 @@ struct cli_evaluate_settings {
     struct cli_model_settings load; /* of all models; cli_model_options fill it */
 };
 extern const struct cli_option cli_evaluate_options[]; /* --state, output, machine */
+extern const struct cli_option cli_load_options[];     /* cli_model_options, --activations */
 void cli_evaluate_defaults(struct cli_evaluate_settings *settings);
 /** What the list of `watch` cannot say, and ik_llama.cpp's variables. Fails: STATUS_USAGE. */
 enum status cli_watch_check(struct cli_evaluate_settings *settings, struct status_why *why);

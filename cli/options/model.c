@@ -173,3 +173,13 @@ const struct cli_option cli_model_options[] = {
      MODEL(experts_used), 0, 1024},
     {0},
 };
+
+const struct cli_option cli_load_options[] = {
+    {.type = CLI_GROUP,
+     .group = cli_model_options,
+     .offset = offsetof(struct cli_evaluate_settings, load)},
+    {.type = CLI_GROUP,
+     .group = cli_activations_options,
+     .offset = offsetof(struct cli_evaluate_settings, machine.activations)},
+    {0},
+};

@@ -7,6 +7,7 @@
 #define WATCH(member) offsetof(struct cli_watch_settings, member)
 
 const struct cli_option cli_watch_options[] = {
+    {.type = CLI_HEADING, .help = "Replacing tensors (docs/hot-swap.md)"},
     {"--watch", CLI_TEXT, "FILE",
      "keep the model open, evaluate it, and again on each command that is put into FILE: reload "
      "(tensors whose files have changed), compute, exit",

@@ -99,13 +99,8 @@ const struct cli_option cli_perplexity_options[] = {
     {"--per-task", CLI_TEXT, "FILE", "write a table (TSV) with a line for each task",
      AT(per_task_file)},
 
-    {.type = CLI_HEADING, .help = "Replacing tensors (docs/hot-swap.md)"},
     {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},
-
-    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
-    {.type = CLI_GROUP,
-     .group = cli_activations_options,
-     .offset = AT(evaluate.machine.activations)},
+    {.type = CLI_GROUP, .group = cli_load_options, .offset = AT(evaluate)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--ppl-output-type", CLI_COUNT, "0|1",
