@@ -210,9 +210,9 @@ enum status base_file_check_no_result(const char *path, const char *expected,
 {
     char bytes[512];
     struct base_string beginning = {bytes, beginning_of(path, bytes, sizeof bytes)};
-    const struct base_file_kind *kind = result_of(beginning);
+    const struct base_file_kind *kind = base_file_kind_of_text(beginning);
     enum status status =
-        base_file_kind_of_text(beginning) == kind ? check(kind, expected, why) : STATUS_OK;
+        kind && kind == result_of(beginning) ? check(kind, expected, why) : STATUS_OK;
     if (status)
         status_context(why, "%s", path);
     return status;

@@ -25,23 +25,22 @@ static const struct {
                          "not measured for this kind of server and file"},
     [PROBE_KNOWN_QUANTISED] = {1, 0.2, 2, 0.1, 0.2,
                                "with 24 lists of 100 tokens, of 57 runs with the right file all "
-                               "agreed (0 to 6 % would not), "
-                               "and of 78 with another file, layer or temperature none did (0 to 5 "
-                               "%)" MEASURED_ON
+                               "agreed (0 to 6 % would not), and of 78 with another file, layer or "
+                               "temperature none did (0 to 5 %)" MEASURED_ON
                                ". 1 % in one tensor is within the noise, and not told"},
     [PROBE_KNOWN_HALF] = {1, 0.2, 2, (double)NAN, (double)NAN,
                           "with 24 lists of 100 tokens, of 16 runs with the right file none "
-                          "differed (0 to 21 %; two with an "
-                          "8-bit cache agreed coarsely), and of 19 with another file, layer, "
-                          "tensor or temperature none agreed (0 to 18 %)" MEASURED_ON},
+                          "differed (0 to 21 %; two with an 8-bit cache agreed coarsely), and of "
+                          "19 with another file, layer, tensor or temperature none agreed (0 to 18 "
+                          "%)" MEASURED_ON},
     [PROBE_KNOWN_IK] = {1, 0.2, 2, 0.1, 0.2,
                         "with 24 lists of 100 tokens, of 9 runs with the right file none differed "
-                        "but for the tail of its lists, "
-                        "and 5 (all but those of Q8_0) had another arithmetic or another file; of "
-                        "14 with another file or layer 1 computed what the file says (Gemma's "
-                        "Q4_K_M for its Q8_0; the server's own words tell it), 5 had another "
-                        "arithmetic or another file, 8 differed (ik_llama.cpp's server of August "
-                        "2026 on a CPU; SmolLM2 135M, Gemma 3 270M)"},
+                        "but for the tail of its lists, and 5 (all but those of Q8_0) had another "
+                        "arithmetic or another file; of 14 with another file or layer 1 computed "
+                        "what the file says (Gemma's Q4_K_M for its Q8_0; the server's own words "
+                        "tell it), 5 had another arithmetic or another file, 8 differed "
+                        "(ik_llama.cpp's server of August 2026 on a CPU; SmolLM2 135M, Gemma 3 "
+                        "270M)"},
 };
 /** A quantised cache under 16-bit weights makes at least this share of its yardstick. */
 static const double least_of_a_cache = 0.25;
@@ -89,8 +88,8 @@ const char *probe_error_rates(const struct probe_verdict *v)
         return "not measured for this kind of server with such a cache or such lists";
     if (v->small_cache && v->known != PROBE_NOT_KNOWN)
         return "over a cache of 4 bits, with 24 lists of 100 tokens, of 6 runs with the right file "
-               "all agreed, and of 8 with "
-               "another one 5 did, too: what such a cache makes hides it" MEASURED_ON;
+               "all agreed, and of 8 with another one 5 did, too: what such a cache makes hides "
+               "it" MEASURED_ON;
     if (v->known == PROBE_KNOWN_QUANTISED && is_short)
         return "with lists of 20 tokens, 24 of them, of 5 runs with the right file all agreed, and "
                "of 15 with another one 4 did, too; with lists of 5 tokens 8 did" MEASURED_ON

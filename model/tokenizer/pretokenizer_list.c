@@ -145,7 +145,7 @@ static const char tiny_aya_ascii[] =
 /*
  * superbpe cuts numbers in this way and nothing else: where a multiple of three digits is left of
  * a run, which its expression looks for from each digit. Here a match is what lies between two
- * such places: behind the first, three digits; up to the next, runs of one or two digits, other
+ * such places: after the first, three digits; up to the next, runs of one or two digits, other
  * characters, and what a longer run has too many, for which each run is looked at three times.
  */
 #define UP_TO_THREES(digit, other)                                                                 \

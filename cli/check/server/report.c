@@ -102,8 +102,7 @@ void cli_server_print(const struct cli_server_check *c)
                    c->comparison.other_rms[i], probe_way_share(&c->comparison.ways[i]),
                    probe_way_error(&c->comparison.ways[i]));
         printf("Error rates of verdicts (here there are %zu lists that are no neighbours, of %.0f "
-               "tokens "
-               "each): %s.\n",
+               "tokens each): %s.\n",
                v->n_stretches, v->n_tokens_each, probe_error_rates(v));
         print_lengths(c);
         if (v->outcome == PROBE_DIFFERS)

@@ -20,7 +20,7 @@ void doc_card_address(struct base_file *file, const char *text, const char *but)
             base_file_write(file, c, 1);
 }
 
-/* A link; the text alone where the address is none of the web. */
+/* A link, or the text alone where the address is not one of the web. */
 static void put_link(struct base_file *file, const char *text, const char *address)
 {
     char shown[BASE_PATH_BYTES];

@@ -79,7 +79,7 @@ static void put_line(const struct files *f, const struct doc_scoreboard_run *run
     base_file_printf(f->file, "\n");
 }
 
-/* The sentences of a race. False: the document is none. */
+/* The sentences of a race. False: the document is of no race. */
 static bool put_verdict(const struct files *f)
 {
     struct base_field sentence = {0};
