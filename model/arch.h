@@ -153,8 +153,8 @@ struct model_arch {
     bool nextn_slides; /* that block does, where no array says it of each block */
     struct model_presence_rule presence[4]; /* of the first that names a tensor; NULL ends */
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
-    struct model_key_read reads[12]; /* keys that only some architectures have; {0} ends */
-    struct model_key_need needs[10]; /* keys that published files have */
+    const struct model_arch_key *keys[4]; /* lists of keys that it has in its own way; NULL ends */
+    struct model_key_need needs[10];      /* keys that published files have */
     bool old_base; /* published files may lack rope.freq_base, which is then 10000 */
 
     const struct model_folder_map *folder; /* how its published folders name things; NULL: unread */

@@ -24,10 +24,10 @@ static const struct model_folder_name afmoe_names[] = {
     {0},
 };
 
-static const struct model_folder_key afmoe_keys[] = {
+static const struct model_arch_key afmoe_keys[] = {
     {"expert_shared_count", .from = "num_shared_experts"},
     {"leading_dense_block_count", .from = "num_dense_layers"},
-    {"expert_weights_norm", .from = "route_norm", .absent = 1},
+    {"expert_weights_norm", .from = "route_norm", .unset = 1},
     {"expert_weights_scale", .from = "route_scale"},
     {"expert_gating_func", .from = "score_func"},
     {.from = "mup_enabled", .member = MODEL_MEMBER_TRUE},
@@ -37,12 +37,12 @@ static const struct model_folder_key afmoe_keys[] = {
 static const struct model_folder_map afmoe_folder = {
     .classes = {"AfmoeForCausalLM"},
     .names = afmoe_names,
-    .keys = afmoe_keys,
 };
 
 const struct model_arch model_arch_afmoe = {
     .name = "afmoe",
     .folder = &afmoe_folder,
+    .keys = {afmoe_keys},
     .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
@@ -76,8 +76,8 @@ static const struct model_folder_name laguna_names[] = {
     {0},
 };
 
-static const struct model_folder_key laguna_keys[] = {
-    {"expert_weights_norm", .absent = 1},
+static const struct model_arch_key laguna_keys[] = {
+    {"expert_weights_norm", .unset = 1},
     {"expert_weights_scale", .from = "moe_routed_scaling_factor"},
     {.from = "moe_router_logit_softcapping", .member = MODEL_MEMBER_FIXED},
     {.from = "moe_apply_router_weight_on_input", .member = MODEL_MEMBER_FIXED},
@@ -87,7 +87,6 @@ static const struct model_folder_key laguna_keys[] = {
 static const struct model_folder_map laguna_folder = {
     .classes = {"LagunaForCausalLM"},
     .names = laguna_names,
-    .keys = laguna_keys,
     .named_layers = true,
     .heads = laguna_heads,
 };
@@ -95,6 +94,7 @@ static const struct model_folder_map laguna_folder = {
 const struct model_arch model_arch_laguna = {
     .name = "laguna",
     .folder = &laguna_folder,
+    .keys = {laguna_keys},
     .rope_halves = true,
     .sliding_rope = true,
     .yarn_factor = true,

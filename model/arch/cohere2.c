@@ -12,31 +12,29 @@ static void read_cohere2(struct model_hparams *h, const struct model_reading *r)
     model_still_full_layers(h);
 }
 
-static const struct model_folder_key folder_keys[] = {
-    {"logit_scale"},
+static const struct model_arch_key keys[] = {
+    {"logit_scale", MODEL_OPTIONAL},
     {0},
 };
 
 static const struct model_folder_map folder2 = {
     .classes = {"Cohere2ForCausalLM"},
-    .keys = folder_keys,
     .tied = true,
 };
 
 static const struct model_folder_map folder_r = {
     .classes = {"CohereForCausalLM"},
-    .keys = folder_keys,
     .tied = true,
 };
 
 const struct model_arch model_arch_cohere2 = {
     .name = "cohere2",
     .folder = &folder2,
+    .keys = {keys},
     .norms = {.ffn = ""},
     .layer_norm = true,
     .parallel = true,
     .windows = {.period = 4},
-    .reads = {{"logit_scale"}},
     .needs = {{"logit_scale"}, {"attention.sliding_window"}},
     .read = read_cohere2,
     .presence = {{MODEL_NEVER, "attn_norm.bias output_norm.bias"}},
@@ -45,11 +43,11 @@ const struct model_arch model_arch_cohere2 = {
 const struct model_arch model_arch_command_r = {
     .name = "command-r",
     .folder = &folder_r,
+    .keys = {keys},
     .norms = {.ffn = ""},
     .layer_norm = true,
     .parallel = true,
     .qk_norm = MODEL_QK_NORM_EACH,
-    .reads = {{"logit_scale"}},
     .needs = {{"logit_scale"}},
     .presence = {{MODEL_NEVER, "attn_norm.bias output_norm.bias"},
                  {MODEL_SOMETIMES, MODEL_QK_GAINS, MODEL_WHERE_SHALLOW}},
@@ -77,12 +75,12 @@ static void bind_moe(struct model *m, size_t i)
         m->layers[i].experts.shared.down.weight.scale /= 2;
 }
 
-static const struct model_folder_key moe_keys[] = {
-    {"logit_scale", .absent = 0.0625},
+static const struct model_arch_key moe_keys[] = {
+    {"logit_scale", MODEL_OPTIONAL, .unset = 0.0625},
     {"expert_feed_forward_length", .from = "intermediate_size"},
     {"expert_shared_count", .from = "num_shared_experts"},
-    {"expert_gating_func", .from = "expert_selection_fn", .absent = 1},
-    {.from = "prefix_dense_sliding_window_pattern", .absent = 1, .member = MODEL_MEMBER_FIXED},
+    {"expert_gating_func", .from = "expert_selection_fn", .unset = 1},
+    {.from = "prefix_dense_sliding_window_pattern", .unset = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
@@ -100,7 +98,6 @@ static void write_moe(struct model_folder *f)
 
 static const struct model_folder_map folder_moe = {
     .classes = {"Cohere2MoeForCausalLM"},
-    .keys = moe_keys,
     .named_layers = true,
     .write = write_moe,
 };
@@ -108,12 +105,12 @@ static const struct model_folder_map folder_moe = {
 const struct model_arch model_arch_cohere2moe = {
     .name = "cohere2moe",
     .folder = &folder_moe,
+    .keys = {moe_keys},
     .norms = {.ffn = ""},
     .layer_norm = true,
     .rms_by_key = true,
     .parallel = true,
     .windows = {.period = 4, .first_full = true},
-    .reads = {{"logit_scale"}},
     .needs = {{"logit_scale"},
               {"attention.sliding_window"},
               {"attention.sliding_window_pattern"},

@@ -13,8 +13,8 @@ void model_latent_read(struct model_hparams *h, const struct model_reading *r)
 {
     const struct model_keys *keys = &r->keys;
     static const char value[] = "attention.value_length_mla";
-    static const struct model_key_read ranks[] = {
-        {"attention.kv_lora_rank", .required = true}, {"attention.q_lora_rank"}, {0}};
+    static const struct model_arch_key ranks[] = {
+        {"attention.kv_lora_rank", MODEL_REQUIRED}, {"attention.q_lora_rank", MODEL_OPTIONAL}, {0}};
     struct model_range range = model_head_size_range;
     h->compressed_keys = model_key_find(keys, "attention.key_length_mla");
     uint32_t key_size =
@@ -70,10 +70,7 @@ static void read(struct model_hparams *h, const struct model_reading *r)
 /** Queries see the keys that an indexer chooses. */
 static void read_sparse(struct model_hparams *h, const struct model_reading *r)
 {
-    static const struct model_key_read rank[] = {
-        {"attention.q_lora_rank", .required = true, .least = 1}, {0}};
     model_latent_read(h, r);
-    model_hparams_read_keys(h, r, rank);
     read_magnitude(h, r);
     h->index.eps = 1e-6f; /* no key has it */
     model_indexer_read(h, r);
@@ -166,17 +163,19 @@ static void write_folder(struct model_folder *f)
     write_magnitude(f);
 }
 
-static const struct model_folder_key sparse_keys[] = {
-    {"attention.indexer.head_count"},     {"attention.indexer.key_length"},
-    {"attention.indexer.top_k"},          {"expert_weights_scale", .absent = 2.5},
-    {"expert_weights_norm", .absent = 1}, {0},
+static const struct model_arch_key sparse_keys[] = {
+    {"attention.q_lora_rank", MODEL_REQUIRED, .least = 1},
+    {"attention.indexer.head_count"},
+    {"attention.indexer.key_length"},
+    {"attention.indexer.top_k"},
+    {"expert_weights_scale", .unset = 2.5},
+    {"expert_weights_norm", .unset = 1},
+    {0},
 };
 
 static const struct model_folder_map folder32 = {
     .classes = {"DeepseekV32ForCausalLM"},
     .names = sparse_names,
-    .keys = sparse_keys,
-    .grouped = true,
     .compressed = true,
     .own_magnitude = true,
     .write = write_folder,
@@ -212,8 +211,6 @@ static void write_choices(struct model_folder *f)
 static const struct model_folder_map folder_glm = {
     .classes = {"GlmMoeDsaForCausalLM"},
     .names = sparse_names,
-    .keys = sparse_keys,
-    .grouped = true,
     .compressed = true,
     .own_magnitude = true,
     .write = write_choices,
@@ -228,6 +225,7 @@ static const struct model_folder_map folder_glm = {
 const struct model_arch model_arch_deepseek32 = {
     .name = "deepseek32",
     .folder = &folder32,
+    .keys = {sparse_keys, model_grouped_keys},
     .needs = {{"expert_gating_func", MODEL_WHEN_EXPERTS},
               {"expert_group_count", MODEL_WHEN_EXPERTS},
               NEEDS_OF_YARN,
@@ -242,6 +240,7 @@ const struct model_arch model_arch_deepseek32 = {
 const struct model_arch model_arch_glm_dsa = {
     .name = "glm-dsa",
     .folder = &folder_glm,
+    .keys = {sparse_keys, model_grouped_keys},
     .needs = {MODEL_NEEDS_SHARES},
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
@@ -256,7 +255,6 @@ static const struct model_folder_map folder = {
     .classes = {"DeepseekV3ForCausalLM", "DeepseekV2ForCausalLM", "Glm4MoeLiteForCausalLM",
                 "KimiVLForConditionalGeneration", "KimiK25ForConditionalGeneration"},
     .names = folder_names,
-    .keys = model_folder_grouped,
     .own_magnitude = true,
     .write = write_folder,
 };
@@ -277,7 +275,6 @@ static bool is_mistral4(const struct model_folder *f)
 static const struct model_folder_map folder_mistral4 = {
     .classes = {"Mistral4ForCausalLM", "Mistral3ForConditionalGeneration"},
     .names = folder_names,
-    .keys = model_folder_grouped,
     .is = is_mistral4,
     .own_magnitude = true,
     .write = write_mistral4,
@@ -285,6 +282,7 @@ static const struct model_folder_map folder_mistral4 = {
 
 const struct model_arch model_arch_mistral4 = {
     .folder = &folder_mistral4,
+    .keys = {model_grouped_keys},
     .name = "mistral4",
     .needs = {{"attention.temperature_scale", MODEL_WHEN_EVER,
                "queries do not grow with their position; the published model's do, by 0.1"},
@@ -299,6 +297,7 @@ const struct model_arch model_arch_mistral4 = {
 const struct model_arch model_arch_deepseek2 = {
     .name = "deepseek2",
     .folder = &folder,
+    .keys = {model_grouped_keys},
     .sigmoid_if_biased = true,
     .needs = {{"expert_group_count", MODEL_WHEN_EXPERTS,
                "experts are chosen from all, as in V2 Lite; V2 and V3 choose groups first"},

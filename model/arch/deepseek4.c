@@ -194,21 +194,21 @@ static const struct model_folder_name folder_names[] = {
     {0},
 };
 
-static const struct model_folder_key folder_keys[] = {
-    {"attention.q_lora_rank", .absent = 1024},
-    {"attention.output_group_count", .absent = 8},
-    {"attention.output_lora_rank", .absent = 1024},
-    {"attention.indexer.head_count", .absent = 64},
-    {"attention.indexer.key_length", .absent = 128},
-    {"attention.indexer.top_k", .absent = 512},
-    {"attention.compress_rope_freq_base", .absent = 160000},
-    {"hyper_connection.count", .absent = 4},
-    {"hyper_connection.sinkhorn_iterations", .absent = 20},
-    {"hyper_connection.epsilon", .absent = 1e-6},
-    {"expert_shared_count", .from = "n_shared_experts", .absent = 1},
-    {"expert_weights_scale", .absent = 1.5},
-    {"expert_weights_norm", .absent = 1},
-    {"expert_gating_func", .absent = 4},
+static const struct model_arch_key keys[] = {
+    {"attention.q_lora_rank", MODEL_REQUIRED, .least = 1, .unset = 1024},
+    {"attention.output_group_count", MODEL_REQUIRED, .unset = 8},
+    {"attention.output_lora_rank", MODEL_REQUIRED, .unset = 1024},
+    {"attention.indexer.head_count", MODEL_REQUIRED, .unset = 64},
+    {"attention.indexer.key_length", MODEL_REQUIRED, .unset = 128},
+    {"attention.indexer.top_k", MODEL_REQUIRED, .unset = 512},
+    {"attention.compress_rope_freq_base", .unset = 160000},
+    {"hyper_connection.count", MODEL_REQUIRED, .unset = 4},
+    {"hyper_connection.sinkhorn_iterations", MODEL_REQUIRED, .unset = 20},
+    {"hyper_connection.epsilon", MODEL_REQUIRED, .unset = 1e-6},
+    {"expert_shared_count", .from = "n_shared_experts", .unset = 1},
+    {"expert_weights_scale", .unset = 1.5},
+    {"expert_weights_norm", .unset = 1},
+    {"expert_gating_func", .unset = 4},
     {0},
 };
 
@@ -284,23 +284,14 @@ static void write_folder(struct model_folder *f)
 static const struct model_folder_map folder = {
     .classes = {"DeepseekV4ForCausalLM"},
     .names = folder_names,
-    .keys = folder_keys,
     .write = write_folder,
 };
 
 const struct model_arch model_arch_deepseek4 = {
     .name = "deepseek4",
     .folder = &folder,
+    .keys = {keys},
     .windows = {.period = 1},
-    .reads = {{"attention.q_lora_rank", .required = true, .least = 1},
-              {"attention.output_group_count", .required = true},
-              {"attention.output_lora_rank", .required = true},
-              {"attention.indexer.head_count", .required = true},
-              {"attention.indexer.key_length", .required = true},
-              {"attention.indexer.top_k", .required = true},
-              {"hyper_connection.count", .required = true},
-              {"hyper_connection.sinkhorn_iterations", .required = true},
-              {"hyper_connection.epsilon", .required = true}},
     .needs = {{"attention.sliding_window"},
               {"swiglu_clamp_exp"},
               {"rope.scaling.original_context_length", MODEL_WHEN_YARN},

@@ -7,12 +7,12 @@
 
 static const struct model_folder_map folder = {
     .classes = {"Dots1ForCausalLM"},
-    .keys = model_folder_grouped,
 };
 
 const struct model_arch model_arch_dots1 = {
     .name = "dots1",
     .folder = &folder,
+    .keys = {model_grouped_keys},
     SIGMOID_EXPERTS,
     .needs = {MODEL_NEEDS_SHARES},
     .presence = {{MODEL_ALWAYS, "output.weight"}},
@@ -28,7 +28,7 @@ static const struct model_folder_name ling_names[] = {
     {0},
 };
 
-static const struct model_folder_key ling_keys[] = {
+static const struct model_arch_key ling_keys[] = {
     {"expert_gating_func", .from = "score_function"},
     {.from = "norm_head", .member = MODEL_MEMBER_FIXED},
     {0},
@@ -37,13 +37,12 @@ static const struct model_folder_key ling_keys[] = {
 static const struct model_folder_map ling_folder = {
     .classes = {"BailingMoeV2ForCausalLM"},
     .names = ling_names,
-    .keys = ling_keys,
-    .grouped = true,
 };
 
 const struct model_arch model_arch_bailingmoe2 = {
     .name = "bailingmoe2",
     .folder = &ling_folder,
+    .keys = {ling_keys, model_grouped_keys},
     SIGMOID_EXPERTS,
     .needs = {{"rope.dimension_count"},
               {"expert_group_count", MODEL_WHEN_EXPERTS,

@@ -13,7 +13,7 @@ static const struct model_folder_name moe_names[] = {
     {0},
 };
 
-static const struct model_folder_key moe_keys[] = {
+static const struct model_arch_key moe_keys[] = {
     {"leading_dense_block_count", .from = "moe_layer_start_index"},
     {"expert_shared_count", .from = "moe_num_shared_experts"},
     {0},
@@ -22,12 +22,12 @@ static const struct model_folder_key moe_keys[] = {
 static const struct model_folder_map moe_folder = {
     .classes = {"Ernie4_5_MoeForCausalLM"},
     .names = moe_names,
-    .keys = moe_keys,
 };
 
 const struct model_arch model_arch_ernie4_5_moe = {
     .name = "ernie4_5-moe",
     .folder = &moe_folder,
+    .keys = {moe_keys},
     .no_output_bias = true,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,

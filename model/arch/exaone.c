@@ -61,9 +61,9 @@ static const struct model_folder_name moe_names[] = {
     {0},
 };
 
-static const struct model_folder_key moe_keys[] = {
-    {"expert_weights_scale", .absent = 2.5},
-    {"expert_weights_norm", .absent = 1},
+static const struct model_arch_key moe_keys[] = {
+    {"expert_weights_scale", .unset = 2.5},
+    {"expert_weights_norm", .unset = 1},
     {"expert_gating_func"},
     {0},
 };
@@ -71,13 +71,12 @@ static const struct model_folder_key moe_keys[] = {
 static const struct model_folder_map moe_folder = {
     .classes = {"ExaoneMoeForCausalLM", "ExaoneMoEForCausalLM"},
     .names = moe_names,
-    .keys = moe_keys,
-    .grouped = true,
 };
 
 const struct model_arch model_arch_exaone_moe = {
     .name = "exaone-moe",
     .folder = &moe_folder,
+    .keys = {moe_keys, model_grouped_keys},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .windows = {.period = 4, .llama_cpp_period = 4},

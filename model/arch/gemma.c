@@ -37,9 +37,14 @@ static const struct model_folder_name folder_names[] = {
     {0},
 };
 
-static const struct model_folder_key folder_keys[] = {
-    {"attn_logit_softcapping"},
-    {"final_logit_softcapping"},
+static const struct model_arch_key keys2[] = {
+    {"attn_logit_softcapping", MODEL_OPTIONAL, .absent = 50},
+    {"final_logit_softcapping", MODEL_OPTIONAL, .absent = 30},
+    {0},
+};
+
+static const struct model_arch_key keys3[] = {
+    {"final_logit_softcapping", MODEL_OPTIONAL},
     {.from = "use_bidirectional_attention", .member = MODEL_MEMBER_FIXED},
     {0},
 };
@@ -47,7 +52,6 @@ static const struct model_folder_key folder_keys[] = {
 static const struct model_folder_map folder2 = {
     .classes = {"Gemma2ForCausalLM"},
     .names = folder_names,
-    .keys = folder_keys,
     .norms_less_one = true,
     .tied = true,
     .largest = 46,
@@ -56,12 +60,12 @@ static const struct model_folder_map folder2 = {
 const struct model_arch model_arch_gemma2 = {
     .name = "gemma2",
     .folder = &folder2,
+    .keys = {keys2, keys3},
     .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
     .sliding_rope = true,
     .old_base = true,
     .windows = {.period = 2, .length = 4096},
-    .reads = {{"attn_logit_softcapping", .absent = 50}, {"final_logit_softcapping", .absent = 30}},
     .activation = KERN_GELU,
     .read = read_gemma2,
 };
@@ -79,7 +83,6 @@ static void read_gemma3(struct model_hparams *h, const struct model_reading *r)
 static const struct model_folder_map folder3 = {
     .classes = {"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"},
     .names = folder_names,
-    .keys = folder_keys + 1,
     .norms_less_one = true,
     .tied = true,
     .largest = 62,
@@ -88,12 +91,12 @@ static const struct model_folder_map folder3 = {
 const struct model_arch model_arch_gemma3 = {
     .name = "gemma3",
     .folder = &folder3,
+    .keys = {keys3},
     .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .windows = {.period = 6},
-    .reads = {{"final_logit_softcapping"}},
     .needs = {{"attention.sliding_window", MODEL_WHEN_EVER,
                "all layers see all keys, as Rnj 1's do; Google's models have windows"}},
     .activation = KERN_GELU,
@@ -181,10 +184,13 @@ static const struct model_folder_name folder4_names[] = {
     {0},
 };
 
-static const struct model_folder_key folder4_keys[] = {
-    {"attention.shared_kv_layers"}, {"embedding_length_per_layer_input"},
-    {"attention.key_length_swa"},   {"attention.value_length_swa"},
-    {"final_logit_softcapping"},    {0},
+static const struct model_arch_key keys4[] = {
+    {"attention.shared_kv_layers"},
+    {"embedding_length_per_layer_input", MODEL_OPTIONAL},
+    {"attention.key_length_swa"},
+    {"attention.value_length_swa"},
+    {"final_logit_softcapping", MODEL_OPTIONAL},
+    {0},
 };
 
 /** A number of a layer that sees all keys; the newer form has an object for each such layer. */
@@ -248,7 +254,6 @@ static const struct model_folder_map folder4 = {
     .classes = {"Gemma4ForConditionalGeneration", "Gemma4ForCausalLM",
                 "Gemma4UnifiedForConditionalGeneration"},
     .names = folder4_names,
-    .keys = folder4_keys,
     .tied = true,
     .sizes = sizes_of_folder4,
 };
@@ -256,13 +261,13 @@ static const struct model_folder_map folder4 = {
 const struct model_arch model_arch_gemma4 = {
     .name = "gemma4",
     .folder = &folder4,
+    .keys = {keys4},
     .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .bare_v_norm = true,
     .windows = {.period = 6},
-    .reads = {{"embedding_length_per_layer_input"}, {"final_logit_softcapping"}},
     .needs = {{"attention.sliding_window"},
               {"attention.sliding_window_pattern"},
               {"final_logit_softcapping"}},

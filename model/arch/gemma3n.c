@@ -117,6 +117,13 @@ static void bind(struct model *m, size_t i)
     bind_laurel(m, i);
 }
 
+static const struct model_arch_key keys[] = {
+    {"altup.num_inputs", MODEL_OPTIONAL, .absent = 4},
+    {"embedding_length_per_layer_input", MODEL_OPTIONAL, .least = 1, .absent = 256},
+    {"final_logit_softcapping", MODEL_OPTIONAL, .absent = 30},
+    {0},
+};
+
 const struct model_arch model_arch_gemma3n = {
     .name = "gemma3n",
     .norms = MODEL_GEMMA_NORMS,
@@ -126,9 +133,7 @@ const struct model_arch model_arch_gemma3n = {
     .qk_norm = MODEL_QK_NORM_HEADS,
     .bare_v_norm = true,
     .windows = {.period = 5},
-    .reads = {{"altup.num_inputs", .absent = 4},
-              {"embedding_length_per_layer_input", .least = 1, .absent = 256},
-              {"final_logit_softcapping", .absent = 30}},
+    .keys = {keys},
     .needs = {{"attention.sliding_window"},
               {"activation_sparsity_scale"},
               {"final_logit_softcapping"},

@@ -9,12 +9,12 @@ static const struct model_folder_name folder_names[] = {
 static const struct model_folder_map folder = {
     .classes = {"Glm4MoeForCausalLM"},
     .names = folder_names,
-    .keys = model_folder_grouped,
 };
 
 const struct model_arch model_arch_glm4moe = {
     .name = "glm4moe",
     .folder = &folder,
+    .keys = {model_grouped_keys},
     .norms = {.ffn = "post_attention_norm"},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,

@@ -29,23 +29,23 @@ static const struct model_folder_name folder_names[] = {
     {0},
 };
 
-static const struct model_folder_key folder_keys[] = {
+static const struct model_arch_key keys[] = {
     {"expert_feed_forward_length", .from = "intermediate_size"},
-    {.from = "swiglu_alpha", .absent = 1.702, .member = MODEL_MEMBER_FIXED},
-    {.from = "swiglu_limit", .absent = 7, .member = MODEL_MEMBER_FIXED},
+    {.from = "swiglu_alpha", .unset = 1.702, .member = MODEL_MEMBER_FIXED},
+    {.from = "swiglu_limit", .unset = 7, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
 static const struct model_folder_map folder = {
     .classes = {"GptOssForCausalLM"},
     .names = folder_names,
-    .keys = folder_keys,
     .unrounded = true,
 };
 
 const struct model_arch model_arch_gpt_oss = {
     .name = "gpt-oss",
     .folder = &folder,
+    .keys = {keys},
     .norms = {.ffn = "post_attention_norm"},
     .rope_halves = true,
     .sinks = true,

@@ -93,13 +93,13 @@ static void write_folder(struct model_folder *f)
         model_write_u32(f, "ssm.inner_size", expand * f->n_embd);
 }
 
-#define GRANITE_KEYS                                                                               \
-    {"attention.scale"}, {"embedding_scale"}, {"residual_scale"},                                  \
-    {                                                                                              \
-        "logit_scale", .from = "logits_scaling"                                                    \
-    }
-
-static const struct model_folder_key folder_keys[] = {GRANITE_KEYS, {0}};
+static const struct model_arch_key keys[] = {
+    {"attention.scale"},
+    {"embedding_scale", MODEL_OPTIONAL},
+    {"residual_scale", MODEL_OPTIONAL},
+    {"logit_scale", .from = "logits_scaling"},
+    {0},
+};
 
 #define GRANITE_DENSE                                                                              \
     {"shared_mlp.input_linear", "ffn_gate", MODEL_FIRST_HALF},                                     \
@@ -113,7 +113,6 @@ static const struct model_folder_name dense_names[] = {GRANITE_DENSE, {0}};
 static const struct model_folder_map folder = {
     .classes = {"GraniteForCausalLM", "GraniteMoeHybridForCausalLM"},
     .names = dense_names,
-    .keys = folder_keys,
     .turned = true,
     .is = is_dense,
     .sizes = sizes_of_folder,
@@ -133,8 +132,7 @@ static const struct model_folder_map folder = {
 
 static const struct model_folder_name moe_names[] = {GRANITE_EXPERTS, {0}};
 
-static const struct model_folder_key moe_keys[] = {
-    GRANITE_KEYS,
+static const struct model_arch_key moe_keys[] = {
     {"expert_shared_feed_forward_length", .from = "shared_intermediate_size"},
     {0},
 };
@@ -143,7 +141,6 @@ static const struct model_folder_map moe_folder = {
     .classes = {"GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM",
                 "GraniteMoeHybridForCausalLM"},
     .names = moe_names,
-    .keys = moe_keys,
     .turned = true,
     .is = is_moe,
     .sizes = sizes_of_folder,
@@ -161,17 +158,17 @@ const struct model_arch model_arch_granite = {
     .name = "granite",
     .key_blind = {"expert_shared_feed_forward_length"}, /* of Granite 4, where the class has it */
     .folder = &folder,
+    .keys = {keys},
     .needs = {GRANITE_SCALES(MODEL_WHEN_EVER)},
-    .reads = {{"embedding_scale"}, {"residual_scale"}},
     .read = read,
 };
 
 const struct model_arch model_arch_granitemoe = {
     .name = "granitemoe",
     .folder = &moe_folder,
+    .keys = {keys, moe_keys},
     .needs = {GRANITE_SCALES(MODEL_WHEN_EVER)},
     .shared = MODEL_SHARED_PLAIN,
-    .reads = {{"embedding_scale"}, {"residual_scale"}},
     .read = read,
 };
 
@@ -203,9 +200,8 @@ static const struct model_folder_name dense_hybrid_names[] = {
     {0},
 };
 
-static const struct model_folder_key hybrid_keys[] = {
-    GRANITE_KEYS,        {"ssm.conv_kernel"},    {"ssm.state_size"},
-    {"ssm.group_count"}, {"ssm.time_step_rank"}, {0},
+static const struct model_arch_key hybrid_keys[] = {
+    {"ssm.conv_kernel"}, {"ssm.state_size"}, {"ssm.group_count"}, {"ssm.time_step_rank"}, {0},
 };
 
 static void sizes_of_hybrid(struct model_folder *f)
@@ -224,7 +220,6 @@ static void write_hybrid(struct model_folder *f)
 
 static const struct model_folder_map hybrid_folder = {
     .classes = {"GraniteMoeHybridForCausalLM"},
-    .keys = hybrid_keys,
     .turned = true,
     .is = has_mamba,
     .sizes = sizes_of_hybrid,
@@ -235,10 +230,10 @@ const struct model_arch model_arch_granitehybrid = {
     .name = "granitehybrid",
     .key_blind = {"expert_shared_feed_forward_length"}, /* of models without experts */
     .folder = &hybrid_folder,
+    .keys = {keys, hybrid_keys},
     .needs = {{"rope.scaling.finetuned"}, GRANITE_SCALES(MODEL_WHEN_OTHERS)},
     .without_keys = MODEL_MAMBA2,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
-    .reads = {{"embedding_scale"}, {"residual_scale"}},
     .read = read_hybrid,
 };

@@ -30,7 +30,7 @@ static const struct model_folder_map folder = {
     .names = folder_names,
 };
 
-static const struct model_folder_key moe_keys[] = {
+static const struct model_arch_key moe_keys[] = {
     {"expert_shared_feed_forward_length", .from = "intermediate_size"},
     {0},
 };
@@ -39,12 +39,11 @@ static const struct model_folder_key moe_keys[] = {
 static const struct model_folder_map moe_folder = {
     .classes = {"HunYuanMoEV1ForCausalLM"},
     .names = folder_names,
-    .keys = moe_keys,
 };
 
-static const struct model_folder_key v3_keys[] = {
+static const struct model_arch_key v3_keys[] = {
     {"expert_weights_scale", .from = "router_scaling_factor"},
-    {"expert_weights_norm", .from = "route_norm", .absent = 1},
+    {"expert_weights_norm", .from = "route_norm", .unset = 1},
     {"leading_dense_block_count"},
     {"expert_shared_count", .from = "num_shared_experts"},
     {0},
@@ -60,7 +59,6 @@ static void write_v3(struct model_folder *f)
 static const struct model_folder_map v3_folder = {
     .classes = {"HYV3ForCausalLM"},
     .names = folder_names,
-    .keys = v3_keys,
     .write = write_v3,
 };
 
@@ -76,6 +74,7 @@ const struct model_arch model_arch_hunyuan_dense = {
 const struct model_arch model_arch_hunyuan_moe = {
     .name = "hunyuan-moe",
     .folder = &moe_folder,
+    .keys = {moe_keys},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .qk_norm_last = true,
@@ -86,6 +85,7 @@ const struct model_arch model_arch_hunyuan_moe = {
 const struct model_arch model_arch_hy_v3 = {
     .name = "hy_v3",
     .folder = &v3_folder,
+    .keys = {v3_keys},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .gating = KERN_GATE_SIGMOID,

@@ -61,11 +61,13 @@ static void kimi_heads(const struct model_folder *f, struct model_folder_heads *
                           "'layer_types'");
 }
 
-static const struct model_folder_key kimi_keys[] = {
+static const struct model_arch_key kimi_keys[] = {
+    {"kda.head_dim", MODEL_REQUIRED, .from = ""}, /* write_kimi's */
+    {"ssm.conv_kernel", MODEL_REQUIRED, .from = ""},
     {"expert_group_count", .from = "num_expert_group n_group"},
-    {"expert_weights_scale", .absent = 2.446},
-    {.from = "moe_renormalize norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
-    {"expert_gating_func", .from = "moe_router_activation_func", .absent = 2},
+    {"expert_weights_scale", .unset = 2.446},
+    {.from = "moe_renormalize norm_topk_prob", .unset = 1, .member = MODEL_MEMBER_FIXED},
+    {"expert_gating_func", .from = "moe_router_activation_func", .unset = 2},
     {0},
 };
 
@@ -93,8 +95,6 @@ static void write_kimi(struct model_folder *f)
 static const struct model_folder_map folder_kimi = {
     .classes = {"KimiLinearForCausalLM"},
     .names = kimi_names,
-    .keys = kimi_keys,
-    .grouped = true,
     .compressed = true,
     .heads = kimi_heads,
     .write = write_kimi,
@@ -103,12 +103,12 @@ static const struct model_folder_map folder_kimi = {
 const struct model_arch model_arch_kimi_linear = {
     .name = "kimi-linear",
     .folder = &folder_kimi,
+    .keys = {kimi_keys, model_grouped_keys},
     .without_keys = MODEL_KIMI_DELTA_NET,
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_SCALED,
     .shared = MODEL_SHARED_PLAIN,
     .key_blind = {"expert_weights_norm"},
-    .reads = {{"kda.head_dim", .required = true}, {"ssm.conv_kernel", .required = true}},
     .needs = {{"expert_weights_scale", MODEL_WHEN_EXPERTS}},
     .read = read_kimi,
     .presence = {{MODEL_ALWAYS, "output.weight"}},

@@ -63,25 +63,24 @@ static void write_width(struct model_folder *f)
     model_write_u32(f, "feed_forward_length", n_ff);
 }
 
-static const struct model_folder_key folder_keys[] = {
-    {"shortconv.l_cache", .absent = 3},
+static const struct model_arch_key keys[] = {
+    {"shortconv.l_cache", MODEL_REQUIRED, .unset = 3},
     {"feed_forward_length", .from = ""}, /* write_width's */
     {0},
 };
 
-static const struct model_folder_key moe_keys[] = {
-    {"shortconv.l_cache", .absent = 3},
-    {"leading_dense_block_count", .from = "num_dense_layers", .absent = 2},
-    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
-    {.from = "routed_scaling_factor", .absent = 1, .member = MODEL_MEMBER_FIXED},
-    {"expert_gating_func", .absent = 2},
+static const struct model_arch_key moe_keys[] = {
+    {"shortconv.l_cache", MODEL_REQUIRED, .unset = 3},
+    {"leading_dense_block_count", .from = "num_dense_layers", .unset = 2},
+    {.from = "norm_topk_prob", .unset = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "routed_scaling_factor", .unset = 1, .member = MODEL_MEMBER_FIXED},
+    {"expert_gating_func", .unset = 2},
     {0},
 };
 
 static const struct model_folder_map folder = {
     .classes = {"Lfm2ForCausalLM", "LFM2ForCausalLM"},
     .names = folder_names,
-    .keys = folder_keys,
     .heads = heads,
     .write = write_width,
 };
@@ -89,20 +88,19 @@ static const struct model_folder_map folder = {
 static const struct model_folder_map moe_folder = {
     .classes = {"Lfm2MoeForCausalLM"},
     .names = folder_names,
-    .keys = moe_keys,
     .heads = heads,
 };
 
 #define LFM2                                                                                       \
     .norms = {.output = "token_embd_norm"}, .without_keys = MODEL_SHORT_CONVOLUTION,               \
-    .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS, .windows = {.period = 1},                 \
-    .reads = {{"shortconv.l_cache", .required = true}}, .read = read
+    .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS, .windows = {.period = 1}, .read = read
 
-const struct model_arch model_arch_lfm2 = {.name = "lfm2", .folder = &folder, LFM2};
+const struct model_arch model_arch_lfm2 = {.name = "lfm2", .folder = &folder, .keys = {keys}, LFM2};
 
 const struct model_arch model_arch_lfm2moe = {
     .name = "lfm2moe",
     .folder = &moe_folder,
+    .keys = {moe_keys},
     .gating = KERN_GATE_SIGMOID,
     LFM2,
 };

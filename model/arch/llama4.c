@@ -44,7 +44,7 @@ static const struct model_folder_name folder_names[] = {
     {0},
 };
 
-static const struct model_folder_key folder_keys[] = {
+static const struct model_arch_key keys[] = {
     {"expert_feed_forward_length", .from = "intermediate_size"},
     {"interleave_moe_layer_step"},
     {0},
@@ -82,7 +82,6 @@ static void write_folder(struct model_folder *f)
 static const struct model_folder_map folder = {
     .classes = {"Llama4ForConditionalGeneration", "Llama4ForCausalLM"},
     .names = folder_names,
-    .keys = folder_keys,
     .still_period = 4,
     .write = write_folder,
 };
@@ -90,6 +89,7 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_llama4 = {
     .name = "llama4",
     .folder = &folder,
+    .keys = {keys},
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_NO,
     .shared = MODEL_SHARED_PLAIN,

@@ -20,19 +20,19 @@ static void read(struct model_hparams *h, const struct model_reading *r)
         *sliding = full;
 }
 
-static const struct model_folder_key folder_keys[] = {
-    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
+static const struct model_arch_key keys[] = {
+    {.from = "norm_topk_prob", .unset = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
 static const struct model_folder_map folder = {
     .classes = {"MellumForCausalLM"},
-    .keys = folder_keys,
 };
 
 const struct model_arch model_arch_mellum = {
     .name = "mellum",
     .folder = &folder,
+    .keys = {keys},
     .rope_halves = true,
     .sliding_rope = true,
     .yarn_factor = true,

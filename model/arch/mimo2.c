@@ -65,20 +65,19 @@ static const struct model_folder_name folder_names[] = {
     {0},
 };
 
-static const struct model_folder_key folder_keys[] = {
+static const struct model_arch_key keys[] = {
     {"attention.value_length"},
-    {"attention.value_scale"},
+    {"attention.value_scale", MODEL_OPTIONAL},
     {"expert_gating_func"},
-    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
-    {.from = "routed_scaling_factor", .absent = 1, .member = MODEL_MEMBER_FIXED},
-    {.from = "n_group", .absent = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "norm_topk_prob", .unset = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "routed_scaling_factor", .unset = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "n_group", .unset = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
 static const struct model_folder_map folder = {
     .classes = {"MiMoV2FlashForCausalLM", "MiMoV2ForCausalLM"},
     .names = folder_names,
-    .keys = folder_keys,
     .heads = heads,
     .write = write,
 };
@@ -86,11 +85,11 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_mimo2 = {
     .name = "mimo2",
     .folder = &folder,
+    .keys = {keys},
     .rope_halves = true,
     .sliding_rope = true,
     .sinks = true,
     .windows = {.period = 4, .by_array = true},
-    .reads = {{"attention.value_scale"}},
     .needs = {{"attention.sliding_window"},
               {"attention.sliding_window_pattern"},
               {"rope.dimension_count"},

@@ -10,8 +10,8 @@
 /** Blocks of keys, and how many of the last ones are chosen whatever they hold. */
 static void read_blocks(struct model_hparams *h, const struct model_reading *r)
 {
-    static const struct model_key_read blocks[] = {
-        {"attention.indexer.block_size", .required = true}, {0}};
+    static const struct model_arch_key blocks[] = {{"attention.indexer.block_size", MODEL_REQUIRED},
+                                                   {0}};
     struct model_index_hparams *x = &h->index;
     model_hparams_read_keys(h, r, blocks);
     x->n_local = model_key_u32(&r->keys, "attention.indexer.local_blocks",
@@ -43,14 +43,14 @@ static const struct model_folder_name m3_names[] = {
     {0},
 };
 
-static const struct model_folder_key m3_keys[] = {
+static const struct model_arch_key m3_keys[] = {
     {"expert_feed_forward_length", .from = "intermediate_size"},
-    {"expert_shared_count", .from = "n_shared_experts", .absent = 1},
-    {"expert_weights_scale", .absent = 2},
-    {"expert_weights_norm", .absent = 1},
-    {"expert_gating_func", .absent = 2},
-    {.from = "swiglu_alpha", .absent = 1.702, .member = MODEL_MEMBER_FIXED},
-    {.from = "swiglu_limit", .absent = 7, .member = MODEL_MEMBER_FIXED},
+    {"expert_shared_count", .from = "n_shared_experts", .unset = 1},
+    {"expert_weights_scale", .unset = 2},
+    {"expert_weights_norm", .unset = 1},
+    {"expert_gating_func", .unset = 2},
+    {.from = "swiglu_alpha", .unset = 1.702, .member = MODEL_MEMBER_FIXED},
+    {.from = "swiglu_limit", .unset = 7, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
@@ -107,7 +107,6 @@ static void write_m3(struct model_folder *f)
 static const struct model_folder_map m3_folder = {
     .classes = {"MiniMaxM3SparseForConditionalGeneration", "MiniMaxM3SparseForCausalLM"},
     .names = m3_names,
-    .keys = m3_keys,
     .norms_less_one = true,
     .write = write_m3,
 };
@@ -115,6 +114,7 @@ static const struct model_folder_map m3_folder = {
 const struct model_arch model_arch_minimax_m3 = {
     .name = "minimax-m3",
     .folder = &m3_folder,
+    .keys = {m3_keys},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .activation = KERN_SWIGLU_OAI,
@@ -137,7 +137,7 @@ static const struct model_folder_name folder_names[] = {
     {0},
 };
 
-static const struct model_folder_key folder_keys[] = {
+static const struct model_arch_key keys[] = {
     {"expert_feed_forward_length", .from = "intermediate_size"},
     {0},
 };
@@ -155,13 +155,13 @@ static void write_folder(struct model_folder *f)
 static const struct model_folder_map folder = {
     .classes = {"MiniMaxM2ForCausalLM"},
     .names = folder_names,
-    .keys = folder_keys,
     .write = write_folder,
 };
 
 const struct model_arch model_arch_minimax_m2 = {
     .name = "minimax-m2",
     .folder = &folder,
+    .keys = {keys},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_WHOLE,
     .presence = {{MODEL_ALWAYS, "output.weight exp_probs_b.bias"}},

@@ -30,7 +30,7 @@ static void write_folder(struct model_folder *f)
     model_folder_temperature(f);
 }
 
-static const struct model_folder_key folder_keys[] = {
+static const struct model_arch_key keys[] = {
     {.from = "sliding_window", .member = MODEL_MEMBER_FIXED},
     {0},
 };
@@ -43,7 +43,6 @@ static bool is_mistral3(const struct model_folder *f)
 
 static const struct model_folder_map folder = {
     .classes = {"Mistral3ForConditionalGeneration", "Ministral3ForCausalLM"},
-    .keys = folder_keys,
     .turned = true,
     .own_magnitude = true,
     .is = is_mistral3,
@@ -53,6 +52,7 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_mistral3 = {
     .name = "mistral3",
     .folder = &folder,
+    .keys = {keys},
     .yarn_betas = true,
     .needs = {{"rope.scaling.yarn_log_multiplier", MODEL_WHEN_YARN},
               {"rope.scaling.original_context_length", MODEL_WHEN_YARN},

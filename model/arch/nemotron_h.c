@@ -76,18 +76,16 @@ static const struct model_folder_name folder_names[] = {
     {0},
 };
 
-#define NEMOTRON_KEYS                                                                              \
-    {"ssm.conv_kernel", .from = "conv_kernel"}, {"ssm.state_size", .from = "ssm_state_size"},      \
-        {"ssm.group_count", .from = "n_groups"},                                                   \
-        {.from = "time_step_min", .absent = 0.001, .member = MODEL_MEMBER_FIXED},                  \
-    {                                                                                              \
-        "ssm.time_step_rank", .from = "mamba_num_heads"                                            \
-    }
+static const struct model_arch_key keys[] = {
+    {"ssm.conv_kernel", .from = "conv_kernel"},
+    {"ssm.state_size", .from = "ssm_state_size"},
+    {"ssm.group_count", .from = "n_groups"},
+    {.from = "time_step_min", .unset = 0.001, .member = MODEL_MEMBER_FIXED},
+    {"ssm.time_step_rank", .from = "mamba_num_heads"},
+    {0},
+};
 
-static const struct model_folder_key folder_keys[] = {NEMOTRON_KEYS, {0}};
-
-static const struct model_folder_key moe_keys[] = {
-    NEMOTRON_KEYS,
+static const struct model_arch_key moe_keys[] = {
     {"expert_shared_feed_forward_length", .from = "moe_shared_expert_intermediate_size"},
     {"expert_group_count"},
     {"expert_group_used_count"},
@@ -176,13 +174,11 @@ static void write_folder(struct model_folder *f)
     .sizes = sizes_of_folder, .write = write_folder
 
 static const struct model_folder_map folder = {
-    .keys = folder_keys,
     .is = has_none,
     NEMOTRON_FOLDER,
 };
 
 static const struct model_folder_map moe_folder = {
-    .keys = moe_keys,
     .is = has_experts,
     NEMOTRON_FOLDER,
 };
@@ -194,12 +190,14 @@ static const struct model_folder_map moe_folder = {
 const struct model_arch model_arch_nemotron_h = {
     .name = "nemotron_h",
     .folder = &folder,
+    .keys = {keys},
     NEMOTRON,
 };
 
 const struct model_arch model_arch_nemotron_h_moe = {
     .name = "nemotron_h_moe",
     .folder = &moe_folder,
+    .keys = {keys, moe_keys},
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .needs = {MODEL_NEEDS_SHARES},

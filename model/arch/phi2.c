@@ -9,7 +9,7 @@ static const struct model_folder_name folder_names[] = {
     {0},
 };
 
-static const struct model_folder_key folder_keys[] = {
+static const struct model_arch_key keys[] = {
     {.from = "qk_layernorm", .member = MODEL_MEMBER_FALSE},
     {0},
 };
@@ -17,12 +17,12 @@ static const struct model_folder_key folder_keys[] = {
 static const struct model_folder_map folder = {
     .classes = {"PhiForCausalLM"},
     .names = folder_names,
-    .keys = folder_keys,
 };
 
 const struct model_arch model_arch_phi2 = {
     .name = "phi2",
     .folder = &folder,
+    .keys = {keys},
     .layer_norm = true,
     .parallel = true,
     .rope_halves = true,

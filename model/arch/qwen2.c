@@ -30,7 +30,7 @@ const struct model_arch model_arch_qwen2vl = {
     .presence = {{MODEL_ALWAYS, MODEL_QKV_BIASES}},
 };
 
-static const struct model_folder_key moe_keys[] = {
+static const struct model_arch_key moe_keys[] = {
     {.from = "norm_topk_prob", .member = MODEL_MEMBER_FALSE},
     {"expert_shared_feed_forward_length"},
     {0},
@@ -38,13 +38,13 @@ static const struct model_folder_key moe_keys[] = {
 
 static const struct model_folder_map moe_folder = {
     .classes = {"Qwen2MoeForCausalLM"},
-    .keys = moe_keys,
 };
 
 /** Qwen 1.5 and 2 with experts: shares are not normalised, the shared expert has a gate. */
 const struct model_arch model_arch_qwen2moe = {
     .name = "qwen2moe",
     .folder = &moe_folder,
+    .keys = {moe_keys},
     .rope_halves = true,
     .normalise = MODEL_NORMALISE_NO,
     .shared = MODEL_SHARED_GATED,

@@ -38,15 +38,14 @@ static const struct model_folder_name vlmoe_names[] = {
     {0},
 };
 
-static const struct model_folder_key vlmoe_keys[] = {
-    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
+static const struct model_arch_key vlmoe_keys[] = {
+    {.from = "norm_topk_prob", .unset = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
 static const struct model_folder_map vlmoe_folder = {
     .classes = {"Qwen3VLMoeForConditionalGeneration"},
     .names = vlmoe_names,
-    .keys = vlmoe_keys,
     .write = write_sections,
 };
 
@@ -59,6 +58,7 @@ const struct model_arch model_arch_qwen3vl = {.name = "qwen3vl", .folder = &vl_f
 const struct model_arch model_arch_qwen3vlmoe = {
     .name = "qwen3vlmoe",
     .folder = &vlmoe_folder,
+    .keys = {vlmoe_keys},
     .split_ff = true,
     VL,
 };
@@ -72,19 +72,19 @@ const struct model_arch model_arch_qwen3 = {
     .folder = &folder,
 };
 
-static const struct model_folder_key moe_keys[] = {
+static const struct model_arch_key moe_keys[] = {
     {.from = "norm_topk_prob", .member = MODEL_MEMBER_TRUE},
     {0},
 };
 
 static const struct model_folder_map moe_folder = {
     .classes = {"Qwen3MoeForCausalLM"},
-    .keys = moe_keys,
 };
 
 const struct model_arch model_arch_qwen3moe = {
     .name = "qwen3moe",
     .folder = &moe_folder,
+    .keys = {moe_keys},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .split_ff = true,

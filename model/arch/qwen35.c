@@ -36,7 +36,7 @@ static void read(struct model_hparams *h, const struct model_reading *r)
 #define QWEN35_ATTENTION                                                                           \
     .norms = {.ffn = "post_attention_norm"}, .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS,  \
     .gated_attention = true, .gate_kind = KERN_SIGMOID, .nextn = MODEL_NEXTN_NORMED, .read = read, \
-    .key_blind = {"rope.dimension_sections"}, .needs = {{"rope.dimension_count"}}
+    .keys = {keys}, .key_blind = {"rope.dimension_sections"}, .needs = {{"rope.dimension_count"}}
 
 /** Names that all have; the delta nets' products are apart, or joined by key head. */
 #define QWEN35_NAMES                                                                               \
@@ -64,15 +64,15 @@ static const struct model_folder_name next_names[] = {
     {0},
 };
 
-static const struct model_folder_key folder_keys[] = {
+static const struct model_arch_key keys[] = {
     {"ssm.conv_kernel", .from = "linear_conv_kernel_dim"},
     {"ssm.state_size", .from = "linear_key_head_dim"},
     {"ssm.group_count", .from = "linear_num_key_heads"},
     {"ssm.time_step_rank", .from = "linear_num_value_heads"},
-    {"full_attention_interval", .absent = 4},
+    {"full_attention_interval", .unset = 4},
     {"expert_shared_feed_forward_length"},
-    {.from = "attn_output_gate", .absent = 1, .member = MODEL_MEMBER_FIXED},
-    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "attn_output_gate", .unset = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "norm_topk_prob", .unset = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
@@ -92,7 +92,7 @@ static void write_folder(struct model_folder *f)
         model_write_bools(f, "attention.recurrent_layers", recurrent, n);
 }
 
-#define QWEN35_FOLDER .keys = folder_keys, .norms_less_one = true, .write = write_folder
+#define QWEN35_FOLDER .norms_less_one = true, .write = write_folder
 
 static const struct model_folder_map folder = {
     .classes = {"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM"},

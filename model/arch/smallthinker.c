@@ -44,9 +44,9 @@ static const struct model_folder_name folder_names[] = {
     {0},
 };
 
-static const struct model_folder_key folder_keys[] = {
-    {.from = "norm_topk_prob", .absent = 1, .member = MODEL_MEMBER_FIXED},
-    {.from = "moe_enable_early_router", .absent = 1, .member = MODEL_MEMBER_FIXED},
+static const struct model_arch_key keys[] = {
+    {.from = "norm_topk_prob", .unset = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "moe_enable_early_router", .unset = 1, .member = MODEL_MEMBER_FIXED},
     {.from = "moe_enable_secondary_experts", .member = MODEL_MEMBER_FIXED},
     {"attention.sliding_window", .from = ""}, /* write's */
     {0},
@@ -90,13 +90,13 @@ static void write(struct model_folder *f)
 static const struct model_folder_map folder = {
     .classes = {"SmallThinkerForCausalLM"},
     .names = folder_names,
-    .keys = folder_keys,
     .write = write,
 };
 
 const struct model_arch model_arch_smallthinker = {
     .name = "smallthinker",
     .folder = &folder,
+    .keys = {keys},
     .rope_halves = true,
     .windows = {.period = PERIOD, .llama_cpp_period = PERIOD, .first_full = true},
     .activation = KERN_RELU,

@@ -9,19 +9,19 @@ static void read(struct model_hparams *h, const struct model_reading *r)
 }
 
 /** The largest model's norms of heads are a tensor for each head: not read. */
-static const struct model_folder_key folder_keys[] = {
+static const struct model_arch_key keys[] = {
     {.from = "qk_layernorm", .member = MODEL_MEMBER_FALSE},
     {0},
 };
 
 static const struct model_folder_map folder = {
     .classes = {"StableLmForCausalLM"},
-    .keys = folder_keys,
 };
 
 const struct model_arch model_arch_stablelm = {
     .name = "stablelm",
     .folder = &folder,
+    .keys = {keys},
     .layer_norm = true,
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_EACH,

@@ -83,10 +83,10 @@ static const struct model_folder_name folder_names[] = {
     {0},
 };
 
-static const struct model_folder_key folder_keys[] = {
+static const struct model_arch_key keys[] = {
     {"expert_shared_feed_forward_length", .from = "share_expert_dim share_expert_dims"},
     {"expert_weights_scale", .from = "moe_router_scaling_factor"},
-    {"expert_weights_norm", .from = "norm_expert_weight", .absent = 1},
+    {"expert_weights_norm", .from = "norm_expert_weight", .unset = 1},
     {"expert_gating_func", .from = "moe_router_activation"},
     {0},
 };
@@ -94,7 +94,6 @@ static const struct model_folder_key folder_keys[] = {
 static const struct model_folder_map folder = {
     .classes = {"Step3p5ForCausalLM", "Step3p7ForConditionalGeneration"},
     .names = folder_names,
-    .keys = folder_keys,
     .norms_less_one = true,
     .full_share = 0.5,
     .heads = heads,
@@ -105,6 +104,7 @@ const struct model_arch model_arch_step35 = {
     .name = "step35",
     .key_blind = {"moe_every_n_layers"}, /* tensors say which layers have experts */
     .folder = &folder,
+    .keys = {keys},
     .rope_halves = true,
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,

@@ -5,35 +5,25 @@
 #include "model/folder/state.h"
 
 /** What all architectures have; experts' are written where there are experts. */
-static const struct model_folder_key common[] = {
+static const struct model_arch_key common[] = {
     {"context_length"},
     {0},
 };
 
-static const struct model_folder_key of_latent[] = {
+static const struct model_arch_key of_latent[] = {
     {"attention.value_length"},
     {"attention.kv_lora_rank"},
     {"attention.q_lora_rank"},
     {0},
 };
 
-static const struct model_folder_key of_experts[] = {
+static const struct model_arch_key of_experts[] = {
     {"expert_used_count"},
     {"expert_feed_forward_length"},
     {0},
 };
 
-const struct model_folder_key model_folder_grouped[] = {
-    {"expert_group_count"},
-    {"expert_group_used_count"},
-    {"expert_weights_scale"},
-    {"expert_weights_norm"},
-    {"leading_dense_block_count"},
-    {"expert_shared_count"},
-    {0},
-};
-
-static const struct model_folder_key of_compressed[] = {
+static const struct model_arch_key of_compressed[] = {
     {"attention.value_length_mla"},
     {"attention.value_length", .from = "kv_lora_rank"},
     {"attention.kv_lora_rank"},
@@ -41,7 +31,7 @@ static const struct model_folder_key of_compressed[] = {
     {0},
 };
 
-static void check_flag(struct model_folder *f, const struct model_folder_key *key)
+static void check_flag(struct model_folder *f, const struct model_arch_key *key)
 {
     struct base_field item = model_config_find(f, key->from);
     bool wanted = key->member == MODEL_MEMBER_TRUE;
@@ -56,22 +46,22 @@ static void check_flag(struct model_folder *f, const struct model_folder_key *ke
                       wanted ? "true" : "false", f->arch->name);
 }
 
-static void check_fixed(struct model_folder *f, const struct model_folder_key *key)
+static void check_fixed(struct model_folder *f, const struct model_arch_key *key)
 {
     const cJSON *item = model_config_find(f, key->from).json;
     bool off = !item && model_config_null(f, key->from) && /* null of a truth value is false */
                cJSON_IsBool(model_config_class(f, key->from).json);
     double value = off                  ? 0
-                   : !item              ? key->absent
+                   : !item              ? key->unset
                    : cJSON_IsBool(item) ? cJSON_IsTrue(item)
                                         : (double)NAN;
     if (cJSON_IsNumber(item))
         value = item->valuedouble;
-    if (value == key->absent)
+    if (value == key->unset)
         return;
     model_config_fail(f, STATUS_UNSUPPORTED,
                       "member '%.*s' is %g, expected %g, which is what architecture %s computes",
-                      (int)strcspn(key->from, " "), key->from, value, key->absent, f->arch->name);
+                      (int)strcspn(key->from, " "), key->from, value, key->unset, f->arch->name);
 }
 
 void model_write_gating(struct model_folder *f, const char *names, uint32_t absent)
@@ -84,24 +74,24 @@ void model_write_gating(struct model_folder *f, const char *names, uint32_t abse
     model_write_u32(f, "expert_gating_func", absent);
 }
 
-static void write_number(struct model_folder *f, const struct model_folder_key *key,
+static void write_number(struct model_folder *f, const struct model_arch_key *key,
                          const char *names, enum model_hparam_kind kind)
 {
     if (kind == MODEL_HPARAM_U32) {
-        model_write_u32(f, key->to, model_config_u32_or(f, names, (uint32_t)key->absent));
+        model_write_u32(f, key->suffix, model_config_u32_or(f, names, (uint32_t)key->unset));
         return;
     }
-    double number = model_config_f32_or(f, names, key->absent);
+    double number = model_config_f32_or(f, names, key->unset);
     if (kind == MODEL_HPARAM_F32 && number == 0)
         model_config_fail(f, STATUS_UNSUPPORTED, "member '%.*s' is 0, expected another number",
                           (int)strcspn(names, " "), names);
-    model_write_f32(f, key->to, number);
+    model_write_f32(f, key->suffix, number);
 }
 
 /** A key that the table of hyper-parameters has. */
-static void write_key(struct model_folder *f, const struct model_folder_key *key)
+static void write_key(struct model_folder *f, const struct model_arch_key *key)
 {
-    const struct model_hparam *row = model_hparam_row(key->to);
+    const struct model_hparam *row = model_hparam_row(key->suffix);
     const char *names = key->from ? key->from : row->members;
     struct base_field item = model_config_find(f, names);
     bool null = !item.json && model_config_null(f, names);
@@ -109,20 +99,20 @@ static void write_key(struct model_folder *f, const struct model_folder_key *key
         model_config_fail(f, STATUS_FORMAT, "member '%.*s' is null, expected a number",
                           (int)strcspn(names, " "), names);
     if (!item.json && row->kind == MODEL_HPARAM_CAP)
-        model_write_f32(f, key->to, 0);
+        model_write_f32(f, key->suffix, 0);
     if (null && row->kind == MODEL_HPARAM_BOOL)
-        model_write_bool(f, key->to, false);
-    if (!item.json && (key->absent == 0 || null))
+        model_write_bool(f, key->suffix, false);
+    if (!item.json && (key->unset == 0 || null))
         return;
     if (row->kind == MODEL_HPARAM_GATING)
-        model_write_gating(f, names, (uint32_t)key->absent);
+        model_write_gating(f, names, (uint32_t)key->unset);
     else if (row->kind == MODEL_HPARAM_BOOL)
-        model_write_bool(f, key->to, base_field_flag_or(item, "", key->absent != 0));
+        model_write_bool(f, key->suffix, base_field_flag_or(item, "", key->unset != 0));
     else
         write_number(f, key, names, row->kind);
 }
 
-static void write_one(struct model_folder *f, const struct model_folder_key *key)
+static void write_one(struct model_folder *f, const struct model_arch_key *key)
 {
     if (key->member == MODEL_MEMBER_WRITTEN)
         write_key(f, key);
@@ -132,23 +122,17 @@ static void write_one(struct model_folder *f, const struct model_folder_key *key
         check_flag(f, key);
 }
 
-static bool has_key(const struct model_folder_key *keys, const char *to)
+/** Write the rows of a list, but for those of which the architecture has another, and those of
+ * experts where it has none. */
+static void write_all(struct model_folder *f, const struct model_arch_key *keys)
 {
-    while (keys && (keys->from || keys->to) && !(keys->to && strcmp(keys->to, to) == 0))
-        keys++;
-    return keys && keys->to;
-}
-
-/** Write those of a table that the architecture's own does not have; of experts where it has some.
- */
-static void write_all(struct model_folder *f, const struct model_folder_key *keys)
-{
-    const struct model_folder_key *own = f->arch->folder->keys;
-    bool is_own = keys == own;
-    for (; keys && (keys->from || keys->to); keys++) {
-        bool idle = f->n_experts == 0 && keys->to &&
-                    (strncmp(keys->to, "expert_", 7) == 0 || strncmp(keys->to, "leading_", 8) == 0);
-        if (!idle && (is_own || !keys->to || !has_key(own, keys->to)))
+    for (; keys->from || keys->suffix; keys++) {
+        const struct model_arch_key *own =
+            keys->suffix ? model_arch_key_find(f->arch, keys->suffix) : NULL;
+        bool idle =
+            f->n_experts == 0 && keys->suffix &&
+            (strncmp(keys->suffix, "expert_", 7) == 0 || strncmp(keys->suffix, "leading_", 8) == 0);
+        if (!idle && (!own || own == keys))
             write_one(f, keys);
     }
 }
@@ -201,7 +185,7 @@ static void write_windows(struct model_folder *f)
         model_config_fail(f, STATUS_UNSUPPORTED,
                           "layers see a sliding window of %u, which architecture %s does not have",
                           length, f->arch->name);
-    if (f->arch->windows.period == 0 || has_key(f->arch->folder->keys, "attention.sliding_window"))
+    if (f->arch->windows.period == 0 || model_arch_key_find(f->arch, "attention.sliding_window"))
         return;
     if (cJSON_IsFalse(use))
         length = 0;
@@ -238,10 +222,10 @@ static void check_still(struct model_folder *f)
 /** What the reader takes for granted, and config.json may deny. */
 static void check_granted(struct model_folder *f)
 {
-    static const struct model_folder_key granted[] = {
+    static const struct model_arch_key granted[] = {
         {.from = "clip_qkv", .member = MODEL_MEMBER_FIXED},
-        {.from = "rope_interleave", .absent = 1, .member = MODEL_MEMBER_FIXED},
-        {.from = "moe_norm_min", .absent = 1e-12, .member = MODEL_MEMBER_FIXED},
+        {.from = "rope_interleave", .unset = 1, .member = MODEL_MEMBER_FIXED},
+        {.from = "moe_norm_min", .unset = 1e-12, .member = MODEL_MEMBER_FIXED},
         {0},
     };
     const struct model_folder_map *map = f->arch->folder;
@@ -321,15 +305,14 @@ static void write_latent(struct model_folder *f)
 /** Sizes of heads, where they are not the usual ones, and widths: one, or one for each layer. */
 static void write_sizes(struct model_folder *f)
 {
-    static const struct model_folder_key width[] = {
+    static const struct model_arch_key width[] = {
         {"feed_forward_length"},
         {0},
     };
-    const struct model_folder_key *own = f->arch->folder->keys;
     bool usual = f->head_size == f->n_embd / f->n_heads && !model_config_find(f, "head_dim").json;
-    if (f->n_rot == 0 && !usual && !has_key(own, "attention.key_length"))
+    if (f->n_rot == 0 && !usual && !model_arch_key_find(f->arch, "attention.key_length"))
         model_write_u32(f, "attention.key_length", f->head_size);
-    if (f->n_rot == 0 && !usual && !has_key(own, "attention.value_length"))
+    if (f->n_rot == 0 && !usual && !model_arch_key_find(f->arch, "attention.value_length"))
         model_write_u32(f, "attention.value_length", f->head_size);
     if (f->n_rot > 0)
         write_latent(f);
@@ -364,9 +347,8 @@ enum status model_folder_keys(struct model_folder *f, struct status_why *why)
     write_eps(f);
     write_windows(f);
     model_folder_rope(f);
-    write_all(f, map->keys);
-    if (map->grouped)
-        write_all(f, model_folder_grouped);
+    for (const struct model_arch_key *const *list = f->arch->keys; *list; list++)
+        write_all(f, *list);
     if (map->write)
         map->write(f);
     return model_config_status(f, why);

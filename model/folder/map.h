@@ -1,6 +1,7 @@
 /**
  * How the published folders of an architecture name things: data of its description (model/arch/).
- * Names and members that all have are in names.c and keys.c; an architecture's own come first.
+ * Names that all have are in names.c; an architecture's own come first. Members of config.json that
+ * say a key are in its row (model/hparams/arch_keys.h).
  */
 #ifndef MODEL_FOLDER_MAP_H
 #define MODEL_FOLDER_MAP_H
@@ -60,26 +61,6 @@ struct model_folder_name {
         "block_sparse_moe.shared_experts.down_proj", "ffn_down_shexp"                              \
     }
 
-enum model_member {
-    MODEL_MEMBER_WRITTEN, /* as the table of hyper-parameters has its kind */
-    MODEL_MEMBER_TRUE,    /* no key: it must be there and true, which is what the reader takes */
-    MODEL_MEMBER_FALSE,   /* no key: it must be false or absent */
-    MODEL_MEMBER_FIXED    /* no key: a number or a truth value, which must be `absent`, or be absent
-                           */
-};
-
-/**
- * A key of the table of hyper-parameters (model/hparams/table.h), and the member of config.json
- * that says it. `from` may have several names, of which the first that is there counts.
- */
-struct model_folder_key {
-    const char *to;   /* after the architecture's prefix; NULL: none, the member is only checked */
-    const char *from; /* NULL: the names that the table has; both NULL end a list */
-    double
-        absent; /* what an absent member is; 0: there is no key, and the reader's default counts */
-    enum model_member member;
-};
-
 struct model_folder;
 struct model_folder_heads;
 
@@ -87,8 +68,6 @@ struct model_folder_heads;
 struct model_folder_map {
     const char *classes[8];                /* of config.json's architectures; NULL ends */
     const struct model_folder_name *names; /* beyond the common ones; from NULL ends; may be NULL */
-    const struct model_folder_key *keys;   /* likewise; other tables do not write their keys */
-    bool grouped;                          /* model_folder_grouped, too */
     bool compressed;       /* latent attention's kv_b is cut, so that keys are compressed rows */
     bool turned;           /* q and k are to be turned: the reader rotates neighbours */
     bool norms_less_one;   /* norms are stored less 1 */
@@ -109,8 +88,5 @@ struct model_folder_map {
     /** Write keys and tensors that no table can. May be NULL. */
     void (*write)(struct model_folder *f);
 };
-
-/** Members of models that choose experts as DeepSeek 3 does. */
-extern const struct model_folder_key model_folder_grouped[];
 
 #endif

@@ -4,6 +4,16 @@
 #include "base/text/number.h"
 #include "model/arch.h"
 
+const struct model_arch_key model_grouped_keys[] = {
+    {"expert_group_count"},
+    {"expert_group_used_count"},
+    {"expert_weights_scale"},
+    {"expert_weights_norm"},
+    {"leading_dense_block_count"},
+    {"expert_shared_count"},
+    {0},
+};
+
 /**
  * The gating where older files do not say it: the first ones of GLM 4.7 Flash have biases in the
  * selection, those of DeepSeek V2 have none. llama.cpp tells them by their sizes.
@@ -154,7 +164,7 @@ static void choose_used(struct model_expert_hparams *e, const struct model_readi
 void model_experts_read(struct model_hparams *h, const struct model_reading *r)
 {
     struct model_expert_hparams *e = &h->experts;
-    static const struct model_key_read count[] = {{"expert_count"}, {0}};
+    static const struct model_arch_key count[] = {{"expert_count", MODEL_OPTIONAL}, {0}};
     model_hparams_read_keys(h, r, count);
     static const char suffix[] = "expert_used_count";
     struct model_range used = {e->n ? 1 : 0, e->n};

@@ -21,9 +21,9 @@ static void read_name(struct model_hparams *h, const struct model_reading *r)
 
 static void read_sizes(struct model_hparams *h, struct model_reading *r)
 {
-    static const struct model_key_read sizes[] = {{"block_count", .required = true},
-                                                  {"embedding_length", .required = true},
-                                                  {"context_length", .required = true},
+    static const struct model_arch_key sizes[] = {{"block_count", MODEL_REQUIRED},
+                                                  {"embedding_length", MODEL_REQUIRED},
+                                                  {"context_length", MODEL_REQUIRED},
                                                   {0}};
     model_hparams_read_keys(h, r, sizes);
     r->n_blocks = h->n_layers;
@@ -63,10 +63,11 @@ static void check_causal(const struct model_reading *r)
                        "is false, supported is true");
 }
 
-/** What only the architecture has: its list, then its function. */
+/** What only the architecture has: its lists, then its function. */
 static void read_own(struct model_hparams *h, const struct model_reading *r)
 {
-    model_hparams_read_keys(h, r, r->arch->reads);
+    for (const struct model_arch_key *const *list = r->arch->keys; *list; list++)
+        model_hparams_read_keys(h, r, *list);
     if (r->arch->read && !r->keys.kept->status)
         r->arch->read(h, r);
 }

@@ -8,9 +8,9 @@ void model_indexer_read(struct model_hparams *h, const struct model_reading *r)
     x->together = 1;
     x->weighed = true;
     x->halves = h->rope_halves;
-    static const struct model_key_read keys[] = {{"attention.indexer.head_count", .required = true},
-                                                 {"attention.indexer.key_length", .required = true},
-                                                 {"attention.indexer.top_k", .required = true},
+    static const struct model_arch_key keys[] = {{"attention.indexer.head_count", MODEL_REQUIRED},
+                                                 {"attention.indexer.key_length", MODEL_REQUIRED},
+                                                 {"attention.indexer.top_k", MODEL_REQUIRED},
                                                  {0}};
     model_hparams_read_keys(h, r, keys);
     if (x->key_size < n_rot)

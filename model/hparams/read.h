@@ -3,6 +3,7 @@
 #define MODEL_HPARAMS_READ_H
 
 #include "model/hparams.h"
+#include "model/hparams/arch_keys.h"
 #include "model/hparams/keys.h"
 #include "model/model.h"
 #include "model/remarks.h"
@@ -21,17 +22,12 @@ struct model_reading {
     uint32_t n_blocks; /* layers and the blocks after them: what arrays have a value for */
 };
 
-/** How an architecture reads a key that the table of hyper-parameters has (table.h). */
-struct model_key_read {
-    const char *suffix; /* NULL ends a list */
-    bool required;
-    uint32_t least; /* of a whole number, where the table allows less; 0: as there */
-    double absent;  /* what a file without the key has; 0: as in the table */
-};
-
-/** Read a list of keys of the model, not of its layers, into the members that have them. */
+/**
+ * Read keys of the model, not of its layers, into the members that have them: the rows of a list
+ * that no code reads, but for those of which the architecture has another that reads the key.
+ */
 void model_hparams_read_keys(struct model_hparams *h, const struct model_reading *r,
-                             const struct model_key_read *list);
+                             const struct model_arch_key *list);
 /** Members that have a default in the table get it. */
 void model_hparams_default(struct model_hparams *h);
 

@@ -16,11 +16,11 @@ void model_recurrent_read(struct model_hparams *h, const struct model_reading *r
     static const char heads[] = "ssm.time_step_rank";
     static const char groups[] = "ssm.group_count";
     struct model_recurrent_hparams *n = &h->recurrent;
-    static const struct model_key_read keys[] = {{"ssm.conv_kernel", .required = true},
-                                                 {inner, .required = true},
-                                                 {"ssm.state_size", .required = true},
-                                                 {heads, .required = true},
-                                                 {groups, .required = true},
+    static const struct model_arch_key keys[] = {{"ssm.conv_kernel", MODEL_REQUIRED},
+                                                 {inner, MODEL_REQUIRED},
+                                                 {"ssm.state_size", MODEL_REQUIRED},
+                                                 {heads, MODEL_REQUIRED},
+                                                 {groups, MODEL_REQUIRED},
                                                  {0}};
     model_hparams_read_keys(h, r, keys);
     must_divide(r, heads, n->n_heads, inner, n->n_inner);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/mixing/op.h"
+#include "model/arch.h"
 #include "model/hparams/read.h"
 
 #define NOWHERE        MODEL_HPARAM_NOWHERE, 0
@@ -211,6 +212,15 @@ const struct model_hparam *model_hparam_row(const char *suffix)
     return row;
 }
 
+const struct model_arch_key *model_arch_key_find(const struct model_arch *arch, const char *suffix)
+{
+    for (const struct model_arch_key *const *list = arch->keys; *list; list++)
+        for (const struct model_arch_key *key = *list; key->suffix || key->from; key++)
+            if (key->suffix && strcmp(key->suffix, suffix) == 0)
+                return key;
+    return NULL;
+}
+
 static void put(const struct model_hparam *row, struct model_hparams *h, double value)
 {
     char *at = (char *)h + row->at;
@@ -230,19 +240,20 @@ void model_hparams_default(struct model_hparams *h)
 }
 
 static void read_one(struct model_hparams *h, const struct model_reading *r,
-                     const struct model_key_read *read)
+                     const struct model_arch_key *key)
 {
-    const struct model_hparam *row = model_hparam_row(read->suffix);
+    const struct model_hparam *row = model_hparam_row(key->suffix);
     const struct model_keys *keys = &r->keys;
     assert(row->place == MODEL_HPARAM_OF_MODEL);
     bool given = model_key_find(keys, row->suffix) != NULL;
-    double absent = !given && read->absent != 0 ? read->absent : row->absent;
+    double absent = !given && key->absent != 0 ? key->absent : row->absent;
     struct model_range range = row->range;
-    if (read->least > range.low)
-        range.low = read->least;
-    if (read->required && row->kind != MODEL_HPARAM_U32)
+    bool required = key->reader == MODEL_REQUIRED;
+    if (key->least > range.low)
+        range.low = key->least;
+    if (required && row->kind != MODEL_HPARAM_U32)
         model_key_require(keys, row->suffix, "a float");
-    if (read->required && row->kind == MODEL_HPARAM_U32)
+    if (required && row->kind == MODEL_HPARAM_U32)
         put(row, h, model_key_u32(keys, row->suffix, range));
     else if (row->kind == MODEL_HPARAM_U32)
         put(row, h, model_key_u32_or(keys, row->suffix, range, (uint32_t)absent));
@@ -253,8 +264,13 @@ static void read_one(struct model_hparams *h, const struct model_reading *r,
 }
 
 void model_hparams_read_keys(struct model_hparams *h, const struct model_reading *r,
-                             const struct model_key_read *list)
+                             const struct model_arch_key *list)
 {
-    for (; list->suffix; list++)
-        read_one(h, r, list);
+    for (; list->suffix || list->from; list++) {
+        const struct model_arch_key *own =
+            list->suffix ? model_arch_key_find(r->arch, list->suffix) : NULL;
+        bool read_by_other = own && own != list && own->reader != MODEL_BY_CODE;
+        if (list->reader != MODEL_BY_CODE && !read_by_other)
+            read_one(h, r, list);
+    }
 }

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "model/arch.h"
-#include "model/folder/map.h"
 #include "model/hparams/table.h"
 #include "tests/harness/cmocka.h"
 
@@ -14,25 +13,17 @@ static size_t n_rows(const char *suffix)
     return n;
 }
 
-static void assert_has(const struct model_arch *arch, const char *what, const char *suffix)
-{
-    if (n_rows(suffix) != 1)
-        fail_msg("%s: %s '%s', of which the table has %zu rows, expected 1", arch->name, what,
-                 suffix, n_rows(suffix));
-}
-
 static void test_keys_of_architectures(void **state)
 {
     (void)state;
     size_t n = 0;
     for (size_t i = 0; model_archs[i]; i++) {
         const struct model_arch *arch = model_archs[i];
-        for (const struct model_key_read *key = arch->reads; key->suffix; key++, n++)
-            assert_has(arch, "reads", key->suffix);
-        for (const struct model_folder_key *key = arch->folder ? arch->folder->keys : NULL;
-             key && (key->to || key->from); key++, n++)
-            if (key->to)
-                assert_has(arch, "its folders have", key->to);
+        for (const struct model_arch_key *const *list = arch->keys; *list; list++)
+            for (const struct model_arch_key *key = *list; key->suffix || key->from; key++, n++)
+                if (key->suffix && n_rows(key->suffix) != 1)
+                    fail_msg("%s: key '%s', of which the table has %zu rows, expected 1",
+                             arch->name, key->suffix, n_rows(key->suffix));
     }
     assert_true(n > 100);
 }
