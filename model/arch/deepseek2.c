@@ -13,8 +13,6 @@ void model_latent_read(struct model_hparams *h, const struct model_reading *r)
 {
     const struct model_keys *keys = &r->keys;
     static const char value[] = "attention.value_length_mla";
-    static const struct model_arch_key ranks[] = {
-        {"attention.kv_lora_rank", MODEL_REQUIRED}, {"attention.q_lora_rank", MODEL_OPTIONAL}, {0}};
     struct model_range range = model_head_size_range;
     h->compressed_keys = model_key_find(keys, "attention.key_length_mla");
     uint32_t key_size =
@@ -22,7 +20,7 @@ void model_latent_read(struct model_hparams *h, const struct model_reading *r)
     uint32_t value_size = h->compressed_keys
                               ? model_key_u32(keys, value, range)
                               : model_key_u32_or(keys, value, range, h->layers[0].value_size);
-    model_hparams_read_keys(h, r, ranks);
+    model_hparams_read_keys(h, r, model_latent_keys);
     if (h->ropes[MODEL_ROPE_FULL].n_rot >= key_size)
         model_key_fail(keys, STATUS_FORMAT, "rope.dimension_count",
                        "is %u, expected less than the %u elements of a key",

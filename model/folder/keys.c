@@ -4,16 +4,8 @@
 
 #include "model/folder/state.h"
 
-/** What all architectures have; experts' are written where there are experts. */
-static const struct model_arch_key common[] = {
-    {"context_length"},
-    {0},
-};
-
 static const struct model_arch_key of_latent[] = {
     {"attention.value_length"},
-    {"attention.kv_lora_rank"},
-    {"attention.q_lora_rank"},
     {0},
 };
 
@@ -26,8 +18,6 @@ static const struct model_arch_key of_experts[] = {
 static const struct model_arch_key of_compressed[] = {
     {"attention.value_length_mla"},
     {"attention.value_length", .from = "kv_lora_rank"},
-    {"attention.kv_lora_rank"},
-    {"attention.q_lora_rank"},
     {0},
 };
 
@@ -300,6 +290,7 @@ static void write_latent(struct model_folder *f)
     }
     model_write_u32(f, "attention.key_length", size);
     write_all(f, f->compressed ? of_compressed : of_latent);
+    write_all(f, model_latent_keys);
 }
 
 /** Sizes of heads, where they are not the usual ones, and widths: one, or one for each layer. */
@@ -336,7 +327,7 @@ enum status model_folder_keys(struct model_folder *f, struct status_why *why)
     model_write_u32(f, "block_count", f->n_layers);
     model_write_u32(f, "embedding_length", f->n_embd);
     write_heads(f);
-    write_all(f, common);
+    write_all(f, model_size_keys);
     write_sizes(f);
     if (f->n_experts > 0) {
         model_write_u32(f, "expert_count", f->n_experts);

@@ -4,16 +4,6 @@
 #include "base/text/number.h"
 #include "model/arch.h"
 
-const struct model_arch_key model_grouped_keys[] = {
-    {"expert_group_count"},
-    {"expert_group_used_count"},
-    {"expert_weights_scale"},
-    {"expert_weights_norm"},
-    {"leading_dense_block_count"},
-    {"expert_shared_count"},
-    {0},
-};
-
 /**
  * The gating where older files do not say it: the first ones of GLM 4.7 Flash have biases in the
  * selection, those of DeepSeek V2 have none. llama.cpp tells them by their sizes.

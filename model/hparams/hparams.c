@@ -21,11 +21,7 @@ static void read_name(struct model_hparams *h, const struct model_reading *r)
 
 static void read_sizes(struct model_hparams *h, struct model_reading *r)
 {
-    static const struct model_arch_key sizes[] = {{"block_count", MODEL_REQUIRED},
-                                                  {"embedding_length", MODEL_REQUIRED},
-                                                  {"context_length", MODEL_REQUIRED},
-                                                  {0}};
-    model_hparams_read_keys(h, r, sizes);
+    model_hparams_read_keys(h, r, model_size_keys);
     r->n_blocks = h->n_layers;
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "kernels/mixing/op.h"
-#include "model/arch.h"
 #include "model/hparams/read.h"
 
 #define NOWHERE        MODEL_HPARAM_NOWHERE, 0
@@ -210,15 +209,6 @@ const struct model_hparam *model_hparam_row(const char *suffix)
         row++;
     assert(row->suffix);
     return row;
-}
-
-const struct model_arch_key *model_arch_key_find(const struct model_arch *arch, const char *suffix)
-{
-    for (const struct model_arch_key *const *list = arch->keys; *list; list++)
-        for (const struct model_arch_key *key = *list; key->suffix || key->from; key++)
-            if (key->suffix && strcmp(key->suffix, suffix) == 0)
-                return key;
-    return NULL;
 }
 
 static void put(const struct model_hparam *row, struct model_hparams *h, double value)
