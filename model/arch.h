@@ -9,6 +9,7 @@
 #define MODEL_ARCH_H
 
 #include "model/folder/map.h"
+#include "model/forward/trace.h"
 #include "model/hparams/read.h"
 #include "model/model.h"
 
@@ -157,6 +158,7 @@ struct model_arch {
     struct model_key_need needs[10];      /* keys that published files have */
     bool old_base; /* published files may lack rope.freq_base, which is then 10000 */
 
+    const struct model_node *nodes; /* of its graph in llama.cpp, for traces; NULL: as usual */
     const struct model_folder_map *folder; /* how its published folders name things; NULL: unread */
 
     /** Read what only this architecture has, and change what it has differently. May be NULL. */

@@ -6,40 +6,25 @@
 #include "base/text/words.h"
 
 /**
- * The nodes that stand for a place. The first one of each has the name and the operation that we
- * print, and what the place is, for sentences.
+ * The nodes that stand for a place where the architecture has no other. The first one of each has
+ * the name and the operation that we print, and what the place is, for sentences.
  * op: one of these words; NULL: any.
- * only, not: architectures, with blanks between them; NULL: all, none.
  */
 struct node {
     enum model_place place;
-    const char *name, *op, *meaning, *only, *not ;
+    const char *name, *op, *meaning;
+    bool printed; /* it only has the name: architectures have their own nodes */
 };
 
 /* clang-format off */
-#define GEMMA4 "gemma4"
-#define NEMOTRON "nemotron_h nemotron_h_moe"
-/* The feed-forward's norm has the name of a norm after attention. */
-#define POST_IS_FFN "gpt-oss qwen35 qwen35moe qwen3next"
-/* ffn_up holds the gate, too. */
-#define FUSED_UP "phi3 glm4"
-/* What a branch adds is scaled in the next node; here its weight has the scale. */
-#define SCALED_BRANCH "granite granitemoe granitehybrid"
-/* Attention and Mamba-2 side by side: the second one's output is shown. */
-#define BOTH_MIXERS "falcon-h1"
-#define RECURRENT "qwen35 qwen35moe qwen3next"
-/* attn_out is what attention's gates multiply. */
-#define HEAD_GATES "afmoe laguna step35"
-
 static const struct node nodes[] = {
-    {MODEL_AT_EMBEDDING, "embd", "GET_ROWS", "the embedding",
-     .not = SCALED_BRANCH " gemma2 gemma3 gemma3n gemma4 afmoe"},
+    {MODEL_AT_EMBEDDING, "embd", "GET_ROWS", "the embedding"},
     {MODEL_AT_EMBEDDING, "inp_scaled"},
     {MODEL_AT_EMBEDDING, "inp_embd_scaled"},
     {MODEL_AT_EMBEDDING, "embd", "SCALE"},
     {MODEL_AT_EMBEDDING, "model.input_embed"},
     {MODEL_AT_EMBEDDING, "model.embed_tokens"},
-    {MODEL_AT_ATTN_NORM, "attn_norm", "MUL", "the norm before attention", .not = "starcoder2"},
+    {MODEL_AT_ATTN_NORM, "attn_norm", "MUL", "the norm before attention"},
     {MODEL_AT_ATTN_NORM, "attn_norm", "ADD"},
     {MODEL_AT_ATTN_NORM, "model.layers.{}.operator_norm", "MUL"},
     {MODEL_AT_Q_LOW, "q", "MUL_MAT", "the compressed queries"},
@@ -47,24 +32,16 @@ static const struct node nodes[] = {
     {MODEL_AT_Q_LOW, "blk.attn_q_a.weight", "MUL_MAT"},
     {MODEL_AT_Q_LOW_NORM, "q", "MUL", "the compressed queries after their norm"},
     {MODEL_AT_Q_LOW_NORM, "qr", "MUL"},
-    {MODEL_AT_Q_PROJECTED, "Qcur", "MUL_MAT ADD", "queries before RoPE"},
-    {MODEL_AT_Q_PROJECTED, "Qcur", "MUL", .not = "llama4 command-r"},
-    {MODEL_AT_Q_PROJECTED, "Qcur", "VIEW", .only = "phi3"},
+    {MODEL_AT_Q_PROJECTED, "Qcur", "MUL_MAT ADD MUL", "queries before RoPE"},
     {MODEL_AT_Q_PROJECTED, "q", "MUL_MAT"},
     {MODEL_AT_ATTN_GATE, "gate_reshaped", "CONT", "the gate of attention"},
     {MODEL_AT_ATTN_GATE, "gate (cont)", "CONT"},
     {MODEL_AT_ATTN_GATE, "attn_gate_proj", "MUL_MAT"},
-    {MODEL_AT_ATTN_GATE, "attn_gate", "MUL_MAT", .only = "step35"},
-    {MODEL_AT_K_PROJECTED, "Kcur", "MUL_MAT ADD", "keys before RoPE"},
-    {MODEL_AT_K_PROJECTED, "Kcur", "MUL", .not = "command-r"},
-    {MODEL_AT_K_PROJECTED, "Kcur", "VIEW", .only = "phi3"},
+    {MODEL_AT_K_PROJECTED, "Kcur", "MUL_MAT ADD MUL", "keys before RoPE"},
     {MODEL_AT_V_PROJECTED, "Vcur", "MUL_MAT ADD MUL", "values"},
-    {MODEL_AT_V_PROJECTED, "Vcur", "VIEW", .only = "phi3"},
     {MODEL_AT_V_PROJECTED, "Vcur_cont"},
     {MODEL_AT_Q_NORM, "Qcur_normed", "MUL", "queries after their norm"},
-    {MODEL_AT_Q_NORM, "Qcur", "MUL", .only = "command-r"},
     {MODEL_AT_K_NORM, "Kcur_normed", "MUL", "keys after their norm"},
-    {MODEL_AT_K_NORM, "Kcur", "MUL", .only = "command-r"},
     {MODEL_AT_V_NORM, "Vcur_normed", "RMS_NORM", "values after their norm"},
     {MODEL_AT_Q_ROTATED, "Qcur", "ROPE CONCAT", "queries after RoPE"},
     {MODEL_AT_Q_ROTATED, "Qcur_pos", "ROPE"},
@@ -77,18 +54,15 @@ static const struct node nodes[] = {
     {MODEL_AT_Q_BARE_NORM, "Qcur_normed", "RMS_NORM", "queries after the norm after RoPE"},
     {MODEL_AT_K_BARE_NORM, "Kcur_normed", "RMS_NORM", "keys after the norm after RoPE"},
     {MODEL_AT_Q_TEMPERED, "Qcur_attn_temp_scaled", "MUL", "queries after their temperature"},
-    {MODEL_AT_Q_TEMPERED, "Qcur", "MUL", .only = "llama4"},
     {MODEL_AT_KV_LOW, "kv_cmpr_pe", "MUL_MAT MUL", "the compressed keys and values"},
     {MODEL_AT_KV_LOW_NORM, "kv_cmpr", "MUL", "the compressed keys and values after their norm"},
     {MODEL_AT_KV_UP, "kv", "MUL_MAT MUL", "keys and values of the heads"},
     {MODEL_AT_Q_WIDE, "Qcur", "CONCAT", "queries for the compressed keys"},
-    {MODEL_AT_Q_WIDE, "Qcur_attn_temp_scaled", "MUL", .only = "deepseek2"},
     {MODEL_AT_INDEX_K, "indexer_k", "ROPE CONCAT", "keys of the indexer"},
     {MODEL_AT_INDEX_Q, "indexer_q", "ROPE CONCAT", "queries of the indexer"},
     {MODEL_AT_INDEX_WEIGHTS, "indexer_weights", "MUL_MAT", "weights of the indexer's heads"},
     {MODEL_AT_ATTENTION, "kqv_out", "RESHAPE", "attention, before its output matrix"},
     {MODEL_AT_ATTENTION, "kqv_out"},
-    {MODEL_AT_ATTENTION, "attn_out", .only = HEAD_GATES},
     {MODEL_AT_GATED, "attn_gated", "MUL", "attention after its gate"},
     {MODEL_AT_GATED, "attn_gated", "RESHAPE"},
     {MODEL_AT_MIXER_IN, "linear_attn_qkv_mixed", "RESHAPE", "what comes into the recurrent layer"},
@@ -100,77 +74,54 @@ static const struct node nodes[] = {
     {MODEL_AT_CONVOLVED, "conv_output_silu", "SILU", "the convolution"},
     {MODEL_AT_K_CONVOLVED, "Kcur_conv", "SILU", "the convolution of the keys"},
     {MODEL_AT_V_CONVOLVED, "Vcur_conv", "SILU", "the convolution of the values"},
-    {MODEL_AT_BETA, "beta", "RESHAPE", "beta of the delta net", .only = "qwen35 qwen35moe"},
+    {MODEL_AT_BETA, "beta", "RESHAPE", "beta of the delta net", .printed = true},
     {MODEL_AT_BETA, "b (cont)", "CONT"},
     {MODEL_AT_ALPHA, "alpha", "RESHAPE", "alpha of the delta net"},
     {MODEL_AT_ALPHA, "a (cont)", "CONT"},
-    {MODEL_AT_RECURRED, "attn_output", "VIEW", "the recurrence", .only = RECURRENT},
+    {MODEL_AT_RECURRED, "attn_output", "VIEW", "the recurrence", .printed = true},
     {MODEL_AT_RECURRED, "mamba2_y_add_d", "ADD"},
     {MODEL_AT_MIXER_GATED, "final_output", "RESHAPE", "the recurrence after norm and gate"},
     {MODEL_AT_MIXER_GATED, "blk.ssm_norm.weight", "MUL"},
-    {MODEL_AT_ATTN_OUT, "attn_out", "MUL_MAT MUL", "the output of attention",
-     .not = SCALED_BRANCH " " HEAD_GATES " " BOTH_MIXERS},
-    {MODEL_AT_ATTN_OUT, "attn_out", "ADD",
-     .not = GEMMA4 " " SCALED_BRANCH " " HEAD_GATES " " BOTH_MIXERS},
+    {MODEL_AT_ATTN_OUT, "attn_out", "MUL_MAT MUL ADD", "the output of attention"},
     {MODEL_AT_ATTN_OUT, "attn_out_scaled", "SCALE"},
     {MODEL_AT_ATTN_OUT, "attn_o_proj", "MUL_MAT"},
-    {MODEL_AT_ATTN_OUT, "attn_proj", "MUL_MAT", .only = "step35"},
-    {MODEL_AT_ATTN_OUT, "attn_output", "MUL_MAT MUL", .only = RECURRENT},
-    {MODEL_AT_ATTN_OUT, "linear_attn_out", "MUL_MAT MUL", .only = RECURRENT},
-    {MODEL_AT_ATTN_OUT, "blk.attn_output.bias", "ADD",
-     .not = SCALED_BRANCH " " BOTH_MIXERS},
-    {MODEL_AT_ATTN_OUT, "blk.attn_output.weight", "MUL_MAT",
-     .not = SCALED_BRANCH " " BOTH_MIXERS},
-    {MODEL_AT_ATTN_OUT, "blk.ssm_out.weight", "MUL_MAT", .not = SCALED_BRANCH},
-    {MODEL_AT_ATTN_OUT, "ssm_out", "MUL_MAT MUL RESHAPE", .only = BOTH_MIXERS},
+    {MODEL_AT_ATTN_OUT, "blk.attn_output.bias", "ADD"},
+    {MODEL_AT_ATTN_OUT, "blk.attn_output.weight", "MUL_MAT"},
+    {MODEL_AT_ATTN_OUT, "blk.ssm_out.weight", "MUL_MAT"},
     {MODEL_AT_ATTN_OUT, "kda_out", "MUL_MAT"},
     {MODEL_AT_ATTN_OUT, "mla_out", "MUL_MAT"},
     {MODEL_AT_ATTN_OUT, "model.layers.{}.conv.out_proj", "MUL_MAT"},
     {MODEL_AT_ATTN_OUT, "model.layers.{}.self_attn.out_proj", "MUL_MAT"},
-    {MODEL_AT_ATTN_OUT, "blk.attn_output.scale", "MUL",
-     .not = SCALED_BRANCH " " BOTH_MIXERS},
-    {MODEL_AT_ATTN_OUT, "blk.ssm_out.scale", "MUL", .not = SCALED_BRANCH},
+    {MODEL_AT_ATTN_OUT, "blk.attn_output.scale", "MUL"},
+    {MODEL_AT_ATTN_OUT, "blk.ssm_out.scale", "MUL"},
     {MODEL_AT_PREDICTED, "active_prediction", "VIEW", "the first stream as a layer predicts it"},
     {MODEL_AT_LOW_OUT, "blk.laurel_r.weight", "MUL_MAT", "the low-rank branch beside attention"},
     {MODEL_AT_ATTN_RESIDUAL, "ffn_inp", "ADD", "the residual stream after attention"},
     {MODEL_AT_ATTN_RESIDUAL, "sa_out", "ADD"},
     {MODEL_AT_ATTN_RESIDUAL, "attn_residual", "ADD"},
-    {MODEL_AT_ATTN_RESIDUAL, "attn_out", "ADD", .only = GEMMA4},
-    {MODEL_AT_ATTN_RESIDUAL, "attn_laurel", "SCALE", .only = "gemma3n"},
     {MODEL_AT_FFN_NORM, "ffn_norm", "MUL ADD", "the norm before the feed-forward"},
-    {MODEL_AT_FFN_NORM, "ffn_norm_1", "MUL", .only = GEMMA4},
-    {MODEL_AT_FFN_NORM, "attn_post_norm", "MUL", .only = POST_IS_FFN},
-    {MODEL_AT_FFN_NORM, "post_attn_norm", "MUL", .only = "glm4moe"},
-    {MODEL_AT_FFN_NORM, "attn_norm", "MUL", .only = NEMOTRON},
     {MODEL_AT_FFN_GATE, "ffn_gate", "MUL_MAT", "the gate of the feed-forward"},
     {MODEL_AT_FFN_GATE, "ffn_gate_b", "ADD"},
     {MODEL_AT_FFN_GATE, "ffn_gate_s", "MUL"},
-    {MODEL_AT_FFN_UP, "ffn_up", "MUL_MAT", "ffn_up of the feed-forward",
-     .not = FUSED_UP " starcoder2"},
-    {MODEL_AT_FFN_UP, "ffn_up_b", "ADD", .not = FUSED_UP},
-    {MODEL_AT_FFN_UP, "ffn_up_s", "MUL", .not = FUSED_UP},
+    {MODEL_AT_FFN_UP, "ffn_up", "MUL_MAT", "ffn_up of the feed-forward"},
+    {MODEL_AT_FFN_UP, "ffn_up_b", "ADD"},
+    {MODEL_AT_FFN_UP, "ffn_up_s", "MUL"},
     {MODEL_AT_FFN_ACT, "ffn_swiglu", "SWIGLU", "the activation of the feed-forward"},
     {MODEL_AT_FFN_ACT, "ffn_geglu"},
     {MODEL_AT_FFN_ACT, "ffn_gelu"},
     {MODEL_AT_FFN_ACT, "ffn_sqr(relu)"},
     {MODEL_AT_FFN_ACT, "ffn_xielu"},
-    {MODEL_AT_FFN_OUT, "ffn_out", "MUL_MAT ADD MUL", "the output of the feed-forward",
-     .not = SCALED_BRANCH},
-    {MODEL_AT_FFN_OUT, "ffn_down", "MUL_MAT", .only = "apertus"},
-    {MODEL_AT_FFN_OUT, "blk.ffn_down.weight", "MUL_MAT", .only = GEMMA4},
-    {MODEL_AT_FFN_OUT, "l_out", "MUL_MAT MUL", .only = NEMOTRON},
-    {MODEL_AT_FFN_OUT, "ffn_down_s", "MUL", .only = GEMMA4},
+    {MODEL_AT_FFN_OUT, "ffn_out", "MUL_MAT ADD MUL", "the output of the feed-forward"},
     {MODEL_AT_EXPERT_NORM, "ffn_norm_2", "MUL", "the norm before the experts"},
-    {MODEL_AT_ROUTER, "ffn_moe_logits", "MUL_MAT", "the router's logits", .not = "gpt-oss"},
+    {MODEL_AT_ROUTER, "ffn_moe_logits", "MUL_MAT", "the router's logits"},
     {MODEL_AT_ROUTER, "ffn_moe_logits_biased", "ADD"},
-    {MODEL_AT_ROUTER, "ffn_moe_probs", "ADD", .only = "gpt-oss"},
     {MODEL_AT_EXPERTS, "ffn_moe_topk", "VIEW", "the chosen experts"},
     {MODEL_AT_EXPERTS, "ffn_moe_topk"},
     {MODEL_AT_SHARES, "ffn_moe_weights_norm", "DIV", "the shares of the chosen experts"},
     {MODEL_AT_SHARES, "ffn_moe_weights_norm"},
     {MODEL_AT_SHARES, "ffn_moe_weights_scaled"},
     {MODEL_AT_SHARES, "ffn_moe_weights_softmax"},
-    {MODEL_AT_SHARES, "ffn_moe_weights", "GET_ROWS", .not = "gpt-oss"},
+    {MODEL_AT_SHARES, "ffn_moe_weights", "GET_ROWS"},
     {MODEL_AT_NARROW, "blk.ffn_latent_down.weight", "MUL_MAT", "the narrow rows for the experts"},
     {MODEL_AT_EXPERT_GATE, "ffn_moe_gate", "MUL_MAT_ID VIEW", "the gate of the experts"},
     {MODEL_AT_EXPERT_GATE, "ffn_moe_gate_biased"},
@@ -184,25 +135,21 @@ static const struct node nodes[] = {
     {MODEL_AT_EXPERT_ACT, "ffn_moe_relu_sqr"},
     {MODEL_AT_EXPERT_ACT, "ffn_moe_reglu"},
     {MODEL_AT_EXPERT_ACT, "ffn_moe_swiglu_limited"},
-    {MODEL_AT_EXPERT_OUT, "ffn_moe_down", "MUL_MAT_ID", "the output of the experts",
-     .not = SCALED_BRANCH},
-    {MODEL_AT_EXPERT_OUT, "ffn_moe_down_biased", .not = SCALED_BRANCH},
-    {MODEL_AT_EXPERT_OUT, "ffn_moe_down_scaled", .not = SCALED_BRANCH},
+    {MODEL_AT_EXPERT_OUT, "ffn_moe_down", "MUL_MAT_ID", "the output of the experts"},
+    {MODEL_AT_EXPERT_OUT, "ffn_moe_down_biased"},
+    {MODEL_AT_EXPERT_OUT, "ffn_moe_down_scaled"},
     {MODEL_AT_SHARED_GATE, "ffn_gate", "MUL_MAT", "the gate of the shared expert"},
     {MODEL_AT_SHARED_GATE, "ffn_gate_s", "MUL"},
     {MODEL_AT_SHARED_UP, "ffn_up", "MUL_MAT", "ffn_up of the shared expert"},
     {MODEL_AT_SHARED_UP, "ffn_up_s", "MUL"},
     {MODEL_AT_SHARED_ACT, "ffn_swiglu", "SWIGLU", "the activation of the shared expert"},
     {MODEL_AT_SHARED_ACT, "ffn_sqr(relu)"},
-    {MODEL_AT_SHARED_OUT, "ffn_shexp", "MUL_MAT MUL", "the output of the shared expert",
-     .not = SCALED_BRANCH},
-    {MODEL_AT_SHARED_OUT, "ffn_shared_out", "MUL_MAT", .only = "step35"},
+    {MODEL_AT_SHARED_OUT, "ffn_shexp", "MUL_MAT MUL", "the output of the shared expert"},
     {MODEL_AT_INPUT_GATE, "per_layer_gated", "MUL", "the gated input of the layer"},
     {MODEL_AT_INPUT_GATE, "first_prediction_scaled", "MUL"},
     {MODEL_AT_INPUT_OUT, "blk.proj.weight", "MUL_MAT", "the output of the layer's input"},
-    {MODEL_AT_LAYER_OUT, "l_out", "ADD", "the residual stream after the layer",
-     .not = NEMOTRON " gemma3n"},
-    {MODEL_AT_LAYER_OUT, "l_out", .not = NEMOTRON " gemma3n"}, /* its streams lie in another order */
+    {MODEL_AT_LAYER_OUT, "l_out", "ADD", "the residual stream after the layer"},
+    {MODEL_AT_LAYER_OUT, "l_out"},
     {MODEL_AT_LAYER_OUT, "nemotron_h_block_out", "ADD"},
     {MODEL_AT_OUTPUT_NORM, "result_norm", "MUL", "the output norm"},
     {MODEL_AT_OUTPUT_NORM, "result_norm"},
@@ -240,14 +187,23 @@ const char *trace_tensor_name(char out[TRACE_NAME_BYTES], enum model_place place
     return out;
 }
 
+/** Whether a node has one of these operations.   op: NULL: not known. */
+static bool has_op(const char *ops, const char *op)
+{
+    return !op || !ops || base_words_index(ops, op) >= 0;
+}
+
 bool trace_place_match(enum model_place place, const char *arch, const char *name, const char *op)
 {
+    for (const struct model_node *n = model_arch_nodes(arch); n && n->name; n++) {
+        bool same = *n->name == '\0' || strcmp(n->name, name) == 0;
+        bool fits = op || !n->other ? has_op(n->op, op) : !n->op;
+        if (n->place == place && same && fits)
+            return !n->other;
+    }
     for (size_t i = 0; i < N_NODES; i++) {
         const struct node *n = &nodes[i];
-        bool of_arch = (!n->only || base_words_index(n->only, arch) >= 0) &&
-                       (!n->not || base_words_index(n->not, arch) < 0);
-        if (n->place == place && of_arch && strcmp(n->name, name) == 0 &&
-            (!op || !n->op || base_words_index(n->op, op) >= 0))
+        if (n->place == place && !n->printed && strcmp(n->name, name) == 0 && has_op(n->op, op))
             return true;
     }
     return false;

@@ -39,9 +39,18 @@ static const struct model_folder_map afmoe_folder = {
     .names = afmoe_names,
 };
 
+/** attn_out is what attention's gates multiply. */
+static const struct model_node afmoe_nodes[] = {
+    {MODEL_AT_EMBEDDING, "embd", "GET_ROWS", .other = true}, /* not of Laguna */
+    {MODEL_AT_ATTENTION, "attn_out"},
+    {MODEL_AT_ATTN_OUT, "attn_out", .other = true},
+    {0},
+};
+
 const struct model_arch model_arch_afmoe = {
     .name = "afmoe",
     .folder = &afmoe_folder,
+    .nodes = afmoe_nodes,
     .keys = {afmoe_keys},
     .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .rope_halves = true,
@@ -94,6 +103,7 @@ static const struct model_folder_map laguna_folder = {
 const struct model_arch model_arch_laguna = {
     .name = "laguna",
     .folder = &laguna_folder,
+    .nodes = afmoe_nodes + 1, /* the embedding is shown */
     .keys = {laguna_keys},
     .rope_halves = true,
     .sliding_rope = true,

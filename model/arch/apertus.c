@@ -83,6 +83,7 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_apertus = {
     .name = "apertus",
     .folder = &folder,
+    .nodes = (const struct model_node[]){{MODEL_AT_FFN_OUT, "ffn_down", "MUL_MAT"}, {0}},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .ffn = MODEL_FFN_UNGATED,

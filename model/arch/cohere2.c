@@ -43,6 +43,11 @@ const struct model_arch model_arch_cohere2 = {
 const struct model_arch model_arch_command_r = {
     .name = "command-r",
     .folder = &folder_r,
+    .nodes = (const struct model_node[]){{MODEL_AT_Q_PROJECTED, "Qcur", "MUL", .other = true},
+                                         {MODEL_AT_K_PROJECTED, "Kcur", "MUL", .other = true},
+                                         {MODEL_AT_Q_NORM, "Qcur", "MUL"},
+                                         {MODEL_AT_K_NORM, "Kcur", "MUL"},
+                                         {0}},
     .keys = {keys},
     .norms = {.ffn = ""},
     .layer_norm = true,

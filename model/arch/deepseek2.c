@@ -295,6 +295,7 @@ const struct model_arch model_arch_mistral4 = {
 const struct model_arch model_arch_deepseek2 = {
     .name = "deepseek2",
     .folder = &folder,
+    .nodes = (const struct model_node[]){{MODEL_AT_Q_WIDE, "Qcur_attn_temp_scaled", "MUL"}, {0}},
     .keys = {model_grouped_keys},
     .sigmoid_if_biased = true,
     .needs = {{"expert_group_count", MODEL_WHEN_EXPERTS,

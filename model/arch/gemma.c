@@ -57,9 +57,15 @@ static const struct model_folder_map folder2 = {
     .largest = 46,
 };
 
+static const struct model_node nodes[] = {
+    {MODEL_AT_EMBEDDING, "embd", "GET_ROWS", .other = true},
+    {0},
+};
+
 const struct model_arch model_arch_gemma2 = {
     .name = "gemma2",
     .folder = &folder2,
+    .nodes = nodes,
     .keys = {keys2, keys3},
     .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
@@ -91,6 +97,7 @@ static const struct model_folder_map folder3 = {
 const struct model_arch model_arch_gemma3 = {
     .name = "gemma3",
     .folder = &folder3,
+    .nodes = nodes,
     .keys = {keys3},
     .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,
@@ -261,6 +268,13 @@ static const struct model_folder_map folder4 = {
 const struct model_arch model_arch_gemma4 = {
     .name = "gemma4",
     .folder = &folder4,
+    .nodes = (const struct model_node[]){{MODEL_AT_EMBEDDING, "embd", "GET_ROWS", .other = true},
+                                         {MODEL_AT_ATTN_OUT, "attn_out", "ADD", .other = true},
+                                         {MODEL_AT_ATTN_RESIDUAL, "attn_out", "ADD"},
+                                         {MODEL_AT_FFN_NORM, "ffn_norm_1", "MUL"},
+                                         {MODEL_AT_FFN_OUT, "blk.ffn_down.weight", "MUL_MAT"},
+                                         {MODEL_AT_FFN_OUT, "ffn_down_s", "MUL"},
+                                         {0}},
     .keys = {keys4},
     .norms = MODEL_GEMMA_NORMS,
     .rope_halves = true,

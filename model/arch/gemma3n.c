@@ -126,6 +126,11 @@ static const struct model_arch_key keys[] = {
 
 const struct model_arch model_arch_gemma3n = {
     .name = "gemma3n",
+    /* Streams of l_out lie in another order. */
+    .nodes = (const struct model_node[]){{MODEL_AT_EMBEDDING, "embd", "GET_ROWS", .other = true},
+                                         {MODEL_AT_ATTN_RESIDUAL, "attn_laurel", "SCALE"},
+                                         {MODEL_AT_LAYER_OUT, "l_out", .other = true},
+                                         {0}},
     .norms = MODEL_GEMMA_NORMS,
     .altup = true,
     .rope_halves = true,

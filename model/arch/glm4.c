@@ -22,6 +22,8 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_glm4 = {
     .name = "glm4",
     .folder = &folder,
+    /* ffn_up holds the gate, too. */
+    .nodes = (const struct model_node[]){{MODEL_AT_FFN_UP, "", .other = true}, {0}},
     .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .ffn = MODEL_FFN_GATE_IN_UP,
     .needs = {{"rope.dimension_count"}},

@@ -14,6 +14,7 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_glm4moe = {
     .name = "glm4moe",
     .folder = &folder,
+    .nodes = (const struct model_node[]){{MODEL_AT_FFN_NORM, "post_attn_norm", "MUL"}, {0}},
     .keys = {model_grouped_keys},
     .norms = {.ffn = "post_attention_norm"},
     .rope_halves = true,

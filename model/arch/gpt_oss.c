@@ -45,6 +45,12 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_gpt_oss = {
     .name = "gpt-oss",
     .folder = &folder,
+    /* The feed-forward's norm has the name of a norm after attention. */
+    .nodes = (const struct model_node[]){{MODEL_AT_FFN_NORM, "attn_post_norm", "MUL"},
+                                         {MODEL_AT_ROUTER, "ffn_moe_logits", .other = true},
+                                         {MODEL_AT_ROUTER, "ffn_moe_probs", "ADD"},
+                                         {MODEL_AT_SHARES, "ffn_moe_weights", .other = true},
+                                         {0}},
     .keys = {keys},
     .norms = {.ffn = "post_attention_norm"},
     .rope_halves = true,

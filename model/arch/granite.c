@@ -154,8 +154,19 @@ static const struct model_folder_map moe_folder = {
         "logit_scale", when                                                                        \
     }
 
+/** What a branch adds is scaled in the next node; here its weight has the scale. */
+static const struct model_node nodes[] = {
+    {MODEL_AT_EMBEDDING, "embd", "GET_ROWS", .other = true},
+    {MODEL_AT_ATTN_OUT, "", .other = true},
+    {MODEL_AT_FFN_OUT, "", .other = true},
+    {MODEL_AT_EXPERT_OUT, "", .other = true},
+    {MODEL_AT_SHARED_OUT, "", .other = true},
+    {0},
+};
+
 const struct model_arch model_arch_granite = {
     .name = "granite",
+    .nodes = nodes,
     .key_blind = {"expert_shared_feed_forward_length"}, /* of Granite 4, where the class has it */
     .folder = &folder,
     .keys = {keys},
@@ -166,6 +177,7 @@ const struct model_arch model_arch_granite = {
 const struct model_arch model_arch_granitemoe = {
     .name = "granitemoe",
     .folder = &moe_folder,
+    .nodes = nodes,
     .keys = {keys, moe_keys},
     .needs = {GRANITE_SCALES(MODEL_WHEN_EVER)},
     .shared = MODEL_SHARED_PLAIN,
@@ -228,6 +240,7 @@ static const struct model_folder_map hybrid_folder = {
 
 const struct model_arch model_arch_granitehybrid = {
     .name = "granitehybrid",
+    .nodes = nodes,
     .key_blind = {"expert_shared_feed_forward_length"}, /* of models without experts */
     .folder = &hybrid_folder,
     .keys = {keys, hybrid_keys},

@@ -89,6 +89,9 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_llama4 = {
     .name = "llama4",
     .folder = &folder,
+    .nodes = (const struct model_node[]){{MODEL_AT_Q_PROJECTED, "Qcur", "MUL", .other = true},
+                                         {MODEL_AT_Q_TEMPERED, "Qcur", "MUL"},
+                                         {0}},
     .keys = {keys},
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_NO,

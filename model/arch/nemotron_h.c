@@ -187,9 +187,17 @@ static const struct model_folder_map moe_folder = {
     .mixed = true, .key_blind = {"attention.layer_norm_epsilon"}, .ffn = MODEL_FFN_UNGATED,        \
     .activation = KERN_RELU_SQUARED, .read = read
 
+static const struct model_node nodes[] = {
+    {MODEL_AT_FFN_NORM, "attn_norm", "MUL"},
+    {MODEL_AT_FFN_OUT, "l_out", "MUL_MAT MUL"},
+    {MODEL_AT_LAYER_OUT, "l_out", .other = true},
+    {0},
+};
+
 const struct model_arch model_arch_nemotron_h = {
     .name = "nemotron_h",
     .folder = &folder,
+    .nodes = nodes,
     .keys = {keys},
     NEMOTRON,
 };
@@ -197,6 +205,7 @@ const struct model_arch model_arch_nemotron_h = {
 const struct model_arch model_arch_nemotron_h_moe = {
     .name = "nemotron_h_moe",
     .folder = &moe_folder,
+    .nodes = nodes,
     .keys = {keys, moe_keys},
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,

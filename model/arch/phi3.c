@@ -16,6 +16,12 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_phi3 = {
     .name = "phi3",
     .folder = &folder,
+    /* ffn_up holds the gate, too. */
+    .nodes = (const struct model_node[]){{MODEL_AT_Q_PROJECTED, "Qcur", "VIEW"},
+                                         {MODEL_AT_K_PROJECTED, "Kcur", "VIEW"},
+                                         {MODEL_AT_V_PROJECTED, "Vcur", "VIEW"},
+                                         {MODEL_AT_FFN_UP, "", .other = true},
+                                         {0}},
     .rope_halves = true,
     .windows = {.period = 1, .unknown_to_llama_cpp = true},
     .ffn = MODEL_FFN_GATE_IN_UP,

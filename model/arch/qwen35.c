@@ -112,15 +112,27 @@ static const struct model_folder_map next_folder = {
     QWEN35_FOLDER,
 };
 
+/** The feed-forward's norm has the name of a norm after attention. */
+static const struct model_node nodes[] = {
+    {MODEL_AT_BETA, "beta", "RESHAPE"}, /* not of Qwen 3 Next */
+    {MODEL_AT_RECURRED, "attn_output", "VIEW"},
+    {MODEL_AT_ATTN_OUT, "attn_output", "MUL_MAT MUL"},
+    {MODEL_AT_ATTN_OUT, "linear_attn_out", "MUL_MAT MUL"},
+    {MODEL_AT_FFN_NORM, "attn_post_norm", "MUL"},
+    {0},
+};
+
 const struct model_arch model_arch_qwen35 = {
     .name = "qwen35",
     .folder = &folder,
+    .nodes = nodes,
     QWEN35_ATTENTION,
 };
 
 const struct model_arch model_arch_qwen35moe = {
     .name = "qwen35moe",
     .folder = &moe_folder,
+    .nodes = nodes,
     .shared = MODEL_SHARED_GATED,
     .split_ff = true,
     QWEN35_ATTENTION,
@@ -130,6 +142,7 @@ const struct model_arch model_arch_qwen35moe = {
 const struct model_arch model_arch_qwen3next = {
     .name = "qwen3next",
     .folder = &next_folder,
+    .nodes = nodes + 1,
     .shared = MODEL_SHARED_GATED,
     .split_ff = true,
     .grouped_values = true,

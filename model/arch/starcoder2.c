@@ -16,6 +16,9 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_starcoder2 = {
     .name = "starcoder2",
     .folder = &folder,
+    .nodes = (const struct model_node[]){{MODEL_AT_ATTN_NORM, "attn_norm", "MUL", .other = true},
+                                         {MODEL_AT_FFN_UP, "ffn_up", .other = true},
+                                         {0}},
     .layer_norm = true,
     .rope_halves = true,
     .windows = {.period = 1, .length = 4096, .unknown_to_llama_cpp = true},

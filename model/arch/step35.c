@@ -102,6 +102,13 @@ static const struct model_folder_map folder = {
 
 const struct model_arch model_arch_step35 = {
     .name = "step35",
+    /* attn_out is what attention's gates multiply. */
+    .nodes = (const struct model_node[]){{MODEL_AT_ATTN_GATE, "attn_gate", "MUL_MAT"},
+                                         {MODEL_AT_ATTENTION, "attn_out"},
+                                         {MODEL_AT_ATTN_OUT, "attn_out", .other = true},
+                                         {MODEL_AT_ATTN_OUT, "attn_proj", "MUL_MAT"},
+                                         {MODEL_AT_SHARED_OUT, "ffn_shared_out", "MUL_MAT"},
+                                         {0}},
     .key_blind = {"moe_every_n_layers"}, /* tensors say which layers have experts */
     .folder = &folder,
     .keys = {keys},

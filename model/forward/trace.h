@@ -5,6 +5,7 @@
 #ifndef MODEL_FORWARD_TRACE_H
 #define MODEL_FORWARD_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,16 @@ enum model_place {
 #undef MODEL_PLACE
         MODEL_N_PLACES
 };
+
+/** What a node of an architecture's graph in llama.cpp stands for, where it is not as usual. */
+struct model_node {
+    enum model_place place;
+    const char *name; /* without its layer; "": any; NULL ends a list */
+    const char *op;   /* one of these words; NULL: any */
+    bool other;       /* it stands for something else */
+};
+/** An architecture's, of which the first that fits counts; NULL: it has none, or is not known. */
+const struct model_node *model_arch_nodes(const char *architecture);
 
 /** What a place shows: rows of [n_heads, size], one for a token; or those of one expert. */
 struct model_shown {
