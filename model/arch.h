@@ -96,13 +96,6 @@ struct model_key_need {
     const char *otherwise; /* a remark: what a model without it does; NULL: it is refused */
 };
 
-/** Keys of how experts' shares are divided and multiplied. */
-#define MODEL_NEEDS_SHARES                                                                         \
-    {"expert_weights_norm", MODEL_WHEN_EXPERTS},                                                   \
-    {                                                                                              \
-        "expert_weights_scale", MODEL_WHEN_EXPERTS                                                 \
-    }
-
 /** Which layers see a window of keys, of how many. */
 struct model_windows {
     uint32_t period; /* layer i slides if i mod period < period - 1; 1: all slide; 0: none can */
@@ -156,7 +149,8 @@ struct model_arch {
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
     const struct model_arch_key *keys[4]; /* lists of keys that it has in its own way; NULL ends */
     struct model_key_need needs[10];      /* keys that published files have */
-    bool old_base; /* published files may lack rope.freq_base, which is then 10000 */
+    bool needs_shares; /* likewise, how shares of experts are divided and multiplied */
+    bool old_base;     /* published files may lack rope.freq_base, which is then 10000 */
 
     const struct model_node *nodes; /* of its graph in llama.cpp, for traces; NULL: as usual */
     const struct model_folder_map *folder; /* how its published folders name things; NULL: unread */

@@ -36,7 +36,7 @@ static const struct model_arch_key afmoe_keys[] = {
 
 static const struct model_folder_map afmoe_folder = {
     .classes = {"AfmoeForCausalLM"},
-    .names = afmoe_names,
+    .names = {afmoe_names},
 };
 
 /** attn_out is what attention's gates multiply. */
@@ -58,7 +58,8 @@ const struct model_arch model_arch_afmoe = {
     .attn_gate = true,
     .gate_kind = KERN_SIGMOID,
     .windows = {.period = 4, .llama_cpp_period = 4},
-    .needs = {{"attention.sliding_window"}, MODEL_NEEDS_SHARES},
+    .needs = {{"attention.sliding_window"}},
+    .needs_shares = true,
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
@@ -95,7 +96,7 @@ static const struct model_arch_key laguna_keys[] = {
 
 static const struct model_folder_map laguna_folder = {
     .classes = {"LagunaForCausalLM"},
-    .names = laguna_names,
+    .names = {laguna_names},
     .named_layers = true,
     .heads = laguna_heads,
 };
@@ -115,8 +116,8 @@ const struct model_arch model_arch_laguna = {
     .needs = {{"rope.dimension_count"},
               {"rope.freq_base_swa", MODEL_WHEN_WINDOWS},
               {"rope.dimension_count_swa", MODEL_WHEN_WINDOWS},
-              {"rope.scaling.original_context_length", MODEL_WHEN_YARN},
-              MODEL_NEEDS_SHARES},
+              {"rope.scaling.original_context_length", MODEL_WHEN_YARN}},
+    .needs_shares = true,
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,

@@ -76,7 +76,7 @@ static const struct model_folder_name folder_names[] = {
 
 static const struct model_folder_map folder = {
     .classes = {"ApertusForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
     .write = write_numbers,
 };
 

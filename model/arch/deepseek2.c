@@ -109,14 +109,19 @@ static void read_glm_dsa(struct model_hparams *h, const struct model_reading *r)
     model_remark(r->remarks, "the norm of the indexer's keys has an epsilon of 0, as in llama.cpp");
 }
 
-static const struct model_folder_name folder_names[] = {
-    MODEL_LATENT_NAMES,
-    {"self_attn.kv_b_proj", "attn_kv_b"},
+const struct model_folder_name model_latent_names[] = {
+    {"self_attn.q_a_proj", "attn_q_a"},
+    {"self_attn.q_a_layernorm", "attn_q_a_norm"},
+    {"self_attn.q_b_proj", "attn_q_b"},
+    {"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa"},
+    {"self_attn.kv_a_layernorm", "attn_kv_a_norm"},
+    {"self_attn.kv_b_proj", "attn_kv_b", MODEL_IF_WHOLE},
+    {"self_attn.kv_b_proj.weight", "attn_k_b.weight", MODEL_OF_KEYS | MODEL_TURN_OVER},
+    {"self_attn.kv_b_proj.weight", "attn_v_b.weight", MODEL_OF_VALUES},
     {0},
 };
 
 static const struct model_folder_name sparse_names[] = {
-    MODEL_COMPRESSED_NAMES,
     {"self_attn.indexer.wq_b", "indexer.attn_q_b"},
     {"self_attn.indexer.wk", "indexer.attn_k"},
     {"self_attn.indexer.k_norm", "indexer.k_norm"},
@@ -173,7 +178,7 @@ static const struct model_arch_key sparse_keys[] = {
 
 static const struct model_folder_map folder32 = {
     .classes = {"DeepseekV32ForCausalLM"},
-    .names = sparse_names,
+    .names = {model_latent_names, sparse_names},
     .compressed = true,
     .own_magnitude = true,
     .write = write_folder,
@@ -208,17 +213,11 @@ static void write_choices(struct model_folder *f)
 
 static const struct model_folder_map folder_glm = {
     .classes = {"GlmMoeDsaForCausalLM"},
-    .names = sparse_names,
+    .names = {model_latent_names, sparse_names},
     .compressed = true,
     .own_magnitude = true,
     .write = write_choices,
 };
-
-#define NEEDS_OF_YARN                                                                              \
-    {"rope.scaling.yarn_log_multiplier", MODEL_WHEN_YARN},                                         \
-    {                                                                                              \
-        "rope.scaling.original_context_length", MODEL_WHEN_YARN                                    \
-    }
 
 const struct model_arch model_arch_deepseek32 = {
     .name = "deepseek32",
@@ -226,8 +225,9 @@ const struct model_arch model_arch_deepseek32 = {
     .keys = {sparse_keys, model_grouped_keys},
     .needs = {{"expert_gating_func", MODEL_WHEN_EXPERTS},
               {"expert_group_count", MODEL_WHEN_EXPERTS},
-              NEEDS_OF_YARN,
-              MODEL_NEEDS_SHARES},
+              {"rope.scaling.yarn_log_multiplier", MODEL_WHEN_YARN},
+              {"rope.scaling.original_context_length", MODEL_WHEN_YARN}},
+    .needs_shares = true,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .nextn = MODEL_NEXTN_NORMED,
@@ -239,7 +239,7 @@ const struct model_arch model_arch_glm_dsa = {
     .name = "glm-dsa",
     .folder = &folder_glm,
     .keys = {sparse_keys, model_grouped_keys},
-    .needs = {MODEL_NEEDS_SHARES},
+    .needs_shares = true,
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
@@ -252,7 +252,7 @@ const struct model_arch model_arch_glm_dsa = {
 static const struct model_folder_map folder = {
     .classes = {"DeepseekV3ForCausalLM", "DeepseekV2ForCausalLM", "Glm4MoeLiteForCausalLM",
                 "KimiVLForConditionalGeneration", "KimiK25ForConditionalGeneration"},
-    .names = folder_names,
+    .names = {model_latent_names},
     .own_magnitude = true,
     .write = write_folder,
 };
@@ -272,7 +272,7 @@ static bool is_mistral4(const struct model_folder *f)
 
 static const struct model_folder_map folder_mistral4 = {
     .classes = {"Mistral4ForCausalLM", "Mistral3ForConditionalGeneration"},
-    .names = folder_names,
+    .names = {model_latent_names},
     .is = is_mistral4,
     .own_magnitude = true,
     .write = write_mistral4,
@@ -284,8 +284,9 @@ const struct model_arch model_arch_mistral4 = {
     .name = "mistral4",
     .needs = {{"attention.temperature_scale", MODEL_WHEN_EVER,
                "queries do not grow with their position; the published model's do, by 0.1"},
-              NEEDS_OF_YARN,
-              MODEL_NEEDS_SHARES},
+              {"rope.scaling.yarn_log_multiplier", MODEL_WHEN_YARN},
+              {"rope.scaling.original_context_length", MODEL_WHEN_YARN}},
+    .needs_shares = true,
     .yarn_factor = true,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
@@ -302,7 +303,8 @@ const struct model_arch model_arch_deepseek2 = {
                "experts are chosen from all, as in V2 Lite; V2 and V3 choose groups first"},
               {"expert_weights_norm", MODEL_WHEN_SIGMOID},
               {"expert_weights_scale", MODEL_WHEN_EXPERTS},
-              NEEDS_OF_YARN},
+              {"rope.scaling.yarn_log_multiplier", MODEL_WHEN_YARN},
+              {"rope.scaling.original_context_length", MODEL_WHEN_YARN}},
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .nextn = MODEL_NEXTN_NORMED,

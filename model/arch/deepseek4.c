@@ -283,7 +283,7 @@ static void write_folder(struct model_folder *f)
 
 static const struct model_folder_map folder = {
     .classes = {"DeepseekV4ForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
     .write = write_folder,
 };
 
@@ -294,8 +294,8 @@ const struct model_arch model_arch_deepseek4 = {
     .windows = {.period = 1},
     .needs = {{"attention.sliding_window"},
               {"swiglu_clamp_exp"},
-              {"rope.scaling.original_context_length", MODEL_WHEN_YARN},
-              MODEL_NEEDS_SHARES},
+              {"rope.scaling.original_context_length", MODEL_WHEN_YARN}},
+    .needs_shares = true,
     .gating = KERN_GATE_SQRT_SOFTPLUS,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,

@@ -14,7 +14,7 @@ const struct model_arch model_arch_dots1 = {
     .folder = &folder,
     .keys = {model_grouped_keys},
     SIGMOID_EXPERTS,
-    .needs = {MODEL_NEEDS_SHARES},
+    .needs_shares = true,
     .presence = {{MODEL_ALWAYS, "output.weight"}},
 };
 
@@ -36,7 +36,7 @@ static const struct model_arch_key ling_keys[] = {
 
 static const struct model_folder_map ling_folder = {
     .classes = {"BailingMoeV2ForCausalLM"},
-    .names = ling_names,
+    .names = {ling_names},
 };
 
 const struct model_arch model_arch_bailingmoe2 = {
@@ -46,8 +46,8 @@ const struct model_arch model_arch_bailingmoe2 = {
     SIGMOID_EXPERTS,
     .needs = {{"rope.dimension_count"},
               {"expert_group_count", MODEL_WHEN_EXPERTS,
-               "experts are chosen from all; Ling 2 and Ring 2 choose groups first"},
-              MODEL_NEEDS_SHARES},
+               "experts are chosen from all; Ling 2 and Ring 2 choose groups first"}},
+    .needs_shares = true,
     .nextn = MODEL_NEXTN_NORMED,
     .presence = {{MODEL_ALWAYS, "output.weight"}},
 };

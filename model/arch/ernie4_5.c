@@ -21,7 +21,7 @@ static const struct model_arch_key moe_keys[] = {
 
 static const struct model_folder_map moe_folder = {
     .classes = {"Ernie4_5_MoeForCausalLM"},
-    .names = moe_names,
+    .names = {moe_names},
 };
 
 const struct model_arch model_arch_ernie4_5_moe = {

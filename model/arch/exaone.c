@@ -33,7 +33,7 @@ static const struct model_folder_name folder_names[] = {
 
 static const struct model_folder_map folder = {
     .classes = {"Exaone4ForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
 };
 
 const struct model_arch model_arch_exaone4 = {
@@ -70,7 +70,7 @@ static const struct model_arch_key moe_keys[] = {
 
 static const struct model_folder_map moe_folder = {
     .classes = {"ExaoneMoeForCausalLM", "ExaoneMoEForCausalLM"},
-    .names = moe_names,
+    .names = {moe_names},
 };
 
 const struct model_arch model_arch_exaone_moe = {
@@ -80,7 +80,8 @@ const struct model_arch model_arch_exaone_moe = {
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .windows = {.period = 4, .llama_cpp_period = 4},
-    .needs = {{"attention.sliding_window"}, MODEL_NEEDS_SHARES},
+    .needs = {{"attention.sliding_window"}},
+    .needs_shares = true,
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,

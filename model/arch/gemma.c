@@ -51,7 +51,7 @@ static const struct model_arch_key keys3[] = {
 
 static const struct model_folder_map folder2 = {
     .classes = {"Gemma2ForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
     .norms_less_one = true,
     .tied = true,
     .largest = 46,
@@ -67,7 +67,7 @@ const struct model_arch model_arch_gemma2 = {
     .folder = &folder2,
     .nodes = nodes,
     .keys = {keys2, keys3},
-    .norms = MODEL_GEMMA_NORMS,
+    .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .rope_halves = true,
     .sliding_rope = true,
     .old_base = true,
@@ -88,7 +88,7 @@ static void read_gemma3(struct model_hparams *h, const struct model_reading *r)
 
 static const struct model_folder_map folder3 = {
     .classes = {"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"},
-    .names = folder_names,
+    .names = {folder_names},
     .norms_less_one = true,
     .tied = true,
     .largest = 62,
@@ -99,7 +99,7 @@ const struct model_arch model_arch_gemma3 = {
     .folder = &folder3,
     .nodes = nodes,
     .keys = {keys3},
-    .norms = MODEL_GEMMA_NORMS,
+    .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .rope_halves = true,
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
@@ -260,7 +260,7 @@ static void sizes_of_folder4(struct model_folder *f)
 static const struct model_folder_map folder4 = {
     .classes = {"Gemma4ForConditionalGeneration", "Gemma4ForCausalLM",
                 "Gemma4UnifiedForConditionalGeneration"},
-    .names = folder4_names,
+    .names = {folder4_names},
     .tied = true,
     .sizes = sizes_of_folder4,
 };
@@ -276,7 +276,7 @@ const struct model_arch model_arch_gemma4 = {
                                          {MODEL_AT_FFN_OUT, "ffn_down_s", "MUL"},
                                          {0}},
     .keys = {keys4},
-    .norms = MODEL_GEMMA_NORMS,
+    .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .rope_halves = true,
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,

@@ -4,11 +4,6 @@
 
 #include "model/arch.h"
 
-#define MODEL_GEMMA_NORMS                                                                          \
-    {                                                                                              \
-        .attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"                            \
-    }
-
 /** The embedding's scale, sqrt(D). */
 void model_gemma_scale(struct model_hparams *h);
 

@@ -131,7 +131,7 @@ const struct model_arch model_arch_gemma3n = {
                                          {MODEL_AT_ATTN_RESIDUAL, "attn_laurel", "SCALE"},
                                          {MODEL_AT_LAYER_OUT, "l_out", .other = true},
                                          {0}},
-    .norms = MODEL_GEMMA_NORMS,
+    .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .altup = true,
     .rope_halves = true,
     .sliding_rope = true,

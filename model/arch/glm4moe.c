@@ -8,7 +8,7 @@ static const struct model_folder_name folder_names[] = {
 
 static const struct model_folder_map folder = {
     .classes = {"Glm4MoeForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
 };
 
 const struct model_arch model_arch_glm4moe = {
@@ -23,7 +23,8 @@ const struct model_arch model_arch_glm4moe = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .nextn = MODEL_NEXTN_NORMED,
-    .needs = {{"rope.dimension_count"}, MODEL_NEEDS_SHARES},
+    .needs = {{"rope.dimension_count"}},
+    .needs_shares = true,
     .key_blind = {"rope.dimension_sections"},
     .presence = {{MODEL_ALWAYS, "output.weight"},
                  {MODEL_MOSTLY, "attn_q.bias attn_qkv.bias"},

@@ -38,7 +38,7 @@ static const struct model_arch_key keys[] = {
 
 static const struct model_folder_map folder = {
     .classes = {"GptOssForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
     .unrounded = true,
 };
 

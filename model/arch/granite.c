@@ -101,36 +101,32 @@ static const struct model_arch_key keys[] = {
     {0},
 };
 
-#define GRANITE_DENSE                                                                              \
-    {"shared_mlp.input_linear", "ffn_gate", MODEL_FIRST_HALF},                                     \
-        {"shared_mlp.input_linear", "ffn_up", MODEL_SECOND_HALF},                                  \
-    {                                                                                              \
-        "shared_mlp.output_linear", "ffn_down"                                                     \
-    }
-
-static const struct model_folder_name dense_names[] = {GRANITE_DENSE, {0}};
+static const struct model_folder_name dense_names[] = {
+    {"shared_mlp.input_linear", "ffn_gate", MODEL_FIRST_HALF},
+    {"shared_mlp.input_linear", "ffn_up", MODEL_SECOND_HALF},
+    {"shared_mlp.output_linear", "ffn_down"},
+    {0},
+};
 
 static const struct model_folder_map folder = {
     .classes = {"GraniteForCausalLM", "GraniteMoeHybridForCausalLM"},
-    .names = dense_names,
+    .names = {dense_names},
     .turned = true,
     .is = is_dense,
     .sizes = sizes_of_folder,
     .write = write_folder,
 };
 
-#define GRANITE_EXPERTS                                                                            \
-    {"block_sparse_moe.router.layer", "ffn_gate_inp"},                                             \
-        {"block_sparse_moe.input_linear", "ffn_gate_exps", MODEL_FIRST_HALF},                      \
-        {"block_sparse_moe.input_linear", "ffn_up_exps", MODEL_SECOND_HALF},                       \
-        {"block_sparse_moe.output_linear", "ffn_down_exps"},                                       \
-        {"shared_mlp.input_linear", "ffn_gate_shexp", MODEL_FIRST_HALF},                           \
-        {"shared_mlp.input_linear", "ffn_up_shexp", MODEL_SECOND_HALF},                            \
-    {                                                                                              \
-        "shared_mlp.output_linear", "ffn_down_shexp"                                               \
-    }
-
-static const struct model_folder_name moe_names[] = {GRANITE_EXPERTS, {0}};
+static const struct model_folder_name moe_names[] = {
+    {"block_sparse_moe.router.layer", "ffn_gate_inp"},
+    {"block_sparse_moe.input_linear", "ffn_gate_exps", MODEL_FIRST_HALF},
+    {"block_sparse_moe.input_linear", "ffn_up_exps", MODEL_SECOND_HALF},
+    {"block_sparse_moe.output_linear", "ffn_down_exps"},
+    {"shared_mlp.input_linear", "ffn_gate_shexp", MODEL_FIRST_HALF},
+    {"shared_mlp.input_linear", "ffn_up_shexp", MODEL_SECOND_HALF},
+    {"shared_mlp.output_linear", "ffn_down_shexp"},
+    {0},
+};
 
 static const struct model_arch_key moe_keys[] = {
     {"expert_shared_feed_forward_length", .from = "shared_intermediate_size"},
@@ -140,19 +136,12 @@ static const struct model_arch_key moe_keys[] = {
 static const struct model_folder_map moe_folder = {
     .classes = {"GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM",
                 "GraniteMoeHybridForCausalLM"},
-    .names = moe_names,
+    .names = {moe_names},
     .turned = true,
     .is = is_moe,
     .sizes = sizes_of_folder,
     .write = write_folder,
 };
-
-/** The four scales: all files have them, but Bamba's among the hybrids, which have none. */
-#define GRANITE_SCALES(when)                                                                       \
-    {"embedding_scale", when}, {"residual_scale", when}, {"attention.scale", when},                \
-    {                                                                                              \
-        "logit_scale", when                                                                        \
-    }
 
 /** What a branch adds is scaled in the next node; here its weight has the scale. */
 static const struct model_node nodes[] = {
@@ -170,7 +159,7 @@ const struct model_arch model_arch_granite = {
     .key_blind = {"expert_shared_feed_forward_length"}, /* of Granite 4, where the class has it */
     .folder = &folder,
     .keys = {keys},
-    .needs = {GRANITE_SCALES(MODEL_WHEN_EVER)},
+    .needs = {{"embedding_scale"}, {"residual_scale"}, {"attention.scale"}, {"logit_scale"}},
     .read = read,
 };
 
@@ -179,7 +168,7 @@ const struct model_arch model_arch_granitemoe = {
     .folder = &moe_folder,
     .nodes = nodes,
     .keys = {keys, moe_keys},
-    .needs = {GRANITE_SCALES(MODEL_WHEN_EVER)},
+    .needs = {{"embedding_scale"}, {"residual_scale"}, {"attention.scale"}, {"logit_scale"}},
     .shared = MODEL_SHARED_PLAIN,
     .read = read,
 };
@@ -192,23 +181,14 @@ static void read_hybrid(struct model_hparams *h, const struct model_reading *r)
     model_recurrent_read(h, r);
 }
 
-#define MAMBA_NAMES                                                                                \
-    {"mamba.in_proj", "ssm_in"}, {"mamba.conv1d", "ssm_conv1d", MODEL_SQUEEZE},                    \
-        {"mamba.dt_bias", "ssm_dt.bias"}, {"mamba.A_log", "ssm_a", MODEL_NEGATIVE_EXP},            \
-        {"mamba.D", "ssm_d"}, {"mamba.norm", "ssm_norm"},                                          \
-    {                                                                                              \
-        "mamba.out_proj", "ssm_out"                                                                \
-    }
-
-static const struct model_folder_name hybrid_names[] = {
-    MAMBA_NAMES,
-    GRANITE_EXPERTS,
-    {0},
-};
-
-static const struct model_folder_name dense_hybrid_names[] = {
-    MAMBA_NAMES,
-    GRANITE_DENSE,
+static const struct model_folder_name mamba_names[] = {
+    {"mamba.in_proj", "ssm_in"},
+    {"mamba.conv1d", "ssm_conv1d", MODEL_SQUEEZE},
+    {"mamba.dt_bias", "ssm_dt.bias"},
+    {"mamba.A_log", "ssm_a", MODEL_NEGATIVE_EXP},
+    {"mamba.D", "ssm_d"},
+    {"mamba.norm", "ssm_norm"},
+    {"mamba.out_proj", "ssm_out"},
     {0},
 };
 
@@ -218,7 +198,8 @@ static const struct model_arch_key hybrid_keys[] = {
 
 static void sizes_of_hybrid(struct model_folder *f)
 {
-    f->names = f->n_experts > 0 ? hybrid_names : dense_hybrid_names;
+    static const struct model_folder_name *const dense[] = {mamba_names, dense_names, NULL};
+    f->names = f->n_experts > 0 ? f->names : dense;
     sizes_of_folder(f);
 }
 
@@ -232,6 +213,7 @@ static void write_hybrid(struct model_folder *f)
 
 static const struct model_folder_map hybrid_folder = {
     .classes = {"GraniteMoeHybridForCausalLM"},
+    .names = {mamba_names, moe_names},
     .turned = true,
     .is = has_mamba,
     .sizes = sizes_of_hybrid,
@@ -244,7 +226,11 @@ const struct model_arch model_arch_granitehybrid = {
     .key_blind = {"expert_shared_feed_forward_length"}, /* of models without experts */
     .folder = &hybrid_folder,
     .keys = {keys, hybrid_keys},
-    .needs = {{"rope.scaling.finetuned"}, GRANITE_SCALES(MODEL_WHEN_OTHERS)},
+    .needs = {{"rope.scaling.finetuned"},
+              {"embedding_scale", MODEL_WHEN_OTHERS}, /* Bamba has none of the scales */
+              {"residual_scale", MODEL_WHEN_OTHERS},
+              {"attention.scale", MODEL_WHEN_OTHERS},
+              {"logit_scale", MODEL_WHEN_OTHERS}},
     .without_keys = MODEL_MAMBA2,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,

@@ -27,7 +27,7 @@ static const struct model_folder_name folder_names[] = {
 
 static const struct model_folder_map folder = {
     .classes = {"HunYuanDenseV1ForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
 };
 
 static const struct model_arch_key moe_keys[] = {
@@ -38,7 +38,7 @@ static const struct model_arch_key moe_keys[] = {
 /** Each token of these has the experts' width of `moe_intermediate_size`, or else of all. */
 static const struct model_folder_map moe_folder = {
     .classes = {"HunYuanMoEV1ForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
 };
 
 static const struct model_arch_key v3_keys[] = {
@@ -58,7 +58,7 @@ static void write_v3(struct model_folder *f)
 
 static const struct model_folder_map v3_folder = {
     .classes = {"HYV3ForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
     .write = write_v3,
 };
 
@@ -93,5 +93,5 @@ const struct model_arch model_arch_hy_v3 = {
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
     .nextn = MODEL_NEXTN_NORMED,
-    .needs = {MODEL_NEEDS_SHARES},
+    .needs_shares = true,
 };

@@ -25,7 +25,6 @@ static void read_kimi(struct model_hparams *h, const struct model_reading *r)
 }
 
 static const struct model_folder_name kimi_names[] = {
-    MODEL_COMPRESSED_NAMES,
     {"self_attn.q_conv1d", "ssm_conv1d_q", MODEL_SQUEEZE},
     {"self_attn.k_conv1d", "ssm_conv1d_k", MODEL_SQUEEZE},
     {"self_attn.v_conv1d", "ssm_conv1d_v", MODEL_SQUEEZE},
@@ -37,7 +36,6 @@ static const struct model_folder_name kimi_names[] = {
     {"self_attn.dt_bias", "ssm_dt.bias"},
     {"self_attn.A_log", "ssm_a", MODEL_SQUEEZE | MODEL_NEGATIVE_EXP},
     {"self_attn.o_norm", "ssm_norm"},
-    MODEL_MIXTRAL_NAMES,
     {"block_sparse_moe.gate_proj", "ffn_gate"}, /* transformers saves them so */
     {"block_sparse_moe.up_proj", "ffn_up"},
     {"block_sparse_moe.down_proj", "ffn_down"},
@@ -94,7 +92,7 @@ static void write_kimi(struct model_folder *f)
 
 static const struct model_folder_map folder_kimi = {
     .classes = {"KimiLinearForCausalLM"},
-    .names = kimi_names,
+    .names = {model_latent_names, kimi_names, model_mixtral_names},
     .compressed = true,
     .heads = kimi_heads,
     .write = write_kimi,

@@ -80,14 +80,14 @@ static const struct model_arch_key moe_keys[] = {
 
 static const struct model_folder_map folder = {
     .classes = {"Lfm2ForCausalLM", "LFM2ForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
     .heads = heads,
     .write = write_width,
 };
 
 static const struct model_folder_map moe_folder = {
     .classes = {"Lfm2MoeForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
     .heads = heads,
 };
 

@@ -1,14 +1,9 @@
 /** Architecture "llama": LLaMA 1 to 3, Mistral, Mixtral and what is stored like them. */
 #include "model/arch.h"
 
-static const struct model_folder_name names[] = {
-    MODEL_MIXTRAL_NAMES,
-    {0},
-};
-
 static const struct model_folder_map folder = {
     .classes = {"LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM"},
-    .names = names,
+    .names = {model_mixtral_names},
     .turned = true,
 };
 

@@ -81,7 +81,7 @@ static void write_folder(struct model_folder *f)
 
 static const struct model_folder_map folder = {
     .classes = {"Llama4ForConditionalGeneration", "Llama4ForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
     .still_period = 4,
     .write = write_folder,
 };

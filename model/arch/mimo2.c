@@ -77,7 +77,7 @@ static const struct model_arch_key keys[] = {
 
 static const struct model_folder_map folder = {
     .classes = {"MiMoV2FlashForCausalLM", "MiMoV2ForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
     .heads = heads,
     .write = write,
 };

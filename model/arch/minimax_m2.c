@@ -35,7 +35,6 @@ static void read_m3(struct model_hparams *h, const struct model_reading *r)
 }
 
 static const struct model_folder_name m3_names[] = {
-    MODEL_MIXTRAL_NAMES,
     {"self_attn.index_q_proj", "indexer.q_proj"},
     {"self_attn.index_k_proj", "indexer.k_proj"},
     {"self_attn.index_q_norm", "indexer.q_norm"},
@@ -106,7 +105,7 @@ static void write_m3(struct model_folder *f)
 
 static const struct model_folder_map m3_folder = {
     .classes = {"MiniMaxM3SparseForConditionalGeneration", "MiniMaxM3SparseForCausalLM"},
-    .names = m3_names,
+    .names = {m3_names, model_mixtral_names},
     .norms_less_one = true,
     .write = write_m3,
 };
@@ -118,9 +117,8 @@ const struct model_arch model_arch_minimax_m3 = {
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .activation = KERN_SWIGLU_OAI,
-    .needs = {{"rope.dimension_count"},
-              {"expert_gating_func", MODEL_WHEN_EXPERTS},
-              MODEL_NEEDS_SHARES},
+    .needs = {{"rope.dimension_count"}, {"expert_gating_func", MODEL_WHEN_EXPERTS}},
+    .needs_shares = true,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .read = read_m3,
@@ -154,7 +152,7 @@ static void write_folder(struct model_folder *f)
 
 static const struct model_folder_map folder = {
     .classes = {"MiniMaxM2ForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
     .write = write_folder,
 };
 

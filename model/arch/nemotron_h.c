@@ -169,18 +169,22 @@ static void write_folder(struct model_folder *f)
     model_write_u32(f, "ssm.inner_size", n_heads * model_config_u32(f, "mamba_head_dim"));
 }
 
-#define NEMOTRON_FOLDER                                                                            \
-    .classes = {"NemotronHForCausalLM"}, .names = folder_names, .turned = true,                    \
-    .sizes = sizes_of_folder, .write = write_folder
-
 static const struct model_folder_map folder = {
+    .classes = {"NemotronHForCausalLM"},
+    .names = {folder_names},
+    .turned = true,
     .is = has_none,
-    NEMOTRON_FOLDER,
+    .sizes = sizes_of_folder,
+    .write = write_folder,
 };
 
 static const struct model_folder_map moe_folder = {
+    .classes = {"NemotronHForCausalLM"},
+    .names = {folder_names},
+    .turned = true,
     .is = has_experts,
-    NEMOTRON_FOLDER,
+    .sizes = sizes_of_folder,
+    .write = write_folder,
 };
 
 #define NEMOTRON                                                                                   \
@@ -209,7 +213,7 @@ const struct model_arch model_arch_nemotron_h_moe = {
     .keys = {keys, moe_keys},
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
-    .needs = {MODEL_NEEDS_SHARES},
+    .needs_shares = true,
     .shared = MODEL_SHARED_PLAIN,
     .bind = bind,
     NEMOTRON,

@@ -16,7 +16,7 @@ static const struct model_arch_key keys[] = {
 
 static const struct model_folder_map folder = {
     .classes = {"PhiForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
 };
 
 const struct model_arch model_arch_phi2 = {

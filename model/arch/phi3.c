@@ -10,7 +10,7 @@ static const struct model_folder_name folder_names[] = {
 
 static const struct model_folder_map folder = {
     .classes = {"Phi3ForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
 };
 
 const struct model_arch model_arch_phi3 = {

@@ -45,7 +45,7 @@ static const struct model_arch_key vlmoe_keys[] = {
 
 static const struct model_folder_map vlmoe_folder = {
     .classes = {"Qwen3VLMoeForConditionalGeneration"},
-    .names = vlmoe_names,
+    .names = {vlmoe_names},
     .write = write_sections,
 };
 

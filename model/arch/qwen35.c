@@ -39,17 +39,17 @@ static void read(struct model_hparams *h, const struct model_reading *r)
     .keys = {keys}, .key_blind = {"rope.dimension_sections"}, .needs = {{"rope.dimension_count"}}
 
 /** Names that all have; the delta nets' products are apart, or joined by key head. */
-#define QWEN35_NAMES                                                                               \
-    {"linear_attn.conv1d", "ssm_conv1d", MODEL_SQUEEZE},                                           \
-        {"linear_attn.A_log", "ssm_a", MODEL_NEGATIVE_EXP},                                        \
-        {"linear_attn.dt_bias", "ssm_dt.bias"}, {"linear_attn.norm", "ssm_norm", MODEL_AS_IS},     \
-        {"linear_attn.out_proj", "ssm_out"},                                                       \
-    {                                                                                              \
-        "post_attention_layernorm", "post_attention_norm"                                          \
-    }
+static const struct model_folder_name common_names[] = {
+    {"linear_attn.conv1d", "ssm_conv1d", MODEL_SQUEEZE},
+    {"linear_attn.A_log", "ssm_a", MODEL_NEGATIVE_EXP},
+    {"linear_attn.dt_bias", "ssm_dt.bias"},
+    {"linear_attn.norm", "ssm_norm", MODEL_AS_IS},
+    {"linear_attn.out_proj", "ssm_out"},
+    {"post_attention_layernorm", "post_attention_norm"},
+    {0},
+};
 
 static const struct model_folder_name folder_names[] = {
-    QWEN35_NAMES,
     {"linear_attn.in_proj_qkv", "attn_qkv"},
     {"linear_attn.in_proj_z", "attn_gate"},
     {"linear_attn.in_proj_b", "ssm_beta"},
@@ -58,7 +58,6 @@ static const struct model_folder_name folder_names[] = {
 };
 
 static const struct model_folder_name next_names[] = {
-    QWEN35_NAMES,
     {"linear_attn.in_proj_qkvz", "ssm_in"},
     {"linear_attn.in_proj_ba", "ssm_ba"},
     {0},
@@ -92,24 +91,25 @@ static void write_folder(struct model_folder *f)
         model_write_bools(f, "attention.recurrent_layers", recurrent, n);
 }
 
-#define QWEN35_FOLDER .norms_less_one = true, .write = write_folder
-
 static const struct model_folder_map folder = {
     .classes = {"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM"},
-    .names = folder_names,
-    QWEN35_FOLDER,
+    .names = {common_names, folder_names},
+    .norms_less_one = true,
+    .write = write_folder,
 };
 
 static const struct model_folder_map moe_folder = {
     .classes = {"Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM"},
-    .names = folder_names,
-    QWEN35_FOLDER,
+    .names = {common_names, folder_names},
+    .norms_less_one = true,
+    .write = write_folder,
 };
 
 static const struct model_folder_map next_folder = {
     .classes = {"Qwen3NextForCausalLM"},
-    .names = next_names,
-    QWEN35_FOLDER,
+    .names = {common_names, next_names},
+    .norms_less_one = true,
+    .write = write_folder,
 };
 
 /** The feed-forward's norm has the name of a norm after attention. */

@@ -89,7 +89,7 @@ static void write(struct model_folder *f)
 
 static const struct model_folder_map folder = {
     .classes = {"SmallThinkerForCausalLM"},
-    .names = folder_names,
+    .names = {folder_names},
     .write = write,
 };
 

@@ -93,7 +93,7 @@ static const struct model_arch_key keys[] = {
 
 static const struct model_folder_map folder = {
     .classes = {"Step3p5ForCausalLM", "Step3p7ForConditionalGeneration"},
-    .names = folder_names,
+    .names = {folder_names},
     .norms_less_one = true,
     .full_share = 0.5,
     .heads = heads,
@@ -121,8 +121,8 @@ const struct model_arch model_arch_step35 = {
     .needs = {{"attention.sliding_window"},
               {"attention.sliding_window_pattern"},
               {"swiglu_clamp_exp"},
-              {"swiglu_clamp_shexp"},
-              MODEL_NEEDS_SHARES},
+              {"swiglu_clamp_shexp"}},
+    .needs_shares = true,
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,

@@ -48,26 +48,15 @@ struct model_folder_name {
 };
 
 /** Names of experts as Mixtral has them, and of shared ones beside them. */
-#define MODEL_MIXTRAL_NAMES                                                                        \
-    {"block_sparse_moe.gate", "ffn_gate_inp"},                                                     \
-        {"block_sparse_moe.gate.e_score_correction_bias", "exp_probs_b.bias"},                     \
-        {"block_sparse_moe.e_score_correction_bias", "exp_probs_b.bias"},                          \
-        {"block_sparse_moe.experts.*.w1", "ffn_gate_exps"},                                        \
-        {"block_sparse_moe.experts.*.w3", "ffn_up_exps"},                                          \
-        {"block_sparse_moe.experts.*.w2", "ffn_down_exps"},                                        \
-        {"block_sparse_moe.shared_experts.gate_proj", "ffn_gate_shexp"},                           \
-        {"block_sparse_moe.shared_experts.up_proj", "ffn_up_shexp"},                               \
-    {                                                                                              \
-        "block_sparse_moe.shared_experts.down_proj", "ffn_down_shexp"                              \
-    }
+extern const struct model_folder_name model_mixtral_names[];
 
 struct model_folder;
 struct model_folder_heads;
 
 /** Zero means, of each field: as LLaMA's folders have it, but without turned heads. */
 struct model_folder_map {
-    const char *classes[8];                /* of config.json's architectures; NULL ends */
-    const struct model_folder_name *names; /* beyond the common ones; from NULL ends; may be NULL */
+    const char *classes[8];                   /* of config.json's architectures; NULL ends */
+    const struct model_folder_name *names[4]; /* lists beyond the common ones; NULL ends */
     bool compressed;       /* latent attention's kv_b is cut, so that keys are compressed rows */
     bool turned;           /* q and k are to be turned: the reader rotates neighbours */
     bool norms_less_one;   /* norms are stored less 1 */

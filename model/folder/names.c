@@ -49,6 +49,19 @@ static const struct model_folder_name of_layers[] = {
     {0},
 };
 
+const struct model_folder_name model_mixtral_names[] = {
+    {"block_sparse_moe.gate", "ffn_gate_inp"},
+    {"block_sparse_moe.gate.e_score_correction_bias", "exp_probs_b.bias"},
+    {"block_sparse_moe.e_score_correction_bias", "exp_probs_b.bias"},
+    {"block_sparse_moe.experts.*.w1", "ffn_gate_exps"},
+    {"block_sparse_moe.experts.*.w3", "ffn_up_exps"},
+    {"block_sparse_moe.experts.*.w2", "ffn_down_exps"},
+    {"block_sparse_moe.shared_experts.gate_proj", "ffn_gate_shexp"},
+    {"block_sparse_moe.shared_experts.up_proj", "ffn_up_shexp"},
+    {"block_sparse_moe.shared_experts.down_proj", "ffn_down_shexp"},
+    {0},
+};
+
 /** Parts of models that are not about text. */
 static const char *const elsewhere[] = {"vision",        "visual.",     "audio",
                                         "projector.",    "patch_embed", "multi_modal",
@@ -195,7 +208,7 @@ static enum status look_up(struct model_folder *f, const struct model_folder_nam
                            size_t *found, struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (; table && table->from && !status; table++) {
+    for (; table->from && !status; table++) {
         const char *suffix;
         int64_t expert;
         char to[NAME_BYTES + MODEL_TARGET_BYTES];
@@ -263,7 +276,8 @@ static enum status name_one(struct model_folder *f, const struct safetensors_ten
             return check_further(f, place.layer, why);
         if (strncmp(place.name, "mtp", 3) == 0)
             return STATUS_OK; /* predicts the tokens after the next */
-        status = look_up(f, f->names, &place, tensor, &found, why);
+        for (size_t i = 0; !status && f->names[i]; i++)
+            status = look_up(f, f->names[i], &place, tensor, &found, why);
         if (!status && !found)
             status = look_up(f, place.layer < 0 ? common : of_layers, &place, tensor, &found, why);
     }

@@ -64,7 +64,7 @@ struct model_folder {
     uint32_t n_rot; /* of a head of latent attention, which are rotated; 0: by the share of RoPE */
     bool kv_by_layer, ff_by_layer; /* keys have a value for each layer: */
     uint32_t kv_heads_of[MODEL_MAX_BLOCKS], n_ff_of[MODEL_MAX_BLOCKS];
-    const struct model_folder_name *names; /* the architecture's, or what `sizes` chose */
+    const struct model_folder_name *const *names; /* as the architecture's, or what `sizes` chose */
     struct gguf_layout *layout;
     struct model_target **targets; /* [target_names.n] */
     struct base_strtab target_names;

@@ -16,6 +16,12 @@ static const struct model_key_need of_all[] = {
     {0},
 };
 
+static const struct model_key_need of_shares[] = {
+    {"expert_weights_norm", MODEL_WHEN_EXPERTS},
+    {"expert_weights_scale", MODEL_WHEN_EXPERTS},
+    {0},
+};
+
 /** Converters write the second key wherever they write the first. */
 static const char *const pairs[][2] = {
     {"expert_group_used_count", "expert_group_count"},
@@ -103,6 +109,8 @@ static void check_pairs(const struct model_reading *r)
 void model_needs_check(const struct model_hparams *h, const struct model_reading *r)
 {
     check(r->arch->needs, h, r);
+    if (r->arch->needs_shares)
+        check(of_shares, h, r);
     check(of_all, h, r);
     check_pairs(r);
 }

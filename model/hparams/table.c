@@ -12,65 +12,34 @@
 #define HEADS(member)  MODEL_HPARAM_OF_HEADS, offsetof(struct model_layer_shape, member)
 #define ROPES(member)  MODEL_HPARAM_OF_ROPES, offsetof(struct model_rope, member)
 #define SCALED(member) MODEL_HPARAM_OF_SCALED, offsetof(struct model_rope, member)
-/* Sizes are bounded far above any model that exists, and low enough that the product of three of
+/** Sizes are bounded far above any model that exists, and low enough that the product of three of
  * them and the size of a float fits 64 bits. */
-#define BLOCKS                                                                                     \
-    {                                                                                              \
-        1, MODEL_MAX_BLOCKS                                                                        \
-    }
-#define WIDTH                                                                                      \
-    {                                                                                              \
-        1, 1u << 20                                                                                \
-    }
-#define WIDTH_OR_0                                                                                 \
-    {                                                                                              \
-        0, 1u << 20                                                                                \
-    }
-#define FF                                                                                         \
-    {                                                                                              \
-        1, 1u << 24                                                                                \
-    }
-#define N_HEADS                                                                                    \
-    {                                                                                              \
-        1, 1u << 16                                                                                \
-    }
-#define HEAD                                                                                       \
-    {                                                                                              \
-        2, 1u << 16                                                                                \
-    }
-#define POSITIONS                                                                                  \
-    {                                                                                              \
-        1, INT32_MAX                                                                               \
-    }
-#define TAPS                                                                                       \
-    {                                                                                              \
-        1, KERN_CONVOLVE_MAX                                                                       \
-    }
+enum { MAX_WIDTH = 1 << 20, MAX_FF = 1 << 24, MAX_HEADS = 1 << 16, MAX_HEAD = 1 << 16 };
 
-const struct model_range model_width_range = WIDTH, model_ff_range = FF,
-                         model_heads_range = N_HEADS, model_head_size_range = HEAD,
-                         model_positions_range = POSITIONS;
+const struct model_range model_width_range = {1, MAX_WIDTH}, model_ff_range = {1, MAX_FF},
+                         model_heads_range = {1, MAX_HEADS}, model_head_size_range = {2, MAX_HEAD},
+                         model_positions_range = {1, INT32_MAX};
 
 /* clang-format off */
 const struct model_hparam model_hparam_table[] = {
-    {"block_count", MODEL_HPARAM_U32, MODEL(n_layers), BLOCKS,
+    {"block_count", MODEL_HPARAM_U32, MODEL(n_layers), {1, MODEL_MAX_BLOCKS},
      .label = "layers", .name = "n_layers"},
     {"nextn_predict_layers", MODEL_HPARAM_U32, NOWHERE,
      .label = "of them for drafts", .name = "n_nextn"},
-    {"embedding_length", MODEL_HPARAM_U32, MODEL(n_embd), WIDTH,
+    {"embedding_length", MODEL_HPARAM_U32, MODEL(n_embd), {1, MAX_WIDTH},
      .label = "width", .name = "n_embd"},
-    {"feed_forward_length", MODEL_HPARAM_U32, LAYERS(n_ff), FF,
+    {"feed_forward_length", MODEL_HPARAM_U32, LAYERS(n_ff), {1, MAX_FF},
      .label = "feed-forward width", .name = "n_ff",
      .members = "intermediate_size_mlp prefix_dense_intermediate_size "
                 "dense_intermediate_size intermediate_size "
                 "moe_ffn_hidden_size"},
-    {"attention.head_count", MODEL_HPARAM_U32, LAYERS(n_heads), N_HEADS,
+    {"attention.head_count", MODEL_HPARAM_U32, LAYERS(n_heads), {1, MAX_HEADS},
      .label = "heads", .name = "n_heads"},
-    {"attention.head_count_kv", MODEL_HPARAM_U32, HEADS(n_kv_heads), N_HEADS,
+    {"attention.head_count_kv", MODEL_HPARAM_U32, HEADS(n_kv_heads), {1, MAX_HEADS},
      .label = "key/value heads", .name = "n_kv_heads"},
-    {"attention.key_length", MODEL_HPARAM_U32, HEADS(key_size), HEAD,
+    {"attention.key_length", MODEL_HPARAM_U32, HEADS(key_size), {2, MAX_HEAD},
      .label = "head size", .name = "head_size"},
-    {"attention.value_length", MODEL_HPARAM_U32, HEADS(value_size), HEAD,
+    {"attention.value_length", MODEL_HPARAM_U32, HEADS(value_size), {2, MAX_HEAD},
      .members = "v_head_dim"},
     {"expert_count", MODEL_HPARAM_U32, MODEL(experts.n), {0, 1024},
      .label = "experts", .name = "n_experts"},
@@ -78,7 +47,7 @@ const struct model_hparam model_hparam_table[] = {
      .label = "experts used", .name = "n_experts_used",
      .members = "num_experts_per_tok num_experts_per_token top_k_experts "
                 "moe_topk moe_k moe_top_k moe_num_active_primary_experts"},
-    {"context_length", MODEL_HPARAM_U32, MODEL(n_ctx_train), POSITIONS,
+    {"context_length", MODEL_HPARAM_U32, MODEL(n_ctx_train), {1, INT32_MAX},
      .label = "context", .name = "n_ctx_train",
      .members = "max_position_embeddings model_max_length"},
     {"attention.sliding_window", MODEL_HPARAM_U32, LAYERS(window),
@@ -110,7 +79,7 @@ const struct model_hparam model_hparam_table[] = {
     {"final_logit_softcapping", MODEL_HPARAM_CAP, MODEL(logit_soft_cap),
      .members = "final_logit_softcapping"},
     {"attention.temperature_scale", MODEL_HPARAM_F32, MODEL(temperature.scale)},
-    {"attention.temperature_length", MODEL_HPARAM_U32, MODEL(temperature.length), POSITIONS},
+    {"attention.temperature_length", MODEL_HPARAM_U32, MODEL(temperature.length), {1, INT32_MAX}},
     {"expert_shared_feed_forward_length", MODEL_HPARAM_U32, MODEL(experts.n_ff_shared),
      .members = "shared_expert_intermediate_size"},
     {"expert_group_count", MODEL_HPARAM_U32, MODEL(experts.n_groups),
@@ -123,23 +92,23 @@ const struct model_hparam model_hparam_table[] = {
      .members = "routed_scaling_factor"},
     {"expert_gating_func", MODEL_HPARAM_GATING, MODEL(experts.gating),
      .members = "scoring_func"},
-    {"attention.q_lora_rank", MODEL_HPARAM_U32, MODEL(q_rank), WIDTH_OR_0,
+    {"attention.q_lora_rank", MODEL_HPARAM_U32, MODEL(q_rank), {0, MAX_WIDTH},
      .members = "q_lora_rank"},
-    {"attention.kv_lora_rank", MODEL_HPARAM_U32, MODEL(kv_rank), WIDTH,
+    {"attention.kv_lora_rank", MODEL_HPARAM_U32, MODEL(kv_rank), {1, MAX_WIDTH},
      .members = "kv_lora_rank"},
 
-    {"attention.indexer.head_count", MODEL_HPARAM_U32, MODEL(index.n_heads), N_HEADS, .own = true,
-     .members = "index_n_heads"},
-    {"attention.indexer.key_length", MODEL_HPARAM_U32, MODEL(index.key_size), HEAD, .own = true,
-     .members = "index_head_dim"},
-    {"attention.indexer.top_k", MODEL_HPARAM_U32, MODEL(index.n_best), POSITIONS, .own = true,
+    {"attention.indexer.head_count", MODEL_HPARAM_U32, MODEL(index.n_heads), {1, MAX_HEADS},
+     .own = true, .members = "index_n_heads"},
+    {"attention.indexer.key_length", MODEL_HPARAM_U32, MODEL(index.key_size), {2, MAX_HEAD},
+     .own = true, .members = "index_head_dim"},
+    {"attention.indexer.top_k", MODEL_HPARAM_U32, MODEL(index.n_best), {1, INT32_MAX}, .own = true,
      .members = "index_topk"},
-    {"attention.indexer.block_size", MODEL_HPARAM_U32, MODEL(index.together), POSITIONS,
+    {"attention.indexer.block_size", MODEL_HPARAM_U32, MODEL(index.together), {1, INT32_MAX},
      .own = true},
     {"attention.indexer.local_blocks", MODEL_HPARAM_U32, MODEL(index.n_local), .own = true},
-    {"attention.output_group_count", MODEL_HPARAM_U32, MODEL(runs.n_groups), N_HEADS, .own = true,
-     .members = "o_groups"},
-    {"attention.output_lora_rank", MODEL_HPARAM_U32, MODEL(runs.rank), WIDTH, .own = true,
+    {"attention.output_group_count", MODEL_HPARAM_U32, MODEL(runs.n_groups), {1, MAX_HEADS},
+     .own = true, .members = "o_groups"},
+    {"attention.output_lora_rank", MODEL_HPARAM_U32, MODEL(runs.rank), {1, MAX_WIDTH}, .own = true,
      .members = "o_lora_rank"},
     {"hyper_connection.count", MODEL_HPARAM_U32, MODEL(n_streams), {2, KERN_STREAMS_MAX},
      .absent = 1, .own = true,
@@ -147,25 +116,23 @@ const struct model_hparam model_hparam_table[] = {
     {"altup.num_inputs", MODEL_HPARAM_U32, MODEL(n_streams), {1, KERN_STREAMS_MAX}, .absent = 1,
      .own = true},
     {"hyper_connection.sinkhorn_iterations", MODEL_HPARAM_U32, MODEL(stream_rounds), {1, 1000},
-     .own = true,
-     .members = "hc_sinkhorn_iters"},
+     .own = true, .members = "hc_sinkhorn_iters"},
     {"hyper_connection.epsilon", MODEL_HPARAM_F32, MODEL(stream_eps), .own = true,
      .members = "hc_eps"},
     {"hash_layer_count", MODEL_HPARAM_U32, MODEL(experts.n_by_token), .own = true},
     {"embedding_length_per_layer_input", MODEL_HPARAM_U32, MODEL(per_layer_width), {0, 1u << 16},
-     .own = true,
-     .members = "hidden_size_per_layer_input"},
-    {"ssm.conv_kernel", MODEL_HPARAM_U32, MODEL(recurrent.n_taps), TAPS, .own = true,
-     .members = "mamba_d_conv"},
-    {"shortconv.l_cache", MODEL_HPARAM_U32, MODEL(recurrent.n_taps), TAPS, .own = true,
-     .members = "conv_L_cache"},
-    {"ssm.inner_size", MODEL_HPARAM_U32, MODEL(recurrent.n_inner), WIDTH, .own = true},
+     .own = true, .members = "hidden_size_per_layer_input"},
+    {"ssm.conv_kernel", MODEL_HPARAM_U32, MODEL(recurrent.n_taps), {1, KERN_CONVOLVE_MAX},
+     .own = true, .members = "mamba_d_conv"},
+    {"shortconv.l_cache", MODEL_HPARAM_U32, MODEL(recurrent.n_taps), {1, KERN_CONVOLVE_MAX},
+     .own = true, .members = "conv_L_cache"},
+    {"ssm.inner_size", MODEL_HPARAM_U32, MODEL(recurrent.n_inner), {1, MAX_WIDTH}, .own = true},
     {"ssm.state_size", MODEL_HPARAM_U32, MODEL(recurrent.state), {1, 1024}, .own = true,
      .members = "mamba_d_state"},
     {"kda.head_dim", MODEL_HPARAM_U32, MODEL(recurrent.state), {1, 1024}, .own = true},
-    {"ssm.time_step_rank", MODEL_HPARAM_U32, MODEL(recurrent.n_heads), N_HEADS, .own = true,
+    {"ssm.time_step_rank", MODEL_HPARAM_U32, MODEL(recurrent.n_heads), {1, MAX_HEADS}, .own = true,
      .members = "mamba_n_heads"},
-    {"ssm.group_count", MODEL_HPARAM_U32, MODEL(recurrent.n_groups), N_HEADS, .own = true,
+    {"ssm.group_count", MODEL_HPARAM_U32, MODEL(recurrent.n_groups), {1, MAX_HEADS}, .own = true,
      .members = "mamba_n_groups"},
     {"expert_shared_count", MODEL_HPARAM_U32, NOWHERE,
      .members = "n_shared_experts num_shared_experts"},
@@ -190,7 +157,7 @@ const struct model_hparam model_hparam_table[] = {
     {"attention.scale", MODEL_HPARAM_F32, LAYERS(scale),
      .members = "attention_multiplier"},
     {"experts of the layer", MODEL_HPARAM_U32, LAYERS(n_experts)}, /* several keys say it */
-    {"expert_feed_forward_length", MODEL_HPARAM_U32, LAYERS(n_ff_expert), FF,
+    {"expert_feed_forward_length", MODEL_HPARAM_U32, LAYERS(n_ff_expert), {1, MAX_FF},
      .members = "moe_intermediate_size expert_intermediate_size "
                 "moe_ffn_hidden_size"},
 
