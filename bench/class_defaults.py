@@ -41,7 +41,7 @@ const struct model_folder_class model_folder_classes[] = {
 
 def classes():
     found = set()
-    for path in (ROOT / "model" / "arch").glob("*.c"):
+    for path in (ROOT / "model" / "arch").rglob("*.c"):
         for names in re.findall(r"\.classes = \{([^}]*)\}", path.read_text()):
             found |= set(re.findall(r'"(\w+)"', names))
     return sorted(found)
@@ -50,8 +50,8 @@ def classes():
 def members_read():
     """The words of all texts in the sources of folders."""
     words = set()
-    for folder in ("arch", "folder"):
-        for path in (ROOT / "model" / folder).glob("*.c"):
+    for place in ("arch/*/*.c", "folder/*.c"):
+        for path in (ROOT / "model").glob(place):
             if path != TABLE:
                 words |= {w for text in re.findall(r'"([^"\n]*)"', path.read_text()) for w in re.findall(r"\w+", text)}
     return words

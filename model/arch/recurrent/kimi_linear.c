@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "model/arch.h"
-#include "model/arch/latent.h"
+#include "model/arch/latent/latent.h"
 #include "model/folder/state.h"
 
 static void read_kimi(struct model_hparams *h, const struct model_reading *r)

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/arch/gemma.h"
+#include "model/arch/gemma/gemma.h"
 #include "model/bind/bind.h"
 #include "model/state.h"
 

@@ -1,5 +1,5 @@
 /** Gemma 2, 3 and 4: norms before and after both branches, an embedding that is scaled. */
-#include "model/arch/gemma.h"
+#include "model/arch/gemma/gemma.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/arch.h"
-#include "model/arch/latent.h"
+#include "model/arch/latent/latent.h"
 #include "model/folder/state.h"
 
 void model_latent_read(struct model_hparams *h, const struct model_reading *r)

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "kernels/quant/rows.h"
-#include "model/arch/gemma.h"
+#include "model/arch/gemma/gemma.h"
 #include "model/bind/bind.h"
 #include "model/state.h"
 
