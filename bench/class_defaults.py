@@ -48,8 +48,9 @@ def classes():
 
 
 def members_read():
-    """The words of all texts in the sources of folders."""
-    words = set()
+    """The words of all texts in the sources of folders, and the members in the table of hyper-parameters."""
+    table = (ROOT / "model" / "hparams" / "table.c").read_text()
+    words = set(re.findall(r"\w+", " ".join(re.findall(r'\.members =((?:\s*"[^"]*")+)', table))))
     for place in ("arch/*/*.c", "folder/*.c"):
         for path in (ROOT / "model").glob(place):
             if path != TABLE:
