@@ -116,10 +116,11 @@ struct model_arch {
     enum model_mixer without_keys; /* of layers of 0 key/value heads; MODEL_ATTENTION: no such */
     bool altup; /* streams that each layer predicts and corrects by what the first became */
 
-    bool rope_halves;  /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
-    bool sliding_rope; /* layers that slide have angles of their own */
-    bool yarn_betas;   /* llama.cpp reads their keys */
-    bool yarn_factor;  /* its key replaces YaRN's magnitude; llama.cpp does not read it */
+    bool rope_halves;   /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
+    bool sliding_rope;  /* layers that slide have angles of their own, */
+    float sliding_base; /* of this base where no key has it; 0: that of the others */
+    bool yarn_betas;    /* llama.cpp reads their keys */
+    bool yarn_factor;   /* its key replaces YaRN's magnitude; llama.cpp does not read it */
     enum model_qk_norm qk_norm;
     bool qk_norm_last;   /* after the rotation */
     bool no_output_bias; /* llama.cpp does not add attn_output.bias */

@@ -51,11 +51,8 @@ struct model_activation model_limited(enum kern_activation kind, float limit);
 
 void model_windows_read(struct model_hparams *h, const struct model_reading *r);
 
-/**
- * For architectures that have it: base and rotated elements of layers that slide, by their keys.
- * base: where no key says it; 0: that of the others.
- */
-void model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r, float base);
+/** For architectures that have it: rotated elements of layers that slide, by their key. */
+void model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r);
 
 /** For architectures that have it: layers that see all keys have no positions. */
 void model_still_full_layers(struct model_hparams *h);

@@ -231,6 +231,8 @@ void model_ropes_read(struct model_hparams *h, const struct model_reading *r)
     sliding->yarn_ext_factor = 0;
     sliding->magnitude = 1;
     sliding->has_factors = false;
+    if (r->arch->sliding_base > 0)
+        sliding->freq_base = r->arch->sliding_base;
     if (r->arch->sliding_rope)
         sliding->freq_base = read_positive(&r->keys, "rope.freq_base_swa", 0, sliding->freq_base);
     for (uint32_t i = 0; i < h->n_layers; i++)
@@ -238,13 +240,10 @@ void model_ropes_read(struct model_hparams *h, const struct model_reading *r)
             h->layers[i].slides && r->arch->sliding_rope ? MODEL_ROPE_SLIDING : MODEL_ROPE_FULL;
 }
 
-void model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r, float base)
+void model_sliding_rope_read(struct model_hparams *h, const struct model_reading *r)
 {
     static const char suffix[] = "rope.dimension_count_swa";
     struct model_rope *rope = &h->ropes[MODEL_ROPE_SLIDING];
-    if (base > 0)
-        rope->freq_base = base;
-    rope->freq_base = model_key_positive(&r->keys, "rope.freq_base_swa", rope->freq_base);
     rope->n_rot = model_key_u32_or(&r->keys, suffix, (struct model_range){2, h->layers[0].key_size},
                                    rope->n_rot);
     if (rope->n_rot % 2 != 0)

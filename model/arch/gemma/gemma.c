@@ -80,10 +80,9 @@ const struct model_arch model_arch_gemma2 = {
 
 static void read_gemma3(struct model_hparams *h, const struct model_reading *r)
 {
+    (void)r;
     scale_largest(h, 62);
     model_gemma_scale(h);
-    h->ropes[MODEL_ROPE_SLIDING].freq_base =
-        model_key_positive(&r->keys, "rope.freq_base_swa", 10000);
 }
 
 static const struct model_folder_map folder3 = {
@@ -102,6 +101,7 @@ const struct model_arch model_arch_gemma3 = {
     .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .rope_halves = true,
     .sliding_rope = true,
+    .sliding_base = 10000,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .windows = {.period = 6},
     .needs = {{"attention.sliding_window", MODEL_WHEN_EVER,
@@ -126,7 +126,6 @@ static void read_sliding(struct model_hparams *h, const struct model_reading *r)
         model_key_u32_or(keys, "attention.value_length_swa", model_head_size_range, key_size);
     rope->n_rot = model_key_u32_or(keys, "rope.dimension_count_swa",
                                    (struct model_range){2, key_size}, key_size);
-    rope->freq_base = model_key_positive(keys, "rope.freq_base_swa", 10000);
     for (uint32_t i = 0; i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
         l->scale = 1;
@@ -279,6 +278,7 @@ const struct model_arch model_arch_gemma4 = {
     .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
     .rope_halves = true,
     .sliding_rope = true,
+    .sliding_base = 10000,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .bare_v_norm = true,
     .windows = {.period = 6},

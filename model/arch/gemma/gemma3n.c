@@ -55,8 +55,6 @@ static void read(struct model_hparams *h, const struct model_reading *r)
     h->stream_least = r->options->llama_compat ? 0 : 1e-5f;
     for (uint32_t i = 0; i < h->n_layers; i++)
         h->layers[i].scale = 1;
-    h->ropes[MODEL_ROPE_SLIDING].freq_base =
-        model_key_positive(&r->keys, "rope.freq_base_swa", 10000);
     (void)model_key_u32_or(&r->keys, "altup.active_idx", (struct model_range){0, 0}, 0);
     read_sparsity(h, r);
     model_gemma_scale(h);
@@ -135,6 +133,7 @@ const struct model_arch model_arch_gemma3n = {
     .altup = true,
     .rope_halves = true,
     .sliding_rope = true,
+    .sliding_base = 10000,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .bare_v_norm = true,
     .windows = {.period = 5},

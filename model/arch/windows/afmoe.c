@@ -67,12 +67,6 @@ const struct model_arch model_arch_afmoe = {
     .read = read_afmoe,
 };
 
-/** Layers that slide have angles of their own. */
-static void read_laguna(struct model_hparams *h, const struct model_reading *r)
-{
-    model_sliding_rope_read(h, r, 0);
-}
-
 static void laguna_heads(const struct model_folder *f, struct model_folder_heads *of)
 {
     struct base_field list = model_config_find(f, "num_attention_heads_per_layer");
@@ -122,5 +116,5 @@ const struct model_arch model_arch_laguna = {
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
     .experts_by_tensors = true,
-    .read = read_laguna,
+    .read = model_sliding_rope_read,
 };

@@ -19,7 +19,7 @@ static void check_experts(const struct model_hparams *h, const struct model_read
 
 static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    model_sliding_rope_read(h, r, 10000);
+    model_sliding_rope_read(h, r);
     check_experts(h, r);
 }
 
@@ -88,6 +88,7 @@ const struct model_arch model_arch_mimo2 = {
     .keys = {keys},
     .rope_halves = true,
     .sliding_rope = true,
+    .sliding_base = 10000,
     .sinks = true,
     .windows = {.period = 4, .by_array = true},
     .needs = {{"attention.sliding_window"},

@@ -5,7 +5,7 @@
 /** Full layers turn half as many elements; their list of factors has as many as there could be. */
 static void read_ropes(struct model_hparams *h, const struct model_reading *r)
 {
-    model_sliding_rope_read(h, r, 10000);
+    model_sliding_rope_read(h, r);
     struct model_rope *full = &h->ropes[MODEL_ROPE_FULL];
     if (full->n_rot % 4 != 0)
         model_keys_fail(&r->keys, STATUS_FORMAT,
@@ -114,6 +114,7 @@ const struct model_arch model_arch_step35 = {
     .keys = {keys},
     .rope_halves = true,
     .sliding_rope = true,
+    .sliding_base = 10000,
     .qk_norm = MODEL_QK_NORM_HEADS,
     .attn_gate = true,
     .gate_kind = KERN_SIGMOID,
