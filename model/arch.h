@@ -150,7 +150,7 @@ struct model_arch {
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
     const struct model_arch_key *keys[4]; /* lists of keys that it has in its own way; NULL ends */
     struct model_key_need needs[10];      /* keys that published files have */
-    bool needs_shares; /* likewise, how shares of experts are divided and multiplied */
+    bool needs_shares; /* and expert_weights_norm and _scale, in models with experts */
     bool old_base;     /* published files may lack rope.freq_base, which is then 10000 */
 
     const struct model_node *nodes; /* of its graph in llama.cpp, for traces; NULL: as usual */

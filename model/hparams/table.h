@@ -1,6 +1,6 @@
 /**
  * The table of hyper-parameters: of each its key, what values it may have, and where it is kept.
- * The reader of keys (model/hparams/read.h), the writer for folders (model/folder/map.h), `check
+ * The reader of keys (model/hparams/read.h), the writer for folders (model/folder/keys.c), `check
  * --base` and `assay info` are views of it. A key whose meaning depends on others is read by code:
  * its row says only what it is.
  */

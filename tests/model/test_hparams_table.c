@@ -13,6 +13,21 @@ static size_t n_rows(const char *suffix)
     return n;
 }
 
+/** A row of a key has one of the table, for a member of the model where the row reads it. */
+static void assert_row(const struct model_arch *arch, const struct model_arch_key *key)
+{
+    if (!key->suffix) {
+        assert_true(key->member != MODEL_MEMBER_WRITTEN && key->reader == MODEL_BY_CODE);
+        return;
+    }
+    if (n_rows(key->suffix) != 1)
+        fail_msg("%s: key '%s', of which the table has %zu rows, expected 1", arch->name,
+                 key->suffix, n_rows(key->suffix));
+    assert_int_equal(key->member, MODEL_MEMBER_WRITTEN);
+    if (key->reader != MODEL_BY_CODE)
+        assert_int_equal(model_hparam_row(key->suffix)->place, MODEL_HPARAM_OF_MODEL);
+}
+
 static void test_keys_of_architectures(void **state)
 {
     (void)state;
@@ -21,9 +36,7 @@ static void test_keys_of_architectures(void **state)
         const struct model_arch *arch = model_archs[i];
         for (const struct model_arch_key *const *list = arch->keys; *list; list++)
             for (const struct model_arch_key *key = *list; key->suffix || key->from; key++, n++)
-                if (key->suffix && n_rows(key->suffix) != 1)
-                    fail_msg("%s: key '%s', of which the table has %zu rows, expected 1",
-                             arch->name, key->suffix, n_rows(key->suffix));
+                assert_row(arch, key);
     }
     assert_true(n > 100);
 }
