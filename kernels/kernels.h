@@ -10,9 +10,8 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/quant/bytes.h"
-#include "kernels/quant/round.h"
+#include "kernels/quant/cache_types.h"
 #include "kernels/quant/rows.h"
-#include "kernels/quant/small_floats.h"
 #include "kernels/times.h"
 #include "kernels/types.h"
 

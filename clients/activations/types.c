@@ -6,6 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "kernels/kernels.h"
+#include "kernels/quant/round.h"
 
 /* What a block is rounded with. */
 typedef void round_fn(float *x, size_t n, float scale);

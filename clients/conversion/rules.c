@@ -4,6 +4,7 @@
 
 #include "base/arithmetic.h"
 #include "kernels/kernels.h"
+#include "kernels/quant/round.h"
 
 enum conv_rule conv_rule_of(enum gguf_type type, double near)
 {

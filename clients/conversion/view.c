@@ -5,6 +5,7 @@
 
 #include "base/arithmetic.h"
 #include "kernels/kernels.h"
+#include "kernels/quant/round.h"
 
 struct conv_view conv_view_of(const struct gguf_tensor *tensor)
 {

@@ -16,10 +16,9 @@
 #include <float.h>
 #include <math.h>
 
+#include "kernels/quant/cache_types.h"
 #include "kernels/quant/formats.h"
 #include "kernels/quant/ik/plain.h"
-
-enum { KERN_PACK_ELEMS = 32 /* of a block */ };
 
 /** Store a scale as a half. Returns what numbers are to be multiplied by: 1 / d, or 0. */
 KERN_INLINE float kern_pack_scale(uint8_t *to, float d)

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/text/number.h"
-#include "kernels/quant/round.h"
+#include "kernels/quant/cache_types.h"
 #include "model/forward/session.h"
 
 struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_layer)

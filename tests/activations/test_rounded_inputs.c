@@ -12,6 +12,7 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/implementation.h"
 #include "kernels/kernels.h"
+#include "kernels/quant/round.h"
 #include "tests/harness/cmocka.h"
 #include "tests/harness/cpu_backend.h"
 #include "tests/harness/gguf_writer.h"

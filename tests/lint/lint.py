@@ -33,10 +33,10 @@ ROOMS = Rooms(sys.argv[2] if len(sys.argv) > 2 else ".")
 LAYERS = list(ROOMS.stands_on)
 # What the core shows to its clients, which stand on all of it; clients/documents/ does not stand on the whole.
 PUBLIC = {
-    "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "kernels/observer.h", "model/chat/chat.h",
-    "model/forward/forward.h", "model/hparams/table.h", "model/model.h", "model/swap.h", "eval/identity.h", "eval/input.h",
-    "eval/llama_compat.h", "eval/metrics.h", "eval/reference.h", "eval/run.h", "eval/streams.h",
-    "eval/units.h",
+    "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "kernels/observer.h", "kernels/quant/round.h",
+    "model/chat/chat.h", "model/forward/forward.h", "model/hparams/table.h", "model/model.h", "model/swap.h",
+    "eval/identity.h", "eval/input.h", "eval/llama_compat.h", "eval/metrics.h", "eval/reference.h", "eval/run.h",
+    "eval/streams.h", "eval/units.h",
 }
 PROGRAM = "cli/main.c"  # lists the commands of all layers
 # Implementations of one interface: variants that lean on each other, a room each.
