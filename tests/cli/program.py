@@ -1,6 +1,7 @@
 """What most tests of the command line share: the program and what they give it. A script that
 imports this is started as `test_NAME.py ASSAY SOURCE_DIR`."""
 import fcntl
+import functools
 import os
 import pathlib
 import re
@@ -11,11 +12,16 @@ import sys
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
 F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
-SANITIZED = any(name in pathlib.Path(ASSAY).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 HANG_S = 300  # whatever takes that long has stopped, on a slow and busy machine, too
 
 # In the background it comes ignored, and the program would leave it so.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@functools.cache
+def is_sanitized():
+    program = pathlib.Path(ASSAY).read_bytes()
+    return any(name in program for name in (b"__asan_init", b"__tsan_init"))
 
 
 def last_of_each(words):

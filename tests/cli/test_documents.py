@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 from documents import check
-from program import ASSAY, F16, HANG_S, Q4, SANITIZED, SOURCE, run
+from program import ASSAY, F16, HANG_S, Q4, SOURCE, is_sanitized, run
 
 CTX = 32
 CATEGORIES = ["prose", "code", None]
@@ -186,7 +186,7 @@ class Documents(unittest.TestCase):
         words = ["perplexity", "-m", Q4, *self.texts, "--json"]
         paths = [self.folder / f"b{i}.json" for i in range(3)]
         lines = {evaluate(*words, paths[0], "-b", "1"), evaluate(*words, paths[1])}
-        if shutil.which("mpirun") and LIBRARY.exists() and not SANITIZED:  # which finds MPI's leaks
+        if shutil.which("mpirun") and LIBRARY.exists() and not is_sanitized():  # which finds MPI's leaks
             root = ["--allow-run-as-root"] if os.getuid() == 0 else []
             done = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", *root, "-n", "3",
                                    ASSAY, *words, paths[2], "-b", "64", "-t", "1"],

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 import elf
-from program import ASSAY, F16, SANITIZED, TEXT
+from program import ASSAY, F16, TEXT, is_sanitized
 from serving import Server
 
 BUILD = pathlib.Path(ASSAY).resolve().parent
@@ -42,7 +42,7 @@ class Linked(unittest.TestCase):
         for path in files:
             elf.check_paths(self, path)
 
-    @unittest.skipIf(SANITIZED or COVERED, "instrumented instead")
+    @unittest.skipIf(is_sanitized() or COVERED, "instrumented instead")
     def test_what_people_run_is_hardened(self):
         libraries = [path for path in built() if path.parent == BUILD and path.suffix == ".so"]
         for path in [pathlib.Path(ASSAY), *libraries]:
@@ -100,7 +100,7 @@ class Planted(unittest.TestCase):
         self.assertRegex(self.output(self.copy(), *EVALUATION, code=2, env=TWO_RANKS),
                          "2 processes were started together, and this build has no assay-mpi-openmpi.so")
 
-    @unittest.skipIf(SANITIZED, "the sanitizer itself reads /proc")
+    @unittest.skipIf(is_sanitized(), "the sanitizer itself reads /proc")
     def test_mpi_without_proc(self):
         apart = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--map-root-user"])]
         hidden = [*apart, "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]

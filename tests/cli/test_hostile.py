@@ -14,12 +14,12 @@ import sys
 import tempfile
 import unittest
 
-from program import ASSAY, SANITIZED, SOURCE
+from program import ASSAY, SOURCE, is_sanitized
 
 MODEL = (SOURCE / "data" / "tiny.Q4_K_M.gguf").read_bytes()
 TEXT = "Some words that are enough for a window or two, and then a few more of them."
 TIMEOUT_S = 300
-STEP = 4 if SANITIZED else 1  # the fuzzers are built so, too
+STEP = 4 if is_sanitized() else 1  # the fuzzers are built so, too
 SEED = int(os.environ.get("ASSAY_TEST_SEED", "20260101"))
 
 

@@ -15,7 +15,7 @@ import threading
 import time
 import unittest
 
-from program import ASSAY, F16, HANG_S, Q4, SANITIZED, run
+from program import ASSAY, F16, HANG_S, Q4, is_sanitized, run
 from serving import Server
 
 KEY = {"ASSAY_API_KEY": "the key"}
@@ -253,7 +253,7 @@ class Memory(unittest.TestCase):
         while server.post("/tokenize", b" " * 4000000 + b'{"prompt": "a"}').code != 200:
             time.sleep(0.02)
 
-    @unittest.skipIf(SANITIZED, "a sanitizer keeps what is freed")
+    @unittest.skipIf(is_sanitized(), "a sanitizer keeps what is freed")
     def test_what_is_left(self):
         server = self.start()
         def resident():
