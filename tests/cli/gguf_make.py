@@ -18,8 +18,9 @@ def value(kind, what):
 def pair(key, kind, what, element=None):
     if kind != ARRAY:
         return string(key) + struct.pack("<I", kind) + value(kind, what)
-    return (string(key) + struct.pack("<IIQ", ARRAY, element, len(what))
-            + b"".join(value(element, w) for w in what))
+    values = b"".join(map(string, what)) if element == STRING else struct.pack(
+        f"<{len(what)}{_PACK[element][1]}", *what)
+    return string(key) + struct.pack("<IIQ", ARRAY, element, len(what)) + values
 
 
 def gguf(pairs, tensors, alignment=32):

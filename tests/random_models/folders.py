@@ -3,7 +3,7 @@ import json
 import math
 import struct
 
-from formats import TYPES, Tensor, f32, random_block
+from formats import TYPES, Tensor, f32, random_blocks
 from generate import Generated
 from gguf_make import ARRAY, BOOL, F32, STRING, U32
 
@@ -46,8 +46,7 @@ class Folder:
     def random(self, name, shape):
         """A stored tensor."""
         size = 1 / math.sqrt(shape[-1]) if len(shape) > 1 else 0.3
-        some = [random_block(self.rng, self.kind, size) for _ in range(200)]
-        data = b"".join(self.rng.choices(some, k=math.prod(shape)))
+        data = random_blocks(self.rng, self.kind, math.prod(shape), size)
         self.stored[name] = (self.kind, shape, data)
         return data
 

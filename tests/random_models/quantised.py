@@ -7,7 +7,7 @@ from array import array
 import folders
 from folders import EXPERTS, FF, HEADS, KV, LAYERS, SIZE, TWO, WIDTH
 from folders_by_table import deepseek4, qwen3vlmoe
-from formats import FP4, Tensor, f32
+from formats import FP4, Tensor, f32, floats
 
 
 def e4m3(code):
@@ -34,9 +34,10 @@ def a_scale(rng, kind, size):
     if kind == "F8_E4M3":
         code = rng.randrange(0x60, 0x78)  # 32 to 240
         return bytes([code]), e4m3(code)
-    data = Tensor.random(rng, "", kind, [1], size).data
-    value = Tensor("", kind, [1], data).values()[0] or size
-    return (data, value) if value != size else (Tensor.of("", [size]).data, f32(size))
+    tensor = Tensor.random(rng, "", kind, [1], size)
+    if tensor.values()[0] == 0:
+        tensor = Tensor("", kind, [1], floats(kind, [size]))
+    return tensor.data, tensor.values()[0]
 
 
 class Form:

@@ -19,7 +19,7 @@ sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_mo
 import folders  # noqa: E402
 import folders_by_table  # noqa: E402
 import rewrite  # noqa: E402
-from formats import TYPES, Tensor, f32, random_block  # noqa: E402
+from formats import TYPES, Tensor, f32, random_blocks  # noqa: E402
 
 SEED = int((sys.argv[3:4] or ["1"])[0])
 VECTORS = SOURCE / "tests" / "data" / "tokenizer-json.jsonl"
@@ -142,7 +142,7 @@ class Conversions(unittest.TestCase):
             for i in (0, 1):
                 name = f"blk.{i}.attn_k.weight"
                 n = 16 * 256 // TYPES[kind][1]
-                blocks = b"".join(random_block(self.model.rng, kind, 0.05) for _ in range(n))
+                blocks = random_blocks(self.model.rng, kind, n, 0.05)
                 self.tensors[name] = Tensor(name, kind, [256, 16], blocks)
                 values = self.tensors[name].decoded()
                 self.model.stored[f"model.layers.{i}.self_attn.k_proj.weight"] = ("F32", [16, 256], values.data)

@@ -123,7 +123,10 @@ def with_options(generated, rng):
             t.name = t.name.replace("nextn.shared_head_norm", "layer_output_norm")
     if which > 0.8:
         generated.norm(f"blk.{generated.n_layers}.layer_output_norm")  # the other counts
-    if rng.random() < 0.5:
+    names = {t.name for t in generated.tensors}
+    blocks = range(generated.n_layers, generated.n_layers + generated.n_next)
+    sinks = all(f"blk.{i}.attn_sinks.weight" in names for i in blocks)  # as what slides has in mimo2
+    if rng.random() < 0.5 and (sinks or generated.arch != "mimo2"):
         generated.pairs = [(key, kind, value[:generated.n_layers] if key.endswith(PATTERN) and
                             isinstance(value, list) else value, of) for key, kind, value, of in
                            generated.pairs]
