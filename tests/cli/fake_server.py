@@ -58,7 +58,7 @@ def ranked(logits):
     most = max(logits)
     total = most + math.log(math.fsum(math.exp(x - most) for x in logits))
     values = [x - total for x in logits]
-    return values, sorted(range(N_VOCAB), key=lambda i: -values[i])
+    return values, sorted(range(N_VOCAB), key=values.__getitem__, reverse=True)
 
 
 def is_whole(text):

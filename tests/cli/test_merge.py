@@ -83,7 +83,7 @@ class Merge(unittest.TestCase):
         self.assertEqual(json.loads((self.path / "r.json").read_text())["run"]["n_inputs"], 0)
 
     def test_all_of_a_text(self):
-        self.merges(ALL, [(0, 100), (100, 250), (350, -1)])
+        self.merges([*ALL, "-f", self.text], [(0, 40), (40, 75), (115, -1)])
 
     def test_a_last_part_with_fewer_windows_than_asked_for(self):
         self.merges([*ALL, "-f", self.text], [(0, 100), (100, 100)])

@@ -18,6 +18,9 @@
 #include "tests/harness/cmocka.h"
 #include "tests/harness/temp.h"
 
+/** Windows of 256 tokens that make two batches of 4096, and a shorter one. */
+enum { TWO_BATCHES = 36 };
+
 static const char *wide_model;
 
 /** Samples what the process holds beside the models while it runs. */
@@ -100,13 +103,15 @@ static struct eval_memory said_alone(const struct setup *setup)
 static void is_what_was_said(void **state)
 {
     (void)state;
-    static const size_t batches[] = {0, 64, 20000};
-    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+    static const struct {
+        size_t batch, max_windows;
+    } rows[] = {{0, 0}, {64, 8}, {20000, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct setup setup = {
             .model = ASSAY_SOURCE_DIR "/data/tiny.F16.gguf",
             .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
-            .plan = {.n_ctx = 256},
-            .batch_tokens = batches[i],
+            .plan = {.n_ctx = 256, .max_windows = rows[i].max_windows},
+            .batch_tokens = rows[i].batch,
         };
         check_run(&setup);
     }
@@ -121,7 +126,7 @@ static void is_what_was_said_of_several_models(void **state)
         .candidates = {ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf",
                        ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"},
         .n_candidates = 2,
-        .plan = {.n_ctx = 256},
+        .plan = {.n_ctx = 256, .max_windows = TWO_BATCHES},
         .batch_tokens = 4096,
     };
     check_run(&setup);
@@ -189,7 +194,7 @@ static void is_what_was_said_of_rows(void **state)
     struct setup setup = {
         .model = ASSAY_SOURCE_DIR "/data/tiny.F16.gguf",
         .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
-        .plan = {.n_ctx = 256},
+        .plan = {.n_ctx = 256, .max_windows = TWO_BATCHES},
         .batch_tokens = 4096,
     };
     check_recording(setup);

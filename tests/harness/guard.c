@@ -24,15 +24,18 @@ struct guard guard_open(size_t n_bytes, size_t slack)
     return g;
 }
 
+static bool is_filled(const uint8_t *from, const uint8_t *end)
+{
+    while (from < end && *from == FILL)
+        from++;
+    return from == end;
+}
+
 bool guard_intact(const struct guard *g)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const uint8_t *begin = g->pages + page;
-    const uint8_t *end = g->pages + g->pages_bytes - page;
-    for (const uint8_t *p = begin; p < end; p++)
-        if ((p < g->data || p >= g->data + g->n_bytes) && *p != FILL)
-            return false;
-    return true;
+    return is_filled(g->pages + page, g->data) &&
+           is_filled(g->data + g->n_bytes, g->pages + g->pages_bytes - page);
 }
 
 void guard_close(struct guard *g)

@@ -82,7 +82,7 @@ static void check_runs(const struct model_pretokenizer *p, char *text, size_t ca
 static void long_runs(void **state)
 {
     (void)state;
-    enum { N = 1 << 17 };
+    enum { N = 1 << 16 };
     char *text = malloc(N);
     assert_non_null(text);
     const struct model_pretokenizer_row *row, *before = NULL;
