@@ -14,9 +14,7 @@ static const struct model_arch_key keys[] = {
     {0},
 };
 
-static const struct model_folder_map folder = {
-    .classes = {"StableLmForCausalLM"},
-};
+static const struct model_folder_map folder = {.classes = {"StableLmForCausalLM"}};
 
 const struct model_arch model_arch_stablelm = {
     .name = "stablelm",

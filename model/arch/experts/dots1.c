@@ -5,9 +5,7 @@
     .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS, .gating = KERN_GATE_SIGMOID,              \
     .normalise = MODEL_NORMALISE_BY_KEY, .shared = MODEL_SHARED_PLAIN, .experts_by_tensors = true
 
-static const struct model_folder_map folder = {
-    .classes = {"Dots1ForCausalLM"},
-};
+static const struct model_folder_map folder = {.classes = {"Dots1ForCausalLM"}};
 
 const struct model_arch model_arch_dots1 = {
     .name = "dots1",

@@ -6,9 +6,7 @@ static const struct model_arch_key keys[] = {
     {0},
 };
 
-static const struct model_folder_map folder = {
-    .classes = {"OlmoeForCausalLM"},
-};
+static const struct model_folder_map folder = {.classes = {"OlmoeForCausalLM"}};
 
 const struct model_arch model_arch_olmoe = {
     .name = "olmoe",

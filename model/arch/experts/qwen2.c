@@ -36,9 +36,7 @@ static const struct model_arch_key moe_keys[] = {
     {0},
 };
 
-static const struct model_folder_map moe_folder = {
-    .classes = {"Qwen2MoeForCausalLM"},
-};
+static const struct model_folder_map moe_folder = {.classes = {"Qwen2MoeForCausalLM"}};
 
 /** Qwen 1.5 and 2 with experts: shares are not normalised, the shared expert has a gate. */
 const struct model_arch model_arch_qwen2moe = {

@@ -77,9 +77,7 @@ static const struct model_arch_key moe_keys[] = {
     {0},
 };
 
-static const struct model_folder_map moe_folder = {
-    .classes = {"Qwen3MoeForCausalLM"},
-};
+static const struct model_folder_map moe_folder = {.classes = {"Qwen3MoeForCausalLM"}};
 
 const struct model_arch model_arch_qwen3moe = {
     .name = "qwen3moe",

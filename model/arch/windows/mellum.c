@@ -25,9 +25,7 @@ static const struct model_arch_key keys[] = {
     {0},
 };
 
-static const struct model_folder_map folder = {
-    .classes = {"MellumForCausalLM"},
-};
+static const struct model_folder_map folder = {.classes = {"MellumForCausalLM"}};
 
 const struct model_arch model_arch_mellum = {
     .name = "mellum",
