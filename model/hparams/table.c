@@ -224,10 +224,10 @@ void model_hparams_read_keys(struct model_hparams *h, const struct model_reading
                              const struct model_arch_key *list)
 {
     for (; list->suffix || list->from; list++) {
-        const struct model_arch_key *own =
-            list->suffix ? model_arch_key_find(r->arch, list->suffix) : NULL;
-        bool read_by_other = own && own != list && own->reader != MODEL_BY_CODE;
-        if (list->reader != MODEL_BY_CODE && !read_by_other)
+        if (!list->suffix || list->reader == MODEL_BY_CODE)
+            continue;
+        const struct model_arch_key *own = model_arch_key_find(r->arch, list->suffix);
+        if (!own || own == list || own->reader == MODEL_BY_CODE)
             read_one(h, r, list);
     }
 }
