@@ -74,9 +74,9 @@ static double cache_of(const struct cli_best *b, const struct model *model)
     const struct model_hparams *h = model_hparams(model);
     struct model_kv_types types = h->kv;
     const struct cli_model_settings *load = &b->settings->kld.evaluate.load;
-    if (!load->cache_k)
+    if (!load->cache_k.n)
         types.k.type = GGUF_TYPE_F16;
-    if (!load->cache_v)
+    if (!load->cache_v.n)
         types.v.type = GGUF_TYPE_F16;
     return b->settings->context ? model_cache_bytes(h, &types, (size_t)b->settings->context) : 0;
 }

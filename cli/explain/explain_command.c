@@ -17,11 +17,12 @@ static void defaults(void *settings)
 /** What the options do not say is what llama.cpp does. */
 static void complete(struct cli_explain_settings *s)
 {
+    static struct cli_kv_type halves = {.type = {.type = GGUF_TYPE_F16}};
     struct cli_evaluate_settings *e = &s->kld.evaluate;
     if (!e->machine.activations)
         e->machine.activations = act_rule_find("engine", NULL);
-    if (!e->load.cache_k && !e->load.cache_v)
-        e->load.cache_k = e->load.cache_v = "f16";
+    if (!e->load.cache_k.n && !e->load.cache_v.n)
+        e->load.cache_k = e->load.cache_v = (struct cli_kv_list){&halves, 1};
 }
 
 static enum status check_recorded(const struct cli_explain_settings *s, struct status_why *why)

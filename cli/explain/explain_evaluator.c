@@ -112,7 +112,7 @@ enum status cli_explain_run(const struct cli_explain_settings *settings, struct 
     const struct cli_kld_settings *s = &settings->kld;
     struct cli_explain x = {.settings = settings, .plain = *s};
     x.plain.models = (struct cli_list){models, CLI_N_READINGS};
-    x.plain.evaluate.load.cache_k = x.plain.evaluate.load.cache_v = NULL;
+    x.plain.evaluate.load.cache_k = x.plain.evaluate.load.cache_v = (struct cli_kv_list){0};
     x.plain.evaluate.machine.activations = NULL;
     x.k.settings = &x.plain;
     x.k.e =

@@ -106,7 +106,7 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     if (mode == SERVER || mode == ANSWERS)
         return cli_bounds_run(&s, why);
     const struct cli_model_settings *load = &s.evaluate.load;
-    bool differs = load->cache_k || load->cache_v || load->experts_used;
+    bool differs = load->cache_k.n || load->cache_v.n || load->experts_used;
     if (!s.base && s.models.n == 1 && (differs || s.evaluate.machine.activations))
         s.base = s.models.items[0];
     if (!s.base)

@@ -34,9 +34,10 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
     size_t n_pairs = cli_kv_count(load), pair = i % n_pairs;
     const char *path = s->models.items[i / n_pairs];
     struct cli_evaluate_settings plain = s->evaluate;
-    plain.load.cache_k = plain.load.cache_v = NULL;
+    plain.load.cache_k = plain.load.cache_v = (struct cli_kv_list){0};
     bool rounds = s->evaluate.machine.activations; /* models are told apart by weights */
-    bool shares = (load->cache_k || load->cache_v) && !plain.watch.wanted && !plain.host && !rounds;
+    bool has_caches = load->cache_k.n || load->cache_v.n;
+    bool shares = has_caches && !plain.watch.wanted && !plain.host && !rounds;
     bool is_base =
         !cli_base_has_rows(&k->base) && strcmp(path, s->base) == 0 && !load->experts_used;
     struct cli_model *first = is_base ? &k->base.model : &k->candidates[i - pair];

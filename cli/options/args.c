@@ -19,6 +19,8 @@ void cli_args_release(const struct cli_command *command, void *settings)
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (is_list(row))
             cli_list_clear((struct cli_list *)((char *)settings + rows.at));
+        else if (row->type == CLI_KV)
+            cli_kv_clear((struct cli_kv_list *)((char *)settings + rows.at));
 }
 
 /* The row of an option, and where its setting lives. name NULL: the row that models without an
@@ -128,7 +130,7 @@ static enum status check_given_once(struct cli_args *args, const struct cli_valu
 {
     enum cli_option_type type = s->option->type;
     if (type != CLI_TEXT && type != CLI_COUNT && type != CLI_COUNTS && type != CLI_NUMBER &&
-        type != CLI_CHOICE && type != CLI_NAMED)
+        type != CLI_CHOICE && type != CLI_NAMED && type != CLI_KV)
         return STATUS_OK;
     assert(s->value);
     for (size_t i = 0; i < args->n_given; i++)

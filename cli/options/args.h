@@ -27,6 +27,7 @@ enum cli_option_type {
     CLI_NUMBER,   /* double, finite */
     CLI_CHOICE,   /* int: index into `choices` */
     CLI_NAMED,    /* const void *: what `find` has of that name */
+    CLI_KV,       /* struct cli_kv_list: types of caches, with commas between */
     CLI_LIST,     /* struct cli_list: comma-separated, may be given again; "a,b" quotes commas */
     CLI_EACH,     /* struct cli_list: the argument as it stands, may be given again */
     CLI_QUIET,    /* no setting: cli_args.quiet */

@@ -116,6 +116,17 @@ extern const struct cli_option cli_label_options[]; /* struct cli_list: --label 
 /** There is a label for each of n models, or there are none. Fails: STATUS_USAGE. */
 enum status cli_labels_check(const struct cli_list *labels, size_t n, struct status_why *why);
 
+/** A type of a cache, and the layers that have another one. */
+struct cli_kv_type {
+    struct model_kv_type type;
+    struct model_kv_exceptions but;
+};
+/** What CLI_KV took; n 0: not rounded. cli_args_release() releases the items. */
+struct cli_kv_list {
+    struct cli_kv_type *items;
+    size_t n;
+};
+
 /** How a model is opened. */
 struct cli_model_settings {
     const char *tokenizer_pre;
@@ -128,9 +139,7 @@ struct cli_model_settings {
     int64_t yarn_original_ctx;
     /* NaN or negative: as the file says. */
     double yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow;
-    /* Candidates, "," between them: names of types, each with its exceptions; NULL: not rounded.
-     * The first of each go together. */
-    const char *cache_k, *cache_v;
+    struct cli_kv_list cache_k, cache_v; /* candidates; the first of each go together */
     bool no_kv_rotation;
     int64_t experts_used; /* of a token; 0: as the file says. A base is never opened with it */
     bool nextn;           /* no option: the block for the token after the next is wanted, too */
@@ -146,12 +155,9 @@ void cli_model_plain(struct cli_model_settings *settings);
 
 /** How many pairs of cache types there are to take one after the other; without any, 1. */
 size_t cli_kv_count(const struct cli_model_settings *settings);
-/**
- * The i-th pair. One type goes with each of several.
- * Fails: STATUS_USAGE (an unknown name, too many exceptions).
- */
-enum status cli_kv_types(struct model_kv_types *out, const struct cli_model_settings *settings,
-                         size_t i, struct status_why *why);
+/** The i-th pair, without scales. One type goes with each of several. */
+struct model_kv_types cli_kv_types(const struct cli_model_settings *settings, size_t i);
+/** There are as many types of keys as of values, or one. Fails: STATUS_USAGE. */
 enum status cli_kv_check(const struct cli_model_settings *settings, struct status_why *why);
 /** A type with its exceptions, as the options take it: "Q8_0,layers 0-3:F16". */
 enum { CLI_KV_SPELLING = 2400 };

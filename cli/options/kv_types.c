@@ -5,8 +5,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/text/number.h"
 #include "cli/options/common.h"
+#include "cli/options/value.h"
 #include "kernels/kernels.h"
 
 #define NAME(TYPE, name) {GGUF_TYPE_##TYPE, #TYPE, #name},
@@ -46,17 +48,9 @@ static bool is_exception(const struct element *e)
     return memchr(e->text, ':', e->n) != NULL;
 }
 
-static size_t n_names(const char *list)
-{
-    size_t n = 0;
-    for (struct element e; next(&e, &list);)
-        n += !is_exception(&e);
-    return n;
-}
-
 size_t cli_kv_count(const struct cli_model_settings *s)
 {
-    size_t n_k = n_names(s->cache_k), n_v = n_names(s->cache_v), n = n_k > n_v ? n_k : n_v;
+    size_t n = s->cache_k.n > s->cache_v.n ? s->cache_k.n : s->cache_v.n;
     return n ? n : 1;
 }
 
@@ -169,58 +163,69 @@ static enum status add_exception(struct model_kv_exceptions *but, const char *op
     return status;
 }
 
-/** One of -ctk and -ctv, and where its value goes. */
-struct side {
-    const char *option, *list;
-    struct model_kv_type *type;
-    struct model_kv_exceptions *but;
-};
-
-/* The i-th candidate of a list, or its only one. */
-static enum status find(const struct side *side, size_t i, struct status_why *why)
+void cli_kv_clear(struct cli_kv_list *caches)
 {
-    *side->type = (struct model_kv_type){GGUF_TYPE_F32, 0};
-    const char *rest = side->list;
-    size_t n = n_names(rest), n_before = 0;
-    i = n > 1 ? i : 0;
+    free(caches->items);
+    *caches = (struct cli_kv_list){0};
+}
+
+static enum status read_caches(struct cli_kv_list *out, const char *option, const char *list,
+                               struct status_why *why)
+{
+    size_t capacity = 0;
     enum status status = STATUS_OK;
-    for (struct element e; next(&e, &rest) && !status;) {
-        if (!is_exception(&e))
-            status = n_before++ == i ? find_type(side->type, side->option, &e, why) : STATUS_OK;
-        else if (n_before == 0)
+    for (struct element e; next(&e, &list) && !status;)
+        if (!is_exception(&e)) {
+            status = base_array_reserve(out->items, capacity, out->n + 1, "types of caches", why);
+            if (!status) {
+                out->items[out->n] = (struct cli_kv_type){0};
+                status = find_type(&out->items[out->n++].type, option, &e, why);
+            }
+        } else if (out->n == 0) {
             status = status_fail(why, STATUS_USAGE,
                                  "%s: '%.*s' is an exception of no type, expected a type before "
                                  "it, as in q8_0,layers 0-3:f16",
-                                 side->option, e.n < 32 ? (int)e.n : 32, e.text);
-        else if (n_before == i + 1)
-            status = add_exception(side->but, side->option, &e, why);
-    }
+                                 option, e.n < 32 ? (int)e.n : 32, e.text);
+        } else {
+            status = add_exception(&out->items[out->n - 1].but, option, &e, why);
+        }
     return status;
 }
 
-enum status cli_kv_types(struct model_kv_types *out, const struct cli_model_settings *s, size_t i,
-                         struct status_why *why)
+enum status cli_kv_set(const struct cli_value *s, struct status_why *why)
 {
-    *out = (struct model_kv_types){.unturned = s->no_kv_rotation};
-    const struct side k = {"-ctk", s->cache_k, &out->k, &out->k_but},
-                      v = {"-ctv", s->cache_v, &out->v, &out->v_but};
-    enum status status = find(&k, i, why);
-    return status ? status : find(&v, i, why);
+    struct cli_kv_list caches = {0}, *target = s->target;
+    char option[16];
+    snprintf(option, sizeof option, "%.*s", (int)strcspn(s->option->names, " "), s->option->names);
+    enum status status = read_caches(&caches, option, s->value, why);
+    cli_kv_clear(status ? &caches : target);
+    if (!status)
+        *target = caches;
+    return status;
+}
+
+/* The i-th candidate of a list, or its only one. */
+static struct cli_kv_type cache_at(const struct cli_kv_list *caches, size_t i)
+{
+    return caches->n ? caches->items[caches->n > 1 ? i : 0] : (struct cli_kv_type){0};
+}
+
+struct model_kv_types cli_kv_types(const struct cli_model_settings *s, size_t i)
+{
+    struct cli_kv_type k = cache_at(&s->cache_k, i), v = cache_at(&s->cache_v, i);
+    return (struct model_kv_types){
+        .k = k.type, .v = v.type, .unturned = s->no_kv_rotation, .k_but = k.but, .v_but = v.but};
 }
 
 enum status cli_kv_check(const struct cli_model_settings *s, struct status_why *why)
 {
-    size_t n_k = n_names(s->cache_k), n_v = n_names(s->cache_v);
-    if (n_k > 1 && n_v > 1 && n_k != n_v)
-        return status_fail(why, STATUS_USAGE,
-                           "-ctk has %zu types and -ctv %zu; the first of both go together, and so "
-                           "on: expected as many, or one",
-                           n_k, n_v);
-    enum status status = STATUS_OK;
-    struct model_kv_types pair;
-    for (size_t i = 0; i < cli_kv_count(s) && !status; i++)
-        status = cli_kv_types(&pair, s, i, why);
-    return status;
+    size_t n_k = s->cache_k.n, n_v = s->cache_v.n;
+    return n_k <= 1 || n_v <= 1 || n_k == n_v
+               ? STATUS_OK
+               : status_fail(why, STATUS_USAGE,
+                             "-ctk has %zu types and -ctv %zu; the first of both go together, and "
+                             "so on: expected as many, or one",
+                             n_k, n_v);
 }
 
 const char *cli_kv_spelling(char out[CLI_KV_SPELLING], struct model_kv_type type,

@@ -26,7 +26,7 @@ void cli_model_defaults(struct cli_model_settings *settings)
 
 void cli_model_plain(struct cli_model_settings *settings)
 {
-    settings->cache_k = settings->cache_v = NULL;
+    settings->cache_k = settings->cache_v = (struct cli_kv_list){0};
     settings->experts_used = 0;
 }
 
@@ -150,7 +150,7 @@ const struct cli_option cli_activations_options[] = {
 
 const struct cli_option cli_model_options[] = {
     {.type = CLI_GROUP, .group = cli_weight_options},
-    {"-ctk --cache-type-k --ctk", CLI_TEXT, "TYPE",
+    {"-ctk --cache-type-k --ctk", CLI_KV, "TYPE",
      "round keys as a cache of this type holds them: f32 (default: not rounded), f16, bf16, q8_0, "
      "q4_0, q4_1, iq4_nl, q5_0, q5_1, ik_llama.cpp's q6_0 and q8_kv, vLLM's fp8_e4m3, fp8_e5m2 "
      "(also with a scale of the tensor: fp8_e4m3@0.02, or what the first window gives each layer: "
@@ -160,7 +160,7 @@ const struct cli_option cli_model_options[] = {
      "indexer, which are not rounded otherwise. assay kld takes several, with , between them: each "
      "is a candidate. The base is never rounded",
      MODEL(cache_k), .env = "LLAMA_ARG_CACHE_TYPE_K"},
-    {"-ctv --cache-type-v --ctv", CLI_TEXT, "TYPE",
+    {"-ctv --cache-type-v --ctv", CLI_KV, "TYPE",
      "round values in the same way; of several types, the first goes with the first of -ctk",
      MODEL(cache_v), .env = "LLAMA_ARG_CACHE_TYPE_V"},
     {"--no-kv-rotation", CLI_ON, NULL,

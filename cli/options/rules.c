@@ -48,6 +48,7 @@ static size_t bytes_of(enum cli_option_type type)
         return sizeof(bool);
     case CLI_TEXT:
     case CLI_NAMED:
+    case CLI_KV: /* begins with a pointer, too */
         return sizeof(const char *);
     case CLI_COUNT:
     case CLI_COUNTS: /* begins with the first count */

@@ -202,6 +202,8 @@ enum status cli_value_set(const struct cli_value *s, struct cli_args *args, stru
         return set_choice(s, why);
     case CLI_NAMED:
         return set_named(s, why);
+    case CLI_KV:
+        return cli_kv_set(s, why);
     case CLI_LIST:
         return set_list(s, why);
     case CLI_EACH:

@@ -21,4 +21,11 @@ enum status cli_list_append(struct cli_list *list, const char *text, size_t n_by
                             struct status_why *why);
 void cli_list_clear(struct cli_list *list);
 
+/* kv_types.c */
+
+struct cli_kv_list;
+/** In place of what is there. Fails: STATUS_USAGE (no type, too many exceptions), STATUS_MEMORY. */
+enum status cli_kv_set(const struct cli_value *setting, struct status_why *why);
+void cli_kv_clear(struct cli_kv_list *caches);
+
 #endif

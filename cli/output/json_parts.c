@@ -71,13 +71,12 @@ static void add_model_settings(struct base_json *json, cJSON *o, const struct cl
     add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow);
     if (s->experts_used)
         base_json_int(json, o, "experts_used", s->experts_used);
-    if (!s->cache_k && !s->cache_v)
+    if (!s->cache_k.n && !s->cache_v.n)
         return;
     cJSON *k = base_json_list(json, o, "cache_type_k"),
           *v = base_json_list(json, o, "cache_type_v");
     for (size_t i = 0; i < cli_kv_count(s); i++) {
-        struct model_kv_types types;
-        (void)cli_kv_types(&types, s, i, NULL); /* they were checked */
+        struct model_kv_types types = cli_kv_types(s, i);
         char text[CLI_KV_SPELLING];
         base_json_text(json, k, NULL, cli_kv_spelling(text, types.k, &types.k_but));
         base_json_text(json, v, NULL, cli_kv_spelling(text, types.v, &types.v_but));

@@ -75,10 +75,8 @@ static void remark_on_label(const struct model_kv_types *kv)
 enum status cli_model_round(struct cli_model *model, const struct cli_evaluate_settings *settings,
                             size_t i, struct status_why *why)
 {
-    struct model_kv_types types;
-    enum status status = cli_kv_types(&types, &settings->load, i, why);
-    if (!status && !model->lent)
-        status = model_round_kv(model->model, &types, why);
+    struct model_kv_types types = cli_kv_types(&settings->load, i);
+    enum status status = model->lent ? STATUS_OK : model_round_kv(model->model, &types, why);
     if (status || model->lent)
         return status;
     const struct model_expert_hparams *experts = &model_hparams(model->model)->experts;

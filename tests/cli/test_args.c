@@ -194,6 +194,16 @@ static void test_malformed(void **state)
     assert_refused("text.txt", "unexpected argument 'text.txt'; did you mean -f text.txt?");
 }
 
+static enum gguf_type accept_cache_k(const char *text)
+{
+    struct cli_args args;
+    struct cli_perplexity_settings s = accept(text, &args);
+    assert_int_equal(s.evaluate.load.cache_k.n, 1);
+    enum gguf_type type = s.evaluate.load.cache_k.items[0].type.type;
+    cli_args_release(&perplexity, &s);
+    return type;
+}
+
 static void test_environment(void **state)
 {
     (void)state;
@@ -210,8 +220,8 @@ static void test_environment(void **state)
         "-t 1", "LLAMA_ARG_CTX_SIZE: 'many' is not a whole number, or several with commas between");
     unsetenv("LLAMA_ARG_CTX_SIZE");
     setenv("LLAMA_ARG_CACHE_TYPE_K", "q8_0", 1);
-    assert_string_equal(accept("-t 1", &args).evaluate.load.cache_k, "q8_0");
-    assert_string_equal(accept("-ctk f16", &args).evaluate.load.cache_k, "f16");
+    assert_int_equal(accept_cache_k("-t 1"), GGUF_TYPE_Q8_0);
+    assert_int_equal(accept_cache_k("-ctk f16"), GGUF_TYPE_F16);
     unsetenv("LLAMA_ARG_CACHE_TYPE_K");
     unsetenv("ASSAY_ISA");
 }
@@ -267,6 +277,8 @@ static size_t bytes_of_setting(enum cli_option_type type)
         return sizeof(double);
     case CLI_CHOICE:
         return sizeof(int);
+    case CLI_KV:
+        return sizeof(struct cli_kv_list);
     case CLI_LIST:
     case CLI_EACH:
     case CLI_OPERANDS:
