@@ -52,11 +52,6 @@ static void put_figure(const struct block *b, const struct doc_scoreboard_run *r
     base_file_printf(b->file, " |");
 }
 
-static bool is_of(const struct block *b, size_t run)
-{
-    return doc_of(b->board->runs[run].from) == b->document;
-}
-
 static void put_table(const struct block *b)
 {
     char text[DOC_NUMBER_TEXT];
@@ -71,7 +66,7 @@ static void put_table(const struct block *b)
     base_file_printf(b->file, "\n");
     for (size_t k = 0; k < b->board->n; k++) {
         const struct doc_scoreboard_run *run = &b->board->runs[k];
-        if (!is_of(b, k))
+        if (!doc_run_is_of(run, b->document))
             continue;
         base_file_printf(b->file, "| ");
         doc_card_code(b->file, run->file);
@@ -112,7 +107,8 @@ static void put_mixtures(const struct block *b)
     bool any = false;
     for (size_t i = 0; i < b->board->n; i++) {
         const struct doc_scoreboard_run *run = &b->board->runs[i];
-        if (!is_of(b, i) || run->is_base || !base_field_find(run->model, "types").json)
+        if (!doc_run_is_of(run, b->document) || run->is_base ||
+            !base_field_find(run->model, "types").json)
             continue;
         if (!any)
             base_file_printf(b->file, "- **Types**, as shares of the weights, from 0.1 %% on:\n");
@@ -143,10 +139,7 @@ static void put_text(const struct block *b)
     if (base_field_find(root, "windows.n_tokens").json)
         base_file_printf(b->file, " of %zu", doc_count(root, "windows.n_tokens"));
     base_file_printf(b->file, ".\n");
-    bool fewer = false;
-    for (size_t k = 0; k < b->board->n; k++)
-        fewer |= is_of(b, k) && b->board->runs[k].fewer;
-    if (fewer)
+    if (doc_scoreboard_is_of_race(b->board, b->document))
         base_file_printf(b->file, "- **A race**: figures of files that left it early are of fewer "
                                   "windows than others.\n");
     if (!base_field_flag_or(root, "result.complete", true))

@@ -34,11 +34,6 @@ static void put_link(struct base_file *file, const char *text, const char *addre
     base_file_printf(file, ")");
 }
 
-static bool is_of(const struct doc_scoreboard_run *run, struct doc_document *document)
-{
-    return doc_of(run->from) == document;
-}
-
 /* Whether two objects have the same texts at `members`, a list that ends with NULL. */
 static bool same_texts(struct base_field a, struct base_field b, const char *const *members)
 {
@@ -55,7 +50,7 @@ static bool is_told(const struct doc_scoreboard *board, const struct doc_scorebo
 {
     for (const struct doc_scoreboard_run *k = board->runs; k <= run; k++) {
         struct base_field item = {0}, list = base_field_list_or_none(k->model, "origins");
-        while (is_of(k, doc_of(run->from)) && base_field_next(list, &item)) {
+        while (doc_run_is_of(k, doc_of(run->from)) && base_field_next(list, &item)) {
             if (k == run && item.index == origin.index)
                 break;
             if (same_texts(item, origin, (const char *const[]){"of", "name", "url", NULL}))
@@ -70,7 +65,7 @@ void doc_card_origins(struct base_file *file, const struct doc_scoreboard *board
 {
     for (const struct doc_scoreboard_run *run = board->runs; run < board->runs + board->n; run++) {
         struct base_field item = {0}, list = base_field_list_or_none(run->model, "origins");
-        while (is_of(run, document) && base_field_next(list, &item)) {
+        while (doc_run_is_of(run, document) && base_field_next(list, &item)) {
             const char *url = base_field_text_or(item, "url", "");
             if (is_told(board, run, item))
                 continue;
@@ -85,7 +80,7 @@ void doc_card_origins(struct base_file *file, const struct doc_scoreboard *board
 
 static bool has_imatrix(const struct doc_scoreboard_run *run, struct doc_document *document)
 {
-    return is_of(run, document) && !run->is_base && strcmp(run->imatrix, "none") != 0;
+    return doc_run_is_of(run, document) && !run->is_base && strcmp(run->imatrix, "none") != 0;
 }
 
 /* The matrix, with the text that it was made from where the file says both. */

@@ -23,7 +23,7 @@ static double divergence(const struct doc_scoreboard_run *run)
 
 static bool is_judged(const struct files *f, const struct doc_scoreboard_run *run)
 {
-    return doc_of(run->from) == f->document && !run->is_base && run->values[DOC_METRIC_KLD].known &&
+    return doc_run_is_of(run, f->document) && !run->is_base && run->values[DOC_METRIC_KLD].known &&
            isfinite(divergence(run));
 }
 
@@ -105,9 +105,9 @@ void doc_card_which(struct base_file *file, const struct doc_scoreboard *board,
         return;
     for (const struct doc_scoreboard_run *run = board->runs; run < end; run++) {
         if (run->is_base && strcmp(run->id, base_id) == 0 &&
-            (!f.base || doc_of(run->from) == document))
+            (!f.base || doc_run_is_of(run, document)))
             f.base = run; /* the document's own, which may be left out as a repetition */
-        rounded |= doc_of(run->from) == document && *run->kv;
+        rounded |= doc_run_is_of(run, document) && *run->kv;
         any |= is_judged(&f, run);
     }
     if (!any || rounded)

@@ -36,7 +36,7 @@ static void take(struct categories *c, const struct doc_report *r, const struct 
     for (size_t i = 0; i < board->n && c->n_models < MOST_MODELS; i++) {
         const struct doc_scoreboard_run *run = &board->runs[i];
         size_t n;
-        if (doc_of(run->from) != d || !doc_run_diverges(run) ||
+        if (!doc_run_is_of(run, d) || !doc_run_diverges(run) ||
             !base_field_find(run->from, "categories").json)
             continue;
         struct base_field list = doc_list(&n, run->from, "categories");

@@ -87,11 +87,7 @@ static enum status read_race(struct doc_document *d, struct status_why *why)
 /* Rows of a race may be of different windows. */
 static void note_race(struct doc_results *r, const struct doc_document *d)
 {
-    const struct doc_scoreboard *board = board_of(r, d);
-    bool fewer = false;
-    for (size_t i = 0; i < board->n; i++)
-        fewer |= board->runs[i].fewer && doc_of(board->runs[i].from) == d;
-    if (fewer)
+    if (doc_scoreboard_is_of_race(board_of(r, d), d))
         note(r, d->json.file,
              ": files that left the race have figures of fewer windows than others");
 }

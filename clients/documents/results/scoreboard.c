@@ -36,6 +36,19 @@ size_t doc_scoreboard_find(const struct doc_scoreboard *t, const char *key)
     return i;
 }
 
+bool doc_run_is_of(const struct doc_scoreboard_run *run, const struct doc_document *document)
+{
+    return doc_of(run->from) == document;
+}
+
+bool doc_scoreboard_is_of_race(const struct doc_scoreboard *t, const struct doc_document *document)
+{
+    bool fewer = false;
+    for (size_t i = 0; i < t->n; i++)
+        fewer |= t->runs[i].fewer && doc_run_is_of(&t->runs[i], document);
+    return fewer;
+}
+
 /* The data set that an importance matrix was made from, or else the matrix, or "none". */
 static const char *imatrix_of(struct base_field model)
 {

@@ -40,6 +40,12 @@ struct doc_scoreboard {
     bool new_type; /* shown with the columns that are asked of a new quantisation type */
 };
 
+/** Whether a run is of this document. */
+bool doc_run_is_of(const struct doc_scoreboard_run *run, const struct doc_document *document);
+/** Whether runs of this document have fewer windows than others of it. */
+bool doc_scoreboard_is_of_race(const struct doc_scoreboard *table,
+                               const struct doc_document *document);
+
 /**
  * The metrics of the runs of a scoreboard, in the order in which --by-metric tells those with a
  * label; n: how many, at most DOC_MOST_METRICS.

@@ -165,7 +165,7 @@ static struct doc_document *next_ranked(const struct doc_ranking *f, struct doc_
     for (size_t d = last ? (size_t)(last - results->documents) + 1 : 0; d < results->n; d++)
         for (size_t i = 0; i < f->board->n; i++) {
             const struct doc_scoreboard_run *run = &f->board->runs[i];
-            if (doc_of(run->from) == &results->documents[d] && !run->is_base &&
+            if (doc_run_is_of(run, &results->documents[d]) && !run->is_base &&
                 run->values[DOC_METRIC_KLD].known &&
                 doc_runs_comparable(f->runs[0], run, DOC_METRIC_KLD))
                 return &results->documents[d];
