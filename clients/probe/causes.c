@@ -5,7 +5,7 @@
 
 #include "clients/probe/verdict.h"
 
-enum { LEAST_FITTED = 6 };
+enum { LEAST_FITTED = 6, LEAST_TOKENS = 5 /* of a list that gets an offset of its own */ };
 
 typedef double probe_value_fn(const struct probe_judged *item, double more);
 
@@ -28,7 +28,7 @@ static double median_of(const struct probe_judged *items, size_t n, probe_value_
 static double slope_of(const struct probe_judged *item, double more)
 {
     (void)more;
-    return item->n >= 5 ? item->slope : (double)NAN;
+    return item->n >= LEAST_TOKENS ? item->slope : (double)NAN;
 }
 
 static double distance_of(const struct probe_judged *item, double slope)
@@ -39,7 +39,7 @@ static double distance_of(const struct probe_judged *item, double slope)
 /** What is left of the RMS with this slope, as a share of it. */
 static double left_of(const struct probe_judged *item, double slope)
 {
-    if (item->n < 5 || !(item->figures.rms > 0))
+    if (item->n < LEAST_TOKENS || !(item->figures.rms > 0))
         return (double)NAN;
     return probe_residual(item->log_q, item->log_p, item->n, slope, (double)NAN) /
            item->figures.rms;
@@ -127,7 +127,7 @@ static struct sums add_up(const struct probe_judged *items, size_t n)
 static double free_of(const struct probe_judged *item, double more)
 {
     (void)more;
-    if (item->n < 5 || !(item->figures.rms > 0))
+    if (item->n < LEAST_TOKENS || !(item->figures.rms > 0))
         return (double)NAN;
     return probe_residual(item->log_q, item->log_p, item->n, 1, (double)NAN) / item->figures.rms;
 }
@@ -136,7 +136,7 @@ static double free_of(const struct probe_judged *item, double more)
 static double is_above(const struct probe_judged *item, double more)
 {
     (void)more;
-    return item->n < 5 ? (double)NAN : item->figures.mean > 2 * item->coarse;
+    return item->n < LEAST_TOKENS ? (double)NAN : item->figures.mean > 2 * item->coarse;
 }
 
 bool probe_judge_sums(struct probe_verdict *v, const struct probe_judged *items, size_t n)
@@ -175,22 +175,26 @@ bool probe_judge_sums(struct probe_verdict *v, const struct probe_judged *items,
     return v->finding != PROBE_NOTHING;
 }
 
-/** What is left of the mean square with an alternative, as a share of it; NaN: it says too little.
+/**
+ * What is left of the mean square with an alternative, as a share of it; NaN: it says too little.
+ * offset: of each list, as that of probe_residual.
  */
-static double share_left(const struct probe_judged *items, size_t n, const double *values,
-                         bool with_written, struct probe_way *way)
+static double share_left(const struct probe_judged *items, size_t n,
+                         const struct probe_alternative *a, double offset, struct probe_way *way)
 {
     double found = 0, left = 0;
     size_t used = 0, possible = 0;
     for (size_t i = 0; i < n; i++) {
-        const double *log_p = values + items[i].first;
+        const double *log_p = a->log_p + items[i].first;
         /* What follows another prompt, the server has written for that one. */
-        if (items[i].path == PROBE_WRITTEN && !with_written)
+        if (items[i].path == PROBE_WRITTEN && a->finding != PROBE_OTHER_FILE)
+            continue;
+        if (isnan(offset) && items[i].n < LEAST_TOKENS)
             continue;
         possible++;
         if (!items[i].n || isnan(log_p[0]) || items[i].excused)
             continue;
-        double rms = probe_residual(items[i].log_q, log_p, items[i].n, 1, 0);
+        double rms = probe_residual(items[i].log_q, log_p, items[i].n, 1, offset);
         found += items[i].figures.rms * items[i].figures.rms;
         left += rms * rms;
         used++;
@@ -213,33 +217,34 @@ static void say_alternative(struct probe_verdict *v, const struct probe_alternat
         [PROBE_LISTS_BEHIND] = "The server's lists of a prompt's tokens are one position behind: "
                                "each is the prediction of the token before the one it is given "
                                "for."};
+    bool tails = v->finding == PROBE_TAIL_TWICE;
     v->finding = a->finding;
     v->file = a->file;
     if (sentences[a->finding])
         snprintf(v->sentence, sizeof v->sentence, "%s", sentences[a->finding]);
     else
-        snprintf(
-            v->sentence, sizeof v->sentence,
-            "The server serves another file: what it says is what %.300s says, %.2f +- %.2f of "
-            "the way there from this one.",
-            a->file, probe_way_share(way), probe_way_error(way));
+        snprintf(v->sentence, sizeof v->sentence,
+                 "The server %sserves another file: what it says is what %.300s says, %.2f +- %.2f "
+                 "of the way there from this one.",
+                 tails ? "counts the tokens that are not listed twice, and " : "", a->file,
+                 probe_way_share(way), probe_way_error(way));
 }
 
 bool probe_judge_alternatives(struct probe_verdict *v, const struct probe_judged *items, size_t n,
                               const struct probe_alternative *alternatives, size_t n_alternatives)
 {
     const double tenth = 0.1, half = 0.5, beyond = 1.5, sure = 3;
+    bool tails = v->finding == PROBE_TAIL_TWICE;
     const struct probe_alternative *best = NULL;
     struct probe_way best_way = {0};
     double least = (double)INFINITY;
     for (size_t i = 0; i < n_alternatives; i++) {
         struct probe_way way = {0};
         bool is_file = alternatives[i].finding == PROBE_OTHER_FILE;
-        double left = share_left(items, n, alternatives[i].log_p, is_file, &way);
+        double left = share_left(items, n, &alternatives[i], tails ? (double)NAN : 0, &way);
         double share = probe_way_share(&way), error = sure * probe_way_error(&way);
-        bool explains = left < tenth;
-        if (is_file)
-            explains = share > fmax(half, error) && share < beyond;
+        bool explains =
+            is_file ? share > fmax(half, error) && share < beyond : left < tenth && !tails;
         if (explains && left < least) {
             best = &alternatives[i];
             best_way = way;

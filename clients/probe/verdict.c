@@ -364,7 +364,8 @@ void probe_judge(struct probe_verdict *out, const struct probe_evidence *e)
     out->outcome = PROBE_DIFFERS;
     bool large = is_large(out);
     if (probe_judge_sums(out, items, n)) {
-        if (out->finding == PROBE_TAIL_TWICE)
+        if (out->finding == PROBE_TAIL_TWICE &&
+            !probe_judge_alternatives(out, items, n, e->alternatives, e->n_alternatives))
             say_rest(out);
         return;
     }

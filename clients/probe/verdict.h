@@ -169,7 +169,10 @@ void probe_judge_groups(struct probe_verdict *out, const struct probe_judged *it
 bool probe_judge_sums(struct probe_verdict *out, const struct probe_judged *items, size_t n);
 /** Lists that are those of a temperature. Sets slope. True: that is the finding. */
 bool probe_judge_temperature(struct probe_verdict *out, const struct probe_judged *items, size_t n);
-/** An alternative that explains the lists. True: that is the finding. */
+/**
+ * An alternative that explains the lists; where their tails are counted twice, a file that explains
+ * what is left of them. True: that is the finding.
+ */
 bool probe_judge_alternatives(struct probe_verdict *out, const struct probe_judged *items, size_t n,
                               const struct probe_alternative *alternatives, size_t n_alternatives);
 

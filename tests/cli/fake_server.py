@@ -22,7 +22,7 @@ BOS = 1
 
 FAULTS = """honest half four_bits bf16 eight_bits digits:N
 temperature:X cut:N cut_whole:N tail_twice no_bos two_bos token_less other_file
-other_tokens some from:N lengths:N,N cached stale stale_rows together written noise:X parts
+other_tail_twice other_tokens some from:N lengths:N,N cached stale stale_rows together written noise:X parts
 ahead behind says_size:N says_weights:N says_template text_no_bos twice nul not_a_number
 no_number empty no_json cut_body closed status:N dies:N unavailable full:N busy:S slow:S redirect long""".split()
 
@@ -107,7 +107,7 @@ class Predictor:
         return ids
 
     def logits(self, ids, path, at_once):
-        name = "other" if self.fault == "other_file" else self.fault
+        name = "other" if self.fault in ("other_file", "other_tail_twice") else self.fault
         logits = self.models.get(name, self.models["exact"])(ids)
         if self.is_wrong(ids, path, at_once):
             noise = random.Random(sum(ids))
@@ -130,7 +130,7 @@ class Predictor:
             share = math.log(math.fsum(math.exp(values[i]) for i in kept))
             values = [x - share for x in values]
             order = kept if self.fault == "cut_whole" else order
-        if self.fault == "tail_twice":
+        if self.fault in ("tail_twice", "other_tail_twice"):
             tail = 1 - math.fsum(math.exp(values[i]) for i in order[:k])
             values = [x - math.log1p(tail) for x in values]
         if self.fault == "digits":

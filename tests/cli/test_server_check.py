@@ -92,6 +92,12 @@ class ServerCheck(unittest.TestCase):
         self.assertRegex(result["sentence"], r"off by \d\.\de-1\d RMS, where \d\.\de-04 is")
         self.assertIn("Without the lists' sums it computes what the file says", result["sentence"])
 
+    def test_another_file_beside_a_tail_that_is_counted_twice(self):
+        named = "tail counted twice"
+        self.assertIsNone(self.assert_named("ik", "tail_twice", named, "--or", Q4)["file"])
+        result = self.assert_named("ik", "other_tail_twice", "another file", "--or", Q4)
+        self.assertEqual(result["file"], str(Q4))
+
     def test_ik_llama_cpp_counts_a_shared_head_twice(self):
         """An embedding that is the head, too, has a copy there; no other server may count it."""
         with tempfile.TemporaryDirectory() as folder:

@@ -254,6 +254,37 @@ static void another_file_is_told_within_the_noise(void **state)
     assert_string_equal(v.file, "other.gguf");
 }
 
+/* A tail that is counted twice lowers whole lists; what is left of them tells the file. */
+static void another_file_is_told_beside_its_tails(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 14);
+    struct lists l;
+    static double third[N][K];
+    for (int served = 0; served < 2; served++) {
+        make(&l, &r, fine);
+        for (size_t i = 0; i < N; i++) {
+            double listed = 0;
+            if (served)
+                predict(l.of_other[i], &r, fine, 1, l.q[i]);
+            for (size_t k = 0; k < K; k++) {
+                listed += exp(l.q[i][k]);
+                third[i][k] = l.p[i][k] + 0.05 * (double)rng_normal(&r);
+            }
+            for (size_t k = 0; k < K; k++)
+                l.q[i][k] -= log1p(1 - listed);
+        }
+        const struct probe_alternative others[] = {{PROBE_OTHER_FILE, "third.gguf", &third[0][0]},
+                                                   {PROBE_OTHER_FILE, "other.gguf", &l.other[0][0]},
+                                                   {PROBE_NO_BOS, NULL, &l.q[0][0]}};
+        struct probe_verdict v = judge(&l, others, 3);
+        assert_verdict(&v, PROBE_DIFFERS, served ? PROBE_OTHER_FILE : PROBE_TAIL_TWICE);
+        if (served)
+            assert_string_equal(v.file, "other.gguf");
+        assert_non_null(strstr(v.sentence, "counts the tokens that are not listed twice"));
+    }
+}
+
 /** Lists that are off by `size`, with that correlation to a simulated engine that is off by fine.
  */
 static void simulate(struct lists *l, struct rng *r, double size, double correlation,
@@ -417,6 +448,7 @@ int main(void)
         cmocka_unit_test(groups_are_named),
         cmocka_unit_test(positions_are_told_from_lengths),
         cmocka_unit_test(another_file_is_told_within_the_noise),
+        cmocka_unit_test(another_file_is_told_beside_its_tails),
         cmocka_unit_test(directions_tell_other_files),
         cmocka_unit_test(neighbours_count_once),
         cmocka_unit_test(halves_have_their_limit),
