@@ -101,6 +101,7 @@ struct conv_result {
     size_t n_unrelated;         /* of these, without any correlation and known mistake */
     size_t n_beyond;            /* blocks after the layers, which the folder's view has not */
     size_t n_hparams, n_tokens; /* that were compared */
+    struct status_kept kept;    /* what comparing keys failed with */
 };
 
 struct conv_options {

@@ -15,28 +15,27 @@ static void show(char *to, size_t capacity, struct base_string text)
         memcpy(to + strlen(to), "...", sizeof "...");
 }
 
-enum status conv_differ(struct conv_result *out, enum conv_kind kind, const char *key,
-                        struct base_string expected, struct base_string found,
-                        struct status_why *why)
+void conv_differ(struct conv_result *out, enum conv_kind kind, const char *key,
+                 struct base_string expected, struct base_string found)
 {
+    struct status_why why;
     for (size_t i = 0; i < out->n_keys; i++)
         if (strcmp(out->keys[i].key, key) == 0) /* told by another file, too */
-            return STATUS_OK;
-    enum status status =
-        base_array_reserve(out->keys, out->key_capacity, out->n_keys + 1, "differences", why);
-    if (status)
-        return status;
+            return;
+    if (base_array_reserve(out->keys, out->key_capacity, out->n_keys + 1, "differences", &why)) {
+        status_keep(&out->kept, STATUS_MEMORY, "%s", why.text);
+        return;
+    }
     struct conv_key *k = &out->keys[out->n_keys++];
     k->kind = kind;
     show(k->key, sizeof k->key, (struct base_string){key, strlen(key)});
     show(k->expected, sizeof k->expected, expected);
     show(k->found, sizeof k->found, found);
-    return STATUS_OK;
 }
 
-enum status conv_differ_text(struct conv_result *out, enum conv_kind kind, const char *key,
-                             const char *expected, const char *found, struct status_why *why)
+void conv_differ_text(struct conv_result *out, enum conv_kind kind, const char *key,
+                      const char *expected, const char *found)
 {
-    return conv_differ(out, kind, key, (struct base_string){expected, strlen(expected)},
-                       (struct base_string){found, strlen(found)}, why);
+    conv_differ(out, kind, key, (struct base_string){expected, strlen(expected)},
+                (struct base_string){found, strlen(found)});
 }

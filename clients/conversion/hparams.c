@@ -64,14 +64,14 @@ static bool has_key(const struct gguf_file *file, const char *architecture, cons
     return gguf_kv_find(file, key) != NULL;
 }
 
-static enum status differ(const struct both *b, const struct model_hparam *row, const char *use,
-                          const double values[2], int64_t layer, struct status_why *why)
+static void differ(const struct both *b, const struct model_hparam *row, const char *use,
+                   const double values[2], int64_t layer)
 {
     char texts[2][CONV_VALUE_BYTES], key[CONV_KEY_BYTES];
     snprintf(key, sizeof key, "%s.%s%s", b->folder->architecture, row->suffix, use);
     write_value(texts[0], row, values[0], layer);
     write_value(texts[1], row, values[1], layer);
-    return conv_differ_text(b->out, CONV_HPARAM, key, texts[0], texts[1], why);
+    conv_differ_text(b->out, CONV_HPARAM, key, texts[0], texts[1]);
 }
 
 /** Whether a row is of this place, and worth a look. */
@@ -83,25 +83,21 @@ static bool is_at(const struct both *b, const struct model_hparam *row,
 }
 
 /** Rows of one place, whose members the two objects have; use: of RoPE, an ending of the key. */
-static enum status compare_members(const struct both *b, enum model_hparam_place place,
-                                   const char *use, const void *folder, const void *file,
-                                   struct status_why *why)
+static void compare_members(const struct both *b, enum model_hparam_place place, const char *use,
+                            const void *folder, const void *file)
 {
-    enum status status = STATUS_OK;
-    for (const struct model_hparam *row = model_hparam_table; row->suffix && !status; row++) {
+    for (const struct model_hparam *row = model_hparam_table; row->suffix; row++) {
         if (!is_at(b, row, place))
             continue;
         const double values[2] = {value_of(row, folder), value_of(row, file)};
         b->out->n_hparams++;
         if (!same(row, values[0], values[1]))
-            status = differ(b, row, use, values, -1, why);
+            differ(b, row, use, values, -1);
     }
-    return status;
 }
 
 /** The first layer in which a row differs. */
-static enum status compare_layers(const struct both *b, const struct model_hparam *row,
-                                  struct status_why *why)
+static void compare_layers(const struct both *b, const struct model_hparam *row)
 {
     uint32_t n = b->folder->n_layers < b->file->n_layers ? b->folder->n_layers : b->file->n_layers;
     bool of_windows = row->at == offsetof(struct model_layer_shape, window) ||
@@ -111,20 +107,18 @@ static enum status compare_layers(const struct both *b, const struct model_hpara
         const double values[2] = {value_of(row, &b->folder->layers[i]),
                                   value_of(row, &b->file->layers[i])};
         bool unsaid = of_windows && b->lacks_windows && b->folder->layers[i].window == 0;
-        if (!unsaid && !same(row, values[0], values[1]))
-            return differ(b, row, "", values, i, why);
+        if (!unsaid && !same(row, values[0], values[1])) {
+            differ(b, row, "", values, i);
+            return;
+        }
     }
-    return STATUS_OK;
 }
 
-static enum status compare_all_layers(const struct both *b, enum model_hparam_place place,
-                                      struct status_why *why)
+static void compare_all_layers(const struct both *b, enum model_hparam_place place)
 {
-    enum status status = STATUS_OK;
-    for (const struct model_hparam *row = model_hparam_table; row->suffix && !status; row++)
+    for (const struct model_hparam *row = model_hparam_table; row->suffix; row++)
         if (is_at(b, row, place))
-            status = compare_layers(b, row, why);
-    return status;
+            compare_layers(b, row);
 }
 
 static bool uses(const struct model_hparams *h, int rope)
@@ -135,37 +129,30 @@ static bool uses(const struct model_hparams *h, int rope)
     return does;
 }
 
-static enum status compare_ropes(const struct both *b, struct status_why *why)
+static void compare_ropes(const struct both *b)
 {
-    enum status status = STATUS_OK;
-    for (int use = 0; use < MODEL_N_ROPES && !status; use++) {
+    for (int use = 0; use < MODEL_N_ROPES; use++) {
         const struct model_rope *folder = &b->folder->ropes[use], *file = &b->file->ropes[use];
         const char *suffix = use == MODEL_ROPE_SLIDING ? "_swa" : "";
         if (!uses(b->folder, use) && !uses(b->file, use))
             continue;
-        status = compare_members(b, MODEL_HPARAM_OF_ROPES, suffix, folder, file, why);
-        bool scaled = folder->scaling != MODEL_ROPE_NONE && folder->scaling == file->scaling;
-        if (!status && scaled)
-            status = compare_members(b, MODEL_HPARAM_OF_SCALED, suffix, folder, file, why);
+        compare_members(b, MODEL_HPARAM_OF_ROPES, suffix, folder, file);
+        if (folder->scaling != MODEL_ROPE_NONE && folder->scaling == file->scaling)
+            compare_members(b, MODEL_HPARAM_OF_SCALED, suffix, folder, file);
     }
-    return status;
 }
 
-enum status conv_compare_hparams(struct conv_result *out, const struct model_hparams *folder,
-                                 const struct gguf_file *file, const struct model_hparams *read,
-                                 struct status_why *why)
+void conv_compare_hparams(struct conv_result *out, const struct model_hparams *folder,
+                          const struct gguf_file *file, const struct model_hparams *read)
 {
     struct both b = {out, folder, read, file,
                      !has_key(file, read->architecture, "attention.sliding_window")};
-    enum status status = STATUS_OK;
     if (strcmp(folder->architecture, read->architecture) != 0)
-        status = conv_differ_text(out, CONV_HPARAM, "general.architecture", folder->architecture,
-                                  read->architecture, why);
-    if (!status)
-        status = compare_members(&b, MODEL_HPARAM_OF_MODEL, "", folder, read, why);
-    if (!status)
-        status = compare_all_layers(&b, MODEL_HPARAM_OF_LAYERS, why);
-    if (!status && folder->compressed_keys == read->compressed_keys)
-        status = compare_all_layers(&b, MODEL_HPARAM_OF_HEADS, why);
-    return status ? status : compare_ropes(&b, why);
+        conv_differ_text(out, CONV_HPARAM, "general.architecture", folder->architecture,
+                         read->architecture);
+    compare_members(&b, MODEL_HPARAM_OF_MODEL, "", folder, read);
+    compare_all_layers(&b, MODEL_HPARAM_OF_LAYERS);
+    if (folder->compressed_keys == read->compressed_keys)
+        compare_all_layers(&b, MODEL_HPARAM_OF_HEADS);
+    compare_ropes(&b);
 }

@@ -16,16 +16,15 @@ static enum status compare_keys(struct conv_result *out, const struct conv_optio
     struct status_why reason = {""};
     enum status status = model_hparams_look(&file, o->file, &reason);
     if (status == STATUS_MEMORY)
-        status = status_fail(why, status, "%s", reason.text);
+        status_keep(&out->kept, status, "%s", reason.text);
     else if (status) /* a file that no model can be made of is a wrong conversion, too */
-        status =
-            conv_differ_text(out, CONV_HPARAM, "hyper-parameters", "can be read", reason.text, why);
+        conv_differ_text(out, CONV_HPARAM, "hyper-parameters", "can be read", reason.text);
     else
-        status = conv_compare_hparams(out, hparams, o->file, &file, why);
+        conv_compare_hparams(out, hparams, o->file, &file);
     model_hparams_free(&file);
-    if (!status)
-        status = conv_compare_tokens(out, o, why);
-    return status ? status : conv_compare_texts(out, o, why);
+    conv_compare_tokens(out, o);
+    conv_compare_texts(out, o);
+    return status_of(&out->kept, why);
 }
 
 enum status conv_compare(struct conv_result *out, const struct conv_options *options,

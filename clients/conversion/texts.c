@@ -23,30 +23,30 @@ struct texts {
     const struct gguf_kv *token_kv, *types;
 };
 
-/** A file of the folder; out stays empty where it has none. */
-static enum status read_file(struct base_text *out, const struct gguf_file *folder,
-                             const char *name, struct status_why *why)
-{
-    char path[BASE_PATH_BYTES];
-    snprintf(path, sizeof path, "%s/%s", gguf_path(folder), name);
-    return access(path, F_OK) != 0 ? STATUS_OK : base_text_read_whole(out, path, MAX_BYTES, why);
-}
-
-static enum status read_json(cJSON **out, const struct gguf_file *folder, const char *name,
-                             struct status_why *why)
+/** A file of the folder; empty where it has none. */
+static struct base_text read_file(const struct texts *t, const char *name)
 {
     struct base_text text = {0};
+    struct status_why why;
+    char path[BASE_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", gguf_path(t->folder), name);
+    enum status status =
+        access(path, F_OK) == 0 ? base_text_read_whole(&text, path, MAX_BYTES, &why) : STATUS_OK;
+    if (status)
+        status_keep(&t->out->kept, status, "%s", why.text);
+    return text;
+}
+
+static cJSON *read_json(const struct texts *t, const char *name)
+{
+    struct base_text text = read_file(t, name);
     struct base_json_reader json = {.file = name};
-    enum status status = read_file(&text, folder, name, why);
-    if (!status && text.n_bytes > 0) {
+    if (text.n_bytes > 0)
         base_json_open(&json, text.data, text.n_bytes);
-        status = base_json_status(&json, why);
-        if (status)
-            status_context(why, "%s", gguf_path(folder));
-        *out = json.root;
-    }
+    if (json.status)
+        status_keep(&t->out->kept, json.status, "%s: %s", gguf_path(t->folder), json.why.text);
     base_text_free(&text);
-    return status;
+    return json.root;
 }
 
 /** A text, or the member `content` of an object. */
@@ -93,8 +93,7 @@ static bool has_id(const cJSON *item, uint64_t id)
 }
 
 /** The id of a special token, where config.json and generation_config.json alone know it. */
-static enum status compare_id(const struct texts *t, const char *key, const char *name, uint64_t id,
-                              struct status_why *why)
+static void compare_id(const struct texts *t, const char *key, const char *name, uint64_t id)
 {
     const cJSON *said[] = {base_json_member(t->config, name),
                            base_json_member(base_json_member(t->config, "text_config"), name),
@@ -113,57 +112,53 @@ static enum status compare_id(const struct texts *t, const char *key, const char
     snprintf(texts[0], sizeof *texts, "%.0f", expected);
     snprintf(texts[1], sizeof *texts, "%" PRIu64, id);
     t->out->n_tokens += known;
-    return !known || right ? STATUS_OK
-                           : conv_differ_text(t->out, CONV_TOKEN, key, texts[0], texts[1], why);
+    if (known && !right)
+        conv_differ_text(t->out, CONV_TOKEN, key, texts[0], texts[1]);
 }
 
 /** The beginning, end or padding token: "bos", "eos", "padding". */
-static enum status compare_special(const struct texts *t, const char *key, const char *member_name,
-                                   const char *id_name, struct status_why *why)
+static void compare_special(const struct texts *t, const char *key, const char *member_name,
+                            const char *id_name)
 {
     const char *expected = text_of(base_json_member(t->tokenizer, member_name));
     uint32_t id = 0;
     bool found = false;
-    enum status status = gguf_get_u32(t->file, key, &id, &found, why);
-    if (status)
-        return conv_differ_text(t->out, CONV_TOKEN, key, "a token", "no number", why);
+    if (gguf_get_u32(t->file, key, &id, &found, NULL)) {
+        conv_differ_text(t->out, CONV_TOKEN, key, "a token", "no number");
+        return;
+    }
+    if (!expected && found)
+        compare_id(t, key, id_name, id);
     if (!expected)
-        return found ? compare_id(t, key, id_name, id, why) : STATUS_OK;
+        return;
     t->out->n_tokens++;
-    if (!found)
-        return strcmp(id_name, "pad_token_id") == 0
-                   ? STATUS_OK
-                   : conv_differ_text(t->out, CONV_TOKEN, key, expected, "absent", why);
-    struct base_string token = token_of(t, id);
-    if (token.data && is_token(token, expected))
-        return STATUS_OK;
-    return conv_differ(t->out, CONV_TOKEN, key, (struct base_string){expected, strlen(expected)},
-                       token, why);
+    struct base_string token = found ? token_of(t, id) : (struct base_string){NULL, 0};
+    if (!found && strcmp(id_name, "pad_token_id") != 0)
+        conv_differ_text(t->out, CONV_TOKEN, key, expected, "absent");
+    else if (found && !(token.data && is_token(token, expected)))
+        conv_differ(t->out, CONV_TOKEN, key, (struct base_string){expected, strlen(expected)},
+                    token);
 }
 
-static enum status compare_flag(const struct texts *t, const char *key, const char *name,
-                                struct status_why *why)
+static void compare_flag(const struct texts *t, const char *key, const char *name)
 {
     static const char *const words[] = {"false", "true"};
     const cJSON *expected = base_json_member(t->tokenizer, name);
     bool found = false, value = false;
     if (!cJSON_IsBool(expected) || gguf_get_bool(t->file, key, &value, &found, NULL) || !found)
-        return STATUS_OK;
+        return;
     t->out->n_tokens++;
-    if (value == cJSON_IsTrue(expected))
-        return STATUS_OK;
-    return conv_differ_text(t->out, CONV_TOKEN, key, words[!value], words[value], why);
+    if (value != cJSON_IsTrue(expected))
+        conv_differ_text(t->out, CONV_TOKEN, key, words[!value], words[value]);
 }
 
 /** Special tokens that are listed: each must be there, and be no ordinary token. */
-static enum status compare_added(const struct texts *t, struct status_why *why)
+static void compare_added(const struct texts *t)
 {
     enum { NORMAL = 1, UNUSED = 5, BYTE = 6 };
     const struct gguf_tensor *embedding = gguf_tensor_find(t->folder, "token_embd.weight");
     const cJSON *added = base_json_member(t->tokenizer, "added_tokens_decoder");
-    enum status status = STATUS_OK;
-    for (const cJSON *item = cJSON_IsObject(added) ? added->child : NULL; item && !status;
-         item = item->next) {
+    for (const cJSON *item = cJSON_IsObject(added) ? added->child : NULL; item; item = item->next) {
         char key[CONV_KEY_BYTES], *end;
         uint64_t id = strtoull(item->string, &end, 10);
         const char *text = text_of(item);
@@ -175,16 +170,15 @@ static enum status compare_added(const struct texts *t, struct status_why *why)
         t->out->n_tokens++;
         snprintf(key, sizeof key, "tokenizer.ggml.tokens[%" PRIu64 "]", id);
         if (!token.data || !is_token(token, text))
-            status = conv_differ(t->out, CONV_TOKEN, key, expected, token, why);
+            conv_differ(t->out, CONV_TOKEN, key, expected, token);
         else if (cJSON_IsTrue(base_json_member(item, "special")) &&
                  (type == NORMAL || type >= UNUSED)) {
             char found[CONV_VALUE_BYTES];
             snprintf(found, sizeof found, "an ordinary token (type %" PRId64 ")", type);
             snprintf(key, sizeof key, "tokenizer.ggml.token_type[%" PRIu64 "]", id);
-            status = conv_differ_text(t->out, CONV_TOKEN, key, "a special token", found, why);
+            conv_differ_text(t->out, CONV_TOKEN, key, "a special token", found);
         }
     }
-    return status;
 }
 
 /** The template that is used without a name. */
@@ -205,85 +199,84 @@ static struct base_string template_of(const struct texts *t)
     return (struct base_string){NULL, 0};
 }
 
-static enum status compare_template(const struct texts *t, struct status_why *why)
+static void compare_template(const struct texts *t)
 {
     static const char key[] = "tokenizer.chat_template";
     struct base_string expected = template_of(t), found = {NULL, 0};
     if (!expected.data)
-        return STATUS_OK;
+        return;
     t->out->n_tokens++;
     bool has = false;
-    if (gguf_get_string(t->file, key, &found, &has, NULL) || !has)
-        return conv_differ_text(t->out, CONV_TOKEN, key, "present", "absent", why);
+    if (gguf_get_string(t->file, key, &found, &has, NULL) || !has) {
+        conv_differ_text(t->out, CONV_TOKEN, key, "present", "absent");
+        return;
+    }
     size_t n = 0;
     while (n < expected.n_bytes && n < found.n_bytes && expected.data[n] == found.data[n])
         n++;
     if (n == expected.n_bytes && n == found.n_bytes)
-        return STATUS_OK;
+        return;
     char at[CONV_KEY_BYTES];
     snprintf(at, sizeof at, "%s from byte %zu on", key, n);
     expected = (struct base_string){expected.data + n, expected.n_bytes - n};
     found = (struct base_string){found.data + n, found.n_bytes - n};
-    return conv_differ(t->out, CONV_TOKEN, at, expected, found, why);
+    conv_differ(t->out, CONV_TOKEN, at, expected, found);
 }
 
 /** A token for each row of the embedding. */
-static enum status compare_size(const struct texts *t, struct status_why *why)
+static void compare_size(const struct texts *t)
 {
     const struct gguf_tensor *embedding = gguf_tensor_find(t->folder, "token_embd.weight");
     char texts[2][CONV_VALUE_BYTES];
     if (!embedding || embedding->ne[1] == t->token_kv->count)
-        return STATUS_OK;
+        return;
     snprintf(texts[0], sizeof *texts, "%" PRIu64 " entries", embedding->ne[1]);
     snprintf(texts[1], sizeof *texts, "%" PRIu64 " entries", t->token_kv->count);
-    return conv_differ_text(t->out, CONV_TOKEN, "tokenizer.ggml.tokens", texts[0], texts[1], why);
+    conv_differ_text(t->out, CONV_TOKEN, "tokenizer.ggml.tokens", texts[0], texts[1]);
 }
 
-static enum status compare_all(struct texts *t, struct status_why *why)
+static void compare_all(const struct texts *t)
 {
     static const struct {
         const char *key, *name, *id;
     } specials[] = {{"tokenizer.ggml.bos_token_id", "bos_token", "bos_token_id"},
                     {"tokenizer.ggml.eos_token_id", "eos_token", "eos_token_id"},
                     {"tokenizer.ggml.padding_token_id", "pad_token", "pad_token_id"}};
-    enum status status = compare_size(t, why);
-    for (size_t i = 0; i < sizeof specials / sizeof *specials && !status; i++)
-        status = compare_special(t, specials[i].key, specials[i].name, specials[i].id, why);
-    if (!status)
-        status = compare_flag(t, "tokenizer.ggml.add_bos_token", "add_bos_token", why);
-    if (!status)
-        status = compare_flag(t, "tokenizer.ggml.add_eos_token", "add_eos_token", why);
-    if (!status && !t->listed)
-        status = compare_added(t, why);
-    return status ? status : compare_template(t, why);
+    compare_size(t);
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
+        compare_special(t, specials[i].key, specials[i].name, specials[i].id);
+    compare_flag(t, "tokenizer.ggml.add_bos_token", "add_bos_token");
+    compare_flag(t, "tokenizer.ggml.add_eos_token", "add_eos_token");
+    if (!t->listed)
+        compare_added(t);
+    compare_template(t);
 }
 
-enum status conv_compare_texts(struct conv_result *out, const struct conv_options *options,
-                               struct status_why *why)
+void conv_compare_texts(struct conv_result *out, const struct conv_options *options)
 {
+    struct status_why why;
     struct texts t = {
         .out = out, .file = options->file, .folder = options->folder, .listed = options->tokens};
     t.token_kv = gguf_kv_find(t.file, "tokenizer.ggml.tokens");
     t.types = gguf_kv_find(t.file, "tokenizer.ggml.token_type");
     if (!gguf_is_folder(t.folder))
-        return STATUS_OK;
-    if (!t.token_kv || t.token_kv->element_type != GGUF_VALUE_STRING)
-        return conv_differ_text(out, CONV_TOKEN, "tokenizer.ggml.tokens", "present", "absent", why);
-    enum status status = gguf_kv_strings(t.token_kv, &t.tokens, why);
-    if (!status)
-        status = read_json(&t.config, t.folder, "config.json", why);
-    if (!status)
-        status = read_json(&t.generation, t.folder, "generation_config.json", why);
-    if (!status)
-        status = read_json(&t.tokenizer, t.folder, "tokenizer_config.json", why);
-    if (!status)
-        status = read_file(&t.jinja, t.folder, "chat_template.jinja", why);
-    if (!status)
-        status = compare_all(&t, why);
+        return;
+    if (!t.token_kv || t.token_kv->element_type != GGUF_VALUE_STRING) {
+        conv_differ_text(out, CONV_TOKEN, "tokenizer.ggml.tokens", "present", "absent");
+        return;
+    }
+    enum status status = gguf_kv_strings(t.token_kv, &t.tokens, &why);
+    if (status)
+        status_keep(&out->kept, status, "%s", why.text);
+    t.config = read_json(&t, "config.json");
+    t.generation = read_json(&t, "generation_config.json");
+    t.tokenizer = read_json(&t, "tokenizer_config.json");
+    t.jinja = read_file(&t, "chat_template.jinja");
+    if (!out->kept.status)
+        compare_all(&t);
     free(t.tokens);
     cJSON_Delete(t.config);
     cJSON_Delete(t.generation);
     cJSON_Delete(t.tokenizer);
     base_text_free(&t.jinja);
-    return status;
 }
