@@ -7,11 +7,11 @@
 #include "base/text/words.h"
 
 /** The bytes stay what they are: what is no UTF-8 is refused where the messages are read. */
-static void add_message(struct base_json *made, cJSON *messages, const char *role, const char *text)
+static void add_message(struct eval_messages *m, const char *role, const char *text)
 {
-    cJSON *message = base_json_object(made, messages, NULL);
-    base_json_text(made, message, "role", role);
-    made->failed |= !cJSON_AddStringToObject(message, "content", text);
+    cJSON *message = base_json_object(m->made, m->list, NULL);
+    base_json_text(m->made, message, "role", role);
+    m->made->failed |= !cJSON_AddStringToObject(message, "content", text);
 }
 
 /** What a template calls a role; NULL: it is not known. */
@@ -31,93 +31,81 @@ static const char *role_of(const char *name)
 }
 
 /** The turns of a list: objects with "from" and "value", or with "role" and "content". */
-static enum status add_turns(struct base_json *made, cJSON *messages, const cJSON *object,
-                             const char *name, struct status_why *why)
+static void add_turns(struct eval_messages *m, const char *name)
 {
-    const cJSON *list = base_json_member(object, name);
+    const cJSON *list = base_json_member(m->object, name);
     size_t i = 1;
     if (!cJSON_IsArray(list) || !list->child)
-        return status_fail(why, STATUS_FORMAT, "expected \"%s\" with a list of objects", name);
-    for (const cJSON *turn = list->child; turn; turn = turn->next, i++) {
+        status_keep(&m->kept, STATUS_FORMAT, "expected \"%s\" with a list of objects", name);
+    for (const cJSON *turn = list ? list->child : NULL; turn && !m->kept.status;
+         turn = turn->next, i++) {
         bool named = base_json_member(turn, "from");
         const char *from = cJSON_GetStringValue(base_json_member(turn, named ? "from" : "role"));
         const char *text =
             cJSON_GetStringValue(base_json_member(turn, named ? "value" : "content"));
         if (!from || !text || base_json_member(turn, "tool_calls"))
-            return status_fail(why, STATUS_FORMAT,
-                               "element %zu of \"%s\": expected texts \"from\" and \"value\", or "
-                               "\"role\" and \"content\"; what is more goes into \"messages\"",
-                               i, name);
-        if (!role_of(from))
-            return status_fail(why, STATUS_FORMAT,
-                               "element %zu of \"%s\": is from '%.40s'; expected human or user, "
-                               "gpt or assistant, or system",
-                               i, name, from);
-        add_message(made, messages, role_of(from), text);
+            status_keep(&m->kept, STATUS_FORMAT,
+                        "element %zu of \"%s\": expected texts \"from\" and \"value\", or "
+                        "\"role\" and \"content\"; what is more goes into \"messages\"",
+                        i, name);
+        else if (!role_of(from))
+            status_keep(&m->kept, STATUS_FORMAT,
+                        "element %zu of \"%s\": is from '%.40s'; expected human or user, gpt or "
+                        "assistant, or system",
+                        i, name, from);
+        else
+            add_message(m, role_of(from), text);
     }
-    return STATUS_OK;
 }
 
-/** A text that may be missing; *out is then NULL, as it is of blanks. */
-static enum status optional_text(const char **out, const cJSON *object, const char *name,
-                                 struct status_why *why)
+static bool is_blank(const char *text)
 {
-    const cJSON *item = base_json_member(object, name);
-    *out = cJSON_GetStringValue(item);
-    if (item && !*out && !cJSON_IsNull(item))
-        return status_fail(why, STATUS_FORMAT, "expected \"%s\" with a text", name);
-    if (*out && (*out)[strspn(*out, " \t\r\n")] == '\0')
-        *out = NULL;
-    return STATUS_OK;
+    return text[strspn(text, " \t\r\n")] == '\0';
 }
 
-/** Tools that such data sets have as a text would be characters to a template. */
-static enum status check_tools(const cJSON *object, struct status_why *why)
+/** A text that may be missing: NULL, as it is of blanks. */
+static const char *optional_text(struct eval_messages *m, const char *name)
 {
-    const char *text = NULL;
-    if (cJSON_IsArray(base_json_member(object, "tools")) ||
-        optional_text(&text, object, "tools", NULL) || text)
-        return status_fail(why, STATUS_FORMAT,
-                           "has \"tools\", which go with \"messages\" only; expected none");
-    return STATUS_OK;
+    const cJSON *item = base_json_member(m->object, name);
+    const char *text = cJSON_GetStringValue(item);
+    if (item && !text && !cJSON_IsNull(item))
+        status_keep(&m->kept, STATUS_FORMAT, "expected \"%s\" with a text", name);
+    return text && !is_blank(text) ? text : NULL;
 }
 
 /** What stands before the turns: the message of a system. */
-static enum status add_system(struct base_json *made, cJSON *messages, const cJSON *object,
-                              struct status_why *why)
+static void add_system(struct eval_messages *m)
 {
-    const char *text = NULL;
-    enum status status = check_tools(object, why);
-    if (!status)
-        status = optional_text(&text, object, "system", why);
-    if (!status && text)
-        add_message(made, messages, "system", text);
-    return status;
+    const cJSON *tools = base_json_member(m->object, "tools");
+    const char *text = cJSON_GetStringValue(tools);
+    /* Those that such data sets have as a text would be characters to a template. */
+    if (tools && !cJSON_IsNull(tools) && !(text && is_blank(text)))
+        status_keep(&m->kept, STATUS_FORMAT,
+                    "has \"tools\", which go with \"messages\" only; expected none");
+    text = optional_text(m, "system");
+    if (text)
+        add_message(m, "system", text);
 }
 
-enum status eval_messages_of_turns(struct base_json *made, cJSON *messages, const cJSON *object,
-                                   struct status_why *why)
+void eval_messages_of_turns(struct eval_messages *m)
 {
-    enum status status = add_system(made, messages, object, why);
-    return status ? status : add_turns(made, messages, object, "conversations", why);
+    add_system(m);
+    add_turns(m, "conversations");
 }
 
-enum status eval_messages_of_prompt(struct base_json *made, cJSON *messages, const cJSON *object,
-                                    struct status_why *why)
+void eval_messages_of_prompt(struct eval_messages *m)
 {
-    enum status status = add_system(made, messages, object, why);
-    if (!status)
-        status = add_turns(made, messages, object, "prompt", why);
-    return status ? status : add_turns(made, messages, object, "completion", why);
+    add_system(m);
+    add_turns(m, "prompt");
+    add_turns(m, "completion");
 }
 
 /** What was said before: a list of pairs, a question and its answer each. */
-static enum status add_history(struct base_json *made, cJSON *messages, const cJSON *object,
-                               struct status_why *why)
+static void add_history(struct eval_messages *m)
 {
-    const cJSON *history = base_json_member(object, "history");
+    const cJSON *history = base_json_member(m->object, "history");
     if (!history || cJSON_IsNull(history))
-        return STATUS_OK;
+        return;
     const cJSON *pair = history->child;
     bool good = cJSON_IsArray(history);
     for (; pair && good; pair = pair->next) {
@@ -125,37 +113,33 @@ static enum status add_history(struct base_json *made, cJSON *messages, const cJ
         const char *answer = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 1));
         good = cJSON_IsArray(pair) && question && answer && cJSON_GetArraySize(pair) == 2;
         if (good) {
-            add_message(made, messages, "user", question);
-            add_message(made, messages, "assistant", answer);
+            add_message(m, "user", question);
+            add_message(m, "assistant", answer);
         }
     }
-    return good ? STATUS_OK
-                : status_fail(why, STATUS_FORMAT,
-                              "expected \"history\" with a list of pairs of texts, a question and "
-                              "its answer each");
+    if (!good)
+        status_keep(&m->kept, STATUS_FORMAT,
+                    "expected \"history\" with a list of pairs of texts, a question and its answer "
+                    "each");
 }
 
-enum status eval_messages_of_instruction(struct base_json *made, cJSON *messages,
-                                         const cJSON *object, struct status_why *why)
+void eval_messages_of_instruction(struct eval_messages *m)
 {
-    const char *instruction = cJSON_GetStringValue(base_json_member(object, "instruction"));
-    const char *answer = cJSON_GetStringValue(base_json_member(object, "output")), *input = NULL;
-    if (!instruction || !answer)
-        return status_fail(why, STATUS_FORMAT,
-                           "expected \"instruction\" and \"output\" with a text each");
-    enum status status = add_system(made, messages, object, why);
-    if (!status)
-        status = add_history(made, messages, object, why);
-    if (!status)
-        status = optional_text(&input, object, "input", why);
-    if (status)
-        return status;
+    const char *instruction = cJSON_GetStringValue(base_json_member(m->object, "instruction"));
+    const char *answer = cJSON_GetStringValue(base_json_member(m->object, "output"));
+    if (!instruction || !answer) {
+        status_keep(&m->kept, STATUS_FORMAT,
+                    "expected \"instruction\" and \"output\" with a text each");
+        return;
+    }
+    add_system(m);
+    add_history(m);
+    const char *input = optional_text(m, "input");
     struct base_buffer question = {0};
     base_buffer_format(&question, "%s%s%s", instruction, input ? "\n" : "", input ? input : "");
-    made->failed |= question.failed;
+    m->made->failed |= question.failed;
     if (!question.failed)
-        add_message(made, messages, "user", question.data);
+        add_message(m, "user", question.data);
     base_buffer_free(&question);
-    add_message(made, messages, "assistant", answer);
-    return STATUS_OK;
+    add_message(m, "assistant", answer);
 }

@@ -8,14 +8,19 @@
 #include "base/json/build.h"
 #include "base/status.h"
 
+/** Messages in the making. What could not be allocated is made->failed. */
+struct eval_messages {
+    struct base_json *made;
+    cJSON *list; /* of `made` */
+    const cJSON *object;
+    struct status_kept kept;
+};
 /**
- * Append messages to the list `messages` of `made`: those of an object with "conversations", with
- * "instruction" and "output", or with lists "prompt" and "completion".
- * Fails: STATUS_FORMAT (a member that is not what it should be, a role that is not known). What
- * could not be allocated is made->failed.
+ * Append the messages of an object with "conversations", with "instruction" and "output", or with
+ * lists "prompt" and "completion". Keeps: STATUS_FORMAT (a member that is not what it should be, a
+ * role that is not known).
  */
-typedef enum status eval_messages_maker(struct base_json *made, cJSON *messages,
-                                        const cJSON *object, struct status_why *why);
+typedef void eval_messages_maker(struct eval_messages *messages);
 eval_messages_maker eval_messages_of_turns, eval_messages_of_instruction, eval_messages_of_prompt;
 
 #endif

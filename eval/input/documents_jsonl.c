@@ -67,7 +67,10 @@ static enum status add_made(struct eval_documents *d, const struct eval_document
     struct base_json made;
     char *text = NULL;
     base_json_begin(&made);
-    enum status status = make(&made, base_json_list(&made, made.root, "messages"), l->object, why);
+    struct eval_messages messages = {
+        .made = &made, .list = base_json_list(&made, made.root, "messages"), .object = l->object};
+    make(&messages);
+    enum status status = status_of(&messages.kept, why);
     if (!status)
         status = base_json_text_of(&made, &text, why);
     if (!status)
