@@ -7,10 +7,15 @@ enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step
     const struct model_ffn *ffn = step->ffn;
     bool gated = ffn->gate.weight.data != NULL;
     size_t n = step->n_rows, width = ffn->up.weight.n_rows;
-    enum status status =
-        model_multiply_gate(s, gated ? &ffn->gate : &ffn->up, step->x, n, step->y, false, why);
+    /* What comes out is read by the activation and the product after it alone, and by who traces.
+     */
+    struct kern_linear op = {
+        .x = step->x, .y = step->y, .n_tokens = n, .passing = !s->options.trace};
+    enum status status = model_multiply_as(s, gated ? &ffn->gate : &ffn->up, op, why);
+    op.y = step->up;
+    op.same_x = true;
     if (!status && gated)
-        status = model_multiply_gate(s, &ffn->up, step->x, n, step->up, true, why);
+        status = model_multiply_as(s, &ffn->up, op, why);
     model_show(s, step->place + !gated, step->y, 1, width);
     struct kern_sparsify cut = {
         .x = step->y, .n_rows = n, .width = width, .sample = s->model->hparams.sample_deviation};
@@ -20,13 +25,13 @@ enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step
     }
     if (gated)
         model_show(s, step->place + 1, step->up, 1, width);
-    struct kern_activate op = {.kind = step->activation->kind,
-                               .curve = step->activation->curve,
-                               .gate = step->y,
-                               .up = gated ? step->up : NULL,
-                               .n = n * width};
+    struct kern_activate activate = {.kind = step->activation->kind,
+                                     .curve = step->activation->curve,
+                                     .gate = step->y,
+                                     .up = gated ? step->up : NULL,
+                                     .n = n * width};
     if (!status)
-        status = kern_activate(s->backend, &op, why);
+        status = kern_activate(s->backend, &activate, why);
     model_show(s, step->place + 2, step->y, 1, width);
     return status;
 }

@@ -120,9 +120,12 @@ static enum status compress(struct model_session *s, const struct model_step *st
 }
 
 /** k: of each row v and the rotated part of z. */
-static enum status join(struct model_session *s, struct sizes z, const struct latent_work *w,
-                        const float *v, float *k, size_t n, struct status_why *why)
+static enum status join(struct model_session *s, const struct model_step *step,
+                        const struct latent_work *w, const float *v, float *k,
+                        struct status_why *why)
 {
+    struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
+    size_t n = step->tile.n_tokens;
     struct kern_copy op = {
         .x = v, .x_stride = z.rank, .y = k, .y_stride = z.wide, .width = z.rank, .n_rows = n};
     enum status status = model_copy(s, op, why);
@@ -153,12 +156,12 @@ static enum status keys_compressed(struct model_session *s, const struct model_s
     float *v = s->v + step->tile.kv_row * z.rank;
     enum status status = compress(s, step, w, in, v, why);
     if (!status)
-        status = join(s, z, w, v, k, n, why);
+        status = join(s, step, w, v, k, why);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, z.wide);
     struct model_kv_type type = model_key_type(&s->model->hparams, step->i_layer);
     if (!status && type.type == GGUF_TYPE_FP8_DS_MLA) {
         status = round_parts(s, z, w, v, n, why);
-        return status ? status : join(s, z, w, v, k, n, why);
+        return status ? status : join(s, step, w, v, k, why);
     }
     if (!status)
         status = model_round_rows(s, type, k, n, z.wide, why);

@@ -238,19 +238,27 @@ static enum status add_results(struct model_session *s, const struct model_step 
     return kern_scatter_add(s->backend, op, why);
 }
 
-/** Let the experts from e to end - 1 work on their rows of `in`; add their shares to y. */
-static enum status apply_group(struct model_session *s, const struct model_step *step, size_t e,
-                               size_t end, const struct moe_work *w, const float *in, float *y,
+/** Experts whose rows are moved together: from .. end - 1. They read `in` and add to y. */
+struct expert_group {
+    size_t from, end;
+    const float *in;
+    float *y;
+};
+
+/** Let the experts work on their rows of `in`, and add their shares to y. */
+static enum status apply_group(struct model_session *s, const struct model_step *step,
+                               const struct moe_work *w, const struct expert_group *group,
                                struct status_why *why)
 {
     const struct model_ffn *each = step->layer->experts.each;
-    const struct choice choice = choice_of(s, e, end);
-    struct kern_scatter op = {.x = w->result, .y = y, .width = each[e].down.weight.n_rows};
+    const struct choice choice = choice_of(s, group->from, group->end);
+    struct kern_scatter op = {
+        .x = w->result, .y = group->y, .width = each[group->from].down.weight.n_rows};
     enum status status =
-        kern_gather(s->backend, in, op.width, choice.rows, choice.n, w->gathered, why);
+        kern_gather(s->backend, group->in, op.width, choice.rows, choice.n, w->gathered, why);
     if (!status && s->model->arch->weigh_inputs)
         status = weigh_inputs(s, w->gathered, op.width, &choice, why);
-    for (size_t at = 0, next; !status && e < end; e = next) {
+    for (size_t at = 0, e = group->from, next; !status && e < group->end; e = next) {
         next = next_chosen(s, e + 1);
         if (next < s->model->hparams.experts.n)
             model_read_ahead_expert(&each[next]);
@@ -270,13 +278,13 @@ static enum status add_chosen(struct model_session *s, const struct model_step *
 {
     size_t n = s->model->hparams.experts.n;
     sort_choices(s, step->tile.n_tokens);
-    size_t e = next_chosen(s, 0), end;
+    struct expert_group group = {.from = next_chosen(s, 0), .in = in, .y = y};
     /* Touched, it would bring its neighbours: what the kernel reads around a page. */
-    model_read_ahead_expert(&step->layer->experts.each[e]);
+    model_read_ahead_expert(&step->layer->experts.each[group.from]);
     enum status status = STATUS_OK;
-    for (; !status && e < n; e = next_chosen(s, end)) {
-        end = end_of_group(s, e, step->tile.n_tokens);
-        status = apply_group(s, step, e, end, w, in, y, why);
+    for (; !status && group.from < n; group.from = next_chosen(s, group.end)) {
+        group.end = end_of_group(s, group.from, step->tile.n_tokens);
+        status = apply_group(s, step, w, &group, why);
     }
     return status;
 }

@@ -40,8 +40,8 @@ enum status model_multiply_marked(struct model_session *s, struct kern_linear op
     return kern_linear(s->backend, &op, why);
 }
 
-static enum status multiply(struct model_session *s, const struct model_product *product,
-                            struct kern_linear op, struct status_why *why)
+enum status model_multiply_as(struct model_session *s, const struct model_product *product,
+                              struct kern_linear op, struct status_why *why)
 {
     op.weight = &product->weight;
     op.bias = model_present(&product->bias);
@@ -52,30 +52,22 @@ static enum status multiply(struct model_session *s, const struct model_product 
 enum status model_multiply(struct model_session *s, const struct model_product *product,
                            const float *x, size_t n_rows, float *y, struct status_why *why)
 {
-    return multiply(s, product, (struct kern_linear){.x = x, .y = y, .n_tokens = n_rows}, why);
+    return model_multiply_as(s, product, (struct kern_linear){.x = x, .y = y, .n_tokens = n_rows},
+                             why);
 }
 
 enum status model_multiply_same(struct model_session *s, const struct model_product *product,
                                 const float *x, size_t n_rows, float *y, struct status_why *why)
 {
     struct kern_linear op = {.x = x, .y = y, .n_tokens = n_rows, .same_x = true};
-    return multiply(s, product, op, why);
-}
-
-enum status model_multiply_gate(struct model_session *s, const struct model_product *product,
-                                const float *x, size_t n_rows, float *y, bool same_x,
-                                struct status_why *why)
-{
-    struct kern_linear op = {
-        .x = x, .y = y, .n_tokens = n_rows, .same_x = same_x, .passing = !s->options.trace};
-    return multiply(s, product, op, why);
+    return model_multiply_as(s, product, op, why);
 }
 
 enum status model_multiply_add(struct model_session *s, const struct model_product *product,
                                const float *x, size_t n_rows, float *y, struct status_why *why)
 {
     struct kern_linear op = {.x = x, .y = y, .n_tokens = n_rows, .accumulate = true};
-    return multiply(s, product, op, why);
+    return model_multiply_as(s, product, op, why);
 }
 
 enum status model_normalise(struct model_session *s, const struct model_norm_step *step,
@@ -173,26 +165,31 @@ enum status model_copy(struct model_session *s, struct kern_copy op, struct stat
 enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
                          size_t n_heads, size_t head_size, struct status_why *why)
 {
-    return model_rotate_as(s, step, x, n_heads, head_size, s->model->hparams.rope_halves, why);
+    struct model_turn turn = {.x = x,
+                              .n_rows = step->tile.n_tokens,
+                              .n_heads = n_heads,
+                              .head_size = head_size,
+                              .positions = s->angle_rows,
+                              .halves = s->model->hparams.rope_halves};
+    return model_turn(s, step, &turn, why);
 }
 
-enum status model_rotate_as(struct model_session *s, const struct model_step *step, float *x,
-                            size_t n_heads, size_t head_size, bool halves, struct status_why *why)
+enum status model_turn(struct model_session *s, const struct model_step *step,
+                       const struct model_turn *turn, struct status_why *why)
 {
-    const struct model_hparams *h = &s->model->hparams;
     int use = step->shape->rope;
-    if (use == MODEL_ROPE_OFF)
+    if (use == MODEL_ROPE_OFF || turn->n_rows == 0)
         return STATUS_OK;
-    struct kern_rope op = {.x = x,
-                           .stride = n_heads * head_size,
-                           .n_tokens = step->tile.n_tokens,
-                           .n_heads = n_heads,
-                           .head_size = head_size,
-                           .n_pairs = h->ropes[use].n_rot / 2,
-                           .split_halves = halves,
-                           .angles = s->angles[use],
+    struct kern_rope op = {.x = turn->x,
+                           .stride = turn->n_heads * turn->head_size,
+                           .n_tokens = turn->n_rows,
+                           .n_heads = turn->n_heads,
+                           .head_size = turn->head_size,
+                           .n_pairs = s->model->hparams.ropes[use].n_rot / 2,
+                           .split_halves = turn->halves,
+                           .angles = turn->back ? s->back_angles[use] : s->angles[use],
                            .n_positions = s->scratch.n_short + s->options.max_segment,
-                           .positions = s->angle_rows};
+                           .positions = turn->positions};
     return kern_rope(s->backend, &op, why);
 }
 

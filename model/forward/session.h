@@ -168,12 +168,12 @@ enum status model_multiply(struct model_session *s, const struct model_product *
                            const float *x, size_t n_rows, float *y, struct status_why *why);
 enum status model_multiply_same(struct model_session *s, const struct model_product *product,
                                 const float *x, size_t n_rows, float *y, struct status_why *why);
-/** y is read by an activation and the product after it alone, and by who traces. */
-enum status model_multiply_gate(struct model_session *s, const struct model_product *product,
-                                const float *x, size_t n_rows, float *y, bool same_x,
-                                struct status_why *why);
 enum status model_multiply_add(struct model_session *s, const struct model_product *product,
                                const float *x, size_t n_rows, float *y, struct status_why *why);
+
+/** A product with more than that, as op says; its weight, bias and y_stride are the product's. */
+enum status model_multiply_as(struct model_session *s, const struct model_product *product,
+                              struct kern_linear op, struct status_why *why);
 
 /** Compute a product whose rows are those that s->shown counts, and show their marks. */
 enum status model_multiply_marked(struct model_session *s, struct kern_linear op,
@@ -214,9 +214,16 @@ enum status model_copy(struct model_session *s, struct kern_copy op, struct stat
 enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
                          size_t n_heads, size_t head_size, struct status_why *why);
 
-/** The same with pairs of halves, or of neighbours. */
-enum status model_rotate_as(struct model_session *s, const struct model_step *step, float *x,
-                            size_t n_heads, size_t head_size, bool halves, struct status_why *why);
+/** Rotate heads from x on, which need not be their first element. */
+struct model_turn {
+    float *x;
+    size_t n_rows, n_heads, head_size;
+    const int32_t *positions; /* [n_rows] */
+    bool halves;              /* pairs of halves, or of neighbours */
+    bool back;                /* take a rotation back */
+};
+enum status model_turn(struct model_session *s, const struct model_step *step,
+                       const struct model_turn *turn, struct status_why *why);
 
 /** Round heads of a layer's keys or values to what the model's types hold of them. */
 enum status model_round_keys(struct model_session *s, size_t i_layer, float *k, size_t n_heads,

@@ -103,7 +103,13 @@ static enum status rotate(struct model_session *s, const struct model_step *step
                           size_t n_heads, struct status_why *why)
 {
     const struct model_index_hparams *h = &s->model->hparams.index;
-    return model_rotate_as(s, step, x, n_heads, h->key_size, h->halves, why);
+    struct model_turn turn = {.x = x,
+                              .n_rows = step->tile.n_tokens,
+                              .n_heads = n_heads,
+                              .head_size = h->key_size,
+                              .positions = s->angle_rows,
+                              .halves = h->halves};
+    return model_turn(s, step, &turn, why);
 }
 
 enum status model_index_keys(struct model_session *s, const struct model_step *step,

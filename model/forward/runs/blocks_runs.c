@@ -93,31 +93,31 @@ size_t model_runs_floats(const struct model *m, size_t i_layer, size_t n_tokens,
     return cut.n_floats;
 }
 
-/** Rotate the end of heads of `size` elements, n rows at positions of their own. */
-struct turn {
-    float *x;
-    size_t n, n_heads, size;
-    const int32_t *positions;
-    bool back;
+/** What a layer's block works with. */
+struct run_parts {
+    struct sizes z;
+    struct run_work w;
+    struct run_rows rows;
 };
 
-static enum status rotate(struct model_session *s, const struct model_step *step,
-                          const struct turn *turn, struct status_why *why)
+static struct run_parts parts_of(struct model_session *s, const struct model_step *step)
 {
-    const struct model_hparams *h = &s->model->hparams;
-    int use = step->shape->rope;
-    size_t n_rot = h->ropes[use].n_rot;
-    struct kern_rope op = {.x = turn->x + turn->size - n_rot,
-                           .stride = turn->n_heads * turn->size,
-                           .n_tokens = turn->n,
-                           .n_heads = turn->n_heads,
-                           .head_size = turn->size,
-                           .n_pairs = n_rot / 2,
-                           .split_halves = h->rope_halves,
-                           .angles = turn->back ? s->back_angles[use] : s->angles[use],
-                           .n_positions = s->scratch.n_short + s->options.max_segment,
-                           .positions = turn->positions};
-    return turn->n > 0 ? kern_rope(s->backend, &op, why) : STATUS_OK;
+    struct sizes z = sizes_of(s->model, step->i_layer, s->options.max_segment);
+    struct model_cut cut = {.base = s->work}, rows_cut = {.base = s->run_rows};
+    return (struct run_parts){z, divide(&cut, &s->model->hparams, &z, step->tile.n_tokens),
+                              divide_rows(&rows_cut, &z, s->scratch.n_kv_rows)};
+}
+
+/** Turn the end of each of n_heads heads of `size` elements. */
+static struct model_turn turn_of(const struct model_session *s, const struct model_step *step,
+                                 float *x, size_t n_heads, size_t size)
+{
+    return (struct model_turn){.x = x + size - s->model->hparams.ropes[step->shape->rope].n_rot,
+                               .n_rows = step->tile.n_tokens,
+                               .n_heads = n_heads,
+                               .head_size = size,
+                               .positions = s->angle_rows,
+                               .halves = s->model->hparams.rope_halves};
 }
 
 static enum status project_q(struct model_session *s, const struct model_step *step,
@@ -137,8 +137,9 @@ static enum status project_q(struct model_session *s, const struct model_step *s
     if (!status)
         status = model_normalise_rows(s, NULL, w->q, n * n_heads, d, why);
     model_show(s, MODEL_AT_Q_NORM, w->q, n_heads, d);
+    struct model_turn turn = turn_of(s, step, w->q, n_heads, d);
     if (!status)
-        status = rotate(s, step, &(struct turn){w->q, n, n_heads, d, s->angle_rows, false}, why);
+        status = model_turn(s, step, &turn, why);
     model_show(s, MODEL_AT_Q_ROTATED, w->q, n_heads, d);
     return status;
 }
@@ -155,8 +156,9 @@ static enum status project_kv(struct model_session *s, const struct model_step *
     if (!status)
         status = model_normalise_rows(s, &l->kv_norm, k, n, d, why);
     model_show(s, MODEL_AT_K_NORM, k, 1, d);
+    struct model_turn turn = turn_of(s, step, k, 1, d);
     if (!status)
-        status = rotate(s, step, &(struct turn){k, n, 1, d, s->angle_rows, false}, why);
+        status = model_turn(s, step, &turn, why);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, d);
     struct model_kv_type type = model_key_type(&s->model->hparams, step->i_layer);
     return status ? status : model_round_rows(s, type, k, n, d, why);
@@ -198,24 +200,27 @@ static enum status compress(struct model_session *s, const struct model_step *st
         status = kern_compress(s->backend, &op, why);
     if (!status && made->n > 0)
         status = model_normalise_rows(s, &c->compressor->norm, keys, made->n, c->width, why);
-    struct turn turn = {keys, made->n, 1, c->width, s->run_positions, false};
+    struct model_turn turn = turn_of(s, step, keys, 1, c->width);
+    turn.n_rows = made->n;
+    turn.positions = s->run_positions;
     if (!status)
-        status = rotate(s, step, &turn, why);
+        status = model_turn(s, step, &turn, why);
     return status || made->n == 0 ? status
                                   : model_round_rows(s, c->type, keys, made->n, c->width, why);
 }
 
 /** Which further keys each query sees. */
 static enum status choose(struct model_session *s, const struct model_step *step,
-                          const struct sizes *z, const struct run_work *w,
-                          const struct run_rows *rows, const float *in, struct status_why *why)
+                          const struct run_parts *parts, const float *in, struct status_why *why)
 {
+    const struct sizes *z = &parts->z;
+    const struct run_work *w = &parts->w;
     const struct model_indexer *x = &step->layer->indexer;
     size_t n = step->tile.n_tokens;
     enum status status = model_multiply(s, &x->q, w->q_low, n, w->index_q, why);
-    struct turn turn = {w->index_q, n, z->n_index_heads, z->index, s->angle_rows, false};
+    struct model_turn turn = turn_of(s, step, w->index_q, z->n_index_heads, z->index);
     if (!status)
-        status = rotate(s, step, &turn, why);
+        status = model_turn(s, step, &turn, why);
     model_show(s, MODEL_AT_INDEX_Q, w->index_q, z->n_index_heads, z->index);
     if (!status)
         status = model_multiply(s, &x->weights, in, n, w->index_weights, why);
@@ -223,7 +228,7 @@ static enum status choose(struct model_session *s, const struct model_step *step
     for (size_t i = 0; i < n; i++)
         s->run_seen[i] = (uint32_t)((size_t)(s->positions[i] + 1) / z->run);
     struct kern_choose op = {.q = w->index_q,
-                             .k = rows->index_keys,
+                             .k = parts->rows.index_keys,
                              .weights = w->index_weights,
                              .bits = w->bits,
                              .n_heads = z->n_index_heads,
@@ -240,10 +245,11 @@ static enum status choose(struct model_session *s, const struct model_step *step
 
 /** Further keys, and which of them are seen. */
 static enum status make_further(struct model_session *s, const struct model_step *step,
-                                const struct sizes *z, const struct run_work *w,
-                                const struct run_rows *rows, const float *in,
+                                const struct run_parts *parts, const float *in,
                                 struct status_why *why)
 {
+    const struct sizes *z = &parts->z;
+    const struct run_rows *rows = &parts->rows;
     const struct model_layer *layer = step->layer;
     const struct model_hparams *h = &s->model->hparams;
     struct model_new_runs made =
@@ -260,19 +266,19 @@ static enum status make_further(struct model_session *s, const struct model_step
         rows->index_keys,         z->index,      model_index_type(h, step->i_layer)};
     if (!status && z->chooses)
         status = compress(s, step, &made, &index, in, why);
-    return status || !z->chooses ? status : choose(s, step, z, w, rows, in, why);
+    return status || !z->chooses ? status : choose(s, step, parts, in, why);
 }
 
 static enum status attend(struct model_session *s, const struct model_step *step,
-                          const struct sizes *z, const struct run_work *w,
-                          const struct run_rows *rows, struct status_why *why)
+                          const struct run_parts *parts, struct status_why *why)
 {
+    const struct sizes *z = &parts->z;
     const struct model_layer_shape *l = step->shape;
     struct kern_attention op = {
-        .q = w->q,
+        .q = parts->w.q,
         .k = s->k,
         .v = s->k,
-        .out = w->out,
+        .out = parts->w.out,
         .n_heads = l->n_heads,
         .n_kv_heads = 1,
         .head_size = l->key_size,
@@ -284,9 +290,10 @@ static enum status attend(struct model_session *s, const struct model_step *step
         .n_ranges = step->n_ranges,
     };
     if (z->run > 0)
-        op.further = (struct kern_further){rows->keys, rows->keys, s->run_ranges, z->run};
+        op.further =
+            (struct kern_further){parts->rows.keys, parts->rows.keys, s->run_ranges, z->run};
     if (z->chooses)
-        op.chosen = (struct kern_chosen){w->bits, 1, s->options.max_segment / z->run};
+        op.chosen = (struct kern_chosen){parts->w.bits, 1, s->options.max_segment / z->run};
     return kern_attention(s->backend, &op, why);
 }
 
@@ -294,11 +301,10 @@ enum status model_block_runs(struct model_session *s, const struct model_step *s
                              struct status_why *why)
 {
     const struct model_layer *layer = step->layer;
-    struct sizes z = sizes_of(s->model, step->i_layer, s->options.max_segment);
-    struct model_cut cut = {.base = s->work}, rows_cut = {.base = s->run_rows};
+    struct run_parts parts = parts_of(s, step);
+    const struct sizes z = parts.z;
+    const struct run_work w = parts.w;
     size_t n = step->tile.n_tokens;
-    struct run_work w = divide(&cut, &s->model->hparams, &z, n);
-    struct run_rows rows = divide_rows(&rows_cut, &z, s->scratch.n_kv_rows);
     const float *in;
     enum status status = model_branch_input(s, step, &layer->attn_norm, &in, why);
     if (!status)
@@ -306,12 +312,13 @@ enum status model_block_runs(struct model_session *s, const struct model_step *s
     if (!status)
         status = project_kv(s, step, in, why);
     if (!status && z.run > 0)
-        status = make_further(s, step, &z, &w, &rows, in, why);
+        status = make_further(s, step, &parts, in, why);
     if (!status)
-        status = attend(s, step, &z, &w, &rows, why);
-    struct turn back = {w.out, n, z.n_heads, z.d, s->angle_rows, true};
+        status = attend(s, step, &parts, why);
+    struct model_turn turn = turn_of(s, step, w.out, z.n_heads, z.d);
+    turn.back = true;
     if (!status)
-        status = rotate(s, step, &back, why);
+        status = model_turn(s, step, &turn, why);
     model_show(s, MODEL_AT_ATTENTION, w.out, z.n_heads, z.d);
     struct model_per_head groups = {.stack = &layer->output_groups,
                                     .x = w.out,

@@ -54,42 +54,44 @@ size_t model_streams_work_floats(const struct model *m, size_t i_layer, size_t n
     return cut.n_floats;
 }
 
-/** weights of n rows x [S * D]; normed: scratch. */
-static enum status weigh(struct model_session *s, const struct model_stream_mixer *mixer,
-                         const float *x, size_t n, float *normed, float *weights,
-                         struct status_why *why)
+/** Rows that are one of each token's streams: row = sum of pre_s x_s. */
+struct mixture {
+    const struct model_stream_mixer *mixer;
+    const float *x; /* [n, S * D] */
+    size_t n;
+    float *normed;  /* scratch, of as many floats */
+    float *weights; /* [n, as many as the mixer makes], which begin with pre */
+    float *row;     /* [n, D] */
+};
+
+static enum status mix(struct model_session *s, const struct mixture *m, struct status_why *why)
 {
     const struct model_hparams *h = &s->model->hparams;
+    const struct model_product *product = &m->mixer->product;
     struct model_norm_step norm = {
-        .x = x, .y = normed, .n_rows = n, .width = model_residual_width(h)};
+        .x = m->x, .y = m->normed, .n_rows = m->n, .width = model_residual_width(h)};
     enum status status = model_normalise(s, &norm, why);
     if (!status)
-        status = model_multiply(s, &mixer->product, normed, n, weights, why);
-    struct kern_stream_weights op = {.a = weights,
-                                     .scale = &mixer->scale,
-                                     .base = &mixer->base,
-                                     .n_tokens = n,
-                                     .n_streams = h->n_streams,
-                                     .eps = h->stream_eps,
-                                     .n_rounds = h->stream_rounds,
-                                     .pre_only = mixer->product.weight.n_rows == h->n_streams};
-    return status ? status : kern_stream_weights(s->backend, &op, why);
-}
-
-/** row = sum of pre_s x_s. */
-static enum status join(struct model_session *s, const float *x, const float *weights,
-                        size_t stride, size_t n, float *row, struct status_why *why)
-{
-    const struct model_hparams *h = &s->model->hparams;
-    struct kern_mix op = {.x = x,
-                          .weights = weights,
-                          .stride = stride,
-                          .out = row,
-                          .n_tokens = n,
+        status = model_multiply(s, product, m->normed, m->n, m->weights, why);
+    struct kern_stream_weights weigh = {.a = m->weights,
+                                        .scale = &m->mixer->scale,
+                                        .base = &m->mixer->base,
+                                        .n_tokens = m->n,
+                                        .n_streams = h->n_streams,
+                                        .eps = h->stream_eps,
+                                        .n_rounds = h->stream_rounds,
+                                        .pre_only = product->weight.n_rows == h->n_streams};
+    if (!status)
+        status = kern_stream_weights(s->backend, &weigh, why);
+    struct kern_mix op = {.x = m->x,
+                          .weights = m->weights,
+                          .stride = product->weight.n_rows,
+                          .out = m->row,
+                          .n_tokens = m->n,
                           .n_in = h->n_streams,
                           .n_out = 1,
                           .width = h->n_embd};
-    return kern_mix(s->backend, &op, why);
+    return status ? status : kern_mix(s->backend, &op, why);
 }
 
 enum status model_streams_open(struct model_session *s, const struct model_step *tile,
@@ -101,9 +103,8 @@ enum status model_streams_open(struct model_session *s, const struct model_step 
     struct model_cut cut = {.base = s->streams}, work_cut = {.base = s->work};
     struct stream_work w = divide(&cut, h, n);
     struct mix_work work = divide_work(&work_cut, h, n);
-    enum status status = weigh(s, mixer, tile->x, n, work.normed, w.weights, why);
-    if (!status)
-        status = join(s, tile->x, w.weights, n_weights(h), n, w.row, why);
+    struct mixture mixture = {mixer, tile->x, n, work.normed, w.weights, w.row};
+    enum status status = mix(s, &mixture, why);
     struct kern_copy clear = {.x = s->zeros, .y = w.sum, .width = h->n_embd, .n_rows = n};
     *step = *tile;
     step->x = w.row;
@@ -173,10 +174,14 @@ enum status model_streams_end(struct model_session *s, const float *x, const uin
     for (size_t i = 0; i < n_rows && !status; i += s->scratch.n_tokens) {
         size_t n = base_min(n_rows - i, s->scratch.n_tokens);
         status = kern_gather(s->backend, x, model_residual_width(h), rows + i, n, w.gathered, why);
+        struct mixture mixture = {.mixer = &s->model->output_mixer,
+                                  .x = w.gathered,
+                                  .n = n,
+                                  .normed = w.normed,
+                                  .weights = w.weights,
+                                  .row = hidden + i * h->n_embd};
         if (!status)
-            status = weigh(s, &s->model->output_mixer, w.gathered, n, w.normed, w.weights, why);
-        if (!status)
-            status = join(s, w.gathered, w.weights, h->n_streams, n, hidden + i * h->n_embd, why);
+            status = mix(s, &mixture, why);
     }
     return status;
 }
