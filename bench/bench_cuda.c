@@ -176,7 +176,8 @@ struct gather {
 static enum status run_gather(struct bench *bench, void *context, struct status_why *why)
 {
     const struct gather *g = context;
-    return kern_gather(bench->b, g->x, D, g->rows, bench->n_tokens, g->y, why);
+    struct kern_gather op = {g->x, g->rows, bench->n_tokens, D, g->y};
+    return kern_gather(bench->b, &op, why);
 }
 
 /** Gathering all rows in order is a copy; of buffers far larger than any cache. */

@@ -300,14 +300,14 @@ enum status kern_round(struct kern_backend *b, const struct kern_round *op, stru
     return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->round(b, &scaled, why));
 }
 
-enum status kern_gather(struct kern_backend *b, const float *x, size_t width, const uint32_t *rows,
-                        size_t n_rows, float *y, struct status_why *why)
+enum status kern_gather(struct kern_backend *b, const struct kern_gather *op,
+                        struct status_why *why)
 {
-    assert((x && rows && y) || n_rows == 0);
-    if (n_rows == 0)
+    assert((op->x && op->rows && op->y) || op->n == 0);
+    if (op->n == 0)
         return STATUS_OK;
     uint64_t begun = kern_begin(b);
-    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->gather(b, x, width, rows, n_rows, y, why));
+    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->gather(b, op, why));
 }
 
 enum status kern_scatter_add(struct kern_backend *b, const struct kern_scatter *op,

@@ -215,6 +215,14 @@ struct kern_round {
     float scale;         /* the tensor's, where kern_round_is_scaled(): above 0; 0 stands for 1 */
 };
 
+/** y[i] = x[rows[i]] for i < n. */
+struct kern_gather {
+    const float *x;
+    const uint32_t *rows; /* host */
+    size_t n, width;
+    float *y;
+};
+
 /** y[rows[i]] += shares[i] * x[from[i]] for i < n. What is added to one row is added in order. */
 struct kern_scatter {
     const float *x;
@@ -251,9 +259,7 @@ typedef enum status kern_copy_rows_fn(struct kern_backend *b, const struct kern_
                                       struct status_why *why);
 typedef enum status kern_round_fn(struct kern_backend *b, const struct kern_round *op,
                                   struct status_why *why);
-/** y[i] = x[rows[i]]; rows: host. */
-typedef enum status kern_gather_fn(struct kern_backend *b, const float *x, size_t width,
-                                   const uint32_t *rows, size_t n_rows, float *y,
+typedef enum status kern_gather_fn(struct kern_backend *b, const struct kern_gather *op,
                                    struct status_why *why);
 typedef enum status kern_scatter_add_fn(struct kern_backend *b, const struct kern_scatter *op,
                                         struct status_why *why);

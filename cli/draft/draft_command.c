@@ -80,8 +80,9 @@ static enum status evaluate_window(struct cli_draft *d, size_t w, const struct w
         window->tokens[p] = eval_plan_input(plan, stream, w, p);
     for (size_t p = first; p < n; p++)
         window->targets[p - first] = stream->ids[eval_plan_target(plan, w, p)];
-    enum status status =
-        draft_window(d->session, window->tokens, n, first, window->targets, window->positions, why);
+    const struct draft_window evaluated = {window->tokens, n, first, window->targets,
+                                           window->positions};
+    enum status status = draft_evaluate(d->session, &evaluated, why);
     for (size_t p = first; p < n && !status; p++)
         draft_sums_add(&d->sums, &window->positions[p - first], w);
     return status;

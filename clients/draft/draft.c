@@ -203,20 +203,22 @@ static enum status check_targets(const struct draft_session *s, const int32_t *t
     return STATUS_OK;
 }
 
-enum status draft_window(struct draft_session *s, const int32_t *tokens, size_t n, size_t first,
-                         const int32_t *targets, struct draft_position *out, struct status_why *why)
+enum status draft_evaluate(struct draft_session *s, const struct draft_window *w,
+                           struct status_why *why)
 {
+    size_t n = w->n, first = w->first;
     if (first < 1 || first >= n || n > s->options.max_tokens)
         return status_fail(why, STATUS_USAGE,
                            "positions %zu to %zu of a window of %zu, expected some from 1 on, and "
                            "at most %zu",
                            first, n, n, s->options.max_tokens);
-    enum status status = check_targets(s, targets, n - first, why);
+    enum status status = check_targets(s, w->targets, n - first, why);
     if (!status)
-        status = forward(s, tokens, n, why);
+        status = forward(s, w->tokens, n, why);
     for (size_t at = first; at < n && !status; at += s->n_rows) {
         size_t n_rows = n - at < s->n_rows ? n - at : s->n_rows;
-        struct comparison c = {.s = s, .targets = targets + at - first, .out = out + at - first};
+        struct comparison c = {
+            .s = s, .targets = w->targets + at - first, .out = w->positions + at - first};
         status = make_logits(s, at, n_rows, why);
         if (!status)
             status = base_pool_run(s->options.pool, n_rows, compare_row, &c, NULL);

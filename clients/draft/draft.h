@@ -37,17 +37,21 @@ enum status draft_open(struct draft_session **out, const struct draft_options *o
                        struct status_why *why);
 void draft_close(struct draft_session *s);
 
+/** Positions first .. n-1 of some tokens, each of which predicts the token after it. */
+struct draft_window {
+    const int32_t *tokens;            /* [n] */
+    size_t n, first;                  /* first: at least 1, for the block sees two tokens */
+    const int32_t *targets;           /* [n - first]: the text's tokens after these positions */
+    struct draft_position *positions; /* [n - first]: what they come to */
+};
+
 /**
- * Evaluate a window: positions first .. n-1, each of which predicts the token after it.
- * tokens: [n].   first: at least 1, for the block sees two tokens.
- * targets: [n - first], the text's tokens after these positions.
- * out: [n - first].
+ * Evaluate a window.
  * Fails: STATUS_USAGE (an id beyond the vocabulary), STATUS_NONFINITE (a prediction that is not
  *        finite), STATUS_MEMORY, STATUS_DEVICE, STATUS_CANCELLED.
  */
-enum status draft_window(struct draft_session *s, const int32_t *tokens, size_t n, size_t first,
-                         const int32_t *targets, struct draft_position *out,
-                         struct status_why *why);
+enum status draft_evaluate(struct draft_session *s, const struct draft_window *window,
+                           struct status_why *why);
 
 /** Compare the logits of one position; false: some are not finite. soft_cap 0: there is no cap. */
 bool draft_compare(const float *p, const float *q, size_t n_vocab, float soft_cap, int32_t target,

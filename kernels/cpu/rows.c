@@ -277,26 +277,18 @@ enum status kern_cpu_round(struct kern_backend *b, const struct kern_round *op,
     return run_rows(b, op->n, ELEMENTS, round_elements, op);
 }
 
-struct gathering {
-    const float *x;
-    size_t width;
-    const uint32_t *rows;
-    float *y;
-};
-
 static void gather_rows(const void *context, size_t begin, size_t end)
 {
-    const struct gathering *g = context;
+    const struct kern_gather *g = context;
     for (size_t i = begin; i < end; i++)
         memcpy(g->y + i * g->width, g->x + g->rows[i] * g->width, g->width * sizeof(float));
 }
 
-enum status kern_cpu_gather(struct kern_backend *b, const float *x, size_t width,
-                            const uint32_t *rows, size_t n_rows, float *y, struct status_why *why)
+enum status kern_cpu_gather(struct kern_backend *b, const struct kern_gather *op,
+                            struct status_why *why)
 {
     (void)why;
-    struct gathering g = {.x = x, .width = width, .rows = rows, .y = y};
-    return run_rows(b, n_rows, ROWS, gather_rows, &g);
+    return run_rows(b, op->n, ROWS, gather_rows, op);
 }
 
 struct scattering {

@@ -112,9 +112,13 @@ static enum status multiply_halves(const struct linear *job, const struct panel 
         size_t n = base_min(job->op->n_tokens - t, shape.n_tokens);
         const uint16_t *x = tokens->halves + t * kern_cuda_depth(job->cuda, shape.n_k);
         float *sums = job->deferred ? job->op->y + t * job->op->y_stride + panel->row : job->sums;
-        status = kern_cuda_multiply(job->cuda, product, panel->weights.halves, x,
-                                    kern_cuda_product_padded(product, n), sums,
-                                    job->deferred ? job->op->y_stride : 0, why);
+        const struct kern_cuda_factors factors = {.weights = panel->weights.halves,
+                                                  .tokens = x,
+                                                  .n_tokens = kern_cuda_product_padded(product, n),
+                                                  .c = sums,
+                                                  .c_stride =
+                                                      job->deferred ? job->op->y_stride : 0};
+        status = kern_cuda_multiply(job->cuda, product, &factors, why);
         if (!status && !job->deferred)
             status = finish(job, panel, t, n, tokens->largest, why);
     }
@@ -195,8 +199,8 @@ static enum status multiply(struct linear *job, struct status_why *why)
     enum status status = STATUS_OK;
     for (size_t row = 0; !status && row < w->n_rows; row += job->panel_rows) {
         struct panel panel = {.row = row, .n_rows = base_min(w->n_rows - row, job->panel_rows)};
-        status =
-            kern_cuda_operand_get(cuda, w, row, panel.n_rows, job->weights, &panel.weights, why);
+        status = kern_cuda_operand_get(cuda, (struct kern_cuda_weight_rows){w, row, panel.n_rows},
+                                       job->weights, &panel.weights, why);
         if (!status)
             status = halves ? multiply_halves(job, &panel, &cuda->split.operand, why)
                             : multiply_exact(job, &panel, why);

@@ -16,17 +16,16 @@ size_t kern_cuda_depth(const struct kern_cuda *cuda, size_t n_cols)
 }
 
 enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
-                               const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
-                               float *c, size_t c_stride, struct status_why *why)
+                               const struct kern_cuda_factors *f, struct status_why *why)
 {
     bool at_a = product->side == KERN_CUDA_TOKENS_A;
     const struct kern_cuda_gemm gemm = {
-        .a = at_a ? tokens : weights,
-        .b = at_a ? weights : tokens,
-        .c = c,
-        .c_stride = c_stride,
-        .n_a = at_a ? n_tokens : product->n_weights,
-        .n_b = at_a ? product->n_weights : n_tokens,
+        .a = at_a ? f->tokens : f->weights,
+        .b = at_a ? f->weights : f->tokens,
+        .c = f->c,
+        .c_stride = f->c_stride,
+        .n_a = at_a ? f->n_tokens : product->n_weights,
+        .n_b = at_a ? product->n_weights : f->n_tokens,
         .n_k = kern_cuda_depth(cuda, product->n_k),
         .plan_a = at_a ? product->n_tokens : product->n_weights,
         .plan_b = at_a ? product->n_weights : product->n_tokens,

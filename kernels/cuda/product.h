@@ -71,14 +71,15 @@ size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t 
 /** Halves in a row of n_cols columns: see struct kern_half_rows. */
 size_t kern_cuda_depth(const struct kern_cuda *cuda, size_t n_cols);
 
-/**
- * c = weights times tokens, rows of kern_cuda_depth() halves.
- * n_tokens: padded.   c: [n_tokens][n_weights] with tokens at b, else [n_weights][n_tokens].
- * c_stride: from row to row of c; 0: they lie side by side.
- */
+/** c = weights times tokens, rows of kern_cuda_depth() halves. */
+struct kern_cuda_factors {
+    const uint16_t *weights, *tokens;
+    size_t n_tokens; /* padded */
+    float *c;        /* [n_tokens][n_weights] with tokens at b, else [n_weights][n_tokens] */
+    size_t c_stride; /* from row to row of c; 0: they lie side by side */
+};
 enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
-                               const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
-                               float *c, size_t c_stride, struct status_why *why);
+                               const struct kern_cuda_factors *factors, struct status_why *why);
 
 /** Launch the exact product, or what finishes the library's, of as many blocks as it takes. */
 enum status kern_cuda_exact(struct kern_cuda *cuda, const struct kern_exact_args *args,

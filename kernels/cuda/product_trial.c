@@ -54,7 +54,8 @@ static enum status read_results(struct kern_cuda *cuda, const struct trial *t, s
 static enum status multiply(struct kern_cuda *cuda, const struct trial *t, size_t n_tokens,
                             struct status_why *why)
 {
-    return kern_cuda_multiply(cuda, t->product, t->weights, t->tokens, n_tokens, t->c, 0, why);
+    const struct kern_cuda_factors factors = {t->weights, t->tokens, n_tokens, t->c, 0};
+    return kern_cuda_multiply(cuda, t->product, &factors, why);
 }
 
 /** Whether the first and the last of fewer tokens have the expected results. */

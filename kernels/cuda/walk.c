@@ -125,42 +125,48 @@ enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_w
                                          head->hidden.largest, why);
 }
 
+/** Vocabulary rows row .. row + n - 1 of a head, and where their logits go. */
+struct tile {
+    size_t row, n;
+    struct kern_cuda_operand weights;
+    float *logits;
+};
+
 static enum status multiply_exact(const struct kern_cuda_walk *walk,
-                                  const struct kern_cuda_walk_head *head, size_t row, size_t n,
-                                  const struct kern_cuda_operand *weights, float *logits,
+                                  const struct kern_cuda_walk_head *head, const struct tile *t,
                                   struct status_why *why)
 {
     struct kern_exact_args args = {
         .a = head->rows,
-        .b = weights->floats,
-        .out = logits,
+        .b = t->weights.floats,
+        .out = t->logits,
         .out_stride = walk->stride,
         .n_a = walk->n_rows,
-        .n_b = n,
+        .n_b = t->n,
         .n_k = head->head->matrix->n_cols,
-        .bias_b = head->bias ? head->bias + row : NULL,
+        .bias_b = head->bias ? head->bias + t->row : NULL,
         .scale = head->head->matrix->scale,
     };
     return kern_cuda_exact(walk->cuda, &args, why);
 }
 
 static enum status multiply_halves(const struct kern_cuda_walk *walk,
-                                   struct kern_cuda_walk_head *head, size_t row, size_t n,
-                                   const struct kern_cuda_operand *weights, float *logits,
+                                   struct kern_cuda_walk_head *head, const struct tile *t,
                                    struct status_why *why)
 {
-    const struct kern_cuda_product shape = shape_of(walk, head, n), *product;
+    const struct kern_cuda_product shape = shape_of(walk, head, t->n), *product;
     enum status status = kern_cuda_product_find(walk->cuda, &shape, &product, why);
+    const struct kern_cuda_factors factors = {t->weights.halves, head->hidden.halves, walk->stride,
+                                              t->logits, 0};
     if (!status)
-        status = kern_cuda_multiply(walk->cuda, product, weights->halves, head->hidden.halves,
-                                    walk->stride, logits, 0, why);
+        status = kern_cuda_multiply(walk->cuda, product, &factors, why);
     if (!status)
-        status = kern_cuda_put_powers(walk->cuda, head->of_vocab, n, weights->largest, why);
+        status = kern_cuda_put_powers(walk->cuda, head->of_vocab, t->n, t->weights.largest, why);
     float cap = head->head->soft_cap;
     head->raw = (struct kern_raw_logits){
         .rows = head->of_rows,
         .vocab = head->of_vocab,
-        .bias = head->bias ? head->bias + row : NULL,
+        .bias = head->bias ? head->bias + t->row : NULL,
         .scale = head->head->matrix->scale,
         .cap = cap > 0.0f ? cap : 0.0f,
         .inverse = 1.0f / cap,
@@ -169,21 +175,20 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
 }
 
 static enum status multiply_integers(const struct kern_cuda_walk *walk,
-                                     const struct kern_cuda_walk_head *head, size_t row, size_t n,
-                                     const struct kern_cuda_operand *weights, float *logits,
+                                     const struct kern_cuda_walk_head *head, const struct tile *t,
                                      struct status_why *why)
 {
     const struct kern_weight *matrix = head->head->matrix;
     const struct kern_integers_args args = {
-        .weights = weights->records,
+        .weights = t->weights.records,
         .tokens = head->hidden.records,
         .n_blocks = kern_record_blocks(matrix->n_cols),
-        .out = logits,
+        .out = t->logits,
         .row_step = walk->stride,
         .token_step = 1,
-        .n_rows = n,
+        .n_rows = t->n,
         .n_tokens = walk->n_rows,
-        .bias = head->bias ? head->bias + row : NULL,
+        .bias = head->bias ? head->bias + t->row : NULL,
         .scale = matrix->scale,
     };
     return kern_cuda_multiply_integers(walk->cuda, matrix->type, &args, why);
@@ -210,15 +215,16 @@ enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,
                                     struct kern_cuda_walk_head *head, size_t row, size_t n,
                                     float *logits, struct status_why *why)
 {
-    struct kern_cuda_operand weights;
-    enum status status =
-        kern_cuda_operand_get(walk->cuda, head->head->matrix, row, n, head->weights, &weights, why);
+    struct tile tile = {.row = row, .n = n, .logits = logits};
+    enum status status = kern_cuda_operand_get(
+        walk->cuda, (struct kern_cuda_weight_rows){head->head->matrix, row, n}, head->weights,
+        &tile.weights, why);
     if (status)
         return status;
-    if (!weights.records && kern_cuda_uses_halves(walk->cuda))
-        return multiply_halves(walk, head, row, n, &weights, logits, why);
-    status = weights.records ? multiply_integers(walk, head, row, n, &weights, logits, why)
-                             : multiply_exact(walk, head, row, n, &weights, logits, why);
+    if (!tile.weights.records && kern_cuda_uses_halves(walk->cuda))
+        return multiply_halves(walk, head, &tile, why);
+    status = tile.weights.records ? multiply_integers(walk, head, &tile, why)
+                                  : multiply_exact(walk, head, &tile, why);
     return status ? status : cap_logits(walk, head, n, logits, why);
 }
 

@@ -254,8 +254,8 @@ static enum status apply_group(struct model_session *s, const struct model_step 
     const struct choice choice = choice_of(s, group->from, group->end);
     struct kern_scatter op = {
         .x = w->result, .y = group->y, .width = each[group->from].down.weight.n_rows};
-    enum status status =
-        kern_gather(s->backend, group->in, op.width, choice.rows, choice.n, w->gathered, why);
+    struct kern_gather gather = {group->in, choice.rows, choice.n, op.width, w->gathered};
+    enum status status = kern_gather(s->backend, &gather, why);
     if (!status && s->model->arch->weigh_inputs)
         status = weigh_inputs(s, w->gathered, op.width, &choice, why);
     for (size_t at = 0, e = group->from, next; !status && e < group->end; e = next) {

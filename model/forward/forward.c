@@ -218,7 +218,8 @@ static enum status forward_wanted(struct model_session *s, const struct model_st
     step.keys_done = true;
     if (status || n == 0)
         return status;
-    status = kern_gather(s->backend, tile->x, width, s->wanted_rows, n, step.x, why);
+    struct kern_gather op = {tile->x, s->wanted_rows, n, width, step.x};
+    status = kern_gather(s->backend, &op, why);
     if (!status)
         status = forward_tile(s, &step, why);
     for (size_t i = 0; !status && i < step.n_ranges; i++) {

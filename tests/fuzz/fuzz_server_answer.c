@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         check_answer(&answer);
         static const int32_t ids[LENGTH] = {1, 2, 3, 4, 5};
         const struct probe_asked asked = {0, LENGTH, PROBE_FRESH, ids, 0, 4};
-        require(!probe_lists_add(&lists, &answer, &asked, names, model_n_vocab(t), &why));
+        require(!probe_lists_add(&lists, &answer, &asked, names, &why));
     }
     for (size_t i = 0; i < lists.n; i++) {
         const struct probe_sample *s = &lists.items[i];

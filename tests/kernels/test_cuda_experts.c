@@ -142,8 +142,11 @@ static void check_rows(struct cuda_pair *p, struct rng *r, size_t n, size_t widt
     }
     assert_int_equal(kern_download(p->cuda, found, device_y, n * width * sizeof *y, NULL), 0);
     cuda_data_assert_same(found, y, n * width, "scatter_add");
-    assert_int_equal(kern_gather(p->cpu, x, width, rows, n, y, NULL), STATUS_OK);
-    assert_int_equal(kern_gather(p->cuda, device_x, width, rows, n, device_y, NULL), STATUS_OK);
+    struct kern_gather gather = {x, rows, n, width, y};
+    assert_int_equal(kern_gather(p->cpu, &gather, NULL), STATUS_OK);
+    gather.x = device_x;
+    gather.y = device_y;
+    assert_int_equal(kern_gather(p->cuda, &gather, NULL), STATUS_OK);
     cuda_pair_take(p, device_y, found, n * width);
     cuda_data_assert_same(found, y, n * width, "gather");
     cuda_pair_take(p, device_x, NULL, 0);

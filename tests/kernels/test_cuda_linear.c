@@ -327,9 +327,9 @@ static size_t multiply_sharing(enum kern_precision precision, size_t way, size_t
             assert_int_equal(kern_upload(p.cuda, x, host_x, n_tokens * COLS * sizeof *x, NULL), 0);
         }
         float *device_y = cuda_pair_put(&p, host_y, n_tokens * 100);
+        struct kern_gather gather = {x, (const uint32_t[]){0}, 1, COLS, device_y};
         if (product->other)
-            assert_int_equal(kern_gather(p.cuda, x, COLS, (const uint32_t[]){0}, 1, device_y, NULL),
-                             STATUS_OK);
+            assert_int_equal(kern_gather(p.cuda, &gather, NULL), STATUS_OK);
         struct kern_linear op = {.weight = &weights[i],
                                  .bias = product->bias ? &bias : NULL,
                                  .x = x,

@@ -229,7 +229,8 @@ static void case_gather(struct kern_backend *b, float *y)
     uint32_t rows[MOE_N];
     fill(7, x, MOE_N * MOE_W);
     moe_rows(rows);
-    assert_int_equal(kern_gather(b, x, MOE_W, rows, MOE_N, y, NULL), STATUS_OK);
+    struct kern_gather op = {x, rows, MOE_N, MOE_W, y};
+    assert_int_equal(kern_gather(b, &op, NULL), STATUS_OK);
     for (size_t i = 0; i < MOE_N; i++) {
         assert_memory_equal(y + i * MOE_W, x + rows[i] * MOE_W, MOE_W * sizeof(float));
     }

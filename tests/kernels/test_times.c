@@ -118,7 +118,8 @@ static enum status do_gate(struct fixture *f)
 
 static enum status do_gather(struct fixture *f)
 {
-    return kern_gather(f->backend, f->x, WIDTH, (uint32_t[]){1, 0}, 2, f->y, NULL);
+    struct kern_gather op = {f->x, (uint32_t[]){1, 0}, 2, WIDTH, f->y};
+    return kern_gather(f->backend, &op, NULL);
 }
 
 /** An operation, its phase, and the parts that it has, as bits. */

@@ -45,8 +45,7 @@ static enum status make_windows(struct cli_bounds *b, struct status_why *why)
     struct probe_questions *q = &b->questions;
     const struct base_string text = {b->text.data, b->text.n_bytes};
     b->n_ctx = window_tokens(b);
-    enum status status =
-        probe_windows_make(&q->windows, &q->n_windows, q->tokenizer, text, b->n_ctx, q->most, why);
+    enum status status = probe_cut_windows(q, text, b->n_ctx, why);
     size_t n = status ? 0 : q->windows[0].n_prompt;
     if (!status && n < LEAST_WINDOW)
         status = status_fail(why, STATUS_USAGE, "%s: a window has %zu tokens; expected at least %d",

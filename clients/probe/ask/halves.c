@@ -1,4 +1,7 @@
-/* The prompts of a comparison: predictions of the second halves of windows. */
+/* The prompts of a comparison: predictions of the second halves of windows, which a text is cut
+ * into. */
+#include <string.h>
+
 #include "base/arithmetic.h"
 #include "base/array.h"
 #include "clients/probe/ask/plan.h"
@@ -85,5 +88,49 @@ enum status probe_plan_halves(struct probe_questions *q, struct status_why *why)
                              "nothing of the text can be asked: its first window has %zu tokens, "
                              "the server's context %lld",
                              q->windows[0].n_prompt, (long long)q->server->n_ctx);
+    return status;
+}
+
+/** Where the text goes on as if it began there: after a line's end, else at a blank. */
+static size_t next_beginning(struct base_string text, size_t from)
+{
+    const size_t far = 256; /* bytes that may be left out to reach the next line */
+    const char *at = text.data + from;
+    size_t left = text.n_bytes - from;
+    const char *line = memchr(at, '\n', left < far ? left : far);
+    const char *word = memchr(at, ' ', left < far ? left : far);
+    if (line || word)
+        return (size_t)((line ? line + 1 : word) - text.data);
+    while (left > 0 && ((unsigned char)*at & 0xc0) == 0x80) { /* within a character */
+        at++;
+        left--;
+    }
+    return (size_t)(at - text.data);
+}
+
+enum status probe_cut_windows(struct probe_questions *q, struct base_string text, size_t n,
+                              struct status_why *why)
+{
+    const size_t most_bytes = 64; /* of a token, in the mean: longer texts are not looked at */
+    enum status status = STATUS_OK;
+    size_t capacity = 0, from = 0;
+    q->windows = NULL;
+    q->n_windows = 0;
+    while (from < text.n_bytes && q->n_windows < q->most && !status) {
+        size_t left = text.n_bytes - from;
+        status = base_array_reserve(q->windows, capacity, q->n_windows + 1, "windows", why);
+        if (status)
+            break;
+        struct probe_window *w = &q->windows[q->n_windows++];
+        status = probe_window_make(w, q->tokenizer, text.data + from,
+                                   left / most_bytes < n ? left : n * most_bytes, n, why);
+        if (status || (w->n_prompt < n && q->n_windows == 1))
+            break;
+        if (w->n_prompt < n) {
+            probe_window_free(&q->windows[--q->n_windows]);
+            break;
+        }
+        from = next_beginning(text, from + w->ends[n]);
+    }
     return status;
 }

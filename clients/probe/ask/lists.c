@@ -43,8 +43,7 @@ static enum status add_entry(struct probe_lists *l, struct probe_sample *sample,
 /** Keep a list; one that names a token beyond the vocabulary is not kept. */
 static enum status add_place(struct probe_lists *l, const struct probe_answer *a,
                              const struct probe_place *place, struct probe_sample sample,
-                             const struct probe_names *names, size_t n_vocab,
-                             struct status_why *why)
+                             const struct probe_names *names, struct status_why *why)
 {
     enum { MOST = 1024 }; /* entries that are compared */
     enum status status = STATUS_OK;
@@ -58,9 +57,10 @@ static enum status add_place(struct probe_lists *l, const struct probe_answer *a
             sample.dropped = fmax(sample.dropped, e->log_q);
             continue;
         }
-        if ((size_t)id >= n_vocab) {
+        if ((size_t)id >= probe_names_n_vocab(names)) {
             l->n_entries = sample.first;
-            probe_lists_spoil(l, "a token %d, and the vocabulary has %zu", id, n_vocab);
+            probe_lists_spoil(l, "a token %d, and the vocabulary has %zu", id,
+                              probe_names_n_vocab(names));
             return STATUS_OK;
         }
         status = add_entry(l, &sample, id, e->log_q, why);
@@ -149,7 +149,7 @@ static size_t position_of(const struct probe_place *place, const struct probe_as
 
 enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
                             const struct probe_asked *asked, const struct probe_names *names,
-                            size_t n_vocab, struct status_why *why)
+                            struct status_why *why)
 {
     enum status status = STATUS_OK;
     size_t n_prompt = 0, at = 0;
@@ -175,7 +175,7 @@ enum status probe_lists_add(struct probe_lists *l, const struct probe_answer *a,
         sample.repeated = sample.position <= asked->known;
         if (asked->path == PROBE_WRITTEN) /* each is the prompt of the next */
             sample.length = sample.position;
-        status = add_place(l, a, place, sample, names, n_vocab, why);
+        status = add_place(l, a, place, sample, names, why);
     }
     return status;
 }

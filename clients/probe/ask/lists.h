@@ -45,7 +45,7 @@ struct probe_asked {
  */
 enum status probe_lists_add(struct probe_lists *lists, const struct probe_answer *answer,
                             const struct probe_asked *asked, const struct probe_names *names,
-                            size_t n_vocab, struct status_why *why);
+                            struct status_why *why);
 /** An answer that cannot be used. */
 __attribute__((format(printf, 2, 3))) void probe_lists_spoil(struct probe_lists *lists,
                                                              const char *format, ...);

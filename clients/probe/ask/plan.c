@@ -96,8 +96,7 @@ static enum status take(struct probe_questions *q, const struct probe_prompt *pr
     if (prompt->path == PROBE_WRITTEN)
         status = add_written(q, prompt, &reply->answer, &asked.window, why);
     if (!status)
-        status = probe_lists_add(&q->lists, &reply->answer, &asked, q->names,
-                                 model_n_vocab(q->tokenizer), why);
+        status = probe_lists_add(&q->lists, &reply->answer, &asked, q->names, why);
     drop_beyond(q, first);
     return status;
 }

@@ -52,6 +52,13 @@ struct probe_questions {
 enum status probe_plan(struct probe_questions *q, const int64_t *lengths, size_t n_lengths,
                        struct status_why *why);
 /**
+ * Cut a text into windows of n tokens, one after the other, each from the beginning of a line or a
+ * word; at most q->most. The last one may be shorter only where it is the first, too.
+ * Fails: as probe_window_make.
+ */
+enum status probe_cut_windows(struct probe_questions *q, struct base_string text, size_t n,
+                              struct status_why *why);
+/**
  * Lay prompts for predictions of the second halves of windows, of which there is one at least.
  * From a server that lists the tokens of prompts: each window but its last token. From others:
  * beginnings, some of each window, spread over its second half. The last beginning of the first

@@ -91,7 +91,7 @@ static enum status take(struct probe_records *r, const cJSON *request, const str
     if (!status)
         status = window_of(r, &tokens, &asked.window, why);
     if (!status)
-        status = probe_lists_add(&r->lists, a, &asked, r->names, n_vocab, why);
+        status = probe_lists_add(&r->lists, a, &asked, r->names, why);
     free(tokens.ids);
     return status;
 }

@@ -182,12 +182,16 @@ enum status probe_server_ask(struct probe_server *s, struct probe_reply *replies
     return status;
 }
 
-/**
- * One way to ask. works: it gave a list. broke: it does not take this form of a prompt, and did not
- * expect it. Fails: also STATUS_IO, where another way is no help.
- */
+/** What became of asking in one way. */
+struct trial {
+    bool works; /* it gave a list */
+    bool broke; /* the server does not take this form of a prompt, and did not expect it */
+    char failure[512];
+};
+
+/** One way to ask. Fails: also STATUS_IO, where another way is no help. */
 static enum status try_once(struct probe_server *s, const struct probe_window *w, size_t length,
-                            bool *works, bool *broke, char failure[512], struct status_why *why)
+                            struct trial *trial, struct status_why *why)
 {
     struct probe_reply r = {.window = w, .length = length, .n_new = 1};
     enum status status = probe_server_ask(s, &r, 1, why);
@@ -203,12 +207,12 @@ static enum status try_once(struct probe_server *s, const struct probe_window *w
                        (r.code == 500 && s->as_ids && w->text);
     if (!status && !r.ok && !another_may)
         status = status_fail(why, STATUS_IO, "%s: %s", probe_http_base(s->http), r.failure);
-    *works = r.ok && longest > 0;
-    *broke = r.code == 500;
-    if (*works)
+    trial->works = r.ok && longest > 0;
+    trial->broke = r.code == 500;
+    if (trial->works)
         s->prompt_lists = s->prompt_lists && n_prompt > 0;
     else if (!status)
-        snprintf(failure, 512, "%s",
+        snprintf(trial->failure, sizeof trial->failure, "%s",
                  !r.ok              ? r.failure
                  : *r.answer.spoilt ? r.answer.spoilt
                                     : "its answer has no log-probabilities");
@@ -220,20 +224,22 @@ static enum status try_once(struct probe_server *s, const struct probe_window *w
 static enum status try_kind(struct probe_server *s, const struct probe_window *window,
                             size_t length, bool *works, char first[512], struct status_why *why)
 {
-    char failure[512] = "";
+    struct trial trial = {.works = false};
     enum status status = STATUS_OK;
     *first = '\0';
-    for (int ids = s->api->takes_ids; ids >= !window->text && !*works && !status; ids--) {
-        bool broke = false;
-        for (size_t i = 0; i < 3 && s->api->most[i] && !*works && !broke && !status; i++) {
+    for (int ids = s->api->takes_ids; ids >= !window->text && !trial.works && !status; ids--) {
+        trial.broke = false;
+        for (size_t i = 0; i < 3 && s->api->most[i] && !trial.works && !trial.broke && !status;
+             i++) {
             s->as_ids = ids;
             s->k = s->api->most[i];
             s->prompt_lists = s->api->has_prompt_lists;
-            status = try_once(s, window, length, works, &broke, failure, why);
+            status = try_once(s, window, length, &trial, why);
             if (!*first)
-                snprintf(first, 512, "%s", failure);
+                snprintf(first, 512, "%s", trial.failure);
         }
     }
+    *works = trial.works;
     return status;
 }
 

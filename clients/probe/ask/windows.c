@@ -55,51 +55,6 @@ void probe_window_free(struct probe_window *w)
     *w = (struct probe_window){.n_prompt = 0};
 }
 
-/** Where the text goes on as if it began there: after a line's end, else at a blank. */
-static size_t next_beginning(struct base_string text, size_t from)
-{
-    const size_t far = 256; /* bytes that may be left out to reach the next line */
-    const char *at = text.data + from;
-    size_t left = text.n_bytes - from;
-    const char *line = memchr(at, '\n', left < far ? left : far);
-    const char *word = memchr(at, ' ', left < far ? left : far);
-    if (line || word)
-        return (size_t)((line ? line + 1 : word) - text.data);
-    while (left > 0 && ((unsigned char)*at & 0xc0) == 0x80) { /* within a character */
-        at++;
-        left--;
-    }
-    return (size_t)(at - text.data);
-}
-
-enum status probe_windows_make(struct probe_window **out, size_t *n_windows,
-                               const struct model_tokenizer *tokenizer, struct base_string text,
-                               size_t n, size_t most, struct status_why *why)
-{
-    const size_t most_bytes = 64; /* of a token, in the mean: longer texts are not looked at */
-    enum status status = STATUS_OK;
-    size_t capacity = 0, from = 0;
-    *out = NULL;
-    *n_windows = 0;
-    while (from < text.n_bytes && *n_windows < most && !status) {
-        size_t left = text.n_bytes - from;
-        status = base_array_reserve(*out, capacity, *n_windows + 1, "windows", why);
-        if (status)
-            break;
-        struct probe_window *w = &(*out)[(*n_windows)++];
-        status = probe_window_make(w, tokenizer, text.data + from,
-                                   left / most_bytes < n ? left : n * most_bytes, n, why);
-        if (status || (w->n_prompt < n && *n_windows == 1))
-            break;
-        if (w->n_prompt < n) {
-            probe_window_free(&(*out)[--*n_windows]);
-            break;
-        }
-        from = next_beginning(text, from + w->ends[n]);
-    }
-    return status;
-}
-
 enum status probe_window_survives(bool *out, const struct probe_window *w,
                                   const struct model_tokenizer *tokenizer, size_t length,
                                   struct status_why *why)
@@ -125,7 +80,7 @@ struct probe_names {
     struct slot *slots; /* [mask + 1] */
     size_t mask;
     char *bytes;
-    size_t n_bytes, capacity;
+    size_t n_bytes, capacity, n_vocab;
     int32_t plain;
     uint64_t seed;
 };
@@ -184,6 +139,7 @@ enum status probe_names_make(struct probe_names **out, const struct model_tokeni
         return status_fail(why, STATUS_MEMORY, "no memory for %zu tokens", n_vocab);
     }
     names->mask = n - 1;
+    names->n_vocab = n_vocab;
     names->plain = -1;
     if (getentropy(&names->seed, sizeof names->seed) != 0)
         names->seed = (uintptr_t)names; /* no result depends on it */
@@ -217,4 +173,9 @@ int32_t probe_names_find(const struct probe_names *names, const char *bytes, siz
 int32_t probe_names_plain(const struct probe_names *names)
 {
     return names->plain;
+}
+
+size_t probe_names_n_vocab(const struct probe_names *names)
+{
+    return names->n_vocab;
 }

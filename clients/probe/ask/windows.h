@@ -28,15 +28,6 @@ enum status probe_window_of_ids(struct probe_window *out, const struct model_tok
 void probe_window_free(struct probe_window *window);
 
 /**
- * Windows of n tokens, one after the other, each from the beginning of a line or a word; at most
- * `most`. The last one may be shorter only where it is the first, too. *out: the caller frees it,
- * and each of the *n_windows, also after a failure.   Fails: as probe_window_make.
- */
-enum status probe_windows_make(struct probe_window **out, size_t *n_windows,
-                               const struct model_tokenizer *tokenizer, struct base_string text,
-                               size_t n, size_t most, struct status_why *why);
-
-/**
  * Whether the first `length` tokens, sent as text, become the same tokens again, and are UTF-8.
  * Fails: STATUS_MEMORY.
  */
@@ -54,5 +45,6 @@ void probe_names_free(struct probe_names *names);
 int32_t probe_names_find(const struct probe_names *names, const char *bytes, size_t n_bytes);
 /** A token of letters after a blank; -1: there is none. */
 int32_t probe_names_plain(const struct probe_names *names);
+size_t probe_names_n_vocab(const struct probe_names *names);
 
 #endif

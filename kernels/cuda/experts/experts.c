@@ -54,14 +54,14 @@ enum status kern_cuda_route(struct kern_backend *b, const struct kern_route *op,
                   : kern_cuda_get(cuda, op->shares, args.op.shares, n * sizeof *op->shares, why);
 }
 
-enum status kern_cuda_gather(struct kern_backend *b, const float *x, size_t width,
-                             const uint32_t *rows, size_t n_rows, float *y, struct status_why *why)
+enum status kern_cuda_gather(struct kern_backend *b, const struct kern_gather *op,
+                             struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
-    struct kern_cuda_array array = {rows, n_rows * sizeof *rows, NULL};
+    struct kern_cuda_array array = {op->rows, op->n * sizeof *op->rows, NULL};
     enum status status = kern_cuda_scratch_put(cuda, &array, 1, why);
-    struct kern_gather_args args = {.x = x, .y = y, .rows = array.to, .width = width};
-    return status ? status : kern_cuda_run(cuda, KERN_CUDA_GATHER, n_rows, &args, why);
+    struct kern_gather_args args = {.x = op->x, .y = op->y, .rows = array.to, .width = op->width};
+    return status ? status : kern_cuda_run(cuda, KERN_CUDA_GATHER, op->n, &args, why);
 }
 
 enum status kern_cuda_scatter_add(struct kern_backend *b, const struct kern_scatter *op,

@@ -117,8 +117,8 @@ static enum status multiply(struct kern_cuda *cuda, const struct kern_linear *op
     const struct kern_weight *w = op->weight;
     struct kern_cuda_operand weights;
     size_t n_rows = base_min(w->n_rows - row, kern_cuda_panel_rows(cuda, w));
-    enum status status =
-        kern_cuda_operand_get(cuda, w, row, n_rows, memory->weights, &weights, why);
+    enum status status = kern_cuda_operand_get(cuda, (struct kern_cuda_weight_rows){w, row, n_rows},
+                                               memory->weights, &weights, why);
     const struct kern_integers_args args = {
         .weights = weights.records,
         .tokens = memory->tokens,

@@ -201,19 +201,20 @@ enum status kern_cuda_operands_keep(struct kern_cuda *cuda, struct status_why *w
     return status || !last ? status : kern_cuda_get(cuda, &byte, last, sizeof byte, why);
 }
 
-enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weight *weight,
-                                  size_t row, size_t n_rows, void *memory,
-                                  struct kern_cuda_operand *out, struct status_why *why)
+enum status kern_cuda_operand_get(struct kern_cuda *cuda, struct kern_cuda_weight_rows rows,
+                                  void *memory, struct kern_cuda_operand *out,
+                                  struct status_why *why)
 {
     size_t index;
-    enum status status = kern_cuda_cache_find(cuda, weight, row, n_rows, &index, why);
+    enum status status =
+        kern_cuda_cache_find(cuda, rows.weight, rows.row, rows.n_rows, &index, why);
     if (status)
         return status;
     void *kept = cuda->cache.panels[index].decoded;
     if (!kept)
         return decode_panel(cuda, index, memory, out, why);
     kern_cuda_cache_touch(cuda, index);
-    *out = lay_out_weight(cuda, weight->type, n_rows, weight->n_cols, kept);
+    *out = lay_out_weight(cuda, rows.weight->type, rows.n_rows, rows.weight->n_cols, kept);
     return STATUS_OK;
 }
 

@@ -16,13 +16,19 @@ size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size
 size_t kern_cuda_weight_bytes(const struct kern_cuda *cuda, const struct kern_weight *weight,
                               size_t n_rows);
 
+/** Rows row .. row + n_rows - 1 of a weight, which must fit a panel. */
+struct kern_cuda_weight_rows {
+    const struct kern_weight *weight;
+    size_t row, n_rows;
+};
+
 /**
- * Decode rows row .. row + n_rows - 1, to `memory` (kern_cuda_weight_bytes) or to where they are
- * kept. They must fit a panel. The operand is valid for what is queued next.
+ * Decode them, to `memory` (kern_cuda_weight_bytes) or to where they are kept. The operand is valid
+ * for what is queued next.
  */
-enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weight *weight,
-                                  size_t row, size_t n_rows, void *memory,
-                                  struct kern_cuda_operand *out, struct status_why *why);
+enum status kern_cuda_operand_get(struct kern_cuda *cuda, struct kern_cuda_weight_rows rows,
+                                  void *memory, struct kern_cuda_operand *out,
+                                  struct status_why *why);
 
 /**
  * Decode panels that were preloaded and stay packed on the device, in the order in which they were

@@ -376,7 +376,8 @@ enum status model_altup_end(struct model_session *s, const float *x, const uint3
     enum status status = STATUS_OK;
     for (size_t i = 0; i < n_rows && !status; i += s->scratch.n_tokens) {
         size_t n = base_min(n_rows - i, s->scratch.n_tokens);
-        status = kern_gather(s->backend, x, model_residual_width(h), rows + i, n, w.streams, why);
+        struct kern_gather op = {x, rows + i, n, model_residual_width(h), w.streams};
+        status = kern_gather(s->backend, &op, why);
         if (!status)
             status = contract(s, &w, n, hidden + i * h->n_embd, why);
     }

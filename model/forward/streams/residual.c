@@ -15,7 +15,8 @@ static enum status embed(struct model_session *s, const int32_t *tokens, size_t 
 static enum status gather(struct model_session *s, const float *x, const uint32_t *rows,
                           size_t n_rows, float *hidden, struct status_why *why)
 {
-    return kern_gather(s->backend, x, s->model->hparams.n_embd, rows, n_rows, hidden, why);
+    struct kern_gather op = {x, rows, n_rows, s->model->hparams.n_embd, hidden};
+    return kern_gather(s->backend, &op, why);
 }
 
 static const struct model_residual_form one_row = {.begin = embed, .end = gather};

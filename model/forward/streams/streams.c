@@ -173,7 +173,8 @@ enum status model_streams_end(struct model_session *s, const float *x, const uin
     enum status status = STATUS_OK;
     for (size_t i = 0; i < n_rows && !status; i += s->scratch.n_tokens) {
         size_t n = base_min(n_rows - i, s->scratch.n_tokens);
-        status = kern_gather(s->backend, x, model_residual_width(h), rows + i, n, w.gathered, why);
+        struct kern_gather op = {x, rows + i, n, model_residual_width(h), w.gathered};
+        status = kern_gather(s->backend, &op, why);
         struct mixture mixture = {.mixer = &s->model->output_mixer,
                                   .x = w.gathered,
                                   .n = n,
