@@ -19,7 +19,7 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/operations.h"
-#include "kernels/recurrent/op.h"
+#include "kernels/recurrent.h"
 #include "tests/harness/random_blocks.h"
 #include "tests/harness/types.h"
 

@@ -18,7 +18,7 @@
 #include "bench/fma_ceiling.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 #include "kernels/operations.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/rng.h"

@@ -7,7 +7,6 @@
 
 #include "kernels/choose.h"
 #include "kernels/quant/round.h"
-#include "kernels/recurrent/check.h"
 
 void kern_close(struct kern_backend *b)
 {

@@ -3,9 +3,9 @@
 #define KERNELS_IMPLEMENTATION_H
 
 #include "kernels/backend.h"
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 #include "kernels/operations.h"
-#include "kernels/recurrent/op.h"
+#include "kernels/recurrent.h"
 #include "kernels/scoring.h"
 
 /** All operations: X(name) for each. */

@@ -1,7 +1,7 @@
 /**
  * The operations of layers: eager, in order, on float32 arrays in the backend's memory.
  * kernels/types.h has the shape letters and says what is backend memory and what is the host's.
- * Two families have headers of their own: kernels/scoring.h and kernels/recurrent/op.h.
+ * Two families have headers of their own: kernels/scoring.h and kernels/recurrent.h.
  *
  * Determinism: an output element is a fixed sequence of float32 operations that depends on
  * the operation's own inputs only, never on the number of tokens in the call, on blocking,

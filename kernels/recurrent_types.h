@@ -1,5 +1,5 @@
 /**
- * What recurrent layers are made of (kernels/recurrent/op.h has the operations): runs of tokens.
+ * What recurrent layers are made of (kernels/recurrent.h has the operations): runs of tokens.
  *
  * Tokens come in runs. What a run begins with is the end of another run of the call, a state that
  * an earlier call saved, or nothing. So a sequence may be cut anywhere between tokens, and several

@@ -2,7 +2,7 @@
 #include "kernels/cpu/operations.h"
 
 #include "kernels/cpu/context.h"
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 #include "kernels/numerics/activation.h"
 
 enum { ROWS = 8 /* that a thread takes at a time */ };

@@ -1,5 +1,5 @@
 /* Streams of a residual, and keys that are made of runs of tokens. */
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/cpu/operations.h"

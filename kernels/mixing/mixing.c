@@ -1,4 +1,4 @@
-/* The operations of op.h: checks the arguments, counts the time, calls the backend. */
+/* The operations of kernels/mixing.h: checks the arguments, counts the time, calls the backend. */
 #include <assert.h>
 
 #include "kernels/implementation.h"

@@ -2,7 +2,7 @@
 #ifndef KERNELS_MIXING_WEIGHTS_H
 #define KERNELS_MIXING_WEIGHTS_H
 
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 #include "kernels/numerics/fmath.h"
 
 KERN_INLINE double kern_stream_sigmoid(double x)

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "base/arithmetic.h"
-#include "kernels/portable.h"
+#include "kernels/portable/portable.h"
 
 enum {
     KERN_BF16_TILE_LINES = 16,

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "kernels/numerics/fmath_constants.h"
-#include "kernels/portable.h"
+#include "kernels/portable/portable.h"
 
 KERN_INLINE uint64_t fmath_bits_f64(double x)
 {

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/portable.h"
+#include "kernels/portable/portable.h"
 
 #ifdef __CUDACC__
 #include <cuda_fp16.h>

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "gguf/type.h"
-#include "kernels/portable.h"
+#include "kernels/portable/portable.h"
 
 enum { KERN_PACK_ELEMS = 32 /* of a block */ };
 

@@ -1,28 +1,15 @@
-/** What kernels/backend.c checks of recurrent operations, and the layout of saved states. */
+/** A convolution's inputs, and the layout of saved states. */
 #ifndef KERNELS_RECURRENT_CHECK_H
 #define KERNELS_RECURRENT_CHECK_H
 
-#include "kernels/recurrent/op.h"
+#include "kernels/recurrent.h"
 #include "kernels/recurrent/taps.h"
-
-/** Fails with STATUS_USAGE unless the runs are as struct kern_run says. role: the operation. */
-enum status kern_runs_check(const struct kern_run *runs, size_t n_runs, const char *role,
-                            struct status_why *why);
-
-/** Heads and sizes. */
-enum status kern_recur_check(const struct kern_recur *op, struct status_why *why);
 
 /** The operation's inputs. */
 struct kern_tap_rows kern_tap_rows_of(const struct kern_convolve *op);
 
 /** Columns of v that are computed side by side; what is past dv is 0. */
 enum { KERN_RECUR_LANES = 32 };
-
-/** Numbers of dt that a head has. */
-KERN_INLINE size_t kern_recur_n_steps(const struct kern_recur *op)
-{
-    return op->by_channel ? op->k_size : 1;
-}
 
 /** Groups of columns that a head has. */
 KERN_INLINE size_t kern_recur_n_groups(const struct kern_recur *op)

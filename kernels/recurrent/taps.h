@@ -2,7 +2,7 @@
 #ifndef KERNELS_RECURRENT_TAPS_H
 #define KERNELS_RECURRENT_TAPS_H
 
-#include "kernels/portable.h"
+#include "kernels/portable/portable.h"
 #include "kernels/recurrent_types.h"
 
 /** The inputs of a struct kern_convolve. */

@@ -1,4 +1,4 @@
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 #include "model/forward/session.h"
 
 enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step *step,

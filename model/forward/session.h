@@ -5,7 +5,7 @@
 
 #include "base/arithmetic.h"
 #include "kernels/operations.h"
-#include "kernels/recurrent/op.h"
+#include "kernels/recurrent.h"
 #include "model/forward/forward.h"
 #include "model/forward/tile.h"
 #include "model/state.h"

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 #include "model/hparams/read.h"
 
 #define NOWHERE        MODEL_HPARAM_NOWHERE, 0

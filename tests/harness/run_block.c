@@ -1,7 +1,7 @@
 /* Compiled twice, see run_block.h. */
 #include "tests/harness/run_block.h"
 
-#include "kernels/cuda/kernels/all.h"
+#include "kernels/cuda/device/all.h"
 
 #ifndef RUN_BLOCK
 #define RUN_BLOCK run_block_plain

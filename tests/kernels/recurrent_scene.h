@@ -5,7 +5,7 @@
 #ifndef TESTS_KERNELS_RECURRENT_SCENE_H
 #define TESTS_KERNELS_RECURRENT_SCENE_H
 
-#include "kernels/recurrent/op.h"
+#include "kernels/recurrent.h"
 #include "kernels/types.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"

@@ -9,7 +9,7 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/operations.h"
-#include "kernels/recurrent/op.h"
+#include "kernels/recurrent.h"
 #include "kernels/scoring.h"
 #include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "kernels/backend.h"
+#include "kernels/recurrent.h"
 #include "kernels/recurrent/gates.h"
-#include "kernels/recurrent/op.h"
 #include "tests/harness/cmocka.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"

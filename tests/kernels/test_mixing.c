@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kernels/backend.h"
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 #include "kernels/operations.h"
 #include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "kernels/backend.h"
+#include "kernels/recurrent.h"
 #include "kernels/recurrent/gates.h"
-#include "kernels/recurrent/op.h"
 #include "tests/harness/cmocka.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/cpu_backend.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/recurrent/check.h"
+#include "kernels/recurrent.h"
 #include "model/forward/tile.h"
 #include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"

@@ -5,10 +5,10 @@
  */
 #include <string.h>
 
-#include "kernels/chosen.h"
 #include "kernels/cpu/attention/ranges.h"
 #include "kernels/cpu/context.h"
 #include "kernels/cpu/operations.h"
+#include "kernels/portable/chosen.h"
 
 enum { CHUNK = 64 /* keys whose scores are made at a time */ };
 

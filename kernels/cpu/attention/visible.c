@@ -1,8 +1,8 @@
 /* Which keys of a block a query sees: causal, in its window or chunk, chosen. */
 #include <string.h>
 
-#include "kernels/chosen.h"
 #include "kernels/cpu/attention/task.h"
+#include "kernels/portable/chosen.h"
 
 /** First key that the query with this key index sees. */
 static size_t window_begin(const struct kern_attention *op, size_t query)

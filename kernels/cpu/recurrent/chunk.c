@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernels/recurrent.h"
 #include "kernels/recurrent/gates.h"
-#include "kernels/recurrent/op.h"
 
 static_assert((int)KERN_CHUNK == KERN_PANEL && (int)KERN_RECUR_LANES == KERN_PANEL,
               "tokens of a chunk and columns of v are lanes of a panel");

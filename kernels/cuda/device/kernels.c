@@ -1,6 +1,6 @@
 #include "kernels/cuda/device/kernels.h"
 
-#include "kernels/cuda/kernels/all.h"
+#include "kernels/cuda/device/all.h"
 #include "kernels/quant/registry.h"
 
 #define INFO(id, kernel_name, args_tag, n_threads, n_resident, n_bytes, call)                      \

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "kernels/chosen.h"
 #include "kernels/cuda/kernels/thread.h"
 #include "kernels/numerics/fmath.h"
+#include "kernels/portable/chosen.h"
 #include "kernels/types.h"
 
 /** Queries first .. of a range; or keys, for flash.h, which splits them into parts. */

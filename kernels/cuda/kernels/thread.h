@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/portable.h"
+#include "kernels/portable/portable.h"
 
 #ifdef __CUDACC__
 

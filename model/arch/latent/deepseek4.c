@@ -8,7 +8,7 @@
 
 #include "base/text/number.h"
 #include "base/text/words.h"
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 #include "model/arch.h"
 #include "model/bind/bind.h"
 #include "model/folder/state.h"

@@ -3,7 +3,7 @@
  * with further keys, each made of a run of tokens, of which an indexer may choose. The result's
  * rotation is taken back; heads in groups make narrower rows before the last product.
  */
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 #include "model/forward/runs/runs.h"
 #include "model/forward/session.h"
 

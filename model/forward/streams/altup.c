@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 #include "model/forward/streams/altup.h"
 
 /** Parts of s->streams through a layer: the row that its branches work on, one that they read. */

@@ -5,7 +5,7 @@
  */
 #include "model/forward/streams/streams.h"
 
-#include "kernels/mixing/op.h"
+#include "kernels/mixing.h"
 
 /** Parts of s->streams, from the opening of a branch to its end. */
 struct stream_work {

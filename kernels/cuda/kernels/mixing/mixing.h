@@ -1,5 +1,5 @@
 /**
- * Kernels that mix rows; kernels/mixing/op.h has the operations. For T tokens of S streams of width
+ * Kernels that mix rows; kernels/mixing.h has the operations. For T tokens of S streams of width
  * D they move: mix 4 (S + U + 1) T D bytes, stream_weights 8 T (2 + S) S and next to it some 40 S S
  * operations a round in double, compress 8 bytes for each element of each term twice (z comes from
  * L2 the second time). The order of every sum is the CPU's, so the bits are, too.

@@ -1,6 +1,6 @@
 /**
  * Kernels of recurrent layers: the causal convolution, and states by chunks of tokens or by tokens.
- * Formulas and orders are those of kernels/recurrent/op.h and kernels/cpu/recurrent/, so the bits
+ * Formulas and orders are those of kernels/recurrent.h and kernels/cpu/recurrent/, so the bits
  * are the CPU's.
  */
 #ifndef KERNELS_CUDA_KERNELS_RECURRENT_RECURRENT_H

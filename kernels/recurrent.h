@@ -3,13 +3,14 @@
  * (the gated delta rule, Mamba-2). The conventions are those of
  * kernels/operations.h; kernels/recurrent_types.h has the runs that tokens come in.
  */
-#ifndef KERNELS_RECURRENT_OP_H
-#define KERNELS_RECURRENT_OP_H
+#ifndef KERNELS_RECURRENT_H
+#define KERNELS_RECURRENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
+#include "kernels/portable/portable.h"
 #include "kernels/recurrent_types.h"
 
 struct kern_backend;
@@ -75,6 +76,12 @@ struct kern_recur {
     size_t n_runs;
 };
 
+/** Numbers of dt that a head has. */
+KERN_INLINE size_t kern_recur_n_steps(const struct kern_recur *op)
+{
+    return op->by_channel ? op->k_size : 1;
+}
+
 /** Bytes of a saved state, a multiple of 64. Only shapes of `op` matter. */
 size_t kern_convolve_state_bytes(const struct kern_convolve *op);
 size_t kern_recur_state_bytes(const struct kern_recur *op);
@@ -85,6 +92,14 @@ typedef enum status kern_recur_fn(struct kern_backend *b, const struct kern_recu
                                   struct status_why *why);
 /** Working memory; see kern_linear_bytes_fn. Only shapes and n_runs of `op` matter. */
 typedef size_t kern_recur_bytes_fn(struct kern_backend *b, const struct kern_recur *op);
+
+/* What kernels/backend.c checks. */
+
+/** Fails with STATUS_USAGE unless the runs are as struct kern_run says. role: the operation. */
+enum status kern_runs_check(const struct kern_run *runs, size_t n_runs, const char *role,
+                            struct status_why *why);
+/** Heads and sizes. */
+enum status kern_recur_check(const struct kern_recur *op, struct status_why *why);
 
 /** X(name) for each, as KERN_OPERATIONS has it. */
 #define KERN_RECURRENT_OPERATIONS(X) X(convolve) X(recur) X(recur_bytes)

@@ -3,8 +3,8 @@
  * the tokens of a run, of which one key is made; and those that measure a row and then change it.
  * The conventions are those of kernels/operations.h.
  */
-#ifndef KERNELS_MIXING_OP_H
-#define KERNELS_MIXING_OP_H
+#ifndef KERNELS_MIXING_H
+#define KERNELS_MIXING_H
 
 #include <stdbool.h>
 #include <stddef.h>

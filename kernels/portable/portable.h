@@ -3,8 +3,8 @@
  * block formats (quant/), elementary functions and terms of sums (numerics/fmath.h,
  * numerics/terms.h), and the device's kernels (cuda/), which the tests run on the host.
  */
-#ifndef KERNELS_PORTABLE_H
-#define KERNELS_PORTABLE_H
+#ifndef KERNELS_PORTABLE_PORTABLE_H
+#define KERNELS_PORTABLE_PORTABLE_H
 
 #include <stdint.h>
 #include <string.h>

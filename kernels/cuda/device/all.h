@@ -1,6 +1,6 @@
 /** Every kernel, for those who expand the list of them (list.h). */
-#ifndef KERNELS_CUDA_KERNELS_ALL_H
-#define KERNELS_CUDA_KERNELS_ALL_H
+#ifndef KERNELS_CUDA_DEVICE_ALL_H
+#define KERNELS_CUDA_DEVICE_ALL_H
 
 #include "kernels/cuda/kernels/attention.h"
 #include "kernels/cuda/kernels/choose.h"

@@ -2,12 +2,12 @@
  * What choosing keys is made of, for the host and for a device: an order of scores that has no
  * equals, and rows of bits that say which keys are chosen. See struct kern_choose.
  */
-#ifndef KERNELS_CHOSEN_H
-#define KERNELS_CHOSEN_H
+#ifndef KERNELS_PORTABLE_CHOSEN_H
+#define KERNELS_PORTABLE_CHOSEN_H
 
 #include <stddef.h>
 
-#include "kernels/portable.h"
+#include "kernels/portable/portable.h"
 
 /** What comes before every score. */
 #define KERN_ORDER_FIRST UINT32_MAX
