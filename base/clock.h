@@ -7,7 +7,7 @@ double base_clock_seconds(void);
 
 /** Seconds of processor time of the calling thread: it stands still while others run. */
 double base_clock_thread_seconds(void);
-/** The same of all threads of the process, also of those that ended. */
+/** Seconds of processor time of all threads of the process, also of those that ended. */
 double base_clock_process_seconds(void);
 
 #endif

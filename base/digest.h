@@ -25,7 +25,7 @@ void base_digest_add(struct base_digest *digest, const void *data, size_t n_byte
 enum status base_digest_close(struct base_digest *digest, char hex[BASE_HEX],
                               struct status_why *why);
 
-/** The same with the digest as bytes, all zero on failure. */
+/** base_digest_close with the digest as bytes, all zero on failure. */
 enum status base_digest_close_bytes(struct base_digest *digest, uint8_t bytes[BASE_SHA256_BYTES],
                                     struct status_why *why);
 

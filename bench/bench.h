@@ -35,7 +35,7 @@ struct bench_case {
 void bench_compare(struct bench_case *cases, size_t n_cases, enum bench_clock clock,
                    double seconds);
 
-/** The same for one case alone. */
+/** Time one case alone. */
 struct bench_time bench_measure(bench_fn *run, void *context, enum bench_clock clock,
                                 double seconds);
 

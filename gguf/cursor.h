@@ -65,7 +65,7 @@ enum status gguf_cursor_u64(struct gguf_cursor *cursor, uint64_t *value, const c
 enum status gguf_cursor_string(struct gguf_cursor *cursor, struct base_string *value,
                                const char *what, struct status_why *why);
 
-/** The same, of at least one byte and without NUL. */
+/** A string of at least one byte and without NUL. */
 enum status gguf_cursor_name(struct gguf_cursor *cursor, struct base_string *name, const char *what,
                              struct status_why *why);
 

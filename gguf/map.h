@@ -26,7 +26,7 @@ struct gguf_map {
  *        sentence begins with the path.
  */
 enum status gguf_map_open(struct gguf_map *map, const char *path, struct status_why *why);
-/** The same for another kind of file.   expected: for the sentence, "a GGUF file". */
+/** Map another kind of file. expected: for the sentence, "a GGUF file". */
 enum status gguf_map_open_as(struct gguf_map *map, const char *path, const char *expected,
                              struct status_why *why);
 
@@ -37,7 +37,8 @@ enum status gguf_map_open_as(struct gguf_map *map, const char *path, const char 
  */
 void gguf_map_read_ahead(const void *data, size_t n_bytes);
 
-/** Whether what is touched of these bytes is read alone; usually its neighbours are read with it. */
+/** Whether what is touched of these bytes is read alone; usually its neighbours are read with it.
+ */
 void gguf_map_read_alone(const void *data, size_t n_bytes, bool alone);
 
 /**

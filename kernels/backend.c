@@ -92,7 +92,7 @@ static enum status weight_check(const struct kern_weight *w, const char *role,
     return STATUS_OK;
 }
 
-/** The same for a vector, or NULL, that must have n elements. */
+/** Check a vector, or NULL, that must have n elements. */
 static enum status vector_check(const struct kern_weight *w, size_t n, const char *role,
                                 struct status_why *why)
 {

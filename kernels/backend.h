@@ -64,7 +64,8 @@ enum status kern_download(struct kern_backend *b, void *to, const void *from, si
  */
 enum status kern_preload(struct kern_backend *b, const struct kern_weight *weight,
                          struct status_why *why);
-/** The same for the first kern_score() of these heads; those without a matrix do not count. */
+/** Do in advance what the first kern_score() of these heads would do; those without a matrix do not
+ * count. */
 enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                size_t n_heads, struct status_why *why);
 /**

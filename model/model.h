@@ -38,7 +38,7 @@ struct model;
 enum status model_file_open(struct gguf_file **out, const char *path, const char *tokens,
                             struct status_why *why);
 
-/** The same to list what it holds: as gguf_list; a folder has its tokens if they can be read. */
+/** Open a file to list what it holds: as gguf_list; a folder has its tokens if they can be read. */
 enum status model_file_list(struct gguf_file **out, const char *path, struct status_why *why);
 /** Whether a path is a published folder. */
 bool model_is_folder(const char *path);
@@ -101,7 +101,7 @@ const struct kern_weight *
 model_head(const struct model *m); /* [V, D]; may be the embedding's bytes */
 /** What kern_score() and kern_record() need of the model; hidden is to be set. */
 struct kern_head model_kern_head(const struct model *m);
-/** The same of the block that predicts the token after the next; with model_options.nextn only. */
+/** The head of the block that predicts the token after the next; with model_options.nextn only. */
 struct kern_head model_nextn_head(const struct model *m);
 /** Remarks made while loading (ignored keys, tied head, ...), one per line; "" if none. */
 const char *model_remarks(const struct model *m);

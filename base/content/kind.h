@@ -30,11 +30,11 @@ const struct base_file_kind *base_file_kind(struct base_string beginning);
 enum status base_file_check_kind(struct base_string beginning, const char *expected,
                                  struct status_why *why);
 
-/** The same as base_file_kind with texts that have a form: results of this program, JSON, tables.
+/** What base_file_kind finds, or a text that has a form: a result of this program, JSON, a table.
  */
 const struct base_file_kind *base_file_kind_of_text(struct base_string beginning);
 
-/** The same check where no text was expected. Fails: STATUS_FORMAT (it is one of those). */
+/** Check a beginning where no text was expected. Fails: STATUS_FORMAT (it is one of those). */
 enum status base_file_check_no_text(struct base_string beginning, const char *expected,
                                     struct status_why *why);
 

@@ -162,12 +162,12 @@ static bool is_document(const char *kind)
     return strncmp(kind, BASE_DOCUMENT, strlen(BASE_DOCUMENT)) == 0;
 }
 
-static const char *in_front(const char *kind)
+static const char *before(const char *kind)
 {
     return is_document(kind) ? "a document (" : "";
 }
 
-static const char *behind(const char *kind)
+static const char *after(const char *kind)
 {
     return is_document(kind) ? ")" : "";
 }
@@ -181,6 +181,5 @@ enum status base_written_check(const char *path, const char *kind, struct status
     return status_fail(why, STATUS_USAGE,
                        "%s: is %s%s%s, expected a new file or %s%s%s; give another name, or "
                        "--force to replace it",
-                       path, in_front(name), name, behind(name), in_front(kind), kind,
-                       behind(kind));
+                       path, before(name), name, after(name), before(kind), kind, after(kind));
 }

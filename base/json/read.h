@@ -50,10 +50,10 @@ enum status base_json_status(const struct base_json_reader *reader, struct statu
 /** Keep a failure, unless one is kept. why: its sentence. Returns what is kept then. */
 enum status base_json_keep(struct base_json_reader *reader, enum status status,
                            const struct status_why *why);
-/** The same of a value: the sentence begins with the file's name and the value's path. */
+/** Keep a failure of a value: the sentence begins with the file's name and the value's path. */
 void base_field_fail(struct base_field at, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** And of a member whether it is there or not. */
+/** Keep a failure of a member, whether it is there or not. */
 void base_field_fail_member(struct base_field from, const char *path, enum status status,
                             const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -62,7 +62,7 @@ void base_field_refuse(struct base_field from, const char *path, const char *exp
 
 /** A member; one that is missing is none: this never fails. */
 struct base_field base_field_get(struct base_field from, const char *path);
-/** The same, but null is none, too. */
+/** A member; one that is missing or null is none: this never fails. */
 struct base_field base_field_find(struct base_field from, const char *path);
 /** A member that must be there. */
 struct base_field base_field_need(struct base_field from, const char *path);

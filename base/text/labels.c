@@ -112,7 +112,7 @@ static size_t shared_beginning(const struct base_string *stems, size_t n)
     return shared;
 }
 
-/* The same of their ends, after what they begin with. */
+/* How many bytes they end with in common, after what they begin with. */
 static size_t shared_end(const struct base_string *stems, size_t n, size_t n_beginning)
 {
     struct base_string first = stems[0];

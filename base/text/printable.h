@@ -17,7 +17,7 @@ const char *base_printable_text(char *out, size_t capacity, const char *text);
  */
 const char *base_markdown(char *out, size_t capacity, const char *text);
 
-/** The same as a code span, between backticks; a backtick in it becomes an apostrophe. */
+/** base_markdown as a code span, between backticks; a backtick in it becomes an apostrophe. */
 const char *base_markdown_code(char *out, size_t capacity, const char *text);
 
 /** What comes after a path's last slash; in `path`. */
@@ -25,7 +25,7 @@ const char *base_file_name(const char *path);
 
 /** What printf would give a sign that means nothing: NaN without it. */
 double base_unsigned_nan(double x);
-/** The same, and 0 for what n decimals round to zero. */
+/** base_unsigned_nan, and 0 for what n decimals round to zero. */
 double base_shown(double x, int n_decimals);
 
 #endif

@@ -30,7 +30,7 @@ enum { BASE_SIZE_BYTES = 32 };
  */
 const char *base_size_digits(char out[BASE_SIZE_BYTES], double n_bytes,
                              const struct base_size_unit *unit);
-/** The same with the unit: "98.86 MB". */
+/** Write a size with its unit: "98.86 MB". */
 const char *base_size_text(char out[BASE_SIZE_BYTES], double n_bytes,
                            const struct base_size_unit *unit);
 

@@ -31,8 +31,7 @@ struct cli_imatrix {
     struct imat_units units;
     struct imat_matrix matrix; /* after the run */
     struct eval_perplexity_result result;
-    /* Of --state; NULL: not given. */
-    char *sums_file, *sums_id;
+    char *sums_file, *sums_id;     /* --state has them; NULL: not given */
     double saved, seconds_to_save; /* when the sums were, and how long that took */
 };
 

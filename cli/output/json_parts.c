@@ -27,7 +27,7 @@ static void add_forced(struct base_json *json, cJSON *object, const char *key, d
     base_json_real(json, object, key, value >= 0 ? value : (double)NAN);
 }
 
-/* The same of one where 0 says so, too. */
+/* A number that is positive where it is given; else null. */
 static void add_forced_positive(struct base_json *json, cJSON *object, const char *key,
                                 double value)
 {

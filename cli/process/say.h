@@ -13,7 +13,7 @@ bool cli_is_quiet(void);
  * is cut at 2047 bytes, and is made printable (base/text/escape.h), whatever a name in it holds.
  */
 __attribute__((format(printf, 1, 2))) void cli_say(const char *format, ...);
-/** The same for an error, which is always said. */
+/** A line about an error, which is always said. */
 __attribute__((format(printf, 1, 2))) void cli_complain(const char *format, ...);
 
 /** Say each of the lines as a note. */

@@ -14,7 +14,7 @@ struct cli_phase {
 void cli_phase_begin(struct cli_phase *phase);
 /** fraction: of the phase, 0 to 1. */
 void cli_phase_show(struct cli_phase *phase, double fraction);
-/** The same of done of n steps, as a callback: user is the phase. */
+/** cli_phase_show of done of n steps, as a callback: user is the phase. */
 void cli_phase_on_count(void *user, size_t done, size_t n);
 /** Before anything else is printed. */
 void cli_phase_end(struct cli_phase *phase);

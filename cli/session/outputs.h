@@ -33,7 +33,7 @@ enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t
                                     const char *option, const struct gguf_file *file,
                                     struct status_why *why);
 
-/** The same with each path of a list. option: what reads them, for the sentence. */
+/** Check each path of a list. option: what reads them, for the sentence. */
 enum status cli_outputs_check_list(const struct cli_named_file *outputs, size_t n_outputs,
                                    const char *option, const struct cli_list *paths,
                                    struct status_why *why);

@@ -33,7 +33,7 @@ enum status imat_collector_attach(struct imat_collector *c, struct kern_backend 
                                   size_t n_backends, struct status_why *why);
 /** Rows count that the products' marks name (struct kern_linear), not all of them. */
 void imat_collector_mask(struct imat_collector *c);
-/** The same, but all rows of experts count. */
+/** Rows count that the marks name, and all rows of experts. */
 void imat_collector_mask_dense(struct imat_collector *c);
 /**
  * Rows of experts are told apart by n categories: a mark is 0, or 1 + the row's category. Before

@@ -101,7 +101,7 @@ enum status eval_documents_add(struct eval_documents *d, const struct eval_docum
 enum status eval_documents_add_text(struct eval_documents *d, const struct eval_document_head *head,
                                     struct base_string text, struct status_why *why);
 
-/** The same with a conversation: a JSON object with "messages", which was parsed from `bytes`.
+/** Add a conversation: a JSON object with "messages", which was parsed from `bytes`.
  * docs/chats.md has the procedure.
  * Fails: also STATUS_FORMAT (no template), STATUS_UNSUPPORTED (those of the file take longer than
  * chat_seconds), as model_chat_open and model_chat_render. */
@@ -118,8 +118,8 @@ enum status eval_documents_add_prompt(struct eval_documents *d,
                                       struct base_string prompt, struct base_string completion,
                                       struct status_why *why);
 
-/** The same with a list of "ids" and, where it is not NULL, one of 0 and 1, whether each of them is
- * scored. Fails: also STATUS_FORMAT (not such lists, an id beyond the vocabulary). */
+/** Add a list of "ids" with, where it is not NULL, one of 0 and 1, whether each of them is scored.
+ * Fails: also STATUS_FORMAT (not such lists, an id beyond the vocabulary). */
 enum status eval_documents_add_ids(struct eval_documents *d, const struct eval_document_head *head,
                                    const cJSON *ids, const cJSON *mask, struct status_why *why);
 

@@ -48,7 +48,7 @@ struct eval_table {
  */
 enum status eval_table_make(struct eval_table *out, size_t n_columns, size_t n_windows,
                             size_t n_scored, struct status_why *why);
-/** The same for the windows of a plan, which the table may borrow. */
+/** An empty table for the windows of a plan, which the table may borrow. */
 enum status eval_table_make_for(struct eval_table *out, size_t n_columns,
                                 const struct eval_plan *plan, struct status_why *why);
 /** A zero-initialised object is allowed. */

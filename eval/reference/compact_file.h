@@ -35,7 +35,7 @@ struct eval_compact_file {
  */
 enum status eval_compact_open(struct eval_compact_file *out, const char *path,
                               struct status_why *why);
-/** The same for bytes in memory (aligned to 64), which must outlive *out. */
+/** Open bytes in memory (aligned to 64), which must outlive *out. */
 enum status eval_compact_view(struct eval_compact_file *out, const char *name, const void *bytes,
                               size_t n_bytes, struct status_why *why);
 /** A zero-initialised object is allowed. */

@@ -64,7 +64,7 @@ struct eval_logits_file {
  */
 enum status eval_logits_open(struct eval_logits_file *out, const char *path,
                              struct status_why *why);
-/** The same for bytes in memory (aligned to 4), which must outlive *out. */
+/** Open bytes in memory (aligned to 4), which must outlive *out. */
 enum status eval_logits_view(struct eval_logits_file *out, const char *name, const void *bytes,
                              size_t n_bytes, struct status_why *why);
 /** A zero-initialised object is allowed. */

@@ -62,7 +62,8 @@ static inline const struct kern_product *kern_cpu_product_of(const struct kern_c
     return format->largest > cpu->kernels.bytes_most ? &cpu->words : &integers[format->room];
 }
 
-/** The same for a head: its rounding errors are errors of logits, with nothing to average them. */
+/** The product of a head: its rounding errors are errors of logits, with nothing to average them.
+ */
 static inline const struct kern_product *kern_cpu_head_product_of(const struct kern_cpu *cpu,
                                                                   enum gguf_type type)
 {

@@ -122,7 +122,7 @@ static inline size_t kern_int8_floats(size_t n_k, size_t run)
 typedef void kern_bf16_pack_row_fn(const float *w, size_t n_k, unsigned n_parts, size_t row,
                                    uint16_t *out);
 typedef kern_panel_pack_fn kern_bf16_pack_panel_fn;
-/** The same of a panel array x [n_k]: its lanes are the tokens. */
+/** Operands of a panel array x [n_k]: its lanes are the tokens. */
 typedef void kern_bf16_pack_lanes_fn(const float *x, size_t n_k, unsigned n_parts, uint16_t *out);
 
 /**

@@ -193,7 +193,7 @@ static enum status run_heads(struct kern_cuda *cuda, const struct choice *choice
     return kern_cuda_run_launch(cuda, &launch, why);
 }
 
-/** The same where keys and values are split before; blocks: of keys, on the device. */
+/** Run heads whose keys and values are split before; blocks: of keys, on the device. */
 static enum status run_in_parts(struct kern_cuda *cuda, const struct choice *choice,
                                 struct kern_attention_args *args, size_t n_tasks,
                                 const struct kern_attention_task *blocks, size_t n_kv_heads,

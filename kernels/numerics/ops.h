@@ -35,7 +35,7 @@ typedef void kern_op_norm_fn(const struct kern_norm_row *row);
  * sin. a' = fma(a, cos, -(b sin)), b' = fma(b, cos, a sin).
  */
 typedef void kern_op_rope_adjacent_fn(float *x, const float *angles, size_t n_pairs);
-/** The same for pairs (x[i], x[i + n_pairs]). */
+/** Rotate pairs (x[i], x[i + n_pairs]). */
 typedef void kern_op_rope_halves_fn(float *x, const float *angles, size_t n_pairs);
 /** gate[i] = what activation.h makes of gate[i] and up[i], which is 1 where up is NULL. */
 typedef void kern_op_activate_fn(enum kern_activation kind, const struct kern_curve *curve,

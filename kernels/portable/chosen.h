@@ -21,7 +21,7 @@ KERN_INLINE uint32_t kern_order_of(float x)
     return bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
-/** The same with a place, of which the lower one is larger: no two of a row are equal. */
+/** The order with a place, of which the lower one is larger: no two of a row are equal. */
 KERN_INLINE uint64_t kern_order_at(uint32_t order, size_t place)
 {
     return (uint64_t)order << 32 | (uint32_t) ~(uint32_t)place;

@@ -27,7 +27,7 @@ const char *model_shape_text(struct model_shape_text *to, const uint64_t *ne, si
 /** Keep a failure (printf format): the sentence begins with the file. */
 void model_bind_fail(struct model *m, enum status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** The same of a tensor: it begins with the file of its bytes, and its name. */
+/** Keep a failure of a tensor: the sentence begins with the file of its bytes, and its name. */
 void model_tensor_fail(struct model *m, const struct model_tensor *tensor, enum status code,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -39,7 +39,7 @@ void model_tensor_fail(struct model *m, const struct model_tensor *tensor, enum 
 struct model_tensor *model_bind_tensor(struct model *m, const char *name, struct model_shape shape,
                                        enum model_presence usual);
 
-/** The same of a table of whole numbers, which is I32 and whose rows lie one after the other. */
+/** Bind a table of whole numbers, which is I32 and whose rows lie one after the other. */
 struct model_tensor *model_bind_table(struct model *m, const char *name, struct model_shape shape);
 
 /** Rows [first_row, first_row + n_rows) of a tensor as a weight of scale 1. */

@@ -190,7 +190,7 @@ struct model_norm_step {
 enum status model_normalise(struct model_session *s, const struct model_norm_step *step,
                             struct status_why *why);
 
-/** The same in place: x = norm of its rows. */
+/** x = norm of its rows, in place. */
 enum status model_normalise_rows(struct model_session *s, const struct model_norm *norm, float *x,
                                  size_t n_rows, size_t width, struct status_why *why);
 

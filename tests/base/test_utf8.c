@@ -31,7 +31,7 @@ static void every_character(void **state)
     }
 }
 
-/** Of all runs of 2 and of 3 bytes, those that are one character as a whole. */
+/** Which of all runs of 2 and of 3 bytes are one character as a whole. */
 static void nothing_else(void **state)
 {
     (void)state;

@@ -15,7 +15,7 @@ struct kld_figure {
     double error_absolute, error_relative;
 };
 
-/** Of the summary, and of a row for a window. */
+/** How many figures the summary has, and a row for a window. */
 enum { KLD_FIGURES = 34, KLD_ROW_FIGURES = 5 };
 
 /**

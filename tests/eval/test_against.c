@@ -188,7 +188,7 @@ static void differences_are_told_with_their_sign(void **state)
     scene_close(&s);
 }
 
-/* Of a column of one table, in tokens for which `wanted` is true. */
+/* Put a divergence into one table, in tokens for which `wanted` is true. */
 static void plant(struct scene *s, bool (*wanted)(const struct scene *, size_t, size_t), double kl)
 {
     for (size_t w = 0; w < s->exact.n_windows; w++)

@@ -442,7 +442,7 @@ static void a_torn_part_is_continued(void **state)
     const size_t cuts[] = {0, 100, 512, 5000, n - 20000, n - 1};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
         check_part(whole, n, whole, cuts[i], cuts[i]);
-    /* Of full size, but with a row that never reached the disk. */
+    /* A file of full size may have a row that never reached the disk. */
     char *torn = malloc(n);
     size_t hole = n - 10 * 15 * 200;
     memcpy(torn, whole, n);

@@ -14,7 +14,7 @@
 #include "tests/harness/cmocka.h"
 #include "tests/harness/rng.h"
 
-/** Of all halves the nearest to x, of two the one with an even code: by looking at all. */
+/** The half that is nearest to x, of two the one with an even code: by looking at all. */
 static float nearest_half(float x)
 {
     float best = INFINITY;

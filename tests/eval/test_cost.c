@@ -15,7 +15,7 @@ static bool sees(const struct model_layer_shape *layer, size_t query, size_t key
            (!layer->chunk || query / layer->chunk == key / layer->chunk);
 }
 
-/** Of n tokens: numbers that are multiplied and added, twice. width: of a key and a value. */
+/** Twice as many numbers as n tokens multiply and add. width: of a key and a value. */
 static double count(const struct model_layer_shape *layer, size_t width, size_t n)
 {
     double total = 0;

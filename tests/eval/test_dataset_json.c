@@ -207,7 +207,7 @@ static void reads_published_forms(void **state)
     }
 }
 
-/** Of labels in a file of their own, and of CSV. */
+/** Labels in a file of their own, and CSV, are refused in other forms. */
 static void refuses_bad_forms(void **state)
 {
     (void)state;

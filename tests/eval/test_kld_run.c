@@ -42,7 +42,7 @@ static int close_base(void **state)
     return 0;
 }
 
-/** Of the windows of a, which may be the first ones of b. */
+/** Cells are compared in the windows of a, which may be the first ones of b. */
 static void assert_same_cells(const struct eval_table *a, const struct eval_table *b)
 {
     assert_int_equal(a->n_columns, b->n_columns);
@@ -140,7 +140,7 @@ static void a_model_equals_itself(void **state)
     evaluation_close(&e);
 }
 
-/** Of the size that 4 bits cost; tests/cli/kld.cases has digits. */
+/** Divergences have the size that 4 bits cost; tests/cli/kld.cases has digits. */
 static void scores_are_sensible(void **state)
 {
     (void)state;

@@ -197,7 +197,7 @@ static void test_reference_vectors(void **state)
     assert_int_equal(n, N_LLAMA - 1); /* F32 needs no vector */
 }
 
-/* The same for ik_llama.cpp's types. */
+/* ik_llama.cpp's types have a vector each, too. */
 static void test_listed(void **state)
 {
     (void)state;

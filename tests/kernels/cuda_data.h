@@ -7,7 +7,7 @@
 
 /** n normal numbers times `size`; free(). */
 float *cuda_data_floats(struct rng *r, size_t n, float size);
-/** The same n floats again; free(). */
+/** A copy of n floats; free(). */
 float *cuda_data_copy(const float *x, size_t n);
 /** Each of n rows `times` times, one after the other; free(). */
 float *cuda_data_repeat(const float *x, size_t n, size_t width, size_t times);

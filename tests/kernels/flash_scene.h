@@ -27,12 +27,12 @@ void flash_scene_close(struct flash_scene *s);
 
 /** A pair whose device has the shared memory. way: see cuda_pair_way(). */
 void flash_scene_pair(struct cuda_pair *p, enum kern_precision precision, size_t way);
-/** The same with that many bytes of it. */
+/** A pair whose device has that many bytes of it. */
 void flash_scene_pair_of(struct cuda_pair *p, enum kern_precision precision, size_t way,
                          size_t shared_bytes);
 /** The operation on the device. */
 void flash_scene_run(struct cuda_pair *p, struct flash_scene *s);
-/** The same where each array begins `skew` floats behind an aligned address. */
+/** Run it with arrays that begin `skew` floats after an aligned address. */
 void flash_scene_run_skewed(struct cuda_pair *p, struct flash_scene *s, size_t skew);
 /** Fail unless outputs are within the derived bound. */
 struct attention_error flash_scene_check(const struct flash_scene *s,

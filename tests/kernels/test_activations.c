@@ -118,8 +118,8 @@ static void test_variants_agree(void **state)
     }
 }
 
-/* Of every magnitude at which an exponential is anything but 0 or infinite, and the neighbours of
- * where it becomes so. */
+/* Inputs have every magnitude at which an exponential is anything but 0 or infinite, and are the
+ * neighbours of where it becomes so. */
 static void test_variants_over_the_range(void **state)
 {
     (void)state;

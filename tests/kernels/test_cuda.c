@@ -95,7 +95,7 @@ static void check_norms(struct rows *o, struct rng *r, size_t n_groups)
     cuda_data_weight_free(&bias);
 }
 
-/** Of gates of which some are special: comparisons must keep a NaN on a device too. */
+/** Some gates are special: comparisons must keep a NaN on a device too. */
 static void check_activations(struct rows *o)
 {
     static const float special[] = {NAN, INFINITY, -INFINITY, -0.0f, -3e38f, 88.8f, -88.8f, 7.5f};

@@ -16,7 +16,7 @@ enum { ROUTE_T = 70, ROUTE_USED = 5 };
 
 static const int32_t given[ROUTE_T * ROUTE_USED] = {1, 2, 3, 11, 0, 5};
 
-/** Of 250 experts not all threads of a block have room. */
+/** A block has no room for all threads of 250 experts. */
 static const struct kern_route routes[] = {
     {.n_experts = 20, .normalise = true},
     {.n_experts = 20,

@@ -133,7 +133,7 @@ static double left_of(float x, unsigned n_parts)
     kern_parts_of(x, -x, n_parts, parts);
     for (unsigned p = 0; p < n_parts; p++) {
         left -= (double)kern_float_from_bits(parts[p] << 16);
-        /* Of -x, beside it; what is left of both may be 0. */
+        /* That of -x is beside it; what is left of both may be 0. */
         assert_int_equal(parts[p] >> 16, parts[p] ? (parts[p] & 0xffff) ^ 0x8000 : 0);
     }
     return left;

@@ -231,7 +231,8 @@ static void test_ends(void **state)
     }
 }
 
-/** Of decays of their own: fewer channels than chains, then whole lengths; no row is left over. */
+/** Channels have decays of their own: fewer than chains, then whole lengths; no row is left over.
+ */
 static void test_few_channels(void **state)
 {
     (void)state;

@@ -13,7 +13,7 @@
 #include "tests/harness/guard.h"
 #include "tests/kernels/score_scene.h"
 
-/** Of a scene whose head 0 may be recorded. */
+/** The records of a scene whose head 0 may be recorded. */
 struct base {
     struct guard memory; /* ends where the last record does */
     uint16_t *records;

@@ -9,7 +9,7 @@
 
 enum { MOST = KERN_ATTENTION_MOST, MOST_K = 2 * MAX_BLOCK + COLUMNS };
 
-/** Of the size of a row, NaN, infinite, or around what counts as 0: by `which`. */
+/** Numbers are of the size of a row, NaN, infinite, or around what counts as 0: by `which`. */
 static void fill(struct rng *r, size_t which, float *x, size_t n)
 {
     static const float sizes[] = {1.0f, KERN_ROUNDED_LEAST, 0x1p120f, 0.0f, 0x1p-149f};

@@ -166,7 +166,7 @@ static bool is_wanted(const char *name)
            strcmp(name, "rand-moe.Q8_0.gguf") == 0;
 }
 
-/** Of the reference material, where it is; all of it where ASSAY_TEST_SLOW is set. */
+/** The models of the reference material, where it is; all of them where ASSAY_TEST_SLOW is set. */
 static void test_reference_models(void **state)
 {
     (void)state;

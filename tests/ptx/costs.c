@@ -254,7 +254,7 @@ static void attention(const char *scene, size_t head_size)
     run_ptx_report(out, scene);
 }
 
-/** Of wide rows only the targets' products are representative, of narrow ones all else. */
+/** With wide rows only the targets' products are representative, with narrow ones all else. */
 static void score(const char *scene, size_t n_heads, size_t n_vocab, size_t width)
 {
     struct status_why why;

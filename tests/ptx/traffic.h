@@ -9,7 +9,7 @@
 
 enum { PTX_SECTOR = 32 /* bytes of a transaction with the second-level cache */ };
 
-/** Of one kernel. */
+/** What one kernel moves. */
 struct ptx_traffic {
     uint64_t launches, blocks, threads;
     uint64_t read_bytes, written_bytes;     /* global memory, as the lanes ask */

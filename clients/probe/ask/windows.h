@@ -22,7 +22,7 @@ struct probe_window {
  */
 enum status probe_window_make(struct probe_window *out, const struct model_tokenizer *tokenizer,
                               const char *text, size_t n_bytes, size_t n, struct status_why *why);
-/** The same of tokens, which a server must take as ids. Fails: STATUS_MEMORY. */
+/** A window of tokens, which a server must take as ids. Fails: STATUS_MEMORY. */
 enum status probe_window_of_ids(struct probe_window *out, const struct model_tokenizer *tokenizer,
                                 const int32_t *ids, size_t n, struct status_why *why);
 void probe_window_free(struct probe_window *window);

@@ -88,8 +88,8 @@ TILE_INLINE void multiply_tiles(struct tiles *tiles, int c, int a, int b)
 }
 
 #ifdef __x86_64__
-/** The same with an instruction for fmaf(), where there is one: tests take a fraction of the time.
- */
+/** The product with an instruction for fmaf(), where there is one, makes tests take a fraction of
+ * the time. */
 __attribute__((target("avx2,fma"))) static void multiply_tiles_fma(struct tiles *tiles, int c,
                                                                    int a, int b)
 {

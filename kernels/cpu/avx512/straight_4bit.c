@@ -18,7 +18,7 @@ static inline __m256i nibbles32(const uint8_t *qs)
     return _mm256_and_si256(both, _mm256_set1_epi8(15));
 }
 
-/** The same, with bit j of qh as the fifth bit of code j. */
+/** 32 codes, with bit j of qh as the fifth bit of code j. */
 static inline __m256i codes32(const uint8_t *qs, const uint8_t *qh)
 {
     const __m256i fifth = _mm256_set1_epi8(16);

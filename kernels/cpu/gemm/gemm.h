@@ -77,7 +77,7 @@ void kern_gemm_run(const struct kern_gemm_rows *g);
 void kern_weight_decode_row(const struct kern_cpu *cpu, const struct kern_weight *w, size_t r,
                             float *y);
 
-/** The same times the weight's scale: of a vector or an embedding. */
+/** A decoded row times the weight's scale: of a vector or an embedding. */
 void kern_weight_take_row(const struct kern_cpu *cpu, const struct kern_weight *w, size_t r,
                           float *y);
 

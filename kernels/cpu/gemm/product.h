@@ -55,7 +55,8 @@ void kern_product_choose_integers(struct kern_product *out, const struct kern_ke
                                   const struct kern_cpu_options *options,
                                   const struct kern_product *others, int room);
 
-/** The same of activations of 8 bits, for weights that the kernels' int8_tile does not take. */
+/** Choose a product of activations of 8 bits, for weights that the kernels' int8_tile does not
+ * take. */
 void kern_product_choose_words(struct kern_product *out, const struct kern_kernels *kernels,
                                const struct kern_product *bytes);
 

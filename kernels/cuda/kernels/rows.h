@@ -55,7 +55,7 @@ KERN_INLINE void kern_norm_add_lanes(double *lane, double mean, const float *x, 
     }
 }
 
-/** The same of a chunk, by way of shared memory. */
+/** Add a chunk, by way of shared memory. */
 KERN_INLINE void kern_norm_add(struct kern_norm_shared *s, const float *x, size_t n, bool squares)
 {
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
@@ -68,7 +68,7 @@ KERN_INLINE void kern_norm_add(struct kern_norm_shared *s, const float *x, size_
     kern_barrier();
 }
 
-/** The same of a whole row, from lanes of 0 on. */
+/** Add a whole row, from lanes of 0 on. */
 KERN_INLINE void kern_norm_add_row(struct kern_norm_shared *s, const float *x, size_t width,
                                    bool squares)
 {

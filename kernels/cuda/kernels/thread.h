@@ -125,7 +125,7 @@ KERN_INLINE struct kern_vec4 kern_load4_whole(const float *x, unsigned n, bool w
     return y;
 }
 
-/** The same, in one load where that is possible. */
+/** Load n floats, in one load where that is possible. */
 KERN_INLINE struct kern_vec4 kern_load4(const float *x, unsigned n)
 {
     return kern_load4_whole(x, n, n == 4 && ((uintptr_t)x & 15) == 0);
@@ -146,7 +146,7 @@ KERN_INLINE void kern_store4_whole(float *to, unsigned n, bool whole, const stru
     }
 }
 
-/** The same, in one store where that is possible. */
+/** Store n floats, in one store where that is possible. */
 KERN_INLINE void kern_store4(float *to, unsigned n, const struct kern_vec4 *x)
 {
     kern_store4_whole(to, n, n == 4 && ((uintptr_t)to & 15) == 0, x);

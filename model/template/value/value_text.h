@@ -23,7 +23,7 @@ static inline struct jinja_value jinja_of_string(struct base_string s)
 /** Where `needle` is in `s`, from offset `from` on; SIZE_MAX where it is not. */
 size_t jinja_find(struct jinja_run *r, struct base_string s, struct base_string needle,
                   size_t from);
-/** The same from the end: the last place that ends at `to` at most. */
+/** Where `needle` is last in `s`, ending at `to` at most; SIZE_MAX where it is not. */
 size_t jinja_find_last(struct jinja_run *r, struct base_string s, struct base_string needle,
                        size_t to);
 

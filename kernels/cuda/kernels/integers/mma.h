@@ -74,7 +74,7 @@ KERN_INLINE void kern_mma_bytes32(struct kern_mma_sums *d, int32_t begin,
 #endif
 }
 
-/** The same of 16 columns, which are words `half` and 2 + half of a. */
+/** The product of 16 columns, which are words `half` and 2 + half of a. */
 KERN_INLINE void kern_mma_bytes16(struct kern_mma_sums *d, int32_t begin,
                                   const struct kern_bytes16 *a, const struct kern_bytes16 *b,
                                   unsigned part, unsigned half)

@@ -161,7 +161,7 @@ KERN_INLINE void kern_integer_narrow(struct kern_integer_sums *part,
     }
 }
 
-/** The same of a wide type: a sum of integers is over all columns. */
+/** The sums of a wide type: a sum of integers is over all columns. */
 KERN_INLINE void kern_integer_wide(struct kern_integer_sums *part,
                                    const struct kern_integer_weights *a,
                                    const struct kern_integer_tokens *b,
