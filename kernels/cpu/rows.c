@@ -4,8 +4,8 @@
 
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/cpu/operations.h"
+#include "kernels/experts/route.h"
 #include "kernels/quant/round.h"
-#include "kernels/route.h"
 
 /** Rows, or elements, that a thread takes at a time. */
 enum { EMBED_ROWS = 64, ROWS = 8, ELEMENTS = 8192 };

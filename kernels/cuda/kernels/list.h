@@ -1,7 +1,7 @@
 /**
  * The list of kernels, a row each. Everything that must know all of them expands it: their numbers
- * (device/device.h), what a launch needs (device/kernels.c), their shells on a device (kernels.cu)
- * and on the host (tests/harness/run_kernel.c).
+ * (device/device.h), what a launch needs (device/kernels.c), their shells on a device
+ * (device/kernels.cu) and on the host (tests/harness/run_kernel.c).
  *
  *     ROW(ID, name, args, n_threads, n_resident, shared_bytes, call)
  *
@@ -15,8 +15,8 @@
  *     shared_bytes  of a block; 0: none, or each launch says how many
  *     call          the work of one block: of `block`, with the arguments `a`, in memory `shared`
  *
- * Decoding is a program for each block format, so its shells are elsewhere (decode.cu). Its row has
- * a macro of its own; `type` in its call is the launch's.
+ * Decoding is a program for each block format, so its shells are elsewhere (device/decode.cu). Its
+ * row has a macro of its own; `type` in its call is the launch's.
  */
 #ifndef KERNELS_CUDA_KERNELS_LIST_H
 #define KERNELS_CUDA_KERNELS_LIST_H

@@ -1,14 +1,14 @@
 /**
- * Choosing experts, a thread per token: kernels/route.h, so the bits are the CPU's. What a token
- * needs lies in shared memory, an odd number of doubles after its neighbour's, so that threads do
- * not meet in a bank. It reads 4 bytes per logit and writes 8 per chosen expert; the time is that
- * of the exponentials and of going through the keys n_used times.
+ * Choosing experts, a thread per token: kernels/experts/route.h, so the bits are the CPU's. What a
+ * token needs lies in shared memory, an odd number of doubles after its neighbour's, so that
+ * threads do not meet in a bank. It reads 4 bytes per logit and writes 8 per chosen expert; the
+ * time is that of the exponentials and of going through the keys n_used times.
  */
 #ifndef KERNELS_CUDA_KERNELS_EXPERTS_ROUTE_H
 #define KERNELS_CUDA_KERNELS_EXPERTS_ROUTE_H
 
 #include "kernels/cuda/kernels/thread.h"
-#include "kernels/route.h"
+#include "kernels/experts/route.h"
 
 enum { KERN_ROUTE_THREADS = 32 };
 

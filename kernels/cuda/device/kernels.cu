@@ -1,6 +1,6 @@
 /* The kernels on a device, except decoding: each a shell around the call of its row in list.h. */
-#include "kernels/cuda/device/kernels.h"
 #include "kernels/cuda/device/all.h"
+#include "kernels/cuda/device/kernels.h"
 
 #define SHELL(id, name, args_tag, n_threads, n_resident, shared_bytes, call)                       \
     __global__ void __launch_bounds__(n_threads, n_resident) run_##id(struct args_tag args)        \

@@ -1,6 +1,6 @@
 /** Choosing the experts of a token: the same code on the host and on a device. */
-#ifndef KERNELS_ROUTE_H
-#define KERNELS_ROUTE_H
+#ifndef KERNELS_EXPERTS_ROUTE_H
+#define KERNELS_EXPERTS_ROUTE_H
 
 #include <math.h>
 
