@@ -69,43 +69,41 @@ static struct key_rows key_rows_of(const struct model_session *s, const struct m
 }
 
 /** q of the tile, and the gates of the result. */
-static enum status project_q(struct model_session *s, const struct model_step *step,
-                             const struct attention_work *work, const float *in,
-                             struct status_why *why)
+static void project_q(struct model_session *s, const struct model_step *step,
+                      const struct attention_work *work, const float *in)
 {
     const struct model_layer *layer = step->layer;
     size_t n = step->tile.n_tokens;
     if (!work->both) {
-        enum status status = model_multiply(s, &layer->q, in, n, work->q, why);
-        if (status || !work->gate)
-            return status;
+        model_multiply(s, &layer->q, in, n, work->q);
+        if (!work->gate)
+            return;
         float *gate = work->by_head ? work->by_head : work->gate;
-        return model_multiply_same(s, &layer->gate, in, n, gate, why);
+        model_multiply_same(s, &layer->gate, in, n, gate);
+        return;
     }
-    enum status status = model_multiply(s, &step->layer->q, in, n, work->both, why);
+    model_multiply(s, &step->layer->q, in, n, work->both);
     struct kern_copy copy = {.x = work->both,
                              .x_stride = 2 * (size_t)step->shape->key_size,
                              .y = work->q,
                              .width = step->shape->key_size,
                              .n_rows = n * step->shape->n_heads};
-    if (!status)
-        status = model_copy(s, copy, why);
+    model_copy(s, copy);
     copy.x += step->shape->key_size;
     copy.y = work->gate;
-    return status ? status : model_copy(s, copy, why);
+    model_copy(s, copy);
 }
 
-static enum status rotate(struct model_session *s, const struct model_step *step, float *x,
-                          size_t n_heads, int is_k, struct status_why *why)
+static void rotate(struct model_session *s, const struct model_step *step, float *x, size_t n_heads,
+                   int is_k)
 {
-    enum status status = model_rotate(s, step, x, n_heads, step->shape->key_size, why);
+    model_rotate(s, step, x, n_heads, step->shape->key_size);
     model_show(s, MODEL_AT_Q_ROTATED + is_k, x, n_heads, step->shape->key_size);
-    return status;
 }
 
 /** Norms and rotation of all heads of q or of k. */
-static enum status prepare(struct model_session *s, const struct model_step *step, float *x,
-                           size_t n_heads, const struct model_norm *norm, struct status_why *why)
+static void prepare(struct model_session *s, const struct model_step *step, float *x,
+                    size_t n_heads, const struct model_norm *norm)
 {
     size_t size = step->shape->key_size;
     size_t n = step->tile.n_tokens;
@@ -113,25 +111,23 @@ static enum status prepare(struct model_session *s, const struct model_step *ste
     size_t n_rows = whole ? n : n * n_heads, width = whole ? n_heads * size : size;
     int is_k = norm == &step->layer->k_norm; /* places of k follow those of q */
     bool last = s->model->arch->qk_norm_last;
-    enum status status = STATUS_OK;
     if (last)
-        status = rotate(s, step, x, n_heads, is_k, why);
-    if (!status && norm->gain.data)
-        status = model_normalise_rows(s, norm, x, n_rows, width, why);
+        rotate(s, step, x, n_heads, is_k);
+    if (norm->gain.data)
+        model_normalise_rows(s, norm, x, n_rows, width);
     if (norm->gain.data)
         model_show(s, MODEL_AT_Q_NORM + is_k, x, n_heads, size);
-    if (!status && !last)
-        status = rotate(s, step, x, n_heads, is_k, why);
-    if (status || !step->shape->bare_qk_norm)
-        return status;
-    status = model_normalise_rows(s, NULL, x, n_rows, width, why);
+    if (!last)
+        rotate(s, step, x, n_heads, is_k);
+    if (!step->shape->bare_qk_norm)
+        return;
+    model_normalise_rows(s, NULL, x, n_rows, width);
     model_show(s, MODEL_AT_Q_BARE_NORM + is_k, x, n_heads, size);
-    return status;
 }
 
 /** The tile's rows of keys and values. after_q: the product of q is the operation before. */
-static enum status project_kv(struct model_session *s, const struct model_step *step, bool after_q,
-                              const float *in, struct status_why *why)
+static void project_kv(struct model_session *s, const struct model_step *step, bool after_q,
+                       const float *in)
 {
     const struct model_layer *layer = step->layer;
     struct widths w = widths_of(step->shape);
@@ -139,37 +135,34 @@ static enum status project_kv(struct model_session *s, const struct model_step *
     struct key_rows rows = key_rows_of(s, step, w);
     float *k = rows.k + rows.kv_row * w.k;
     float *v = rows.v + rows.kv_row * w.v;
-    enum status status = after_q ? model_multiply_same(s, &layer->k, in, n, k, why)
-                                 : model_multiply(s, &layer->k, in, n, k, why);
-    if (!status)
-        status = model_multiply_same(s, &layer->v, in, n, v, why);
+    if (after_q)
+        model_multiply_same(s, &layer->k, in, n, k);
+    else
+        model_multiply(s, &layer->k, in, n, k);
+    model_multiply_same(s, &layer->v, in, n, v);
     model_show(s, MODEL_AT_K_PROJECTED, k, w.n_kv_heads, step->shape->key_size);
     model_show(s, MODEL_AT_V_PROJECTED, v, w.n_kv_heads, step->shape->value_size);
-    if (!status)
-        status = prepare(s, step, k, w.n_kv_heads, &layer->k_norm, why);
+    prepare(s, step, k, w.n_kv_heads, &layer->k_norm);
     size_t n_rows = n * w.n_kv_heads, width = step->shape->value_size;
-    if (!status && s->model->arch->bare_v_norm) {
-        status = model_normalise_rows(s, NULL, v, n_rows, width, why);
+    if (s->model->arch->bare_v_norm) {
+        model_normalise_rows(s, NULL, v, n_rows, width);
         model_show(s, MODEL_AT_V_NORM, v, w.n_kv_heads, width);
     }
-    if (!status)
-        status = model_round_keys(s, step->i_layer, k, n_rows, step->shape->key_size, why);
-    return status ? status : model_round_values(s, step->i_layer, v, n_rows, width, why);
+    model_round_keys(s, step->i_layer, k, n_rows, step->shape->key_size);
+    model_round_values(s, step->i_layer, v, n_rows, width);
 }
 
-enum status model_block_keys(struct model_session *s, const struct model_step *step,
-                             struct status_why *why)
+void model_block_keys(struct model_session *s, const struct model_step *step)
 {
     const float *in;
-    enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
-    if (!status)
-        status = project_kv(s, step, false, in, why);
-    return status || !step->shape->sparse ? status : model_index_keys(s, step, in, why);
+    model_branch_input(s, step, &step->layer->attn_norm, &in);
+    project_kv(s, step, false, in);
+    if (step->shape->sparse)
+        model_index_keys(s, step, in);
 }
 
-static enum status attend(struct model_session *s, const struct model_step *step,
-                          const struct attention_work *work, const float *in,
-                          struct status_why *why)
+static void attend(struct model_session *s, const struct model_step *step,
+                   const struct attention_work *work, const float *in)
 {
     const struct model_layer_shape *l = step->shape;
     const struct key_rows rows = key_rows_of(s, step, widths_of(l));
@@ -192,14 +185,13 @@ static enum status attend(struct model_session *s, const struct model_step *step
         .ranges = s->ranges,
         .n_ranges = step->n_ranges,
     };
-    enum status status = model_index_choose(
-        s, step, &(struct model_index_inputs){in, in, work->out}, &attention.chosen, why);
-    return status ? status : kern_attention(s->backend, &attention, why);
+    model_index_choose(s, step, &(struct model_index_inputs){in, in, work->out}, &attention.chosen);
+    MODEL_TRY(s, kern_attention(s->backend, &attention, &s->failure.why));
 }
 
 /** Multiply attention's result by its gates; into work->gate. */
-static enum status apply_gate(struct model_session *s, const struct model_step *step,
-                              const struct attention_work *work, struct status_why *why)
+static void apply_gate(struct model_session *s, const struct model_step *step,
+                       const struct attention_work *work)
 {
     size_t size = step->shape->value_size, n_heads = step->shape->n_heads;
     size_t n = step->tile.n_tokens * n_heads;
@@ -209,47 +201,39 @@ static enum status apply_gate(struct model_session *s, const struct model_step *
                                .width = size,
                                .n_rows = n,
                                .spread = size};
-    enum status status = work->by_head ? model_copy(s, spread, why) : STATUS_OK;
+    if (work->by_head)
+        model_copy(s, spread);
     struct kern_activate gate = {
         .kind = s->model->arch->gate_kind, .gate = work->gate, .up = work->out, .n = n * size};
-    if (!status)
-        status = kern_activate(s->backend, &gate, why);
+    MODEL_TRY(s, kern_activate(s->backend, &gate, &s->failure.why));
     model_show(s, MODEL_AT_GATED, work->gate, n_heads, size);
-    return status;
 }
 
-enum status model_block_attention(struct model_session *s, const struct model_step *step,
-                                  struct status_why *why)
+void model_block_attention(struct model_session *s, const struct model_step *step)
 {
     const struct model_layer *layer = step->layer;
     struct widths w = widths_of(step->shape);
     struct model_cut cut = {.base = s->work};
     struct attention_work work = divide(&cut, s->model, step->i_layer, step->tile.n_tokens);
     const float *in;
-    enum status status = model_branch_input(s, step, &layer->attn_norm, &in, why);
-    if (!status)
-        status = project_q(s, step, &work, in, why);
+    model_branch_input(s, step, &layer->attn_norm, &in);
+    project_q(s, step, &work, in);
     model_show(s, MODEL_AT_Q_PROJECTED, work.q, w.n_heads, step->shape->key_size);
     if (work.gate)
         model_show(s, MODEL_AT_ATTN_GATE, work.by_head ? work.by_head : work.gate, w.n_heads,
                    work.by_head ? 1 : step->shape->value_size);
-    if (!status && step->shape->kv_layer == step->i_layer && !step->keys_done)
-        status = project_kv(s, step, !work.both, in, why);
-    if (!status && step->shape->sparse && !step->keys_done)
-        status = model_index_keys(s, step, in, why);
-    if (!status)
-        status = prepare(s, step, work.q, w.n_heads, &layer->q_norm, why);
-    if (!status)
-        status = model_temper(s, step, work.q, w.q, why);
+    if (step->shape->kv_layer == step->i_layer && !step->keys_done)
+        project_kv(s, step, !work.both, in);
+    if (step->shape->sparse && !step->keys_done)
+        model_index_keys(s, step, in);
+    prepare(s, step, work.q, w.n_heads, &layer->q_norm);
+    model_temper(s, step, work.q, w.q);
     if (step->shape->tempered)
         model_show(s, MODEL_AT_Q_TEMPERED, work.q, w.n_heads, step->shape->key_size);
-    if (!status)
-        status = attend(s, step, &work, in, why);
+    attend(s, step, &work, in);
     model_show(s, MODEL_AT_ATTENTION, work.out, w.n_heads, step->shape->value_size);
-    if (!status && work.gate)
-        status = apply_gate(s, step, &work, why);
-    if (status)
-        return status;
-    return model_close_branch(s, step, &layer->output, &layer->attn_post_norm,
-                              work.gate ? work.gate : work.out, why);
+    if (work.gate)
+        apply_gate(s, step, &work);
+    model_close_branch(s, step, &layer->output, &layer->attn_post_norm,
+                       work.gate ? work.gate : work.out);
 }

@@ -1,8 +1,7 @@
 #include "kernels/mixing.h"
 #include "model/forward/session.h"
 
-enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step *step,
-                            struct status_why *why)
+void model_ffn_inner(struct model_session *s, const struct model_ffn_step *step)
 {
     const struct model_ffn *ffn = step->ffn;
     bool gated = ffn->gate.weight.data != NULL;
@@ -11,17 +10,17 @@ enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step
      */
     struct kern_linear op = {
         .x = step->x, .y = step->y, .n_tokens = n, .passing = !s->options.trace};
-    enum status status = model_multiply_as(s, gated ? &ffn->gate : &ffn->up, op, why);
+    model_multiply_as(s, gated ? &ffn->gate : &ffn->up, op);
     op.y = step->up;
     op.same_x = true;
-    if (!status && gated)
-        status = model_multiply_as(s, &ffn->up, op, why);
+    if (gated)
+        model_multiply_as(s, &ffn->up, op);
     model_show(s, step->place + !gated, step->y, 1, width);
     struct kern_sparsify cut = {
         .x = step->y, .n_rows = n, .width = width, .sample = s->model->hparams.sample_deviation};
-    if (!status && step->sparse) {
+    if (step->sparse) {
         cut.scale = step->sparse->sparsity;
-        status = kern_sparsify(s->backend, &cut, why);
+        MODEL_TRY(s, kern_sparsify(s->backend, &cut, &s->failure.why));
     }
     if (gated)
         model_show(s, step->place + 1, step->up, 1, width);
@@ -30,10 +29,8 @@ enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step
                                      .gate = step->y,
                                      .up = gated ? step->up : NULL,
                                      .n = n * width};
-    if (!status)
-        status = kern_activate(s->backend, &activate, why);
+    MODEL_TRY(s, kern_activate(s->backend, &activate, &s->failure.why));
     model_show(s, step->place + 2, step->y, 1, width);
-    return status;
 }
 
 size_t model_ffn_floats(const struct model *m, size_t i_layer, size_t n_tokens)
@@ -44,8 +41,7 @@ size_t model_ffn_floats(const struct model *m, size_t i_layer, size_t n_tokens)
     return cut.n_floats;
 }
 
-enum status model_block_ffn(struct model_session *s, const struct model_step *step,
-                            struct status_why *why)
+void model_block_ffn(struct model_session *s, const struct model_step *step)
 {
     const struct model_layer *layer = step->layer;
     size_t n = step->tile.n_tokens;
@@ -53,9 +49,8 @@ enum status model_block_ffn(struct model_session *s, const struct model_step *st
     float *inner = model_take(&cut, n * step->shape->n_ff);
     float *up = model_take(&cut, n * step->shape->n_ff);
     const float *in = s->h; /* of parallel branches: what attention read */
-    enum status status = STATUS_OK;
     if (!s->model->hparams.parallel)
-        status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
+        model_branch_input(s, step, &layer->ffn_norm, &in);
     struct model_ffn_step ffn = {.ffn = &layer->ffn,
                                  .activation = &step->shape->activation,
                                  .place = MODEL_AT_FFN_GATE,
@@ -64,9 +59,6 @@ enum status model_block_ffn(struct model_session *s, const struct model_step *st
                                  .y = inner,
                                  .up = up,
                                  .sparse = step->shape->sparse_gates ? step->shape : NULL};
-    if (!status)
-        status = model_ffn_inner(s, &ffn, why);
-    return status
-               ? status
-               : model_close_branch(s, step, &layer->ffn.down, &layer->ffn_post_norm, inner, why);
+    model_ffn_inner(s, &ffn);
+    model_close_branch(s, step, &layer->ffn.down, &layer->ffn_post_norm, inner);
 }

@@ -25,8 +25,7 @@ size_t model_input_floats(const struct model *m, size_t i_layer, size_t n_tokens
 }
 
 /** x += post_norm(out(gelu(gate x) * u)), u = own embedding + norm(project embedding). */
-static enum status add_input(struct model_session *s, const struct model_step *step,
-                             struct status_why *why)
+static void add_input(struct model_session *s, const struct model_step *step)
 {
     const struct model *m = s->model;
     const struct model_per_layer_input *input = &step->layer->input;
@@ -36,36 +35,29 @@ static enum status add_input(struct model_session *s, const struct model_step *s
     struct model_cut cut = {.base = s->work};
     struct input_work w = divide(&cut, m, n);
     const struct model_norm gain = {.gain = m->per_layer_norm};
-    enum status status = kern_embed(s->backend, &m->embedding, tokens, n, w.x0, why);
-    if (!status)
-        status = kern_embed(s->backend, &input->embedding, tokens, n, w.u, why);
-    if (!status)
-        status = model_multiply(s, &input->project, w.x0, n, w.c, why);
+    MODEL_TRY(s, kern_embed(s->backend, &m->embedding, tokens, n, w.x0, &s->failure.why));
+    MODEL_TRY(s, kern_embed(s->backend, &input->embedding, tokens, n, w.u, &s->failure.why));
+    model_multiply(s, &input->project, w.x0, n, w.c);
     struct model_norm_step norm = {
         .norm = &gain, .x = w.c, .y = w.u, .n_rows = n, .width = width, .accumulate = true};
-    if (!status)
-        status = model_normalise(s, &norm, why);
-    if (!status)
-        status = model_multiply(s, &input->gate, step->x, n, w.gate, why);
+    model_normalise(s, &norm);
+    model_multiply(s, &input->gate, step->x, n, w.gate);
     struct kern_activate op = {
         .kind = m->arch->activation, .gate = w.gate, .up = w.u, .n = n * width};
-    if (!status)
-        status = kern_activate(s->backend, &op, why);
+    MODEL_TRY(s, kern_activate(s->backend, &op, &s->failure.why));
     model_show(s, MODEL_AT_INPUT_GATE, w.gate, 1, width);
-    return status ? status
-                  : model_close_branch(s, step, &input->out, &input->post_norm, w.gate, why);
+    model_close_branch(s, step, &input->out, &input->post_norm, w.gate);
 }
 
-enum status model_block_input(struct model_session *s, const struct model_step *step,
-                              struct status_why *why)
+void model_block_input(struct model_session *s, const struct model_step *step)
 {
     size_t n = step->tile.n_tokens;
-    enum status status = STATUS_OK;
     if (s->model->hparams.per_layer_width)
-        status = add_input(s, step, why);
-    if (status || step->layer->output_scale == 1)
-        return status;
+        add_input(s, step);
+    if (step->layer->output_scale == 1)
+        return;
     for (size_t i = 0; i < n; i++)
         s->factors[i] = step->layer->output_scale;
-    return kern_scale_rows(s->backend, step->x, s->model->hparams.n_embd, n, s->factors, why);
+    MODEL_TRY(s, kern_scale_rows(s->backend, step->x, s->model->hparams.n_embd, n, s->factors,
+                                 &s->failure.why));
 }

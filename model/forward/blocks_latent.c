@@ -65,122 +65,108 @@ size_t model_latent_floats(const struct model *m, size_t i_layer, size_t n_token
 }
 
 /** Rotate the end of each of n_heads heads of `size` elements. */
-static enum status rotate_end(struct model_session *s, const struct model_step *step, float *x,
-                              size_t n_heads, size_t size, struct status_why *why)
+static void rotate_end(struct model_session *s, const struct model_step *step, float *x,
+                       size_t n_heads, size_t size)
 {
     size_t n_rot = s->model->hparams.ropes[MODEL_ROPE_FULL].n_rot;
-    return model_rotate(s, step, x + size - n_rot, n_heads, size, why);
+    model_rotate(s, step, x + size - n_rot, n_heads, size);
 }
 
-static enum status project_q(struct model_session *s, const struct model_step *step,
-                             const struct latent_work *w, const float *in, struct status_why *why)
+static void project_q(struct model_session *s, const struct model_step *step,
+                      const struct latent_work *w, const float *in)
 {
     const struct model_layer *layer = step->layer;
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
-    enum status status = STATUS_OK;
     if (layer->latent.q_down.weight.data) {
-        status = model_multiply(s, &layer->latent.q_down, in, n, w->q_low, why);
+        model_multiply(s, &layer->latent.q_down, in, n, w->q_low);
         model_show(s, MODEL_AT_Q_LOW, w->q_low, 1, s->model->hparams.q_rank);
-        if (!status)
-            status = model_normalise_rows(s, &layer->latent.q_norm, w->q_low, n,
-                                          s->model->hparams.q_rank, why);
+        model_normalise_rows(s, &layer->latent.q_norm, w->q_low, n, s->model->hparams.q_rank);
         model_show(s, MODEL_AT_Q_LOW_NORM, w->q_low, 1, s->model->hparams.q_rank);
         in = w->q_low;
     }
-    if (!status)
-        status = model_multiply(s, &layer->q, in, n, w->q, why);
+    model_multiply(s, &layer->q, in, n, w->q);
     model_show(s, MODEL_AT_Q_PROJECTED, w->q, z.n_heads, z.key);
-    if (!status)
-        status = rotate_end(s, step, w->q, z.n_heads, z.key, why);
+    rotate_end(s, step, w->q, z.n_heads, z.key);
     if (!z.compressed)
         model_show(s, MODEL_AT_Q_ROTATED, w->q, z.n_heads, z.key);
-    return status ? status : model_temper(s, step, w->q, z.n_heads * z.key, why);
+    model_temper(s, step, w->q, z.n_heads * z.key);
 }
 
 /** z: the compressed row normalised into c [T, rank], then the rotated part of all heads' keys. */
-static enum status compress(struct model_session *s, const struct model_step *step,
-                            const struct latent_work *w, const float *in, float *c,
-                            struct status_why *why)
+static void compress(struct model_session *s, const struct model_step *step,
+                     const struct latent_work *w, const float *in, float *c)
 {
     const struct model_latent *l = &step->layer->latent;
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
-    enum status status = model_multiply(s, &l->kv_down, in, n, w->z, why);
+    model_multiply(s, &l->kv_down, in, n, w->z);
     model_show(s, MODEL_AT_KV_LOW, w->z, 1, z.wide);
-    if (!status)
-        status = model_copy(
-            s,
-            (struct kern_copy){.x = w->z, .x_stride = z.wide, .y = c, .width = z.rank, .n_rows = n},
-            why);
-    if (!status)
-        status = model_normalise_rows(s, &l->kv_norm, c, n, z.rank, why);
+    model_copy(
+        s, (struct kern_copy){.x = w->z, .x_stride = z.wide, .y = c, .width = z.rank, .n_rows = n});
+    model_normalise_rows(s, &l->kv_norm, c, n, z.rank);
     model_show(s, MODEL_AT_KV_LOW_NORM, c, 1, z.rank);
-    return status ? status : rotate_end(s, step, w->z, 1, z.wide, why);
+    rotate_end(s, step, w->z, 1, z.wide);
 }
 
 /** k: of each row v and the rotated part of z. */
-static enum status join(struct model_session *s, const struct model_step *step,
-                        const struct latent_work *w, const float *v, float *k,
-                        struct status_why *why)
+static void join(struct model_session *s, const struct model_step *step,
+                 const struct latent_work *w, const float *v, float *k)
 {
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
     struct kern_copy op = {
         .x = v, .x_stride = z.rank, .y = k, .y_stride = z.wide, .width = z.rank, .n_rows = n};
-    enum status status = model_copy(s, op, why);
+    model_copy(s, op);
     op.x = w->z + z.rank;
     op.x_stride = z.wide;
     op.y = k + z.rank;
     op.width = z.rot;
-    return status ? status : model_copy(s, op, why);
+    model_copy(s, op);
 }
 
 /** Where the parts of a row have types of their own. */
-static enum status round_parts(struct model_session *s, struct sizes z, const struct latent_work *w,
-                               float *v, size_t n, struct status_why *why)
+static void round_parts(struct model_session *s, struct sizes z, const struct latent_work *w,
+                        float *v, size_t n)
 {
     const struct model_kv_type parts[] = {{GGUF_TYPE_FP8_DS_MLA, 0}, {GGUF_TYPE_BF16, 0}};
-    enum status status = model_round_rows(s, parts[0], v, n, z.rank, why);
-    return status ? status : model_round_rows(s, parts[1], w->z, n, z.wide, why);
+    model_round_rows(s, parts[0], v, n, z.rank);
+    model_round_rows(s, parts[1], w->z, n, z.wide);
 }
 
 /** Keys are the compressed rows with their rotated part; values the compressed rows. */
-static enum status keys_compressed(struct model_session *s, const struct model_step *step,
-                                   const struct latent_work *w, const float *in,
-                                   struct status_why *why)
+static void keys_compressed(struct model_session *s, const struct model_step *step,
+                            const struct latent_work *w, const float *in)
 {
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
     float *k = s->k + step->tile.kv_row * z.wide;
     float *v = s->v + step->tile.kv_row * z.rank;
-    enum status status = compress(s, step, w, in, v, why);
-    if (!status)
-        status = join(s, step, w, v, k, why);
+    compress(s, step, w, in, v);
+    join(s, step, w, v, k);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, z.wide);
     struct model_kv_type type = model_key_type(&s->model->hparams, step->i_layer);
-    if (!status && type.type == GGUF_TYPE_FP8_DS_MLA) {
-        status = round_parts(s, z, w, v, n, why);
-        return status ? status : join(s, step, w, v, k, why);
+    if (type.type == GGUF_TYPE_FP8_DS_MLA) {
+        round_parts(s, z, w, v, n);
+        join(s, step, w, v, k);
+        return;
     }
-    if (!status)
-        status = model_round_rows(s, type, k, n, z.wide, why);
+    model_round_rows(s, type, k, n, z.wide);
     struct kern_copy op = {.x = k, .x_stride = z.wide, .y = v, .width = z.rank, .n_rows = n};
-    return status || type.type == GGUF_TYPE_F32 ? status : model_copy(s, op, why);
+    if (type.type != GGUF_TYPE_F32)
+        model_copy(s, op);
 }
 
 /** Keys and values of each head, made of the compressed rows. */
-static enum status keys_of_heads(struct model_session *s, const struct model_step *step,
-                                 const struct latent_work *w, const float *in,
-                                 struct status_why *why)
+static void keys_of_heads(struct model_session *s, const struct model_step *step,
+                          const struct latent_work *w, const float *in)
 {
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
     float *k = s->k + step->tile.kv_row * z.n_heads * z.key;
     float *v = s->v + step->tile.kv_row * z.n_heads * z.value;
-    enum status status = compress(s, step, w, in, w->head, why);
-    if (!status)
-        status = model_multiply(s, &step->layer->latent.kv_up, w->head, n, w->kv, why);
+    compress(s, step, w, in, w->head);
+    model_multiply(s, &step->layer->latent.kv_up, w->head, n, w->kv);
     model_show(s, MODEL_AT_KV_UP, w->kv, z.n_heads, z.plain + z.value);
     struct kern_copy op = {.x = w->kv,
                            .x_stride = z.plain + z.value,
@@ -188,60 +174,49 @@ static enum status keys_of_heads(struct model_session *s, const struct model_ste
                            .y_stride = z.key,
                            .width = z.plain,
                            .n_rows = n * z.n_heads};
-    if (!status)
-        status = model_copy(s, op, why);
+    model_copy(s, op);
     op.x = w->kv + z.plain;
     op.y = v;
     op.y_stride = op.width = z.value;
-    if (!status)
-        status = model_copy(s, op, why);
-    for (size_t i = 0; !status && i < z.n_heads; i++)
-        status = model_copy(s,
-                            (struct kern_copy){.x = w->z + z.rank,
-                                               .x_stride = z.wide,
-                                               .y = k + i * z.key + z.plain,
-                                               .y_stride = z.n_heads * z.key,
-                                               .width = z.rot,
-                                               .n_rows = n},
-                            why);
+    model_copy(s, op);
+    for (size_t i = 0; i < z.n_heads; i++)
+        model_copy(s, (struct kern_copy){.x = w->z + z.rank,
+                                         .x_stride = z.wide,
+                                         .y = k + i * z.key + z.plain,
+                                         .y_stride = z.n_heads * z.key,
+                                         .width = z.rot,
+                                         .n_rows = n});
     model_show(s, MODEL_AT_K_ROTATED, k, z.n_heads, z.key);
     model_show(s, MODEL_AT_V_PROJECTED, v, z.n_heads, z.value);
-    if (!status)
-        status = model_round_keys(s, step->i_layer, k, n * z.n_heads, z.key, why);
-    return status ? status : model_round_values(s, step->i_layer, v, n * z.n_heads, z.value, why);
+    model_round_keys(s, step->i_layer, k, n * z.n_heads, z.key);
+    model_round_values(s, step->i_layer, v, n * z.n_heads, z.value);
 }
 
-enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_t n_heads,
-                                 const struct model_per_head *op, float *head,
-                                 struct status_why *why)
+void model_multiply_heads(struct model_session *s, size_t n_tokens, size_t n_heads,
+                          const struct model_per_head *op, float *head)
 {
     const size_t n_rows = op->stack->n_rows / n_heads;
-    enum status status = STATUS_OK;
-    for (size_t i = 0; !status && i < n_heads; i++) {
+    for (size_t i = 0; i < n_heads; i++) {
         struct kern_weight matrix =
             kern_weight_rows(op->stack, op->step > 0 ? 0 : i * n_rows, n_rows);
         matrix.data = (const char *)matrix.data + i * op->step;
-        status = model_copy(s,
-                            (struct kern_copy){.x = op->x + i * op->x_head,
-                                               .x_stride = op->x_stride,
-                                               .y = head,
-                                               .width = matrix.n_cols,
-                                               .n_rows = n_tokens},
-                            why);
+        model_copy(s, (struct kern_copy){.x = op->x + i * op->x_head,
+                                         .x_stride = op->x_stride,
+                                         .y = head,
+                                         .width = matrix.n_cols,
+                                         .n_rows = n_tokens});
         struct kern_linear product = {.weight = &matrix,
                                       .x = head,
                                       .y = op->y + i * op->y_head,
                                       .y_stride = op->y_stride,
                                       .n_tokens = n_tokens};
-        if (!status)
-            status = model_multiply_marked(s, product, why);
+        model_multiply_marked(s, product);
     }
-    return status;
 }
 
 /** Queries that meet compressed keys: k_up q for each head, then its rotated part. */
-static enum status widen_q(struct model_session *s, const struct model_step *step,
-                           const struct latent_work *w, struct status_why *why)
+static void widen_q(struct model_session *s, const struct model_step *step,
+                    const struct latent_work *w)
 {
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
@@ -253,21 +228,17 @@ static enum status widen_q(struct model_session *s, const struct model_step *ste
                                 .y = w->q_wide,
                                 .y_head = z.wide,
                                 .y_stride = z.n_heads * z.wide};
-    enum status status = model_multiply_heads(s, n, z.n_heads, &op, w->head, why);
-    return status ? status
-                  : model_copy(s,
-                               (struct kern_copy){.x = w->q + z.plain,
-                                                  .x_stride = z.key,
-                                                  .y = w->q_wide + z.rank,
-                                                  .y_stride = z.wide,
-                                                  .width = z.rot,
-                                                  .n_rows = n * z.n_heads},
-                               why);
+    model_multiply_heads(s, n, z.n_heads, &op, w->head);
+    model_copy(s, (struct kern_copy){.x = w->q + z.plain,
+                                     .x_stride = z.key,
+                                     .y = w->q_wide + z.rank,
+                                     .y_stride = z.wide,
+                                     .width = z.rot,
+                                     .n_rows = n * z.n_heads});
 }
 
-static enum status attend(struct model_session *s, const struct model_step *step,
-                          const struct latent_work *w, const struct kern_chosen *chosen,
-                          struct status_why *why)
+static void attend(struct model_session *s, const struct model_step *step,
+                   const struct latent_work *w, const struct kern_chosen *chosen)
 {
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     struct kern_attention op = {
@@ -284,9 +255,9 @@ static enum status attend(struct model_session *s, const struct model_step *step
         .ranges = s->ranges,
         .n_ranges = step->n_ranges,
     };
-    enum status status = kern_attention(s->backend, &op, why);
-    if (status || !z.compressed)
-        return status;
+    MODEL_TRY(s, kern_attention(s->backend, &op, &s->failure.why));
+    if (!z.compressed)
+        return;
     struct model_per_head up = {.stack = &step->layer->latent.v_up,
                                 .step = step->layer->latent.step,
                                 .x = w->out_wide,
@@ -295,37 +266,32 @@ static enum status attend(struct model_session *s, const struct model_step *step
                                 .y = w->out,
                                 .y_head = z.value,
                                 .y_stride = z.n_heads * z.value};
-    return model_multiply_heads(s, step->tile.n_tokens, z.n_heads, &up, w->head, why);
+    model_multiply_heads(s, step->tile.n_tokens, z.n_heads, &up, w->head);
 }
 
-enum status model_block_latent(struct model_session *s, const struct model_step *step,
-                               struct status_why *why)
+void model_block_latent(struct model_session *s, const struct model_step *step)
 {
     const struct model_layer *layer = step->layer;
     struct model_cut cut = {.base = s->work};
     struct latent_work w = divide(&cut, &s->model->hparams, step->i_layer, step->tile.n_tokens);
     bool compressed = s->model->hparams.compressed_keys;
     const float *in;
-    enum status status = model_branch_input(s, step, &layer->attn_norm, &in, why);
-    if (!status)
-        status = project_q(s, step, &w, in, why);
-    if (!status)
-        status = compressed ? keys_compressed(s, step, &w, in, why)
-                            : keys_of_heads(s, step, &w, in, why);
+    model_branch_input(s, step, &layer->attn_norm, &in);
+    project_q(s, step, &w, in);
+    if (compressed)
+        keys_compressed(s, step, &w, in);
+    else
+        keys_of_heads(s, step, &w, in);
     struct kern_chosen chosen;
-    if (!status && step->shape->sparse)
-        status = model_index_keys(s, step, in, why);
-    if (!status)
-        status = model_index_choose(s, step, &(struct model_index_inputs){in, w.q_low, w.out_wide},
-                                    &chosen, why);
-    if (!status && compressed)
-        status = widen_q(s, step, &w, why);
+    if (step->shape->sparse)
+        model_index_keys(s, step, in);
+    model_index_choose(s, step, &(struct model_index_inputs){in, w.q_low, w.out_wide}, &chosen);
+    if (compressed)
+        widen_q(s, step, &w);
     if (compressed)
         model_show(s, MODEL_AT_Q_WIDE, w.q_wide, step->shape->n_heads,
                    s->model->hparams.kv_rank + s->model->hparams.ropes[MODEL_ROPE_FULL].n_rot);
-    if (!status)
-        status = attend(s, step, &w, &chosen, why);
+    attend(s, step, &w, &chosen);
     model_show(s, MODEL_AT_ATTENTION, w.out, step->shape->n_heads, step->shape->value_size);
-    return status ? status
-                  : model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.out, why);
+    model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.out);
 }

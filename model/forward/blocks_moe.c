@@ -39,11 +39,9 @@ static struct moe_work divide(struct model_cut *cut, const struct model *m, size
 }
 
 /** y = 0, rows of `width`. */
-static enum status clear(struct model_session *s, float *y, size_t width, size_t n,
-                         struct status_why *why)
+static void clear(struct model_session *s, float *y, size_t width, size_t n)
 {
-    return model_copy(s, (struct kern_copy){.x = s->zeros, .y = y, .width = width, .n_rows = n},
-                      why);
+    model_copy(s, (struct kern_copy){.x = s->zeros, .y = y, .width = width, .n_rows = n});
 }
 
 size_t model_moe_floats(const struct model *m, size_t i_layer, size_t n_tokens)
@@ -90,19 +88,18 @@ static struct choice choice_of(const struct model_session *s, size_t e, size_t e
 }
 
 /** Let the shares be used up: what the expert reads is multiplied by them. */
-static enum status weigh_inputs(struct model_session *s, float *x, size_t width,
-                                const struct choice *choice, struct status_why *why)
+static void weigh_inputs(struct model_session *s, float *x, size_t width,
+                         const struct choice *choice)
 {
-    enum status status = kern_scale_rows(s->backend, x, width, choice->n, choice->shares, why);
+    MODEL_TRY(s, kern_scale_rows(s->backend, x, width, choice->n, choice->shares, &s->failure.why));
     for (size_t i = 0; i < choice->n; i++)
         choice->shares[i] = 1;
-    return status;
 }
 
 /** What expert e makes of its rows, which are at `at` of w->gathered: the same rows of w->result.
  */
-static enum status inner(struct model_session *s, const struct model_step *step, size_t e,
-                         size_t at, const struct moe_work *w, struct status_why *why)
+static void inner(struct model_session *s, const struct model_step *step, size_t e, size_t at,
+                  const struct moe_work *w)
 {
     const struct model_ffn *ffn = &step->layer->experts.each[e];
     const struct model_shown of_tile = s->shown;
@@ -118,12 +115,10 @@ static enum status inner(struct model_session *s, const struct model_step *step,
                                         n,
                                         w->inner,
                                         w->up};
-    enum status status = model_ffn_inner(s, &inner_step, why);
-    if (!status)
-        status = model_multiply(s, &ffn->down, w->inner, n, w->result + offset, why);
+    model_ffn_inner(s, &inner_step);
+    model_multiply(s, &ffn->down, w->inner, n, w->result + offset);
     model_show(s, MODEL_AT_EXPERT_OUT, w->result + offset, 1, ffn->down.weight.n_rows);
     s->shown = of_tile;
-    return status;
 }
 
 /** The experts of the tile's tokens, where their ids say which; NULL: they are chosen. */
@@ -138,8 +133,8 @@ static const int32_t *give_experts(const struct model_session *s, const struct m
 }
 
 /** Which experts each token goes through, with what shares. */
-static enum status route(struct model_session *s, const struct model_step *step,
-                         const struct moe_work *w, const float *in, struct status_why *why)
+static void route(struct model_session *s, const struct model_step *step, const struct moe_work *w,
+                  const float *in)
 {
     const struct model_expert_hparams *h = &s->model->hparams.experts;
     const struct model_experts *x = &step->layer->experts;
@@ -149,13 +144,11 @@ static enum status route(struct model_session *s, const struct model_step *step,
                                    .y = w->gathered,
                                    .n_rows = n,
                                    .width = s->model->hparams.n_embd};
-    enum status status = STATUS_OK;
     if (x->router_norm.gain.data) {
-        status = model_normalise(s, &norm, why);
+        model_normalise(s, &norm);
         in = w->gathered;
     }
-    if (!status)
-        status = model_multiply(s, &x->router, in, n, w->logits, why);
+    model_multiply(s, &x->router, in, n, w->logits);
     struct kern_route op = {.logits = w->logits,
                             .n_tokens = n,
                             .n_experts = h->n,
@@ -172,10 +165,8 @@ static enum status route(struct model_session *s, const struct model_step *step,
                             .experts = s->experts,
                             .shares = s->shares};
     model_show(s, MODEL_AT_ROUTER, w->logits, 1, h->n);
-    if (!status)
-        status = kern_route(s->backend, &op, why);
+    MODEL_TRY(s, kern_route(s->backend, &op, &s->failure.why));
     model_show_route(s, h->n_used);
-    return status;
 }
 
 /** The first expert from e on that some token has chosen; E where there is none. */
@@ -222,9 +213,8 @@ static void sort_by_row(const struct model_by_row *by_row, const struct choice *
 }
 
 /** y += the shares of w->result; y: [T, Dw]. */
-static enum status add_results(struct model_session *s, const struct model_step *step,
-                               const struct choice *choice, struct kern_scatter *op,
-                               struct status_why *why)
+static void add_results(struct model_session *s, const struct model_step *step,
+                        const struct choice *choice, struct kern_scatter *op)
 {
     op->n = choice->n;
     op->rows = choice->rows;
@@ -235,7 +225,7 @@ static enum status add_results(struct model_session *s, const struct model_step 
         op->rows = s->by_row.rows;
         op->shares = s->by_row.shares;
     }
-    return kern_scatter_add(s->backend, op, why);
+    MODEL_TRY(s, kern_scatter_add(s->backend, op, &s->failure.why));
 }
 
 /** Experts whose rows are moved together: from .. end - 1. They read `in` and add to y. */
@@ -246,68 +236,65 @@ struct expert_group {
 };
 
 /** Let the experts work on their rows of `in`, and add their shares to y. */
-static enum status apply_group(struct model_session *s, const struct model_step *step,
-                               const struct moe_work *w, const struct expert_group *group,
-                               struct status_why *why)
+static void apply_group(struct model_session *s, const struct model_step *step,
+                        const struct moe_work *w, const struct expert_group *group)
 {
     const struct model_ffn *each = step->layer->experts.each;
     const struct choice choice = choice_of(s, group->from, group->end);
     struct kern_scatter op = {
         .x = w->result, .y = group->y, .width = each[group->from].down.weight.n_rows};
     struct kern_gather gather = {group->in, choice.rows, choice.n, op.width, w->gathered};
-    enum status status = kern_gather(s->backend, &gather, why);
-    if (!status && s->model->arch->weigh_inputs)
-        status = weigh_inputs(s, w->gathered, op.width, &choice, why);
-    for (size_t at = 0, e = group->from, next; !status && e < group->end; e = next) {
+    MODEL_TRY(s, kern_gather(s->backend, &gather, &s->failure.why));
+    if (s->model->arch->weigh_inputs)
+        weigh_inputs(s, w->gathered, op.width, &choice);
+    for (size_t at = 0, e = group->from, next; !s->failure.status && e < group->end; e = next) {
         next = next_chosen(s, e + 1);
         if (next < s->model->hparams.experts.n)
             model_read_ahead_expert(&each[next]);
-        status = inner(s, step, e, at, w, why);
+        inner(s, step, e, at, w);
         at += choice_of(s, e, e + 1).n;
     }
-    return status ? status : add_results(s, step, &choice, &op, why);
+    add_results(s, step, &choice, &op);
 }
 
 /**
  * y += what the chosen experts make of `in`; both [T, Dw]. Ascending: a token's sum over its
  * experts has one order, whatever else is in its tile. The next one is read while one is computed.
  */
-static enum status add_chosen(struct model_session *s, const struct model_step *step,
-                              const struct moe_work *w, const float *in, float *y,
-                              struct status_why *why)
+static void add_chosen(struct model_session *s, const struct model_step *step,
+                       const struct moe_work *w, const float *in, float *y)
 {
     size_t n = s->model->hparams.experts.n;
+    if (s->failure.status) /* nobody knows which experts were chosen */
+        return;
     sort_choices(s, step->tile.n_tokens);
     struct expert_group group = {.from = next_chosen(s, 0), .in = in, .y = y};
     /* Touched, it would bring its neighbours: what the kernel reads around a page. */
     model_read_ahead_expert(&step->layer->experts.each[group.from]);
-    enum status status = STATUS_OK;
-    for (; !status && group.from < n; group.from = next_chosen(s, group.end)) {
+    for (; !s->failure.status && group.from < n; group.from = next_chosen(s, group.end)) {
         group.end = end_of_group(s, group.from, step->tile.n_tokens);
-        status = apply_group(s, step, w, &group, why);
+        apply_group(s, step, w, &group);
     }
-    return status;
 }
 
 /** y += the expert that all tokens go through, as much of it as its gate lets pass. */
-static enum status add_shared(struct model_session *s, const struct model_step *step,
-                              const struct moe_work *w, const float *in, float *y,
-                              struct status_why *why)
+static void add_shared(struct model_session *s, const struct model_step *step,
+                       const struct moe_work *w, const float *in, float *y)
 {
     const struct model_experts *x = &step->layer->experts;
     size_t n = step->tile.n_tokens;
     if (!x->shared.up.weight.data)
-        return STATUS_OK;
+        return;
     struct model_ffn_step shared = {
         &x->shared, &step->shape->activation, MODEL_AT_SHARED_GATE, in, n, w->inner, w->up};
-    enum status status = model_ffn_inner(s, &shared, why);
-    if (!x->shared_gate.weight.data)
-        return status ? status : model_multiply_add(s, &x->shared.down, w->inner, n, y, why);
-    if (!status)
-        status = model_multiply(s, &x->shared.down, w->inner, n, w->result, why);
+    model_ffn_inner(s, &shared);
+    if (!x->shared_gate.weight.data) {
+        model_multiply_add(s, &x->shared.down, w->inner, n, y);
+        return;
+    }
+    model_multiply(s, &x->shared.down, w->inner, n, w->result);
     model_show(s, MODEL_AT_SHARED_OUT, w->result, 1, s->model->hparams.n_embd);
-    if (!status)
-        status = model_multiply(s, &x->shared_gate, in, n, w->logits, why);
+    model_multiply(s, &x->shared_gate, in, n, w->logits);
     /* A router with one expert, whose share is the gate. */
     struct kern_route gate = {.logits = w->logits,
                               .n_tokens = n,
@@ -316,8 +303,7 @@ static enum status add_shared(struct model_session *s, const struct model_step *
                               .gating = KERN_GATE_SIGMOID,
                               .experts = s->experts,
                               .shares = s->expert_shares};
-    if (!status)
-        status = kern_route(s->backend, &gate, why);
+    MODEL_TRY(s, kern_route(s->backend, &gate, &s->failure.why));
     for (size_t i = 0; i < n; i++)
         s->expert_rows[i] = (uint32_t)i;
     struct kern_scatter op = {.x = w->result,
@@ -326,35 +312,30 @@ static enum status add_shared(struct model_session *s, const struct model_step *
                               .n = n,
                               .width = s->model->hparams.n_embd,
                               .y = y};
-    return status ? status : kern_scatter_add(s->backend, &op, why);
+    MODEL_TRY(s, kern_scatter_add(s->backend, &op, &s->failure.why));
 }
 
 /** Experts that work on narrower rows: y += widen(experts(narrow(in))). */
-static enum status add_narrow(struct model_session *s, const struct model_step *step,
-                              const struct moe_work *w, const float *in, float *y,
-                              struct status_why *why)
+static void add_narrow(struct model_session *s, const struct model_step *step,
+                       const struct moe_work *w, const float *in, float *y)
 {
     const struct model_experts *x = &step->layer->experts;
     size_t n = step->tile.n_tokens;
-    enum status status = clear(s, w->sum, s->model->hparams.experts.width, n, why);
-    if (!status)
-        status = model_multiply(s, &x->narrow, in, n, w->narrow, why);
+    clear(s, w->sum, s->model->hparams.experts.width, n);
+    model_multiply(s, &x->narrow, in, n, w->narrow);
     model_show(s, MODEL_AT_NARROW, w->narrow, 1, s->model->hparams.experts.width);
-    if (!status)
-        status = add_chosen(s, step, w, w->narrow, w->sum, why);
-    return status ? status : model_multiply_add(s, &x->widen, w->sum, n, y, why);
+    add_chosen(s, step, w, w->narrow, w->sum);
+    model_multiply_add(s, &x->widen, w->sum, n, y);
 }
 
-enum status model_block_route(struct model_session *s, const struct model_step *step,
-                              struct status_why *why)
+void model_block_route(struct model_session *s, const struct model_step *step)
 {
     struct model_cut cut = {.base = s->work};
     struct moe_work w = divide(&cut, s->model, step->i_layer, step->tile.n_tokens);
-    return route(s, step, &w, step->x, why);
+    route(s, step, &w, step->x);
 }
 
-enum status model_block_moe(struct model_session *s, const struct model_step *step,
-                            struct status_why *why)
+void model_block_moe(struct model_session *s, const struct model_step *step)
 {
     const struct model_layer *layer = step->layer;
     size_t n = step->tile.n_tokens, width = s->model->hparams.n_embd;
@@ -362,18 +343,19 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
     struct moe_work w = divide(&cut, s->model, step->i_layer, n);
     const float *in = s->h; /* of parallel branches: what attention read */
     float *y = w.branch ? w.branch : step->to;
-    enum status status = w.branch ? clear(s, y, width, n, why) : STATUS_OK;
-    if (!status && !s->model->hparams.parallel)
-        status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
-    if (!status && !s->model->arch->early_router)
-        status = route(s, step, &w, in, why);
-    if (!status)
-        status =
-            w.narrow ? add_narrow(s, step, &w, in, y, why) : add_chosen(s, step, &w, in, y, why);
-    if (!status)
-        status = add_shared(s, step, &w, in, y, why);
-    if (status || !w.branch)
-        return status;
+    if (w.branch)
+        clear(s, y, width, n);
+    if (!s->model->hparams.parallel)
+        model_branch_input(s, step, &layer->ffn_norm, &in);
+    if (!s->model->arch->early_router)
+        route(s, step, &w, in);
+    if (w.narrow)
+        add_narrow(s, step, &w, in, y);
+    else
+        add_chosen(s, step, &w, in, y);
+    add_shared(s, step, &w, in, y);
+    if (!w.branch)
+        return;
     model_show(s, MODEL_AT_FFN_OUT, y, 1, width);
     struct model_norm_step norm = {.norm = &layer->ffn_post_norm,
                                    .x = y,
@@ -381,13 +363,12 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
                                    .n_rows = n,
                                    .width = width,
                                    .accumulate = true};
-    return model_normalise(s, &norm, why);
+    model_normalise(s, &norm);
 }
 
 /** x += norm(norm(feed-forward(norm x)) + norm(experts(norm x))), each norm with gains of its own.
  */
-enum status model_block_beside(struct model_session *s, const struct model_step *step,
-                               struct status_why *why)
+void model_block_beside(struct model_session *s, const struct model_step *step)
 {
     const struct model_layer *layer = step->layer;
     const struct model_experts *x = &layer->experts;
@@ -396,33 +377,25 @@ enum status model_block_beside(struct model_session *s, const struct model_step 
     struct model_cut cut = {.base = s->work};
     struct moe_work w = divide(&cut, s->model, step->i_layer, n);
     const float *in;
-    enum status status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
+    model_branch_input(s, step, &layer->ffn_norm, &in);
     struct model_ffn_step ffn = {
         &layer->ffn, &step->shape->activation, MODEL_AT_FFN_GATE, in, n, w.inner, w.up};
-    if (!status)
-        status = model_ffn_inner(s, &ffn, why);
-    if (!status)
-        status = model_multiply(s, &layer->ffn.down, w.inner, n, w.dense, why);
+    model_ffn_inner(s, &ffn);
+    model_multiply(s, &layer->ffn.down, w.inner, n, w.dense);
     model_show(s, MODEL_AT_FFN_OUT, w.dense, 1, width);
     struct model_norm_step norm = {
         .norm = &x->dense_post_norm, .x = w.dense, .y = w.dense, .n_rows = n, .width = width};
-    if (!status)
-        status = model_normalise(s, &norm, why);
-    if (!status)
-        status = model_branch_input(s, step, &x->norm, &in, why);
-    if (!status)
-        status = clear(s, w.sum, width, n, why);
-    if (!status)
-        status = route(s, step, &w, in, why);
-    if (!status)
-        status = add_chosen(s, step, &w, in, w.sum, why);
+    model_normalise(s, &norm);
+    model_branch_input(s, step, &x->norm, &in);
+    clear(s, w.sum, width, n);
+    route(s, step, &w, in);
+    add_chosen(s, step, &w, in, w.sum);
     norm.norm = &x->post_norm;
     norm.x = w.sum;
     norm.accumulate = true;
-    if (!status)
-        status = model_normalise(s, &norm, why);
+    model_normalise(s, &norm);
     norm.norm = &layer->ffn_post_norm;
     norm.x = w.dense;
     norm.y = step->to;
-    return status ? status : model_normalise(s, &norm, why);
+    model_normalise(s, &norm);
 }

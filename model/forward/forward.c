@@ -103,9 +103,10 @@ enum status model_check_ids(const struct model_session *s, const int32_t *ids, s
 enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
                         struct status_why *why)
 {
-    enum status status = model_check_ids(s, batch->tokens, batch->n_tokens, why);
-    const struct model_residual_form *residual = model_residual_of(s->model);
-    return status ? status : residual->begin(s, batch->tokens, batch->n_tokens, x, why);
+    s->failure = (struct status_kept){0};
+    MODEL_TRY(s, model_check_ids(s, batch->tokens, batch->n_tokens, &s->failure.why));
+    model_residual_of(s->model)->begin(s, batch->tokens, batch->n_tokens, x);
+    return status_of(&s->failure, why);
 }
 
 /** Counting steps for the caller. */
@@ -127,17 +128,17 @@ static model_block_fn *const mixers[] = {
 };
 
 /** One branch of a layer, on the residual itself or between streams that are mixed. */
-static enum status branch(struct model_session *s, const struct model_step *tile,
-                          model_block_fn *block, const struct model_stream_mixer *mixer,
-                          struct status_why *why)
+static void branch(struct model_session *s, const struct model_step *tile, model_block_fn *block,
+                   const struct model_stream_mixer *mixer)
 {
     struct model_step step;
-    if (!mixer->product.weight.data)
-        return block(s, tile, why);
-    enum status status = model_streams_open(s, tile, mixer, &step, why);
-    if (!status)
-        status = block(s, &step, why);
-    return status ? status : model_streams_close(s, tile, why);
+    if (!mixer->product.weight.data) {
+        block(s, tile);
+        return;
+    }
+    model_streams_open(s, tile, mixer, &step);
+    block(s, &step);
+    model_streams_close(s, tile);
 }
 
 /** The feed-forward of a layer; NULL: it has none. */
@@ -148,33 +149,30 @@ static model_block_fn *feed_forward(const struct model_layer_shape *shape)
     return shape->n_ff > 0 ? model_block_ffn : NULL;
 }
 
-static enum status forward_branches(struct model_session *s, const struct model_step *step,
-                                    struct status_why *why)
+static void forward_branches(struct model_session *s, const struct model_step *step)
 {
     const struct model_layer_shape *shape = step->shape;
     size_t n_embd = s->model->hparams.n_embd;
-    enum status status = STATUS_OK;
     if (shape->n_experts > 0 && s->model->arch->early_router)
-        status = model_block_route(s, step, why);
-    if (!status && mixers[shape->mixer])
-        status = branch(s, step, mixers[shape->mixer], &step->layer->attn_mixer, why);
+        model_block_route(s, step);
+    if (mixers[shape->mixer])
+        branch(s, step, mixers[shape->mixer], &step->layer->attn_mixer);
     model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, s->model->hparams.n_streams, n_embd);
-    if (!status && feed_forward(shape))
-        status = branch(s, step, feed_forward(shape), &step->layer->ffn_mixer, why);
-    return status ? status : model_block_input(s, step, why);
+    if (feed_forward(shape))
+        branch(s, step, feed_forward(shape), &step->layer->ffn_mixer);
+    model_block_input(s, step);
 }
 
-static enum status forward_tile(struct model_session *s, const struct model_step *step,
-                                struct status_why *why)
+static void forward_tile(struct model_session *s, const struct model_step *step)
 {
     const struct model_layer_shape *shape = step->shape;
     const struct model_residual_form *residual = model_residual_of(s->model);
-    enum status status =
-        residual->layer ? residual->layer(s, step, mixers[shape->mixer], feed_forward(shape), why)
-                        : forward_branches(s, step, why);
+    if (residual->layer)
+        residual->layer(s, step, mixers[shape->mixer], feed_forward(shape));
+    else
+        forward_branches(s, step);
     model_show(s, MODEL_AT_LAYER_OUT, step->x, s->model->hparams.n_streams,
                s->model->hparams.n_embd);
-    return status;
 }
 
 /**
@@ -206,32 +204,29 @@ static size_t take_wanted(struct model_session *s, const struct model_step *step
 }
 
 /** The last layer: keys and values of all of the tile's tokens, all else of the wanted ones. */
-static enum status forward_wanted(struct model_session *s, const struct model_step *tile,
-                                  struct status_why *why)
+static void forward_wanted(struct model_session *s, const struct model_step *tile)
 {
     size_t width = model_residual_width(&s->model->hparams), n;
-    enum status status = model_block_keys(s, tile, why);
+    model_block_keys(s, tile);
     struct model_step step = *tile;
     step.n_ranges = take_wanted(s, tile, &n);
     step.tile.n_tokens = n;
     step.x = step.to = s->wanted;
     step.keys_done = true;
-    if (status || n == 0)
-        return status;
+    if (n == 0)
+        return;
     struct kern_gather op = {tile->x, s->wanted_rows, n, width, step.x};
-    status = kern_gather(s->backend, &op, why);
-    if (!status)
-        status = forward_tile(s, &step, why);
-    for (size_t i = 0; !status && i < step.n_ranges; i++) {
+    MODEL_TRY(s, kern_gather(s->backend, &op, &s->failure.why));
+    forward_tile(s, &step);
+    for (size_t i = 0; !s->failure.status && i < step.n_ranges; i++) {
         const struct kern_query_range *range = &s->ranges[i];
         struct kern_copy back = {.x = step.x + range->q_row * width,
                                  .x_stride = width,
                                  .y = tile->x + s->wanted_rows[range->q_row] * width,
                                  .width = width,
                                  .n_rows = range->n_q};
-        status = model_copy(s, back, why);
+        model_copy(s, back);
     }
-    return status;
 }
 
 /** Whether the last layer can leave out queries: its own keys alone have to be there, and a trace
@@ -263,9 +258,8 @@ static void find_angles(struct model_session *s, const struct model_step *step)
 }
 
 /** One layer over all tiles of the batch. */
-static enum status forward_layer(struct model_session *s, const struct model_batch *batch,
-                                 size_t i_layer, float *x, struct progress *progress,
-                                 struct status_why *why)
+static void forward_layer(struct model_session *s, const struct model_batch *batch, size_t i_layer,
+                          float *x, struct progress *progress)
 {
     const struct model_tile_limits limits = {s->scratch.n_tokens, s->scratch.n_kv_rows};
     struct model_step step = {.i_layer = i_layer,
@@ -282,15 +276,16 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
         s->shown = (struct model_shown){
             .layer = (int)i_layer, .first = start, .n_rows = step.tile.n_tokens};
         s->marks = batch->marks ? batch->marks + start : NULL;
-        enum status status =
-            narrows(s, &step) ? forward_wanted(s, &step, why) : forward_tile(s, &step, why);
-        if (status)
-            return status;
+        if (narrows(s, &step))
+            forward_wanted(s, &step);
+        else
+            forward_tile(s, &step);
+        if (s->failure.status)
+            return;
         progress->done++;
         if (s->options.progress)
             s->options.progress(s->options.progress_user, progress->done, progress->total);
     }
-    return STATUS_OK;
 }
 
 enum status model_forward(struct model_session *s, const struct model_batch *batch,
@@ -310,21 +305,22 @@ enum status model_forward(struct model_session *s, const struct model_batch *bat
     struct progress progress = {.total =
                                     (layer_to - layer_from) * model_tile_count(batch, &limits)};
     model_read_ahead(s->model, layer_from);
-    for (size_t i = layer_from; !status && i < layer_to; i++) {
+    s->failure = (struct status_kept){0};
+    for (size_t i = layer_from; !s->failure.status && i < layer_to; i++) {
         if (i + 1 < own.to || own.to == s->model->hparams.n_layers)
             model_read_ahead(s->model, i + 1);
-        status = forward_layer(s, batch, i, x, &progress, why);
+        forward_layer(s, batch, i, x, &progress);
     }
     s->marks = NULL;
-    return status;
+    return status_of(&s->failure, why);
 }
 
 enum status model_hidden(struct model_session *s, const float *x, const uint32_t *rows,
                          size_t n_rows, float *hidden, struct status_why *why)
 {
     const struct model *m = s->model;
-    enum status status = model_residual_of(m)->end(s, x, rows, n_rows, hidden, why);
-    return status
-               ? status
-               : model_normalise_rows(s, &m->output_norm, hidden, n_rows, m->hparams.n_embd, why);
+    s->failure = (struct status_kept){0};
+    model_residual_of(m)->end(s, x, rows, n_rows, hidden);
+    model_normalise_rows(s, &m->output_norm, hidden, n_rows, m->hparams.n_embd);
+    return status_of(&s->failure, why);
 }

@@ -29,7 +29,7 @@ struct model_session_options {
     struct model_layer_range layers; /* the only ones that it computes; to 0: all */
     model_progress_fn *progress;     /* may be NULL */
     void *progress_user;
-    model_trace_fn *trace; /* may be NULL; of an operation that failed it is shown anything */
+    model_trace_fn *trace; /* may be NULL; after a failure nothing is shown */
     void *trace_user;
 };
 

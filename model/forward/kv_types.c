@@ -239,37 +239,37 @@ static size_t turn_of(const struct model_session *s, size_t head_size, size_t fi
     return turns ? base_min(n, most) : 0;
 }
 
-static enum status round_numbers(struct model_session *s, struct model_kv_type type,
-                                 struct kern_round op, struct status_why *why)
+static void round_numbers(struct model_session *s, struct model_kv_type type, struct kern_round op)
 {
     op.type = type.type;
     op.scale = type.scale;
     if (!kern_round_is_turned(op.type))
         op.n_turn = 0;
-    return op.type == GGUF_TYPE_F32 ? STATUS_OK : kern_round(s->backend, &op, why);
+    if (op.type != GGUF_TYPE_F32)
+        MODEL_TRY(s, kern_round(s->backend, &op, &s->failure.why));
 }
 
-enum status model_round_keys(struct model_session *s, size_t i_layer, float *k, size_t n_heads,
-                             size_t size, struct status_why *why)
+void model_round_keys(struct model_session *s, size_t i_layer, float *k, size_t n_heads,
+                      size_t size)
 {
     const struct model_hparams *h = &s->model->hparams;
     size_t turn = turn_of(s, size, h->layers[0].key_size, KERN_TURN_MAX);
     struct kern_round op = {.x = k, .n = n_heads * size, .n_turn = turn, .row = size};
-    return round_numbers(s, model_key_type(h, i_layer), op, why);
+    round_numbers(s, model_key_type(h, i_layer), op);
 }
 
-enum status model_round_values(struct model_session *s, size_t i_layer, float *v, size_t n_heads,
-                               size_t size, struct status_why *why)
+void model_round_values(struct model_session *s, size_t i_layer, float *v, size_t n_heads,
+                        size_t size)
 {
     const struct model_hparams *h = &s->model->hparams;
     size_t turn = turn_of(s, size, h->layers[0].value_size, 64);
     struct kern_round op = {.x = v, .n = n_heads * size, .n_turn = turn, .row = size};
-    return round_numbers(s, model_value_type(h, i_layer), op, why);
+    round_numbers(s, model_value_type(h, i_layer), op);
 }
 
-enum status model_round_rows(struct model_session *s, struct model_kv_type type, float *k, size_t n,
-                             size_t width, struct status_why *why)
+void model_round_rows(struct model_session *s, struct model_kv_type type, float *k, size_t n,
+                      size_t width)
 {
     struct kern_round op = {.x = k, .n = n * width, .row = width};
-    return round_numbers(s, type, op, why);
+    round_numbers(s, type, op);
 }

@@ -4,18 +4,17 @@
 #include "model/forward/session.h"
 
 /** Normalised rows as one half of the joined rows. */
-static enum status put_half(struct model_session *s, const struct model_norm_step *norm,
-                            float *half, struct status_why *why)
+static void put_half(struct model_session *s, const struct model_norm_step *norm, float *half)
 {
     size_t n_embd = norm->width;
-    enum status status = model_normalise(s, norm, why);
+    model_normalise(s, norm);
     struct kern_copy op = {.x = norm->y,
                            .x_stride = n_embd,
                            .y = half,
                            .y_stride = 2 * n_embd,
                            .width = n_embd,
                            .n_rows = norm->n_rows};
-    return status ? status : model_copy(s, op, why);
+    model_copy(s, op);
 }
 
 enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, size_t n,
@@ -24,30 +23,26 @@ enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, si
     const struct model_nextn *block = &s->model->nextn;
     size_t n_embd = s->model->hparams.n_embd;
     void *memory = NULL;
-    enum status status = model_check_ids(s, tokens, n, why);
-    if (!status)
-        status = kern_alloc(s->backend, &memory, 2 * n * n_embd * sizeof(float), why);
+    s->failure = (struct status_kept){0};
+    MODEL_TRY(s, model_check_ids(s, tokens, n, &s->failure.why));
+    MODEL_TRY(s, kern_alloc(s->backend, &memory, 2 * n * n_embd * sizeof(float), &s->failure.why));
     float *joined = memory;
     struct model_norm_step norm = {&block->token_norm, x, x, n, n_embd, false};
-    if (!status)
-        status = kern_embed(s->backend, &block->embedding, tokens, n, x, why);
-    if (!status)
-        status = put_half(s, &norm, joined, why);
+    MODEL_TRY(s, kern_embed(s->backend, &block->embedding, tokens, n, x, &s->failure.why));
+    put_half(s, &norm, joined);
     norm.norm = &block->hidden_norm;
     norm.x = rows;
-    if (!status)
-        status = put_half(s, &norm, joined + n_embd, why);
-    if (!status)
-        status = model_multiply(s, &block->join, joined, n, x, why);
+    put_half(s, &norm, joined + n_embd);
+    model_multiply(s, &block->join, joined, n, x);
     kern_free(s->backend, memory);
-    return status;
+    return status_of(&s->failure, why);
 }
 
 enum status model_nextn_hidden(struct model_session *s, const float *x, size_t n, float *hidden,
                                struct status_why *why)
 {
-    return model_normalise(s,
-                           &(struct model_norm_step){&s->model->nextn.norm, x, hidden, n,
-                                                     s->model->hparams.n_embd, false},
-                           why);
+    s->failure = (struct status_kept){0};
+    model_normalise(s, &(struct model_norm_step){&s->model->nextn.norm, x, hidden, n,
+                                                 s->model->hparams.n_embd, false});
+    return status_of(&s->failure, why);
 }

@@ -16,7 +16,7 @@ void model_show_always(struct model_session *s, enum model_place place, const fl
 
 void model_show_route(struct model_session *s, size_t n_used)
 {
-    if (!s->options.trace)
+    if (!s->options.trace || s->failure.status)
         return;
     struct model_shown shown = s->shown;
     shown.n_heads = 1;
@@ -30,48 +30,45 @@ void model_show_route(struct model_session *s, size_t n_used)
     s->options.trace(s->options.trace_user, s->backend, &shown);
 }
 
-enum status model_multiply_marked(struct model_session *s, struct kern_linear op,
-                                  struct status_why *why)
+void model_multiply_marked(struct model_session *s, struct kern_linear op)
 {
     if (s->marks && op.n_tokens == s->shown.n_rows) {
         op.marks = s->marks;
         op.mark_rows = s->shown.rows;
     }
-    return kern_linear(s->backend, &op, why);
+    MODEL_TRY(s, kern_linear(s->backend, &op, &s->failure.why));
 }
 
-enum status model_multiply_as(struct model_session *s, const struct model_product *product,
-                              struct kern_linear op, struct status_why *why)
+void model_multiply_as(struct model_session *s, const struct model_product *product,
+                       struct kern_linear op)
 {
     op.weight = &product->weight;
     op.bias = model_present(&product->bias);
     op.y_stride = product->weight.n_rows;
-    return model_multiply_marked(s, op, why);
+    model_multiply_marked(s, op);
 }
 
-enum status model_multiply(struct model_session *s, const struct model_product *product,
-                           const float *x, size_t n_rows, float *y, struct status_why *why)
+void model_multiply(struct model_session *s, const struct model_product *product, const float *x,
+                    size_t n_rows, float *y)
 {
-    return model_multiply_as(s, product, (struct kern_linear){.x = x, .y = y, .n_tokens = n_rows},
-                             why);
+    model_multiply_as(s, product, (struct kern_linear){.x = x, .y = y, .n_tokens = n_rows});
 }
 
-enum status model_multiply_same(struct model_session *s, const struct model_product *product,
-                                const float *x, size_t n_rows, float *y, struct status_why *why)
+void model_multiply_same(struct model_session *s, const struct model_product *product,
+                         const float *x, size_t n_rows, float *y)
 {
     struct kern_linear op = {.x = x, .y = y, .n_tokens = n_rows, .same_x = true};
-    return model_multiply_as(s, product, op, why);
+    model_multiply_as(s, product, op);
 }
 
-enum status model_multiply_add(struct model_session *s, const struct model_product *product,
-                               const float *x, size_t n_rows, float *y, struct status_why *why)
+void model_multiply_add(struct model_session *s, const struct model_product *product,
+                        const float *x, size_t n_rows, float *y)
 {
     struct kern_linear op = {.x = x, .y = y, .n_tokens = n_rows, .accumulate = true};
-    return model_multiply_as(s, product, op, why);
+    model_multiply_as(s, product, op);
 }
 
-enum status model_normalise(struct model_session *s, const struct model_norm_step *step,
-                            struct status_why *why)
+void model_normalise(struct model_session *s, const struct model_norm_step *step)
 {
     const struct model_norm *norm = step->norm;
     struct kern_norm op = {.gain = norm ? model_present(&norm->gain) : NULL,
@@ -86,34 +83,32 @@ enum status model_normalise(struct model_session *s, const struct model_norm_ste
                            .accumulate = step->accumulate};
     if (op.gain)
         op.n_groups = op.gain->n_cols / step->width;
-    return kern_norm(s->backend, &op, why);
+    MODEL_TRY(s, kern_norm(s->backend, &op, &s->failure.why));
 }
 
-enum status model_normalise_rows(struct model_session *s, const struct model_norm *norm, float *x,
-                                 size_t n_rows, size_t width, struct status_why *why)
+void model_normalise_rows(struct model_session *s, const struct model_norm *norm, float *x,
+                          size_t n_rows, size_t width)
 {
-    return model_normalise(s, &(struct model_norm_step){norm, x, x, n_rows, width, false}, why);
+    model_normalise(s, &(struct model_norm_step){norm, x, x, n_rows, width, false});
 }
 
-enum status model_branch_input(struct model_session *s, const struct model_step *step,
-                               const struct model_norm *norm, const float **in,
-                               struct status_why *why)
+void model_branch_input(struct model_session *s, const struct model_step *step,
+                        const struct model_norm *norm, const float **in)
 {
     *in = step->x;
     if (!norm->gain.data)
-        return STATUS_OK;
+        return;
     *in = s->h;
     struct model_norm_step op = {.norm = norm,
                                  .x = step->x,
                                  .y = s->h,
                                  .n_rows = step->tile.n_tokens,
                                  .width = s->model->hparams.n_embd};
-    enum status status = model_normalise(s, &op, why);
+    model_normalise(s, &op);
     enum model_place place = norm == &step->layer->attn_norm  ? MODEL_AT_ATTN_NORM
                              : norm == &step->layer->ffn_norm ? MODEL_AT_FFN_NORM
                                                               : MODEL_AT_EXPERT_NORM;
     model_show(s, place, s->h, 1, op.width);
-    return status;
 }
 
 /** What a branch makes, before it is added: a place. */
@@ -127,9 +122,9 @@ static enum model_place branch_place(const struct model_step *step,
     return product == &step->layer->input.out ? MODEL_AT_INPUT_OUT : MODEL_AT_ATTN_OUT;
 }
 
-enum status model_close_branch(struct model_session *s, const struct model_step *step,
-                               const struct model_product *product, const struct model_norm *post,
-                               const float *in, struct status_why *why)
+void model_close_branch(struct model_session *s, const struct model_step *step,
+                        const struct model_product *product, const struct model_norm *post,
+                        const float *in)
 {
     size_t n = step->tile.n_tokens;
     enum model_place place = branch_place(step, product);
@@ -139,31 +134,32 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
                                                : step->shape->mixer == MODEL_ATTENTION_MAMBA2 &&
                                                      product == &step->layer->output;
     bool shows = s->options.trace && !is_first;
-    enum status status = STATUS_OK;
     if (!adds || shows)
-        status = model_multiply(s, product, in, n, s->h, why);
+        model_multiply(s, product, in, n, s->h);
     if (shows)
         model_show(s, place, s->h, 1, s->model->hparams.n_embd);
-    if (adds)
-        return status ? status : model_multiply_add(s, product, in, n, step->to, why);
+    if (adds) {
+        model_multiply_add(s, product, in, n, step->to);
+        return;
+    }
     struct model_norm_step op = {.norm = post,
                                  .x = s->h,
                                  .y = step->to,
                                  .n_rows = n,
                                  .width = s->model->hparams.n_embd,
                                  .accumulate = true};
-    return status ? status : model_normalise(s, &op, why);
+    model_normalise(s, &op);
 }
 
-enum status model_copy(struct model_session *s, struct kern_copy op, struct status_why *why)
+void model_copy(struct model_session *s, struct kern_copy op)
 {
     if (op.y_stride == 0)
         op.y_stride = op.width;
-    return kern_copy_rows(s->backend, &op, why);
+    MODEL_TRY(s, kern_copy_rows(s->backend, &op, &s->failure.why));
 }
 
-enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
-                         size_t n_heads, size_t head_size, struct status_why *why)
+void model_rotate(struct model_session *s, const struct model_step *step, float *x, size_t n_heads,
+                  size_t head_size)
 {
     struct model_turn turn = {.x = x,
                               .n_rows = step->tile.n_tokens,
@@ -171,15 +167,15 @@ enum status model_rotate(struct model_session *s, const struct model_step *step,
                               .head_size = head_size,
                               .positions = s->angle_rows,
                               .halves = s->model->hparams.rope_halves};
-    return model_turn(s, step, &turn, why);
+    model_turn(s, step, &turn);
 }
 
-enum status model_turn(struct model_session *s, const struct model_step *step,
-                       const struct model_turn *turn, struct status_why *why)
+void model_turn(struct model_session *s, const struct model_step *step,
+                const struct model_turn *turn)
 {
     int use = step->shape->rope;
     if (use == MODEL_ROPE_OFF || turn->n_rows == 0)
-        return STATUS_OK;
+        return;
     struct kern_rope op = {.x = turn->x,
                            .stride = turn->n_heads * turn->head_size,
                            .n_tokens = turn->n_rows,
@@ -190,18 +186,18 @@ enum status model_turn(struct model_session *s, const struct model_step *step,
                            .angles = turn->back ? s->back_angles[use] : s->angles[use],
                            .n_positions = s->scratch.n_short + s->options.max_segment,
                            .positions = turn->positions};
-    return kern_rope(s->backend, &op, why);
+    MODEL_TRY(s, kern_rope(s->backend, &op, &s->failure.why));
 }
 
-enum status model_temper(struct model_session *s, const struct model_step *step, float *q,
-                         size_t width, struct status_why *why)
+void model_temper(struct model_session *s, const struct model_step *step, float *q, size_t width)
 {
     const struct model_temperature *t = &s->model->hparams.temperature;
     if (!step->shape->tempered)
-        return STATUS_OK;
+        return;
     for (size_t i = 0; i < step->tile.n_tokens; i++) {
         double periods = floor(((double)s->positions[i] + t->offset) / t->length);
         s->factors[i] = (float)(1 + (double)t->scale * log1p(periods));
     }
-    return kern_scale_rows(s->backend, q, width, step->tile.n_tokens, s->factors, why);
+    MODEL_TRY(
+        s, kern_scale_rows(s->backend, q, width, step->tile.n_tokens, s->factors, &s->failure.why));
 }

@@ -69,6 +69,7 @@ struct model_by_row {
 };
 
 struct model_session {
+    struct status_kept failure; /* of the pass: after a failure its functions do nothing */
     const struct model *model;
     struct kern_backend *backend;
     struct model_session_options options;
@@ -101,6 +102,14 @@ struct model_session {
     const uint8_t *marks;     /* of the tile's tokens; NULL: none */
 };
 
+/**
+ * Run an operation of the pass, unless one has failed: its status, its sentence being
+ * s->failure.why. So blocks are lists of operations, and only what the host makes of their results
+ * looks at s->failure before.
+ */
+#define MODEL_TRY(s, call)                                                                         \
+    ((s)->failure.status = (s)->failure.status ? (s)->failure.status : (call))
+
 /** One tile of one layer. */
 struct model_step {
     size_t i_layer;
@@ -115,8 +124,7 @@ struct model_step {
 };
 
 /** Blocks: each adds its branch to x. What they take of the work area for tiles of n tokens. */
-typedef enum status model_block_fn(struct model_session *s, const struct model_step *step,
-                                   struct status_why *why);
+typedef void model_block_fn(struct model_session *s, const struct model_step *step);
 typedef size_t model_block_floats_fn(const struct model *m, size_t i_layer, size_t n_tokens);
 
 /** Work area, and rows of further keys; in sequences of up to most_positions. */
@@ -148,8 +156,8 @@ struct kern_recur model_recur_of(const struct model *m, size_t i_layer);
  * The convolution of the tile's rows x, strides and weights being the layer's; sets s->runs.
  * which: 0; where q, k and v are apart, 0 to 2 are theirs.
  */
-enum status model_convolve(struct model_session *s, const struct model_step *step, size_t which,
-                           const float *x, float *y, struct status_why *why);
+void model_convolve(struct model_session *s, const struct model_step *step, size_t which,
+                    const float *x, float *y);
 
 /** Show rows of [n_heads, size] that lie one after the other; the chosen experts and their shares.
  */
@@ -158,26 +166,25 @@ void model_show_always(struct model_session *s, enum model_place place, const fl
 static inline void model_show(struct model_session *s, enum model_place place, const float *data,
                               size_t n_heads, size_t size)
 {
-    if (s->options.trace)
+    if (s->options.trace && !s->failure.status)
         model_show_always(s, place, data, n_heads, size);
 }
 void model_show_route(struct model_session *s, size_t n_used);
 
 /** y = W x + b for n rows; y += with accumulate. same_x: as in struct kern_linear. */
-enum status model_multiply(struct model_session *s, const struct model_product *product,
-                           const float *x, size_t n_rows, float *y, struct status_why *why);
-enum status model_multiply_same(struct model_session *s, const struct model_product *product,
-                                const float *x, size_t n_rows, float *y, struct status_why *why);
-enum status model_multiply_add(struct model_session *s, const struct model_product *product,
-                               const float *x, size_t n_rows, float *y, struct status_why *why);
+void model_multiply(struct model_session *s, const struct model_product *product, const float *x,
+                    size_t n_rows, float *y);
+void model_multiply_same(struct model_session *s, const struct model_product *product,
+                         const float *x, size_t n_rows, float *y);
+void model_multiply_add(struct model_session *s, const struct model_product *product,
+                        const float *x, size_t n_rows, float *y);
 
 /** A product with more than that, as op says; its weight, bias and y_stride are the product's. */
-enum status model_multiply_as(struct model_session *s, const struct model_product *product,
-                              struct kern_linear op, struct status_why *why);
+void model_multiply_as(struct model_session *s, const struct model_product *product,
+                       struct kern_linear op);
 
 /** Compute a product whose rows are those that s->shown counts, and show their marks. */
-enum status model_multiply_marked(struct model_session *s, struct kern_linear op,
-                                  struct status_why *why);
+void model_multiply_marked(struct model_session *s, struct kern_linear op);
 
 /** y = norm of n rows of `width` (y += with accumulate); without gain the bare one. */
 struct model_norm_step {
@@ -187,32 +194,30 @@ struct model_norm_step {
     size_t n_rows, width;
     bool accumulate;
 };
-enum status model_normalise(struct model_session *s, const struct model_norm_step *step,
-                            struct status_why *why);
+void model_normalise(struct model_session *s, const struct model_norm_step *step);
 
 /** x = norm of its rows, in place. */
-enum status model_normalise_rows(struct model_session *s, const struct model_norm *norm, float *x,
-                                 size_t n_rows, size_t width, struct status_why *why);
+void model_normalise_rows(struct model_session *s, const struct model_norm *norm, float *x,
+                          size_t n_rows, size_t width);
 
 /** *in = what a branch reads of x: s->h normalised, or x where there is no norm. */
-enum status model_branch_input(struct model_session *s, const struct model_step *step,
-                               const struct model_norm *norm, const float **in,
-                               struct status_why *why);
+void model_branch_input(struct model_session *s, const struct model_step *step,
+                        const struct model_norm *norm, const float **in);
 /** x += product(in), or where there is a norm after it, x += norm(product(in)); s->h is spoilt. */
-enum status model_close_branch(struct model_session *s, const struct model_step *step,
-                               const struct model_product *product, const struct model_norm *post,
-                               const float *in, struct status_why *why);
+void model_close_branch(struct model_session *s, const struct model_step *step,
+                        const struct model_product *product, const struct model_norm *post,
+                        const float *in);
 
 /** Fails: STATUS_USAGE (an id beyond the vocabulary). */
 enum status model_check_ids(const struct model_session *s, const int32_t *ids, size_t n,
                             struct status_why *why);
 /** Cut rows apart or join them. y_stride 0: y's rows lie one after the other. */
-enum status model_copy(struct model_session *s, struct kern_copy op, struct status_why *why);
+void model_copy(struct model_session *s, struct kern_copy op);
 
 /** Rotate the tile's rows x of n_heads heads each, from each head's first element on, if the layer
  * rotates at all. */
-enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
-                         size_t n_heads, size_t head_size, struct status_why *why);
+void model_rotate(struct model_session *s, const struct model_step *step, float *x, size_t n_heads,
+                  size_t head_size);
 
 /** Rotate heads from x on, which need not be their first element. */
 struct model_turn {
@@ -222,17 +227,17 @@ struct model_turn {
     bool halves;              /* pairs of halves, or of neighbours */
     bool back;                /* take a rotation back */
 };
-enum status model_turn(struct model_session *s, const struct model_step *step,
-                       const struct model_turn *turn, struct status_why *why);
+void model_turn(struct model_session *s, const struct model_step *step,
+                const struct model_turn *turn);
 
 /** Round heads of a layer's keys or values to what the model's types hold of them. */
-enum status model_round_keys(struct model_session *s, size_t i_layer, float *k, size_t n_heads,
-                             size_t size, struct status_why *why);
-enum status model_round_values(struct model_session *s, size_t i_layer, float *v, size_t n_heads,
-                               size_t size, struct status_why *why);
+void model_round_keys(struct model_session *s, size_t i_layer, float *k, size_t n_heads,
+                      size_t size);
+void model_round_values(struct model_session *s, size_t i_layer, float *v, size_t n_heads,
+                        size_t size);
 /** Round n rows that are never turned: compressed ones, and an indexer's keys. */
-enum status model_round_rows(struct model_session *s, struct model_kv_type type, float *k, size_t n,
-                             size_t width, struct status_why *why);
+void model_round_rows(struct model_session *s, struct model_kv_type type, float *k, size_t n,
+                      size_t width);
 
 /** For each head i, columns of y = matrix i of a stack times columns of x. */
 struct model_per_head {
@@ -244,13 +249,11 @@ struct model_per_head {
     size_t y_head, y_stride;
 };
 /** head: scratch, [n_tokens, columns of the stack]. */
-enum status model_multiply_heads(struct model_session *s, size_t n_tokens, size_t n_heads,
-                                 const struct model_per_head *op, float *head,
-                                 struct status_why *why);
+void model_multiply_heads(struct model_session *s, size_t n_tokens, size_t n_heads,
+                          const struct model_per_head *op, float *head);
 
 /** Let the tile's queries grow with their positions, in layers that have it. */
-enum status model_temper(struct model_session *s, const struct model_step *step, float *q,
-                         size_t width, struct status_why *why);
+void model_temper(struct model_session *s, const struct model_step *step, float *q, size_t width);
 
 /**
  * y = activation(Wgate x) * (Wup x), or without a gate activation(Wup x), of the n_rows that
@@ -265,8 +268,7 @@ struct model_ffn_step {
     float *y, *up;
     const struct model_layer_shape *sparse; /* whose gates have a threshold; NULL: none */
 };
-enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step *step,
-                            struct status_why *why);
+void model_ffn_inner(struct model_session *s, const struct model_ffn_step *step);
 
 /** NULL where there is none. */
 static inline const struct kern_weight *model_present(const struct kern_weight *weight)

@@ -99,8 +99,7 @@ static bool will_decide(const struct model_session *s, const struct model_step *
 }
 
 /** Rotate the first elements of each head. */
-static enum status rotate(struct model_session *s, const struct model_step *step, float *x,
-                          size_t n_heads, struct status_why *why)
+static void rotate(struct model_session *s, const struct model_step *step, float *x, size_t n_heads)
 {
     const struct model_index_hparams *h = &s->model->hparams.index;
     struct model_turn turn = {.x = x,
@@ -109,16 +108,15 @@ static enum status rotate(struct model_session *s, const struct model_step *step
                               .head_size = h->key_size,
                               .positions = s->angle_rows,
                               .halves = h->halves};
-    return model_turn(s, step, &turn, why);
+    model_turn(s, step, &turn);
 }
 
-enum status model_index_keys(struct model_session *s, const struct model_step *step,
-                             const float *in, struct status_why *why)
+void model_index_keys(struct model_session *s, const struct model_step *step, const float *in)
 {
     const struct model_index_hparams *h = &s->model->hparams.index;
     const struct model_indexer *x = &step->layer->indexer;
     if (step->shape->index_layer != step->i_layer || !will_decide(s, step))
-        return STATUS_OK;
+        return;
     size_t n = step->tile.n_tokens;
     float *k = s->index_k + step->tile.kv_row * h->key_size;
     struct kern_norm norm = {.gain = &x->k_norm.gain,
@@ -130,20 +128,17 @@ enum status model_index_keys(struct model_session *s, const struct model_step *s
                              .n_rows = n,
                              .width = h->key_size,
                              .n_groups = 1};
-    enum status status = model_multiply(s, &x->k, in, n, k, why);
-    if (!status)
-        status = kern_norm(s->backend, &norm, why);
-    if (!status)
-        status = rotate(s, step, k, 1, why);
+    model_multiply(s, &x->k, in, n, k);
+    MODEL_TRY(s, kern_norm(s->backend, &norm, &s->failure.why));
+    rotate(s, step, k, 1);
     model_show(s, MODEL_AT_INDEX_K, k, 1, h->key_size);
     struct model_kv_type type = model_index_type(&s->model->hparams, step->i_layer);
-    return status ? status : model_round_rows(s, type, k, n, h->key_size, why);
+    model_round_rows(s, type, k, n, h->key_size);
 }
 
 /** Choose for the tile's queries, into rows of bits. */
-static enum status choose(struct model_session *s, const struct model_step *step,
-                          const struct model_index_inputs *in, uint64_t *bits,
-                          struct status_why *why)
+static void choose(struct model_session *s, const struct model_step *step,
+                   const struct model_index_inputs *in, uint64_t *bits)
 {
     const struct model_index_hparams *h = &s->model->hparams.index;
     const struct model_indexer *x = &step->layer->indexer;
@@ -151,14 +146,13 @@ static enum status choose(struct model_session *s, const struct model_step *step
     struct model_cut cut = {.base = in->spare};
     float *q = model_take(&cut, n * h->n_heads * h->key_size);
     float *weights = model_take(&cut, n * h->n_heads);
-    enum status status = model_multiply(s, &x->q, in->queries, n, q, why);
-    if (!status && x->q_norm.gain.data)
-        status = model_normalise_rows(s, &x->q_norm, q, n * h->n_heads, h->key_size, why);
-    if (!status)
-        status = rotate(s, step, q, h->n_heads, why);
+    model_multiply(s, &x->q, in->queries, n, q);
+    if (x->q_norm.gain.data)
+        model_normalise_rows(s, &x->q_norm, q, n * h->n_heads, h->key_size);
+    rotate(s, step, q, h->n_heads);
     model_show(s, MODEL_AT_INDEX_Q, q, h->n_heads, h->key_size);
-    if (!status && h->weighed) {
-        status = model_multiply(s, &x->weights, in->rows, n, weights, why);
+    if (h->weighed) {
+        model_multiply(s, &x->weights, in->rows, n, weights);
         model_show(s, MODEL_AT_INDEX_WEIGHTS, weights, 1, h->n_heads);
     }
     struct kern_choose op = model_choose_of(&s->model->hparams, s->options.max_segment);
@@ -168,20 +162,20 @@ static enum status choose(struct model_session *s, const struct model_step *step
     op.bits = bits;
     op.ranges = s->ranges;
     op.n_ranges = step->n_ranges;
-    return status ? status : kern_choose(s->backend, &op, why);
+    MODEL_TRY(s, kern_choose(s->backend, &op, &s->failure.why));
 }
 
-enum status model_index_choose(struct model_session *s, const struct model_step *step,
-                               const struct model_index_inputs *in, struct kern_chosen *chosen,
-                               struct status_why *why)
+void model_index_choose(struct model_session *s, const struct model_step *step,
+                        const struct model_index_inputs *in, struct kern_chosen *chosen)
 {
     *chosen = (struct kern_chosen){0};
     if (!decides(s, step))
-        return STATUS_OK;
+        return;
     const struct model_hparams *h = &s->model->hparams;
     size_t first = keeps_choices(h) ? step->tile.start : 0;
     size_t n_words = kern_chosen_words(s->options.max_segment);
     uint64_t *bits = (uint64_t *)(void *)s->chosen + first * sets_of(h) * n_words;
     *chosen = (struct kern_chosen){bits, sets_of(h), s->options.max_segment};
-    return step->shape->index_layer == step->i_layer ? choose(s, step, in, bits, why) : STATUS_OK;
+    if (step->shape->index_layer == step->i_layer)
+        choose(s, step, in, bits);
 }

@@ -21,11 +21,9 @@ struct model_index_inputs {
  * In a sparse layer: keys of an indexer, and the choice of the tile's queries, for their attention.
  * Neither is computed where no query leaves out a key; then *chosen is of all keys.
  */
-enum status model_index_keys(struct model_session *s, const struct model_step *step,
-                             const float *in, struct status_why *why);
-enum status model_index_choose(struct model_session *s, const struct model_step *step,
-                               const struct model_index_inputs *in, struct kern_chosen *chosen,
-                               struct status_why *why);
+void model_index_keys(struct model_session *s, const struct model_step *step, const float *in);
+void model_index_choose(struct model_session *s, const struct model_step *step,
+                        const struct model_index_inputs *in, struct kern_chosen *chosen);
 /** Whether a layer's query that sees so many keys, its own among them, leaves some out. */
 bool model_index_decides(const struct model_hparams *h, size_t i_layer, size_t n_positions);
 /** What the choice takes of the work area; floats of the rows of bits; the operation's shape. */

@@ -69,8 +69,8 @@ struct kern_convolve model_convolve_of(const struct model *m, size_t i_layer)
                                       m->hparams.layers[i_layer].mixer == MODEL_SHORT_CONVOLUTION};
 }
 
-enum status model_convolve(struct model_session *s, const struct model_step *step, size_t which,
-                           const float *x, float *y, struct status_why *why)
+void model_convolve(struct model_session *s, const struct model_step *step, size_t which,
+                    const float *x, float *y)
 {
     const struct model_recurrent *l = &step->layer->recurrent;
     const struct kern_weight *const taps[] = {&l->taps, &l->k_taps, &l->v_taps};
@@ -83,9 +83,8 @@ enum status model_convolve(struct model_session *s, const struct model_step *ste
         op.states = s->convolve_states + which * MODEL_N_STATES * state_floats;
     op.runs = s->runs;
     op.n_runs = s->n_runs = model_tile_runs(step->batch, &step->tile, s->runs);
-    enum status status = kern_convolve(s->backend, &op, why);
+    MODEL_TRY(s, kern_convolve(s->backend, &op, &s->failure.why));
     model_show(s, MODEL_AT_CONVOLVED + which, y, 1, op.weight->n_rows);
-    return status;
 }
 
 struct kern_recur model_recur_of(const struct model *m, size_t i_layer)
@@ -116,45 +115,42 @@ struct kern_recur model_recur_of(const struct model *m, size_t i_layer)
 }
 
 /** Convolution and recurrence of x [T, in], columns C: out. */
-static enum status recur(struct model_session *s, const struct model_step *step,
-                         const struct recurrent_work *w, struct kern_recur op, const float *x,
-                         struct status_why *why)
+static void recur(struct model_session *s, const struct model_step *step,
+                  const struct recurrent_work *w, struct kern_recur op, const float *x)
 {
-    enum status status = model_convolve(s, step, 0, x, w->mixed, why);
+    model_convolve(s, step, 0, x, w->mixed);
     op.out = w->out;
     op.states = s->recur_states;
     op.runs = s->runs;
     op.n_runs = s->n_runs;
-    if (!status)
-        status = kern_recur(s->backend, &op, why);
+    MODEL_TRY(s, kern_recur(s->backend, &op, &s->failure.why));
     model_show(s, MODEL_AT_RECURRED, w->out, op.n_heads, op.v_size);
-    return status;
 }
 
 /** n rows of z become z silu'd times out. */
-static enum status gate(struct model_session *s, const struct recurrent_work *w, size_t n,
-                        struct status_why *why)
+static void gate(struct model_session *s, const struct recurrent_work *w, size_t n)
 {
     struct kern_activate op = {.kind = KERN_SILU, .gate = w->z, .up = w->out, .n = n};
-    return kern_activate(s->backend, &op, why);
+    MODEL_TRY(s, kern_activate(s->backend, &op, &s->failure.why));
 }
 
 /** What the convolution reads, and the gate: apart, or joined in one matrix of older files. */
-static enum status project_in(struct model_session *s, const struct model_step *step,
-                              const struct recurrent_work *w, const float *in,
-                              struct status_why *why)
+static void project_in(struct model_session *s, const struct model_step *step,
+                       const struct recurrent_work *w, const float *in)
 {
     const struct model_recurrent *l = &step->layer->recurrent;
     size_t n = step->tile.n_tokens;
-    if (l->joined.weight.data)
-        return model_multiply(s, &l->joined, in, n, w->joined, why);
-    enum status status = model_multiply(s, &l->in, in, n, w->in, why);
-    return status ? status : model_multiply_same(s, &l->gate, in, n, w->z, why);
+    if (l->joined.weight.data) {
+        model_multiply(s, &l->joined, in, n, w->joined);
+        return;
+    }
+    model_multiply(s, &l->in, in, n, w->in);
+    model_multiply_same(s, &l->gate, in, n, w->z);
 }
 
 /** Joined rows have q, k, v and z of one key head after the other. */
-static enum status take_apart(struct model_session *s, const struct model_step *step,
-                              const struct recurrent_work *w, struct status_why *why)
+static void take_apart(struct model_session *s, const struct model_step *step,
+                       const struct recurrent_work *w)
 {
     const struct model_recurrent_hparams *h = &s->model->hparams.recurrent;
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
@@ -166,8 +162,7 @@ static enum status take_apart(struct model_session *s, const struct model_step *
                  {w->in + z.keys, k, k, z.channels},
                  {w->in + 2 * z.keys, 2 * k, v, z.channels},
                  {w->z, 2 * k + v, v, z.inner}};
-    enum status status = STATUS_OK;
-    for (size_t i = 0; !status && i < 4 * (size_t)h->n_groups; i++) {
+    for (size_t i = 0; i < 4 * (size_t)h->n_groups; i++) {
         size_t head = i / 4, part = i % 4;
         struct kern_copy op = {.x = w->joined + head * of_head + parts[part].first,
                                .x_stride = h->n_groups * of_head,
@@ -175,40 +170,36 @@ static enum status take_apart(struct model_session *s, const struct model_step *
                                .y_stride = parts[part].y_stride,
                                .width = parts[part].width,
                                .n_rows = step->tile.n_tokens};
-        status = model_copy(s, op, why);
+        model_copy(s, op);
     }
-    return status;
 }
 
 /** beta and dt of each token: from two matrices, or from one that has them by key heads. */
-static enum status project_gates(struct model_session *s, const struct model_step *step,
-                                 const struct recurrent_work *w, const float *in,
-                                 struct status_why *why)
+static void project_gates(struct model_session *s, const struct model_step *step,
+                          const struct recurrent_work *w, const float *in)
 {
     const struct model_recurrent *l = &step->layer->recurrent;
     const struct model_recurrent_hparams *h = &s->model->hparams.recurrent;
     size_t n = step->tile.n_tokens;
-    enum status status = STATUS_OK;
     if (!l->beta_alpha.weight.data) {
-        status = model_multiply_same(s, &l->beta, in, n, w->beta, why);
-        return status ? status : model_multiply_same(s, &l->alpha, in, n, w->dt, why);
+        model_multiply_same(s, &l->beta, in, n, w->beta);
+        model_multiply_same(s, &l->alpha, in, n, w->dt);
+        return;
     }
     size_t ratio = h->n_heads / h->n_groups;
-    status = model_multiply_same(s, &l->beta_alpha, in, n, w->both, why);
+    model_multiply_same(s, &l->beta_alpha, in, n, w->both);
     struct kern_copy op = {.x = w->both,
                            .x_stride = 2 * ratio,
                            .y = w->beta,
                            .width = ratio,
                            .n_rows = n * h->n_groups};
-    if (!status)
-        status = model_copy(s, op, why);
+    model_copy(s, op);
     op.x += ratio;
     op.y = w->dt;
-    return status ? status : model_copy(s, op, why);
+    model_copy(s, op);
 }
 
-enum status model_block_delta_net(struct model_session *s, const struct model_step *step,
-                                  struct status_why *why)
+void model_block_delta_net(struct model_session *s, const struct model_step *step)
 {
     const struct model_recurrent *l = &step->layer->recurrent;
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
@@ -216,13 +207,11 @@ enum status model_block_delta_net(struct model_session *s, const struct model_st
     struct model_cut cut = {.base = s->work};
     struct recurrent_work w = divide(&cut, s->model, step->i_layer, n);
     const float *in;
-    enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
-    if (!status)
-        status = project_in(s, step, &w, in, why);
-    if (!status)
-        status = project_gates(s, step, &w, in, why);
-    if (!status && l->joined.weight.data)
-        status = take_apart(s, step, &w, why);
+    model_branch_input(s, step, &step->layer->attn_norm, &in);
+    project_in(s, step, &w, in);
+    project_gates(s, step, &w, in);
+    if (l->joined.weight.data)
+        take_apart(s, step, &w);
     model_show(s, MODEL_AT_MIXER_IN, w.in, 1, z.in);
     model_show(s, MODEL_AT_MIXER_GATE, w.z, 1, z.inner);
     model_show(s, MODEL_AT_BETA, w.beta, 1, z.heads);
@@ -233,20 +222,15 @@ enum status model_block_delta_net(struct model_session *s, const struct model_st
     op.v = w.mixed + 2 * z.keys;
     op.beta = w.beta;
     op.dt = w.dt;
-    if (!status)
-        status = recur(s, step, &w, op, w.in, why);
-    if (!status)
-        status = model_normalise_rows(s, &l->norm, w.out, n * z.heads, z.inner / z.heads, why);
-    if (!status)
-        status = gate(s, &w, n * z.inner, why);
+    recur(s, step, &w, op, w.in);
+    model_normalise_rows(s, &l->norm, w.out, n * z.heads, z.inner / z.heads);
+    gate(s, &w, n * z.inner);
     model_show(s, MODEL_AT_MIXER_GATED, w.z, z.heads, z.inner / z.heads);
-    return status ? status
-                  : model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.z, why);
+    model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.z);
 }
 
 /** x += Mamba-2 of the normalised rows `in`. */
-static enum status add_mamba2(struct model_session *s, const struct model_step *step,
-                              const float *in, struct status_why *why)
+static void add_mamba2(struct model_session *s, const struct model_step *step, const float *in)
 {
     const struct model_recurrent *l = &step->layer->recurrent;
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
@@ -254,43 +238,34 @@ static enum status add_mamba2(struct model_session *s, const struct model_step *
     size_t n_groups = s->model->hparams.recurrent.n_groups;
     struct model_cut cut = {.base = s->work};
     struct recurrent_work w = divide(&cut, s->model, step->i_layer, n);
-    enum status status = model_multiply(s, &l->in, in, n, w.in, why);
+    model_multiply(s, &l->in, in, n, w.in);
     model_show(s, MODEL_AT_MIXER_IN, w.in, 1, z.in);
     struct kern_recur op = model_recur_of(s->model, step->i_layer);
     op.v = w.mixed;
     op.k = w.mixed + z.inner;
     op.q = w.mixed + z.inner + z.keys;
     op.dt = w.in + z.inner + z.channels;
-    if (!status)
-        status = recur(s, step, &w, op, w.in + z.inner, why);
-    if (!status)
-        status =
-            model_copy(s,
-                       (struct kern_copy){
-                           .x = w.in, .x_stride = z.in, .y = w.z, .width = z.inner, .n_rows = n},
-                       why);
-    if (!status)
-        status = gate(s, &w, n * z.inner, why);
-    if (!status && l->norm.gain.data)
-        status = model_normalise_rows(s, &l->norm, w.z, n * n_groups, z.inner / n_groups, why);
+    recur(s, step, &w, op, w.in + z.inner);
+    model_copy(s, (struct kern_copy){
+                      .x = w.in, .x_stride = z.in, .y = w.z, .width = z.inner, .n_rows = n});
+    gate(s, &w, n * z.inner);
+    if (l->norm.gain.data)
+        model_normalise_rows(s, &l->norm, w.z, n * n_groups, z.inner / n_groups);
     model_show(s, MODEL_AT_MIXER_GATED, w.z, n_groups, z.inner / n_groups);
-    return status ? status
-                  : model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.z, why);
+    model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.z);
 }
 
-enum status model_block_mamba2(struct model_session *s, const struct model_step *step,
-                               struct status_why *why)
+void model_block_mamba2(struct model_session *s, const struct model_step *step)
 {
     const float *in;
-    enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
-    return status ? status : add_mamba2(s, step, in, why);
+    model_branch_input(s, step, &step->layer->attn_norm, &in);
+    add_mamba2(s, step, in);
 }
 
-enum status model_block_attention_mamba2(struct model_session *s, const struct model_step *step,
-                                         struct status_why *why)
+void model_block_attention_mamba2(struct model_session *s, const struct model_step *step)
 {
-    enum status status = model_block_attention(s, step, why);
-    return status ? status : add_mamba2(s, step, s->h, why); /* where attention left its input */
+    model_block_attention(s, step);
+    add_mamba2(s, step, s->h); /* where attention left its input */
 }
 
 /** One after the other. */

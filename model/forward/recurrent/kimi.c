@@ -34,8 +34,8 @@ size_t model_kimi_delta_net_floats(const struct model *m, size_t i_layer, size_t
 }
 
 /** q, k and v: products, each convolved. */
-static enum status project(struct model_session *s, const struct model_step *step,
-                           const struct kimi_work *w, const float *in, struct status_why *why)
+static void project(struct model_session *s, const struct model_step *step,
+                    const struct kimi_work *w, const float *in)
 {
     const struct model_recurrent_hparams *h = &s->model->hparams.recurrent;
     const struct model_layer *l = step->layer;
@@ -46,40 +46,31 @@ static enum status project(struct model_session *s, const struct model_step *ste
     } parts[] = {{&l->q, MODEL_AT_Q_PROJECTED, w->q},
                  {&l->k, MODEL_AT_K_PROJECTED, w->k},
                  {&l->v, MODEL_AT_V_PROJECTED, w->v}};
-    enum status status = STATUS_OK;
-    for (size_t i = 0; !status && i < 3; i++) {
-        status = model_multiply(s, parts[i].product, in, step->tile.n_tokens, w->in, why);
+    for (size_t i = 0; i < 3; i++) {
+        model_multiply(s, parts[i].product, in, step->tile.n_tokens, w->in);
         model_show(s, parts[i].place, w->in, h->n_heads, h->state);
-        if (!status)
-            status = model_convolve(s, step, i, w->in, parts[i].y, why);
+        model_convolve(s, step, i, w->in, parts[i].y);
     }
-    return status;
 }
 
 /** beta, dt of each channel, and the gate. */
-static enum status project_gates(struct model_session *s, const struct model_step *step,
-                                 const struct kimi_work *w, const float *in, struct status_why *why)
+static void project_gates(struct model_session *s, const struct model_step *step,
+                          const struct kimi_work *w, const float *in)
 {
     const struct model_recurrent_hparams *h = &s->model->hparams.recurrent;
     const struct model_recurrent *l = &step->layer->recurrent;
     size_t n = step->tile.n_tokens;
-    enum status status = model_multiply(s, &l->beta, in, n, w->beta, why);
+    model_multiply(s, &l->beta, in, n, w->beta);
     model_show(s, MODEL_AT_BETA, w->beta, 1, h->n_heads);
-    if (!status)
-        status = model_multiply(s, &l->alpha_low, in, n, w->low, why);
-    if (!status)
-        status = model_multiply(s, &l->alpha, w->low, n, w->dt, why);
+    model_multiply(s, &l->alpha_low, in, n, w->low);
+    model_multiply(s, &l->alpha, w->low, n, w->dt);
     model_show(s, MODEL_AT_ALPHA, w->dt, h->n_heads, h->state);
-    if (!status)
-        status = model_multiply(s, &l->gate_low, in, n, w->low, why);
-    if (!status)
-        status = model_multiply(s, &l->gate, w->low, n, w->z, why);
+    model_multiply(s, &l->gate_low, in, n, w->low);
+    model_multiply(s, &l->gate, w->low, n, w->z);
     model_show(s, MODEL_AT_MIXER_GATE, w->z, h->n_heads, h->state);
-    return status;
 }
 
-static enum status recur(struct model_session *s, const struct model_step *step,
-                         const struct kimi_work *w, struct status_why *why)
+static void recur(struct model_session *s, const struct model_step *step, const struct kimi_work *w)
 {
     struct kern_recur op = model_recur_of(s->model, step->i_layer);
     op.q = w->q;
@@ -91,13 +82,11 @@ static enum status recur(struct model_session *s, const struct model_step *step,
     op.states = s->recur_states;
     op.runs = s->runs;
     op.n_runs = s->n_runs;
-    enum status status = kern_recur(s->backend, &op, why);
+    MODEL_TRY(s, kern_recur(s->backend, &op, &s->failure.why));
     model_show(s, MODEL_AT_RECURRED, w->out, op.n_heads, op.v_size);
-    return status;
 }
 
-enum status model_block_kimi_delta_net(struct model_session *s, const struct model_step *step,
-                                       struct status_why *why)
+void model_block_kimi_delta_net(struct model_session *s, const struct model_step *step)
 {
     const struct model_recurrent_hparams *h = &s->model->hparams.recurrent;
     const struct model_layer *layer = step->layer;
@@ -105,21 +94,14 @@ enum status model_block_kimi_delta_net(struct model_session *s, const struct mod
     struct model_cut cut = {.base = s->work};
     struct kimi_work w = divide(&cut, &s->model->hparams, n);
     const float *in;
-    enum status status = model_branch_input(s, step, &layer->attn_norm, &in, why);
-    if (!status)
-        status = project(s, step, &w, in, why);
-    if (!status)
-        status = project_gates(s, step, &w, in, why);
-    if (!status)
-        status = recur(s, step, &w, why);
-    if (!status)
-        status =
-            model_normalise_rows(s, &layer->recurrent.norm, w.out, n * h->n_heads, h->state, why);
+    model_branch_input(s, step, &layer->attn_norm, &in);
+    project(s, step, &w, in);
+    project_gates(s, step, &w, in);
+    recur(s, step, &w);
+    model_normalise_rows(s, &layer->recurrent.norm, w.out, n * h->n_heads, h->state);
     struct kern_activate gate = {
         .kind = KERN_SIGMOID, .gate = w.z, .up = w.out, .n = n * h->n_inner};
-    if (!status)
-        status = kern_activate(s->backend, &gate, why);
+    MODEL_TRY(s, kern_activate(s->backend, &gate, &s->failure.why));
     model_show(s, MODEL_AT_MIXER_GATED, w.z, h->n_heads, h->state);
-    return status ? status
-                  : model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.z, why);
+    model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.z);
 }

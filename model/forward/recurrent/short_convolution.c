@@ -26,29 +26,26 @@ size_t model_short_convolution_floats(const struct model *m, size_t i_layer, siz
 }
 
 /** Columns [i D, (i + 1) D) of w->in. */
-static enum status take(struct model_session *s, const struct short_work *w, size_t i, size_t n,
-                        float *to, struct status_why *why)
+static void take(struct model_session *s, const struct short_work *w, size_t i, size_t n, float *to)
 {
     size_t width = s->model->hparams.recurrent.n_inner;
     struct kern_copy op = {
         .x = w->in + i * width, .x_stride = 3 * width, .y = to, .width = width, .n_rows = n};
-    return model_copy(s, op, why);
+    model_copy(s, op);
 }
 
 /** y *= part i. */
-static enum status gate(struct model_session *s, const struct short_work *w, size_t i, size_t n,
-                        float *y, struct status_why *why)
+static void gate(struct model_session *s, const struct short_work *w, size_t i, size_t n, float *y)
 {
     struct kern_activate op = {.kind = KERN_IDENTITY,
                                .gate = y,
                                .up = w->part,
                                .n = n * s->model->hparams.recurrent.n_inner};
-    enum status status = take(s, w, i, n, w->part, why);
-    return status ? status : kern_activate(s->backend, &op, why);
+    take(s, w, i, n, w->part);
+    MODEL_TRY(s, kern_activate(s->backend, &op, &s->failure.why));
 }
 
-enum status model_block_short_convolution(struct model_session *s, const struct model_step *step,
-                                          struct status_why *why)
+void model_block_short_convolution(struct model_session *s, const struct model_step *step)
 {
     enum { B, C, X };
     const struct model_recurrent *l = &step->layer->recurrent;
@@ -56,19 +53,13 @@ enum status model_block_short_convolution(struct model_session *s, const struct 
     struct model_cut cut = {.base = s->work};
     struct short_work w = divide(&cut, &s->model->hparams, n);
     const float *in;
-    enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
-    if (!status)
-        status = model_multiply(s, &l->in, in, n, w.in, why);
+    model_branch_input(s, step, &step->layer->attn_norm, &in);
+    model_multiply(s, &l->in, in, n, w.in);
     model_show(s, MODEL_AT_MIXER_IN, w.in, 1, 3 * width);
-    if (!status)
-        status = take(s, &w, B, n, w.u, why);
-    if (!status)
-        status = gate(s, &w, X, n, w.u, why);
-    if (!status)
-        status = model_convolve(s, step, 0, w.u, w.y, why);
-    if (!status)
-        status = gate(s, &w, C, n, w.y, why);
+    take(s, &w, B, n, w.u);
+    gate(s, &w, X, n, w.u);
+    model_convolve(s, step, 0, w.u, w.y);
+    gate(s, &w, C, n, w.y);
     model_show(s, MODEL_AT_MIXER_GATED, w.y, 1, width);
-    return status ? status
-                  : model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.y, why);
+    model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.y);
 }

@@ -120,48 +120,39 @@ static struct model_turn turn_of(const struct model_session *s, const struct mod
                                .halves = s->model->hparams.rope_halves};
 }
 
-static enum status project_q(struct model_session *s, const struct model_step *step,
-                             const struct run_work *w, const float *in, struct status_why *why)
+static void project_q(struct model_session *s, const struct model_step *step,
+                      const struct run_work *w, const float *in)
 {
     const struct model_layer *layer = step->layer;
     size_t n = step->tile.n_tokens, n_heads = step->shape->n_heads, d = step->shape->key_size;
-    enum status status = model_multiply(s, &layer->latent.q_down, in, n, w->q_low, why);
+    model_multiply(s, &layer->latent.q_down, in, n, w->q_low);
     model_show(s, MODEL_AT_Q_LOW, w->q_low, 1, s->model->hparams.q_rank);
-    if (!status)
-        status = model_normalise_rows(s, &layer->latent.q_norm, w->q_low, n,
-                                      s->model->hparams.q_rank, why);
+    model_normalise_rows(s, &layer->latent.q_norm, w->q_low, n, s->model->hparams.q_rank);
     model_show(s, MODEL_AT_Q_LOW_NORM, w->q_low, 1, s->model->hparams.q_rank);
-    if (!status)
-        status = model_multiply(s, &layer->q, w->q_low, n, w->q, why);
+    model_multiply(s, &layer->q, w->q_low, n, w->q);
     model_show(s, MODEL_AT_Q_PROJECTED, w->q, n_heads, d);
-    if (!status)
-        status = model_normalise_rows(s, NULL, w->q, n * n_heads, d, why);
+    model_normalise_rows(s, NULL, w->q, n * n_heads, d);
     model_show(s, MODEL_AT_Q_NORM, w->q, n_heads, d);
     struct model_turn turn = turn_of(s, step, w->q, n_heads, d);
-    if (!status)
-        status = model_turn(s, step, &turn, why);
+    model_turn(s, step, &turn);
     model_show(s, MODEL_AT_Q_ROTATED, w->q, n_heads, d);
-    return status;
 }
 
 /** The tile's rows of s->k. */
-static enum status project_kv(struct model_session *s, const struct model_step *step,
-                              const float *in, struct status_why *why)
+static void project_kv(struct model_session *s, const struct model_step *step, const float *in)
 {
     const struct model_latent *l = &step->layer->latent;
     size_t n = step->tile.n_tokens, d = step->shape->key_size;
     float *k = s->k + step->tile.kv_row * d;
-    enum status status = model_multiply(s, &l->kv_down, in, n, k, why);
+    model_multiply(s, &l->kv_down, in, n, k);
     model_show(s, MODEL_AT_K_PROJECTED, k, 1, d);
-    if (!status)
-        status = model_normalise_rows(s, &l->kv_norm, k, n, d, why);
+    model_normalise_rows(s, &l->kv_norm, k, n, d);
     model_show(s, MODEL_AT_K_NORM, k, 1, d);
     struct model_turn turn = turn_of(s, step, k, 1, d);
-    if (!status)
-        status = model_turn(s, step, &turn, why);
+    model_turn(s, step, &turn);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, d);
     struct model_kv_type type = model_key_type(&s->model->hparams, step->i_layer);
-    return status ? status : model_round_rows(s, type, k, n, d, why);
+    model_round_rows(s, type, k, n, d);
 }
 
 /** One kind of further keys: of attention or of the indexer. */
@@ -173,19 +164,16 @@ struct compressed {
 };
 
 /** The tile's tokens' u and z, and the further keys of the runs that end in it. */
-static enum status compress(struct model_session *s, const struct model_step *step,
-                            const struct model_new_runs *made, const struct compressed *c,
-                            const float *in, struct status_why *why)
+static void compress(struct model_session *s, const struct model_step *step,
+                     const struct model_new_runs *made, const struct compressed *c, const float *in)
 {
     const struct model_layer_shape *l = step->shape;
     size_t n = step->tile.n_tokens, stride = c->width * (l->runs_overlap ? 2 : 1);
     float *u = c->u + step->tile.kv_row * stride, *z = c->z + step->tile.kv_row * stride;
     float *keys = c->keys + made->first * c->width;
-    enum status status = model_multiply(s, &c->compressor->kv, in, n, u, why);
-    if (!status)
-        status = kern_embed(s->backend, &c->compressor->ape, s->run_tokens, n, z, why);
-    if (!status)
-        status = model_multiply_add(s, &c->compressor->gate, in, n, z, why);
+    model_multiply(s, &c->compressor->kv, in, n, u);
+    MODEL_TRY(s, kern_embed(s->backend, &c->compressor->ape, s->run_tokens, n, z, &s->failure.why));
+    model_multiply_add(s, &c->compressor->gate, in, n, z);
     struct kern_compress op = {.u = c->u,
                                .z = c->z,
                                .stride = stride,
@@ -196,34 +184,30 @@ static enum status compress(struct model_session *s, const struct model_step *st
                                .y = keys,
                                .n_out = made->n,
                                .width = c->width};
-    if (!status)
-        status = kern_compress(s->backend, &op, why);
-    if (!status && made->n > 0)
-        status = model_normalise_rows(s, &c->compressor->norm, keys, made->n, c->width, why);
+    MODEL_TRY(s, kern_compress(s->backend, &op, &s->failure.why));
+    if (made->n > 0)
+        model_normalise_rows(s, &c->compressor->norm, keys, made->n, c->width);
     struct model_turn turn = turn_of(s, step, keys, 1, c->width);
     turn.n_rows = made->n;
     turn.positions = s->run_positions;
-    if (!status)
-        status = model_turn(s, step, &turn, why);
-    return status || made->n == 0 ? status
-                                  : model_round_rows(s, c->type, keys, made->n, c->width, why);
+    model_turn(s, step, &turn);
+    if (made->n > 0)
+        model_round_rows(s, c->type, keys, made->n, c->width);
 }
 
 /** Which further keys each query sees. */
-static enum status choose(struct model_session *s, const struct model_step *step,
-                          const struct run_parts *parts, const float *in, struct status_why *why)
+static void choose(struct model_session *s, const struct model_step *step,
+                   const struct run_parts *parts, const float *in)
 {
     const struct sizes *z = &parts->z;
     const struct run_work *w = &parts->w;
     const struct model_indexer *x = &step->layer->indexer;
     size_t n = step->tile.n_tokens;
-    enum status status = model_multiply(s, &x->q, w->q_low, n, w->index_q, why);
+    model_multiply(s, &x->q, w->q_low, n, w->index_q);
     struct model_turn turn = turn_of(s, step, w->index_q, z->n_index_heads, z->index);
-    if (!status)
-        status = model_turn(s, step, &turn, why);
+    model_turn(s, step, &turn);
     model_show(s, MODEL_AT_INDEX_Q, w->index_q, z->n_index_heads, z->index);
-    if (!status)
-        status = model_multiply(s, &x->weights, in, n, w->index_weights, why);
+    model_multiply(s, &x->weights, in, n, w->index_weights);
     model_show(s, MODEL_AT_INDEX_WEIGHTS, w->index_weights, 1, z->n_index_heads);
     for (size_t i = 0; i < n; i++)
         s->run_seen[i] = (uint32_t)((size_t)(s->positions[i] + 1) / z->run);
@@ -240,13 +224,12 @@ static enum status choose(struct model_session *s, const struct model_step *step
                              .n_seen = s->run_seen,
                              .ranges = s->run_ranges,
                              .n_ranges = step->n_ranges};
-    return status ? status : kern_choose(s->backend, &op, why);
+    MODEL_TRY(s, kern_choose(s->backend, &op, &s->failure.why));
 }
 
 /** Further keys, and which of them are seen. */
-static enum status make_further(struct model_session *s, const struct model_step *step,
-                                const struct run_parts *parts, const float *in,
-                                struct status_why *why)
+static void make_further(struct model_session *s, const struct model_step *step,
+                         const struct run_parts *parts, const float *in)
 {
     const struct sizes *z = &parts->z;
     const struct run_rows *rows = &parts->rows;
@@ -260,17 +243,18 @@ static enum status make_further(struct model_session *s, const struct model_step
         s->run_tokens[i] = s->positions[i] % (int32_t)z->run;
     struct compressed keys = {&layer->compressor, rows->u, rows->z,
                               rows->keys,         z->d,    model_key_type(h, step->i_layer)};
-    enum status status = compress(s, step, &made, &keys, in, why);
+    compress(s, step, &made, &keys, in);
     struct compressed index = {
         &layer->index_compressor, rows->index_u, rows->index_z,
         rows->index_keys,         z->index,      model_index_type(h, step->i_layer)};
-    if (!status && z->chooses)
-        status = compress(s, step, &made, &index, in, why);
-    return status || !z->chooses ? status : choose(s, step, parts, in, why);
+    if (z->chooses)
+        compress(s, step, &made, &index, in);
+    if (z->chooses)
+        choose(s, step, parts, in);
 }
 
-static enum status attend(struct model_session *s, const struct model_step *step,
-                          const struct run_parts *parts, struct status_why *why)
+static void attend(struct model_session *s, const struct model_step *step,
+                   const struct run_parts *parts)
 {
     const struct sizes *z = &parts->z;
     const struct model_layer_shape *l = step->shape;
@@ -294,11 +278,10 @@ static enum status attend(struct model_session *s, const struct model_step *step
             (struct kern_further){parts->rows.keys, parts->rows.keys, s->run_ranges, z->run};
     if (z->chooses)
         op.chosen = (struct kern_chosen){parts->w.bits, 1, s->options.max_segment / z->run};
-    return kern_attention(s->backend, &op, why);
+    MODEL_TRY(s, kern_attention(s->backend, &op, &s->failure.why));
 }
 
-enum status model_block_runs(struct model_session *s, const struct model_step *step,
-                             struct status_why *why)
+void model_block_runs(struct model_session *s, const struct model_step *step)
 {
     const struct model_layer *layer = step->layer;
     struct run_parts parts = parts_of(s, step);
@@ -306,19 +289,15 @@ enum status model_block_runs(struct model_session *s, const struct model_step *s
     const struct run_work w = parts.w;
     size_t n = step->tile.n_tokens;
     const float *in;
-    enum status status = model_branch_input(s, step, &layer->attn_norm, &in, why);
-    if (!status)
-        status = project_q(s, step, &w, in, why);
-    if (!status)
-        status = project_kv(s, step, in, why);
-    if (!status && z.run > 0)
-        status = make_further(s, step, &parts, in, why);
-    if (!status)
-        status = attend(s, step, &parts, why);
+    model_branch_input(s, step, &layer->attn_norm, &in);
+    project_q(s, step, &w, in);
+    project_kv(s, step, in);
+    if (z.run > 0)
+        make_further(s, step, &parts, in);
+    attend(s, step, &parts);
     struct model_turn turn = turn_of(s, step, w.out, z.n_heads, z.d);
     turn.back = true;
-    if (!status)
-        status = model_turn(s, step, &turn, why);
+    model_turn(s, step, &turn);
     model_show(s, MODEL_AT_ATTENTION, w.out, z.n_heads, z.d);
     struct model_per_head groups = {.stack = &layer->output_groups,
                                     .x = w.out,
@@ -327,8 +306,6 @@ enum status model_block_runs(struct model_session *s, const struct model_step *s
                                     .y = w.low,
                                     .y_head = s->model->hparams.runs.rank,
                                     .y_stride = z.n_groups * s->model->hparams.runs.rank};
-    if (!status)
-        status = model_multiply_heads(s, n, z.n_groups, &groups, w.head, why);
-    return status ? status
-                  : model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.low, why);
+    model_multiply_heads(s, n, z.n_groups, &groups, w.head);
+    model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.low);
 }

@@ -107,8 +107,7 @@ static struct constants constants_of(const struct model_session *s)
 }
 
 /** Stream i of n rows of x to rows of their own, or back. */
-static enum status take_stream(struct model_session *s, const float *x, size_t i, size_t n,
-                               float *row, struct status_why *why)
+static void take_stream(struct model_session *s, const float *x, size_t i, size_t n, float *row)
 {
     const struct model_hparams *h = &s->model->hparams;
     struct kern_copy copy = {.x = x + i * h->n_embd,
@@ -116,11 +115,10 @@ static enum status take_stream(struct model_session *s, const float *x, size_t i
                              .y = row,
                              .width = h->n_embd,
                              .n_rows = n};
-    return model_copy(s, copy, why);
+    model_copy(s, copy);
 }
 
-static enum status put_stream(struct model_session *s, const float *row, size_t i, size_t n,
-                              float *x, struct status_why *why)
+static void put_stream(struct model_session *s, const float *row, size_t i, size_t n, float *x)
 {
     const struct model_hparams *h = &s->model->hparams;
     struct kern_copy copy = {.x = row,
@@ -129,20 +127,20 @@ static enum status put_stream(struct model_session *s, const float *row, size_t 
                              .y_stride = model_residual_width(h),
                              .width = h->n_embd,
                              .n_rows = n};
-    return model_copy(s, copy, why);
+    model_copy(s, copy);
 }
 
-static enum status scale(struct model_session *s, float *row, size_t n, float factor,
-                         struct status_why *why)
+static void scale(struct model_session *s, float *row, size_t n, float factor)
 {
     for (size_t i = 0; i < n; i++)
         s->factors[i] = factor;
-    return kern_scale_rows(s->backend, row, s->model->hparams.n_embd, n, s->factors, why);
+    MODEL_TRY(s, kern_scale_rows(s->backend, row, s->model->hparams.n_embd, n, s->factors,
+                                 &s->failure.why));
 }
 
 /** y += x, or with a gain y = x * gain, of n rows of D. */
-static enum status add(struct model_session *s, const float *x, const struct model_norm *gain,
-                       size_t n, float *y, struct status_why *why)
+static void add(struct model_session *s, const float *x, const struct model_norm *gain, size_t n,
+                float *y)
 {
     struct kern_norm op = {.gain = gain ? &gain->gain : NULL,
                            .x = x,
@@ -152,12 +150,12 @@ static enum status add(struct model_session *s, const float *x, const struct mod
                            .n_groups = 1,
                            .accumulate = !gain,
                            .plain = true};
-    return kern_norm(s->backend, &op, why);
+    MODEL_TRY(s, kern_norm(s->backend, &op, &s->failure.why));
 }
 
 /** modal = tanh(router(norm(row))), and rows of weights begin as one of the constants. */
-static enum status route(struct model_session *s, const struct model_step *step, const float *row,
-                         const struct altup_work *w, struct kern_copy begin, struct status_why *why)
+static void route(struct model_session *s, const struct model_step *step, const float *row,
+                  const struct altup_work *w, struct kern_copy begin)
 {
     const struct model_altup *a = &step->layer->altup;
     const struct model_hparams *h = &s->model->hparams;
@@ -165,74 +163,58 @@ static enum status route(struct model_session *s, const struct model_step *step,
     struct model_norm_step norm = {
         .norm = &a->router_norm, .x = row, .y = s->h, .n_rows = n, .width = h->n_embd};
     struct kern_activate op = {.kind = KERN_TANH, .gate = w->modal, .n = n * h->n_streams};
-    enum status status = model_normalise(s, &norm, why);
-    if (!status)
-        status = model_multiply(s, &a->router, s->h, n, w->modal, why);
-    if (!status)
-        status = kern_activate(s->backend, &op, why);
+    model_normalise(s, &norm);
+    model_multiply(s, &a->router, s->h, n, w->modal);
+    MODEL_TRY(s, kern_activate(s->backend, &op, &s->failure.why));
     begin.y = w->weights;
-    return status ? status : model_copy(s, begin, why);
+    model_copy(s, begin);
 }
 
 /** The tile's streams, mixed in place. */
-static enum status mix(struct model_session *s, const struct model_step *step, struct kern_mix op,
-                       struct status_why *why)
+static void mix(struct model_session *s, const struct model_step *step, struct kern_mix op)
 {
     const struct model_hparams *h = &s->model->hparams;
     op.x = op.out = step->x;
     op.n_tokens = step->tile.n_tokens;
     op.n_in = op.n_out = h->n_streams;
     op.width = h->n_embd;
-    return kern_mix(s->backend, &op, why);
+    MODEL_TRY(s, kern_mix(s->backend, &op, &s->failure.why));
 }
 
 /** X_i += sum over j of c[i, j] X_j; *row becomes the new X_0. */
-static enum status predict(struct model_session *s, const struct model_step *step, float *row,
-                           struct status_why *why)
+static void predict(struct model_session *s, const struct model_step *step, float *row)
 {
     size_t n = step->tile.n_tokens, n_c = step->layer->altup.predict.weight.n_rows;
     struct model_cut cut = {.base = s->work};
     struct altup_work w = divide(&cut, s->model, step->i_layer, n);
     struct kern_copy begin = {.x = constants_of(s).identity, .width = n_c};
-    enum status status = take_stream(s, step->x, 0, n, row, why);
-    if (!status)
-        status = route(s, step, row, &w, begin, why);
-    if (!status)
-        status = model_multiply_add(s, &step->layer->altup.predict, w.modal, n, w.weights, why);
-    if (!status)
-        status =
-            mix(s, step, (struct kern_mix){.weights = w.weights, .stride = n_c, .by_output = true},
-                why);
-    if (!status)
-        status = take_stream(s, step->x, 0, n, row, why);
+    take_stream(s, step->x, 0, n, row);
+    route(s, step, row, &w, begin);
+    model_multiply_add(s, &step->layer->altup.predict, w.modal, n, w.weights);
+    mix(s, step, (struct kern_mix){.weights = w.weights, .stride = n_c, .by_output = true});
+    take_stream(s, step->x, 0, n, row);
     model_show(s, MODEL_AT_PREDICTED, row, 1, s->model->hparams.n_embd);
-    return status;
 }
 
 /** Laurel: active = (active + h + norm(high low h)) / sqrt 2, h being what attention read. */
-static enum status add_low(struct model_session *s, const struct model_step *step,
-                           const struct altup_rows *rows, const float *x, struct status_why *why)
+static void add_low(struct model_session *s, const struct model_step *step,
+                    const struct altup_rows *rows, const float *x)
 {
     const struct model_altup *a = &step->layer->altup;
     size_t n = step->tile.n_tokens, width = s->model->hparams.n_embd;
     struct model_cut cut = {.base = s->work};
     struct altup_work w = divide(&cut, s->model, step->i_layer, n);
-    enum status status = take_stream(s, x, 0, n, rows->other, why);
-    if (!status)
-        status = model_normalise_rows(s, &step->layer->attn_norm, rows->other, n, width, why);
-    if (!status)
-        status = add(s, rows->other, NULL, n, rows->active, why);
-    if (!status)
-        status = model_multiply(s, &a->low, rows->other, n, w.low, why);
-    if (!status)
-        status = model_close_branch(s, step, &a->high, &a->low_post_norm, w.low, why);
-    return status ? status : scale(s, rows->active, n, (float)sqrt(0.5), why);
+    take_stream(s, x, 0, n, rows->other);
+    model_normalise_rows(s, &step->layer->attn_norm, rows->other, n, width);
+    add(s, rows->other, NULL, n, rows->active);
+    model_multiply(s, &a->low, rows->other, n, w.low);
+    model_close_branch(s, step, &a->high, &a->low_post_norm, w.low);
+    scale(s, rows->active, n, (float)sqrt(0.5));
 }
 
 /** weights[t, from ...] += by * c of the tile's tokens. */
-static enum status add_correction(struct model_session *s, const struct model_step *step,
-                                  const struct altup_work *w, float by, size_t from,
-                                  struct status_why *why)
+static void add_correction(struct model_session *s, const struct model_step *step,
+                           const struct altup_work *w, float by, size_t from)
 {
     struct model_product product = step->layer->altup.correct;
     product.weight.scale *= by;
@@ -244,32 +226,29 @@ static enum status add_correction(struct model_session *s, const struct model_st
                              .y_stride = n_weights(s->model),
                              .n_tokens = step->tile.n_tokens,
                              .accumulate = true};
-    return model_multiply_marked(s, op, why);
+    model_multiply_marked(s, op);
 }
 
 /** X_i += (o - X_0) (1 + c_i), o being the active row. */
-static enum status correct(struct model_session *s, const struct model_step *step, const float *row,
-                           struct status_why *why)
+static void correct(struct model_session *s, const struct model_step *step, const float *row)
 {
     size_t n_streams = s->model->hparams.n_streams;
     struct model_cut cut = {.base = s->work};
     struct altup_work w = divide(&cut, s->model, step->i_layer, step->tile.n_tokens);
     struct kern_copy begin = {.x = constants_of(s).correction, .width = n_weights(s->model)};
-    enum status status = route(s, step, row, &w, begin, why);
-    if (!status)
-        status = add_correction(s, step, &w, 1, 0, why);
-    if (!status)
-        status = add_correction(s, step, &w, -1, n_streams, why);
+    route(s, step, row, &w, begin);
+    add_correction(s, step, &w, 1, 0);
+    add_correction(s, step, &w, -1, n_streams);
     struct kern_mix op = {.y = row,
                           .y_weights = w.weights,
                           .weights = w.weights + n_streams,
                           .stride = n_weights(s->model)};
-    return status ? status : mix(s, step, op, why);
+    mix(s, step, op);
 }
 
 /** All streams but the first += the further input, whose gate reads the first one times a gain. */
-static enum status add_input(struct model_session *s, const struct model_step *step,
-                             const struct altup_rows *rows, struct status_why *why)
+static void add_input(struct model_session *s, const struct model_step *step,
+                      const struct altup_rows *rows)
 {
     const struct model_hparams *h = &s->model->hparams;
     size_t n = step->tile.n_tokens;
@@ -277,109 +256,91 @@ static enum status add_input(struct model_session *s, const struct model_step *s
     input.x = rows->active;
     input.to = rows->other;
     struct kern_copy clear = {.x = s->zeros, .y = rows->other, .width = h->n_embd, .n_rows = n};
-    enum status status = take_stream(s, step->x, 0, n, rows->active, why);
-    if (!status)
-        status = add(s, rows->active, &step->layer->altup.scale, n, rows->active, why);
-    if (!status)
-        status = model_copy(s, clear, why);
-    if (!status)
-        status = model_block_input(s, &input, why);
+    take_stream(s, step->x, 0, n, rows->active);
+    add(s, rows->active, &step->layer->altup.scale, n, rows->active);
+    model_copy(s, clear);
+    model_block_input(s, &input);
     struct constants c = constants_of(s);
     struct kern_mix op = {.y = rows->other, .y_weights = c.others, .weights = c.identity};
-    return status ? status : mix(s, step, op, why);
+    mix(s, step, op);
 }
 
-enum status model_altup_layer(struct model_session *s, const struct model_step *tile,
-                              model_block_fn *mixer, model_block_fn *feed_forward,
-                              struct status_why *why)
+void model_altup_layer(struct model_session *s, const struct model_step *tile,
+                       model_block_fn *mixer, model_block_fn *feed_forward)
 {
     struct model_cut cut = {.base = s->streams};
     struct altup_rows rows = divide_rows(&cut, s->model, tile->tile.n_tokens);
     struct model_step step = *tile;
     step.x = step.to = rows.active;
-    enum status status = predict(s, tile, rows.active, why);
-    if (!status)
-        status = mixer(s, &step, why);
-    if (!status)
-        status = add_low(s, &step, &rows, tile->x, why);
+    predict(s, tile, rows.active);
+    mixer(s, &step);
+    add_low(s, &step, &rows, tile->x);
     model_show(s, MODEL_AT_ATTN_RESIDUAL, rows.active, 1, s->model->hparams.n_embd);
-    if (!status)
-        status = feed_forward(s, &step, why);
-    if (!status)
-        status = correct(s, tile, rows.active, why);
-    return status ? status : add_input(s, tile, &rows, why);
+    feed_forward(s, &step);
+    correct(s, tile, rows.active);
+    add_input(s, tile, &rows);
 }
 
 /** row = matrix i of a stack times x, of the length of `first`; with accumulate added to row. */
-static enum status stretch(struct model_session *s, const struct model_product *stack, size_t i,
-                           struct kern_stretch op, float *product, struct status_why *why)
+static void stretch(struct model_session *s, const struct model_product *stack, size_t i,
+                    struct kern_stretch op, float *product)
 {
     size_t n_embd = s->model->hparams.n_embd;
     struct model_product one = *stack;
     one.weight = kern_weight_rows(&stack->weight, i * n_embd, n_embd);
-    enum status status = model_multiply(s, &one, op.x, op.n_rows, product, why);
+    model_multiply(s, &one, op.x, op.n_rows, product);
     op.x = product;
     op.width = n_embd;
     op.least = s->model->hparams.stream_least;
-    return status ? status : kern_stretch(s->backend, &op, why);
+    MODEL_TRY(s, kern_stretch(s->backend, &op, &s->failure.why));
 }
 
-enum status model_altup_begin(struct model_session *s, const int32_t *tokens, size_t n_tokens,
-                              float *x, struct status_why *why)
+void model_altup_begin(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x)
 {
     const struct model *m = s->model;
     struct model_cut cut = {.base = s->work};
     struct end_work w = divide_end(&cut, m, s->scratch.n_tokens);
-    enum status status = STATUS_OK;
-    for (size_t t = 0; t < n_tokens && !status; t += s->scratch.n_tokens) {
+    for (size_t t = 0; t < n_tokens && !s->failure.status; t += s->scratch.n_tokens) {
         size_t n = base_min(n_tokens - t, s->scratch.n_tokens);
         float *to = x + t * model_residual_width(&m->hparams);
         struct kern_stretch op = {.x = w.first, .to = w.first, .y = w.row, .n_rows = n};
-        status = kern_embed(s->backend, &m->embedding, tokens + t, n, w.first, why);
+        MODEL_TRY(s,
+                  kern_embed(s->backend, &m->embedding, tokens + t, n, w.first, &s->failure.why));
         s->shown = (struct model_shown){.layer = -1, .first = t, .n_rows = n};
         model_show(s, MODEL_AT_EMBEDDING, w.first, 1, m->hparams.n_embd);
-        if (!status)
-            status = put_stream(s, w.first, 0, n, to, why);
-        for (size_t i = 1; i < m->hparams.n_streams && !status; i++) {
-            status = stretch(s, &m->stream_in, i - 1, op, w.product, why);
-            if (!status)
-                status = put_stream(s, w.row, i, n, to, why);
+        put_stream(s, w.first, 0, n, to);
+        for (size_t i = 1; i < m->hparams.n_streams; i++) {
+            stretch(s, &m->stream_in, i - 1, op, w.product);
+            put_stream(s, w.row, i, n, to);
         }
     }
-    return status;
 }
 
 /** (X_0 + the sum of the others' products, of its length) / S. */
-static enum status contract(struct model_session *s, const struct end_work *w, size_t n,
-                            float *hidden, struct status_why *why)
+static void contract(struct model_session *s, const struct end_work *w, size_t n, float *hidden)
 {
     const struct model *m = s->model;
     struct kern_stretch op = {
         .x = w->row, .to = w->first, .y = hidden, .n_rows = n, .accumulate = true};
-    enum status status = take_stream(s, w->streams, 0, n, w->first, why);
-    if (!status)
-        status = take_stream(s, w->streams, 0, n, hidden, why);
-    for (size_t i = 1; i < m->hparams.n_streams && !status; i++) {
-        status = take_stream(s, w->streams, i, n, w->row, why);
-        if (!status)
-            status = stretch(s, &m->stream_out, i - 1, op, w->product, why);
+    take_stream(s, w->streams, 0, n, w->first);
+    take_stream(s, w->streams, 0, n, hidden);
+    for (size_t i = 1; i < m->hparams.n_streams; i++) {
+        take_stream(s, w->streams, i, n, w->row);
+        stretch(s, &m->stream_out, i - 1, op, w->product);
     }
-    return status ? status : scale(s, hidden, n, 1.0f / (float)m->hparams.n_streams, why);
+    scale(s, hidden, n, 1.0f / (float)m->hparams.n_streams);
 }
 
-enum status model_altup_end(struct model_session *s, const float *x, const uint32_t *rows,
-                            size_t n_rows, float *hidden, struct status_why *why)
+void model_altup_end(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
+                     float *hidden)
 {
     const struct model_hparams *h = &s->model->hparams;
     struct model_cut cut = {.base = s->work};
     struct end_work w = divide_end(&cut, s->model, s->scratch.n_tokens);
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < n_rows && !status; i += s->scratch.n_tokens) {
+    for (size_t i = 0; i < n_rows && !s->failure.status; i += s->scratch.n_tokens) {
         size_t n = base_min(n_rows - i, s->scratch.n_tokens);
         struct kern_gather op = {x, rows + i, n, model_residual_width(h), w.streams};
-        status = kern_gather(s->backend, &op, why);
-        if (!status)
-            status = contract(s, &w, n, hidden + i * h->n_embd, why);
+        MODEL_TRY(s, kern_gather(s->backend, &op, &s->failure.why));
+        contract(s, &w, n, hidden + i * h->n_embd);
     }
-    return status;
 }

@@ -11,12 +11,10 @@
 size_t model_altup_floats(const struct model *m, size_t n_tokens);
 size_t model_altup_work_floats(const struct model *m, size_t i_layer, size_t n_tokens);
 size_t model_altup_constants(const struct model *m, float *to);
-enum status model_altup_begin(struct model_session *s, const int32_t *tokens, size_t n_tokens,
-                              float *x, struct status_why *why);
-enum status model_altup_layer(struct model_session *s, const struct model_step *tile,
-                              model_block_fn *mixer, model_block_fn *feed_forward,
-                              struct status_why *why);
-enum status model_altup_end(struct model_session *s, const float *x, const uint32_t *rows,
-                            size_t n_rows, float *hidden, struct status_why *why);
+void model_altup_begin(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x);
+void model_altup_layer(struct model_session *s, const struct model_step *tile,
+                       model_block_fn *mixer, model_block_fn *feed_forward);
+void model_altup_end(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
+                     float *hidden);
 
 #endif

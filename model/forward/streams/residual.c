@@ -3,20 +3,19 @@
 #include "model/forward/streams/altup.h"
 #include "model/forward/streams/streams.h"
 
-static enum status embed(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x,
-                         struct status_why *why)
+static void embed(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x)
 {
-    enum status status = kern_embed(s->backend, &s->model->embedding, tokens, n_tokens, x, why);
+    MODEL_TRY(s,
+              kern_embed(s->backend, &s->model->embedding, tokens, n_tokens, x, &s->failure.why));
     s->shown = (struct model_shown){.layer = -1, .n_rows = n_tokens};
     model_show(s, MODEL_AT_EMBEDDING, x, 1, s->model->hparams.n_embd);
-    return status;
 }
 
-static enum status gather(struct model_session *s, const float *x, const uint32_t *rows,
-                          size_t n_rows, float *hidden, struct status_why *why)
+static void gather(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
+                   float *hidden)
 {
     struct kern_gather op = {x, rows, n_rows, s->model->hparams.n_embd, hidden};
-    return kern_gather(s->backend, &op, why);
+    MODEL_TRY(s, kern_gather(s->backend, &op, &s->failure.why));
 }
 
 static const struct model_residual_form one_row = {.begin = embed, .end = gather};

@@ -14,15 +14,13 @@ struct model_residual_form {
     size_t (*constants)(const struct model *m, float *to);
 
     /** x [n_tokens, S * D] = what enters the first layer. */
-    enum status (*begin)(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x,
-                         struct status_why *why);
+    void (*begin)(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x);
     /** Advance the tile's streams through a layer. mixer, feed_forward: its blocks, or NULL. */
-    enum status (*layer)(struct model_session *s, const struct model_step *tile,
-                         model_block_fn *mixer, model_block_fn *feed_forward,
-                         struct status_why *why);
+    void (*layer)(struct model_session *s, const struct model_step *tile, model_block_fn *mixer,
+                  model_block_fn *feed_forward);
     /** hidden [n_rows, D] = what the output norm reads of x[rows[i]]. */
-    enum status (*end)(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
-                       float *hidden, struct status_why *why);
+    void (*end)(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
+                float *hidden);
 };
 
 const struct model_residual_form *model_residual_of(const struct model *m);

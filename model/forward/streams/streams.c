@@ -64,15 +64,14 @@ struct mixture {
     float *row;     /* [n, D] */
 };
 
-static enum status mix(struct model_session *s, const struct mixture *m, struct status_why *why)
+static void mix(struct model_session *s, const struct mixture *m)
 {
     const struct model_hparams *h = &s->model->hparams;
     const struct model_product *product = &m->mixer->product;
     struct model_norm_step norm = {
         .x = m->x, .y = m->normed, .n_rows = m->n, .width = model_residual_width(h)};
-    enum status status = model_normalise(s, &norm, why);
-    if (!status)
-        status = model_multiply(s, product, m->normed, m->n, m->weights, why);
+    model_normalise(s, &norm);
+    model_multiply(s, product, m->normed, m->n, m->weights);
     struct kern_stream_weights weigh = {.a = m->weights,
                                         .scale = &m->mixer->scale,
                                         .base = &m->mixer->base,
@@ -81,8 +80,7 @@ static enum status mix(struct model_session *s, const struct mixture *m, struct 
                                         .eps = h->stream_eps,
                                         .n_rounds = h->stream_rounds,
                                         .pre_only = product->weight.n_rows == h->n_streams};
-    if (!status)
-        status = kern_stream_weights(s->backend, &weigh, why);
+    MODEL_TRY(s, kern_stream_weights(s->backend, &weigh, &s->failure.why));
     struct kern_mix op = {.x = m->x,
                           .weights = m->weights,
                           .stride = product->weight.n_rows,
@@ -91,12 +89,11 @@ static enum status mix(struct model_session *s, const struct mixture *m, struct 
                           .n_in = h->n_streams,
                           .n_out = 1,
                           .width = h->n_embd};
-    return status ? status : kern_mix(s->backend, &op, why);
+    MODEL_TRY(s, kern_mix(s->backend, &op, &s->failure.why));
 }
 
-enum status model_streams_open(struct model_session *s, const struct model_step *tile,
-                               const struct model_stream_mixer *mixer, struct model_step *step,
-                               struct status_why *why)
+void model_streams_open(struct model_session *s, const struct model_step *tile,
+                        const struct model_stream_mixer *mixer, struct model_step *step)
 {
     const struct model_hparams *h = &s->model->hparams;
     size_t n = tile->tile.n_tokens;
@@ -104,16 +101,15 @@ enum status model_streams_open(struct model_session *s, const struct model_step 
     struct stream_work w = divide(&cut, h, n);
     struct mix_work work = divide_work(&work_cut, h, n);
     struct mixture mixture = {mixer, tile->x, n, work.normed, w.weights, w.row};
-    enum status status = mix(s, &mixture, why);
+    mix(s, &mixture);
     struct kern_copy clear = {.x = s->zeros, .y = w.sum, .width = h->n_embd, .n_rows = n};
     *step = *tile;
     step->x = w.row;
     step->to = w.sum;
-    return status ? status : model_copy(s, clear, why);
+    model_copy(s, clear);
 }
 
-enum status model_streams_close(struct model_session *s, const struct model_step *tile,
-                                struct status_why *why)
+void model_streams_close(struct model_session *s, const struct model_step *tile)
 {
     const struct model_hparams *h = &s->model->hparams;
     struct model_cut cut = {.base = s->streams};
@@ -128,61 +124,50 @@ enum status model_streams_close(struct model_session *s, const struct model_step
                           .n_in = h->n_streams,
                           .n_out = h->n_streams,
                           .width = h->n_embd};
-    return kern_mix(s->backend, &op, why);
+    MODEL_TRY(s, kern_mix(s->backend, &op, &s->failure.why));
 }
 
 /** All streams begin as the embedding. */
-static enum status spread(struct model_session *s, const float *x0, size_t n, float *x,
-                          struct status_why *why)
+static void spread(struct model_session *s, const float *x0, size_t n, float *x)
 {
     const struct model_hparams *h = &s->model->hparams;
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < h->n_streams && !status; i++)
-        status = model_copy(s,
-                            (struct kern_copy){.x = x0,
-                                               .x_stride = h->n_embd,
-                                               .y = x + i * h->n_embd,
-                                               .y_stride = model_residual_width(h),
-                                               .width = h->n_embd,
-                                               .n_rows = n},
-                            why);
-    return status;
+    for (size_t i = 0; i < h->n_streams; i++)
+        model_copy(s, (struct kern_copy){.x = x0,
+                                         .x_stride = h->n_embd,
+                                         .y = x + i * h->n_embd,
+                                         .y_stride = model_residual_width(h),
+                                         .width = h->n_embd,
+                                         .n_rows = n});
 }
 
-enum status model_streams_begin(struct model_session *s, const int32_t *tokens, size_t n_tokens,
-                                float *x, struct status_why *why)
+void model_streams_begin(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x)
 {
-    enum status status = STATUS_OK;
-    for (size_t t = 0; t < n_tokens && !status; t += s->scratch.n_tokens) {
+    for (size_t t = 0; t < n_tokens && !s->failure.status; t += s->scratch.n_tokens) {
         size_t n = base_min(n_tokens - t, s->scratch.n_tokens);
-        status = kern_embed(s->backend, &s->model->embedding, tokens + t, n, s->h, why);
-        if (!status)
-            status = spread(s, s->h, n, x + t * model_residual_width(&s->model->hparams), why);
+        MODEL_TRY(
+            s, kern_embed(s->backend, &s->model->embedding, tokens + t, n, s->h, &s->failure.why));
+        spread(s, s->h, n, x + t * model_residual_width(&s->model->hparams));
     }
     s->shown = (struct model_shown){.layer = -1, .n_rows = n_tokens};
     model_show(s, MODEL_AT_EMBEDDING, x, s->model->hparams.n_streams, s->model->hparams.n_embd);
-    return status;
 }
 
-enum status model_streams_end(struct model_session *s, const float *x, const uint32_t *rows,
-                              size_t n_rows, float *hidden, struct status_why *why)
+void model_streams_end(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
+                       float *hidden)
 {
     const struct model_hparams *h = &s->model->hparams;
     struct model_cut cut = {.base = s->work};
     struct mix_work w = divide_work(&cut, h, s->scratch.n_tokens);
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < n_rows && !status; i += s->scratch.n_tokens) {
+    for (size_t i = 0; i < n_rows && !s->failure.status; i += s->scratch.n_tokens) {
         size_t n = base_min(n_rows - i, s->scratch.n_tokens);
         struct kern_gather op = {x, rows + i, n, model_residual_width(h), w.gathered};
-        status = kern_gather(s->backend, &op, why);
+        MODEL_TRY(s, kern_gather(s->backend, &op, &s->failure.why));
         struct mixture mixture = {.mixer = &s->model->output_mixer,
                                   .x = w.gathered,
                                   .n = n,
                                   .normed = w.normed,
                                   .weights = w.weights,
                                   .row = hidden + i * h->n_embd};
-        if (!status)
-            status = mix(s, &mixture, why);
+        mix(s, &mixture);
     }
-    return status;
 }
