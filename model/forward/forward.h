@@ -92,7 +92,7 @@ size_t model_operation_bytes(const struct model *model, struct kern_backend *bac
 enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
                         struct status_why *why);
 /**
- * Advance x [n_tokens, S * D] through layers [layer_from, layer_to). Behind the last layer rows of
+ * Advance x [n_tokens, S * D] through layers [layer_from, layer_to). After the last layer rows of
  * unwanted tokens may be what they were before it.
  * Fails: STATUS_USAGE (a batch that model_batch_check refuses, or larger than the session was
  *        made for; a layer that is not there, or not the session's; a parent of sequences on both

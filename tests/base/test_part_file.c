@@ -129,7 +129,7 @@ static void test_replaces_only_when_allowed(void **state)
     assert_int_equal(now.st_mode & 07777, 0640);
 }
 
-/** Killed behind the commit: going on finds the whole file, and leaves it alone. */
+/** Killed after the commit: going on finds the whole file, and leaves it alone. */
 static void test_goes_on_with_what_is_whole(void **state)
 {
     (void)state;

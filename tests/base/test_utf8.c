@@ -67,7 +67,7 @@ static void put_unit(char *at, uint32_t unit, bool big_endian)
     at[big_endian] = (char)unit;
 }
 
-/** Every code point in UTF-16 behind a mark, and halves of pairs. */
+/** Every code point in UTF-16 after a mark, and halves of pairs. */
 static void from_utf16(void **state)
 {
     (void)state;

@@ -78,7 +78,7 @@ class Hostile(unittest.TestCase):
         return MODEL.replace(old, new)
 
     def patched(self, tensor, offset, layout, *values):
-        """A field of a tensor's entry in the directory, `offset` bytes behind its name."""
+        """A field of a tensor's entry in the directory, `offset` bytes after its name."""
         name = struct.pack("<Q", len(tensor)) + tensor.encode()
         self.assertEqual(MODEL.count(name), 1)
         at = MODEL.index(name) + len(name) + offset

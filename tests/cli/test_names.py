@@ -420,7 +420,7 @@ class Written(Names):
                         self.assert_foreign("r.base.part")
 
     def test_part_of_another_size(self):
-        """Bytes behind it are cut off; bytes that were cut off are missed."""
+        """Bytes after it are cut off; bytes that were cut off are missed."""
         for words in (self.RECORD, self.LOGITS):
             expected = self.undisturbed(words)["r.base"]
             for more in ([], ["--state", "s"]):
@@ -439,7 +439,7 @@ class Written(Names):
                 self.assertFalse((self.folder / "r.base").exists())
 
     def test_whole_file_of_another_size(self):
-        """Killed behind the commit, and something appended: it is recorded again."""
+        """Killed after the commit, and something appended: it is recorded again."""
         words = [*self.RECORD, "--state", "s"]
         self.assertEqual(self.held(words, lambda: None)[0], 0)
         expected = (self.folder / "r.base").read_bytes()

@@ -128,7 +128,7 @@ class Ignored(Folder):
 
 class Blocked(Folder):
     """The first signal ends a run that waits for the other end of a pipe."""
-    READ_S = 0.4  # behind a signal, how long it waits for somebody who reads
+    READ_S = 0.4  # after a signal, how long it waits for somebody who reads
     LONG = ["perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "-t", "1", "-b", "32", "-q"]
 
     def stop(self, process):

@@ -171,7 +171,7 @@ static void winogrande_reads_the_right_row(void **state)
     const struct eval_choice *a = right.tasks[0].choices, *b = wrong.tasks[0].choices;
     size_t n_common = right.tasks[0].n_common;
     assert_memory_equal(a[0].log_probs, b[0].log_probs, a[0].tokens.n * sizeof(double));
-    /* What stands behind the whole first sequence: one token more, that predicts the other choice.
+    /* What stands after the whole first sequence: one token more, that predicts the other choice.
      */
     struct model_tokens longer = {calloc(a[0].tokens.n + 1, sizeof(int32_t)), a[0].tokens.n + 1, 0};
     assert_non_null(longer.ids);

@@ -32,7 +32,7 @@ static void add(struct eval_documents *d, size_t n, const uint8_t *scored, const
     assert_int_equal(eval_documents_add(d, &head, &tokens, NULL), STATUS_OK);
 }
 
-/** Every scored token once, in the first window that has it, behind as much as the rule says. */
+/** Every scored token once, in the first window that has it, after as much as the rule says. */
 static void check_plan(const struct eval_plan *plan, const struct eval_documents *d, size_t n_ctx)
 {
     size_t n_tokens = d->stream.n, row = 0;

@@ -54,7 +54,7 @@ static struct eval_run_stats evaluate(struct scene *s, size_t batch_tokens)
     return stats;
 }
 
-/** The tokens of a text, behind `front` if that is not negative. free(ids). */
+/** The tokens of a text, after `front` if that is not negative. free(ids). */
 static struct model_tokens tokens_of(const char *text, int32_t front)
 {
     struct model_tokens t = {0};

@@ -15,7 +15,7 @@
 
 #include "tests/harness/require.h"
 
-/** The input in memory of its own, with a sanitizer's fence behind its last byte; free(). */
+/** The input in memory of its own, with a sanitizer's fence after its last byte; free(). */
 static inline void *fuzz_copy(const uint8_t *data, size_t n_bytes)
 {
     void *copy = malloc(n_bytes ? n_bytes : 1);

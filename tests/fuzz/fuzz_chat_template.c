@@ -1,5 +1,5 @@
 /*
- * Chat templates: a template up to the first NUL, behind it the names that it sees, as JSON;
+ * Chat templates: a template up to the first NUL, after it the names that it sees, as JSON;
  * without one those of a conversation. Whatever it is, it ends within its limits, and says why it
  * fails.
  */

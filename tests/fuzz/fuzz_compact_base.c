@@ -1,7 +1,7 @@
 /*
  * The reader of compact bases: any bytes are refused with a sentence, or opened, and then every
  * row that the header promises can be read. The checksums are made right first, or nothing
- * behind them would ever be reached.
+ * after them would ever be reached.
  */
 #include <stdlib.h>
 #include <string.h>

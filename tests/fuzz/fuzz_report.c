@@ -37,7 +37,7 @@ static size_t tag_at(const char *at, size_t n)
     return i;
 }
 
-/* Attributes up to the end of a tag: name="value", no event handlers. Returns behind the tag. */
+/* Attributes up to the end of a tag: name="value", no event handlers. Returns after the tag. */
 static const char *skip_attributes(const char *at, bool *is_closed)
 {
     while (*at == ' ' || *at == '\n') {

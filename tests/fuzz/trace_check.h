@@ -24,7 +24,7 @@ static inline void trace_check_record(const struct trace_file *file, const struc
 static inline void trace_check(const uint8_t *data, size_t n_bytes, bool arrays)
 {
     struct status_why why = {""};
-    /* Memory of its own, with a fence behind its last byte. */
+    /* Memory of its own, with a fence after its last byte. */
     struct trace_file file = {.text = {.data = fuzz_copy(data, n_bytes), .n_bytes = n_bytes}};
     struct base_string name = {"a.npy", 5};
     enum status status =

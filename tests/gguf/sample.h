@@ -25,7 +25,7 @@ struct sample sample_read(const char *path);
 /** Open bytes under the name "sample"; fails the running test if that fails. */
 struct gguf_file *sample_open(const struct sample *sample);
 
-/** Offset just behind the first occurrence of `text`; fails the running test without one. */
+/** Offset just after the first occurrence of `text`; fails the running test without one. */
 size_t sample_after(const struct sample *sample, const char *text);
 
 #endif

@@ -62,7 +62,7 @@ static void test_empty_directory(void **state)
     gguf_close(file);
 }
 
-/* n_bytes of `value`, little-endian, written `delta` behind the text `after` (or at delta). */
+/* n_bytes of `value`, little-endian, written `delta` after the text `after` (or at delta). */
 struct patch {
     const char *after;
     ptrdiff_t delta;
@@ -287,7 +287,7 @@ static const struct bad_file bad_files[] = {
      "expected fewer than the alignment 32"},
 };
 
-/* Bytes that no tensor owns: the sample with `n` of them behind it. */
+/* Bytes that no tensor owns: the sample with `n` of them after it. */
 static void test_bytes_at_the_end(void **state)
 {
     (void)state;

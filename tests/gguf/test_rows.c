@@ -10,7 +10,7 @@
 #include "tests/gguf/walk.h"
 #include "tests/harness/types.h"
 
-enum { DIMS_AT = 4, TYPE_AT = 20 }; /* behind a name of a tensor of two dimensions */
+enum { DIMS_AT = 4, TYPE_AT = 20 }; /* after a name of a tensor of two dimensions */
 
 /* A file of a.weight, of a type, and b.weight, F32 of 16 KiB; all bytes are 1. */
 static struct sample make(enum gguf_type type, uint64_t n_cols, uint64_t n_rows)

@@ -121,7 +121,7 @@ static void wrong_pairs(struct good *g)
     }
 }
 
-/* Cut anywhere in the data, and with bytes behind it. */
+/* Cut anywhere in the data, and with bytes after it. */
 static void wrong_lengths(struct good *g)
 {
     size_t n = g->bytes.n_bytes;

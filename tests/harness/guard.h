@@ -20,7 +20,7 @@ struct guard {
 
 /**
  * A buffer of n_bytes (0 is allowed) that ends `slack` bytes before an inaccessible page: with
- * slack 0 the first byte behind the buffer faults, other values choose an alignment. The buffer
+ * slack 0 the first byte after the buffer faults, other values choose an alignment. The buffer
  * starts out filled with 0xa5, and so does the room around it. Stops the program when there is
  * no memory.
  */

@@ -12,7 +12,7 @@ enum {
     MAX_BLOCKS = 4096,
     N_ALGORITHMS = 5,
     ALIGNMENT = 256,
-    GAP = 4096, /* behind each allocation: an index that is too large does not meet the next one */
+    GAP = 4096, /* after each allocation: an index that is too large does not meet the next one */
     SHARED_BYTES = 99 << 10
 };
 
@@ -143,7 +143,7 @@ static void run_work(struct host_device *d, enum kern_cuda_stream stream, const 
         d->done[w->event] = w->signal;
         return;
     case WAIT:
-        /* No further than the signal: what is behind it may wait for this stream. */
+        /* No further than the signal: what is after it may wait for this stream. */
         while (d->done[w->event] < w->signal)
             step(d, stream == KERN_CUDA_COMPUTE ? KERN_CUDA_COPY : KERN_CUDA_COMPUTE);
         return;

@@ -90,7 +90,7 @@ static kern_fma_tile_fn *multiply_of(const struct kern_amx_products *amx, unsign
     return n_parts == 1 ? amx->multiply_one : amx->multiply_triple;
 }
 
-/** Part 0 (hi) or 1 (lo) of element k; 0 behind the end. */
+/** Part 0 (hi) or 1 (lo) of element k; 0 after the end. */
 static float part_at(const float *row, size_t n_k, size_t k, int part)
 {
     if (k >= n_k)

@@ -71,7 +71,7 @@ static void test_fill(void **state)
             expected[i] =
                 kern_half_from_float((float)(kern_mixed(i % 35 + 3) & 0xffffffu) * 0x1p-22f - 2.0f);
         launch(&p, KERN_CUDA_FILL, base_div_up(n, KERN_FILL_ELEMS), &a);
-        take(&p, a.to, expected, n_bytes); /* what is behind the last one stays */
+        take(&p, a.to, expected, n_bytes); /* what is after the last one stays */
         free(expected);
     }
     cuda_pair_close(&p);
@@ -241,7 +241,7 @@ static void test_lowest(void **state)
         size_t n_vocab = k * STRIPS + (k % 2 ? STRIPS - 1 : 5), n = n_vocab * ROWS;
         float *logits = cuda_data_floats(&r, n + ROWS, 1.0f), lowest[ROWS];
         for (size_t i = 0; i < ROWS; i++) {
-            logits[n + i] = -INFINITY; /* behind the last row */
+            logits[n + i] = -INFINITY; /* after the last row */
             lowest[i] = i % 3 == 0 ? -2.0f : INFINITY;
         }
         logits[1] = NAN;

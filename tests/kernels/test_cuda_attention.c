@@ -320,7 +320,7 @@ static void test_parts(void **state)
     }
 }
 
-/** Queries whose warp, and keys whose block, ends just there; no row is behind the last. */
+/** Queries whose warp, and keys whose block, ends just there; no row is after the last. */
 static void test_ends(void **state)
 {
     (void)state;

@@ -17,7 +17,7 @@ static void check_rows(struct base_pool *pool, struct rng *r, size_t n_rows, siz
                        size_t gap, bool shuffled)
 {
     size_t stride = row_bytes + gap, total = n_rows * row_bytes;
-    /* The last row has no gap behind it: nothing there may be read. */
+    /* The last row has no gap after it: nothing there may be read. */
     struct guard from = guard_open((n_rows - 1) * stride + row_bytes, 0);
     rng_bytes(r, from.data, (n_rows - 1) * stride + row_bytes);
     int32_t *which = shuffled ? malloc(n_rows * sizeof *which) : NULL;

@@ -1,7 +1,7 @@
 /**
  * Every ISA's decoder of every block format against the scalar one, to the bit: random bits, all
  * zeros, all ones, scales that are NaN, infinite, subnormal or -0, rows of one to several blocks,
- * inputs and outputs at odd addresses and with an inaccessible page right behind them.
+ * inputs and outputs at odd addresses and with an inaccessible page right after them.
  * ASSAY_TEST_SEED repeats a run.
  */
 #include <math.h>

@@ -61,7 +61,7 @@ static void product_open(struct product *p, struct rng *r, const struct shape *s
     const struct gguf_type_info *info = gguf_type_info(s->type);
     size_t row_bytes = s->n_cols / info->block_elems * info->block_bytes;
     size_t y_stride = s->n_rows + rng_below(r, 5);
-    /* Nothing is written behind the last row's last element, so the buffer ends there. */
+    /* Nothing is written after the last row's last element, so the buffer ends there. */
     size_t y_floats = (s->n_tokens - 1) * y_stride + s->n_rows;
     size_t slack = 4 * rng_below(r, 4);
     p->weight_bytes = guard_open(s->n_rows * row_bytes, 0);

@@ -81,7 +81,7 @@ static int scene_close(void **state)
 
 /*
  * A sum of K products in any order, fused or not, is off by at most K u sum |w x|, u = 2^-24;
- * the scaling and the two additions behind it by u of what they give. Twice that, for both.
+ * the scaling and the two additions after it by u of what they give. Twice that, for both.
  */
 static double bound(const struct scene *s, size_t t, size_t r, double residual)
 {

@@ -138,7 +138,7 @@ static void case_gate(struct kern_backend *b, float *y)
 
 enum { ROUTE_T = 101, ROUTE_E = 8, ROUTE_USED = 3 };
 
-/* Experts as floats behind the shares. */
+/* Experts as floats after the shares. */
 static void case_route(struct kern_backend *b, float *y)
 {
     static float logits[ROUTE_T * ROUTE_E];

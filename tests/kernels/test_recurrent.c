@@ -179,7 +179,7 @@ static void run_cut(struct kern_backend *b, struct recurrent_scene *s, struct rn
 }
 
 /**
- * A prefix, endings that share it, and each of these texts written out behind them. The endings go
+ * A prefix, endings that share it, and each of these texts written out after them. The endings go
  * on from the prefix in the same call, or from its saved state, or are cut.
  */
 static void test_cuts_and_shared_prefixes(void **state)

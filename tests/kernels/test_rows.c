@@ -22,7 +22,7 @@ enum { N_ROWS = 48, N_COLS = 768, N_TOKENS = 5 };
 
 struct matrix {
     const struct kern_quant *format;
-    struct guard bytes; /* N_ROWS rows, an inaccessible page behind them */
+    struct guard bytes; /* N_ROWS rows, an inaccessible page after them */
     struct kern_rows rows;
     float *decoded; /* [N_ROWS, N_COLS] */
 };

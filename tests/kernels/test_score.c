@@ -122,7 +122,7 @@ static void test_soft_cap(void **state)
     }
 }
 
-/** The padding behind the ids keeps memcmp() from comparing the structs whole. */
+/** The padding after the ids keeps memcmp() from comparing the structs whole. */
 static void assert_same_row(const struct kern_row_score *a, const struct kern_row_score *b)
 {
     assert_memory_equal(&a->max_logit, &b->max_logit, sizeof a->max_logit);

@@ -6,7 +6,7 @@ usage: pretokenizer_vectors.py [DATA_DIR]     needs the package `regex`
 Writes pretokenizer-pieces.tsv (names, text in hex, lengths of its pieces) and
 pretokenizer-digests.tsv (names, pieces and digest of 10,000 texts that test_pretokenizer makes
 again). The expressions below are the published ones, as they are published, and not those of the
-program. A list of names behind "llama.cpp:" is with --llama-compat.
+program. A list of names after "llama.cpp:" is with --llama-compat.
 """
 import pathlib
 import sys
@@ -200,7 +200,7 @@ def texts(seed, n):
 
 
 def digest(h, lengths):
-    """FNV-1a of the lengths, each as one number, and of a 0 behind them."""
+    """FNV-1a of the lengths, each as one number, and of a 0 after them."""
     for n in lengths + [0]:
         h = (h ^ n) * 0x100000001B3 & Random.MASK
     return h

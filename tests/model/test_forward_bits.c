@@ -200,7 +200,7 @@ static void test_shared_prefix(void **state)
     }
 }
 
-/** The wanted rows of a family and windows behind it, where others are not wanted. */
+/** The wanted rows of a family and windows after it, where others are not wanted. */
 static void test_unwanted(void **state)
 {
     (void)state;

@@ -109,7 +109,7 @@ static void shown_pieces(void **state)
     size_t n_lines = 0;
     for (; fgets(line, sizeof line, f); n_lines++) {
         assert_int_equal(sscanf(line, "%255s %2047s %2047s", names, hex, lengths), 3);
-        /* Zeros behind the text: PCRE2 reads its last 16 bytes at once, which valgrind sees. */
+        /* Zeros after the text: PCRE2 reads its last 16 bytes at once, which valgrind sees. */
         char text[1024] = {0};
         size_t n_bytes = unhex(hex, text, sizeof text - 16);
         while (next_name(names, name)) {

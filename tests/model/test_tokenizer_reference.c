@@ -15,7 +15,7 @@
 
 static const char folder[] = ASSAY_REFERENCE_DIR "/reference/tokenizers";
 
-/** A whole file, with a NUL behind it; the caller frees it. */
+/** A whole file, with a NUL after it; the caller frees it. */
 static char *slurp(const char *path, size_t *n_bytes)
 {
     FILE *f = fopen(path, "rb");

@@ -206,7 +206,7 @@ class Survivors:
 
 
 def place_of(mutant, source):
-    """The line of the source, or of the branch behind it, where the compiler names none."""
+    """The line of the source, or of the branch after it, where the compiler names none."""
     return next(where for where in source.where[mutant[3]:] if ":0: " not in where)
 
 

@@ -7,7 +7,7 @@ import subprocess
 TOLERANCE = 2e-4
 LARGE = 30  # where logits are larger, so are their errors
 # With keys and values rounded to 8 bits float32 now and then rounds one to the other side, which
-# made up to 1.6e-2 in 1,120 models, in 3 of them more than this; there what comes behind a number
+# made up to 1.6e-2 in 1,120 models, in 3 of them more than this; there what comes after a number
 # near a tie is left out. All of them rounded, or not, make 1e-3 to 1e-1.
 ROUNDED_TOLERANCE = 4e-3
 

@@ -180,7 +180,7 @@ static struct jinja_node *parse_primary(struct jinja_parser *p)
     return node;
 }
 
-/* Behind '[': an index, or a slice with its ends. */
+/* After '[': an index, or a slice with its ends. */
 static struct jinja_node *parse_subscript(struct jinja_parser *p, struct jinja_node *of)
 {
     struct jinja_node *node = node_of(p, JINJA_ITEM, (struct base_string){0}, of, NULL);
