@@ -108,10 +108,12 @@ static void check_activation(const struct model_folder *f)
         [KERN_GELU] = "gelu_pytorch_tanh gelu_new gelu_fast",
         [KERN_RELU_SQUARED] = "relu2",
     };
-    struct base_field item = model_config_find(f, "hidden_activation hidden_act mlp_hidden_act");
+    struct base_field item =
+        model_config_find(f, "hidden_activation hidden_act mlp_hidden_act activation_function");
     const char *expected = known[f->arch->activation];
     struct base_field_shown shown;
-    if (!item.json || !expected)
+    const char *other = f->arch->folder->activation;
+    if (!item.json || !expected || (other && base_field_is(item, other)))
         return;
     if (!cJSON_IsString(item.json) || base_words_index(expected, item.json->valuestring) < 0)
         base_field_fail(item, STATUS_UNSUPPORTED, "is %s, expected %s",
@@ -139,7 +141,7 @@ static void read_sizes(struct model_folder *f)
 {
     struct base_field kinds = model_config_find(f, "layers_block_type"); /* if it alone says it */
     uint32_t n_kinds = (uint32_t)base_field_count(kinds);
-    static const char layers[] = "num_hidden_layers";
+    static const char layers[] = "num_hidden_layers num_layers";
     f->n_layers =
         n_kinds > 0 ? model_config_u32_or(f, layers, n_kinds) : model_config_u32(f, layers);
     f->n_embd = model_config_u32(f, "hidden_size");

@@ -30,6 +30,9 @@ enum model_change {
     /* Latent attention: rows of each head that make its keys, or its values; a matrix each. */
     MODEL_OF_KEYS = 1 << 12,
     MODEL_OF_VALUES = 1 << 13,
+    /* Of each key head in turn the rows of its query heads, its own, its values: those of q and k
+     * with MODEL_TURN_Q and MODEL_TURN_K, of the values without. */
+    MODEL_GROUPED = 1 << 18,
     MODEL_IF_WHOLE = 1 << 16, /* only where such a tensor is not cut */
     /* Columns are rows only where the model's width is the last axis but one, or the last: */
     MODEL_IF_WIDTH_BEFORE = 1 << 14,
@@ -57,10 +60,12 @@ struct model_folder_heads;
 struct model_folder_map {
     const char *classes[8];                   /* of config.json's architectures; NULL ends */
     const struct model_folder_name *names[4]; /* lists beyond the common ones; NULL ends */
-    bool compressed;       /* latent attention's kv_b is cut, so that keys are compressed rows */
-    bool turned;           /* q and k are to be turned: the reader rotates neighbours */
-    bool norms_less_one;   /* norms are stored less 1 */
-    bool tied;             /* lm_head.weight is never used */
+    bool compressed;     /* latent attention's kv_b is cut, so that keys are compressed rows */
+    bool turned;         /* q and k are to be turned: the reader rotates neighbours */
+    bool norms_less_one; /* norms are stored less 1 */
+    bool tied;           /* lm_head.weight is never used */
+    bool dynamic; /* angles may change beyond max_position_embeddings, which GGUF has nothing of */
+    const char *activation; /* another word for the architecture's; NULL: none */
     uint32_t largest;      /* query_pre_attn_scalar is the size of a head, of the model with so many
                             * layers width / heads; 0: it is not looked at */
     bool named_layers;     /* `layer_types` is required where layers slide */

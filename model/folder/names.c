@@ -90,17 +90,29 @@ static const char *read_number(const char *text, uint32_t *value)
     return at == text || isdigit((unsigned char)*at) || (*text == '0' && at > text + 1) ? NULL : at;
 }
 
+/** What follows the first of these words that a name begins with; NULL: none. */
+static const char *begins_with(const char *name, const char *const words[3])
+{
+    for (size_t i = 0; i < 3 && words[i]; i++)
+        if (strncmp(name, words[i], strlen(words[i])) == 0)
+            return name + strlen(words[i]);
+    return NULL;
+}
+
 static bool find_place(struct place *place, const char *name)
 {
+    static const char *const whole[3] = {"model.", "backbone.", "transformer."};
+    static const char *const layers[3] = {"layers.", "h."};
     if (snprintf(place->name, sizeof place->name, "%s", name) >= NAME_BYTES)
         return false;
     cut(place->name, "language_model.");
-    if (strncmp(place->name, "model.", 6) == 0 || strncmp(place->name, "backbone.", 9) == 0)
-        cut(place->name, place->name[0] == 'm' ? "model." : "backbone.");
     place->layer = -1;
     uint32_t number;
-    const char *rest =
-        strncmp(place->name, "layers.", 7) ? NULL : read_number(place->name + 7, &number);
+    const char *rest = begins_with(place->name, whole);
+    if (rest)
+        memmove(place->name, rest, strlen(rest) + 1);
+    rest = begins_with(place->name, layers);
+    rest = rest ? read_number(rest, &number) : NULL;
     if (rest && *rest == '.') {
         place->layer = number;
         memmove(place->name, rest + 1, strlen(rest + 1) + 1);

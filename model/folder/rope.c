@@ -180,7 +180,8 @@ static void write_scaling(struct model_folder *f, struct base_field scaling, dou
 {
     const char *type = type_of(scaling);
     struct base_quoted shown;
-    if (!type || is_type(scaling, "default") || is_type(scaling, "mrope"))
+    if (!type || is_type(scaling, "default") || is_type(scaling, "mrope") ||
+        (f->arch->folder->dynamic && is_type(scaling, "dynamic")))
         return; /* in text all axes are equal */
     if (is_type(scaling, "llama3"))
         write_llama3(f, scaling, theta, n_rot);

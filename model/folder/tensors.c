@@ -88,6 +88,34 @@ static uint32_t heads_of(const struct model_folder *f, const struct model_target
     return t->change & MODEL_TURN_Q ? f->n_heads : t->change & MODEL_TURN_K ? f->n_kv_heads : 0;
 }
 
+/** Heads of each key head's rows: before those of the target, and the target's own. */
+struct group {
+    uint64_t before, own, all;
+};
+
+static struct group group_of(const struct model_folder *f, const struct model_target *t)
+{
+    uint64_t n = f->n_heads / f->n_kv_heads;
+    if (t->change & MODEL_TURN_Q)
+        return (struct group){0, n, n + 2};
+    return (struct group){n + !(t->change & MODEL_TURN_K), 1, n + 2};
+}
+
+/** The rows of the target's heads among those of all. */
+static enum status cut_groups(const struct model_folder *f, struct model_target *t,
+                              struct status_why *why)
+{
+    struct group group = group_of(f, t);
+    uint64_t n = f->n_kv_heads * group.all * f->head_size;
+    if (t->n_dims != 2 || t->ne[1] != n)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: tensor '%s' has %" PRIu64 " rows, expected %" PRIu64
+                           ", those of queries, keys and values",
+                           f->path, t->sources[0]->name, t->n_dims > 1 ? t->ne[1] : t->ne[0], n);
+    t->ne[1] = f->n_kv_heads * group.own * f->head_size;
+    return STATUS_OK;
+}
+
 /** Rows or columns of a matrix: how many, and how many bytes from one to the next. */
 struct axis {
     uint64_t n, step;
@@ -184,6 +212,9 @@ static enum status cut_heads(const struct model_folder *f, struct model_target *
 static enum status change_shape(const struct model_folder *f, struct model_target *t,
                                 struct status_why *why)
 {
+    enum status status = t->change & MODEL_GROUPED ? cut_groups(f, t, why) : STATUS_OK;
+    if (status)
+        return status;
     uint32_t n_heads = heads_of(f, t);
     uint64_t n_rows = t->n_dims > 1 ? t->ne[1] : t->ne[0];
     if (n_heads > 0 && (t->n_dims > 2 || n_rows % n_heads != 0 || n_rows / n_heads % 2 != 0))
@@ -191,8 +222,8 @@ static enum status change_shape(const struct model_folder *f, struct model_targe
                            "%s: tensor '%s' has %" PRIu64 " rows, expected a multiple of twice the "
                            "%u heads",
                            f->path, t->sources[0]->name, n_rows, n_heads);
-    enum status status =
-        t->change & (MODEL_OF_KEYS | MODEL_OF_VALUES) ? cut_heads(f, t, why) : STATUS_OK;
+    if (t->change & (MODEL_OF_KEYS | MODEL_OF_VALUES))
+        status = cut_heads(f, t, why);
     return status ? status : place(f, t, why);
 }
 
@@ -280,6 +311,13 @@ static uint64_t turned_row(uint64_t i, uint64_t d)
     return head * d + at / 2 + (at % 2 ? d / 2 : 0);
 }
 
+/** Row i of the target's heads, among the rows of all. */
+static uint64_t grouped_row(struct group group, uint64_t i, uint64_t d)
+{
+    uint64_t head = i / d;
+    return (head / group.own * group.all + group.before + head % group.own) * d + i % d;
+}
+
 void model_target_make(const struct model_folder *f, const struct model_target *t, float *to)
 {
     const struct safetensors_tensor *s = t->sources[0];
@@ -312,16 +350,20 @@ static enum status view_rows(const struct model_folder *f, const struct model_ta
     uint32_t n_heads = heads_of(f, t);
     uint64_t n = t->ne[1];
     bool in_turns = t->quantised && t->change & (MODEL_EVEN | MODEL_ODD);
+    bool grouped = t->change & MODEL_GROUPED;
     *out = NULL;
-    if (n_heads == 0 && !in_turns)
+    if (n_heads == 0 && !in_turns && !grouped)
         return STATUS_OK;
     int32_t *rows = n > INT32_MAX / 2 ? NULL : gguf_file_memory(file, n * sizeof *rows);
     if (!rows)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for %" PRIu64 " rows of %s", f->path,
                            n, t->name);
     for (uint64_t i = 0; i < n; i++)
-        rows[i] = (int32_t)(in_turns ? 2 * i + (t->change & MODEL_ODD ? 1 : 0)
-                                     : turned_row(i, n / n_heads));
+        rows[i] = (int32_t)(in_turns      ? 2 * i + (t->change & MODEL_ODD ? 1 : 0)
+                            : n_heads > 0 ? turned_row(i, n / n_heads)
+                                          : i);
+    for (uint64_t i = 0; grouped && i < n; i++)
+        rows[i] = (int32_t)grouped_row(group_of(f, t), (uint64_t)rows[i], f->head_size);
     *out = rows;
     return STATUS_OK;
 }

@@ -446,5 +446,87 @@ def deepseek4(m):
     m.random("mtp.0.ffn.experts.0.w1.weight", [x, W])  # predicts another token
 
 
-ALL = (qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
+def exaone(m):
+    m.common("ExaoneForCausalLM", "exaone", activation_function="silu", layer_norm_epsilon=1e-5)
+    m.config["num_layers"] = m.config.pop("num_hidden_layers")
+    del m.config["rms_norm_eps"], m.config["hidden_act"]
+    n, at = m.vocabulary.n_vocab, "attn.attention."
+    for line in (("transformer.wte.weight", "token_embd.weight", [n, W]), ("lm_head.weight", "output.weight", [n, W]),
+                 ("transformer.ln_f.weight", "output_norm.weight", [W])):
+        add(m, *line)
+    for i in range(2):
+        for stored, to, shape, *done in norms(("ln_1", "attn_norm"), ("ln_2", "ffn_norm")) + gated(
+                "mlp.", "ffn_{}.weight", FF, names=("c_fc_0", "c_fc_1", "c_proj")) + [
+                (at + "q_proj.weight", "attn_q.weight", [HEADS * SIZE, W]),
+                (at + "k_proj.weight", "attn_k.weight", [KV * SIZE, W]),
+                (at + "v_proj.weight", "attn_v.weight", [KV * SIZE, W]),
+                (at + "out_proj.weight", "attn_output.weight", [W, HEADS * SIZE])]:
+            add(m, f"transformer.h.{i}.{stored}", f"blk.{i}.{to}", shape, *done)
+
+
+def neighbours(rows):
+    """Rows of a head whose halves become neighbours."""
+    half = len(rows) // 2
+    return [row for pair in zip(rows[:half], rows[half:]) for row in pair]
+
+
+def internlm2(m):
+    """Query heads, key head and values in turns."""
+    m.common("InternLM2ForCausalLM", "internlm2", bias=False, rope_scaling={"type": "dynamic", "factor": 2.0})
+    n, per = m.vocabulary.n_vocab, HEADS // KV
+    for line in (("model.tok_embeddings.weight", "token_embd.weight", [n, W]), ("output.weight", "output.weight", [n, W]),
+                 ("model.norm.weight", "output_norm.weight", [W])):
+        add(m, *line)
+    for i in range(2):
+        layer(m, i, norms(("attention_norm", "attn_norm"), ("ffn_norm", "ffn_norm")) +
+              [("attention.wo.weight", "attn_output.weight", [W, HEADS * SIZE])] +
+              gated("feed_forward.", "ffn_{}.weight", FF, names=WS))
+        n_rows = (HEADS + 2 * KV) * SIZE
+        heads = matrices(m.random(f"model.layers.{i}.attention.wqkv.weight", [n_rows, W]), HEADS + 2 * KV, SIZE)
+        groups = [heads[g * (per + 2):(g + 1) * (per + 2)] for g in range(KV)]
+        for c, part in (("q", [neighbours(h) for g in groups for h in g[:per]]),
+                        ("k", [neighbours(g[per]) for g in groups]), ("v", [g[per + 1] for g in groups])):
+            data = b"".join(b"".join(rows) for rows in part)
+            m.tensors.append(Tensor(f"blk.{i}.attn_{c}.weight", m.kind, [W, len(part) * SIZE], data))
+
+
+def deepseek(m):
+    m.common("DeepseekForCausalLM", "deepseek")
+    experts(m, first_k_dense_replace=1, moe_layer_freq=1, n_shared_experts=1, norm_topk_prob=False,
+            scoring_func="softmax", n_routed_experts=E)
+    del m.config["num_experts"]
+    m.keys |= {"leading_dense_block_count": 1, "expert_shared_count": 1}
+    m.ends()
+    for i in range(2):
+        m.norms(i, dict(TWO))
+        m.attention(i, turn=True)
+        layer(m, i, DENSE if i == 0 else ROUTER + EACH + SHARED)
+
+
+def minicpm(m):
+    lists = {"short_factor": [1.5, 2.0, 1.25, 1.0], "long_factor": [4.0, 2.5, 3.0, 1.0]}
+    m.common("MiniCPMForCausalLM", "minicpm", scale_emb=3, scale_depth=1.5, dim_model_base=16, rope_scaling=lists | {
+        "rope_type": "longrope", "original_max_position_embeddings": 16})
+    m.keys |= {"embedding_scale": 3.0, "residual_scale": f32(1.5 / math.sqrt(2)), "logit_scale": W / 16,
+               "rope.scaling.original_context_length": 16,
+               "rope.scaling.attn_factor": f32(math.sqrt(1 + math.log(4) / math.log(16)))}
+    m.ends(head=False)
+    for name, values in lists.items():
+        m.tensors.append(Tensor.of(f"rope_factors_{name.split('_')[0]}.weight", values))
+    for i in range(2):
+        m.norms(i, dict(TWO))
+        m.attention(i, turn=True)
+        m.dense(i)
+
+
+def gemma(m):
+    m.common("GemmaForCausalLM", "gemma", hidden_act="gelu")
+    m.ends(head=False, plus=1)
+    for i in range(2):
+        m.norms(i, dict(TWO), plus=1)
+        m.attention(i)
+        m.dense(i)
+
+
+ALL = (exaone, internlm2, deepseek, minicpm, gemma, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
        smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4)

@@ -1,4 +1,6 @@
 """What architectures of known parts do in their own way."""
+import math
+
 from authors import Cohere2, CommandR, Deepseek2, Qwen2, Qwen3
 from forward import Model, gelu, layer_norm, rms, rows, squared_relu
 
@@ -183,9 +185,35 @@ class Stablelm(CommandR):
         return 1.0
 
 
+class Gemma(Qwen2):
+    activation = staticmethod(gelu)
+
+    def embedding_scale(self):
+        return math.sqrt(self.width)
+
+
+class Deepseek(Model):
+    renormalise, scales_weights = False, True
+
+
+class Minicpm(Model):
+    differs = True
+
+    def embedding_scale(self):
+        return self.k.get("embedding_scale") or 12.0
+
+    def residual_scale(self):
+        return self.k.get("residual_scale") or 1.4 / math.sqrt(self.n_layers)
+
+    def head_scale(self):
+        own, usual = self.k.get("logit_scale"), self.width / 256
+        return 1 / own if own else usual if self.compat else 1 / usual
+
+
 ARCHITECTURES = {
     "qwen2vl": Qwen2vl, "qwen3vl": Qwen3vl, "qwen3vlmoe": Qwen3vl, "mistral4": Mistral4,
     "seed_oss": SeedOss, "ernie4_5": Ernie45, "ernie4_5-moe": Ernie45, "hunyuan-dense": Hunyuan,
     "hunyuan-moe": Hunyuan, "hy_v3": HyV3, "exaone4": Exaone4, "exaone-moe": ExaoneMoe, "dots1": HyV3,
     "bailingmoe2": HyV3, "arcee": Arcee, "olmoe": Olmoe, "mellum": Mellum, "cohere2moe": Cohere2moe,
-    "phi2": Phi2, "stablelm": Stablelm}
+    "phi2": Phi2, "stablelm": Stablelm, "gemma": Gemma, "exaone": Qwen2, "internlm2": Model,
+    "deepseek": Deepseek, "minicpm": Minicpm}

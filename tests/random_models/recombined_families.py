@@ -183,6 +183,36 @@ class Stablelm(CommandR):
         self.number("use_parallel_residual", len(self.norms) == 1)
 
 
+class Gemma(Family):
+    tied, scalings, freqs, magnitude = "always", [""], 0.0, 0.0
+
+
+class Exaone(Family):
+    scalings, freqs = ["", "linear"], 0.6
+
+
+class Internlm2(Family):
+    tied, fused = "never", 0.5
+
+
+class Deepseek(Mixture):
+    gatings, gating_share, scales_weights, weights_norm = (1, 2), 0.2, True, True
+
+    def groups(self):
+        self.selection_bias = False
+
+
+class Minicpm(Family):
+    """Narrow ones would multiply their logits by much, without the key."""
+    widths, scalings = (64, 96), ["", "longrope", "longrope", "linear"]
+    bias = Family.bias | {"ffn": 0.2}
+
+    def more_keys(self):
+        self.number("embedding_scale", self.rng.uniform(0.5, 20), 0.9)
+        self.number("residual_scale", self.rng.choice([0.0, self.rng.uniform(0.2, 1.5)]), 0.9)
+        self.number("logit_scale", self.rng.uniform(0.5, 4), 0.9)
+
+
 FAMILIES = {
     "qwen2vl": Qwen2vl, "qwen3vl": Vl, "qwen3vlmoe": VlMoe, "mistral4": Mistral4,
     "seed_oss": SeedOss, "ernie4_5": Ernie, "ernie4_5-moe": ErnieMoe,
@@ -190,4 +220,5 @@ FAMILIES = {
     "exaone4": Exaone4, "exaone-moe": ExaoneMoe, "dots1": Dots1,
     "bailingmoe2": Bailingmoe2, "arcee": Arcee, "olmoe": Olmoe,
     "mellum": Mellum, "cohere2moe": Cohere2moe, "phi2": Phi2,
-    "stablelm": Stablelm}
+    "stablelm": Stablelm, "gemma": Gemma, "exaone": Exaone, "internlm2": Internlm2,
+    "deepseek": Deepseek, "minicpm": Minicpm}

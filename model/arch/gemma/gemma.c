@@ -1,4 +1,4 @@
-/** Gemma 2, 3 and 4: norms before and after both branches, an embedding that is scaled. */
+/** Gemma 1 to 4: an embedding that is scaled; from 2 on norms before and after both branches. */
 #include "model/arch/gemma/gemma.h"
 
 #include <math.h>
@@ -13,6 +13,43 @@ void model_gemma_scale(struct model_hparams *h)
 {
     h->embedding_scale = (float)sqrt((double)h->n_embd);
 }
+
+static const struct model_node nodes[] = {
+    {MODEL_AT_EMBEDDING, "embd", "GET_ROWS", .other = true},
+    {0},
+};
+
+/* Gemma 1: LLaMA with GELU. */
+
+static void read_gemma(struct model_hparams *h, const struct model_reading *r)
+{
+    (void)r;
+    model_gemma_scale(h);
+}
+
+static const struct model_arch_key keys1[] = {
+    {.from = "use_bidirectional_attention", .member = MODEL_MEMBER_FIXED},
+    {0},
+};
+
+/** config.json may say gelu, by which its authors mean the form with tanh. */
+static const struct model_folder_map folder1 = {
+    .classes = {"GemmaForCausalLM"},
+    .norms_less_one = true,
+    .tied = true,
+    .activation = "gelu",
+};
+
+const struct model_arch model_arch_gemma = {
+    .name = "gemma",
+    .folder = &folder1,
+    .nodes = nodes,
+    .keys = {keys1},
+    .rope_halves = true,
+    .old_base = true,
+    .activation = KERN_GELU,
+    .read = read_gemma,
+};
 
 /** The scale of the scores of the largest model, which has n_layers: 1 / sqrt(D / H). */
 static void scale_largest(struct model_hparams *h, uint32_t n_layers)
@@ -55,11 +92,6 @@ static const struct model_folder_map folder2 = {
     .norms_less_one = true,
     .tied = true,
     .largest = 46,
-};
-
-static const struct model_node nodes[] = {
-    {MODEL_AT_EMBEDDING, "embd", "GET_ROWS", .other = true},
-    {0},
 };
 
 const struct model_arch model_arch_gemma2 = {

@@ -1,5 +1,32 @@
-/** EXAONE 4 and K-EXAONE: layers that see all keys have no positions. */
+/** EXAONE 3, which is a LLaMA; EXAONE 4 and K-EXAONE: layers that see all keys have no positions.
+ */
 #include "model/arch.h"
+
+static const struct model_folder_name names3[] = {
+    {"wte.weight", "token_embd.weight"},
+    {"ln_f", "output_norm"},
+    {"ln_1", "attn_norm"},
+    {"attn.attention.q_proj", "attn_q"},
+    {"attn.attention.k_proj", "attn_k"},
+    {"attn.attention.v_proj", "attn_v"},
+    {"attn.attention.out_proj", "attn_output"},
+    {"ln_2", "ffn_norm"},
+    {"mlp.c_fc_0", "ffn_gate"},
+    {"mlp.c_fc_1", "ffn_up"},
+    {"mlp.c_proj", "ffn_down"},
+    {0},
+};
+
+static const struct model_folder_map folder3 = {
+    .classes = {"ExaoneForCausalLM"},
+    .names = {names3},
+};
+
+const struct model_arch model_arch_exaone = {
+    .name = "exaone",
+    .folder = &folder3,
+    .rope_halves = true,
+};
 
 /** Hybrids are told by their window, also where no layer has one; by llama.cpp by their number of
  * blocks alone. */
