@@ -112,6 +112,8 @@ struct model_arch {
     bool layer_norm; /* the mean is subtracted, and a bias is added */
     bool rms_by_key; /* not subtracted where a key has an eps of RMS norms */
     bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
+    bool partial;    /* likewise, each part with its norm; it may also lack heads: then keys and
+                      * values, too, while heads without them mean a matrix in their place */
     bool parallel;   /* attention and feed-forward of the same normalised rows */
     enum model_mixer without_keys; /* of layers of 0 key/value heads; MODEL_ATTENTION: no such */
     bool altup; /* streams that each layer predicts and corrects by what the first became */

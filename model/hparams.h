@@ -48,6 +48,7 @@ enum model_mixer {
     MODEL_SHORT_CONVOLUTION,
     MODEL_KIMI_DELTA_NET,   /* each channel of a state decays in its own way */
     MODEL_ATTENTION_MAMBA2, /* both, of the same normalised rows; their sum is added */
+    MODEL_MATRIX,           /* none: a matrix of the normalised rows in attention's place */
     MODEL_NO_MIXER
 };
 

@@ -23,6 +23,10 @@ static void bind_norms(struct model *m, size_t i)
         ffn = mixes ? "" : attn;
         attn = mixes ? attn : "";
     }
+    if (m->arch->partial) {
+        attn = shape->mixer == MODEL_NO_MIXER ? "" : attn;
+        ffn = shape->n_ff == 0 ? "" : ffn;
+    }
     model_bind_norm(m, i, attn, n, &l->attn_norm);
     model_bind_norm(m, i, name_or(names->attn_post, ""), n, &l->attn_post_norm);
     model_bind_norm(m, i, ffn, n, &l->ffn_norm);
@@ -33,6 +37,12 @@ static void bind_attention_mamba2(struct model *m, size_t i)
 {
     model_bind_attention(m, i);
     model_bind_mamba2(m, i);
+}
+
+static void bind_matrix(struct model *m, size_t i)
+{
+    size_t n = m->hparams.n_embd;
+    model_bind_product(m, i, "attn_output", n, n, &m->layers[i].output);
 }
 
 static void bind_mixer(struct model *m, size_t i)
@@ -46,6 +56,7 @@ static void bind_mixer(struct model *m, size_t i)
         [MODEL_KIMI_DELTA_NET] = model_bind_kimi_delta_net,
         [MODEL_SHORT_CONVOLUTION] = model_bind_short_convolution,
         [MODEL_ATTENTION_MAMBA2] = bind_attention_mamba2,
+        [MODEL_MATRIX] = bind_matrix,
         [MODEL_NO_MIXER] = NULL,
     };
     enum model_mixer mixer = m->hparams.layers[i].mixer;

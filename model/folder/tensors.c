@@ -83,8 +83,12 @@ static enum status read_shape(const struct model_folder *f, struct model_target 
     return STATUS_OK;
 }
 
+/** Heads that are turned; where each layer has its own number, by the rows. */
 static uint32_t heads_of(const struct model_folder *f, const struct model_target *t)
 {
+    uint64_t n_rows = t->n_dims > 1 ? t->ne[1] : t->ne[0];
+    if (t->change & (MODEL_TURN_Q | MODEL_TURN_K) && f->arch->folder->heads && f->head_size > 0)
+        return (uint32_t)(n_rows / f->head_size);
     return t->change & MODEL_TURN_Q ? f->n_heads : t->change & MODEL_TURN_K ? f->n_kv_heads : 0;
 }
 

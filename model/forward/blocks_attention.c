@@ -237,3 +237,22 @@ void model_block_attention(struct model_session *s, const struct model_step *ste
     model_close_branch(s, step, &layer->output, &layer->attn_post_norm,
                        work.gate ? work.gate : work.out);
 }
+
+size_t model_matrix_floats(const struct model *m, size_t i_layer, size_t n_tokens)
+{
+    (void)i_layer;
+    return n_tokens * m->hparams.n_embd;
+}
+
+void model_block_matrix(struct model_session *s, const struct model_step *step)
+{
+    const struct model_layer *layer = step->layer;
+    struct model_norm_step norm = {.norm = &layer->attn_norm,
+                                   .x = step->x,
+                                   .y = s->work,
+                                   .n_rows = step->tile.n_tokens,
+                                   .width = s->model->hparams.n_embd};
+    model_normalise(s, &norm);
+    model_show(s, MODEL_AT_ATTN_NORM, norm.y, 1, norm.width);
+    model_close_branch(s, step, &layer->output, &layer->attn_post_norm, norm.y);
+}

@@ -124,6 +124,7 @@ static model_block_fn *const mixers[] = {
     [MODEL_KIMI_DELTA_NET] = model_block_kimi_delta_net,
     [MODEL_SHORT_CONVOLUTION] = model_block_short_convolution,
     [MODEL_ATTENTION_MAMBA2] = model_block_attention_mamba2,
+    [MODEL_MATRIX] = model_block_matrix,
     [MODEL_NO_MIXER] = NULL,
 };
 

@@ -20,6 +20,7 @@ static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens, siz
         [MODEL_KIMI_DELTA_NET] = model_kimi_delta_net_floats,
         [MODEL_SHORT_CONVOLUTION] = model_short_convolution_floats,
         [MODEL_ATTENTION_MAMBA2] = model_attention_mamba2_floats,
+        [MODEL_MATRIX] = model_matrix_floats,
     };
     const struct model_layer_shape *shape = &m->hparams.layers[i];
     size_t ffn =

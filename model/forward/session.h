@@ -134,9 +134,11 @@ size_t model_runs_row_floats(const struct model *m, size_t i_layer, size_t n_row
                              size_t most_positions);
 model_block_fn model_block_runs;
 model_block_fn model_block_attention, model_block_latent, model_block_delta_net, model_block_mamba2,
-    model_block_kimi_delta_net, model_block_short_convolution, model_block_attention_mamba2;
+    model_block_kimi_delta_net, model_block_short_convolution, model_block_attention_mamba2,
+    model_block_matrix;
 model_block_floats_fn model_attention_floats, model_latent_floats, model_recurrent_floats,
-    model_kimi_delta_net_floats, model_short_convolution_floats, model_attention_mamba2_floats;
+    model_kimi_delta_net_floats, model_short_convolution_floats, model_attention_mamba2_floats,
+    model_matrix_floats;
 /** Keys and values alone, which model_block_attention need not make again with keys_done. */
 model_block_fn model_block_keys;
 /** The choice of experts by the rows before attention, where an architecture makes it so. */

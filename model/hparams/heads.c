@@ -29,7 +29,7 @@ static void check_heads(const struct model_hparams *h, const struct model_readin
 {
     for (uint32_t i = 0; i < h->n_layers; i++) {
         const struct model_layer_shape *l = &h->layers[i];
-        if (l->n_kv_heads > 0 && l->n_heads % l->n_kv_heads != 0)
+        if (l->n_kv_heads > 0 && (l->n_heads == 0 || l->n_heads % l->n_kv_heads != 0))
             model_keys_fail(
                 &r->keys, STATUS_FORMAT,
                 "layer %u has %u key/value heads (key '%s.attention.head_count_kv'), expected a "
@@ -38,15 +38,24 @@ static void check_heads(const struct model_hparams *h, const struct model_readin
     }
 }
 
+/** The heads of the first layer that has some. */
+static uint32_t first_heads(const struct model_hparams *h, uint32_t n_blocks)
+{
+    uint32_t i = 0;
+    while (i + 1 < n_blocks && h->layers[i].n_heads == 0)
+        i++;
+    return h->layers[i].n_heads;
+}
+
 /** The size of keys: attention.key_length, else the width divided by the first layer's heads. */
 static void read_head_sizes(struct model_hparams *h, const struct model_reading *r)
 {
     uint32_t key_size =
         model_key_u32_or(&r->keys, "attention.key_length", model_head_size_range, 0);
-    uint32_t n_heads = h->layers[0].n_heads;
+    uint32_t n_heads = first_heads(h, r->n_blocks);
     if (key_size == 0 && !r->keys.kept->status) {
-        key_size = h->n_embd / n_heads;
-        if (h->n_embd % n_heads != 0 || key_size < model_head_size_range.low)
+        key_size = n_heads > 0 ? h->n_embd / n_heads : 0;
+        if (key_size < model_head_size_range.low || h->n_embd % n_heads != 0)
             model_keys_fail(
                 &r->keys, STATUS_FORMAT,
                 "width %u (key '%s.embedding_length') does not divide into %u heads of 2 or more, "
@@ -65,12 +74,15 @@ static void read_head_sizes(struct model_hparams *h, const struct model_reading 
 void model_heads_read(struct model_hparams *h, const struct model_reading *r)
 {
     model_key_require(&r->keys, "attention.head_count", "a whole number");
-    read_each(h, r, "attention.head_count", false);
+    bool partial = r->arch->partial;
+    read_each(h, r, "attention.head_count", partial);
     for (uint32_t i = 0; i < r->n_blocks; i++)
         h->layers[i].n_kv_heads = h->layers[i].n_heads;
     read_each(h, r, "attention.head_count_kv", r->arch->mixed || r->arch->without_keys);
     for (uint32_t i = 0; i < r->n_blocks; i++)
-        if (h->layers[i].n_kv_heads == 0)
+        if (h->layers[i].n_heads == 0)
+            h->layers[i].mixer = MODEL_NO_MIXER;
+        else if (h->layers[i].n_kv_heads == 0)
             h->layers[i].mixer = r->arch->without_keys;
     check_heads(h, r);
     read_head_sizes(h, r);
@@ -82,5 +94,5 @@ void model_heads_read(struct model_hparams *h, const struct model_reading *r)
         h->layers[i].n_ff = h->layers[i].n_ff_expert = n_ff;
     if (n_ff == 0)
         model_key_require(&r->keys, "feed_forward_length", "a whole number");
-    read_each(h, r, "feed_forward_length", r->arch->mixed);
+    read_each(h, r, "feed_forward_length", r->arch->mixed || partial);
 }

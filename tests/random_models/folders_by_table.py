@@ -519,6 +519,29 @@ def minicpm(m):
         m.dense(i)
 
 
+def deci(m):
+    """A whole block, one without attention, one with a matrix in its place and one without feed-forward."""
+    blocks = ((2, False, 1.5), (None, False, 3.0), (None, True, 0.5), (HEADS, False, None))
+    m.common("DeciLMForCausalLM", "deci", num_hidden_layers=4, num_key_value_heads=None, intermediate_size=None,
+             block_configs=[{"attention": {"n_heads_in_group": n, "no_op": not n and not linear,
+                                           "replace_with_linear": linear, "window_length": None},
+                             "ffn": {"ffn_mult": mult, "no_op": mult is None, "replace_with_linear": False}}
+                            for n, linear, mult in blocks])
+    m.keys |= {"block_count": 4, "attention.head_count": [HEADS, 0, HEADS, HEADS],
+               "attention.head_count_kv": [HEADS // 2, 0, 0, 1], "feed_forward_length": [256, 256, 256, 0]}
+    m.ends()
+    first, second = norms(*TWO)
+    for i, (n, linear, mult) in enumerate(blocks):
+        if n:
+            m.matrix(f"model.layers.{i}.self_attn.q_proj", f"blk.{i}.attn_q", HEADS * SIZE, W, HEADS)
+            m.matrix(f"model.layers.{i}.self_attn.k_proj", f"blk.{i}.attn_k", HEADS // n * SIZE, W, HEADS // n)
+            layer(m, i, [first] + attention(kv=HEADS // n)[2:])
+        if linear:
+            layer(m, i, [first, ("self_attn.linear_attn.weight", "attn_output.weight", [W, W])])
+        if mult:
+            layer(m, i, [second] + gated("mlp.", "ffn_{}.weight", 256))
+
+
 def gemma(m):
     m.common("GemmaForCausalLM", "gemma", hidden_act="gelu")
     m.ends(head=False, plus=1)
@@ -528,5 +551,5 @@ def gemma(m):
         m.dense(i)
 
 
-ALL = (exaone, internlm2, deepseek, minicpm, gemma, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
+ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
        smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4)

@@ -2,7 +2,7 @@
 import math
 
 from authors import Cohere2, CommandR, Deepseek2, Qwen2, Qwen3
-from forward import Model, gelu, layer_norm, rms, rows, squared_relu
+from forward import Model, gelu, layer_norm, plus, rms, rows, squared_relu
 
 
 class OwnMagnitude:
@@ -210,10 +210,28 @@ class Minicpm(Model):
         return 1 / own if own else usual if self.compat else 1 / usual
 
 
+class Deci(Model):
+    """Layers may lack attention or the feed-forward; llama.cpp leaves out attention without one."""
+    differs = True
+
+    def head_size(self, i):
+        n = self.k["attention.head_count"]
+        first = next(x for x in n if x) if isinstance(n, list) else n
+        return self.k.get("attention.key_length", self.width // first)
+
+    def layer(self, i, x):
+        blk, (n, g) = f"blk.{i}.", self.n_heads(i)
+        wide = self.per_layer("feed_forward_length", i)
+        if n and (wide or not self.compat):
+            h = self.norm(blk + "attn_norm", x)
+            x = plus(x, self.attention(i, h) if g else self.product(blk + "attn_output", h))
+        return plus(x, self.dense(i, self.norm(blk + "ffn_norm", x))) if wide else x
+
+
 ARCHITECTURES = {
     "qwen2vl": Qwen2vl, "qwen3vl": Qwen3vl, "qwen3vlmoe": Qwen3vl, "mistral4": Mistral4,
     "seed_oss": SeedOss, "ernie4_5": Ernie45, "ernie4_5-moe": Ernie45, "hunyuan-dense": Hunyuan,
     "hunyuan-moe": Hunyuan, "hy_v3": HyV3, "exaone4": Exaone4, "exaone-moe": ExaoneMoe, "dots1": HyV3,
     "bailingmoe2": HyV3, "arcee": Arcee, "olmoe": Olmoe, "mellum": Mellum, "cohere2moe": Cohere2moe,
     "phi2": Phi2, "stablelm": Stablelm, "gemma": Gemma, "exaone": Qwen2, "internlm2": Model,
-    "deepseek": Deepseek, "minicpm": Minicpm}
+    "deepseek": Deepseek, "minicpm": Minicpm, "deci": Deci}

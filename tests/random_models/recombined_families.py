@@ -213,6 +213,32 @@ class Minicpm(Family):
         self.number("logit_scale", self.rng.uniform(0.5, 4), 0.9)
 
 
+class Deci(Family):
+    """Some layers without attention, with a matrix in its place, without a feed-forward."""
+    n_layers_of, scalings, freqs, bias = (3, 5), [""], 0.5, Family.bias | {"ffn": 0.2}
+
+    def sizes(self):
+        super().sizes()
+        for i in range(1, self.n_layers):
+            self.kv[i] *= self.may(0.7)
+            self.n_heads[i] *= self.kv[i] > 0 or self.may()
+            self.ff[i] *= self.may(0.8)
+
+    def block(self, i):
+        if self.n_heads[i]:
+            self.any_norm(f"blk.{i}.attn_norm")
+            self.attention(i)
+        if self.ff[i]:
+            self.any_norm(f"blk.{i}.ffn_norm")
+            self.feed_forward(i)
+
+    def attention(self, i):
+        if self.kv[i]:
+            super().attention(i)
+        else:
+            self.projection(f"blk.{i}.attn_output", self.width, self.width, bias=self.bias["output"])
+
+
 FAMILIES = {
     "qwen2vl": Qwen2vl, "qwen3vl": Vl, "qwen3vlmoe": VlMoe, "mistral4": Mistral4,
     "seed_oss": SeedOss, "ernie4_5": Ernie, "ernie4_5-moe": ErnieMoe,
@@ -221,4 +247,4 @@ FAMILIES = {
     "bailingmoe2": Bailingmoe2, "arcee": Arcee, "olmoe": Olmoe,
     "mellum": Mellum, "cohere2moe": Cohere2moe, "phi2": Phi2,
     "stablelm": Stablelm, "gemma": Gemma, "exaone": Exaone, "internlm2": Internlm2,
-    "deepseek": Deepseek, "minicpm": Minicpm}
+    "deepseek": Deepseek, "minicpm": Minicpm, "deci": Deci}
