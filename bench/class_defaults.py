@@ -25,7 +25,7 @@ APART = {"hidden_size", "num_hidden_layers", "vocab_size", "intermediate_size", 
 # What no log-probability depends on, or what other members and the tensors say, too.
 IDLE = re.compile(
     "attribute_map|base_.*|extra_.*|sub_configs.*|keys_to_ignore.*|.*dropout|.*_pdrop|.*_token_id|initializer_range|"
-    "output_router_logits|pretraining_tp|router_(aux_loss_coef|jitter_noise)|use_cache|use_mamba_kernels|"
+    "output_router_logits|pretraining_tp|router_aux_loss_coef|(router|input)_jitter_noise|use_cache|use_mamba_kernels|"
     "(mamba_)?chunk_size|mamba_ssm_cache_dtype|moe_shared_expert_overlap|num_logits_to_keep|rescale_prenorm_residual|"
     "residual_in_fp32|enable_moe_fp32_combine|time_step_(floor|max)|mtp_.*|max_window_layers|"
     "mamba_d_head|expand|vocab_size_per_layer_input|moe_layers|model_type|"

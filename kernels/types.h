@@ -89,7 +89,8 @@ enum kern_gating {
     KERN_GATE_SOFTMAX,        /* of all experts */
     KERN_GATE_SIGMOID,        /* of each expert by itself */
     KERN_GATE_SOFTMAX_CHOSEN, /* of the chosen experts only; they are chosen by p = g */
-    KERN_GATE_SQRT_SOFTPLUS   /* sqrt(ln(1 + exp(g))) */
+    KERN_GATE_SQRT_SOFTPLUS,  /* sqrt(ln(1 + exp(g))) */
+    KERN_GATE_SPARSEMIXER /* of the chosen one and those left that are near it, p = g; see below */
 };
 
 /**
@@ -98,7 +99,9 @@ enum kern_gating {
  * n_groups consecutive experts each, only those of the n_groups_used best groups can be chosen; a
  * group counts as the sum of its two best experts. The shares are p of the chosen, if `normalise`
  * divided by their sum or 6.1e-5, whichever is larger (by their sum + sum_eps, where that is above
- * 0), times scale; all in double, rounded once. A
+ * 0), times scale; all in double, rounded once. Shares of a sparse mixer are not divided: each is
+ * a softmax over the experts that were not chosen before it and whose logit g has c - g <= 0.02
+ * max(|g|, c), c being the chosen one's. A
  * token with a logit that is NaN or +infinity (or no logit above -infinity; or such a p + bias)
  * gets the first experts and NaN as shares.
  */

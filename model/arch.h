@@ -110,6 +110,7 @@ struct model_arch {
     const char *name; /* general.architecture */
     struct model_norm_names norms;
     bool layer_norm; /* the mean is subtracted, and a bias is added */
+    bool rms_eps;    /* nevertheless their eps has the key of RMS norms */
     bool rms_by_key; /* not subtracted where a key has an eps of RMS norms */
     bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
     bool partial;    /* likewise, each part with its norm; it may also lack heads: then keys and

@@ -207,6 +207,7 @@ struct model_hparams {
     struct model_layer_shape *layers;
     float eps;           /* of the norms */
     bool layer_norm;     /* they subtract the mean */
+    bool norm_bias;      /* a bias is added in them */
     bool no_output_bias; /* attn_output.bias is not added */
     bool parallel;       /* attention and feed-forward read the same normalised rows */
     float embedding_scale, residual_scale, logit_scale, value_scale; /* 1 where there is none */

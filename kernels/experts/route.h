@@ -10,6 +10,10 @@
 /* What shares are divided by at least: the smallest normal half, about. */
 #define KERN_ROUTE_LEAST_SUM 6.1e-5
 
+/* How far a logit may be below the chosen one's, of the larger magnitude: twice the jitter that its
+ * authors train with. */
+#define KERN_ROUTE_NEAR 0.02
+
 /** Doubles of memory for a token. */
 KERN_INLINE size_t kern_route_doubles(size_t n_experts)
 {
@@ -57,7 +61,7 @@ KERN_INLINE void kern_route_make_keys(const struct kern_route *op, const float *
 {
     KERN_ROLLED
     for (size_t i = 0; i < op->n_experts; i++) {
-        if (op->gating != KERN_GATE_SOFTMAX_CHOSEN)
+        if (op->gating != KERN_GATE_SOFTMAX_CHOSEN && op->gating != KERN_GATE_SPARSEMIXER)
             keys[i] = kern_route_weight_of(op->gating, keys[i], reference) / total;
         keys[i] += bias ? (double)bias[i] : 0.0;
     }
@@ -84,6 +88,35 @@ KERN_INLINE void kern_route_close_groups(const struct kern_route *op, double *ke
     for (size_t i = 0; i < op->n_experts; i++)
         if (!isnan(memory[i / n]))
             keys[i] = (double)NAN;
+}
+
+/** Whether expert e is among the first n of a token's. */
+KERN_INLINE bool kern_route_is_among(const int32_t *experts, size_t n, size_t e)
+{
+    KERN_ROLLED
+    for (size_t j = 0; j < n; j++)
+        if ((size_t)experts[j] == e)
+            return true;
+    return false;
+}
+
+/** Shares of a sparse mixer's chosen experts, in turn. */
+KERN_INLINE void kern_route_share_in_turn(const struct kern_route *op, const float *logits,
+                                          const int32_t *experts, float *shares)
+{
+    double scale = op->scale == 0.0f ? 1.0 : (double)op->scale;
+    KERN_ROLLED
+    for (size_t j = 0; j < op->n_used; j++) {
+        double top = (double)logits[experts[j]], sum = 1.0;
+        KERN_ROLLED
+        for (size_t i = 0; i < op->n_experts; i++) {
+            double g = (double)logits[i];
+            if (top - g <= KERN_ROUTE_NEAR * fmax(fabs(g), top) &&
+                !kern_route_is_among(experts, j + 1, i))
+                sum += fmath_exp_f64(g - top);
+        }
+        shares[j] = (float)(scale / sum);
+    }
 }
 
 /** Shares of the chosen. total: of the weights of all experts (softmax), or 1. */
@@ -153,7 +186,10 @@ KERN_INLINE void kern_route_token(const struct kern_route *op, size_t t, const f
     for (size_t j = 0; j < op->n_used; j++)
         experts[j] =
             op->given ? op->given[t * op->n_used + j] : (int32_t)kern_route_take_best(keys, n);
-    kern_route_share(op, logits, reference, total, experts, shares);
+    if (op->gating == KERN_GATE_SPARSEMIXER)
+        kern_route_share_in_turn(op, logits, experts, shares);
+    else
+        kern_route_share(op, logits, reference, total, experts, shares);
 }
 
 #endif

@@ -36,7 +36,7 @@ void model_bind_ends(struct model *m)
     snprintf(gain, sizeof gain, "%s.weight", norm);
     snprintf(bias, sizeof bias, "%s.bias", norm);
     model_bind_vector(m, &m->output_norm.gain, gain, h->n_embd, MODEL_ALWAYS);
-    if (m->hparams.layer_norm)
+    if (m->hparams.norm_bias)
         model_bind_vector(m, &m->output_norm.bias, bias, h->n_embd, MODEL_ALWAYS);
     bind_head(m);
     m->head.weight.scale *= h->logit_scale;

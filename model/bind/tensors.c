@@ -367,7 +367,7 @@ void model_bind_norm(struct model *m, size_t layer, const char *name, size_t n_c
         tensor_name(whole, layer, name, "weight");
     model_bind_vector(m, &out->gain, whole, n_cols, MODEL_ALWAYS);
     tensor_name(whole, layer, name, "bias");
-    if (m->hparams.layer_norm)
+    if (m->hparams.norm_bias)
         model_bind_vector(m, &out->bias, whole, n_cols, MODEL_ALWAYS);
 }
 

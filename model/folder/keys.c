@@ -134,7 +134,7 @@ static void write_eps(struct model_folder *f)
     const char *names = "rms_norm_eps layer_norm_eps norm_epsilon layer_norm_epsilon norm_eps "
                         "layernorm_epsilon";
     bool by_key = f->arch->rms_by_key && model_config_find(f, rms_eps).json != NULL;
-    bool rms = !f->arch->layer_norm || by_key;
+    bool rms = !f->arch->layer_norm || f->arch->rms_eps || by_key;
     struct base_field of_class = model_config_class(f, names);
     names = by_key ? rms_eps : of_class.json ? of_class.json->string : names;
     model_write_f32(f, rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",

@@ -156,8 +156,14 @@ static void write_long(struct model_folder *f, struct base_field scaling, uint32
         return;
     double ratio = most / original;
     model_write_u32(f, "rope.scaling.original_context_length", (uint32_t)original);
-    model_write_f32(f, "rope.scaling.attn_factor",
-                    ratio > 1 ? sqrt(1 + log(ratio) / log(original)) : 1);
+    double own = ratio > 1 ? sqrt(1 + log(ratio) / log(original)) : 1;
+    double near = take(scaling, "short_mscale", own), far = take(scaling, "long_mscale", own);
+    if (near != far || !(near > 0))
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "RoPE's magnitude is %g for short windows and %g for long ones, expected "
+                          "one number above 0, which is what GGUF has",
+                          near, far);
+    model_write_f32(f, "rope.scaling.attn_factor", near);
 }
 
 /** The type, newer or older; NULL: none says it. */

@@ -32,6 +32,8 @@ static const struct kern_route routes[] = {
     {.n_experts = 20, .n_groups = 4, .n_groups_used = 2, .groups_by_best = true},
     {.n_experts = 20, .n_groups = 1, .normalise = true, .sum_eps = 1e-20f},
     {.n_experts = 20, .gating = KERN_GATE_SOFTMAX_CHOSEN, .n_groups = 1},
+    {.n_experts = 20, .gating = KERN_GATE_SPARSEMIXER, .scale = 2.5f},
+    {.n_experts = 20, .gating = KERN_GATE_SPARSEMIXER, .n_groups = 1},
     {.n_experts = 20, .gating = KERN_GATE_SQRT_SOFTPLUS, .n_groups = 1},
     {.n_experts = 20, .gating = KERN_GATE_SQRT_SOFTPLUS, .given = given, .normalise = true},
     {.n_experts = 250},

@@ -14,7 +14,7 @@
 
 enum { MAX_E = 48, MAX_T = 40 };
 
-/** p of every expert; of KERN_GATE_SOFTMAX_CHOSEN the logits. */
+/** p of every expert; of KERN_GATE_SOFTMAX_CHOSEN and KERN_GATE_SPARSEMIXER the logits. */
 static void gate(const struct kern_route *op, const float *logits, long double *p)
 {
     long double sum = 0;
@@ -54,6 +54,22 @@ static void close_groups(const struct kern_route *op, long double *s)
     }
 }
 
+/** The share of the chosen expert j by a sparse mixer. */
+static long double mixed_share(const struct kern_route *op, const float *logits,
+                               const size_t *experts, size_t j)
+{
+    long double top = (long double)logits[experts[j]], sum = 0;
+    for (size_t i = 0; i < op->n_experts; i++) {
+        long double g = (long double)logits[i];
+        bool left = true;
+        for (size_t k = 0; k < j; k++)
+            left = left && experts[k] != i;
+        if (left && top - g <= 0.02L * fmaxl(fabsl(g), top))
+            sum += expl(g - top);
+    }
+    return 1 / sum;
+}
+
 /** The definition: experts and shares of a token. */
 static void route(const struct kern_route *op, const float *logits, const float *bias,
                   size_t *experts, long double *shares)
@@ -74,7 +90,11 @@ static void route(const struct kern_route *op, const float *logits, const float 
         shares[j] = op->gating == KERN_GATE_SOFTMAX_CHOSEN ? expl(x) : x;
         sum += shares[j];
     }
-    if (op->gating != KERN_GATE_SOFTMAX_CHOSEN)
+    for (size_t j = 0; op->gating == KERN_GATE_SPARSEMIXER && j < op->n_used; j++)
+        shares[j] = mixed_share(op, logits, experts, j);
+    if (op->gating == KERN_GATE_SPARSEMIXER)
+        sum = 1;
+    else if (op->gating != KERN_GATE_SOFTMAX_CHOSEN)
         sum = op->normalise ? fmaxl(sum, 6.1e-5L) : 1;
     for (size_t j = 0; j < op->n_used; j++) {
         shares[j] /= sum;
@@ -125,10 +145,12 @@ static void test_definition(void **state)
 {
     (void)state;
     struct rng r = rng_open(rng_seed(), 1);
+    static const enum kern_gating gatings[] = {KERN_GATE_SOFTMAX, KERN_GATE_SIGMOID,
+                                               KERN_GATE_SOFTMAX_CHOSEN, KERN_GATE_SPARSEMIXER};
     for (unsigned n_threads = 1; n_threads <= 3; n_threads += 2) {
         struct kern_backend *b = backend_open(KERN_ISA_SCALAR, n_threads);
-        for (int i = 0; i < 3000; i++)
-            check(b, &r, (enum kern_gating)(i % 3));
+        for (int i = 0; i < 4000; i++)
+            check(b, &r, gatings[i % 4]);
         kern_close(b);
     }
 }

@@ -542,6 +542,27 @@ def deci(m):
             layer(m, i, [second] + gated("mlp.", "ffn_{}.weight", 256))
 
 
+def phimoe(m):
+    """Norms and matrices with biases, and one magnitude for both lists of factors."""
+    lists = {"short_factor": [1.5, 2.0, 1.25, 1.0], "long_factor": [4.0, 2.5, 3.0, 1.0]}
+    m.common("PhimoeForCausalLM", "phimoe", attention_bias=True, lm_head_bias=True, num_local_experts=E,
+             num_experts_per_tok=2, router_jitter_noise=0.01, rope_scaling=lists | {
+                 "type": "longrope", "short_mscale": 1.25, "long_mscale": 1.25, "original_max_position_embeddings": 16})
+    m.keys |= {"expert_count": E, "expert_used_count": 2, "rope.scaling.original_context_length": 16,
+               "rope.scaling.attn_factor": 1.25}
+    m.ends()
+    add(m, "lm_head.bias", "output.bias", [m.vocabulary.n_vocab])
+    add(m, "model.norm.bias", "output_norm.bias", [W])
+    for name, values in lists.items():
+        m.tensors.append(Tensor.of(f"rope_factors_{name.split('_')[0]}.weight", values))
+    at = "block_sparse_moe."
+    for i in range(2):
+        m.attention(i, bias=True)
+        layer(m, i, [(f"{a}.{end}", f"{b}.{end}", [W]) for a, b in TWO for end in ("weight", "bias")] +
+              [("self_attn.o_proj.bias", "attn_output.bias", [W]), (at + "gate.weight", "ffn_gate_inp.weight", [E, W])] +
+              gated(at + "experts.{}.", "ffn_{}_exps.weight", FF, names=WS))
+
+
 def gemma(m):
     m.common("GemmaForCausalLM", "gemma", hidden_act="gelu")
     m.ends(head=False, plus=1)
@@ -551,5 +572,5 @@ def gemma(m):
         m.dense(i)
 
 
-ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
+ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, phimoe, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
        smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4)

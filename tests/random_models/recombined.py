@@ -2,7 +2,7 @@
 import math
 
 from authors import Cohere2, CommandR, Deepseek2, Qwen2, Qwen3
-from forward import Model, gelu, layer_norm, plus, rms, rows, squared_relu
+from forward import Model, gelu, layer_norm, plus, rms, rows, softmax, squared_relu
 
 
 class OwnMagnitude:
@@ -228,10 +228,37 @@ class Deci(Model):
         return plus(x, self.dense(i, self.norm(blk + "ffn_norm", x))) if wide else x
 
 
+def rms_plus(x, eps, weight, bias):
+    return [v + b for v, b in zip(rms(x, eps, weight), bias)]
+
+
+class Phimoe(Model):
+    differs, halves = True, True
+
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        self.normalise = rms_plus if self.compat else layer_norm
+
+    def route(self, i, g, p):
+        """In turn: a softmax over the experts left that are near the best of them."""
+        if self.compat:
+            return super().route(i, g, p)
+        left, out = list(range(len(g))), []
+        for _ in range(self.k["expert_used_count"]):
+            best, *_ = self.ranked(g, 1, left, p)
+            below = {e: (g[best] - g[e]) / max(abs(g[e]), g[best]) for e in left}
+            if any(abs(d - 0.02) < 5 * self.near for d in below.values()):
+                self.sure = min(self.sure, p)
+            near = [e for e in left if below[e] <= 0.02]
+            out.append((best, softmax([g[e] for e in near])[near.index(best)]))
+            left.remove(best)
+        return out
+
+
 ARCHITECTURES = {
     "qwen2vl": Qwen2vl, "qwen3vl": Qwen3vl, "qwen3vlmoe": Qwen3vl, "mistral4": Mistral4,
     "seed_oss": SeedOss, "ernie4_5": Ernie45, "ernie4_5-moe": Ernie45, "hunyuan-dense": Hunyuan,
     "hunyuan-moe": Hunyuan, "hy_v3": HyV3, "exaone4": Exaone4, "exaone-moe": ExaoneMoe, "dots1": HyV3,
     "bailingmoe2": HyV3, "arcee": Arcee, "olmoe": Olmoe, "mellum": Mellum, "cohere2moe": Cohere2moe,
     "phi2": Phi2, "stablelm": Stablelm, "gemma": Gemma, "exaone": Qwen2, "internlm2": Model,
-    "deepseek": Deepseek, "minicpm": Minicpm, "deci": Deci}
+    "deepseek": Deepseek, "minicpm": Minicpm, "deci": Deci, "phimoe": Phimoe}

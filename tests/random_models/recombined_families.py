@@ -1,5 +1,5 @@
 """Random models of the architectures in recombined.py."""
-from families import SHARES, CommandR, Deepseek2, GptOss, Qwen2, Qwen2moe, Starcoder2
+from families import SHARES, CommandR, Deepseek2, GptOss, Phi3, Qwen2, Qwen2moe, Starcoder2
 from family import Family
 
 
@@ -239,6 +239,24 @@ class Deci(Family):
             self.projection(f"blk.{i}.attn_output", self.width, self.width, bias=self.bias["output"])
 
 
+class Phimoe(Family):
+    """Many experts, so that some are near the best ones."""
+    norm_bias, mixed, tied, expert_counts = True, True, "never", (3, 12, 24)
+    gating_share, freqs, scalings = 0.0, 0.0, ["", "longrope", "longrope"]
+    bias = dict.fromkeys(("q", "k", "v", "output"), 1.0) | {"ffn": 0.0}
+    more_keys, separate_sizes = Phi3.more_keys, False
+
+    def ends(self):
+        super().ends()
+        self.vector("output.bias", self.n_vocab, 0, 1)
+
+    def expert_width_key(self):
+        self.expert_width = self.ff[0]
+
+    def groups(self):
+        self.selection_bias = False
+
+
 FAMILIES = {
     "qwen2vl": Qwen2vl, "qwen3vl": Vl, "qwen3vlmoe": VlMoe, "mistral4": Mistral4,
     "seed_oss": SeedOss, "ernie4_5": Ernie, "ernie4_5-moe": ErnieMoe,
@@ -247,4 +265,4 @@ FAMILIES = {
     "bailingmoe2": Bailingmoe2, "arcee": Arcee, "olmoe": Olmoe,
     "mellum": Mellum, "cohere2moe": Cohere2moe, "phi2": Phi2,
     "stablelm": Stablelm, "gemma": Gemma, "exaone": Exaone, "internlm2": Internlm2,
-    "deepseek": Deepseek, "minicpm": Minicpm, "deci": Deci}
+    "deepseek": Deepseek, "minicpm": Minicpm, "deci": Deci, "phimoe": Phimoe}

@@ -83,6 +83,13 @@ REFUSED = [
     ("llama", {"rope_scaling.factor": None}, "config.json: rope_scaling.factor is null, expected a number"),
     ("llama", {"rope_scaling.low_freq_factor": GONE}, "RoPE's factors are 8, 0, 4"),
     ("gpt_oss", {"rope_scaling.truncate": True}, "config.json: rope_scaling.truncate is not false, expected false"),
+    ("phimoe", {"lm_head_bias": GONE}, "'lm_head_bias' is not true, expected true"),
+    ("phimoe", {"router_jitter_noise": 0.1}, "'router_jitter_noise' is 0.1, expected 0.01"),
+    ("phimoe", {"rope_scaling.long_mscale": 1.5}, "RoPE's magnitude is 1.25 for short windows and 1.5 for long ones"),
+    ("minicpm", {"dim_model_base": 0}, "'scale_depth' and 'dim_model_base' are 1.5 and 0, expected"),
+    ("deci", {"num_hidden_layers": 3}, "block_configs: has 4 blocks, expected 3"),
+    ("gemma", {"hidden_act": "relu"}, "hidden_act is 'relu', expected gelu_pytorch_tanh"),
+    ("internlm2", {"num_key_value_heads": 4}, "has 96 rows, expected 128, those of queries, keys and values"),
     ("apertus", {"rope_scaling": GONE}, "'rope_theta' is 1000, but without 'rope_scaling' or 'rope_parameters'"),
 ]
 
