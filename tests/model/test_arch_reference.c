@@ -114,6 +114,7 @@ static const struct folder {
 } folders[] = {
     {"reference/arch", ASSAY_REFERENCE_DIR "/models-arch"},
     {"reference/arch-next", ASSAY_REFERENCE_DIR "/models-arch-next"},
+    {"reference/arch-autumn", ASSAY_REFERENCE_DIR "/autumn/models"},
 };
 
 /** "gpt-oss.F32.c256[.rounded].tsv": the model, its type, the context, the form. */

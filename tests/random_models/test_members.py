@@ -50,6 +50,8 @@ SAME = [
     ("qwen35", {"rope_parameters.partial_rotary_factor": GONE}, {"rope_parameters.partial_rotary_factor": 0.25}),
     ("apertus", {"rope_theta": GONE, "rope_scaling": GONE}, {"rope_theta": GONE, "rope_parameters": LLAMA3}),
     ("exaone_moe", {"norm_topk_prob": GONE}, {"norm_topk_prob": True}),
+    ("gemma", {"hidden_act": GONE}, {}),
+    ("phimoe", {"rope_theta": GONE}, {"rope_theta": 1000000}),
 ]
 
 # (folder, members, the sentence)
@@ -87,7 +89,7 @@ REFUSED = [
     ("phimoe", {"router_jitter_noise": 0.1}, "'router_jitter_noise' is 0.1, expected 0.01"),
     ("phimoe", {"rope_scaling.long_mscale": 1.5}, "RoPE's magnitude is 1.25 for short windows and 1.5 for long ones"),
     ("minicpm", {"dim_model_base": 0}, "'scale_depth' and 'dim_model_base' are 1.5 and 0, expected"),
-    ("deci", {"num_hidden_layers": 3}, "block_configs: has 4 blocks, expected 3"),
+    ("deci", {"num_hidden_layers": 3}, "block_configs has 4 blocks, expected 3"),
     ("gemma", {"hidden_act": "relu"}, "hidden_act is 'relu', expected gelu_pytorch_tanh"),
     ("internlm2", {"num_key_value_heads": 4}, "has 96 rows, expected 128, those of queries, keys and values"),
     ("apertus", {"rope_scaling": GONE}, "'rope_theta' is 1000, but without 'rope_scaling' or 'rope_parameters'"),
