@@ -60,7 +60,7 @@ class Trial:
 
     def table(self, command, *words, launch=(), fails=False):
         """The bytes of the table of each token; None where the program refuses."""
-        out, document = self.folder / "table", self.folder / "document"
+        out, document = self.folder / "table", self.folder / f"{command}.json"
         done = self.run(command, *words, *self.machine(), "--per-token", out, "--json", document,
                         launch=launch, fails=fails)
         if done.returncode:
