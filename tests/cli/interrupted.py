@@ -11,7 +11,6 @@ import time
 from documents import without_run
 from program import ASSAY, F16, HANG_S, Q4, TEXT, last_of_each
 
-os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
 # Small batches, so that much is to be interrupted.
 SLOWLY = ["-t", "1", "-b", "32"]
 PERPLEXITY = [ASSAY, "perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "--chunks", "60", *SLOWLY]

@@ -36,7 +36,8 @@ def server(kind, fault, **more):
 
 def check(url, *words, lengths=LENGTHS, model=F16):
     """One pass of each kind, to be cheap."""
-    return run("check", "-m", model, "--url", url, "--lengths", lengths, "--passes", "1", *words, timeout=HANG_S)
+    return run("check", "-m", model, "--url", url, "--lengths", lengths, "--passes", "1", "-t", "1",
+               *words, timeout=HANG_S)
 
 
 class ServerCheck(unittest.TestCase):
