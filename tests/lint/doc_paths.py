@@ -38,7 +38,7 @@ CMAKE_COMMENT = r'"(?:\\.|[^"\\])*"|(?P<comment>#[^\n]*)'
 
 
 def read(path):
-    """A document; of another file its comments, with all that is between them blank."""
+    """A document; of another file its comments, each in its line."""
     text = path.read_text()
     if path.suffix == ".md":
         return text
@@ -46,7 +46,7 @@ def read(path):
     pattern = C_COMMENT if path.suffix in (".c", ".h", ".cu") else CMAKE_COMMENT
     for match in re.finditer(pattern, text, re.S):
         if match["comment"]:
-            kept += [re.sub(r"[^\n]", " ", text[end:match.start()]), match["comment"]]
+            kept += ["\n" * text.count("\n", end, match.start()), match["comment"]]
             end = match.end()
     return "".join(kept)
 
@@ -84,11 +84,16 @@ def main():
     tree += [path for folder in FOLDERS for path in (root / folder).rglob("*")]
     tree = ["/" + str(path.relative_to(root)) for path in tree]
 
+    whole = set(tree)
+    ends = {path[at + 1:] for path in tree for at in range(1, len(path)) if path[at] == "/"}
+
     @functools.cache
     def exists(name, folders):
-        ends = [os.path.normpath(f"/{folder}/{name}") for folder in folders]
-        patterns = "|".join(fnmatch.translate(end) for end in ends + [end + ".c" for end in ends])
-        return any(map(re.compile(patterns).match, tree))
+        paths = [os.path.normpath(f"/{folder}/{name}") for folder in folders]
+        paths += [path + ".c" for path in paths]
+        if "*" in name:
+            return any(map(re.compile("|".join(map(fnmatch.translate, paths))).match, tree))
+        return any(path[3:] in ends if folders == ("*",) else path in whole for path in paths)
 
     findings = []
     for path in sorted(tree):
