@@ -17,13 +17,17 @@ import dead
 
 
 def read_hits(folder):
-    """{kernel: {line: how often a warp came to it}} over all tests."""
-    kernels = {}
-    for path in folder.iterdir():
+    """{kernel: {line: whether a warp came to it}} over all tests."""
+    missed, reached, kernels = set(), set(), {}
+    for path in folder.iterdir():  # millions of lines
         for line in path.read_text().splitlines():
-            name, number, hits = line.split("\t")
-            lines = kernels.setdefault(name, {})
-            lines[int(number)] = lines.get(int(number), 0) + int(hits)
+            if line.endswith("\t0"):
+                missed.add(line)
+            else:
+                reached.add(line.rpartition("\t")[0])
+    for key in sorted({line.removesuffix("\t0") for line in missed} | reached):
+        name, number = key.split("\t")
+        kernels.setdefault(name, {})[int(number)] = key in reached
     return kernels
 
 
@@ -78,14 +82,14 @@ class Program:
         for i in range(min(lines) - 1, max(lines)):
             block += self.text[i].startswith("$")
             found[i + 1] = block
-            block += bool(re.search(r"\bbra\b", self.text[i]))
+            block += "bra" in self.text[i] and bool(re.search(r"\bbra\b", self.text[i]))
         return found
 
 
 def judge(name, hits, program, allowed):
     """(reached, dead, allowed, lines that are missing), and what is wrong."""
     first, end, n_threads = program.kernels[name]
-    missing = {line for line, n in hits.items() if n == 0}
+    missing = {line for line, is_reached in hits.items() if not is_reached}
     never = {line + 1 for line in dead.Kernel(program.text, first, end, n_threads).dead_lines()} \
         if len(missing) > 0.01 * len(hits) else set()  # the others take seconds
     wrong = [f"{name}: line {line} is dead, and was reached" for line in never if hits[line]]

@@ -5,6 +5,7 @@ block. What is known here: a thread's number is less than .maxntid. From that fo
 integers, block by block along the branches that can be taken; a value of which nothing is known
 has no range.
 """
+import functools
 import re
 
 INSTRUCTION = re.compile(r"\s*\{?\s*(?:@(!?)(%p\d+)\s+)?([a-z][\w.]*)\s*(.*?);\}?\s*$")
@@ -12,9 +13,25 @@ NO_RESULT = ("st.", "bar.", "bra", "ret", "red.", "cp.async", "membar", "fence")
 LEAST_ROUNDS = 3  # through a block, after which what still changes is not known
 
 
+@functools.cache
 def width(op):
     found = re.search(r"\.[usb](16|32|64)$", op)
     return int(found.group(1)) if found else 0
+
+
+@functools.cache
+def number(operand):
+    return int(operand) if re.fullmatch(r"-?\d+", operand) else None
+
+
+@functools.cache
+def registers(operand):
+    return re.findall(r"%\w+", operand)
+
+
+@functools.cache
+def comparison(op):
+    return re.fullmatch(r"setp\.(lt|le|gt|ge|eq|ne)\.[ub](32|64)", op)
 
 
 def wrapped(low, high, bits):
@@ -104,9 +121,8 @@ class Kernel:
             return (0, self.n_threads - 1)
         if operand == "%ntid.x":
             return (self.n_threads,) * 2
-        if re.fullmatch(r"-?\d+", operand):
-            return (int(operand) % (1 << (bits or 64)),) * 2
-        return state.get(operand)
+        known = number(operand)
+        return state.get(operand) if known is None else (known % (1 << (bits or 64)),) * 2
 
     def result(self, state, op, operands):
         """The range of the first operand."""
@@ -170,13 +186,14 @@ class Kernel:
             if op.startswith(NO_RESULT) or not operands:
                 continue
             found = self.result(state, op, operands)
-            for name in re.findall(r"%\w+", operands[0]):
+            for name in registers(operands[0]):
                 if found and (taken == (1, 1) or state.get(name) == found):
                     state[name] = found
                 else:
                     state.pop(name, None)
-                tests = {p: t for p, t in tests.items() if name not in (p, t[0])}
-            test = re.fullmatch(r"setp\.(lt|le|gt|ge|eq|ne)\.[ub](32|64)", op)
+                if tests:
+                    tests = {p: t for p, t in tests.items() if name not in (p, t[0])}
+            test = comparison(op)
             if test and not guard and operands[1][0] == "%" and operands[2].isdigit():
                 tests[operands[0]] = (operands[1], test[1], int(operands[2]), int(test[2]))
 
