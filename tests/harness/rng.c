@@ -56,6 +56,15 @@ float rng_normal(struct rng *r)
     return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
 }
 
+float rng_rough(struct rng *r)
+{
+    uint64_t bits = rng_next(r);
+    int32_t sum = 0;
+    for (unsigned shift = 0; shift < 64; shift += 16)
+        sum += (int32_t)(bits >> shift & 0xffff) * 2 - 0xffff;
+    return (float)sum * (1.7320508f / 0x1p17f); /* a uniform number of 4 has the variance 1/12 */
+}
+
 void rng_bytes(struct rng *r, void *data, size_t n_bytes)
 {
     uint8_t *bytes = data;

@@ -82,7 +82,7 @@ static void fill_row(struct rng *r, enum operands what, const struct product *p,
     for (size_t i = 0; i < n_factors; i++)
         factors[i] = what == OPERANDS_WORST                           ? 1.0f
                      : what == OPERANDS_RARE && rng_below(r, 50) == 0 ? rare_number(r)
-                                                                      : rng_normal(r);
+                                                                      : rng_rough(r);
 }
 
 /** What tokens are rounded to for a format. */
@@ -98,8 +98,7 @@ static void fill_chunks(struct rng *r, enum operands what, const struct product 
     int largest = largest_of(p->op.format);
     float *tokens = malloc(n * sizeof *tokens);
     for (size_t i = 0; i < n; i++)
-        tokens[i] =
-            what == OPERANDS_RARE && rng_below(r, 100) == 0 ? rare_number(r) : rng_normal(r);
+        tokens[i] = what == OPERANDS_RARE && rng_below(r, 100) == 0 ? rare_number(r) : rng_rough(r);
     for (size_t i = 0; what == OPERANDS_WORST && i < n; i++)
         tokens[i] = (float)(i < n / 2 ? -largest : largest); /* the scale is 1 */
     struct kern_panel_pack op = {.x = tokens,
@@ -171,7 +170,7 @@ static void product_open(struct product *p, struct rng *r, const struct kern_fma
         fill_row(r, what, p, i);
     fill_chunks(r, what, p);
     for (size_t i = 0; i < n_acc; i++)
-        ((float *)data(&p->before))[i] = rng_normal(r);
+        ((float *)data(&p->before))[i] = rng_rough(r);
     memcpy(p->expected.data, p->before.data, p->before.n_bytes);
     memcpy(p->found.data, p->before.data, p->before.n_bytes);
     p->op.acc = data(&p->expected);
