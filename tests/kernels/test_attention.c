@@ -71,7 +71,7 @@ static void test_segments(void **state)
         scene_open(&s, &r, &shape, n_tokens);
         s.op.ranges = ranges;
         s.op.n_ranges = N;
-        run(KERN_ISA_SCALAR, 1, &s.op);
+        run(KERN_ISA_COUNT - 1, 2, &s.op);
         check_against_truth(&s.op);
         check_invariance(&s);
         scene_close(&s);
