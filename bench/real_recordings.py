@@ -1,21 +1,30 @@
 #!/usr/bin/env python3
 """Right and wrong recordings of real models: the table of docs/validating.md.
 
-usage: real_recordings.py ASSAY LLAMA_PERPLEXITY TEXT PLACE MODEL.gguf...
+usage: real_recordings.py ASSAY LLAMA_PERPLEXITY TEXT PLACE MODEL.gguf... [--nearest N]
 
 llama-perplexity records two windows of each model, with and without tiled products, and assay
 check holds each recording against every model of its family (what a file's name begins with, up to
-the first dot). Results stay in PLACE, so that a run that was stopped goes on; recordings do not.
+the first dot), or against the N that are nearest in size. Results stay in PLACE, so that a run that
+was stopped goes on; recordings do not.
 """
+import argparse
 import filecmp
 import json
 import os
 import pathlib
 import subprocess
-import sys
 
-assay, llama, text, place, *models = sys.argv[1:]
-place, models = pathlib.Path(place), [pathlib.Path(m) for m in models]
+parser = argparse.ArgumentParser(usage=__doc__)
+parser.add_argument("assay")
+parser.add_argument("llama")
+parser.add_argument("text")
+parser.add_argument("place", type=pathlib.Path)
+parser.add_argument("models", type=pathlib.Path, nargs="+")
+parser.add_argument("--nearest", type=int)
+arguments = parser.parse_args()
+assay, llama, text, place, models = (arguments.assay, arguments.llama, arguments.text,
+                                     arguments.place, arguments.models)
 DOUBTED = "differs", "other rounding"
 
 
@@ -44,13 +53,15 @@ def checked(model, recorded):
 
 def of_family(recorded_model):
     """What is told of one file's recordings: (tiled, not tiled or None, {wrong model: budget})."""
-    family = [m for m in models if m.name.split(".")[0] == recorded_model.name.split(".")[0]]
+    others = sorted((m for m in models if m != recorded_model and
+                     m.name.split(".")[0] == recorded_model.name.split(".")[0]),
+                    key=lambda m: abs(m.stat().st_size - recorded_model.stat().st_size))
     done = place / f"{recorded_model.stem}.done.json"
     if not done.exists():
         tiled, rows = record(recorded_model, 1), record(recorded_model, 0)
         same = filecmp.cmp(tiled, rows, shallow=False)
         found = [checked(recorded_model, tiled), None if same else checked(recorded_model, rows),
-                 {m.name: checked(m, tiled) for m in family if m != recorded_model}]
+                 {m.name: checked(m, tiled) for m in others[:arguments.nearest]}]
         done.write_text(json.dumps(found))
         tiled.unlink()
         rows.unlink()

@@ -7,11 +7,11 @@ usage: server_verdicts.py FOLDER OUT --assay ASSAY --server LLAMA_SERVER --texts
 
 FOLDER has MODEL.TYPE.gguf, and MODEL.TYPE+CHANGE.gguf for a file that is served where MODEL.TYPE is
 expected. Each server is started once, and asked about each text once; assay keeps the answers in OUT,
-and judges them there against the file that was served and against each other type of the model. What
-is in OUT is not done again; without the documents (OUT/*.json) and with --no-record the answers that
-are there are judged by another program. --api says of what kind the server is, as of assay check.
---only leaves out what its regular expression is not found in: SERVED@OPTIONS@TEXT@EXPECTED. --table
-prints what came out, in Markdown.
+and judges them there against the file that was served and against each other type of the model. A run
+that was stopped goes on with what is in OUT; without the documents (OUT/*.json) and with --no-record
+the answers that are there are judged by another program. --api says of what kind the server is, as of
+assay check. --only leaves out what its regular expression is not found in:
+SERVED@OPTIONS@TEXT@EXPECTED. --table prints what came out, in Markdown.
 """
 import argparse
 import collections
@@ -21,11 +21,11 @@ import math
 import pathlib
 import random
 import re
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
+import zlib
 
 PLAIN = "plain"
 OPTIONS = {  # of llama-server; an environment variable has a =
@@ -49,10 +49,9 @@ class Server:
     """A llama-server of a file, while the block lasts."""
 
     def __init__(self, program, file, options):
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.url = f"http://127.0.0.1:{s.getsockname()[1]}"
-        port = self.url.rsplit(":", 1)[1]
+        # Its own, by which assay knows it again: a run that was stopped goes on with its answers.
+        port = str(20000 + zlib.crc32(f"{file} {options}".encode()) % 10000)
+        self.url = f"http://127.0.0.1:{port}"
         variables = [o for o in options if "=" in o]
         self.command = ["env", *variables, str(program), "-m", str(file), "-t", "1", "-tb", "1", "-c",
                         "9216", "--host", "127.0.0.1", "--port", port,
@@ -107,7 +106,6 @@ def record(a, served, options):
         return
     with Server(a.server, served, OPTIONS[options]) as server:
         for text, state, document in todo:
-            state.unlink(missing_ok=True)  # of a run that did not end: the server had another port
             together = ["--concurrency", "4"] if options == "np4" else []
             check(a, ["-m", served, "--url", server.url, "-f", text, "--lengths", a.lengths,
                       "--requests", "400", "--state", state, *together], document)
