@@ -34,10 +34,10 @@ static struct base_strtab_slot *slot_of(const struct base_strtab *t, struct base
     return &t->slots[i];
 }
 
-static enum status grow(struct base_strtab *t, struct status_why *why)
+/** capacity: a power of two, above the table's. */
+static enum status grow(struct base_strtab *t, size_t capacity, struct status_why *why)
 {
     size_t n_slots = 2 * t->capacity;
-    size_t capacity = n_slots ? n_slots : FIRST_CAPACITY;
     size_t mask = 2 * capacity - 1;
     struct base_string *strings = realloc(t->strings, capacity * sizeof *strings);
     if (strings)
@@ -61,12 +61,20 @@ static enum status grow(struct base_strtab *t, struct status_why *why)
     return STATUS_OK;
 }
 
+enum status base_strtab_reserve(struct base_strtab *t, size_t n, struct status_why *why)
+{
+    size_t capacity = t->capacity ? t->capacity : FIRST_CAPACITY;
+    while (capacity < n)
+        capacity *= 2;
+    return capacity > t->capacity ? grow(t, capacity, why) : STATUS_OK;
+}
+
 enum status base_strtab_add(struct base_strtab *t, struct base_string string, int32_t *number,
                             struct status_why *why)
 {
     if (t->n == INT32_MAX)
         return status_fail(why, STATUS_UNSUPPORTED, "more than %zu strings", t->n);
-    enum status status = t->n < t->capacity ? STATUS_OK : grow(t, why);
+    enum status status = t->n < t->capacity ? STATUS_OK : base_strtab_reserve(t, t->n + 1, why);
     if (status)
         return status;
     *number = (int32_t)t->n;

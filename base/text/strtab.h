@@ -30,6 +30,9 @@ struct base_strtab {
 enum status base_strtab_add(struct base_strtab *t, struct base_string string, int32_t *number,
                             struct status_why *why);
 
+/** Make room for n strings in all at once; n is at most 2^31.   Fails: STATUS_MEMORY. */
+enum status base_strtab_reserve(struct base_strtab *t, size_t n, struct status_why *why);
+
 /** The number of a string, or -1. */
 int32_t base_strtab_find(const struct base_strtab *t, struct base_string string);
 

@@ -146,8 +146,10 @@ static enum status read_tokens(struct model_vocab *v, const struct gguf_file *fi
                            "%s: key %s is an array of %" PRIu64 " entries of type %s; expected 1 "
                            "to 2147483647 strings",
                            gguf_path(file), key, kv->count, gguf_value_type_name(kv->element_type));
-    struct base_string *texts;
-    status = gguf_kv_strings(kv, &texts, why);
+    struct base_string *texts = NULL;
+    status = base_strtab_reserve(&v->index, kv->count, why);
+    if (!status)
+        status = gguf_kv_strings(kv, &texts, why);
     for (size_t i = 0; !status && i < kv->count; i++) {
         int32_t id;
         status = base_strtab_add(&v->index, texts[i], &id, why);

@@ -41,6 +41,25 @@ static void numbers_in_order(void **state)
     base_strtab_free(&t);
 }
 
+/** Room that is made in advance changes no number, and is there without another enlargement. */
+static void reserves(void **state)
+{
+    (void)state;
+    static const char text[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    struct base_strtab t = {0};
+    assert_int_equal(base_strtab_reserve(&t, 33, NULL), STATUS_OK);
+    const struct base_string *strings = t.strings;
+    for (size_t i = 0; i < 33; i++)
+        assert_int_equal(add(&t, text + i, 1), i);
+    assert_ptr_equal(t.strings, strings);
+    assert_int_equal(t.capacity, 64);
+    assert_int_equal(base_strtab_reserve(&t, 1000, NULL), STATUS_OK);
+    assert_int_equal(t.capacity, 1024);
+    for (size_t i = 0; i < 33; i++)
+        assert_int_equal(find(&t, text + i, 1), i);
+    base_strtab_free(&t);
+}
+
 /** Every pair of bytes, NUL included, is a string of its own. */
 static void every_byte_counts(void **state)
 {
@@ -73,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_in_order),
+        cmocka_unit_test(reserves),
         cmocka_unit_test(every_byte_counts),
         cmocka_unit_test(empty_strings_are_never_found),
     };
