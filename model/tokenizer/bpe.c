@@ -6,40 +6,32 @@
 
 enum { STAND_IN_LIMIT = 0x100 + 68 }; /* 68 bytes have no printable character of their own */
 
-static bool is_printable(uint32_t byte)
-{
-    return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
-}
-
 /**
- * As in GPT-2: a printable byte stands for itself, as a code point; the others are numbered
- * from U+0100 on, in their order.
+ * The byte that a code point stands for, or -1. As in GPT-2: a printable byte stands for itself;
+ * the others are numbered from U+0100 on, in their order: 0 to 0x20, 0x7F to 0xA0, 0xAD.
  */
-static void make_stand_ins(uint32_t stand_in[256])
+static int byte_of(uint32_t cp)
 {
-    uint32_t next = 0x100;
-    for (uint32_t b = 0; b < 256; b++)
-        stand_in[b] = is_printable(b) ? b : next++;
+    if (cp < 0x100)
+        return (cp >= 0x21 && cp <= 0x7E) || (cp >= 0xA1 && cp != 0xAD) ? (int)cp : -1;
+    uint32_t n = cp - 0x100, n_low = 0x21, n_high = 0xA1 - 0x7F;
+    return n < n_low                    ? (int)n
+           : n < n_low + n_high         ? (int)(n - n_low + 0x7F)
+           : n + 0x100 < STAND_IN_LIMIT ? 0xAD
+                                        : -1;
 }
 
 size_t model_bpe_token_bytes(struct base_string token, char *bytes, size_t capacity)
 {
-    uint32_t stand_in[256];
-    int16_t byte_of[STAND_IN_LIMIT];
-    make_stand_ins(stand_in);
-    memset(byte_of, -1, sizeof byte_of);
-    for (int b = 0; b < 256; b++)
-        byte_of[stand_in[b]] = (int16_t)b;
-
     size_t n_out = 0;
     for (size_t i = 0, n; i < token.n_bytes; i += n) {
         uint32_t cp;
         n = base_utf8_decode(token.data + i, token.n_bytes - i, &cp);
-        bool known = n > 0 && cp < STAND_IN_LIMIT && byte_of[cp] >= 0;
+        int known = n > 0 ? byte_of(cp) : -1;
         n = n > 0 ? n : 1;
-        const char byte = known ? (char)byte_of[cp] : 0;
-        const char *from = known ? &byte : token.data + i;
-        for (size_t k = 0; k < (known ? 1 : n); k++, n_out++)
+        const char byte = (char)known;
+        const char *from = known >= 0 ? &byte : token.data + i;
+        for (size_t k = 0; k < (known >= 0 ? 1 : n); k++, n_out++)
             if (n_out < capacity)
                 bytes[n_out] = from[k];
     }
@@ -50,7 +42,9 @@ enum status model_bpe_init(struct model_bpe *bpe, const struct model_vocab *voca
                            struct base_string pre, bool as_llama_cpp, struct status_why *why)
 {
     *bpe = (struct model_bpe){.vocab = vocab};
-    make_stand_ins(bpe->stand_in);
+    for (uint32_t cp = 0; cp < STAND_IN_LIMIT; cp++)
+        if (byte_of(cp) >= 0)
+            bpe->stand_in[byte_of(cp)] = cp;
     for (int b = 0; b < 256; b++) {
         char utf8[4];
         bpe->byte_id[b] = model_vocab_find(vocab, utf8, base_utf8_encode(bpe->stand_in[b], utf8));
