@@ -24,11 +24,35 @@ static int by_falling_score(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/** Some write them as integers. */
-static double score_of(const struct gguf_kv *scores, size_t id)
+/** A score's place among all float32, from the highest on; equal scores have the same. */
+static uint32_t place_of(float score)
 {
-    return gguf_value_is_float(scores->element_type) ? gguf_kv_float(scores, id)
-                                                     : (double)gguf_kv_int(scores, id);
+    uint32_t bits;
+    score += 0.0F; /* -0 is 0 */
+    memcpy(&bits, &score, sizeof bits);
+    return bits >> 31 ? bits : INT32_MAX - bits;
+}
+
+/** Ranks of scores that some write as integers or in double precision. */
+static enum status sort_scores(struct model_spm *spm, const struct gguf_kv *scores,
+                               struct status_why *why)
+{
+    struct scored *order = NULL;
+    size_t n = spm->vocab->n;
+    bool is_float = gguf_value_is_float(scores->element_type);
+    if (base_array_new(order, n, "scores", why))
+        return STATUS_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        order[i] = (struct scored){
+            is_float ? gguf_kv_float(scores, i) : (double)gguf_kv_int(scores, i), (int32_t)i};
+    qsort(order, n, sizeof *order, by_falling_score);
+    uint32_t rank = 0;
+    for (size_t i = 0; i < n; i++) {
+        rank += i > 0 && order[i].score < order[i - 1].score;
+        spm->rank[order[i].id] = rank;
+    }
+    free(order);
+    return STATUS_OK;
 }
 
 static enum status read_scores(struct model_spm *spm, struct status_why *why)
@@ -40,31 +64,21 @@ static enum status read_scores(struct model_spm *spm, struct status_why *why)
     enum status status = model_vocab_array(&kv, file, key, true, n, why);
     if (status)
         return status;
-    if (!gguf_value_is_float(kv->element_type) && !gguf_value_is_int(kv->element_type))
+    bool is_float = gguf_value_is_float(kv->element_type);
+    if (!is_float && !gguf_value_is_int(kv->element_type))
         return status_fail(why, STATUS_FORMAT, "%s: key %s is an array of %s; expected numbers",
                            gguf_path(file), key, gguf_value_type_name(kv->element_type));
-    struct scored *order = malloc(n * sizeof *order);
     spm->rank = malloc(n * sizeof *spm->rank);
-    if (!order || !spm->rank) {
-        free(order);
+    if (!spm->rank)
         return status_fail(why, STATUS_MEMORY, "cannot allocate the scores of %zu tokens", n);
-    }
-    for (size_t i = 0; i < n; i++) {
-        order[i] = (struct scored){score_of(kv, i), (int32_t)i};
-        if (isnan(order[i].score)) {
-            free(order);
+    for (size_t i = 0; i < n && is_float; i++) {
+        double score = gguf_kv_float(kv, i);
+        if (isnan(score))
             return status_fail(why, STATUS_FORMAT, "%s: key %s: entry %zu is not a number",
                                gguf_path(file), key, i);
-        }
+        spm->rank[i] = place_of((float)score);
     }
-    qsort(order, n, sizeof *order, by_falling_score);
-    uint32_t rank = 0;
-    for (size_t i = 0; i < n; i++) {
-        rank += i > 0 && order[i].score < order[i - 1].score;
-        spm->rank[order[i].id] = rank;
-    }
-    free(order);
-    return STATUS_OK;
+    return kv->element_type == GGUF_VALUE_F32 ? STATUS_OK : sort_scores(spm, kv, why);
 }
 
 static void find_byte_tokens(struct model_spm *spm)
@@ -109,6 +123,8 @@ static enum status find_joins(struct model_spm *spm, struct status_why *why)
     for (size_t i = 0; i < spm->vocab->n; i++) {
         const struct base_string t = spm->vocab->text[i];
         size_t before = 0, before_bytes = 0;
+        if (t.n_bytes < 2 || !memchr(t.data + 1, meta_space[0], t.n_bytes - 1))
+            continue;
         for (size_t at = 0, n; at < t.n_bytes; before = at, before_bytes = n, at += n) {
             n = base_utf8_announced(t.data[at]);
             if (n > t.n_bytes - at)

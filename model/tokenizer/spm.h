@@ -11,7 +11,7 @@
 
 struct model_spm {
     const struct model_vocab *vocab;
-    uint32_t *rank; /* [vocab->n]: 0 = highest score; equal scores share a rank; or NULL: */
+    uint32_t *rank; /* [vocab->n]: higher scores have lower ranks, equal ones the same; or NULL: */
     struct model_merges merges;
     bool verbatim;         /* spaces stay as they are: a declared tokenizer replaces them */
     bool ignore_merges;    /* a whole piece that is a token is taken as it is */

@@ -1,5 +1,6 @@
 /* SentencePiece-BPE on vocabularies made here: each rule, and a brute-force merge as oracle. */
 #include "tests/harness/cmocka.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,31 @@ static void scores_decide(void **state)
     EXPECT(o, "aab", a, ab);
     EXPECT(o, "bcbc", bc, bc);
     opened_close(&o);
+}
+
+/** On both sides of 0, which has two signs, and at both ends. */
+static void scores_of_any_sign(void **state)
+{
+    static const struct {
+        float left, right;
+        bool left_wins;
+    } cases[] = {{1e-30f, 2, false},   {-1e-30f, -2, true},     {1e-30f, -1e-30f, true},
+                 {0, -0.0f, true},     {-0.0f, 0, true},        {-INFINITY, -3e38f, false},
+                 {-2, -1e-30f, false}, {INFINITY, 3e38f, true}, {-1e-30f, 0, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        vocabulary_spm(&v);
+        v.add_space_prefix = 0;
+        int32_t a = normal("a", 0), b = normal("b", 0), c = normal("c", 0);
+        int32_t ab = normal("ab", cases[i].left), bc = normal("bc", cases[i].right);
+        struct opened o = vocabulary_opened(&v);
+        if (cases[i].left_wins)
+            EXPECT(o, "abc", ab, c);
+        else
+            EXPECT(o, "abc", a, bc);
+        EXPECT(o, "bab", b, ab);
+        opened_close(&o);
+    }
 }
 
 static void leftmost_of_equals(void **state)
@@ -368,17 +394,12 @@ static void huge_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scores_decide),
-        cmocka_unit_test(leftmost_of_equals),
-        cmocka_unit_test(spaces),
-        cmocka_unit_test(tokens_across_spaces),
-        cmocka_unit_test(bytes_where_no_token),
-        cmocka_unit_test(without_byte_tokens),
-        cmocka_unit_test(special_tokens),
-        cmocka_unit_test(bytes_of_tokens),
-        cmocka_unit_test(spans_add_up),
-        cmocka_unit_test(oracle_agrees),
-        cmocka_unit_test(huge_runs),
+        cmocka_unit_test(scores_decide),        cmocka_unit_test(scores_of_any_sign),
+        cmocka_unit_test(leftmost_of_equals),   cmocka_unit_test(spaces),
+        cmocka_unit_test(tokens_across_spaces), cmocka_unit_test(bytes_where_no_token),
+        cmocka_unit_test(without_byte_tokens),  cmocka_unit_test(special_tokens),
+        cmocka_unit_test(bytes_of_tokens),      cmocka_unit_test(spans_add_up),
+        cmocka_unit_test(oracle_agrees),        cmocka_unit_test(huge_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
