@@ -63,6 +63,7 @@ uint64_t kern_next_generation(void);
 enum kern_activation {
     KERN_SILU,         /* z sigmoid(z) u */
     KERN_GELU,         /* z / 2 (1 + tanh(sqrt(2 / pi) (z + 0.044715 z^3))) u */
+    KERN_GELU_EXACT,   /* z Phi(z) u, Phi the normal distribution: (1 + erf(z / sqrt 2)) / 2 */
     KERN_SIGMOID,      /* sigmoid(z) u */
     KERN_RELU_SQUARED, /* max(z, 0)^2 u */
     KERN_TANH,         /* tanh(z) u */

@@ -7,7 +7,7 @@ format in which the kernels use them, and the error of the rounded polynomial is
 Nothing outside Python's standard library is needed.  usage: python3 scripts/minimax.py
 """
 import struct
-from decimal import Decimal, getcontext
+from decimal import Decimal, getcontext, localcontext
 
 getcontext().prec = 60
 ONE = Decimal(1)
@@ -57,6 +57,14 @@ def sin_tail(t):
 def cos_tail(t):
     """(cos(x) - 1 + x^2 / 2) / x^4 at t = x^2"""
     return series(ONE / 24, lambda k: -t / ((2 * k + 5) * (2 * k + 6)))
+
+
+def normal_tail(t):
+    """e^(a^2 / 2) times the normal distribution below -a, at t = (a - 5) / (a + 5)"""
+    with localcontext() as context:
+        context.prec = 130  # the difference cancels
+        a = 5 * (1 + t) / (1 - t)
+        return (a * a / 2).exp() / 2 - series(a, lambda k: a * a / (2 * k + 3)) / (2 * PI).sqrt()
 
 
 def solve(matrix, right):
@@ -172,6 +180,8 @@ def main():
         x_max * x_max, 5, to_double)
     fit("cos, double: (cos x - 1 + x^2/2) / x^4 in x^2", cos_tail, lambda t: t * t, Decimal(0),
         x_max * x_max, 5, to_double)
+    fit("normal tail, double: e^(a^2/2) Phi(-a) in (a - 5) / (a + 5)", normal_tail,
+        lambda t: 1 / normal_tail(t), -ONE, ONE / 2, 12, to_double)
 
 
 if __name__ == "__main__":

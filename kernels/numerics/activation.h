@@ -19,6 +19,10 @@
 #define KERN_GELU_CUBE  0.044715
 #define KERN_GELU_LIMIT 120.0
 
+/** The exact GELU is z times the normal distribution below z, which is 0 or 1 from |z| = LIMIT on.
+ */
+#define KERN_GELU_EXACT_LIMIT 40.0
+
 /** The constants of KERN_SWIGLU_OAI: 1.702 in two floats; z below LOWEST counts as LOWEST in the
  * exponent. */
 #define KERN_SWIGLU_SLOPE     0x1.b3b646p+0f
@@ -42,6 +46,15 @@ KERN_INLINE float kern_gelu(float z)
     w = w < -KERN_GELU_LIMIT ? -KERN_GELU_LIMIT : w;
     float hi = (float)w;
     return kern_logistic(z, hi, (float)(w - (double)hi));
+}
+
+/** In double: the share of z, and its complement where z is above 0. */
+KERN_INLINE float kern_gelu_exact(float z)
+{
+    double wide = (double)z;
+    double size = wide > 0.0 ? wide : 0.0 - wide;
+    double below = fmath_normal_f64(size < KERN_GELU_EXACT_LIMIT ? size : KERN_GELU_EXACT_LIMIT);
+    return (float)(wide * (wide > 0.0 ? 1.0 - below : below));
 }
 
 /** x within -limit .. limit. */
@@ -94,6 +107,8 @@ KERN_INLINE float kern_activation(enum kern_activation kind, const struct kern_c
     switch (kind) {
     case KERN_GELU:
         return kern_gelu(z) * up;
+    case KERN_GELU_EXACT:
+        return kern_gelu_exact(z) * up;
     case KERN_SIGMOID:
         return 1.0f / (1.0f + fmath_exp_f32(-z)) * up;
     case KERN_RELU_SQUARED:

@@ -114,6 +114,26 @@ KERN_INLINE double fmath_exp_f64(double x)
     return fmath_from_bits_f64(fmath_bits_f64(p) + (fmath_bits_f64(shifted) << 52));
 }
 
+/** The normal distribution below -a, for a >= 0. */
+KERN_INLINE double fmath_normal_f64(double a)
+{
+    double t = (a - 5.0) / (a + 5.0);
+    double p = FMATH_NORMAL_F64_C12;
+    p = fma(p, t, FMATH_NORMAL_F64_C11);
+    p = fma(p, t, FMATH_NORMAL_F64_C10);
+    p = fma(p, t, FMATH_NORMAL_F64_C9);
+    p = fma(p, t, FMATH_NORMAL_F64_C8);
+    p = fma(p, t, FMATH_NORMAL_F64_C7);
+    p = fma(p, t, FMATH_NORMAL_F64_C6);
+    p = fma(p, t, FMATH_NORMAL_F64_C5);
+    p = fma(p, t, FMATH_NORMAL_F64_C4);
+    p = fma(p, t, FMATH_NORMAL_F64_C3);
+    p = fma(p, t, FMATH_NORMAL_F64_C2);
+    p = fma(p, t, FMATH_NORMAL_F64_C1);
+    p = fma(p, t, FMATH_NORMAL_F64_C0);
+    return p * fmath_exp_f64(-0.5 * (a * a));
+}
+
 /** ln(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)]. */
 KERN_INLINE double fmath_log_near_one(double f)
 {

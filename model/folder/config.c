@@ -106,6 +106,7 @@ static void check_activation(const struct model_folder *f)
     static const char *const known[KERN_N_ACTIVATIONS] = {
         [KERN_SILU] = "silu swish",
         [KERN_GELU] = "gelu_pytorch_tanh gelu_new gelu_fast",
+        [KERN_GELU_EXACT] = "gelu",
         [KERN_RELU_SQUARED] = "relu2",
     };
     struct base_field item =

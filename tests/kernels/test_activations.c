@@ -13,6 +13,7 @@
 
 static const char *const names[KERN_N_ACTIVATIONS] = {[KERN_SILU] = "silu",
                                                       [KERN_GELU] = "gelu",
+                                                      [KERN_GELU_EXACT] = "exact gelu",
                                                       [KERN_SIGMOID] = "sigmoid",
                                                       [KERN_RELU_SQUARED] = "relu squared",
                                                       [KERN_IDENTITY] = "identity",
@@ -51,6 +52,8 @@ static long double truth_of(enum kern_activation kind, float gate, float up)
         return z * sigmoid(z) * u;
     case KERN_GELU: /* z / 2 (1 + tanh(w / 2)) */
         return z * sigmoid(2.0L * sqrtl(2.0L / acosl(-1.0L)) * (z + 0.044715L * z * z * z)) * u;
+    case KERN_GELU_EXACT:
+        return z * 0.5L * erfcl(-z * sqrtl(0.5L)) * u;
     case KERN_SIGMOID:
         return sigmoid(z) * u;
     case KERN_RELU_SQUARED:
@@ -156,6 +159,7 @@ static void test_each_is_accurate(void **state)
     (void)state;
     static const long double half_ulps[KERN_N_ACTIVATIONS] = {[KERN_SILU] = 5.03L,
                                                               [KERN_GELU] = 6.04L,
+                                                              [KERN_GELU_EXACT] = 2.05L,
                                                               [KERN_SIGMOID] = 5.03L,
                                                               [KERN_RELU_SQUARED] = 2.01L,
                                                               [KERN_IDENTITY] = 1.01L,
@@ -216,6 +220,7 @@ static void test_special_values(void **state)
     static const float of[KERN_N_ACTIVATIONS][4] = {
         [KERN_SILU] = {0, INFINITY, NAN, 0},
         [KERN_GELU] = {0, INFINITY, NAN, 0},
+        [KERN_GELU_EXACT] = {0, INFINITY, NAN, 0},
         [KERN_SIGMOID] = {1.5f, 2, 0, 0},
         [KERN_RELU_SQUARED] = {0, INFINITY, 0, 0},
         [KERN_IDENTITY] = {0, INFINITY, -INFINITY, -3e38f},

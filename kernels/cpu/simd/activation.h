@@ -59,6 +59,20 @@ static inline vec_f gelu(vec_f z)
     return logistic(z, hi, narrow(rest));
 }
 
+static inline vec_f gelu_exact(vec_f z)
+{
+    const vec_d zero = V(setzero_pd)(), one = V(set1_pd)(1.0);
+    vec_d wide[2];
+    widen(z, wide);
+    for (size_t j = 0; j < 2; j++) {
+        vec_d size = V(max_pd)(wide[j], V(sub_pd)(zero, wide[j]));
+        vec_d below = normal_d(V(min_pd)(size, V(set1_pd)(KERN_GELU_EXACT_LIMIT)));
+        lanes_d above = COMPARE_D(wide[j], zero, _CMP_GT_OQ);
+        wide[j] = V(mul_pd)(wide[j], select_d(above, V(sub_pd)(one, below), below));
+    }
+    return narrow(wide);
+}
+
 static inline vec_f swiglu_oai(vec_f z, vec_f up)
 {
     z = at_most(z, KERN_SWIGLU_LIMIT);
@@ -113,6 +127,7 @@ activation(enum kern_activation kind, const struct kern_curve *curve, vec_f z, v
     if (before)
         z = at_most(z, curve->clamp);
     vec_f y = kind == KERN_GELU           ? gelu(z)
+              : kind == KERN_GELU_EXACT   ? gelu_exact(z)
               : kind == KERN_SIGMOID      ? sigmoid_times(V(set1_ps)(1.0f), z)
               : kind == KERN_RELU_SQUARED ? relu_squared(z)
               : kind == KERN_TANH         ? tanh_f(z)
@@ -148,6 +163,7 @@ static void activate(enum kern_activation kind, const struct kern_curve *curve, 
         return;
     switch (kind) {
         CASE(KERN_GELU)
+        CASE(KERN_GELU_EXACT)
         CASE(KERN_SIGMOID)
         CASE(KERN_RELU_SQUARED)
         CASE(KERN_TANH)

@@ -73,6 +73,27 @@ static inline vec_d exp_d(vec_d x)
     return exp_finish_d(V(add_pd)(V(set1_pd)(1.0), p), shifted, x);
 }
 
+/** The normal distribution below -a, for a >= 0. */
+static inline vec_d normal_d(vec_d a)
+{
+    const vec_d five = V(set1_pd)(5.0);
+    vec_d t = V(div_pd)(V(sub_pd)(a, five), V(add_pd)(a, five));
+    vec_d p = V(set1_pd)(FMATH_NORMAL_F64_C12);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C11);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C10);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C9);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C8);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C7);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C6);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C5);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C4);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C3);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C2);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C1);
+    p = horner_d(p, t, FMATH_NORMAL_F64_C0);
+    return V(mul_pd)(p, exp_d(V(mul_pd)(V(set1_pd)(-0.5), V(mul_pd)(a, a))));
+}
+
 /** ln(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)], or NaN. */
 static inline vec_d log_near_one(vec_d f)
 {
