@@ -117,6 +117,8 @@ struct model_arch {
                       * values, too, while heads without them mean a matrix in their place */
     bool parallel;   /* attention and feed-forward of the same normalised rows */
     enum model_mixer without_keys; /* of layers of 0 key/value heads; MODEL_ATTENTION: no such */
+    float post_eps;                /* of the norms after branches; 0: as of the others */
+    bool embedding_norm;           /* what enters the first layer is normed, without gains */
     bool altup; /* streams that each layer predicts and corrects by what the first became */
 
     bool rope_halves;   /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
@@ -142,9 +144,10 @@ struct model_arch {
     bool sigmoid_if_biased; /* shares where no key has the gating, but the selection has biases */
     enum model_normalise normalise;
     enum model_shared_expert shared;
-    bool early_router; /* it reads the rows before attention, as they are */
-    bool split_ff;     /* without a width of its own an expert has F / used */
-    bool weigh_inputs; /* the share multiplies what the expert reads */
+    bool shared_gate_in_up; /* the first half of ffn_up_shexp's rows is the gate */
+    bool early_router;      /* it reads the rows before attention, as they are */
+    bool split_ff;          /* without a width of its own an expert has F / used */
+    bool weigh_inputs;      /* the share multiplies what the expert reads */
     bool experts_beside_dense;
     bool experts_by_tensors; /* tensors say which layers have them, and how wide they are */
     enum model_nextn_form nextn;

@@ -12,6 +12,7 @@ struct model_product {
 /** Gain and bias of a norm. */
 struct model_norm {
     struct kern_weight gain, bias;
+    float eps; /* 0: the model's */
 };
 
 /** One expert, or a feed-forward that all tokens go through. Without a gate: up alone. */

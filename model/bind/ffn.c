@@ -26,6 +26,7 @@ static struct names names_of(const char *suffix)
 struct ffn_place {
     size_t n_ff, n_cols; /* F, D */
     size_t matrix, n_matrices;
+    enum model_ffn_form form;
 };
 
 /** Rows of one tensor as gate and as up: the gate's come first. */
@@ -50,11 +51,11 @@ static void bind_one(struct model *m, size_t i, const struct names *names,
         .layer = i,
         .name = names->gate,
         .shape = {.n_rows = at->n_ff, .n_cols = at->n_cols, .n_matrices = at->n_matrices}};
-    bool one_tensor = m->arch->ffn == MODEL_FFN_GATE_IN_UP;
+    bool one_tensor = at->form == MODEL_FFN_GATE_IN_UP;
     if (one_tensor || model_has_projection(m, i, names->gate_up)) {
         bind_fused(m, i, one_tensor ? names->up : names->gate_up, at, ffn);
     } else {
-        if (m->arch->ffn == MODEL_FFN_GATED)
+        if (at->form == MODEL_FFN_GATED)
             model_bind_part(m, &stored, part, &ffn->gate);
         stored.name = names->up;
         model_bind_part(m, &stored, part, &ffn->up);
@@ -72,7 +73,8 @@ static void bind_one(struct model *m, size_t i, const struct names *names,
 static void bind_expert(struct model *m, size_t i, size_t e, size_t n_cols)
 {
     const struct model_expert_hparams *h = &m->hparams.experts;
-    struct ffn_place at = {.n_ff = m->hparams.layers[i].n_ff_expert, .n_cols = n_cols};
+    struct ffn_place at = {
+        .n_ff = m->hparams.layers[i].n_ff_expert, .n_cols = n_cols, .form = m->arch->ffn};
     char suffix[24];
     snprintf(suffix, sizeof suffix, ".%zu", e);
     struct names names = names_of(suffix);
@@ -92,6 +94,7 @@ static void bind_shared(struct model *m, size_t i)
         return;
     struct names names = names_of("_shexp");
     struct ffn_place at = {.n_ff = h->experts.n_ff_shared, .n_cols = h->n_embd};
+    at.form = m->arch->shared_gate_in_up ? MODEL_FFN_GATE_IN_UP : m->arch->ffn;
     bind_one(m, i, &names, &at, &x->shared);
     if (m->arch->shared == MODEL_SHARED_GATED)
         model_bind_product(m, i, "ffn_gate_inp_shexp", 1, h->n_embd, &x->shared_gate);
@@ -168,7 +171,8 @@ void model_bind_ffn(struct model *m, size_t i)
     const struct model_layer_shape *shape = &m->hparams.layers[i];
     if (shape->n_ff > 0) {
         struct names names = names_of("");
-        struct ffn_place at = {.n_ff = shape->n_ff, .n_cols = m->hparams.n_embd};
+        struct ffn_place at = {
+            .n_ff = shape->n_ff, .n_cols = m->hparams.n_embd, .form = m->arch->ffn};
         bind_one(m, i, &names, &at, &m->layers[i].ffn);
     }
     if (shape->n_experts > 0)

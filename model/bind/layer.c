@@ -31,6 +31,7 @@ static void bind_norms(struct model *m, size_t i)
     model_bind_norm(m, i, name_or(names->attn_post, ""), n, &l->attn_post_norm);
     model_bind_norm(m, i, ffn, n, &l->ffn_norm);
     model_bind_norm(m, i, name_or(names->ffn_post, ""), n, &l->ffn_post_norm);
+    l->attn_post_norm.eps = l->ffn_post_norm.eps = m->arch->post_eps;
 }
 
 static void bind_attention_mamba2(struct model *m, size_t i)

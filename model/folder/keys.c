@@ -209,6 +209,15 @@ static void check_still(struct model_folder *f)
                               item.json->valuedouble, i, period);
 }
 
+void model_folder_check_turns(struct model_folder *f, uint32_t i, bool slides, bool turns)
+{
+    if (turns != slides)
+        model_config_fail(f, STATUS_UNSUPPORTED,
+                          "layer %u slides without positions, or the reverse, which GGUF's %s "
+                          "cannot say",
+                          i, f->arch->name);
+}
+
 /** What the reader takes for granted, and config.json may deny. */
 static void check_granted(struct model_folder *f)
 {

@@ -143,6 +143,8 @@ void model_folder_rope(struct model_folder *f);
 struct base_field model_config_rope(const struct model_folder *f);
 /** How queries grow with their position, of RoPE's member `llama_4_scaling_beta`. */
 void model_folder_temperature(struct model_folder *f);
+/** Refuse layer i unless it has positions where it slides, and only there. */
+void model_folder_check_turns(struct model_folder *f, uint32_t i, bool slides, bool turns);
 /** The function that makes shares of experts; absent: where no member says it. */
 void model_write_gating(struct model_folder *f, const char *names, uint32_t absent);
 

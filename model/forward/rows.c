@@ -74,7 +74,7 @@ void model_normalise(struct model_session *s, const struct model_norm_step *step
     struct kern_norm op = {.gain = norm ? model_present(&norm->gain) : NULL,
                            .bias = norm ? model_present(&norm->bias) : NULL,
                            .center = s->model->hparams.layer_norm,
-                           .eps = s->model->hparams.eps,
+                           .eps = norm && norm->eps > 0 ? norm->eps : s->model->hparams.eps,
                            .x = step->x,
                            .y = step->y,
                            .n_rows = step->n_rows,

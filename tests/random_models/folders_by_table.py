@@ -7,7 +7,7 @@ A line: stored name, GGUF's name, shape as stored, what is done. "" in front of 
 import math
 import struct
 
-from folders import EXPERTS, FF, HEADS, KV, SIZE, WIDTH
+from folders import EXPERTS, FF, FOUR, HEADS, KV, SIZE, WIDTH
 from formats import Tensor, f32
 
 W, E, X = WIDTH, EXPERTS, 16
@@ -572,5 +572,72 @@ def gemma(m):
         m.dense(i)
 
 
+SLID = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
+SLID_KEYS = {"attention.sliding_window": 5, "attention.sliding_window_pattern": [True, False]}
+
+
+def muse_glimmer(m):
+    """Norms of heads that a number stands for, and norms less 1, but for the last."""
+    m.common("MuseGlimmerForConditionalGeneration", "muse-glimmer", qk_scale_factor=3.5, output_multiplier=0.25,
+             final_logit_softcapping=20.0, post_norm_eps=1e-8, layer_rope_theta=[1000, 0], **SLID)
+    m.config = {"architectures": m.config.pop("architectures"), "vision_config": {}, "text_config": m.config}
+    m.keys |= SLID_KEYS | {"logit_scale": 0.25, "final_logit_softcapping": 20.0}
+    m.ends()
+    for i in range(2):
+        m.norms(i, FOUR, plus=1)
+        m.attention(i, turn=True)
+        m.dense(i)
+        m.matrix(f"model.layers.{i}.self_attn.gate_proj", f"blk.{i}.attn_gate", HEADS * SIZE, W)
+        for c, value in (("q", 3.5), ("k", 1.0)):
+            m.tensors.append(Tensor.of(f"blk.{i}.attn_{c}_norm.weight", [value] * SIZE))
+    m.stored = {name.replace("model.", "model.language_model."): t for name, t in m.stored.items()}
+    m.stored["model.vision_tower.ln_pre.weight"] = ("F32", [1], bytes(4))
+
+
+def spark2_5(m):
+    m.common("Spark2_5ForCausalLM", "spark2_5", hidden_act="gelu", headwise_attn_output_gate=True,
+             gate_attn_act_mode="sigmoid", rope_parameters={
+                 "full_attention": {"rope_type": "default", "rope_theta": 1000, "partial_rotary_factor": 0.5},
+                 "sliding_attention": {"rope_type": "default", "rope_theta": 10, "partial_rotary_factor": 1.0}}, **SLID)
+    del m.config["rope_theta"]
+    m.keys |= SLID_KEYS | {"rope.dimension_count": 4, "rope.dimension_count_swa": 8, "rope.freq_base_swa": 10.0}
+    m.ends()
+    for i in range(2):
+        layer(m, i, norms(*TWO) + DENSE + attention()[3:] + [
+            ("self_attn.q_k_v_proj.weight", "attn_qkv.weight", [(HEADS + 2 * KV) * SIZE, W]),
+            ("self_attn.g_proj.weight", "attn_gate.weight", [HEADS, W])])
+
+
+def maple(m):
+    m.common("MapleForCausalLM", "maple", nope_on_global_attention=True, num_shared_experts=0, norm_topk_prob=True,
+             partial_rotary_factor=0.5, **SLID)
+    experts(m)
+    m.keys |= SLID_KEYS | {"rope.dimension_count": 4, "swiglu_clamp_exp": [7.0, 7.0]}
+    m.ends()
+    for i in range(2):
+        layer(m, i, attention() + norms(*TWO) + norms(*QK, n=SIZE) + ROUTER + EACH)
+
+
+def granite_swa(m):
+    """Experts as wide as a dense feed-forward; gate and up lie in one tensor."""
+    m.common("GraniteMoeSWAForCausalLM", "granite_swa", num_local_experts=EXPERTS, num_experts_per_tok=2,
+             shared_intermediate_size=16, attention_multiplier=0.25, embedding_multiplier=3, residual_multiplier=0.5,
+             logits_scaling=2, layer_rope_theta=[1000, 0], **SLID)
+    m.keys |= SLID_KEYS | {
+        "expert_count": EXPERTS, "expert_used_count": 2, "expert_shared_feed_forward_length": 16, "logit_scale": 2.0,
+        "attention.scale": 0.25, "embedding_scale": 3.0, "residual_scale": 0.5, "attention.rope_pattern": [True, False]}
+    m.ends(head=False)
+    for i in range(2):
+        m.norms(i, dict(TWO))
+        m.attention(i, turn=True)
+        at = "block_sparse_moe."
+        layer(m, i, [
+            ("self_attn.sinks", "attn_sinks.weight", [HEADS]), (at + "router.layer.weight", "ffn_gate_inp.weight", [E, W]),
+            (at + "experts.gate_up_proj", "ffn_gate_up_exps.weight", [E, 2 * FF, W]),
+            (at + "experts.down_proj", "ffn_down_exps.weight", [E, W, FF]),
+            ("shared_mlp.input_linear.weight", "ffn_up_shexp.weight", [32, W]),
+            ("shared_mlp.output_linear.weight", "ffn_down_shexp.weight", [W, 16])])
+
+
 ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, phimoe, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
-       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4)
+       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, muse_glimmer, spark2_5, maple, granite_swa)

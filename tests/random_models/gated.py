@@ -2,7 +2,8 @@
 activation or values of another size than keys; and those whose activation only they have."""
 import math
 
-from forward import Model, sigmoid, silu, softplus
+from authors import Granite, Qwen3
+from forward import Model, gelu, rms, sigmoid, silu, softplus
 from recombined import FullLayersStill, HyV3, OwnMagnitude
 
 
@@ -135,5 +136,62 @@ class Apertus(Model):
         return (beta + softplus(alpha_n)) * (math.expm1(min(u, eps)) - u) + beta * u
 
 
+class MuseGlimmer(HeadGate, OwnBase, Model):
+    """Layers that see all keys have no positions; norms after branches have an eps of their own."""
+    window_by_authors, qk_norm, period = False, "head", 4
+    post_attn, post_ffn = "post_attention_norm", "post_ffw_norm"
+
+    def full_rope(self):
+        return None
+
+    def norm(self, name, x):
+        if name.endswith((self.post_attn, self.post_ffn)):
+            return [rms(row, 1e-8, self.values[name + ".weight"]) for row in x]
+        return super().norm(name, x)
+
+    def embed(self, tokens):
+        return [rms(row, self.eps) for row in super().embed(tokens)]
+
+    def head_scale(self):
+        return self.k["logit_scale"]
+
+
+class Spark25(HeadGate, OwnBase, Model):
+    differs, halves, window_by_authors = True, True, False
+
+    def activation(self, z):
+        return gelu(z) if self.compat else z * math.erfc(-z / math.sqrt(2)) / 2
+
+
+class Maple(OwnBase, Qwen3):
+    limit = 0.0
+
+    def full_rope(self):
+        return None
+
+    def one_expert(self, i, *more):
+        self.limit = self.per_layer("swiglu_clamp_exp", i)
+        return super().one_expert(i, *more)
+
+    def gated(self, gate, up):
+        c = self.limit or math.inf
+        return [silu(min(a, c)) * max(-c, min(u, c)) for a, u in zip(gate, up)]
+
+
+class GraniteSwa(Granite):
+    """A pattern says which layers rotate; the shared expert's up has its gate in its first half."""
+
+    def rope(self, i):
+        return self.make_rope() if self.per_layer("attention.rope_pattern", i, True) else None
+
+    def dense(self, i, h, suffix=""):
+        if not suffix:
+            return super().dense(i, h)
+        up = self.product(f"blk.{i}.ffn_up{suffix}", h)
+        n = len(up[0]) // 2
+        return self.product(f"blk.{i}.ffn_down{suffix}", [self.gated(row[:n], row[n:]) for row in up])
+
+
 ARCHITECTURES = {"afmoe": Afmoe, "laguna": Laguna, "mimo2": Mimo2, "step35": Step35,
-                 "smallthinker": Smallthinker, "apertus": Apertus}
+                 "smallthinker": Smallthinker, "apertus": Apertus,
+                 "muse-glimmer": MuseGlimmer, "spark2_5": Spark25, "maple": Maple, "granite_swa": GraniteSwa}

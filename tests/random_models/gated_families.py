@@ -1,5 +1,5 @@
 """Random models of the architectures in gated.py."""
-from families import GptOss
+from families import Granite, GptOss
 from family import Family
 from formats import f32
 from gguf_make import ARRAY, F32
@@ -112,5 +112,73 @@ class Apertus(Family):
                 self.key("xielu." + name, F32, values[0])
 
 
+class Listed(Family):
+    """Keys of windows, with an array of the layers that slide."""
+    needed, slid, freqs, n_layers_of, scalings = ("attention.sliding_window_pattern",), (), 0.0, (2, 4), [""]
+
+    def more_keys(self):
+        self.number("attention.sliding_window", self.rng.choice([1, 2, 3, 5]))
+        self.slid = [self.may(0.6) for _ in range(self.n_layers)]
+        self.flags("attention.sliding_window_pattern", self.slid)
+
+
+class MuseGlimmer(HeadGate):
+    norms, qk_norm, tied = ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"), "head", "never"
+    freqs, n_layers_of, scalings, eps_powers, needed = 0.0, (2, 5), [""], (-4, -2), ("logit_scale",)
+
+    def more_keys(self):
+        self.slide()
+        self.number("rope.freq_base_swa", 10 ** self.rng.uniform(0.7, 2), 0.5)
+        self.number("logit_scale", self.rng.uniform(0.3, 2))
+        self.number("final_logit_softcapping", self.rng.uniform(2, 15), 0.7)
+
+
+class Spark25(HeadGate, OwnBase):
+    freqs, n_layers_of, scalings, fused, partial = 0.0, (2, 4), [""], 0.7, 0.8
+
+
+class Maple(Listed):
+    qk_norm, mixed, tied, partial = "head", True, "never", 0.8
+
+    def more_keys(self):
+        super().more_keys()
+        self.number("rope.freq_base_swa", 10 ** self.rng.uniform(0.7, 2), 0.5)
+        limits = [f32(self.rng.choice([0.0, self.rng.uniform(0.02, 0.3)])) for _ in range(self.n_layers)]
+        if self.may(0.8):
+            self.key("maple.swiglu_clamp_exp", ARRAY, limits, F32)
+        else:
+            self.key("maple.swiglu_clamp_exp", F32, limits[0])
+
+
+class GraniteSwa(Listed):
+    """Dense, or with experts as wide as a dense feed-forward."""
+    sinks, separate_sizes, gate_up, partial = True, False, True, 0.5
+    bias, needed, freqs = Granite.bias, (*Granite.needed, *Listed.needed), 0.3
+    scalings = ["", "linear", "longrope"]
+
+    def shape(self):
+        self.mixed = self.may(0.6)
+        self.shared = "expert_shared_feed_forward_length" if self.may(0.7) else ""
+        super().shape()
+
+    def expert_width_key(self):
+        self.expert_width = self.ff[0]
+        self.number("expert_feed_forward_length", self.expert_width, 0.5)
+
+    def more_keys(self):
+        Granite.more_keys(self)
+        super().more_keys()
+        if self.may(0.8):
+            self.flags("attention.rope_pattern", [i == 0 or self.may(0.7) for i in range(self.n_layers)])
+
+    def dense(self, i, n, suffix=""):
+        if not suffix:
+            super().dense(i, n)
+            return
+        self.projection(f"blk.{i}.ffn_up{suffix}", self.width, 2 * n, bias=0)
+        self.projection(f"blk.{i}.ffn_down{suffix}", n, self.width, bias=0)
+
+
 FAMILIES = {"afmoe": Afmoe, "laguna": Laguna, "mimo2": Mimo2, "step35": Step35,
-            "smallthinker": Smallthinker, "apertus": Apertus}
+            "smallthinker": Smallthinker, "apertus": Apertus,
+            "muse-glimmer": MuseGlimmer, "spark2_5": Spark25, "maple": Maple, "granite_swa": GraniteSwa}

@@ -52,6 +52,11 @@ SAME = [
     ("exaone_moe", {"norm_topk_prob": GONE}, {"norm_topk_prob": True}),
     ("gemma", {"hidden_act": GONE}, {}),
     ("phimoe", {"rope_theta": GONE}, {"rope_theta": 1000000}),
+    ("muse_glimmer", {"text_config.qk_scale_factor": GONE}, {"text_config.qk_scale_factor": 3.87}),
+    ("muse_glimmer", {"text_config.layer_types": GONE, "text_config.layer_rope_theta": GONE},
+     {"text_config.layer_types": ["sliding_attention", "full_attention"]}),
+    ("granite_swa", {"layer_types": GONE}, {"layer_types": ["full_attention", "sliding_attention"]}),
+    ("granite_swa", {"layer_rope_theta": GONE}, {"layer_rope_theta": [1000, 1000]}),
 ]
 
 # (folder, members, the sentence)
@@ -93,6 +98,12 @@ REFUSED = [
     ("gemma", {"hidden_act": "relu"}, "hidden_act is 'relu', expected gelu_pytorch_tanh"),
     ("internlm2", {"num_key_value_heads": 4}, "has 96 rows, expected 128, those of queries, keys and values"),
     ("apertus", {"rope_scaling": GONE}, "'rope_theta' is 1000, but without 'rope_scaling' or 'rope_parameters'"),
+    ("muse_glimmer", {"text_config.layer_rope_theta": [1000, 1000]}, "layer 1 slides without positions, or the reverse"),
+    ("muse_glimmer", {"text_config.post_norm_eps": 1e-5}, "'post_norm_eps' is 1e-05, expected 1e-08"),
+    ("spark2_5", {"hidden_act": "gelu_new"}, "hidden_act is 'gelu_new', expected gelu"),
+    ("spark2_5", {"gate_attn_act_mode": "tanh"}, "gate_attn_act_mode is not sigmoid"),
+    ("maple", {"nope_on_global_attention": False}, "'nope_on_global_attention' is not true, expected true"),
+    ("granite_swa", {"layer_rope_theta": [1000, 500]}, "has the base 500 for layer 1, expected 0 or the 1000"),
 ]
 
 

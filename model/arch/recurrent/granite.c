@@ -1,27 +1,31 @@
-/** Granite 3: four scales; granitemoe the same with experts; Granite 4 mostly Mamba-2. */
+/** Granite 3: four scales; granitemoe the same with experts; granite_swa with windows and sinks;
+ * Granite 4 mostly Mamba-2. */
 #include <string.h>
 
 #include "base/text/number.h"
 #include "model/arch.h"
 #include "model/folder/state.h"
 
-static void read(struct model_hparams *h, const struct model_reading *r)
+static void read_scales(struct model_hparams *h, const struct model_reading *r)
 {
     const struct model_keys *keys = &r->keys;
     float attention_scale = model_key_positive(keys, "attention.scale", 0);
     float logit_scale = model_key_f32(keys, "logit_scale", 1);
-    bool rotates = model_key_bool(keys, "rope.scaling.finetuned", true);
     struct base_number shown;
     if (!(logit_scale > 0))
         model_key_fail(keys, STATUS_FORMAT, "logit_scale", "is %s, expected a number above 0",
                        base_float_text(&shown, logit_scale));
     h->logit_scale = 1 / logit_scale;
-    for (uint32_t i = 0; i < h->n_layers; i++) {
-        if (attention_scale > 0)
-            h->layers[i].scale = attention_scale;
-        if (!rotates)
-            h->layers[i].rope = MODEL_ROPE_OFF;
-    }
+    for (uint32_t i = 0; i < h->n_layers && attention_scale > 0; i++)
+        h->layers[i].scale = attention_scale;
+}
+
+static void read(struct model_hparams *h, const struct model_reading *r)
+{
+    bool rotates = model_key_bool(&r->keys, "rope.scaling.finetuned", true);
+    read_scales(h, r);
+    for (uint32_t i = 0; i < h->n_layers && !rotates; i++)
+        h->layers[i].rope = MODEL_ROPE_OFF;
 }
 
 /** Whether each layer of the hybrid is attention; how many there are: 0 where nothing says it. */
@@ -171,6 +175,83 @@ const struct model_arch model_arch_granitemoe = {
     .needs = {{"embedding_scale"}, {"residual_scale"}, {"attention.scale"}, {"logit_scale"}},
     .shared = MODEL_SHARED_PLAIN,
     .read = read,
+};
+
+/** Which layers have positions; windows do not tell. */
+static void read_swa(struct model_hparams *h, const struct model_reading *r)
+{
+    bool rotates[MODEL_MAX_BLOCKS];
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        rotates[i] = true;
+    read_scales(h, r);
+    model_key_bools(&r->keys, "attention.rope_pattern", rotates, h->n_layers);
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        h->layers[i].rope = rotates[i] ? MODEL_ROPE_FULL : MODEL_ROPE_OFF;
+}
+
+/** Bases of the layers, of which 0 stands for no positions: GGUF has one for all others. Where no
+ * list says it, one layer of four sees all keys, the first. */
+static void write_swa(struct model_folder *f)
+{
+    struct base_field bases = model_config_find(f, "layer_rope_theta");
+    struct base_field rope = model_config_rope(f);
+    uint8_t rotates[MODEL_MAX_BLOCKS], slides[MODEL_MAX_BLOCKS];
+    double base = base_field_get(rope, "rope_theta").json ? model_config_real(rope, "rope_theta")
+                                                          : model_config_f32(f, "rope_theta");
+    uint32_t n = f->n_layers < MODEL_MAX_BLOCKS ? f->n_layers : MODEL_MAX_BLOCKS;
+    for (uint32_t i = 0; bases.json && i < n; i++) {
+        double own = model_config_at(bases, i);
+        rotates[i] = own != 0;
+        if (own != 0 && own != base)
+            base_field_fail(bases, STATUS_UNSUPPORTED,
+                            "has the base %g for layer %u, expected 0 or the %g of 'rope_theta', "
+                            "since GGUF's %s has one for all",
+                            own, i, base, f->arch->name);
+    }
+    if (bases.json)
+        model_write_bools(f, "attention.rope_pattern", rotates, n);
+    for (uint32_t i = 0; i < n; i++)
+        slides[i] = i % 4 != 0;
+    if (!model_config_find(f, "layer_types").json)
+        model_write_bools(f, "attention.sliding_window_pattern", slides, n);
+}
+
+static const struct model_folder_name swa_names[] = {
+    {"self_attn.sinks", "attn_sinks.weight"},
+    {"block_sparse_moe.router.layer", "ffn_gate_inp"},
+    {"block_sparse_moe.experts.gate_up_proj", "ffn_gate_up_exps.weight"},
+    {"block_sparse_moe.experts.down_proj", "ffn_down_exps.weight"},
+    {"block_sparse_moe.input_linear", "ffn_gate_up_exps"},
+    {"block_sparse_moe.output_linear", "ffn_down_exps"},
+    {"shared_mlp.input_linear", "ffn_up_shexp"},
+    {"shared_mlp.output_linear", "ffn_down_shexp"},
+    {0},
+};
+
+static const struct model_folder_map swa_folder = {
+    .classes = {"GraniteSWAForCausalLM", "GraniteMoeSWAForCausalLM"},
+    .names = {swa_names},
+    .turned = true,
+    .write = write_swa,
+};
+
+const struct model_arch model_arch_granite_swa = {
+    .name = "granite_swa",
+    .key_blind = {"deepstack_mapping"}, /* of pictures */
+    .folder = &swa_folder,
+    .nodes = nodes,
+    .keys = {keys, moe_keys},
+    .windows = {.period = 4, .first_full = true, .by_array = true},
+    .sinks = true,
+    .needs = {{"embedding_scale"},
+              {"residual_scale"},
+              {"attention.scale"},
+              {"logit_scale"},
+              {"attention.sliding_window"},
+              {"attention.sliding_window_pattern"}},
+    .shared = MODEL_SHARED_PLAIN,
+    .shared_gate_in_up = true,
+    .read = read_swa,
 };
 
 /** Its steps may be as short as they come. */

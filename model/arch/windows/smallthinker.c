@@ -73,11 +73,7 @@ static void write(struct model_folder *f)
     if (rotates.json)
         model_config_u32s(rotates, "", turned, n);
     for (uint32_t i = 0; i < n; i++)
-        if ((turned[i] != 0) != (!any || slides[i]))
-            model_config_fail(f, STATUS_UNSUPPORTED,
-                              "layer %u slides without positions, or the reverse, which GGUF's %s "
-                              "cannot say",
-                              i, f->arch->name);
+        model_folder_check_turns(f, i, !any || slides[i], turned[i]);
     if (any) {
         model_write_u32(f, "attention.sliding_window",
                         model_config_u32(f, "sliding_window_size sliding_window"));

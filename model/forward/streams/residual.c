@@ -5,10 +5,13 @@
 
 static void embed(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x)
 {
+    size_t n_embd = s->model->hparams.n_embd;
     MODEL_TRY(s,
               kern_embed(s->backend, &s->model->embedding, tokens, n_tokens, x, &s->failure.why));
+    if (s->model->arch->embedding_norm)
+        model_normalise_rows(s, NULL, x, n_tokens, n_embd);
     s->shown = (struct model_shown){.layer = -1, .n_rows = n_tokens};
-    model_show(s, MODEL_AT_EMBEDDING, x, 1, s->model->hparams.n_embd);
+    model_show(s, MODEL_AT_EMBEDDING, x, 1, n_embd);
 }
 
 static void gather(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
