@@ -109,13 +109,14 @@ struct model_windows {
 struct model_arch {
     const char *name; /* general.architecture */
     struct model_norm_names norms;
-    bool layer_norm; /* the mean is subtracted, and a bias is added */
-    bool rms_eps;    /* nevertheless their eps has the key of RMS norms */
-    bool rms_by_key; /* not subtracted where a key has an eps of RMS norms */
-    bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
-    bool partial;    /* likewise, each part with its norm; it may also lack heads: then keys and
-                      * values, too, while heads without them mean a matrix in their place */
-    bool parallel;   /* attention and feed-forward of the same normalised rows */
+    bool layer_norm;    /* the mean is subtracted, and a bias is added */
+    bool rms_eps;       /* nevertheless their eps has the key of RMS norms */
+    bool rms_by_key;    /* not subtracted where a key has an eps of RMS norms */
+    bool rms_by_either; /* files may have the eps of RMS norms under the key of others */
+    bool mixed;    /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
+    bool partial;  /* likewise, each part with its norm; it may also lack heads: then keys and
+                    * values, too, while heads without them mean a matrix in their place */
+    bool parallel; /* attention and feed-forward of the same normalised rows */
     enum model_mixer without_keys; /* of layers of 0 key/value heads; MODEL_ATTENTION: no such */
     float post_eps;                /* of the norms after branches; 0: as of the others */
     bool embedding_norm;           /* what enters the first layer is normed, without gains */

@@ -94,6 +94,7 @@ struct model_layer_shape {
     float sparsity;                /* so many standard deviations above the mean */
     uint32_t n_experts;            /* E; 0: none */
     uint32_t n_ff_expert;          /* F of each of them */
+    uint32_t n_experts_used;       /* how many of them a token goes through */
     struct model_activation activation;        /* of the dense feed-forward and the shared expert */
     struct model_activation expert_activation; /* of the others */
 };
@@ -116,7 +117,7 @@ struct model_index_hparams {
 
 /** The mixture of experts. */
 struct model_expert_hparams {
-    uint32_t n, n_used;   /* E and how many of them a token goes through; 0: dense */
+    uint32_t n, n_used;   /* E and how many of them a token goes through at most; 0: dense */
     bool n_used_chosen;   /* by the caller: the file may say another number */
     uint32_t n_ff_shared; /* of the expert that all tokens go through; 0: none */
     uint32_t width;       /* of what experts read and write; 0: D */

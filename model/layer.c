@@ -32,12 +32,12 @@ static void tell_ffn(const struct walk *to, const struct model_ffn *ffn, double 
 }
 
 static void tell_experts(const struct walk *to, const struct model_experts *x,
-                         const struct model_expert_hparams *h)
+                         const struct model_layer_shape *shape)
 {
     tell(to, &x->router.weight, 1);
     tell(to, &x->narrow.weight, 1);
-    for (uint32_t e = 0; x->each && e < h->n; e++)
-        tell_ffn(to, &x->each[e], (double)h->n_used / h->n);
+    for (uint32_t e = 0; x->each && e < shape->n_experts; e++)
+        tell_ffn(to, &x->each[e], (double)shape->n_experts_used / shape->n_experts);
     tell(to, &x->widen.weight, 1);
     tell_ffn(to, &x->shared, 1);
     tell(to, &x->shared_gate.weight, 1);
@@ -81,7 +81,7 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
     tell_stack(&to, l->latent.v_up, m->hparams.layers[i].n_heads, l->latent.step);
     tell(&to, &l->ffn_mixer.product.weight, 1);
     tell_ffn(&to, &l->ffn, 1);
-    tell_experts(&to, &l->experts, &m->hparams.experts);
+    tell_experts(&to, &l->experts, &m->hparams.layers[i]);
     const struct kern_weight *const streams[] = {
         &l->altup.router.weight,
         &l->altup.predict.weight,

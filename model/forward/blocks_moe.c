@@ -59,10 +59,10 @@ struct choice {
 };
 
 /** Put rows and shares in the order of their experts. */
-static void sort_choices(struct model_session *s, size_t n_tokens)
+static void sort_choices(struct model_session *s, size_t n_tokens, size_t n_used)
 {
     const struct model_expert_hparams *h = &s->model->hparams.experts;
-    size_t n = n_tokens * h->n_used, first = 0;
+    size_t n = n_tokens * n_used, first = 0;
     size_t *ends = s->expert_ends;
     memset(ends, 0, h->n * sizeof *ends);
     for (size_t i = 0; i < n; i++)
@@ -74,7 +74,7 @@ static void sort_choices(struct model_session *s, size_t n_tokens)
     }
     for (size_t i = 0; i < n; i++) {
         size_t at = ends[s->experts[i]]++;
-        s->expert_rows[at] = (uint32_t)(i / h->n_used);
+        s->expert_rows[at] = (uint32_t)(i / n_used);
         s->expert_shares[at] = s->shares[i];
     }
 }
@@ -126,7 +126,7 @@ static const int32_t *give_experts(const struct model_session *s, const struct m
 {
     const uint8_t *table = step->layer->experts.by_token;
     const int32_t *tokens = step->batch->tokens + step->tile.start;
-    size_t n_used = s->model->hparams.experts.n_used, n_bytes = n_used * sizeof *s->experts;
+    size_t n_used = step->shape->n_experts_used, n_bytes = n_used * sizeof *s->experts;
     for (size_t i = 0; table && i < step->tile.n_tokens; i++)
         memcpy(s->experts + i * n_used, table + (size_t)tokens[i] * n_bytes, n_bytes);
     return table ? s->experts : NULL;
@@ -152,7 +152,7 @@ static void route(struct model_session *s, const struct model_step *step, const 
     struct kern_route op = {.logits = w->logits,
                             .n_tokens = n,
                             .n_experts = h->n,
-                            .n_used = h->n_used,
+                            .n_used = step->shape->n_experts_used,
                             .gating = h->gating,
                             .selection_bias = model_present(&x->selection_bias),
                             .given = give_experts(s, step),
@@ -166,7 +166,7 @@ static void route(struct model_session *s, const struct model_step *step, const 
                             .shares = s->shares};
     model_show(s, MODEL_AT_ROUTER, w->logits, 1, h->n);
     MODEL_TRY(s, kern_route(s->backend, &op, &s->failure.why));
-    model_show_route(s, h->n_used);
+    model_show_route(s, step->shape->n_experts_used);
 }
 
 /** The first expert from e on that some token has chosen; E where there is none. */
@@ -267,7 +267,7 @@ static void add_chosen(struct model_session *s, const struct model_step *step,
     size_t n = s->model->hparams.experts.n;
     if (s->failure.status) /* nobody knows which experts were chosen */
         return;
-    sort_choices(s, step->tile.n_tokens);
+    sort_choices(s, step->tile.n_tokens, step->shape->n_experts_used);
     struct expert_group group = {.from = next_chosen(s, 0), .in = in, .y = y};
     /* Touched, it would bring its neighbours: what the kernel reads around a page. */
     model_read_ahead_expert(&step->layer->experts.each[group.from]);

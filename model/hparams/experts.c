@@ -135,10 +135,43 @@ static void read_tensors(struct model_hparams *h, const struct model_reading *r)
     }
 }
 
+/** How many experts a token goes through; where layers may lack experts, an array says it of each.
+ */
+static void read_used(struct model_hparams *h, const struct model_reading *r)
+{
+    static const char suffix[] = "expert_used_count";
+    struct model_expert_hparams *e = &h->experts;
+    const struct gguf_kv *kv = model_key_find(&r->keys, suffix);
+    bool listed = r->arch->mixed && kv && kv->type == GGUF_VALUE_ARRAY;
+    struct model_range range = {e->n && !listed ? 1 : 0, e->n};
+    uint32_t used[MODEL_MAX_BLOCKS] = {0};
+    if (e->n)
+        model_key_require(&r->keys, suffix, "a whole number");
+    if (listed)
+        model_key_per_layer(&r->keys, suffix, range, used, r->n_blocks);
+    else
+        used[0] = model_key_u32_or(&r->keys, suffix, range, 0);
+    for (uint32_t i = 0; i < r->n_blocks; i++) {
+        h->layers[i].n_experts_used = used[listed ? i : 0];
+        e->n_used = used[i] > e->n_used ? used[i] : e->n_used;
+    }
+}
+
+/** No layer's experts are all left out. */
+static void check_used(const struct model_hparams *h, const struct model_reading *r)
+{
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        if (h->layers[i].n_experts > 0 && h->layers[i].n_experts_used == 0)
+            model_key_fail(&r->keys, STATUS_FORMAT, "expert_used_count",
+                           "has 0 for layer %u, which has experts, expected 1 to %u", i,
+                           h->experts.n);
+}
+
 /** The caller's number of experts of a token takes the place of the file's. Widths are the file's.
  */
-static void choose_used(struct model_expert_hparams *e, const struct model_reading *r)
+static void choose_used(struct model_hparams *h, const struct model_reading *r)
 {
+    struct model_expert_hparams *e = &h->experts;
     uint32_t n_used = r->options->n_experts_used;
     if (!n_used)
         return;
@@ -147,7 +180,12 @@ static void choose_used(struct model_expert_hparams *e, const struct model_readi
             &r->keys, STATUS_USAGE,
             "%u experts of a token (--experts-used), expected 1 to the %u that there are", n_used,
             e->n);
-    e->n_used_chosen = n_used != e->n_used;
+    for (uint32_t i = 0; i < r->n_blocks; i++) {
+        if (h->layers[i].n_experts_used == 0)
+            continue;
+        e->n_used_chosen |= n_used != h->layers[i].n_experts_used;
+        h->layers[i].n_experts_used = n_used;
+    }
     e->n_used = n_used;
 }
 
@@ -156,10 +194,7 @@ void model_experts_read(struct model_hparams *h, const struct model_reading *r)
     struct model_expert_hparams *e = &h->experts;
     static const struct model_arch_key count[] = {{"expert_count", MODEL_OPTIONAL}, {0}};
     model_hparams_read_keys(h, r, count);
-    static const char suffix[] = "expert_used_count";
-    struct model_range used = {e->n ? 1 : 0, e->n};
-    e->n_used =
-        e->n ? model_key_u32(&r->keys, suffix, used) : model_key_u32_or(&r->keys, suffix, used, 0);
+    read_used(h, r);
     if (e->n == 0 && r->options->n_experts_used)
         model_keys_fail(&r->keys, STATUS_USAGE,
                         "has no experts, expected a mixture where --experts-used says how many a "
@@ -167,7 +202,7 @@ void model_experts_read(struct model_hparams *h, const struct model_reading *r)
     if (e->n == 0)
         return;
     derive_widths(h, r);
-    choose_used(e, r);
+    choose_used(h, r);
     read_shared(h, r);
     read_gating(e, r);
     read_groups(e, r);
@@ -177,6 +212,7 @@ void model_experts_read(struct model_hparams *h, const struct model_reading *r)
         h->layers[i].n_experts = h->layers[i].n_ff > 0 ? e->n : 0;
     if (r->arch->experts_by_tensors)
         read_tensors(h, r);
+    check_used(h, r);
 }
 
 void model_limits_read(const struct model_reading *r, const char *suffix, float *limits)

@@ -87,12 +87,14 @@ void model_heads_read(struct model_hparams *h, const struct model_reading *r)
     check_heads(h, r);
     read_head_sizes(h, r);
     /* Where all layers have experts, files may leave out the width of a dense feed-forward. */
-    uint32_t n_ff = 0;
+    bool any = false;
     if (model_key_find(&r->keys, "expert_count"))
-        n_ff = model_key_u32_or(&r->keys, "expert_feed_forward_length", model_ff_range, 0);
-    for (uint32_t i = 0; i < r->n_blocks; i++)
-        h->layers[i].n_ff = h->layers[i].n_ff_expert = n_ff;
-    if (n_ff == 0)
+        read_each(h, r, "expert_feed_forward_length", r->arch->mixed);
+    for (uint32_t i = 0; i < r->n_blocks; i++) {
+        h->layers[i].n_ff = h->layers[i].n_ff_expert;
+        any |= h->layers[i].n_ff > 0;
+    }
+    if (!any)
         model_key_require(&r->keys, "feed_forward_length", "a whole number");
     read_each(h, r, "feed_forward_length", r->arch->mixed || partial);
 }

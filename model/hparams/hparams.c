@@ -42,8 +42,10 @@ static void read_eps(struct model_hparams *h, const struct model_reading *r)
     static const char rms[] = "attention.layer_norm_rms_epsilon";
     bool given = r->arch->rms_by_key && model_key_f32(&r->keys, rms, 0) != 0;
     h->layer_norm = r->arch->layer_norm && !given;
+    static const char plain[] = "attention.layer_norm_epsilon";
     h->norm_bias = h->layer_norm;
-    const char *suffix = h->layer_norm && !r->arch->rms_eps ? "attention.layer_norm_epsilon" : rms;
+    bool either = r->arch->rms_by_either && !model_key_find(&r->keys, rms);
+    const char *suffix = (h->layer_norm && !r->arch->rms_eps) || either ? plain : rms;
     model_key_require(&r->keys, suffix, "a float");
     h->eps = model_key_f32(&r->keys, suffix, h->eps);
     struct base_number shown;

@@ -43,7 +43,7 @@ const struct model_hparam model_hparam_table[] = {
      .members = "v_head_dim"},
     {"expert_count", MODEL_HPARAM_U32, MODEL(experts.n), {0, 1024},
      .label = "experts", .name = "n_experts"},
-    {"expert_used_count", MODEL_HPARAM_U32, MODEL(experts.n_used),
+    {"expert_used_count", MODEL_HPARAM_U32, LAYERS(n_experts_used),
      .label = "experts used", .name = "n_experts_used",
      .members = "num_experts_per_tok num_experts_per_token top_k_experts "
                 "moe_topk moe_k moe_top_k moe_num_active_primary_experts"},

@@ -389,12 +389,17 @@ class NemotronH(Model):
     up, activation, gating, renormalise, scales_weights = "plain", staticmethod(squared_relu), 2, False, True
     window_by_authors = False
 
+    def __init__(self, keys, *more, **named):
+        if keys["general.architecture"] + "." + self.eps_key not in keys:
+            self.eps_key = "attention.layer_norm_epsilon"
+        super().__init__(keys, *more, **named)
+
     def rope(self, i):
         return None
 
     def layer(self, i, x):
         h = self.norm(f"blk.{i}.attn_norm", x)
-        if self.per_layer("feed_forward_length", i):
+        if self.per_layer("feed_forward_length", i, self.per_layer("expert_feed_forward_length", i)):
             part = self.feed_forward
         else:
             part = self.attention if self.n_heads(i)[1] else self.mamba

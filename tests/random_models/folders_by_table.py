@@ -639,5 +639,38 @@ def granite_swa(m):
             ("shared_mlp.output_linear.weight", "ffn_down_shexp.weight", [W, 16])])
 
 
+def nemotron_puzzle(m):
+    """Layers that say their own number and width of experts."""
+    m.common("NemotronHPuzzleForCausalLM", "nemotron_h_moe", num_hidden_layers=3, n_routed_experts=E,
+             block_configs=[{"block_type": "attention"},
+                            {"block_type": "moe", "moe_intermediate_size": 8, "num_experts_per_tok": 2},
+                            {"block_type": "moe", "moe_intermediate_size": X, "num_experts_per_tok": 1}],
+             moe_shared_expert_intermediate_size=X, norm_topk_prob=True, routed_scaling_factor=1.5, conv_kernel=4,
+             ssm_state_size=8, n_groups=1, mamba_num_heads=2, mamba_head_dim=8, mlp_hidden_act="relu2",
+             layer_norm_epsilon=1e-5, use_conv_bias=False)
+    del m.config["hidden_act"], m.config["intermediate_size"], m.config["rms_norm_eps"]
+    m.keys |= {"block_count": 3, "attention.head_count_kv": [KV, 0, 0], "feed_forward_length": [0, 8, X],
+               "expert_feed_forward_length": [0, 8, X], "expert_used_count": [0, 2, 1], "expert_count": E,
+               "expert_shared_feed_forward_length": X, "expert_weights_norm": True, "expert_weights_scale": 1.5,
+               "ssm.conv_kernel": 4, "ssm.state_size": 8, "ssm.group_count": 1, "ssm.time_step_rank": 2,
+               "ssm.inner_size": 16}
+    n = m.vocabulary.n_vocab
+    for line in (("model.embeddings.weight", "token_embd.weight", [n, W]),
+                 ("model.norm_f.weight", "output_norm.weight", [W]), ("lm_head.weight", "output.weight", [n, W])):
+        add(m, *line)
+    at = "model.layers.0.mixer."
+    m.vector("model.layers.0.norm.weight", "blk.0.attn_norm.weight", W)
+    for c, rows, columns, heads in (("q", HEADS * SIZE, W, HEADS), ("k", KV * SIZE, W, KV), ("v", KV * SIZE, W, 0),
+                                    ("o", W, HEADS * SIZE, 0)):
+        m.matrix(f"{at}{c}_proj", "blk.0.attn_" + ("output" if c == "o" else c), rows, columns, heads)
+    for i, f in ((1, 8), (2, X)):
+        layer(m, i, [("norm.weight", "attn_norm.weight", [W]), ("mixer.gate.weight", "ffn_gate_inp.weight", [E, W]),
+                     ("mixer.gate.e_score_correction_bias", *BIAS)] + [
+            (f"mixer.{stored}.{name}_proj.weight", f"ffn_{name}_{to}.weight", shape)
+            for stored, to, n_ff in (("experts.{}", "exps", f), ("shared_experts", "shexp", X))
+            for name, shape in (("up", [n_ff, W]), ("down", [W, n_ff]))])
+
+
 ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, phimoe, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
-       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, muse_glimmer, spark2_5, maple, granite_swa)
+       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, muse_glimmer, spark2_5, maple, granite_swa,
+       nemotron_puzzle)

@@ -375,11 +375,11 @@ class Model:
     def expert_width(self, i):
         if self.width_by_tensors and "expert_feed_forward_length" not in self.k:
             return self.columns[f"blk.{i}.ffn_down_exps.weight"]
-        return self.k.get("expert_feed_forward_length") or self.per_layer("feed_forward_length", i)
+        return self.per_layer("expert_feed_forward_length", i) or self.per_layer("feed_forward_length", i)
 
     def route(self, i, g, p):
         """(expert, weight) of the chosen, from the logits of the row at p."""
-        k, n = self.k, self.k["expert_used_count"]
+        k, n = self.k, self.per_layer("expert_used_count", i)
         gating = k.get("expert_gating_func") or self.gating
         gate = {1: softmax, 2: lambda x: [sigmoid(z) for z in x], 3: list,
                 4: lambda x: [math.sqrt(softplus(z)) for z in x]}[gating](g)

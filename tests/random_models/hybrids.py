@@ -3,6 +3,7 @@ import math
 
 from family import Family
 from formats import Tensor, f32
+from gguf_make import ARRAY, U32
 
 
 class Hybrid(Family):
@@ -84,6 +85,11 @@ class NemotronH(Family):
     bias = Family.bias | {"ffn": 0.2}
     ssm_norm = 1.0
 
+    def shape(self):
+        if self.arch.startswith("nemotron") and self.may(0.4):
+            self.eps = "attention.layer_norm_epsilon"
+        super().shape()
+
     def sizes(self):
         rng, n = self.rng, self.n_layers
         self.kinds = [rng.choice("maf") for _ in range(n)]
@@ -139,6 +145,22 @@ class NemotronHmoe(NemotronH):
     def sizes(self):
         super().sizes()
         self.latent = self.rng.choice([0, 8, 16])
+
+    def expert_keys(self):
+        """Each layer its own width and number of experts now and then."""
+        super().expert_keys()
+        self.widths_of = [n and self.expert_width for n in self.ff]
+        if self.may():
+            self.widths_of = [n and self.rng.choice([8, 16, 24]) for n in self.ff]
+            used = [n and self.rng.randint(1, self.n_experts - 1) for n in self.ff]
+            self.arrays = {"expert_feed_forward_length": self.widths_of, "expert_used_count": used}
+            for name, values in self.arrays.items():
+                self.pairs = [p for p in self.pairs if p[0] != f"{self.arch}.{name}"]
+                self.key(f"{self.arch}.{name}", ARRAY, values, U32)
+
+    def feed_forward(self, i):
+        self.expert_width = self.widths_of[i]
+        super().feed_forward(i)
 
     def mixture(self, i):
         super().mixture(i, self.latent)

@@ -240,7 +240,7 @@ class Conversions(unittest.TestCase):
 
     def test_keys(self):
         self.make(folders.mixtral)
-        for key, value, shown in (("rope.freq_base", 10000.0, "1000\t10000"), ("expert_used_count", 1, "2\t1"),
+        for key, value, shown in (("rope.freq_base", 10000.0, "1000\t10000"), ("expert_used_count", 1, r"2 \(layer 0\)\t1 \(layer 0\)"),
                                   ("attention.layer_norm_rms_epsilon", f32(1e-6), r"9\.99999975e-06\t9\.99999997e-07")):
             kept = self.model.keys[key]
             self.model.keys[key] = value

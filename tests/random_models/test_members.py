@@ -104,6 +104,7 @@ REFUSED = [
     ("spark2_5", {"gate_attn_act_mode": "tanh"}, "gate_attn_act_mode is not sigmoid"),
     ("maple", {"nope_on_global_attention": False}, "'nope_on_global_attention' is not true, expected true"),
     ("granite_swa", {"layer_rope_theta": [1000, 500]}, "has the base 500 for layer 1, expected 0 or the 1000"),
+    ("nemotron_puzzle", {"block_configs": [{"block_type": "moe", "moe_intermediate_size": 8}] * 2}, "has 2 layers, expected 3"),
 ]
 
 

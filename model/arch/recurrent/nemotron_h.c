@@ -67,6 +67,7 @@ static const struct model_folder_name folder_names[] = {
     {"mixer.down_proj", "ffn_down"},
     {"mixer.gate", "ffn_gate_inp"},
     {"mixer.gate.e_score_correction_bias", "exp_probs_b.bias"},
+    {"mixer.gate.e_score_correction", "exp_probs_b"},
     {"mixer.experts.*.up_proj", "ffn_up_exps"},
     {"mixer.experts.*.down_proj", "ffn_down_exps"},
     {"mixer.shared_experts.up_proj", "ffn_up_shexp"},
@@ -85,7 +86,10 @@ static const struct model_arch_key keys[] = {
     {0},
 };
 
+/** Experts' number and width are `write`'s: layers may have their own. */
 static const struct model_arch_key moe_keys[] = {
+    {"expert_used_count", .from = ""},
+    {"expert_feed_forward_length", .from = ""},
     {"expert_shared_feed_forward_length", .from = "moe_shared_expert_intermediate_size"},
     {"expert_group_count"},
     {"expert_group_used_count"},
@@ -103,6 +107,8 @@ static int kind_of(const cJSON *pattern, const cJSON *item, uint32_t i)
     static const char letters[] = "M*-E";
     static const char *const names[] = {"mamba linear_attention", "attention full_attention", "mlp",
                                         "moe"};
+    if (cJSON_IsObject(item))
+        item = cJSON_GetObjectItemCaseSensitive(item, "block_type");
     if (cJSON_IsString(pattern)) {
         const char *at = strchr(letters, pattern->valuestring[i]);
         return at && *at ? (int)(at - letters) : -1;
@@ -116,7 +122,8 @@ static int kind_of(const cJSON *pattern, const cJSON *item, uint32_t i)
 /** Kinds of at most MODEL_MAX_BLOCKS layers; returns how many there are. */
 static uint32_t read_kinds(const struct model_folder *f, int *kinds)
 {
-    const cJSON *pattern = model_config_find(f, "hybrid_override_pattern layers_block_type").json;
+    const cJSON *pattern =
+        model_config_find(f, "block_configs hybrid_override_pattern layers_block_type").json;
     const cJSON *item = pattern ? pattern->child : NULL;
     bool text = cJSON_IsString(pattern);
     uint32_t n = 0;
@@ -142,11 +149,21 @@ static bool has_none(const struct model_folder *f)
     return !has_experts(f);
 }
 
+/** A number of experts: of layer i itself, else of all. */
+static uint32_t of_layer(const struct model_folder *f, uint32_t i, const char *member)
+{
+    struct base_field blocks = model_config_find(f, "block_configs");
+    if (!blocks.json)
+        return model_config_u32(f, member);
+    blocks.json = cJSON_GetArrayItem(blocks.json, (int)i);
+    double value = model_config_real(blocks, member);
+    return value >= 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
+}
+
 static void sizes_of_folder(struct model_folder *f)
 {
     int kinds[MODEL_MAX_BLOCKS];
-    uint32_t n = read_kinds(f, kinds), dense = model_config_u32(f, "intermediate_size");
-    uint32_t expert = has_experts(f) ? model_config_u32(f, "moe_intermediate_size") : 0;
+    uint32_t n = read_kinds(f, kinds);
     if (n != f->n_layers)
         model_config_fail(f, STATUS_FORMAT,
                           "member 'hybrid_override_pattern' or 'layers_block_type' has %u layers, "
@@ -157,7 +174,11 @@ static void sizes_of_folder(struct model_folder *f)
             model_config_fail(f, STATUS_UNSUPPORTED,
                               "layer %u is neither Mamba, attention, mlp nor moe", i);
         f->kv_heads_of[i] = kinds[i] == IS_ATTENTION ? f->n_kv_heads : 0;
-        f->n_ff_of[i] = kinds[i] == IS_DENSE ? dense : kinds[i] == IS_EXPERTS ? expert : 0;
+        f->n_ff_of[i] = 0;
+        if (kinds[i] == IS_DENSE)
+            f->n_ff_of[i] = model_config_u32(f, "intermediate_size");
+        if (kinds[i] == IS_EXPERTS)
+            f->n_ff_of[i] = of_layer(f, i, "moe_intermediate_size");
     }
     f->kv_by_layer = f->ff_by_layer = true;
     f->n_experts = has_experts(f) ? f->n_experts : 0;
@@ -167,6 +188,25 @@ static void write_folder(struct model_folder *f)
 {
     uint32_t n_heads = model_config_u32(f, "mamba_num_heads");
     model_write_u32(f, "ssm.inner_size", n_heads * model_config_u32(f, "mamba_head_dim"));
+}
+
+/** One number and width for all layers, or arrays of them. */
+static void write_moe(struct model_folder *f)
+{
+    static const char used[] = "expert_used_count", width[] = "expert_feed_forward_length";
+    int kinds[MODEL_MAX_BLOCKS];
+    uint32_t values[MODEL_MAX_BLOCKS], n = read_kinds(f, kinds);
+    bool listed = model_config_find(f, "block_configs").json != NULL;
+    write_folder(f);
+    for (uint32_t i = 0; listed && i < n; i++)
+        values[i] = kinds[i] == IS_EXPERTS ? of_layer(f, i, "num_experts_per_tok") : 0;
+    if (listed) {
+        model_write_u32s(f, used, values, n);
+        model_write_u32s(f, width, f->n_ff_of, n);
+    } else {
+        model_write_u32(f, used, model_config_u32(f, "num_experts_per_tok"));
+        model_write_u32(f, width, model_config_u32(f, "moe_intermediate_size"));
+    }
 }
 
 static const struct model_folder_map folder = {
@@ -179,17 +219,17 @@ static const struct model_folder_map folder = {
 };
 
 static const struct model_folder_map moe_folder = {
-    .classes = {"NemotronHForCausalLM"},
+    .classes = {"NemotronHForCausalLM", "NemotronHPuzzleForCausalLM"},
     .names = {folder_names},
     .turned = true,
     .is = has_experts,
     .sizes = sizes_of_folder,
-    .write = write_folder,
+    .write = write_moe,
 };
 
 #define NEMOTRON                                                                                   \
-    .mixed = true, .key_blind = {"attention.layer_norm_epsilon"}, .ffn = MODEL_FFN_UNGATED,        \
-    .activation = KERN_RELU_SQUARED, .read = read
+    .mixed = true, .rms_by_either = true, .key_blind = {"attention.layer_norm_epsilon"},           \
+    .ffn = MODEL_FFN_UNGATED, .activation = KERN_RELU_SQUARED, .read = read
 
 static const struct model_node nodes[] = {
     {MODEL_AT_FFN_NORM, "attn_norm", "MUL"},
