@@ -39,7 +39,8 @@ class ExpertsUsed(unittest.TestCase):
             generated = architectures.generate(rng, arch)
             keys = {key: value for key, _, value, _ in generated.pairs}
             evaluation = Evaluation(generated, rng)
-            if keys[arch + ".expert_count"] in range(n_experts, 9) and not evaluation.fixed:
+            few = evaluation.n < 16  # tokens: see test_llama_compat
+            if keys[arch + ".expert_count"] in range(n_experts, 9) and not evaluation.fixed and few:
                 if not wanted or keys.get(f"{arch}.{wanted}"):
                     break
         key = arch + ".expert_used_count"
