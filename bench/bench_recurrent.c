@@ -200,7 +200,7 @@ static void recur(void *context)
                             .n_heads = l->n_heads,
                             .k_size = l->k_size,
                             .v_size = l->v_size,
-                            .unit = l->delta ? KERN_UNIT_MAX : KERN_UNIT_NONE,
+                            .unit = l->delta ? KERN_UNIT_ADD : KERN_UNIT_NONE,
                             .eps = 1e-6f,
                             .scale = 1 / sqrtf((float)l->k_size),
                             .runs = &run,

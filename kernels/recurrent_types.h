@@ -38,7 +38,6 @@ struct kern_run {
 /** What q and k are divided by, each head's for itself. */
 enum kern_unit {
     KERN_UNIT_NONE, /* 1 */
-    KERN_UNIT_MAX,  /* max(sqrt(sum of squares), eps) */
     KERN_UNIT_ADD   /* sqrt(sum of squares + eps) */
 };
 

@@ -100,9 +100,8 @@ struct model_key_need {
 struct model_windows {
     uint32_t period; /* layer i slides if i mod period < period - 1; 1: all slide; 0: none can */
     uint32_t length; /* where no key says it; 0: then none slides */
-    uint32_t llama_cpp_period; /* what it takes in place of an array; 0: it reads arrays */
-    bool first_full;           /* of a period's layers the first sees all keys, not the last */
-    bool by_array;             /* an array says which, not a period */
+    bool first_full; /* of a period's layers the first sees all keys, not the last */
+    bool by_array;   /* an array says which, not a period */
     bool unknown_to_llama_cpp; /* it ignores them */
 };
 

@@ -44,10 +44,7 @@ KERN_INLINE float kern_unit_factor(enum kern_unit unit, double squares, float ep
 {
     if (unit == KERN_UNIT_NONE)
         return scale;
-    double length = sqrt(unit == KERN_UNIT_ADD ? squares + (double)eps : squares);
-    if (unit == KERN_UNIT_MAX && length < (double)eps)
-        length = (double)eps;
-    return (float)((double)scale / length);
+    return (float)((double)scale / sqrt(squares + (double)eps));
 }
 
 #endif

@@ -28,10 +28,7 @@ static void read_pattern(struct model_hparams *h, const struct model_reading *r)
         model_key_bools(&r->keys, suffix, slides, n);
         for (uint32_t i = 0; i < h->n_layers; i++)
             h->layers[i].slides = slides[i];
-        uint32_t theirs = r->options->llama_compat ? r->arch->windows.llama_cpp_period : 0;
-        if (theirs > 0)
-            slide_by_period(h, r, theirs);
-        if (theirs > 0 || n == n_own)
+        if (n == n_own)
             slide_nextn(h, r);
         return;
     }

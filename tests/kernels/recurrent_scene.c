@@ -141,9 +141,7 @@ static double factor(const struct kern_recur *op, const float *x)
     double sum = 0;
     for (size_t i = 0; i < op->k_size; i++)
         sum += (double)x[i] * (double)x[i];
-    return op->unit == KERN_UNIT_NONE  ? 1
-           : op->unit == KERN_UNIT_MAX ? 1 / fmax(sqrt(sum), (double)op->eps)
-                                       : 1 / sqrt(sum + (double)op->eps);
+    return op->unit == KERN_UNIT_NONE ? 1 : 1 / sqrt(sum + (double)op->eps);
 }
 
 /** dt of a row, column i. */

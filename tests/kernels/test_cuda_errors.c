@@ -121,7 +121,7 @@ static void test_every_failure(void **state)
 static void test_every_failure_of_recurrent_layers(void **state)
 {
     (void)state;
-    const struct recurrent_shape shape = {1, 2, 8, 8, true, false, KERN_UNIT_MAX, 0.9f, 0};
+    const struct recurrent_shape shape = {1, 2, 8, 8, true, false, KERN_UNIT_ADD, 0.9f, 0};
     const struct kern_run runs[] = {{0, 40, 0, -1, -1, -1}, {40, 10, 40, 0, -1, 0}};
     struct rng r = rng_open(rng_seed(), 62);
     struct recurrent_scene s;

@@ -124,10 +124,10 @@ static struct kern_run run_of(size_t row, size_t n, size_t index, ptrdiff_t pare
 }
 
 static const struct recurrent_shape shapes[] = {
-    {1, 2, 5, 3, true, true, KERN_UNIT_MAX, 0.9f, 0},
+    {1, 2, 5, 3, true, true, KERN_UNIT_ADD, 0.9f, 0},
     {2, 4, 16, 33, true, false, KERN_UNIT_ADD, 0.98f, 0},
     {1, 2, 40, 64, false, false, KERN_UNIT_NONE, 0.95f, 0.01f},
-    {1, 1, 128, 32, true, true, KERN_UNIT_MAX, 0.99f, 0},
+    {1, 1, 128, 32, true, true, KERN_UNIT_ADD, 0.99f, 0},
     {2, 2, 13, 37, true, false, KERN_UNIT_ADD, 0.95f, 0, true},
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
@@ -279,7 +279,7 @@ static void test_many_families(void **state)
 static void test_large_keys(void **state)
 {
     (void)state;
-    const struct recurrent_shape shape = {1, 1, 2048, 1, true, false, KERN_UNIT_MAX, 0.9f, 0};
+    const struct recurrent_shape shape = {1, 1, 2048, 1, true, false, KERN_UNIT_ADD, 0.9f, 0};
     struct rng r = rng_open(rng_seed(), 200);
     struct both o;
     both_open(&o, &r, &shape, 1, 1, 0);

@@ -77,14 +77,14 @@ static struct kern_run run_of(size_t row, size_t n, size_t index, ptrdiff_t pare
 }
 
 static const struct recurrent_shape shapes[] = {
-    {1, 1, 1, 1, true, false, KERN_UNIT_MAX, 0.9f, 0},
-    {2, 4, 16, 16, true, true, KERN_UNIT_MAX, 0.98f, 0},
+    {1, 1, 1, 1, true, false, KERN_UNIT_ADD, 0.9f, 0},
+    {2, 4, 16, 16, true, true, KERN_UNIT_ADD, 0.98f, 0},
     {2, 6, 24, 40, true, false, KERN_UNIT_ADD, 0.95f, 0},
-    {1, 2, 128, 128, true, true, KERN_UNIT_MAX, 0.99f, 0},
+    {1, 2, 128, 128, true, true, KERN_UNIT_ADD, 0.99f, 0},
     {1, 3, 7, 33, false, false, KERN_UNIT_NONE, 0.9f, 0.5f},
     {2, 4, 128, 64, false, false, KERN_UNIT_NONE, 0.98f, 0.001f},
     {3, 3, 23, 41, true, false, KERN_UNIT_ADD, 0.9f, 0, true},
-    {1, 1, 64, 64, true, false, KERN_UNIT_MAX, 0.98f, 0.01f, true},
+    {1, 1, 64, 64, true, false, KERN_UNIT_ADD, 0.98f, 0.01f, true},
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 

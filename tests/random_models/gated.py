@@ -51,15 +51,12 @@ class Afmoe(HeadGate, FullLayersStill, HyV3):
 
 
 class FirstFull:
-    """The first of a period's layers sees all; llama.cpp takes a period of 4 for a list."""
-    differs = True
+    """The first of a period's layers sees all."""
 
     def slides(self, i):
         pattern = self.k.get("attention.sliding_window_pattern", 4)
         if isinstance(pattern, list):
-            if not self.compat:
-                return pattern[i]
-            pattern = 4
+            return pattern[i]
         return pattern == 0 or i % pattern != 0
 
 
@@ -98,7 +95,7 @@ class Step35(HeadGate, OwnBase, HyV3):
 
 
 class Smallthinker(FirstFull, Model):
-    halves, window_by_authors = True, False
+    differs, halves, window_by_authors = True, True, False
 
     @staticmethod
     def activation(z):

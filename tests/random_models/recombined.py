@@ -16,14 +16,8 @@ class OwnMagnitude:
 
 
 class FullLayersStill:
-    """Layers that see all keys have no positions; llama.cpp takes a period for a list."""
+    """Layers that see all keys have no positions."""
     period = 4
-
-    def slides(self, i):
-        listed = isinstance(self.k.get("attention.sliding_window_pattern"), list)
-        if self.compat and listed:
-            return i % 4 != 3
-        return super().slides(i)
 
     def rope(self, i):
         return self.make_rope() if self.sliding_window() and self.slides(i) else None
@@ -111,7 +105,7 @@ class Exaone4(FullLayersStill, Qwen3):
 
 
 class ExaoneMoe(FullLayersStill, HyV3):
-    differs = True
+    pass
 
 
 class Arcee(OwnMagnitude, Model):

@@ -60,8 +60,7 @@ def delta_net(model, i, h, interleaved):
     rates, steps = model.values[blk + "ssm_a"], model.values[blk + "ssm_dt.bias"]
 
     def unit(x):
-        total = dot(x, x)
-        by = max(math.sqrt(total), model.eps) if model.compat else math.sqrt(total + 1e-6)
+        by = math.sqrt(dot(x, x) + (model.eps if model.compat else 1e-6))
         return [v / by for v in x]
     states, out = [[[0.0] * d for _ in range(dv)] for _ in range(n_v)], []
     for t, row in enumerate(convolution(model, blk + "ssm_conv1d", u)):
@@ -93,8 +92,7 @@ def kimi_delta_net(model, i, h):
         return [rows(row, d) for row in convolution(model, f"{blk}ssm_conv1d_{c}", u)]
 
     def unit(x):
-        total = dot(x, x)
-        by = max(math.sqrt(total), model.eps) if model.compat else math.sqrt(total + 1e-6)
+        by = math.sqrt(dot(x, x) + (model.eps if model.compat else 1e-6))
         return [v / by for v in x]
 
     def twice(name):

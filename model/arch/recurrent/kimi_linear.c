@@ -19,7 +19,7 @@ static void read_kimi(struct model_hparams *h, const struct model_reading *r)
     }
     n->n_heads = n->n_groups = h->layers[0].n_heads;
     n->n_inner = n->n_heads * n->state;
-    n->unit = r->options->llama_compat ? KERN_UNIT_MAX : KERN_UNIT_ADD;
+    n->unit = KERN_UNIT_ADD;
     n->unit_eps = r->options->llama_compat ? h->eps : 1e-6f;
     n->scale = (float)(1 / sqrt((double)n->state));
 }

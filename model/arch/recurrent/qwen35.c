@@ -21,7 +21,7 @@ static void read(struct model_hparams *h, const struct model_reading *r)
         model_key_fail(&r->keys, STATUS_FORMAT, "ssm.inner_size",
                        "is %u, expected %u, %u heads of %u", h->recurrent.n_inner,
                        h->recurrent.state * n_heads, n_heads, h->recurrent.state);
-    h->recurrent.unit = r->options->llama_compat ? KERN_UNIT_MAX : KERN_UNIT_ADD;
+    h->recurrent.unit = KERN_UNIT_ADD;
     h->recurrent.unit_eps = r->options->llama_compat ? h->eps : 1e-6f;
     h->recurrent.scale = (float)(1 / sqrt((double)h->recurrent.state));
     bool recurrent[MODEL_MAX_BLOCKS] = {false};

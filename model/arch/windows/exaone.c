@@ -39,7 +39,7 @@ static void read_exaone4(struct model_hparams *h, const struct model_reading *r)
     bool hybrid = compat ? h->n_layers == LLAMA_CPP_HYBRID : window > 0;
     for (uint32_t i = 0; compat && i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
-        l->slides = hybrid && i % 4 != 3;
+        l->slides = hybrid && (window > 0 ? l->slides : i % 4 != 3);
         l->window = !l->slides ? 0 : window > 0 ? window : LLAMA_CPP_WINDOW;
     }
     if (hybrid)
@@ -72,7 +72,7 @@ const struct model_arch model_arch_exaone4 = {
               .ffn_post = "post_ffw_norm"},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
-    .windows = {.period = 4, .llama_cpp_period = 4},
+    .windows = {.period = 4},
     .read = read_exaone4,
     .presence = {{MODEL_MOSTLY, "rope_freqs.weight"}},
 };
@@ -106,7 +106,7 @@ const struct model_arch model_arch_exaone_moe = {
     .keys = {moe_keys, model_grouped_keys},
     .rope_halves = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
-    .windows = {.period = 4, .llama_cpp_period = 4},
+    .windows = {.period = 4},
     .needs = {{"attention.sliding_window"}},
     .needs_shares = true,
     .gating = KERN_GATE_SIGMOID,

@@ -4,7 +4,7 @@
 
 enum { PERIOD = 4, LLAMA_CPP_WINDOW = 4096 };
 
-/** llama.cpp has one window and one pattern, and positions everywhere in a model of 4 layers. */
+/** llama.cpp has one window, and positions by the number of a layer: in a model of 4 everywhere. */
 static void imitate(struct model_hparams *h, const struct model_reading *r, uint32_t window)
 {
     for (uint32_t i = 0; i < h->n_layers; i++) {
@@ -94,7 +94,7 @@ const struct model_arch model_arch_smallthinker = {
     .folder = &folder,
     .keys = {keys},
     .rope_halves = true,
-    .windows = {.period = PERIOD, .llama_cpp_period = PERIOD, .first_full = true},
+    .windows = {.period = PERIOD, .first_full = true},
     .activation = KERN_RELU,
     .early_router = true,
     .needs = {{"expert_gating_func", MODEL_WHEN_EXPERTS}},
