@@ -154,6 +154,10 @@ ratio() {
     paste -d ' ' "$1" "$2" | awk -v c="$3" 'NF == 6 { print $c / $(c + 3) }' | median
 }
 
+# version PATH: what a program says of its version, commit and compiler
+version() { "$1" --version 2>&1 | head -n 4 | tr -s ' ' | paste -sd ' ' || true; }
+
+echo "# $(version "$assay")"
 programs=()
 declare -A made_of=()
 for precision in ${PRECISIONS:-exact high fast}; do
@@ -169,6 +173,7 @@ for peer in "llama.cpp PEER" "ik_llama.cpp IK"; do
     path=${peer#* }
     if [ -f "${!path:-}" ] && [ -x "${!path}" ]; then
         programs+=("${peer% *}")
+        echo "# ${peer% *}: $(version "${!path}")"
     else
         echo "# ${peer% *} is left out: no program at $path=${!path:-}"
     fi
