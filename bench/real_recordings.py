@@ -56,7 +56,7 @@ def of_family(recorded_model):
     others = sorted((m for m in models if m != recorded_model and
                      m.name.split(".")[0] == recorded_model.name.split(".")[0]),
                     key=lambda m: abs(m.stat().st_size - recorded_model.stat().st_size))
-    done = place / f"{recorded_model.stem}.done.json"
+    done = place / f"{recorded_model.stem}.nearest-{arguments.nearest}.done.json"
     if not done.exists():
         tiled, rows = record(recorded_model, 1), record(recorded_model, 0)
         same = filecmp.cmp(tiled, rows, shallow=False)
