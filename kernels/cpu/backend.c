@@ -91,6 +91,8 @@ static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options 
                                      kern_rooms[i]);
     kern_product_choose_words(&cpu->words, &cpu->kernels, &cpu->integers[0]);
     kern_product_choose_integers(&cpu->head_integers, &cpu->kernels, &high, &cpu->product, 0);
+    cpu->long_integers = cpu->head_integers;
+    cpu->long_integers.largest = KERN_INT16_LONG_MAX;
     if (options->precision == KERN_PRECISION_FAST && cpu->head_integers.multiply) {
         cpu->attention_product = cpu->head_integers;
         cpu->attention_product.largest = KERN_ATTENTION_MOST;

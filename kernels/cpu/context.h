@@ -35,6 +35,7 @@ struct kern_cpu {
     /* What has 16 bits in `fast`, or triples as with `high`: a score is an exponent, a logit is the
      * result. Attention is in float32 with `high`, where there are no triples. */
     struct kern_product attention_product, head_integers;
+    struct kern_product long_integers; /* those of 16 bits for long formats */
     const char *remarks;
     kern_cblas_sgemm_fn *sgemm; /* NULL: the products are our own */
     size_t l2_bytes; /* of one core; decides how products are cut, never what they give */
@@ -58,7 +59,7 @@ static inline const struct kern_product *kern_cpu_product_of(const struct kern_c
     if (!integers->multiply || !format)
         return &cpu->product;
     if (integers->kind != KERN_PRODUCTS_INT8)
-        return integers;
+        return format->is_long ? &cpu->long_integers : integers;
     return format->largest > cpu->kernels.bytes_most ? &cpu->words : &integers[format->room];
 }
 
@@ -68,7 +69,9 @@ static inline const struct kern_product *kern_cpu_head_product_of(const struct k
                                                                   enum gguf_type type)
 {
     const struct kern_product *product = kern_cpu_product_of(cpu, type);
-    return kern_product_is_integer(product) ? &cpu->head_integers : product;
+    if (!kern_product_is_integer(product))
+        return product;
+    return kern_integers_find(type, 16)->is_long ? &cpu->long_integers : &cpu->head_integers;
 }
 
 /** Whether the caller wants the operation to end. */

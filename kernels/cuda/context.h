@@ -23,6 +23,7 @@ struct kern_cuda_split_tokens {
 struct kern_cuda_packed_tokens {
     const float *x; /* NULL: none */
     size_t n_tokens, n_cols;
+    int largest;           /* integer that they are rounded to */
     uint64_t scratch_uses; /* the backend's count when scratch memory held them last */
 };
 

@@ -114,7 +114,8 @@ enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_w
         return STATUS_OK;
     if (in_integers(walk, head)) {
         head->hidden = (struct kern_cuda_operand){.records = head->hidden_memory};
-        return kern_cuda_pack(walk->cuda, head->rows, n_rows, n_cols, head->hidden.records, why);
+        return kern_cuda_pack(walk->cuda, head->head->matrix->type, head->rows, n_rows, n_cols,
+                              head->hidden.records, why);
     }
     struct kern_cuda_split_tokens split = {
         .x = head->rows, .n_tokens = n_rows, .n_padded = walk->stride, .n_cols = n_cols};

@@ -67,6 +67,7 @@ const int kern_rooms[] = {0, 4, 16, 32};
      run,                                                                                          \
      min_run,                                                                                      \
      most,                                                                                         \
+     false,                                                                                        \
      ROOM(most, elems),                                                                            \
      name##_scales,                                                                                \
      name##_neutralise},
@@ -81,6 +82,7 @@ const int kern_rooms[] = {0, 4, 16, 32};
      KERN_WIDE_RUN,                                                                                \
      min_elems,                                                                                    \
      most,                                                                                         \
+     (most) > KERN_INTEGER_WIDE,                                                                   \
      0,                                                                                            \
      name##_wide_scales,                                                                           \
      name##_neutralise_block},

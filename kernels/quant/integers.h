@@ -4,9 +4,11 @@
  * with the same scale over a run of 16, 32 or 64 elements, and the same min over a run of 16 or 32.
  *
  * For activations of 8 bits sub-scales are in the scale; so the integers are small, -128..127. For
- * activations of 16 bits they are in the integer where -1023..1023 holds it: runs are longer then,
- * and a run is what is converted and scaled. The terms of a run sum to 64 * 1023 * 31743 < 2^31 at
- * most, in any order (or 32 * 128 * 31743 < 2^27): 32 bits cannot overflow.
+ * activations of 16 bits they are in the integer where all of a block of 256 have a whole multiple
+ * of its scale: runs are longer then, and a run is what is converted and scaled. Where -1023..1023
+ * holds the integers, the terms of a run sum to 64 * 1023 * 31743 < 2^31 at most, in any order (or
+ * 32 * 128 * 31743 < 2^27): 32 bits cannot overflow. Integers of -4096..4096 meet activations of
+ * 28671 at most: 16 columns of a run do not overflow, 64 hardly ever (kernels/cpu/gemm/rounded.h).
  *
  * Integers need no decoder of their own. A copy of the blocks is made neutral: its scales (those
  * that are not in the integers) are overwritten with what makes the formula's factor 1, and its
@@ -23,14 +25,15 @@
 #ifndef KERNELS_QUANT_INTEGERS_H
 #define KERNELS_QUANT_INTEGERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "kernels/quant/registry.h"
 
-/** Each integer is in -KERN_INTEGER_LIMIT .. KERN_INTEGER_LIMIT - 1; times a sub-scale, of the
- * magnitude KERN_INTEGER_WIDE at most. */
-enum { KERN_INTEGER_LIMIT = 128, KERN_INTEGER_WIDE = 1023 };
+/** Each integer is in -KERN_INTEGER_LIMIT .. KERN_INTEGER_LIMIT - 1, unless it is times a sub-scale
+ * (KERN_INTEGER_WIDE, KERN_INTEGER_LONG). Activations of 16 bits are the other two at most. */
+enum { KERN_INTEGER_LIMIT = 128, KERN_INT16_MAX = 31743, KERN_INT16_LONG_MAX = 28671 };
 
 /** What activations of 8 bits may leave of 127 for a weight, so that the sum of both has 8 bits too
  * (kernels/cpu/gemm/rounded.h): 0, 4, 16, 32. */
@@ -44,6 +47,7 @@ struct kern_integers {
     size_t run;     /* elements that share a scale: 16, 32 or 64 */
     size_t min_run; /* elements that share a min: 16 or 32; 0: min is 0 everywhere */
     int largest;    /* of the magnitudes of its integers */
+    bool is_long;   /* 32 bits may not hold the sum of a run: KERN_INT16_LONG_MAX */
     size_t room;    /* which of kern_rooms, for activations of 8 bits */
     void (*scales)(const void *blocks, size_t n_blocks, float *scales, float *mins);
     void (*neutralise)(void *blocks, size_t n_blocks);

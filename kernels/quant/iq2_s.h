@@ -30,6 +30,18 @@ KERN_INLINE void kern_iq2_s_group(const struct kern_block_iq2_s *block, unsigned
     }
 }
 
+/** The block's scale, for integers 1 + 2 * scale times magnitudes. */
+KERN_INLINE float kern_iq2_s_block_scale(const struct kern_block_iq2_s *block)
+{
+    return kern_load_half(block->d) * 0.125f;
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_iq2_s_neutralise_block(struct kern_block_iq2_s *block)
+{
+    kern_store_u16(block->d, KERN_HALF_8);
+}
+
 /** The scale of each run of 16 elements. */
 KERN_INLINE void kern_iq2_s_scales(const struct kern_block_iq2_s *block, float *scales)
 {
@@ -42,7 +54,7 @@ KERN_INLINE void kern_iq2_s_scales(const struct kern_block_iq2_s *block, float *
 KERN_INLINE void kern_iq2_s_neutralise(struct kern_block_iq2_s *block)
 {
     memset(block->scales, 0, sizeof block->scales); /* 0.5 * 0.25 */
-    kern_store_u16(block->d, KERN_HALF_8);
+    kern_iq2_s_neutralise_block(block);
 }
 
 KERN_FORMAT_ROW(iq2_s, 256)

@@ -27,6 +27,18 @@ KERN_INLINE void kern_iq2_xs_group(const struct kern_block_iq2_xs *block, unsign
     }
 }
 
+/** The block's scale, for integers 1 + 2 * scale times magnitudes. */
+KERN_INLINE float kern_iq2_xs_block_scale(const struct kern_block_iq2_xs *block)
+{
+    return kern_load_half(block->d) * 0.125f;
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_iq2_xs_neutralise_block(struct kern_block_iq2_xs *block)
+{
+    kern_store_u16(block->d, KERN_HALF_8);
+}
+
 /** The scale of each run of 16 elements. */
 KERN_INLINE void kern_iq2_xs_scales(const struct kern_block_iq2_xs *block, float *scales)
 {
@@ -39,7 +51,7 @@ KERN_INLINE void kern_iq2_xs_scales(const struct kern_block_iq2_xs *block, float
 KERN_INLINE void kern_iq2_xs_neutralise(struct kern_block_iq2_xs *block)
 {
     memset(block->scales, 0, sizeof block->scales); /* 0.5 * 0.25 */
-    kern_store_u16(block->d, KERN_HALF_8);
+    kern_iq2_xs_neutralise_block(block);
 }
 
 KERN_FORMAT_ROW(iq2_xs, 256)

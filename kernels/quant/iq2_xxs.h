@@ -27,6 +27,18 @@ KERN_INLINE void kern_iq2_xxs_group(const struct kern_block_iq2_xxs *block, unsi
                        y + 8 * l);
 }
 
+/** The block's scale, for integers 1 + 2 * scale times magnitudes. */
+KERN_INLINE float kern_iq2_xxs_block_scale(const struct kern_block_iq2_xxs *block)
+{
+    return kern_load_half(block->d) * 0.125f;
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_iq2_xxs_neutralise_block(struct kern_block_iq2_xxs *block)
+{
+    kern_store_u16(block->d, KERN_HALF_8);
+}
+
 /** The scale of each run of 32 elements. */
 KERN_INLINE void kern_iq2_xxs_scales(const struct kern_block_iq2_xxs *block, float *scales)
 {
@@ -40,7 +52,7 @@ KERN_INLINE void kern_iq2_xxs_neutralise(struct kern_block_iq2_xxs *block)
 {
     for (int group = 0; group < 8; group++)
         block->qs[8 * group + 7] &= 15; /* 0.5 * 0.25 */
-    kern_store_u16(block->d, KERN_HALF_8);
+    kern_iq2_xxs_neutralise_block(block);
 }
 
 KERN_FORMAT_ROW(iq2_xxs, 256)

@@ -30,6 +30,18 @@ KERN_INLINE void kern_iq3_xxs_group(const struct kern_block_iq3_xxs *block, unsi
     }
 }
 
+/** The block's scale, for integers 1 + 2 * scale times magnitudes. */
+KERN_INLINE float kern_iq3_xxs_block_scale(const struct kern_block_iq3_xxs *block)
+{
+    return kern_load_half(block->d) * 0.25f;
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_iq3_xxs_neutralise_block(struct kern_block_iq3_xxs *block)
+{
+    kern_store_u16(block->d, KERN_HALF_4);
+}
+
 /** The scale of each run of 32 elements. */
 KERN_INLINE void kern_iq3_xxs_scales(const struct kern_block_iq3_xxs *block, float *scales)
 {
@@ -43,7 +55,7 @@ KERN_INLINE void kern_iq3_xxs_neutralise(struct kern_block_iq3_xxs *block)
 {
     for (int group = 0; group < 8; group++)
         block->signs_scale[4 * group + 3] &= 15; /* 0.5 * 0.5 */
-    kern_store_u16(block->d, KERN_HALF_4);
+    kern_iq3_xxs_neutralise_block(block);
 }
 
 KERN_FORMAT_ROW(iq3_xxs, 256)

@@ -34,10 +34,22 @@ KERN_INLINE void kern_iq4_xs_group(const struct kern_block_iq4_xs *block, unsign
     }
 }
 
+/** The block's scale. */
+KERN_INLINE float kern_iq4_xs_block_scale(const struct kern_block_iq4_xs *block)
+{
+    return kern_load_half(block->d);
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_iq4_xs_neutralise_block(struct kern_block_iq4_xs *block)
+{
+    kern_store_u16(block->d, KERN_HALF_1);
+}
+
 /** The scale of each run of 32 elements. */
 KERN_INLINE void kern_iq4_xs_scales(const struct kern_block_iq4_xs *block, float *scales)
 {
-    float d = kern_load_half(block->d);
+    float d = kern_iq4_xs_block_scale(block);
     for (unsigned group = 0; group < 8; group++)
         scales[group] = d * (float)kern_iq4_xs_scale(block, group);
 }
@@ -47,7 +59,7 @@ KERN_INLINE void kern_iq4_xs_neutralise(struct kern_block_iq4_xs *block)
 {
     memset(block->scales_l, 0x11, sizeof block->scales_l); /* each scale 33 */
     memset(block->scales_h, 0xaa, sizeof block->scales_h);
-    kern_store_u16(block->d, KERN_HALF_1);
+    kern_iq4_xs_neutralise_block(block);
 }
 
 KERN_FORMAT_ROW(iq4_xs, 256)

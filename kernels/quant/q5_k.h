@@ -31,6 +31,19 @@ KERN_INLINE void kern_q5_k_group(const struct kern_block_q5_k *block, unsigned g
     }
 }
 
+/** The block's scale. */
+KERN_INLINE float kern_q5_k_block_scale(const struct kern_block_q5_k *block)
+{
+    return kern_load_half(block->d);
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_q5_k_neutralise_block(struct kern_block_q5_k *block)
+{
+    kern_store_u16(block->d, KERN_HALF_1);
+    kern_store_u16(block->dmin, 0);
+}
+
 /** The scale and minimum of each run of 32 elements. */
 KERN_INLINE void kern_q5_k_scales(const struct kern_block_q5_k *block, float *scales, float *mins)
 {

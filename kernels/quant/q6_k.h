@@ -31,10 +31,22 @@ KERN_INLINE void kern_q6_k_group(const struct kern_block_q6_k *block, unsigned g
     }
 }
 
+/** The block's scale. */
+KERN_INLINE float kern_q6_k_block_scale(const struct kern_block_q6_k *block)
+{
+    return kern_load_half(block->d);
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_q6_k_neutralise_block(struct kern_block_q6_k *block)
+{
+    kern_store_u16(block->d, KERN_HALF_1);
+}
+
 /** The scale of each run of 16 elements. */
 KERN_INLINE void kern_q6_k_scales(const struct kern_block_q6_k *block, float *scales)
 {
-    float d = kern_load_half(block->d);
+    float d = kern_q6_k_block_scale(block);
     for (int run = 0; run < 16; run++)
         scales[run] = d * (float)(int8_t)block->scales[run];
 }
@@ -43,7 +55,7 @@ KERN_INLINE void kern_q6_k_scales(const struct kern_block_q6_k *block, float *sc
 KERN_INLINE void kern_q6_k_neutralise(struct kern_block_q6_k *block)
 {
     memset(block->scales, 1, sizeof block->scales);
-    kern_store_u16(block->d, KERN_HALF_1);
+    kern_q6_k_neutralise_block(block);
 }
 
 KERN_FORMAT_ROW(q6_k, 256)

@@ -79,10 +79,17 @@ static inline bool takes(const struct kern_integers *format)
     return !kind->bytes || format->largest <= variant->tiles->bytes_most;
 }
 
-/** Rounds to kind->largest, less `room`. */
-static inline void pack(const struct kern_kernels *k, struct kern_panel_pack op, int room)
+/** What tokens are rounded to for a format. */
+static inline int largest_of(const struct kern_integers *format)
 {
-    op.largest = kind->largest - (kind->bytes ? room : 0);
+    if (kind->bytes)
+        return kind->largest - kern_rooms[format->room];
+    return !has_words() && format->is_long ? KERN_INT16_LONG_MAX : kind->largest;
+}
+
+static inline void pack(const struct kern_kernels *k, struct kern_panel_pack op, int largest)
+{
+    op.largest = largest;
     (kind->bytes ? k->int8_pack : has_words() ? k->words_pack : k->int16_pack)(&op);
 }
 

@@ -130,9 +130,9 @@ static void test_types(void **state)
 }
 
 /** A type for each kernel. */
-static const enum gguf_type kinds[] = {GGUF_TYPE_Q8_0,  GGUF_TYPE_Q5_1, GGUF_TYPE_Q6_K,
-                                       GGUF_TYPE_IQ3_S, GGUF_TYPE_Q4_K, GGUF_TYPE_Q3_K,
-                                       GGUF_TYPE_Q2_K};
+static const enum gguf_type kinds[] = {
+    GGUF_TYPE_Q8_0, GGUF_TYPE_Q5_1, GGUF_TYPE_Q6_K, GGUF_TYPE_IQ3_S,  GGUF_TYPE_Q4_K,
+    GGUF_TYPE_Q3_K, GGUF_TYPE_Q2_K, GGUF_TYPE_Q5_K, GGUF_TYPE_IQ4_XS, GGUF_TYPE_NVFP4};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 /** Tiles that end at each side, with all that a product adds, in every order of work. */
@@ -198,9 +198,8 @@ static void test_groups(void **state)
 }
 
 /** Records of tokens, in memory that they fill: what rounding is defined as. */
-static void test_pack(void **state)
+static void check_pack(enum gguf_type type, int largest)
 {
-    (void)state;
     enum { TOKENS = 19, COLS = 96, CHUNKS = COLS / KERN_ROUNDED_COLUMNS };
     struct rng r = rng_open(rng_seed(), 49);
     struct cuda_pair p;
@@ -212,14 +211,15 @@ static void test_pack(void **state)
     void *device;
     assert_true(records && chunks);
     assert_int_equal(kern_alloc(p.cuda, &device, n_bytes, NULL), STATUS_OK);
-    assert_int_equal(kern_cuda_pack(kern_cuda_of(p.cuda), device_x, TOKENS, COLS, device, NULL),
-                     STATUS_OK);
+    assert_int_equal(
+        kern_cuda_pack(kern_cuda_of(p.cuda), type, device_x, TOKENS, COLS, device, NULL),
+        STATUS_OK);
     assert_int_equal(kern_download(p.cuda, records, device, n_bytes, NULL), STATUS_OK);
     const struct kern_panel_pack op = {.x = x,
                                        .x_stride = COLS,
                                        .n_lanes = TOKENS,
                                        .n_k = COLS,
-                                       .largest = KERN_INT16_MAX,
+                                       .largest = largest,
                                        .out = chunks};
     kern_scalar_int16_pack(&op);
     for (unsigned i = 0; i < TOKENS * COLS; i++) {
@@ -243,6 +243,13 @@ static void test_pack(void **state)
     cuda_pair_close(&p);
 }
 
+static void test_pack(void **state)
+{
+    (void)state;
+    check_pack(GGUF_TYPE_Q4_K, KERN_INT16_MAX);
+    check_pack(GGUF_TYPE_Q6_K, KERN_INT16_LONG_MAX);
+}
+
 /** The largest integers and activations: sums at the ends of what the kernels hold. */
 static void test_largest(void **state)
 {
@@ -264,6 +271,34 @@ static void test_largest(void **state)
             (i / COLS % 2 ? 1.0f : -1.0f) * (i / COLS < 4 ? 31743.0f : 31615.0f + (float)(i % 2));
     check_product(&p, &r, &w, x, &(struct sum){.n_tokens = TOKENS});
     cuda_data_weight_free(&w);
+    cuda_pair_close(&p);
+}
+
+/** Sums beyond 32 bits: integers of -4096 and -4064, at ends of what activations are rounded to. */
+static void test_long_sums(void **state)
+{
+    (void)state;
+    enum { COLS = 256, ROWS = 16, TOKENS = 8 };
+    static const enum gguf_type types[] = {GGUF_TYPE_Q6_K, GGUF_TYPE_IQ4_XS};
+    struct rng r = rng_open(rng_seed(), 50);
+    struct cuda_pair p;
+    struct host_device_options way = cuda_pair_way(0);
+    cuda_pair_open_integers(&p, &way, PANEL);
+    float x[TOKENS * COLS];
+    for (size_t i = 0; i < TOKENS * COLS; i++)
+        x[i] = (i / COLS % 2 ? 1.0f : -1.0f) * (28671.0f - (float)(i / COLS / 2 * (i % 3)));
+    for (size_t i = 0; i < 2; i++) {
+        struct kern_weight w = cuda_data_random_weight(&r, types[i], ROWS, COLS);
+        for (size_t row = 0; row < ROWS; row++) {
+            uint8_t *block = (uint8_t *)(uintptr_t)w.data + row * w.row_bytes;
+            memset(block, 0, w.row_bytes);
+            if (types[i] == GGUF_TYPE_Q6_K)
+                memset(block + 192, 0x80, 16);
+            block[types[i] == GGUF_TYPE_Q6_K ? w.row_bytes - 1 : 1] = 0x2c; /* a scale of 1/16 */
+        }
+        check_product(&p, &r, &w, x, &(struct sum){.n_tokens = TOKENS});
+        cuda_data_weight_free(&w);
+    }
     cuda_pair_close(&p);
 }
 
@@ -421,8 +456,9 @@ int main(void)
         cmocka_unit_test(test_pack),      cmocka_unit_test(test_types),
         cmocka_unit_test(test_edges),     cmocka_unit_test(test_ends),
         cmocka_unit_test(test_groups),    cmocka_unit_test(test_largest),
-        cmocka_unit_test(test_same_x),    cmocka_unit_test(test_head),
-        cmocka_unit_test(test_streaming), cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_long_sums), cmocka_unit_test(test_same_x),
+        cmocka_unit_test(test_head),      cmocka_unit_test(test_streaming),
+        cmocka_unit_test(test_choice),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

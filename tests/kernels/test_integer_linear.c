@@ -53,6 +53,15 @@ static struct kern_backend *backend_open(enum kern_isa cap, unsigned n_threads)
     return b;
 }
 
+/** What tokens are rounded to for a type. */
+static double largest_of(enum gguf_type type)
+{
+    const struct kern_integers *bytes = kern_integers_find(type, 8);
+    if (kind->precision == KERN_PRECISION_FAST)
+        return kind->largest - kern_rooms[bytes->room];
+    return kern_integers_find(type, 16)->is_long ? KERN_INT16_LONG_MAX : kind->largest;
+}
+
 static float *floats_open(struct rng *r, size_t n)
 {
     float *x = malloc(n * sizeof *x);
@@ -129,7 +138,7 @@ static double check_bound(const struct kern_linear *op)
     size_t n_k = weight->n_cols, n_runs = n_k / format->run;
     size_t min_run = format->min_run > 0 ? format->min_run : format->run;
     size_t n_additions = kind->block / format->run + kind->block / min_run + n_k / kind->block + 1;
-    double share = 0, largest = kind->largest - (bytes ? kern_rooms[format->room] : 0);
+    double share = 0, largest = largest_of(weight->type);
     float *w = malloc(n_k * sizeof *w), *scales = malloc(n_runs * sizeof *scales);
     float *mins = calloc(n_k / min_run, sizeof *mins);
     void *copy = malloc(KERN_ROWS_WORK_BYTES * n_k);
@@ -178,20 +187,19 @@ static void check_words(const struct kern_linear *op, enum kern_isa isa, const f
 }
 
 /** A product on every ISA, with any threads, in any pieces. */
-static void check_linear(struct rng *r, enum gguf_type type, size_t n_tokens, size_t n_rows,
-                         size_t n_cols)
+static void check_product(struct rng *r, const struct kern_weight *w, const float *x,
+                          size_t n_tokens)
 {
-    struct kern_weight w = weight_open(r, type, n_rows, n_cols);
-    float *x = floats_open(r, n_tokens * n_cols);
+    size_t n_rows = w->n_rows, n_cols = w->n_cols;
     float *expected = malloc(n_tokens * n_rows * sizeof *x);
     float *found = malloc(n_tokens * n_rows * sizeof *x);
     struct kern_linear op = {
-        .weight = &w, .x = x, .y = expected, .y_stride = n_rows, .n_tokens = n_tokens};
+        .weight = w, .x = x, .y = expected, .y_stride = n_rows, .n_tokens = n_tokens};
     struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 1);
     assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
     kern_close(b);
     double share = check_bound(&op);
-    print_message("  %-8s error %.2f of its bound\n", gguf_type_name(type), share);
+    print_message("  %-8s error %.2f of its bound\n", gguf_type_name(w->type), share);
     assert_true(share <= 1);
     op.y = found;
     for (int isa = 1; isa <= (int)kern_isa_detect(); isa++) {
@@ -200,12 +208,12 @@ static void check_linear(struct rng *r, enum gguf_type type, size_t n_tokens, si
         op.n_tokens = n_tokens;
         memset(found, 0xff, n_tokens * n_rows * sizeof *x);
         assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
-        assert_same(found, expected, n_tokens * n_rows, kern_isa_name((enum kern_isa)isa), &w);
+        assert_same(found, expected, n_tokens * n_rows, kern_isa_name((enum kern_isa)isa), w);
         for (size_t t = 0; t < n_tokens; t += op.n_tokens) {
             op.n_tokens = 1 + rng_below(r, n_tokens - t);
             op.x = x + t * n_cols;
             assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
-            assert_same(found, expected + t * n_rows, op.n_tokens * n_rows, "some tokens", &w);
+            assert_same(found, expected + t * n_rows, op.n_tokens * n_rows, "some tokens", w);
         }
         kern_close(b);
         op.x = x;
@@ -213,10 +221,18 @@ static void check_linear(struct rng *r, enum gguf_type type, size_t n_tokens, si
         memset(found, 0xff, n_tokens * n_rows * sizeof *x);
         check_words(&op, (enum kern_isa)isa, expected);
     }
-    weight_close(&w);
-    free(x);
     free(expected);
     free(found);
+}
+
+static void check_linear(struct rng *r, enum gguf_type type, size_t n_tokens, size_t n_rows,
+                         size_t n_cols)
+{
+    struct kern_weight w = weight_open(r, type, n_rows, n_cols);
+    float *x = floats_open(r, n_tokens * n_cols);
+    check_product(r, &w, x, n_tokens);
+    weight_close(&w);
+    free(x);
 }
 
 /**
@@ -248,9 +264,7 @@ static void check_accuracy(enum gguf_type type)
             norm += sum * sum;
         }
     }
-    bool bytes = kind->precision == KERN_PRECISION_FAST;
-    double largest = kind->largest - (bytes ? kern_rooms[kern_integers_find(type, 8)->room] : 0);
-    double expected = kind->error * kind->largest / largest;
+    double expected = kind->error * kind->largest / largest_of(type);
     print_message("  %s: ||y - y64|| / ||y64|| = %.2e\n", gguf_type_name(type), sqrt(error / norm));
     assert_true(sqrt(error / norm) < 1.15 * expected && sqrt(error / norm) > 0.85 * expected);
     weight_close(&w);
@@ -287,6 +301,39 @@ static void test_other_shapes(void **state)
     check_linear(&r, GGUF_TYPE_Q4_0, 33, 50, 288);
     check_linear(&r, GGUF_TYPE_Q5_1, 4096 + 45, 3, 64);
     check_linear(&r, GGUF_TYPE_NVFP4, 1000, 20, 320);
+}
+
+/** Blocks of 256 columns of IQ4_XS and Q6_K whose integers are the largest, -4064 and -4096. */
+static void put_largest(enum gguf_type type, uint8_t *block, size_t n_bytes)
+{
+    memset(block, 0, n_bytes);
+    if (type == GGUF_TYPE_Q6_K)
+        memset(block + 192, 0x80, 16);
+    block[type == GGUF_TYPE_Q6_K ? n_bytes - 1 : 1] = 0x2c; /* a scale of 1/16 */
+}
+
+/** Some rows and tokens whose sums are beyond 32 bits, among others. */
+static void test_long_sums(void **state)
+{
+    (void)state;
+    enum { N_TOKENS = 70, N_ROWS = 61, N_COLS = 1024 };
+    static const enum gguf_type types[] = {GGUF_TYPE_IQ4_XS, GGUF_TYPE_Q6_K};
+    struct rng r = rng_open(rng_seed(), 9);
+    for (size_t i = 0; i < 2; i++) {
+        struct kern_weight w = weight_open(&r, types[i], N_ROWS, N_COLS);
+        float *x = floats_open(&r, (size_t)N_TOKENS * N_COLS);
+        size_t n_bytes = w.row_bytes / (N_COLS / 256);
+        for (size_t row = 0; row < N_ROWS; row += 20)
+            put_largest(types[i],
+                        (uint8_t *)(uintptr_t)w.data + row * w.row_bytes + row / 20 * n_bytes,
+                        n_bytes);
+        for (size_t k = 0; k < N_COLS; k++)
+            for (size_t t = 3; t < N_TOKENS; t += 33)
+                x[t * N_COLS + k] = t == 3 ? 2.0f : 2.0f - (float)(k % 64 == 5) * 0.25f;
+        check_product(&r, &w, x, N_TOKENS);
+        weight_close(&w);
+        free(x);
+    }
 }
 
 /** Products with one x: weights of some types want floats of it, those of others integers. */
@@ -439,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_accuracy),
         cmocka_unit_test(test_all_types),
         cmocka_unit_test(test_other_shapes),
+        cmocka_unit_test(test_long_sums),
         cmocka_unit_test(test_same_x),
         cmocka_unit_test(test_floats_are_exact),
         cmocka_unit_test(test_nonfinite_stays_where_it_is),

@@ -16,10 +16,10 @@
 
 /** All runs, with minima and without, and largest integers of 4, 15, 31, 43, 62, 127 and 128: how
  * many products fit 16 bits depends on them. */
-static const enum gguf_type types[] = {GGUF_TYPE_Q8_0,    GGUF_TYPE_Q4_K,   GGUF_TYPE_Q5_K,
-                                       GGUF_TYPE_IQ3_XXS, GGUF_TYPE_Q4_0,   GGUF_TYPE_Q6_K,
-                                       GGUF_TYPE_IQ2_S,   GGUF_TYPE_Q3_K,   GGUF_TYPE_Q2_K,
-                                       GGUF_TYPE_IQ3_S,   GGUF_TYPE_IQ4_NL, GGUF_TYPE_IQ4_K};
+static const enum gguf_type types[] = {
+    GGUF_TYPE_Q8_0,   GGUF_TYPE_Q4_K,  GGUF_TYPE_Q5_K,  GGUF_TYPE_IQ3_XXS, GGUF_TYPE_Q4_0,
+    GGUF_TYPE_Q6_K,   GGUF_TYPE_IQ2_S, GGUF_TYPE_Q3_K,  GGUF_TYPE_Q2_K,    GGUF_TYPE_IQ3_S,
+    GGUF_TYPE_IQ4_NL, GGUF_TYPE_IQ4_K, GGUF_TYPE_IQ4_XS};
 enum { N_TYPES = sizeof types / sizeof types[0] };
 
 enum operands { OPERANDS_RANDOM, OPERANDS_RARE, OPERANDS_WORST, OPERANDS };
@@ -85,12 +85,6 @@ static void fill_row(struct rng *r, enum operands what, const struct product *p,
                                                                       : rng_rough(r);
 }
 
-/** What tokens are rounded to for a format. */
-static int largest_of(const struct kern_integers *format)
-{
-    return kind->largest - (kind->bytes ? kern_rooms[format->room] : 0);
-}
-
 /** The worst tokens: all numbers are the largest, of half of the tokens the least. */
 static void fill_chunks(struct rng *r, enum operands what, const struct product *p)
 {
@@ -106,9 +100,9 @@ static void fill_chunks(struct rng *r, enum operands what, const struct product 
                                  .n_lanes = TOKENS,
                                  .n_k = p->op.n_k,
                                  .out = data(&p->x)};
-    pack(&kern_kernels_scalar, op, kern_rooms[p->op.format->room]);
+    pack(&kern_kernels_scalar, op, largest);
     op.out = data(&p->own_x);
-    pack(variant->word ? variant->tiles : &kern_kernels_scalar, op, kern_rooms[p->op.format->room]);
+    pack(variant->word ? variant->tiles : &kern_kernels_scalar, op, largest);
     free(tokens);
 }
 
@@ -200,6 +194,12 @@ static size_t whole_runs(size_t n_k, enum gguf_type type)
     return base_round_up(n_k, format_of(type)->run);
 }
 
+/** Whether sums of a run may be beyond 32 bits. */
+static bool is_long(const struct kern_integers *format)
+{
+    return format->run == 64 && format->is_long;
+}
+
 /** Every kind of type and operands, begun and gone on with. */
 static void check_tile(struct rng *r, size_t n_rows, size_t n_k)
 {
@@ -211,7 +211,9 @@ static void check_tile(struct rng *r, size_t n_rows, size_t n_k)
                                       .n_k = whole_runs(n_k, types[i % N_TYPES]),
                                       .resume = rng_below(r, 2),
                                       .format = format_of(types[i % N_TYPES])};
-        product_open(&p, r, &shape, (enum operands)(i / N_TYPES));
+        enum operands what = (enum operands)(i / N_TYPES);
+        shape.exactly = is_long(shape.format) && (what == OPERANDS_WORST || rng_below(r, 2));
+        product_open(&p, r, &shape, what);
         p.op.next_x = rng_below(r, 2) ? p.op.x : NULL;
         multiply_variant(&p.op);
         assert_found(&p, "whole");
@@ -296,7 +298,7 @@ static void check_output(const struct product *p, size_t row, size_t lane)
             (long double)factors_at(chunks, i * format->run / COLUMNS)->scale[lane];
         for (size_t k = i * format->run; k < (i + 1) * format->run; k++)
             dot += (int64_t)weight_at(w, k) * integer_at(chunks, lane, k);
-        assert_true(dot >= INT32_MIN && dot <= INT32_MAX);
+        assert_true(is_long(format) || (dot >= INT32_MIN && dot <= INT32_MAX));
         long double product = (long double)scales[i] * x_scale * dot;
         sum += product;
         magnitude += fabsl(product);
@@ -342,10 +344,11 @@ static void test_worst_block(void **state)
         if (!format || format->min_run > 0 || !takes(format))
             continue;
         size_t n_k = base_max(COLUMNS, format->run);
-        struct kern_fma_tile shape = {.n_rows = 7, .n_k = n_k, .format = format};
+        struct kern_fma_tile shape = {
+            .n_rows = 7, .n_k = n_k, .format = format, .exactly = is_long(format)};
         product_open(&p, &r, &shape, OPERANDS_WORST);
         multiply_variant(&p.op);
-        float most = (float)((int)n_k * format->largest * largest_of(format));
+        float most = (float)((int64_t)n_k * format->largest * largest_of(format));
         for (size_t j = 0; j < shape.n_rows * KERN_PANEL; j++)
             assert_true(((float *)data(&p.found))[j] == (j % TOKENS < TOKENS / 2 ? most : -most));
         product_close(&p);
@@ -356,10 +359,10 @@ static void test_row(void **state)
 {
     (void)state;
     struct rng r = rng_open(rng_seed(), 7);
-    for (size_t n_k = COLUMNS; n_k <= 512; n_k += COLUMNS) {
+    for (size_t columns = COLUMNS; columns <= 512; columns += COLUMNS) {
         const struct kern_integers *format =
-            format_of(rng_below(&r, 2) ? GGUF_TYPE_IQ2_S : GGUF_TYPE_Q8_0);
-        size_t run = format->run;
+            format_of(rng_below(&r, 2) ? GGUF_TYPE_NVFP4 : GGUF_TYPE_Q8_0);
+        size_t run = format->run, n_k = base_round_up(columns, run);
         size_t n_bytes = integer_floats(n_k, run) * sizeof(float);
         struct guard y = guard_open(n_k * sizeof(float), 4 * rng_below(&r, 3));
         size_t n_integers = n_k * (kind->bytes ? sizeof(int8_t) : sizeof(int16_t));

@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/quant/ik/trellis.h"
+#include "kernels/quant/integer_list.h"
 #include "kernels/quant/integers.h"
 #include "tests/harness/blocks.h"
 #include "tests/harness/cmocka.h"
@@ -212,12 +213,14 @@ static void test_list(void **state)
             assert_int_equal(type->block_elems % run, 0);
             assert_true(min_run == 0 || min_run == 16 || min_run == 32);
             assert_true(min_run == 0 || run % min_run == 0);
-            assert_true(format->largest <= (run == 64 ? KERN_INTEGER_WIDE : KERN_INTEGER_LIMIT));
+            assert_true(format->largest <= (run == 64 ? KERN_INTEGER_LONG : KERN_INTEGER_LIMIT));
         }
     }
     /* A run's sum with activations of 16 bits, its largest; and below it all of its terms. */
     assert_true(INT64_C(64) * KERN_INTEGER_WIDE * KERN_INT16_MAX <= INT32_MAX);
+    assert_true(INT64_C(16) * KERN_INTEGER_LONG * KERN_INT16_LONG_MAX <= INT32_MAX);
     assert_true(KERN_INTEGER_WIDE + KERN_INT16_MAX <= INT16_MAX);
+    assert_true(KERN_INTEGER_LONG + KERN_INT16_LONG_MAX <= INT16_MAX);
     assert_null(kern_integers_find((enum gguf_type)9, 8));
 }
 

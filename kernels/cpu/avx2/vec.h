@@ -100,6 +100,13 @@ static inline void widen(vec_f x, vec_d wide[2])
     wide[1] = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
 }
 
+/** Integers as doubles, in order. */
+static inline void widen_i(vec_i x, vec_d wide[2])
+{
+    wide[0] = _mm256_cvtepi32_pd(_mm256_castsi256_si128(x));
+    wide[1] = _mm256_cvtepi32_pd(_mm256_extracti128_si256(x, 1));
+}
+
 static inline vec_f narrow(const vec_d wide[2])
 {
     return _mm256_set_m128(_mm256_cvtpd_ps(wide[1]), _mm256_cvtpd_ps(wide[0]));

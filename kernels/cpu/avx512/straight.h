@@ -55,9 +55,9 @@ static inline __m256i field(__m256i bytes, int shift, char mask)
 }
 
 /** The scale of a block of 256 for each of its four runs of 64. */
-static inline void store_block_scale(float *scales, const uint8_t *d)
+static inline void store_block_scale(float *scales, float scale)
 {
-    _mm_storeu_ps(scales, _mm_set1_ps(_cvtsh_ss(kern_load_u16(d))));
+    _mm_storeu_ps(scales, _mm_set1_ps(scale));
 }
 
 /** Both functions of a type, for a list of types. */

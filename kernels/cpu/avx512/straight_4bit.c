@@ -79,11 +79,16 @@ STRAIGHT_INLINE void iq4_xs(const void *blocks, size_t n, void *integers, float 
 {
     (void)mins;
     const struct kern_block_iq4_xs *block = blocks;
-    for (size_t i = 0; i < n; i += 256, block++, scales += 8) {
-        for (size_t g = 0; g < 8; g++)
+    for (size_t i = 0; i < n; i += 256, block++) {
+        for (unsigned g = 0; g < 8; g++)
             store32(integers, i + 32 * g,
-                    look_up_bytes(kern_iq4_values, nibbles32(block->qs + 16 * g)), bits, 1);
-        kern_avx2_iq4_xs_scales(scales, block);
+                    look_up_bytes(kern_iq4_values, nibbles32(block->qs + 16 * g)), bits,
+                    kern_iq4_xs_scale(block, g));
+        if (bits == 8)
+            kern_avx2_iq4_xs_scales(scales, block);
+        else
+            store_block_scale(scales, kern_iq4_xs_block_scale(block));
+        scales += bits == 8 ? 8 : 4;
     }
 }
 

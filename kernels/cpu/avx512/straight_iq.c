@@ -2,15 +2,20 @@
 #include "kernels/cpu/avx2/unpack_iq.h"
 #include "kernels/cpu/avx512/straight.h"
 
-/** The sub-scales of groups whose integers have none. */
-static const int none[8] = {1, 1, 1, 1, 1, 1, 1, 1};
-
 /** 64 integers from number i on, with the sub-scales of two groups. */
 STRAIGHT_INLINE void store32x2(void *integers, size_t i, __m512i bytes, unsigned bits,
                                const int sub[2])
 {
     store32(integers, i, _mm512_castsi512_si256(bytes), bits, sub[0]);
     store32(integers, i + 32, _mm512_extracti64x4_epi64(bytes, 1), bits, sub[1]);
+}
+
+/** 64 integers from number i on, with the sub-scales of four runs. */
+STRAIGHT_INLINE void store16x4(void *integers, size_t i, __m512i bytes, unsigned bits,
+                               const int sub[4])
+{
+    store16x2(integers, i, _mm512_castsi512_si256(bytes), bits, sub[0], sub[1]);
+    store16x2(integers, i + 32, _mm512_extracti64x4_epi64(bytes, 1), bits, sub[2], sub[3]);
 }
 
 /** Entries of a table of n numbers, 256 to 1024, at 32 indices. */
@@ -83,7 +88,7 @@ STRAIGHT_INLINE void iq3_s(const void *blocks, size_t n, void *integers, float *
         if (bits == 8)
             _mm256_storeu_ps(scales, iq3_s_scales(block));
         else
-            store_block_scale(scales, block->d);
+            store_block_scale(scales, kern_iq3_s_block_scale(block));
         scales += bits == 8 ? 8 : 4;
     }
 }
@@ -93,14 +98,21 @@ STRAIGHT_INLINE void iq3_xxs(const void *blocks, size_t n, void *integers, float
 {
     (void)mins;
     const struct kern_block_iq3_xxs *block = blocks;
-    for (size_t i = 0; i < n; i += 256, block++, scales += 8) {
+    for (size_t i = 0; i < n; i += 256, block++) {
         struct kern_iq_block unpacked;
         unpack_iq3_xxs(&unpacked, block);
+        int sub[8];
+        for (size_t g = 0; g < 8; g++)
+            sub[g] = 1 + 2 * (block->signs_scale[4 * g + 3] >> 4);
         const struct iq3 b = {block->qs,           0,
                               kern_iq3_xxs_codes,  256,
                               kern_iq3_xxs_values, (const uint8_t *)unpacked.signs};
-        store_iq3(integers, i, b, bits, none);
-        _mm256_storeu_ps(scales, _mm256_loadu_ps(unpacked.scales));
+        store_iq3(integers, i, b, bits, sub);
+        if (bits == 8)
+            _mm256_storeu_ps(scales, _mm256_loadu_ps(unpacked.scales));
+        else
+            store_block_scale(scales, kern_iq3_xxs_block_scale(block));
+        scales += bits == 8 ? 8 : 4;
     }
 }
 
@@ -139,9 +151,10 @@ STRAIGHT_INLINE void store_iq_scales(float *scales, const struct kern_iq_block *
         _mm256_storeu_ps(scales + 8, high);
 }
 
-/** The integers of an IQ2 block from number i on; table: of n entries of eight codes. */
+/** The integers of an IQ2 block from number i on; table: of n entries of eight codes; sub: of the
+ * sixteen runs. */
 STRAIGHT_INLINE void store_iq2(void *integers, size_t i, const struct kern_iq_block *b,
-                               const uint16_t *table, size_t n, unsigned bits)
+                               const uint16_t *table, size_t n, unsigned bits, const int sub[16])
 {
     const __m512i values = _mm512_set1_epi32((int)kern_load_u32(kern_iq2_values));
     __m512i entries = look_up_entries(table, n, load_indices(b));
@@ -151,26 +164,34 @@ STRAIGHT_INLINE void store_iq2(void *integers, size_t i, const struct kern_iq_bl
         entries = _mm512_shuffle_i64x2(entries, entries, 0x39); /* the next ones to the front */
         uint64_t signs = load_u64(b->signs + 4 * j);
         bytes = _mm512_mask_sub_epi8(bytes, signs, _mm512_setzero_si512(), bytes);
-        store32x2(integers, i + 64 * j, bytes, bits, none);
+        store16x4(integers, i + 64 * j, bytes, bits, sub + 4 * j);
     }
 }
 
-#define IQ2(name, entries, n_scales)                                                               \
+/** scale_of: the four bits of run r. */
+#define IQ2(name, entries, n_scales, scale_of)                                                     \
     STRAIGHT_INLINE void name(const void *blocks, size_t n, void *integers, float *scales,         \
                               float *mins, unsigned bits)                                          \
     {                                                                                              \
         (void)mins;                                                                                \
         const struct kern_block_##name *block = blocks;                                            \
-        for (size_t i = 0; i < n; i += 256, block++, scales += (n_scales)) {                       \
+        for (size_t i = 0; i < n; i += 256, block++) {                                             \
             struct kern_iq_block unpacked;                                                         \
             unpack_##name(&unpacked, block);                                                       \
-            store_iq2(integers, i, &unpacked, kern_##name##_codes, entries, bits);                 \
-            store_iq_scales(scales, &unpacked, n_scales, 1);                                       \
+            int sub[16];                                                                           \
+            for (unsigned r = 0; r < 16; r++)                                                      \
+                sub[r] = 1 + 2 * (int)(scale_of);                                                  \
+            store_iq2(integers, i, &unpacked, kern_##name##_codes, entries, bits, sub);            \
+            if (bits == 8)                                                                         \
+                store_iq_scales(scales, &unpacked, n_scales, 1);                                   \
+            else                                                                                   \
+                store_block_scale(scales, kern_##name##_block_scale(block));                       \
+            scales += bits == 8 ? (n_scales) : 4;                                                  \
         }                                                                                          \
     }
-IQ2(iq2_xxs, 256, 8)
-IQ2(iq2_xs, 512, 16)
-IQ2(iq2_s, 1024, 16)
+IQ2(iq2_xxs, 256, 8, block->qs[r / 2 * 8 + 7] >> 4)
+IQ2(iq2_xs, 512, 16, kern_load_nibble(block->scales, r))
+IQ2(iq2_s, 1024, 16, kern_load_nibble(block->scales, r))
 
 /** Entries at eight indices. */
 static inline __m128i iq1_entries(const uint16_t indices[8])
@@ -196,10 +217,7 @@ STRAIGHT_INLINE void store_iq1(void *integers, size_t i, const struct kern_iq_bl
             (uint32_t)(load_u64(b->deltas + j / 2 * 8) >> j % 2 * 32) * 0x01041040u >> 24;
         codes = _mm512_mask_or_epi64(codes, (__mmask8)down, codes, _mm512_set1_epi8(4));
         __m512i bytes = _mm512_shuffle_epi8(values, codes);
-        store16x2(integers, i + 64 * j, _mm512_castsi512_si256(bytes), bits, sub[4 * j],
-                  sub[4 * j + 1]);
-        store16x2(integers, i + 64 * j + 32, _mm512_extracti64x4_epi64(bytes, 1), bits,
-                  sub[4 * j + 2], sub[4 * j + 3]);
+        store16x4(integers, i + 64 * j, bytes, bits, sub + 4 * j);
     }
 }
 
@@ -210,7 +228,7 @@ STRAIGHT_INLINE float *store_iq1_scales(float *scales, const struct kern_iq_bloc
     if (bits == 8)
         store_iq_scales(scales, b, n, 0.125f);
     else
-        _mm_storeu_ps(scales, _mm_set1_ps(block_scale));
+        store_block_scale(scales, block_scale);
     return scales + (bits == 8 ? n : 4);
 }
 

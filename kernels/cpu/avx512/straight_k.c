@@ -36,7 +36,7 @@ STRAIGHT_INLINE void q2_k(const void *blocks, size_t n, void *integers, float *s
             _mm256_storeu_ps(mins + half, _mm256_xor_ps(m, minus));
         }
         if (bits == 16)
-            store_block_scale(scales, block->d);
+            store_block_scale(scales, kern_q2_k_block_scale(block));
         scales += bits == 8 ? 16 : 4;
     }
 }
@@ -60,7 +60,7 @@ STRAIGHT_INLINE void q3_k(const void *blocks, size_t n, void *integers, float *s
         if (bits == 8)
             kern_avx2_q3_k_scales(scales, block);
         else
-            store_block_scale(scales, block->d);
+            store_block_scale(scales, kern_q3_k_block_scale(block));
         scales += bits == 8 ? 16 : 4;
     }
 }
@@ -87,7 +87,7 @@ STRAIGHT_INLINE void q4_k(const void *blocks, size_t n, void *integers, float *s
         }
         store_k_factors(bits == 8 ? scales : NULL, mins, block->scales, block->d, block->dmin);
         if (bits == 16)
-            store_block_scale(scales, block->d);
+            store_block_scale(scales, kern_q4_k_block_scale(block));
         scales += bits == 8 ? 8 : 4;
     }
 }
@@ -97,15 +97,18 @@ STRAIGHT_INLINE void q5_k(const void *blocks, size_t n, void *integers, float *s
 {
     const __m256i fifth = _mm256_set1_epi8(16);
     const struct kern_block_q5_k *block = blocks;
-    for (size_t i = 0; i < n; i += 256, block++, scales += 8, mins += 8) {
+    for (size_t i = 0; i < n; i += 256, block++, mins += 8) {
         __m256i high = load32(block->qh);
-        for (int g = 0; g < 8; g++) {
-            __m256i q = field(load32(block->qs + g / 2 * 32), g % 2 * 4, 15);
+        for (unsigned g = 0; g < 8; g++) {
+            __m256i q = field(load32(block->qs + g / 2 * 32), (int)(g % 2 * 4), 15);
             __mmask32 bit = _mm256_test_epi8_mask(high, _mm256_set1_epi8((char)(1 << g)));
             q = _mm256_or_si256(q, _mm256_maskz_mov_epi8(bit, fifth));
-            store32(integers, i + 32 * (size_t)g, q, bits, 1);
+            store32(integers, i + 32 * g, q, bits, kern_k_scale(block->scales, g));
         }
-        store_k_factors(scales, mins, block->scales, block->d, block->dmin);
+        store_k_factors(bits == 8 ? scales : NULL, mins, block->scales, block->d, block->dmin);
+        if (bits == 16)
+            store_block_scale(scales, kern_q5_k_block_scale(block));
+        scales += bits == 8 ? 8 : 4;
     }
 }
 
@@ -114,16 +117,21 @@ STRAIGHT_INLINE void q6_k(const void *blocks, size_t n, void *integers, float *s
 {
     (void)mins;
     const struct kern_block_q6_k *block = blocks;
-    for (size_t i = 0; i < n; i += 256, block++, scales += 16) {
+    for (size_t i = 0; i < n; i += 256, block++) {
+        const int8_t *sub = (const int8_t *)block->scales;
         for (int g = 0; g < 8; g++) {
             int half = g / 4, r = g % 4;
             __m256i low = field(load32(block->ql + 64 * half + r % 2 * 32), r / 2 * 4, 15);
             __m256i high = field(load32(block->qh + 32 * half), 2 * r, 3);
             __m256i q = _mm256_or_si256(low, _mm256_slli_epi16(high, 4));
             q = _mm256_sub_epi8(q, _mm256_set1_epi8(32));
-            store32(integers, i + 32 * (size_t)g, q, bits, 1);
+            store16x2(integers, i + 32 * (size_t)g, q, bits, sub[2 * g], sub[2 * g + 1]);
         }
-        kern_avx2_q6_k_scales(scales, block);
+        if (bits == 8)
+            kern_avx2_q6_k_scales(scales, block);
+        else
+            store_block_scale(scales, kern_q6_k_block_scale(block));
+        scales += bits == 8 ? 16 : 4;
     }
 }
 

@@ -93,6 +93,12 @@ static inline void widen(vec_f x, vec_d wide[2])
     wide[1] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
 }
 
+static inline void widen_i(vec_i x, vec_d wide[2])
+{
+    wide[0] = _mm512_cvtepi32_pd(_mm512_castsi512_si256(x));
+    wide[1] = _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(x, 1));
+}
+
 static inline vec_f narrow(const vec_d wide[2])
 {
     __m512 low = _mm512_castps256_ps512(_mm512_cvtpd_ps(wide[0]));

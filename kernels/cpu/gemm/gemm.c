@@ -1,6 +1,7 @@
 #include "kernels/cpu/gemm/gemm.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/arithmetic.h"
 #include "kernels/quant/rows.h"
@@ -90,17 +91,103 @@ enum status kern_panels_pack(struct kern_cpu *cpu, const struct kern_product *pr
     return kern_cpu_run(cpu, kern_panel_count(n_tokens), pack_one, &p);
 }
 
+enum { MOST_BLOCKS = 512 / KERN_INT16_BLOCK }; /* of a slab */
+
+/** The sums of squares of a slab's blocks: of a row, or the largest of some. As float32 is ordered
+ * as its bits are where there is no sign, these are compared. */
+struct squares {
+    int32_t of_block[MOST_BLOCKS];
+};
+
+static struct squares squares_of_panel(const float *x, size_t n_blocks)
+{
+    const struct kern_int16_chunk *chunk = (const void *)x;
+    struct squares most = {{0}};
+    for (size_t i = 0; i < n_blocks; i++, chunk += KERN_INT16_BLOCK / KERN_ROUNDED_COLUMNS) {
+        int32_t bits[KERN_PANEL], largest = 0;
+        memcpy(bits, chunk->squares, sizeof bits);
+        for (size_t lane = 0; lane < KERN_PANEL; lane++)
+            largest = bits[lane] > largest ? bits[lane] : largest;
+        most.of_block[i] = largest;
+    }
+    return most;
+}
+
+/** Those of rows [row, row + n_rows) of the tile. */
+static struct squares squares_of_rows(const struct kern_gemm_rows *g, size_t row, size_t n_rows,
+                                      size_t n_blocks)
+{
+    struct squares most = {{0}};
+    for (size_t r = row; r < row + n_rows; r++) {
+        struct squares one;
+        memcpy(one.of_block, g->tile + (r + 1) * g->plan->row_floats - n_blocks,
+               n_blocks * sizeof *one.of_block);
+        for (size_t i = 0; i < n_blocks; i++)
+            most.of_block[i] =
+                one.of_block[i] > most.of_block[i] ? one.of_block[i] : most.of_block[i];
+    }
+    return most;
+}
+
+/** Whether a sum of products may be beyond 32 bits, by the squares of both factors. */
+static bool may_overflow(const struct squares *w, const struct squares *x, size_t n_blocks)
+{
+    const float nearly = 0x1.fffp61f; /* 2^62 less what float32 rounds */
+    for (size_t i = 0; i < n_blocks; i++) {
+        float of_w, of_x;
+        memcpy(&of_w, &w->of_block[i], sizeof of_w);
+        memcpy(&of_x, &x->of_block[i], sizeof of_x);
+        if (of_w * of_x >= nearly)
+            return true;
+    }
+    return false;
+}
+
+/** A panel times rows of a long format, of which `most` are the squares: those whose sums may be
+ * beyond 32 bits on their own. */
+static void multiply_long(const struct kern_gemm_rows *g, const struct kern_fma_tile *op,
+                          const struct squares *most)
+{
+    size_t n_blocks = op->n_k / KERN_INT16_BLOCK;
+    struct squares x = squares_of_panel(op->x, n_blocks);
+    if (!may_overflow(most, &x, n_blocks)) {
+        g->plan->product->multiply(op);
+        return;
+    }
+    bool now = false, next = false;
+    for (size_t row = 0, end = 0; end <= op->n_rows; end++, now = next) {
+        if (end < op->n_rows) {
+            struct squares one = squares_of_rows(g, end, 1, n_blocks);
+            next = may_overflow(&one, &x, n_blocks);
+        }
+        if (end < op->n_rows && next == now)
+            continue;
+        struct kern_fma_tile part = *op;
+        part.w += row * op->w_row;
+        part.acc += row * KERN_PANEL;
+        part.n_rows = end - row;
+        part.exactly = now;
+        g->plan->product->multiply(&part);
+        row = end;
+    }
+}
+
 /** Columns [k, k + n_k), decoded in the tile, times all panels of the task. */
 static void multiply_slab(const struct kern_gemm_rows *g, size_t k, size_t n_k)
 {
     const struct kern_cpu *cpu = g->cpu;
     const struct kern_product *product = g->plan->product;
+    const struct kern_integers *format = g->plan->format;
+    bool is_long = format && product->kind == KERN_PRODUCTS_INT16 && format->is_long;
     size_t n_cols = g->weight->n_cols, stride = kern_product_panel_floats(product, n_cols);
     const float *x = g->x + g->first_panel * stride + kern_product_panel_floats(product, k);
     float *acc = g->acc;
+    struct squares most;
+    if (is_long)
+        most = squares_of_rows(g, 0, g->n_rows, n_k / KERN_INT16_BLOCK);
     for (size_t p = 0; p < g->n_panels && !kern_cpu_cancelled(cpu); p++) {
         size_t panel = g->first_panel + p;
-        product->multiply(&(struct kern_fma_tile){
+        const struct kern_fma_tile op = {
             .w = g->tile,
             .w_row = g->plan->row_floats,
             .w_col = 1,
@@ -111,8 +198,12 @@ static void multiply_slab(const struct kern_gemm_rows *g, size_t k, size_t n_k)
             .resume = k > 0,
             .narrow = g->n_tokens - panel * KERN_PANEL <= KERN_NARROW,
             .next_x = p + 1 < g->n_panels ? x + stride : NULL,
-            .format = g->plan->format,
-        });
+            .format = format,
+        };
+        if (is_long)
+            multiply_long(g, &op, &most);
+        else
+            product->multiply(&op);
         if (k + n_k == n_cols)
             g->done(g->context, panel, g->row, g->n_rows, acc);
         x += stride;

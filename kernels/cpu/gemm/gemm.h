@@ -18,7 +18,7 @@ struct kern_gemm_plan {
     size_t n_rows;
     size_t n_k;
     size_t n_panels;   /* that a task multiplies with its tiles */
-    size_t row_floats; /* of a tile */
+    size_t row_floats; /* of a tile; a long format's end with the sums of squares of its blocks */
     size_t tile_floats;
 };
 

@@ -103,7 +103,7 @@ static float add_run(float part, const struct integer_row *row, const void *x, s
                      size_t lane)
 {
     size_t end = k + row->run, step = row->min_run;
-    int32_t sum = 0;
+    int64_t sum = 0;
     for (size_t j = k; j < end; j++)
         sum += term(row, x, j, lane);
     part = fmaf((float)sum, row->scales[k / row->run], part);

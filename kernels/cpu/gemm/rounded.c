@@ -67,7 +67,10 @@ static void pack_words(const struct kern_panel_pack *op, size_t x_block)
             struct factors f = choose_factors(x, n, (float)op->largest);
             round_chunk(x + (k - block), f, integers, &chunk->of, lane);
             uint32_t begins[2] = {0, 0};
+            struct kern_int16_chunk *first = chunk - (k - block) / COLUMNS;
+            first->squares[lane] = chunk == first ? 0.0f : first->squares[lane];
             for (size_t i = 0; i < COLUMNS; i++) {
+                first->squares[lane] += (float)integers[i] * (float)integers[i];
                 chunk->x[lane / HALF][i / 2][lane % HALF][i % 2] = (int16_t)integers[i];
                 if (i % 4 < 2 && i / 2 % 8 < KERN_ROUNDED_PAIRED)
                     begins[i / (COLUMNS / 2)] -= (uint32_t)(integers[i] * integers[i + 2]);

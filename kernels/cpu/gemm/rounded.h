@@ -3,7 +3,7 @@
  * times scales (kernels/quant/integers.h).
  *
  *                    columns of a block    largest integer
- *     int16 (high)           64                 31743
+ *     int16 (high)           64                 31743; 28671 for weights of long formats
  *     int8 (fast)            32                   127; 123, 111 or 95 for weights of small integers
  *
  * With `fast` attention multiplies integers of 16 bits as well (../attention/products.h): 64
@@ -20,7 +20,13 @@
  *     part = fmaf((float)(sum of w * x), w_scale, part),
  *     part = fmaf((float)(sum of x), w_min, part), for each min of the run;
  * and at its end acc = fmaf(part, x_scale, acc). The sums are over a run, or over what shares the
- * min, and are exact integers.
+ * min, and are exact integers, which are rounded to float32 once.
+ *
+ * Sums of long formats (kernels/quant/integers.h) may be beyond 32 bits. The sum of 64 products is
+ * at most the root of the sum of w^2 times the sum of x^2 (Cauchy and Schwarz). Where that is below
+ * 2^31, which it nearly always is, nothing else is done. Else kern_fma_tile has `exactly`: sums of
+ * 16 columns, at most 16 * 4096 * 28671 < 2^31, are added up in double. A row of weights of a tile
+ * and the chunks of activations have the sums of their squares beside them.
  *
  * Byte instructions multiply unsigned numbers by signed ones. So 8-bit activations lie as
  * integer + 128, and a row of weights has -128 times the sum of each run beside it: there a sum
@@ -33,7 +39,7 @@
  * exact, whatever overflows on the way. So a sum that begins at the token's plus the row's `begins`
  * takes half of the multiply-adds, and two additions of 16-bit numbers for each of those: less time
  * where a processor adds more vectors at a time than it multiplies. 16 bits hold x + w, because
- * 31743 + 1024 = 32767. 8 bits hold it where the weights are at most 4, 16 or 32
+ * 31743 + 1024 = 28671 + 4096 = 32767. 8 bits hold it where the weights are at most 4, 16 or 32
  * (kern_rooms) and activations 123, 111 or 95. One of the factors is without a sign there, x0 +
  * 128 + w1; so (x0 + 128) x1 and (w1 + 128) w0 are subtracted.
  *
@@ -47,13 +53,13 @@
 #include <stdint.h>
 
 #include "kernels/numerics/bf16.h"
+#include "kernels/quant/integers.h"
 
 enum {
     KERN_ROUNDED_COLUMNS = 32, /* of a chunk */
     KERN_ROUNDED_TOKENS = 32,
     KERN_ROUNDED_PAIRED = 6, /* cells of eight, in pairs */
     KERN_INT16_BLOCK = 64,
-    KERN_INT16_MAX = 31743,
     KERN_ATTENTION_MOST = 5792, /* the largest integer where 16 bits meet 16 bits */
     KERN_INT8_BLOCK = 32,
     KERN_INT8_MAX = 127,
@@ -77,6 +83,7 @@ struct kern_int16_chunk {
     struct kern_rounded_factors of;
     /* -(sum of the products of pairs of cells) modulo 2^32, of columns 0 to 15 and 16 to 31 */
     int32_t begins[2][KERN_ROUNDED_TOKENS];
+    float squares[KERN_ROUNDED_TOKENS]; /* of a block's first: its sums; only for long formats */
 };
 struct kern_int8_chunk {
     uint8_t x[2][KERN_ROUNDED_COLUMNS / 4][KERN_ROUNDED_TOKENS / 2][4]; /* integer + 128 */

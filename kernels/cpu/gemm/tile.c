@@ -3,9 +3,22 @@
 
 #include "base/arithmetic.h"
 #include "kernels/cpu/gemm/gemm.h"
+#include "kernels/quant/integer_list.h"
 #include "kernels/quant/rows.h"
 
 enum { LINE_BYTES = 64, ROWS_AHEAD = 4 };
+
+/** The sums of the squares of a long format's runs; `end` is after the last. */
+static void put_squares(const int16_t *integers, size_t n_k, float *end)
+{
+    float *out = end - n_k / KERN_WIDE_RUN;
+    for (size_t k = 0; k < n_k; k += KERN_WIDE_RUN) {
+        int32_t sum = 0; /* at most 64 * 4096^2 */
+        for (size_t i = 0; i < KERN_WIDE_RUN; i++)
+            sum += integers[k + i] * integers[k + i];
+        *out++ = (float)sum;
+    }
+}
 
 /** A row as integers and scales; work: kern_product_work_floats(). */
 static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, size_t n_k,
@@ -18,6 +31,8 @@ static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, 
         row + (bytes ? kern_int8_floats(n_k, format->run) : kern_int16_floats(n_k, format->run));
     float *mins = scales + n_k / format->run;
     kern_straight_fn *straight = (bytes ? kernels->straight8 : kernels->straight16)[format->type];
+    if (!bytes && kern_integers_find(format->type, 16) != format)
+        straight = NULL; /* words of 8 bits: sub-scales are not in the integers */
     void *integers = work + n_k;
     if (straight) {
         straight(blocks, n_k, integers, scales, mins);
@@ -34,6 +49,8 @@ static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, 
         kernels->int8_row(integers, n_k, format, row);
     else
         kernels->int16_row(integers, n_k, format, row);
+    if (!bytes && format->is_long)
+        put_squares(integers, n_k, row + g->plan->row_floats);
 }
 
 /** Row r of the tile, decoded in `row`, split and packed. */

@@ -40,7 +40,8 @@ SCALED(q8_k_r8, BYTE)
 SCALED(q4_0, minus(NIBBLE, 8))
 WITH_MIN(q4_1, NIBBLE)
 SCALED(iq4_nl, vqtbl1q_s8(vld1q_s8(kern_iq4_values), NIBBLE))
-SCALED(iq4_xs, vqtbl1q_s8(vld1q_s8(kern_iq4_values), NIBBLE))
+#define IQ4_XS_SUB(block, r) kern_iq4_xs_scale(block, (r) / 2)
+WIDE(iq4_xs, IQ4_XS_SUB, vqtbl1q_s8(vld1q_s8(kern_iq4_values), NIBBLE))
 SCALED(mxfp4, vqtbl1q_s8(vld1q_s8(kern_fp4_values), NIBBLE))
 
 /** Nibbles of eight weights and the next eight. */
@@ -71,12 +72,13 @@ SCALED(q6_0, minus(vsliq_n_u8(NIBBLE, q6_0_high(block->qh, half), 4), 32))
 WIDE_WITH_MIN(q2_k, Q2_K_SUB, TWO_BITS)
 WIDE(q3_k, Q3_K_SUB, minus(vorrq_u8(TWO_BITS, one_more(block->hmask, group, half, 4)), 4))
 WIDE_WITH_MIN(q4_k, Q4_K_SUB, FOUR_BITS)
-WITH_MIN(q5_k, vorrq_u8(FOUR_BITS, one_more(block->qh, group, half, 16)))
+WIDE_WITH_MIN(q5_k, Q4_K_SUB, vorrq_u8(FOUR_BITS, one_more(block->qh, group, half, 16)))
 
 /** Groups 0 and 2 share 32 bytes, 1 and 3 do. */
 #define Q6_K_LOW                                                                                   \
     field(block->ql + 64 * (group / 4) + 32 * (group % 2) + 16 * half, 4 * (group % 4 / 2), 15)
-SCALED(q6_k, minus(vsliq_n_u8(Q6_K_LOW, two_bits(block->qh, group, half), 4), 32))
+#define Q6_K_SUB(block, r) (int8_t)(block)->scales[r]
+WIDE(q6_k, Q6_K_SUB, minus(vsliq_n_u8(Q6_K_LOW, two_bits(block->qh, group, half), 4), 32))
 
 /** Four codes to a byte, one after the other. */
 DECODE_INLINE uint8x16_t q2_0_codes(const uint8_t qs[4])

@@ -36,22 +36,26 @@ DECODE_INLINE uint8x16_t iq2_values(const uint16_t *codes, uint32_t first, uint3
                   spread_bits(signs, half));
 }
 
-SCALED(iq2_xxs, iq2_values(kern_iq2_xxs_codes, block->qs[8 * group + 2 * half],
-                           block->qs[8 * group + 2 * half + 1],
-                           packed_signs(block->qs + 8 * group + 4), half))
+#define IQ2_XXS_SUB(block, r) 1 + 2 * ((block)->qs[8 * ((r) / 2) + 7] >> 4)
+WIDE(iq2_xxs, IQ2_XXS_SUB,
+     iq2_values(kern_iq2_xxs_codes, block->qs[8 * group + 2 * half],
+                block->qs[8 * group + 2 * half + 1], packed_signs(block->qs + 8 * group + 4), half))
 
 DECODE_INLINE uint8x16_t iq2_xs_values(uint32_t first, uint32_t second)
 {
     uint32_t signs = even_signs(first >> 9 | second >> 9 << 8);
     return iq2_values(kern_iq2_xs_codes, first & 511, second & 511, signs, 0);
 }
-SCALED(iq2_xs, iq2_xs_values(kern_load_u16(block->qs + 8 * group + 4 * half),
-                             kern_load_u16(block->qs + 8 * group + 4 * half + 2)))
+#define IQ2_SUB(block, r) (int)(1 + 2 * kern_load_nibble((block)->scales, r))
+WIDE(iq2_xs, IQ2_SUB,
+     iq2_xs_values(kern_load_u16(block->qs + 8 * group + 4 * half),
+                   kern_load_u16(block->qs + 8 * group + 4 * half + 2)))
 
 #define IQ2_S_INDEX(i)                                                                             \
     block->qs[4 * group + 2 * half + (i)] | (block->qh[group] >> (4 * half + 2 * (i)) & 3u) << 8
-SCALED(iq2_s, iq2_values(kern_iq2_s_codes, IQ2_S_INDEX(0), IQ2_S_INDEX(1),
-                         kern_load_u32(block->signs + 4 * group), half))
+WIDE(iq2_s, IQ2_SUB,
+     iq2_values(kern_iq2_s_codes, IQ2_S_INDEX(0), IQ2_S_INDEX(1),
+                kern_load_u32(block->signs + 4 * group), half))
 
 /** indices: lower eight bits of four; ninths: one more bit of each; signs: those of a group. */
 DECODE_INLINE uint8x16_t iq3_values(const uint16_t *codes, const uint8_t values[8],
@@ -68,10 +72,11 @@ DECODE_INLINE uint8x16_t iq3_values(const uint16_t *codes, const uint8_t values[
     return negate(vqtbl1q_u8(table, vandq_u8((uint8x16_t)x, vdupq_n_u8(7))),
                   spread_bits(signs, half));
 }
-#define IQ3_S_SUB(block, r) (int)(1 + 2 * kern_load_nibble((block)->scales, (r) / 2))
-SCALED(iq3_xxs,
-       iq3_values(kern_iq3_xxs_codes, kern_iq3_xxs_values, block->qs + 8 * group + 4 * half, 0,
-                  packed_signs(block->signs_scale + 4 * group), half))
+#define IQ3_S_SUB(block, r)   (int)(1 + 2 * kern_load_nibble((block)->scales, (r) / 2))
+#define IQ3_XXS_SUB(block, r) 1 + 2 * ((block)->signs_scale[4 * ((r) / 2) + 3] >> 4)
+WIDE(iq3_xxs, IQ3_XXS_SUB,
+     iq3_values(kern_iq3_xxs_codes, kern_iq3_xxs_values, block->qs + 8 * group + 4 * half, 0,
+                packed_signs(block->signs_scale + 4 * group), half))
 WIDE(iq3_s, IQ3_S_SUB,
      iq3_values(kern_iq3_s_codes, kern_iq3_s_values, block->qs + 8 * group + 4 * half,
                 block->qh[group] >> 4 * half, kern_load_u32(block->signs + 4 * group), half))

@@ -51,9 +51,21 @@ static inline int8x16_t high_bytes(const int16x8_t x[2])
     return vcombine_s8(vrshrn_n_s16(x[0], 8), vrshrn_n_s16(x[1], 8));
 }
 
-/** Half a chunk of four tokens. bytes: out, of the first plane. */
+static inline float sum_of_squares(const int16x8_t x[2])
+{
+    float32x4_t sum = vdupq_n_f32(0.0f);
+    for (size_t i = 0; i < 2; i++) {
+        int32x4_t low = vmull_s16(vget_low_s16(x[i]), vget_low_s16(x[i]));
+        int32x4_t high = vmull_high_s16(x[i], x[i]);
+        sum = vaddq_f32(sum, vaddq_f32(vcvtq_f32_s32(low), vcvtq_f32_s32(high)));
+    }
+    return vaddvq_f32(sum);
+}
+
+/** Half a chunk of four tokens. bytes: out, of the first plane. squares: what sums of squares come
+ * on top of, or NULL. */
 static inline void pack_half(const float *const x[4], const struct factors f[4], bool wide,
-                             int8_t *bytes, float *sums)
+                             int8_t *bytes, float *sums, float *squares)
 {
     int8x16_t first[4], low[4];
     for (size_t t = 0; t < 4; t++) {
@@ -61,6 +73,8 @@ static inline void pack_half(const float *const x[4], const struct factors f[4],
         sums[t] = (float)round_half(x[t], f[t].inverse, integers);
         first[t] = wide ? high_bytes(integers) : low_bytes(integers);
         low[t] = low_bytes(integers);
+        if (squares)
+            squares[t] += sum_of_squares(integers);
     }
     lay_tokens(bytes, first);
     if (wide)
@@ -78,6 +92,11 @@ static inline void pack_block(const struct kern_panel_pack *op, size_t k, size_t
         x[t] = lane + t < op->n_lanes ? op->x + (lane + t) * op->x_stride + k : zeros;
         f[t] = choose_factors(x[t], n, (float)op->largest);
     }
+    float *squares = NULL;
+    if (wide && op->largest == KERN_INT16_LONG_MAX) {
+        squares = ((struct kern_int16_chunk *)op->out)[k / COLUMNS].squares + lane;
+        memset(squares, 0, 4 * sizeof *squares);
+    }
     for (size_t end = k + n; k < end; k += COLUMNS) {
         void *chunk =
             (char *)op->out +
@@ -87,7 +106,7 @@ static inline void pack_block(const struct kern_panel_pack *op, size_t k, size_t
         for (size_t half = 0; half < 2; half++) {
             int8_t *bytes = (int8_t *)chunk + lane / WORD_LANES * WORD_CHUNK * (wide ? 2 : 1) +
                             half * WORD_X + lane % WORD_LANES * WORD_COLUMNS;
-            pack_half(x, f, wide, bytes, of->sum[half] + lane);
+            pack_half(x, f, wide, bytes, of->sum[half] + lane, squares);
             for (size_t t = 0; t < 4; t++)
                 x[t] += HALF;
         }

@@ -24,6 +24,7 @@ struct word_extent {
     size_t run, min_run; /* as in struct kern_integers */
     size_t factor_run;   /* word_factor_run() */
     bool planes;         /* word_in_planes() */
+    bool exactly;        /* kern_fma_tile's, which is not constant */
 };
 
 typedef float tile_numbers[WORD_NUMBERS];
@@ -115,15 +116,51 @@ WORD_INLINE void sum_run(int32x4_t *sums, const struct tile_block *b, struct wor
     }
 }
 
-/** The run at column k, scaled, and its minima onto the parts, which begin with column 0. */
-WORD_INLINE void add_run(float32x4_t *parts, const struct tile_block *b, struct word_extent e,
-                         size_t k)
+/** The sums of the run at column k, which 32 bits may not hold: those of the columns that share a
+ * factor, times it, are added up in double. */
+static __attribute__((noinline, unused)) void
+sum_exactly(float32x4_t *out, const struct tile_block *b, struct word_extent e, size_t k)
 {
+    float64x2_t totals[WORD_VECTORS][2] = {{{0}}};
+    for (size_t at = k; at < k + e.run; at += e.factor_run) {
+        int32x4_t sums[WORD_VECTORS];
+        sum_bytes(sums, b, at, e.factor_run);
+        for (size_t i = 0; i < WORD_VECTORS; i++) {
+            int32x4_t factors = (int32x4_t)of_rows(b->factors[at / e.factor_run], i);
+            int64x2_t low = vmull_s32(vget_low_s32(sums[i]), vget_low_s32(factors));
+            int64x2_t high = vmull_high_s32(sums[i], factors);
+            totals[i][0] = vaddq_f64(totals[i][0], vcvtq_f64_s64(low));
+            totals[i][1] = vaddq_f64(totals[i][1], vcvtq_f64_s64(high));
+        }
+    }
+    for (size_t i = 0; i < WORD_VECTORS; i++)
+        out[i] = vcombine_f32(vcvt_f32_f64(totals[i][0]), vcvt_f32_f64(totals[i][1]));
+}
+
+/** The run at column k, scaled, onto the parts, which begin with column 0. */
+WORD_INLINE void add_scaled(float32x4_t *parts, const struct tile_block *b, struct word_extent e,
+                            size_t k)
+{
+    const float *scales = b->scales[k / e.run];
+    if (e.factor_run > 0 && e.exactly) {
+        float32x4_t exact[WORD_VECTORS];
+        sum_exactly(exact, b, e, k);
+        for (size_t i = 0; i < WORD_VECTORS; i++)
+            parts[i] = vfmaq_f32(k == 0 ? word_zero() : parts[i], exact[i], of_rows(scales, i));
+        return;
+    }
     int32x4_t sums[WORD_VECTORS];
     sum_run(sums, b, e, k);
     for (size_t i = 0; i < WORD_VECTORS; i++)
-        parts[i] = vfmaq_f32(k == 0 ? word_zero() : parts[i], vcvtq_f32_s32(sums[i]),
-                             of_rows(b->scales[k / e.run], i));
+        parts[i] =
+            vfmaq_f32(k == 0 ? word_zero() : parts[i], vcvtq_f32_s32(sums[i]), of_rows(scales, i));
+}
+
+/** The run at column k, scaled, and its minima onto the parts. */
+WORD_INLINE void add_run(float32x4_t *parts, const struct tile_block *b, struct word_extent e,
+                         size_t k)
+{
+    add_scaled(parts, b, e, k);
     for (size_t at = k; e.min_run > 0 && at < k + e.run; at += e.min_run) {
         size_t which = e.min_run == TILE_COLUMNS ? 2 : at / e.min_run % 2;
         const float *x_sums = b->x[at / TILE_COLUMNS].of.sum[which] + b->lane;
@@ -266,7 +303,7 @@ TILE_FUNCTION(const struct kern_fma_tile *op)
 #define RUNS(columns, min_columns, factor_columns)                                                 \
     if (!planes && format->run == (columns) && format->min_run == (min_columns) &&                 \
         factor_run == (factor_columns))                                                            \
-    multiply_all(op, (struct word_extent){columns, min_columns, factor_columns, false})
+    multiply_all(op, (struct word_extent){columns, min_columns, factor_columns, false, op->exactly})
     RUNS(16, 0, 0);
     RUNS(16, 16, 0);
     RUNS(32, 0, 0);
@@ -278,9 +315,9 @@ TILE_FUNCTION(const struct kern_fma_tile *op)
     RUNS(64, 0, 32);
     RUNS(64, 32, 32);
     if (planes && format->run == 32)
-        multiply_all(op, (struct word_extent){32, 0, 0, true});
+        multiply_all(op, (struct word_extent){32, 0, 0, true, false});
     if (planes && format->run == 64)
-        multiply_all(op, (struct word_extent){64, 0, 0, true});
+        multiply_all(op, (struct word_extent){64, 0, 0, true, false});
 #endif
 #undef RUNS
 }

@@ -361,6 +361,58 @@ TILE_INLINE void multiply_lanes(const struct kern_fma_tile *op, struct tile_rows
     }
 }
 
+#if !TILE_BYTES && !defined TILE_WORDS
+/** Sums of sixteen columns onto those of a run, in double. */
+TILE_INLINE void add_sixteen(vec_d totals[2], const struct tile_cells *w, const tile_chunk *x,
+                             size_t cell, size_t lane)
+{
+    vec_i sums = V(set1_epi32)(0);
+    for (size_t i = cell; i < cell + TILE_CELLS / 2; i++)
+        sums = dot(sums, load_cells(x, i, lane, 0), broadcast_cell(w, 0, i));
+    vec_d wide[2];
+    widen_i(sums, wide);
+    totals[0] = V(add_pd)(totals[0], wide[0]);
+    totals[1] = V(add_pd)(totals[1], wide[1]);
+}
+
+/** A row times the tokens of a vector, whose runs' sums 32 bits may not hold. */
+static void multiply_row_exactly(const struct kern_fma_tile *op, struct tile_rows row)
+{
+    const size_t run = KERN_INT16_BLOCK, min_run = op->format->min_run;
+    const tile_chunk *x = (const void *)op->x;
+    struct tile_cells w = {{row.w}};
+    vec_f result = op->resume ? V(load_ps)(row.acc) : V(setzero_ps)();
+    for (size_t k = 0; k < op->n_k; k += run, x += run / TILE_COLUMNS) {
+        vec_d totals[2] = {V(setzero_pd)(), V(setzero_pd)()};
+        for (size_t cell = 0; cell < 2 * TILE_CELLS; cell += TILE_CELLS / 2)
+            add_sixteen(totals, &w, x, cell, row.lane);
+        vec_f part = V(fmadd_ps)(narrow(totals), V(set1_ps)(*row.scales++), V(setzero_ps)());
+        for (size_t at = 0; min_run > 0 && at < run; at += min_run) {
+            size_t which = min_run == TILE_COLUMNS ? 2 : at / min_run % 2;
+            vec_f sum = V(load_ps)(x[at / TILE_COLUMNS].of.sum[which] + row.lane);
+            part = V(fmadd_ps)(sum, V(set1_ps)(*row.mins++), part);
+        }
+        result = V(fmadd_ps)(part, V(load_ps)(x->of.scale + row.lane), result);
+        w.of_row[0] += run;
+    }
+    V(store_ps)(row.acc, result);
+}
+
+/** kern_fma_tile.exactly. */
+static __attribute__((noinline)) void multiply_exactly(const struct kern_fma_tile *op)
+{
+    for (size_t r = 0; r < op->n_rows; r++) {
+        const float *w = op->w + r * op->w_row, *scales = w + kern_int16_floats(op->n_k, 64);
+        struct tile_rows row = {
+            .w = (const void *)w, .scales = scales, .mins = scales + op->n_k / 64};
+        for (; row.lane < KERN_PANEL; row.lane += VEC_FLOATS) {
+            row.acc = op->acc + r * KERN_PANEL + row.lane;
+            multiply_row_exactly(op, row);
+        }
+    }
+}
+#endif
+
 TILE_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent e)
 {
     const float *factors = op->w + op->n_k / TILE_CELL;
@@ -397,6 +449,12 @@ TILE_INLINE void multiply_short(const struct kern_fma_tile *op, int n_short)
 
 TILE_FUNCTION(const struct kern_fma_tile *op)
 {
+#if !TILE_BYTES && !defined TILE_WORDS
+    if (op->exactly) {
+        multiply_exactly(op);
+        return;
+    }
+#endif
 #ifdef TILE_SHORT_SUMS
     int n_short = choose_short(op);
     if (ASSAY_SANITIZED)

@@ -4,6 +4,7 @@
 #include "kernels/cuda/kernels/integers/product.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/weights/weights.h"
+#include "kernels/quant/integers.h"
 #include "kernels/quant/registry.h"
 
 bool kern_cuda_prefers_integers(unsigned compute_capability)
@@ -33,11 +34,20 @@ size_t kern_cuda_token_bytes(size_t n_tokens, size_t n_cols)
            KERN_TOKEN_WORDS * sizeof(uint32_t);
 }
 
-enum status kern_cuda_pack(struct kern_cuda *cuda, const float *x, size_t n_tokens, size_t n_cols,
-                           uint32_t *to, struct status_why *why)
+/** What tokens are rounded to for weights of a type. */
+static int largest_of(enum gguf_type type)
 {
-    const struct kern_pack_args args = {
-        .x = x, .to = {to, kern_record_blocks(n_cols)}, .n_tokens = n_tokens, .n_cols = n_cols};
+    return form_of(type).is_long ? KERN_INT16_LONG_MAX : KERN_INT16_MAX;
+}
+
+enum status kern_cuda_pack(struct kern_cuda *cuda, enum gguf_type type, const float *x,
+                           size_t n_tokens, size_t n_cols, uint32_t *to, struct status_why *why)
+{
+    const struct kern_pack_args args = {.x = x,
+                                        .to = {to, kern_record_blocks(n_cols)},
+                                        .n_tokens = n_tokens,
+                                        .n_cols = n_cols,
+                                        .largest = (float)largest_of(type)};
     size_t n_records = base_div_up(n_tokens, KERN_RECORD_TOKENS) * args.to.n_blocks;
     return kern_cuda_run(cuda, KERN_CUDA_PACK, base_div_up(n_records, KERN_PACK_RECORDS), &args,
                          why);
@@ -46,6 +56,10 @@ enum status kern_cuda_pack(struct kern_cuda *cuda, const float *x, size_t n_toke
 /** The kernel for integers of this form. */
 static enum kern_cuda_kernel kernel_of(struct kern_integer_form form)
 {
+    if (form.is_long && form.run == 32)
+        return form.min ? KERN_CUDA_INTEGERS_LONG_32_MIN : KERN_CUDA_INTEGERS_LONG_32;
+    if (form.is_long)
+        return KERN_CUDA_INTEGERS_LONG_16;
     if (form.wide && form.run == 32)
         return form.min ? KERN_CUDA_INTEGERS_WIDE_32_MIN : KERN_CUDA_INTEGERS_WIDE_32;
     if (form.wide)
@@ -98,13 +112,16 @@ static enum status pack_tokens(struct kern_cuda *cuda, const struct kern_linear 
     struct kern_cuda_packed_tokens *packed = &cuda->packed;
     size_t n_cols = op->weight->n_cols;
     bool is_there = op->same_x && packed->x == op->x && packed->n_tokens == op->n_tokens &&
-                    packed->n_cols == n_cols && packed->scratch_uses + 1 == cuda->scratch_uses;
+                    packed->n_cols == n_cols && packed->largest == largest_of(op->weight->type) &&
+                    packed->scratch_uses + 1 == cuda->scratch_uses;
     packed->scratch_uses = cuda->scratch_uses;
     if (is_there)
         return STATUS_OK;
     packed->n_tokens = op->n_tokens;
     packed->n_cols = n_cols;
-    enum status status = kern_cuda_pack(cuda, op->x, op->n_tokens, n_cols, to, why);
+    packed->largest = largest_of(op->weight->type);
+    enum status status =
+        kern_cuda_pack(cuda, op->weight->type, op->x, op->n_tokens, n_cols, to, why);
     packed->x = status ? NULL : op->x;
     return status;
 }

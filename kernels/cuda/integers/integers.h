@@ -26,9 +26,11 @@ bool kern_cuda_uses_integers(const struct kern_cuda *cuda, enum gguf_type type);
 size_t kern_cuda_integer_bytes(enum gguf_type type, size_t n_rows, size_t n_cols);
 size_t kern_cuda_token_bytes(size_t n_tokens, size_t n_cols);
 
-/** Tokens [n_tokens, n_cols] to records in memory of kern_cuda_token_bytes(). */
-enum status kern_cuda_pack(struct kern_cuda *cuda, const float *x, size_t n_tokens, size_t n_cols,
-                           uint32_t *to, struct status_why *why);
+/** Tokens [n_tokens, n_cols] to records in memory of kern_cuda_token_bytes(), for weights of a
+ * type.
+ */
+enum status kern_cuda_pack(struct kern_cuda *cuda, enum gguf_type type, const float *x,
+                           size_t n_tokens, size_t n_cols, uint32_t *to, struct status_why *why);
 
 /** Launch the product with weights of this type, of as many blocks as it takes. */
 enum status kern_cuda_multiply_integers(struct kern_cuda *cuda, enum gguf_type type,

@@ -94,6 +94,12 @@
         KERN_INTEGERS_SHARED(16, 1, 0), kern_integers_block(a, block, shared, 16, 1, 0))           \
     ROW(INTEGERS_WIDE_16_MIN, "integers", kern_integers_args, KERN_INTEGERS_THREADS, 1,            \
         KERN_INTEGERS_SHARED(16, 1, 1), kern_integers_block(a, block, shared, 16, 1, 1))           \
+    ROW(INTEGERS_LONG_32, "integers", kern_integers_args, KERN_INTEGERS_THREADS, 1,                \
+        KERN_INTEGERS_SHARED(32, 2, 0), kern_integers_block(a, block, shared, 32, 2, 0))           \
+    ROW(INTEGERS_LONG_32_MIN, "integers", kern_integers_args, KERN_INTEGERS_THREADS, 1,            \
+        KERN_INTEGERS_SHARED(32, 2, 1), kern_integers_block(a, block, shared, 32, 2, 1))           \
+    ROW(INTEGERS_LONG_16, "integers", kern_integers_args, KERN_INTEGERS_THREADS, 1,                \
+        KERN_INTEGERS_SHARED(16, 2, 0), kern_integers_block(a, block, shared, 16, 2, 0))           \
     ROW(FILL, "fill", kern_fill_args, KERN_FILL_THREADS, 0,                                        \
         0, kern_fill_block(a, block, shared))                                                      \
     ROW(DIGEST, "digest", kern_digest_args, KERN_FILL_THREADS, 0,                                  \

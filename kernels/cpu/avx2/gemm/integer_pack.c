@@ -59,9 +59,10 @@ static inline void store_cells(__m256 m[WIDTH], void *out)
         _mm256_store_ps((float *)out + i * KERN_ROUNDED_TOKENS / 2, m[i]);
 }
 
-/** Sixteen columns of eight tokens in 16 bits; returns the tokens' sums. begins: out, of eight. */
+/** Sixteen columns of eight tokens in 16 bits; returns the tokens' sums. begins: out, of eight.
+ * squares: their sums come on top, where it is not NULL. */
 static inline __m256i pack_half(const float *x, size_t x_stride, const struct factors *f, void *out,
-                                int32_t *begins)
+                                int32_t *begins, __m256 *squares)
 {
     __m256 m[WIDTH];
     for (size_t i = 0; i < WIDTH; i++, x += x_stride)
@@ -75,6 +76,11 @@ static inline __m256i pack_half(const float *x, size_t x_stride, const struct fa
         sum = _mm256_add_epi32(sum, _mm256_madd_epi16(b, ones));
         if (i < KERN_ROUNDED_PAIRED)
             begin = _mm256_sub_epi32(begin, _mm256_madd_epi16(a, b));
+        if (squares) {
+            __m256 first = _mm256_cvtepi32_ps(_mm256_madd_epi16(a, a));
+            __m256 second = _mm256_cvtepi32_ps(_mm256_madd_epi16(b, b));
+            *squares = _mm256_add_ps(*squares, _mm256_add_ps(first, second));
+        }
     }
     _mm256_store_si256((__m256i *)(void *)begins, begin);
     return sum;
@@ -146,19 +152,36 @@ static inline void store_factors(struct kern_rounded_factors *out, size_t lane,
 typedef void pack_eight_fn(const float *x, size_t x_stride, size_t n, const struct factors *f,
                            void *chunks, size_t index, size_t lane);
 
+static inline __attribute__((always_inline)) void pack_words(const float *x, size_t x_stride,
+                                                             size_t n, const struct factors *f,
+                                                             struct kern_int16_chunk *out,
+                                                             size_t lane, bool squared)
+{
+    struct kern_int16_chunk *first = out;
+    __m256 squares = _mm256_setzero_ps();
+    for (size_t k = 0; k < n; k += COLUMNS, out++) {
+        __m256i sums[2];
+        for (size_t half = 0; half < 2; half++)
+            sums[half] = pack_half(x + k + half * 16, x_stride, f,
+                                   out->x[lane / 16][half * WIDTH][lane % 16],
+                                   out->begins[half] + lane, squared ? &squares : NULL);
+        store_factors(&out->of, lane, f, sums);
+    }
+    if (squared)
+        _mm256_store_ps(first->squares + lane, squares);
+}
+
 static inline void pack_eight_int16(const float *x, size_t x_stride, size_t n,
                                     const struct factors *f, void *chunks, size_t index,
                                     size_t lane)
 {
-    struct kern_int16_chunk *out = (struct kern_int16_chunk *)chunks + index;
-    for (size_t k = 0; k < n; k += COLUMNS, out++) {
-        __m256i sums[2];
-        for (size_t half = 0; half < 2; half++)
-            sums[half] =
-                pack_half(x + k + half * 16, x_stride, f,
-                          out->x[lane / 16][half * WIDTH][lane % 16], out->begins[half] + lane);
-        store_factors(&out->of, lane, f, sums);
-    }
+    pack_words(x, x_stride, n, f, (struct kern_int16_chunk *)chunks + index, lane, false);
+}
+
+static inline void pack_eight_long(const float *x, size_t x_stride, size_t n,
+                                   const struct factors *f, void *chunks, size_t index, size_t lane)
+{
+    pack_words(x, x_stride, n, f, (struct kern_int16_chunk *)chunks + index, lane, true);
 }
 
 static inline void pack_eight_int8(const float *x, size_t x_stride, size_t n,
@@ -223,7 +246,10 @@ static inline __attribute__((always_inline)) void pack(const struct kern_panel_p
 
 void kern_avx2_int16_pack(const struct kern_panel_pack *op)
 {
-    pack(op, KERN_INT16_BLOCK, pack_eight_int16);
+    if (op->largest == KERN_INT16_LONG_MAX)
+        pack(op, KERN_INT16_BLOCK, pack_eight_long);
+    else
+        pack(op, KERN_INT16_BLOCK, pack_eight_int16);
 }
 
 void kern_avx2_int8_pack(const struct kern_panel_pack *op)

@@ -14,8 +14,7 @@
 enum {
     KERN_PACK_THREADS = 256,
     KERN_PACK_RECORDS = KERN_PACK_THREADS / 32, /* of a block, one for each warp */
-    KERN_PACK_LANE = 16,                        /* columns of a lane */
-    KERN_PACK_MOST = 31743                      /* an integer */
+    KERN_PACK_LANE = 16                         /* columns of a lane */
 };
 #define KERN_PACK_LEAST 0x1p-100f /* a block's largest magnitude below it counts as 0 */
 
@@ -23,6 +22,7 @@ struct kern_pack_args {
     const float *x; /* [n_tokens, n_cols] */
     struct kern_records to;
     size_t n_tokens, n_cols; /* of a multiple of 32 columns */
+    float largest;           /* integer: 31743, or 28671 for weights of long types */
 };
 
 /** What a lane has of its token. */
@@ -64,10 +64,10 @@ KERN_INLINE int kern_nearest(float x)
 /** A lane's integers, their sum and the block's scale. g, q: its token and columns of the record.
  */
 KERN_INLINE void kern_pack_store(uint32_t *record, unsigned g, unsigned q, float most,
-                                 const struct kern_pack_lane *lane)
+                                 float largest, const struct kern_pack_lane *lane)
 {
     bool is_finite = most < INFINITY, counts = is_finite && most >= KERN_PACK_LEAST;
-    float inverse = counts ? KERN_PACK_MOST / most : 0.0f;
+    float inverse = counts ? largest / most : 0.0f;
     uint32_t *words = record + kern_record_place(g, KERN_PACK_LANE * q);
     int sum = 0;
     KERN_UNROLL
@@ -85,7 +85,7 @@ KERN_INLINE void kern_pack_store(uint32_t *record, unsigned g, unsigned q, float
     }
     record[KERN_TOKEN_SUMS + q * KERN_RECORD_TOKENS + g] = kern_bits_of((float)sum);
     if (q == 0)
-        record[KERN_RECORD_INTEGERS + g] = kern_bits_of(counts      ? most / KERN_PACK_MOST
+        record[KERN_RECORD_INTEGERS + g] = kern_bits_of(counts      ? most / largest
                                                         : is_finite ? 0.0f
                                                                     : NAN);
 }
@@ -111,7 +111,7 @@ KERN_INLINE void kern_pack_block(const struct kern_pack_args *a, size_t block, v
         kern_quad_max(most);
         for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane))
             kern_pack_store(a->to.words + i * KERN_TOKEN_WORDS, lane / KERN_QUAD, lane % KERN_QUAD,
-                            most[kern_slot(lane)], &lanes[kern_slot(lane)]);
+                            most[kern_slot(lane)], a->largest, &lanes[kern_slot(lane)]);
     }
 }
 

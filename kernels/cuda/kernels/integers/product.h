@@ -162,11 +162,11 @@ KERN_INLINE struct kern_integers_part kern_integers_part_of(const struct kern_in
     return part;
 }
 
-/** The block's tile; run, wide, min: constants, the weights' form. */
+/** The block's tile; run, wide, min: constants, the weights' form; wide is 2 where it is long. */
 KERN_INLINE void kern_integers_block(const struct kern_integers_args *a, size_t block, void *shared,
-                                     unsigned run, bool wide, bool min)
+                                     unsigned run, unsigned wide, bool min)
 {
-    const struct kern_integer_form form = {run, 0, wide, min};
+    const struct kern_integer_form form = {run, 0, wide > 0, wide > 1, min};
     const unsigned n_words = KERN_RECORD_WORDS(run, wide, min), n_a = KERN_INTEGERS_A * n_words;
     const unsigned n_wanted = KERN_TOKENS_WANTED(min);
     uint32_t *stages = (uint32_t *)shared;

@@ -2,11 +2,13 @@
  * How the operands of products in 16-bit integers lie in memory. The products are defined in
  * docs/forward.md, the integers of a type in kernels/quant/integers.h.
  *
- * An activation x of -31743..31743 is 256 high + low, with high in -124..124 and low in -128..127.
- * So sum(w x) = 256 sum(w high) + sum(w low), modulo 2^32 whatever the order: two products of
- * bytes. A weight's integer is a byte, too. Where docs/forward.md has it multiplied by its
- * sub-scale, which takes more than 8 bits, the sub-scale stays apart ("wide" types): the sum over
- * 64 columns is that of sub-scale times sum over a run of 16 or 32 columns, the same integer.
+ * An activation x of -31743..31743 (-28671..28671 for long types) is 256 high + low, with high in
+ * -124..124 and low in -128..127. So sum(w x) = 256 sum(w high) + sum(w low), modulo 2^32 whatever
+ * the order: two products of bytes. A weight's integer is a byte, too. Where docs/forward.md has it
+ * multiplied by its sub-scale, which takes more than 8 bits, the sub-scale stays apart ("wide"
+ * types): the sum over 64 columns is that of sub-scale times sum over a run of 16 or 32 columns,
+ * the same integer. It may be beyond 32 bits where a sub-scale times an integer may be beyond 1023
+ * ("long" types).
  *
  * A record has 64 columns of 16 rows of weights or of 8 tokens, as 32-bit words. A matrix is
  * records: those of the first 16 rows (8 tokens) in the order of the columns, then of the next.
@@ -53,13 +55,14 @@ struct kern_integer_form {
                      * type has no integers */
     unsigned elems; /* of a block of the file's */
     bool wide;      /* runs have sub-scales, and a record's columns share a scale */
+    bool is_long;   /* and sums may be beyond 32 bits */
     bool min;       /* runs have minima */
 };
 
 /** The form of a type whose blocks a device decodes: a constant where the type is one. */
 KERN_INLINE struct kern_integer_form kern_integer_form_of(enum gguf_type type)
 {
-    struct kern_integer_form form = {0, 0, false, false};
+    struct kern_integer_form form = {0, 0, false, false, false};
 #define KERN_FORM(TYPE, n_elems, n_run, has_min)                                                   \
     case GGUF_TYPE_##TYPE:                                                                         \
         form.run = n_run;                                                                          \
@@ -70,7 +73,9 @@ KERN_INLINE struct kern_integer_form kern_integer_form_of(enum gguf_type type)
     KERN_FORM(TYPE, n_elems, n_run, false)
 #define KERN_FORM_WITH_MIN(TYPE, name, id, n_elems, bytes, prefix, rows, n_run, most)              \
     KERN_FORM(TYPE, n_elems, n_run, true)
-#define KERN_FORM_WIDE(TYPE, ...) form.wide |= type == GGUF_TYPE_##TYPE;
+#define KERN_FORM_WIDE(TYPE, name, runs, min_elems, most)                                          \
+    form.wide |= type == GGUF_TYPE_##TYPE;                                                         \
+    form.is_long |= type == GGUF_TYPE_##TYPE && (most) > KERN_INTEGER_WIDE;
     switch (type) {
         KERN_INTEGER_FORMATS(KERN_FORM_SCALED, KERN_FORM_WITH_MIN)
     default:

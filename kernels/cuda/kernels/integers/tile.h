@@ -8,6 +8,7 @@
  *     of 16                17
  *     wide, of 32          2, with minima 4; 4 on integers, a conversion
  *     wide, of 16          2, with minima 6; 8 on integers, a conversion
+ *     long                 likewise, with integers of 64 bits
  *
  * Sums to float32. A sum of bytes over a run begins at the bits of 1.5 * 2^23 as a float. So it
  * comes out as the float 1.5 * 2^23 + sum: |sum| <= 32 * 128 * 128 < 2^22. Taking that away is
@@ -161,13 +162,36 @@ KERN_INLINE void kern_integer_narrow(struct kern_integer_sums *part,
     }
 }
 
-/** The sums of a wide type: a sum of integers is over all columns. */
-KERN_INLINE void kern_integer_wide(struct kern_integer_sums *part,
+/** Sums over all columns times scales, and sums of activations times minima, onto part. */
+KERN_INLINE void kern_integer_add(struct kern_integer_sums *part,
+                                  const struct kern_integer_sums *total,
+                                  const struct kern_integer_weights *a,
+                                  const struct kern_integer_tokens *b,
+                                  struct kern_integer_form form)
+{
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+        unsigned s = kern_slot(lane);
+        KERN_UNROLL
+        for (unsigned i = 0; i < 4; i++) {
+            float *to = &part[s].v[i];
+            *to = fmaf(total[s].v[i], kern_pair_float(&a->scale[0][s], i / 2), *to);
+            KERN_UNROLL
+            for (unsigned n = 0; n < 4; n++) {
+                if (form.min && n < KERN_RECORD_RUNS(form.run))
+                    *to = fmaf(kern_pair_float(&b->sum[n][s], i % 2),
+                               kern_pair_float(&a->min[n][s], i / 2), *to);
+            }
+        }
+    }
+}
+
+/** Sums over all columns of a wide type. */
+KERN_INLINE void kern_integer_wide(struct kern_integer_sums *total,
                                    const struct kern_integer_weights *a,
                                    const struct kern_integer_tokens *b,
                                    struct kern_integer_form form)
 {
-    struct kern_bytes16 total[KERN_WARP_SLOTS]; /* modulo 2^32 */
+    struct kern_bytes16 sums[KERN_WARP_SLOTS]; /* modulo 2^32 */
     KERN_UNROLL
     for (unsigned n = 0; n < KERN_RECORD_RUNS(form.run); n++) {
         struct kern_mma_sums high[KERN_WARP_SLOTS], low[KERN_WARP_SLOTS];
@@ -178,23 +202,56 @@ KERN_INLINE void kern_integer_wide(struct kern_integer_sums *part,
             for (unsigned i = 0; i < 4; i++) {
                 uint32_t sum = (uint32_t)high[s].v[i] * 256 + (uint32_t)low[s].v[i];
                 sum *= a->factor[n][s].v[i / 2];
-                total[s].v[i] = n == 0 ? sum : total[s].v[i] + sum;
+                sums[s].v[i] = n == 0 ? sum : sums[s].v[i] + sum;
             }
         }
     }
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         unsigned s = kern_slot(lane);
         KERN_UNROLL
-        for (unsigned i = 0; i < 4; i++) {
-            float *to = &part[s].v[i];
-            *to = fmaf((float)(int32_t)total[s].v[i], kern_pair_float(&a->scale[0][s], i / 2), *to);
+        for (unsigned i = 0; i < 4; i++)
+            total[s].v[i] = (float)(int32_t)sums[s].v[i];
+    }
+}
+
+/** A lane's sums that 32 bits may not hold. */
+struct kern_long_sums {
+    int64_t v[4];
+};
+
+/** The nearest float. Conversions of 64 bits are slow on some cards, and hardly ever needed. */
+KERN_INLINE float kern_long_float(int64_t sum)
+{
+    int32_t word = (int32_t)sum;
+    return word == sum ? (float)word : (float)sum;
+}
+
+/** Sums over all columns of a long type. */
+KERN_INLINE void kern_integer_long(struct kern_integer_sums *total,
+                                   const struct kern_integer_weights *a,
+                                   const struct kern_integer_tokens *b,
+                                   struct kern_integer_form form)
+{
+    struct kern_long_sums sums[KERN_WARP_SLOTS];
+    KERN_UNROLL
+    for (unsigned n = 0; n < KERN_RECORD_RUNS(form.run); n++) {
+        struct kern_mma_sums high[KERN_WARP_SLOTS], low[KERN_WARP_SLOTS];
+        kern_integer_multiply(high, low, 0, a, b, form.run, n);
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+            unsigned s = kern_slot(lane);
             KERN_UNROLL
-            for (unsigned n = 0; n < 4; n++) {
-                if (form.min && n < KERN_RECORD_RUNS(form.run))
-                    *to = fmaf(kern_pair_float(&b->sum[n][s], i % 2),
-                               kern_pair_float(&a->min[n][s], i / 2), *to);
+            for (unsigned i = 0; i < 4; i++) {
+                int32_t run = high[s].v[i] * 256 + low[s].v[i];
+                int64_t sum = (int64_t)run * (int32_t)a->factor[n][s].v[i / 2];
+                sums[s].v[i] = n == 0 ? sum : sums[s].v[i] + sum;
             }
         }
+    }
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+        unsigned s = kern_slot(lane);
+        KERN_UNROLL
+        for (unsigned i = 0; i < 4; i++)
+            total[s].v[i] = kern_long_float(sums[s].v[i]);
     }
 }
 
@@ -210,10 +267,16 @@ KERN_INLINE void kern_integer_tile(struct kern_integer_sums *sums,
         for (unsigned i = 0; i < 4; i++)
             part[kern_slot(lane)].v[i] = 0.0f;
     }
-    if (form.wide)
-        kern_integer_wide(part, a, b, form);
-    else
+    if (form.wide) {
+        struct kern_integer_sums total[KERN_WARP_SLOTS];
+        if (form.is_long)
+            kern_integer_long(total, a, b, form);
+        else
+            kern_integer_wide(total, a, b, form);
+        kern_integer_add(part, total, a, b, form);
+    } else {
         kern_integer_narrow(part, a, b, form);
+    }
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         unsigned s = kern_slot(lane);
         KERN_UNROLL
