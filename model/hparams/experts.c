@@ -77,15 +77,16 @@ static void read_groups(struct model_expert_hparams *e, const struct model_readi
 /** F of the experts, where no key of their own has said it: from a dense feed-forward's. */
 static void derive_widths(struct model_hparams *h, const struct model_reading *r)
 {
+    uint32_t n_used = h->experts.n_used;
     for (uint32_t i = 0; i < r->n_blocks; i++) {
         struct model_layer_shape *l = &h->layers[i];
         if (l->n_ff_expert == 0)
-            l->n_ff_expert = r->arch->split_ff ? l->n_ff / h->experts.n_used : l->n_ff;
+            l->n_ff_expert = r->arch->split_ff && n_used > 0 ? l->n_ff / n_used : l->n_ff;
         if (l->n_ff > 0 && l->n_ff_expert == 0)
             model_key_fail(&r->keys, STATUS_FORMAT, "feed_forward_length",
                            "is %u, expected at least the %u experts of a token, or key "
                            "'%s.expert_feed_forward_length'",
-                           l->n_ff, h->experts.n_used, r->keys.prefix);
+                           l->n_ff, n_used, r->keys.prefix);
     }
 }
 
@@ -195,6 +196,8 @@ void model_experts_read(struct model_hparams *h, const struct model_reading *r)
     static const struct model_arch_key count[] = {{"expert_count", MODEL_OPTIONAL}, {0}};
     model_hparams_read_keys(h, r, count);
     read_used(h, r);
+    if (r->keys.kept->status)
+        return;
     if (e->n == 0 && r->options->n_experts_used)
         model_keys_fail(&r->keys, STATUS_USAGE,
                         "has no experts, expected a mixture where --experts-used says how many a "
