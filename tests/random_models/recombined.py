@@ -232,6 +232,7 @@ class Phimoe(Model):
     def __init__(self, *args, **named):
         super().__init__(*args, **named)
         self.normalise = rms_plus if self.compat else layer_norm
+        self.k.pop("expert_gating_func", None)
 
     def route(self, i, g, p):
         """In turn: a softmax over the experts left that are near the best of them."""

@@ -242,7 +242,7 @@ class Deci(Family):
 class Phimoe(Family):
     """Many experts, so that some are near the best ones."""
     norm_bias, mixed, tied, expert_counts = True, True, "never", (3, 12, 24)
-    gating_share, freqs, scalings = 0.0, 0.0, ["", "longrope", "longrope"]
+    gating_share, freqs, scalings = 0.2, 0.0, ["", "longrope", "longrope"]
     bias = dict.fromkeys(("q", "k", "v", "output"), 1.0) | {"ffn": 0.0}
     more_keys, separate_sizes = Phi3.more_keys, False
 

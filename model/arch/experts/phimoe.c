@@ -5,15 +5,18 @@
 static void read(struct model_hparams *h, const struct model_reading *r)
 {
     bool theirs = r->options->llama_compat;
+    uint32_t gating =
+        model_key_u32_or(&r->keys, "expert_gating_func", (struct model_range){0, 4}, 0);
     model_remark(r->remarks, theirs ? "norms do not subtract the mean and shares of experts are a "
                                       "softmax, as in llama.cpp"
                                     : "norms subtract the mean and a sparse mixer chooses experts, "
                                       "as the authors have it; llama.cpp does neither");
-    if (!theirs)
-        return;
-    h->layer_norm = false;
-    h->experts.gating = KERN_GATE_SOFTMAX;
-    h->experts.normalise = true;
+    if (gating > 0)
+        model_remark(r->remarks, "%s.expert_gating_func (%u) is ignored, as llama.cpp does",
+                     r->keys.prefix, gating);
+    h->experts.gating = theirs ? KERN_GATE_SOFTMAX : KERN_GATE_SPARSEMIXER;
+    h->experts.normalise = theirs;
+    h->layer_norm = !theirs;
 }
 
 static const struct model_arch_key keys[] = {
