@@ -187,7 +187,13 @@ class Gemma(Qwen2):
 
 
 class Deepseek(Model):
-    renormalise, scales_weights = False, True
+    differs, renormalise, scales_weights = True, False, True
+
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        for key in ("expert_gating_func", "expert_weights_norm"):
+            if self.compat:
+                self.k.pop(key, None)
 
 
 class Minicpm(Model):
