@@ -169,7 +169,7 @@ class GraniteSwa(Listed):
         Granite.more_keys(self)
         super().more_keys()
         if self.may(0.8):
-            self.flags("attention.rope_pattern", [i == 0 or self.may(0.7) for i in range(self.n_layers)])
+            self.flags("attention.rope_pattern", [self.may(0.7) for _ in range(self.n_layers)])
 
     def dense(self, i, n, suffix=""):
         if not suffix:

@@ -219,7 +219,8 @@ class Deci(Family):
 
     def sizes(self):
         super().sizes()
-        for i in range(1, self.n_layers):
+        kept = self.rng.randrange(self.n_layers)
+        for i in set(range(self.n_layers)) - {kept}:
             self.kv[i] *= self.may(0.7)
             self.n_heads[i] *= self.kv[i] > 0 or self.may()
             self.ff[i] *= self.may(0.8)
