@@ -6,25 +6,27 @@
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct base_digest {
     SHA256_CTX context;
+    bool ok;
 };
 
 struct base_digest *base_digest_open(void)
 {
     struct base_digest *digest = calloc(1, sizeof *digest);
     if (digest)
-        SHA256_Init(&digest->context);
+        digest->ok = SHA256_Init(&digest->context) == 1;
     return digest;
 }
 
 void base_digest_add(struct base_digest *digest, const void *data, size_t n_bytes)
 {
     if (digest)
-        SHA256_Update(&digest->context, data, n_bytes);
+        digest->ok = digest->ok && SHA256_Update(&digest->context, data, n_bytes) == 1;
 }
 
 void base_digest_discard(struct base_digest *digest)
@@ -37,9 +39,13 @@ enum status base_digest_close_bytes(struct base_digest *digest, uint8_t bytes[BA
 {
     memset(bytes, 0, BASE_SHA256_BYTES);
     if (!digest)
-        return status_fail(why, STATUS_MEMORY, "libcrypto cannot compute a SHA-256");
-    SHA256_Final(bytes, &digest->context);
+        return status_fail(why, STATUS_MEMORY, "no memory for a SHA-256");
+    uint8_t result[BASE_SHA256_BYTES];
+    bool ok = digest->ok && SHA256_Final(result, &digest->context) == 1;
     base_digest_discard(digest);
+    if (!ok)
+        return status_fail(why, STATUS_MEMORY, "libcrypto cannot compute a SHA-256");
+    memcpy(bytes, result, sizeof result);
     return STATUS_OK;
 }
 
