@@ -109,6 +109,11 @@ static struct group group_of(const struct model_folder *f, const struct model_ta
 static enum status cut_groups(const struct model_folder *f, struct model_target *t,
                               struct status_why *why)
 {
+    if (f->n_heads % f->n_kv_heads != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: tensor '%s' is of %u heads and %u key/value heads, expected a "
+                           "divisor of the heads",
+                           f->path, t->sources[0]->name, f->n_heads, f->n_kv_heads);
     struct group group = group_of(f, t);
     uint64_t n = f->n_kv_heads * group.all * f->head_size;
     if (t->n_dims != 2 || t->ne[1] != n)
@@ -358,7 +363,8 @@ static enum status view_rows(const struct model_folder *f, const struct model_ta
     *out = NULL;
     if (n_heads == 0 && !in_turns && !grouped)
         return STATUS_OK;
-    int32_t *rows = n > INT32_MAX / 2 ? NULL : gguf_file_memory(file, n * sizeof *rows);
+    uint64_t most = grouped ? INT32_MAX / group_of(f, t).all : INT32_MAX / 2;
+    int32_t *rows = n > most ? NULL : gguf_file_memory(file, n * sizeof *rows);
     if (!rows)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for %" PRIu64 " rows of %s", f->path,
                            n, t->name);
