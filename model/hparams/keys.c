@@ -109,6 +109,16 @@ float model_key_positive(const struct model_keys *keys, const char *suffix, floa
     return read > 0 ? read : otherwise;
 }
 
+float model_key_inverse(const struct model_keys *keys, const char *suffix, float value)
+{
+    struct base_number shown;
+    if (!isfinite(1 / value))
+        model_key_fail(keys, STATUS_FORMAT, suffix,
+                       "is %s, expected a number with a finite inverse",
+                       base_float_text(&shown, value));
+    return 1 / value;
+}
+
 struct base_string model_key_string(const struct model_keys *keys, const char *suffix)
 {
     char key[MODEL_KEY_BYTES];

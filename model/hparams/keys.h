@@ -31,7 +31,7 @@ const struct gguf_kv *model_key_find(const struct model_keys *keys, const char *
 /** Keep a failure (printf format): the sentence begins with the file. */
 void model_keys_fail(const struct model_keys *keys, enum status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** The same of a key: it begins with the file and the key. */
+/** Keep a failure of a key: the sentence begins with the file and the key. */
 void model_key_fail(const struct model_keys *keys, enum status code, const char *suffix,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -53,6 +53,9 @@ bool model_key_bool(const struct model_keys *keys, const char *suffix, bool othe
 float model_key_f32(const struct model_keys *keys, const char *suffix, float otherwise);
 /** A float that must not be negative; 0 stands for `otherwise`. */
 float model_key_positive(const struct model_keys *keys, const char *suffix, float otherwise);
+
+/** 1 / value, which the key has or stands for; it fails where that is not finite. */
+float model_key_inverse(const struct model_keys *keys, const char *suffix, float value);
 
 /** A text of the file's memory; data NULL: there is none. */
 struct base_string model_key_string(const struct model_keys *keys, const char *suffix);

@@ -14,7 +14,8 @@ static void read(struct model_hparams *h, const struct model_reading *r)
     bool given = model_key_f32(&r->keys, suffix, 0) != 0;
     h->residual_scale =
         model_key_positive(&r->keys, "residual_scale", (float)(1.4 / sqrt((double)h->n_layers)));
-    h->logit_scale = 1 / model_key_positive(&r->keys, suffix, usual);
+    h->logit_scale =
+        model_key_inverse(&r->keys, suffix, model_key_positive(&r->keys, suffix, usual));
     if (!given && r->options->llama_compat)
         h->logit_scale = usual;
     if (!given)

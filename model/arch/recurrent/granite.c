@@ -15,7 +15,7 @@ static void read_scales(struct model_hparams *h, const struct model_reading *r)
     if (!(logit_scale > 0))
         model_key_fail(keys, STATUS_FORMAT, "logit_scale", "is %s, expected a number above 0",
                        base_float_text(&shown, logit_scale));
-    h->logit_scale = 1 / logit_scale;
+    h->logit_scale = model_key_inverse(keys, "logit_scale", logit_scale);
     for (uint32_t i = 0; i < h->n_layers && attention_scale > 0; i++)
         h->layers[i].scale = attention_scale;
 }
@@ -235,11 +235,22 @@ static const struct model_folder_map swa_folder = {
     .write = write_swa,
 };
 
+static const struct model_node swa_nodes[] = {
+    {MODEL_AT_EMBEDDING, "embd", "GET_ROWS", .other = true},
+    {MODEL_AT_ATTN_OUT, "", .other = true},
+    {MODEL_AT_FFN_OUT, "", .other = true},
+    {MODEL_AT_EXPERT_OUT, "", .other = true},
+    {MODEL_AT_SHARED_UP, "", .other = true}, /* it holds the gate, too */
+    {MODEL_AT_SHARED_OUT, "", .other = true},
+    {0},
+};
+
 const struct model_arch model_arch_granite_swa = {
     .name = "granite_swa",
-    .key_blind = {"deepstack_mapping"}, /* of pictures */
+    .key_blind = {"deepstack_mapping",                  /* of pictures */
+                  "expert_shared_feed_forward_length"}, /* of dense ones, as in granite */
     .folder = &swa_folder,
-    .nodes = nodes,
+    .nodes = swa_nodes,
     .keys = {keys, moe_keys},
     .windows = {.period = 4, .first_full = true, .by_array = true},
     .sinks = true,
