@@ -98,7 +98,9 @@ static void read_shared(struct model_hparams *h, const struct model_reading *r)
     struct model_range any = {0, model_ff_range.high};
     uint32_t n_shared =
         model_key_u32_or(&r->keys, "expert_shared_count", (struct model_range){0, 1024}, 0);
-    const struct model_layer_shape *last = &h->layers[h->n_layers - 1];
+    const struct model_layer_shape *last = &h->layers[h->n_layers - 1]; /* that has a width */
+    while (last->n_ff_expert == 0 && last > h->layers)
+        last--;
     uint64_t width = (uint64_t)n_shared * last->n_ff_expert;
     if (width > model_ff_range.high)
         model_key_fail(&r->keys, STATUS_FORMAT, "expert_shared_count",

@@ -24,13 +24,13 @@ static void read(struct model_hparams *h, const struct model_reading *r)
             h->layers[i].mixer = MODEL_NO_MIXER;
     }
     if (n > 0)
-        model_remark(
-            r->remarks,
-            r->options->llama_compat
-                ? "attention of %u layers without a feed-forward is left out, as in "
-                  "llama.cpp"
-                : "layers with attention and without feed-forward: %u, which llama.cpp leaves out",
-            n);
+        model_remark(r->remarks,
+                     r->options->llama_compat
+                         ? "attention, or the matrix in its place, of %u layer%s without a "
+                           "feed-forward is left out, as in llama.cpp"
+                         : "attention, or the matrix in its place, of %u layer%s without a "
+                           "feed-forward is evaluated; llama.cpp leaves it out",
+                     n, status_plural(n));
 }
 
 static void bind(struct model *m, size_t i)
