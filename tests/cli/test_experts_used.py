@@ -43,6 +43,8 @@ class ExpertsUsed(unittest.TestCase):
             if keys[arch + ".expert_count"] in range(n_experts, 9) and not evaluation.fixed and few:
                 if not wanted or keys.get(f"{arch}.{wanted}"):
                     break
+        else:
+            raise AssertionError(f"no model of {arch} in 100 attempts")
         key = arch + ".expert_used_count"
         files = {}
         for n in range(1, keys[arch + ".expert_count"] + 1):

@@ -93,7 +93,7 @@ def main():
         paths += [path + ".c" for path in paths]
         if "*" in name:
             return any(map(re.compile("|".join(map(fnmatch.translate, paths))).match, tree))
-        return any(path[3:] in ends if folders == ("*",) else path in whole for path in paths)
+        return any(path.removeprefix("/*/") in ends if folders == ("*",) else path in whole for path in paths)
 
     findings = []
     for path in sorted(tree):

@@ -10,7 +10,12 @@
 
 /* Threads spend more on waiting for each other than such models have work. What they may do to it,
  * test_forward_bits.c looks at, and ThreadSanitizer in all tests. */
-#ifdef __SANITIZE_THREAD__
+#ifdef __has_feature /* clang says it so */
+#if __has_feature(thread_sanitizer)
+#define WATCHED
+#endif
+#endif
+#if defined __SANITIZE_THREAD__ || defined WATCHED
 enum { THREADS = 2 };
 #else
 enum { THREADS = 1 };
