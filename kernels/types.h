@@ -91,7 +91,7 @@ enum kern_gating {
     KERN_GATE_SIGMOID,        /* of each expert by itself */
     KERN_GATE_SOFTMAX_CHOSEN, /* of the chosen experts only; they are chosen by p = g */
     KERN_GATE_SQRT_SOFTPLUS,  /* sqrt(ln(1 + exp(g))) */
-    KERN_GATE_SPARSEMIXER /* of the chosen one and those left that are near it, p = g; see below */
+    KERN_GATE_SPARSEMIXER     /* each choice has its own softmax, and p = g; see below */
 };
 
 /**

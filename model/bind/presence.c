@@ -51,7 +51,7 @@ enum model_presence model_presence_of(const struct model *m, const char *name,
     return presence_in(m, model_block_of(name), within_layer(name), usual);
 }
 
-/** The same tensor of another layer; it may be absent. */
+/** Find the tensor that another layer calls `within`; NULL: that layer lacks it. */
 static const struct gguf_tensor *of_layer(const struct model *m, size_t layer, const char *within,
                                           char name[NAME_BYTES])
 {

@@ -107,7 +107,7 @@ bool model_config_null(const struct model_folder *f, const char *names);
 /** A whole number below 2^32: of a member that must be there, of one that may be absent. */
 uint32_t model_config_u32(const struct model_folder *f, const char *names);
 uint32_t model_config_u32_or(const struct model_folder *f, const char *names, uint32_t absent);
-/** The same of a number that is finite in float32. */
+/** A number that is finite in float32, of such members. */
 double model_config_f32(const struct model_folder *f, const char *names);
 double model_config_f32_or(const struct model_folder *f, const char *names, double absent);
 /** Such a number below a value. */

@@ -20,7 +20,7 @@ enum model_hparam_kind {
     MODEL_HPARAM_U32,
     MODEL_HPARAM_BOOL,
     MODEL_HPARAM_F32, /* 0 or more; 0 stands for the default */
-    MODEL_HPARAM_CAP, /* the same; config.json without it has none, which the key says with 0 */
+    MODEL_HPARAM_CAP, /* an F32; config.json without it has no cap, which the key says with 0 */
     MODEL_HPARAM_F64,
     MODEL_HPARAM_GATING, /* an enum kern_gating */
     MODEL_HPARAM_SCALING /* an enum model_rope_scaling */
@@ -31,9 +31,9 @@ enum model_hparam_place {
     MODEL_HPARAM_NOWHERE,
     MODEL_HPARAM_OF_MODEL,  /* struct model_hparams */
     MODEL_HPARAM_OF_LAYERS, /* struct model_layer_shape of each layer */
-    MODEL_HPARAM_OF_HEADS,  /* the same; latent attention may have it compressed or not */
+    MODEL_HPARAM_OF_HEADS,  /* as OF_LAYERS; latent attention may have it compressed or not */
     MODEL_HPARAM_OF_ROPES,  /* struct model_rope of each that layers use */
-    MODEL_HPARAM_OF_SCALED  /* the same, where positions are stretched */
+    MODEL_HPARAM_OF_SCALED  /* as OF_ROPES, where positions are stretched */
 };
 
 struct model_hparam {

@@ -14,7 +14,7 @@ struct fixture {
 
 /** Open, or fail the test with the sentence. ISA: the best there is; threads: 2. */
 struct fixture fixture_open(const struct tiny_model_options *options);
-/** The same of a file in memory, which the fixture frees. */
+/** Open a file in memory, which the fixture frees. */
 struct fixture fixture_open_bytes(struct tiny_model bytes);
 /** From a file of the reference material. */
 struct fixture fixture_open_file(const char *path, const struct model_options *options);

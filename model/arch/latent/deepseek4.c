@@ -72,7 +72,7 @@ static void read_base(struct model_hparams *h, const struct model_reading *r)
         rope->magnitude /= 1 + 0.1 * log((double)rope->factor);
 }
 
-/** Of the output's groups and the indexer's keys. */
+/** Refuse sizes of the output's groups and of the indexer's keys that cannot be. */
 static void check_sizes(struct model_hparams *h, const struct model_reading *r)
 {
     const struct model_keys *keys = &r->keys;
