@@ -68,7 +68,7 @@ def words(args, model, n_ctx, n_windows):
 def one_perplexity(command):
     def measure():
         cost, text = run(command)
-        return cost, re.search(r"PPL = *([0-9.]+)", text).group(1)
+        return cost, re.search(r"Final estimate: PPL.* = *([0-9.]+)", text).group(1)
     return measure
 
 
