@@ -49,7 +49,8 @@ UNITS = {
     ("attention", "ATTENTION 128"): ("attention exact 128", "pair", PAIRS),
     ("linear int16", "PACK"): ("pack", "element", 128 * 1024),
     ("linear int16", "INTEGERS_32"): ("integers 32", "multiply-add", 128 * 128 * 1024),
-    ("linear int16", "INTEGERS_16"): ("integers 16", "multiply-add", 128 * 128 * 1024),
+    ("linear int16", "INTEGERS_LONG_32"): ("integers long 32", "multiply-add", 128 * 128 * 1024),
+    ("linear int16", "INTEGERS_LONG_16"): ("integers long 16", "multiply-add", 128 * 128 * 1024),
     ("linear int16", "INTEGERS_WIDE_32_MIN"): ("integers wide 32 min", "multiply-add",
                                                128 * 128 * 1024),
 }

@@ -54,7 +54,7 @@ WARP, SECTOR, SCHEDULERS, MMA_FLOPS = 32, 32, 4, 2 * 16 * 8 * 16
 FROM_L2 = ("fold", "pair", "js", "lowest", "codes")
 # The kernel of a type's products in integers. Memory is reckoned for a whole product: bytes of a
 # weight and of an activation, rows that meet the same tokens one after another.
-INTEGERS = {"Q8_0": "integers 32", "IQ4_XS": "integers 32", "Q6_K": "integers 16",
+INTEGERS = {"Q8_0": "integers 32", "IQ4_XS": "integers long 32", "Q6_K": "integers long 16",
             "Q4_K": "integers wide 32 min"}
 WEIGHT_BYTES, TOKEN_BYTES, GROUP_ROWS = 1.31, 2.31, 2048
 TILE, WALK, VOCAB_TILE = 4096, 2048, 4096  # tokens of a product, rows and vocabulary of a head's

@@ -48,7 +48,7 @@ struct kern_fma_tile {
     bool narrow;                        /* only the first KERN_NARROW lanes of acc are wanted */
     const float *next_x;                /* a hint: x of the next call, or NULL */
     const struct kern_integers *format; /* for int16_tile and int8_tile only */
-    bool exactly;                       /* int16_tile: 32 bits may not hold the sum of a run */
+    bool exactly; /* int16_tile, of whole blocks and a long format: 32 bits may not hold a sum */
 };
 typedef void kern_fma_tile_fn(const struct kern_fma_tile *op);
 

@@ -23,7 +23,8 @@
     WIDE(IQ2_S, iq2_s, 16, 0, 1333) WIDE(IQ3_XXS, iq3_xxs, 8, 0, 1922)
 /* clang-format on */
 enum { KERN_WIDE_RUN = 64, KERN_WIDE_ELEMS = 256 };
-/** The largest of them of which 32 bits hold every sum of a run, and of all ("long" formats). */
+/** 32 bits hold every sum of a run of integers up to the first. Formats that are beyond it are
+ * "long"; none is beyond the second. */
 enum { KERN_INTEGER_WIDE = 1023, KERN_INTEGER_LONG = 4096 };
 
 #endif

@@ -32,7 +32,8 @@
 #include "kernels/quant/registry.h"
 
 /** Each integer is in -KERN_INTEGER_LIMIT .. KERN_INTEGER_LIMIT - 1, unless it is times a sub-scale
- * (KERN_INTEGER_WIDE, KERN_INTEGER_LONG). Activations of 16 bits are the other two at most. */
+ * (KERN_INTEGER_WIDE, KERN_INTEGER_LONG). Activations of 16 bits are KERN_INT16_MAX at most, for
+ * long formats KERN_INT16_LONG_MAX. */
 enum { KERN_INTEGER_LIMIT = 128, KERN_INT16_MAX = 31743, KERN_INT16_LONG_MAX = 28671 };
 
 /** What activations of 8 bits may leave of 127 for a weight, so that the sum of both has 8 bits too

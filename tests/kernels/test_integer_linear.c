@@ -327,9 +327,10 @@ static void test_long_sums(void **state)
             put_largest(types[i],
                         (uint8_t *)(uintptr_t)w.data + row * w.row_bytes + row / 20 * n_bytes,
                         n_bytes);
-        for (size_t k = 0; k < N_COLS; k++)
-            for (size_t t = 3; t < N_TOKENS; t += 33)
-                x[t * N_COLS + k] = t == 3 ? 2.0f : 2.0f - (float)(k % 64 == 5) * 0.25f;
+        for (size_t k = 0; k < N_COLS; k++) /* sums about 2^31, on both sides, and the largest */
+            for (size_t t = 5; t < N_TOKENS; t += 7)
+                x[t * N_COLS + k] =
+                    k % 64 == 9 || t % 2 == 0 ? 28671.0f : 7700.0f + 4.0f * (float)t;
         check_product(&r, &w, x, N_TOKENS);
         weight_close(&w);
         free(x);

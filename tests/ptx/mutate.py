@@ -45,7 +45,8 @@ TESTS = {
     "cuda_waiting": ["NORM_SPLIT", "ROTATED"],
     "cuda_linear": ["SPLIT", "FINISH", "EXACT"],
     "cuda_integers": ["PACK", "INTEGERS_32", "INTEGERS_32_MIN", "INTEGERS_16", "INTEGERS_WIDE_32",
-                      "INTEGERS_WIDE_32_MIN", "INTEGERS_WIDE_16", "INTEGERS_WIDE_16_MIN"],
+                      "INTEGERS_WIDE_32_MIN", "INTEGERS_WIDE_16", "INTEGERS_WIDE_16_MIN",
+                      "INTEGERS_LONG_32", "INTEGERS_LONG_32_MIN", "INTEGERS_LONG_16"],
     "cuda_score": ["FOLD", "PAIR", "JS", "CODES"],
 }
 KINDS = ["barrier", "bound", "mma", "wait"]

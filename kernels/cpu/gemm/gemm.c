@@ -103,6 +103,7 @@ static struct squares squares_of_panel(const float *x, size_t n_blocks)
 {
     const struct kern_int16_chunk *chunk = (const void *)x;
     struct squares most = {{0}};
+    assert(n_blocks <= MOST_BLOCKS);
     for (size_t i = 0; i < n_blocks; i++, chunk += KERN_INT16_BLOCK / KERN_ROUNDED_COLUMNS) {
         int32_t bits[KERN_PANEL], largest = 0;
         memcpy(bits, chunk->squares, sizeof bits);
@@ -132,7 +133,8 @@ static struct squares squares_of_rows(const struct kern_gemm_rows *g, size_t row
 /** Whether a sum of products may be beyond 32 bits, by the squares of both factors. */
 static bool may_overflow(const struct squares *w, const struct squares *x, size_t n_blocks)
 {
-    const float nearly = 0x1.fffp61f; /* 2^62 less what float32 rounds */
+    /* Squares and their product are rounded by less than 2^-17 of themselves. */
+    const float nearly = 0x1.fffp61f;
     for (size_t i = 0; i < n_blocks; i++) {
         float of_w, of_x;
         memcpy(&of_w, &w->of_block[i], sizeof of_w);

@@ -6,7 +6,7 @@
  *   int16          Weights of quantised types as their integers, tokens rounded to 16 bits per
  *                  block of 64 columns (kernels/cpu/gemm/rounded.h): an error of about 2^-16 of a
  *                  block's largest magnitude per element at most, about 2e-5 of ||y|| for gaussian
- *                  data. The same bits on every ISA.
+ *                  data, 1.1 times that for long formats. The same bits on every ISA.
  *   int8           Likewise, tokens rounded to 8 bits or a little less per block of 32 columns:
  *                  2^-8 at most, about 5e-3 of ||y||; for types with room 4, 16 and 32 1.03,
  *                  1.14 and 1.34 times as much.

@@ -31,8 +31,8 @@ static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, 
         row + (bytes ? kern_int8_floats(n_k, format->run) : kern_int16_floats(n_k, format->run));
     float *mins = scales + n_k / format->run;
     kern_straight_fn *straight = (bytes ? kernels->straight8 : kernels->straight16)[format->type];
-    if (!bytes && kern_integers_find(format->type, 16) != format)
-        straight = NULL; /* words of 8 bits: sub-scales are not in the integers */
+    if (g->plan->product->words && kern_integers_find(format->type, 16) != format)
+        straight = NULL; /* of 8 bits: sub-scales are not in the integers */
     void *integers = work + n_k;
     if (straight) {
         straight(blocks, n_k, integers, scales, mins);

@@ -157,7 +157,7 @@ static inline uint16x8_t less_one(int16x8_t x)
 /**
  * n integers, 16 or 32, as bytes times a factor, which it returns: 1 if they fit, else what
  * Euclid's algorithm finds, with all of them at a time. Quotients are products with a reciprocal of
- * 15 bits, rounded: off by at most 1023 / 2^16 before, so that whole ones are right, and each rest
+ * 15 bits, rounded: off by at most 4096 / 2^16 before, so that whole ones are right, and each rest
  * that is not 0 is a smaller factor.
  */
 static inline int divide_run(const int16_t *integers, size_t n, int8_t *bytes)
