@@ -99,6 +99,7 @@ struct squares {
     int32_t of_block[MOST_BLOCKS];
 };
 
+/** The largest of a panel's tokens; x: its chunks of the slab. */
 static struct squares squares_of_panel(const float *x, size_t n_blocks)
 {
     const struct kern_int16_chunk *chunk = (const void *)x;
@@ -114,7 +115,7 @@ static struct squares squares_of_panel(const float *x, size_t n_blocks)
     return most;
 }
 
-/** Those of rows [row, row + n_rows) of the tile. */
+/** The largest of rows [row, row + n_rows) of the tile. */
 static struct squares squares_of_rows(const struct kern_gemm_rows *g, size_t row, size_t n_rows,
                                       size_t n_blocks)
 {
@@ -145,8 +146,8 @@ static bool may_overflow(const struct squares *w, const struct squares *x, size_
     return false;
 }
 
-/** A panel times rows of a long format, of which `most` are the squares: those whose sums may be
- * beyond 32 bits on their own. */
+/** Multiply a panel by rows of a long format, of which `most` are the squares. Rows whose sums may
+ * be beyond 32 bits are multiplied apart from the others. */
 static void multiply_long(const struct kern_gemm_rows *g, const struct kern_fma_tile *op,
                           const struct squares *most)
 {

@@ -398,7 +398,7 @@ static void multiply_row_exactly(const struct kern_fma_tile *op, struct tile_row
     V(store_ps)(row.acc, result);
 }
 
-/** kern_fma_tile.exactly. */
+/** Multiply as kern_fma_tile.exactly asks. */
 static __attribute__((noinline)) void multiply_exactly(const struct kern_fma_tile *op)
 {
     for (size_t r = 0; r < op->n_rows; r++) {
