@@ -120,8 +120,10 @@ static void test_ignored_options(void **state)
 {
     (void)state;
     struct cli_args args;
-    accept("-fa -ub 512 --mlock --numa distribute -ctk f32", &args);
+    struct cli_perplexity_settings s =
+        accept("-fa -ub 512 --mlock --numa distribute -ctk f32", &args);
     assert_string_equal(args.ignored, "-fa, -ub, --mlock, --numa");
+    cli_args_release(&perplexity, &s);
     accept("-fa on -c 7", &args);
     assert_string_equal(args.ignored, "-fa");
     accept("--flash-attn=auto", &args);
