@@ -93,13 +93,13 @@ enum status kern_panels_pack(struct kern_cpu *cpu, const struct kern_product *pr
 
 enum { MOST_BLOCKS = 512 / KERN_INT16_BLOCK }; /* of a slab */
 
-/** The sums of squares of a slab's blocks: of a row, or the largest of some. As float32 is ordered
- * as its bits are where there is no sign, these are compared. */
+/** The sums of squares of a slab's blocks: of a row, or the largest of some. */
 struct squares {
-    int32_t of_block[MOST_BLOCKS];
+    float of_block[MOST_BLOCKS];
 };
 
-/** The largest of a panel's tokens; x: its chunks of the slab. */
+/** The largest of a panel's tokens; x: its chunks of the slab. Their bits are compared, which have
+ * the order of numbers that are not below 0: compilers make vectors of that. */
 static struct squares squares_of_panel(const float *x, size_t n_blocks)
 {
     const struct kern_int16_chunk *chunk = (const void *)x;
@@ -110,7 +110,7 @@ static struct squares squares_of_panel(const float *x, size_t n_blocks)
         memcpy(bits, chunk->squares, sizeof bits);
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             largest = bits[lane] > largest ? bits[lane] : largest;
-        most.of_block[i] = largest;
+        memcpy(&most.of_block[i], &largest, sizeof largest);
     }
     return most;
 }
@@ -121,12 +121,9 @@ static struct squares squares_of_rows(const struct kern_gemm_rows *g, size_t row
 {
     struct squares most = {{0}};
     for (size_t r = row; r < row + n_rows; r++) {
-        struct squares one;
-        memcpy(one.of_block, g->tile + (r + 1) * g->plan->row_floats - n_blocks,
-               n_blocks * sizeof *one.of_block);
+        const float *of_row = g->tile + (r + 1) * g->plan->row_floats - n_blocks;
         for (size_t i = 0; i < n_blocks; i++)
-            most.of_block[i] =
-                one.of_block[i] > most.of_block[i] ? one.of_block[i] : most.of_block[i];
+            most.of_block[i] = of_row[i] > most.of_block[i] ? of_row[i] : most.of_block[i];
     }
     return most;
 }
@@ -136,13 +133,9 @@ static bool may_overflow(const struct squares *w, const struct squares *x, size_
 {
     /* Squares and their product are rounded by less than 2^-17 of themselves. */
     const float nearly = 0x1.fffp61f;
-    for (size_t i = 0; i < n_blocks; i++) {
-        float of_w, of_x;
-        memcpy(&of_w, &w->of_block[i], sizeof of_w);
-        memcpy(&of_x, &x->of_block[i], sizeof of_x);
-        if (of_w * of_x >= nearly)
+    for (size_t i = 0; i < n_blocks; i++)
+        if (w->of_block[i] * x->of_block[i] >= nearly)
             return true;
-    }
     return false;
 }
 
