@@ -3,7 +3,7 @@
 
 usage: startup.py ASSAY TEXT MODEL... [--before ASSAY] [--rounds N]
 
-Of each model: `assay info`, a perplexity of one window of 512 tokens, and a KL divergence of one
+Each model is timed in `assay info`, a perplexity of one window of 512 tokens, and a KL divergence of one
 window between the file and a copy of it. The files are read before, so that they come from the page
 cache. Prints a table in Markdown, medians in milliseconds:
 

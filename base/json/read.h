@@ -60,9 +60,9 @@ void base_field_fail_member(struct base_field from, const char *path, enum statu
 /** And of one that is another value than expected: "... is 3, expected ...". */
 void base_field_refuse(struct base_field from, const char *path, const char *expected);
 
-/** A member; one that is missing is none: this never fails. */
+/** A member, or nothing where it is missing: this never fails. */
 struct base_field base_field_get(struct base_field from, const char *path);
-/** A member; one that is missing or null is none: this never fails. */
+/** A member, or nothing where it is missing or null: this never fails. */
 struct base_field base_field_find(struct base_field from, const char *path);
 /** A member that must be there. */
 struct base_field base_field_need(struct base_field from, const char *path);
