@@ -108,7 +108,12 @@ static inline size_t kern_chosen_words(size_t most_keys)
  * With weights all heads choose as one, by
  *     score(query, key) = sum over heads i = 0, 1, ... of weights[i] max(q_i . k, 0)
  * where each product with a weight and each sum is rounded on its own. Without weights each head
- * chooses for itself, by q_i . k. A dot product is a chain of fused multiply-adds along d.
+ * chooses for itself, by q_i . k, or with `as_one` all do as with weights of 1. A dot product is a
+ * chain of fused multiply-adds along d.
+ *
+ * pool P > 1: each key is made of P positions, key w of w P .. w P + P - 1. Then n_seen, most_keys
+ * and bits are of positions: a query that sees n of them sees n / P keys, rounded down. A chosen
+ * key's positions are chosen, and those after the last key that it sees, whatever n_best is.
  *
  * together b > 1: runs of b keys, which begin at multiples of b, are chosen as one. A run's score
  * is the largest of the query's keys in it, and n_best counts runs. The last n_local runs of those
@@ -118,9 +123,11 @@ struct kern_choose {
     const float *q;       /* [T, Hi * d] */
     const float *k;       /* [rows, k_stride], of which the first d columns are the key */
     const float *weights; /* [T, Hi]; or NULL */
-    uint64_t *bits;       /* out, backend memory: [T, 1 or Hi, kern_chosen_words()] */
+    bool as_one;          /* of heads without weights */
+    uint64_t *bits;       /* out, backend memory: [T, sets, kern_chosen_words()] */
     size_t n_heads, head_size, k_stride; /* Hi, d, at least d */
     size_t n_best;
+    size_t pool;                           /* 0 is 1 */
     size_t together, n_local;              /* 1 or more; 0 or more */
     size_t most_keys;                      /* no query sees more */
     const uint32_t *n_seen;                /* host: by row of q; NULL: the query's index + 1 */
@@ -131,10 +138,21 @@ struct kern_choose {
 /** Sets of keys that a query chooses. */
 static inline size_t kern_choose_sets(const struct kern_choose *op)
 {
-    return op->weights ? 1 : op->n_heads;
+    return op->weights || op->as_one ? 1 : op->n_heads;
 }
 
-/** How many keys query q of a range sees. */
+static inline size_t kern_choose_pool(const struct kern_choose *op)
+{
+    return op->pool > 0 ? op->pool : 1;
+}
+
+/** Keys that no query sees more of: where they are pools, fewer than positions. */
+static inline size_t kern_choose_most(const struct kern_choose *op)
+{
+    return op->most_keys / kern_choose_pool(op);
+}
+
+/** How many keys, or positions of pools, query q of a range sees. */
 static inline size_t kern_choose_seen(const struct kern_choose *op,
                                       const struct kern_query_range *range, size_t q)
 {

@@ -12,7 +12,7 @@ static const size_t score_bytes = (size_t)64 << 20;
 /** Bytes of the scores of a task. */
 static size_t task_bytes(const struct kern_choose *op)
 {
-    return kern_choose_sets(op) * KERN_CHOOSE_QUERIES * op->most_keys * sizeof(float);
+    return kern_choose_sets(op) * KERN_CHOOSE_QUERIES * kern_choose_most(op) * sizeof(float);
 }
 
 /** Tasks whose scores are on the device at a time. */
@@ -39,7 +39,8 @@ static enum status make_tasks(const struct kern_choose *op, struct tasks *tasks,
         const struct kern_query_range *range = &op->ranges[i];
         tasks->n_rows = base_max(tasks->n_rows, range->q_row + range->n_q);
         for (size_t q = 0; q < range->n_q; q++)
-            tasks->n_seen = base_max(tasks->n_seen, kern_choose_seen(op, range, q));
+            tasks->n_seen =
+                base_max(tasks->n_seen, kern_choose_seen(op, range, q) / kern_choose_pool(op));
         for (size_t q = 0; q < range->n_q; q += KERN_CHOOSE_QUERIES)
             *task++ = (struct kern_attention_task){.range = (uint32_t)i, .first = (uint32_t)q};
     }
@@ -70,10 +71,12 @@ static enum status run(struct kern_cuda *cuda, const struct kern_choose *op,
         .n_sets = n_sets,
         .head_size = op->head_size,
         .k_stride = op->k_stride,
+        .as_one = op->as_one,
         .n_best = op->n_best,
+        .pool = kern_choose_pool(op),
         .together = op->together,
         .n_local = op->n_local,
-        .most_keys = op->most_keys,
+        .most_keys = kern_choose_most(op),
         .n_words = kern_chosen_words(op->most_keys),
         .n_seen = arrays[2].to,
         .ranges = arrays[0].to,

@@ -29,6 +29,11 @@ static const struct choose_shape shapes[CHOOSE_SCENE_SHAPES] = {
     {2, 7, 1, .together = 100},
     {2, 3, 5, .together = 3, .n_local = 9, .integers = true},
     {2, 65, 64, .integers = true},
+    {4, 8, 3, .weighted = true, .pool = 4, .given = true, .integers = true},
+    {3, 12, 1, .as_one = true, .pool = 7, .given = true},
+    {2, 5, 0, .weighted = true, .pool = 9, .given = true},
+    {5, 6, 2, .as_one = true, .pool = 3, .together = 2, .n_local = 1, .given = true,
+     .integers = true},
 };
 
 struct choose_shape choose_scene_shape(size_t i)
@@ -55,7 +60,9 @@ void choose_scene_open(struct choose_scene *s, struct rng *r, const struct choos
         .op = {.n_heads = shape->n_heads,
                .head_size = shape->head_size,
                .k_stride = stride,
+               .as_one = shape->as_one,
                .n_best = shape->n_best,
+               .pool = shape->pool,
                .together = shape->together ? shape->together : 1,
                .n_local = shape->n_local,
                .most_keys = MOST + rng_below(r, 100),
@@ -106,25 +113,27 @@ static float score_of(const struct kern_choose *op, const struct kern_query_rang
         for (size_t i = 0; i < op->head_size; i++)
             dot = fmaf(op->k[key_row * op->k_stride + i],
                        op->q[(row * op->n_heads + head) * op->head_size + i], dot);
-        if (!op->weights)
+        if (!op->weights && !op->as_one)
             return dot;
-        volatile float product = op->weights[row * op->n_heads + head] * fmaxf(dot, 0.0f);
+        float weight = op->weights ? op->weights[row * op->n_heads + head] : 1.0f;
+        volatile float product = weight * fmaxf(dot, 0.0f);
         sum = sum + product;
     }
     return sum;
 }
 
-/** Scores of the runs of keys that a query sees; returns how many keys these are. */
+/** Scores of the runs of keys that a query sees; returns how many positions these have with what
+ * follows. */
 static size_t find_scores(const struct kern_choose *op, const struct kern_query_range *range,
                           size_t query, size_t set, float *scores)
 {
     size_t seen = range->n_parent + range->q_offset + query + 1, row = range->q_row + query;
     if (op->n_seen)
         seen = op->n_seen[row];
-    size_t n = (seen + op->together - 1) / op->together;
+    size_t n_keys = seen / kern_choose_pool(op), n = (n_keys + op->together - 1) / op->together;
     for (size_t i = 0; i < n; i++)
         scores[i] = i + op->n_local >= n ? INFINITY : -INFINITY;
-    for (size_t key = 0; key < seen; key++)
+    for (size_t key = 0; key < n_keys; key++)
         scores[key / op->together] =
             fmaxf(scores[key / op->together], score_of(op, range, row, set, key));
     return seen;
@@ -136,16 +145,17 @@ static void check_query(const struct choose_scene *s, const uint64_t *bits, size
     const struct kern_choose *op = &s->op;
     size_t n_words = kern_chosen_words(op->most_keys);
     float scores[MOST];
-    size_t n_keys = find_scores(op, &op->ranges[range], query, set, scores);
+    size_t n_seen = find_scores(op, &op->ranges[range], query, set, scores);
+    size_t pool = kern_choose_pool(op), n_keys = n_seen / pool;
     size_t n = (n_keys + op->together - 1) / op->together;
-    for (size_t key = 0; key < n_words * 64; key++) {
-        size_t better = 0, a = key / op->together;
+    for (size_t at = 0; at < n_words * 64; at++) {
+        size_t better = 0, key = at / pool, a = key / op->together;
         for (size_t b = 0; key < n_keys && b < n; b++)
             better += scores[b] > scores[a] || (scores[b] == scores[a] && b < a);
-        bool chosen = key < n_keys && better < op->n_best;
-        if ((bits[key / 64] >> key % 64 & 1) != chosen)
-            fail_msg("range %zu query %zu set %zu: key %zu of %zu is%s chosen", range, query, set,
-                     key, n_keys, chosen ? " not" : "");
+        bool chosen = at < n_seen && (key == n_keys || better < op->n_best);
+        if ((bits[at / 64] >> at % 64 & 1) != chosen)
+            fail_msg("range %zu query %zu set %zu: position %zu of %zu is%s chosen", range, query,
+                     set, at, n_seen, chosen ? " not" : "");
     }
 }
 

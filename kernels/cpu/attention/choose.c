@@ -29,13 +29,16 @@ struct choose_task {
     float *q;             /* panel arrays: [the set's heads, d] */
     float *weights;       /* [heads] */
     float *dots, *sums;   /* [CHUNK] */
-    float *scores;        /* [KERN_PANEL, most_keys]: a row for each query */
-    uint32_t *orders;     /* [most_keys]: of one query */
+    float *scores;        /* [KERN_PANEL, kern_choose_most()]: a row for each query */
+    uint32_t *orders;     /* [kern_choose_most()]: of one query */
 };
 
-static size_t seen(const struct choose_task *task, size_t query)
+/** Keys that a query sees; *n_positions: positions, which are more where keys are pools. */
+static size_t seen(const struct choose_task *task, size_t query, size_t *n_positions)
 {
-    return kern_choose_seen(task->job->op, task->range, task->first + query);
+    const struct kern_choose *op = task->job->op;
+    *n_positions = kern_choose_seen(op, task->range, task->first + query);
+    return *n_positions / kern_choose_pool(op);
 }
 
 /** Whether a query that sees so many keys must leave some out. */
@@ -61,6 +64,8 @@ static void pack_queries(const struct choose_task *task)
         .out = task->q,
     };
     task->job->cpu->kernels.panel_pack(&pack);
+    for (size_t i = 0; op->as_one && i < n_heads * KERN_PANEL; i++)
+        task->weights[i] = 1;
     if (!op->weights)
         return;
     pack.x = op->weights + row * n_heads;
@@ -74,6 +79,7 @@ static void score_rows(const struct choose_task *task, size_t row, size_t n_keys
 {
     const struct kern_choose *op = task->job->op;
     const struct kern_kernels *kernels = &task->job->cpu->kernels;
+    bool joint = op->weights || op->as_one;
     memset(task->sums, 0, n_keys * KERN_PANEL * sizeof(float));
     for (size_t head = 0; head < task->job->n_set_heads; head++) {
         kernels->fma_tile(&(struct kern_fma_tile){
@@ -81,11 +87,11 @@ static void score_rows(const struct choose_task *task, size_t row, size_t n_keys
             .w_row = op->k_stride,
             .w_col = 1,
             .x = task->q + head * op->head_size * KERN_PANEL,
-            .acc = op->weights ? task->dots : task->sums,
+            .acc = joint ? task->dots : task->sums,
             .n_rows = n_keys,
             .n_k = op->head_size,
         });
-        if (op->weights)
+        if (joint)
             kernels->ops.add_rectified(task->sums, task->dots, task->weights + head * KERN_PANEL,
                                        KERN_PANEL, n_keys);
     }
@@ -108,7 +114,7 @@ static void score(const struct choose_task *task, size_t n_keys)
             .n_lanes = task->n,
             .scale = 1.0f,
             .y = task->scores + key,
-            .y_stride = job->op->most_keys,
+            .y_stride = kern_choose_most(job->op),
         });
     }
 }
@@ -144,6 +150,7 @@ static void find_orders(const struct kern_choose *op, const float *scores, size_
     }
 }
 
+/** Bits begin .. end - 1. */
 static void set_bits(uint64_t *bits, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++)
@@ -153,23 +160,26 @@ static void set_bits(uint64_t *bits, size_t begin, size_t end)
 static void choose_keys(const struct choose_task *task, size_t query)
 {
     const struct kern_choose *op = task->job->op;
-    size_t n_seen = seen(task, query), n = base_div_up(n_seen, op->together);
+    size_t pool = kern_choose_pool(op), n_positions;
+    size_t n_seen = seen(task, query, &n_positions), n = base_div_up(n_seen, op->together);
     size_t n_words = kern_chosen_words(op->most_keys), n_equal = n;
     uint64_t *bits =
         op->bits + ((query_row(task) + query) * task->job->n_sets + task->set) * n_words;
     bool some = decides(op, n_seen);
     uint32_t last = 0;
     memset(bits, 0, n_words * sizeof *bits);
+    set_bits(bits, n_seen * pool, n_positions);
     if (op->n_best == 0)
         return;
     if (some) {
-        find_orders(op, task->scores + query * op->most_keys, n_seen, task->orders);
+        find_orders(op, task->scores + query * kern_choose_most(op), n_seen, task->orders);
         last = find_last(task->orders, n, op->n_best, &n_equal);
     }
     for (size_t i = 0; i < n; i++) {
         bool equal = !some || task->orders[i] == last;
         if (equal ? n_equal > 0 : task->orders[i] > last)
-            set_bits(bits, i * op->together, base_min((i + 1) * op->together, n_seen));
+            set_bits(bits, i * op->together * pool,
+                     base_min((i + 1) * op->together, n_seen) * pool);
         n_equal -= equal && n_equal > 0;
     }
 }
@@ -178,7 +188,7 @@ static void choose_keys(const struct choose_task *task, size_t query)
 static size_t divide_memory(struct choose_task *task, const struct choose *job, char *memory)
 {
     const struct kern_choose *op = job->op;
-    size_t n_heads = job->n_set_heads, most = base_round_up(op->most_keys, 16);
+    size_t n_heads = job->n_set_heads, most = base_round_up(kern_choose_most(op), 16);
     const size_t sizes[] = {n_heads * op->head_size * KERN_PANEL, n_heads * KERN_PANEL,
                             CHUNK * KERN_PANEL, CHUNK * KERN_PANEL, KERN_PANEL * most};
     float **const parts[] = {&task->q, &task->weights, &task->dots, &task->sums, &task->scores};
@@ -196,7 +206,7 @@ static void run_task(void *context, size_t index, unsigned thread)
 {
     const struct choose *job = context;
     const struct kern_choose *op = job->op;
-    size_t number = index / job->n_sets, most = 0;
+    size_t number = index / job->n_sets, most = 0, n_positions;
     size_t i_range = kern_find_range(job->first_task, op->n_ranges, number);
     struct choose_task task = {.job = job, .range = &op->ranges[i_range]};
     task.set = index % job->n_sets;
@@ -204,7 +214,7 @@ static void run_task(void *context, size_t index, unsigned thread)
     task.n = base_min(task.range->n_q - task.first, KERN_PANEL);
     (void)divide_memory(&task, job, job->per_thread + thread * job->thread_bytes);
     for (size_t i = 0; i < task.n; i++)
-        most = base_max(most, seen(&task, i));
+        most = base_max(most, seen(&task, i, &n_positions));
     if (decides(op, most))
         score(&task, most);
     for (size_t i = 0; i < task.n; i++)

@@ -27,7 +27,8 @@ struct kern_choose_args {
     uint64_t *bits;
     float *scores; /* [tasks, n_sets, KERN_CHOOSE_QUERIES, most_keys] */
     size_t n_heads, n_sets, head_size, k_stride;
-    size_t n_best, together, n_local, most_keys, n_words;
+    size_t n_best, pool, together, n_local, most_keys, n_words; /* most_keys: kern_choose_most() */
+    bool as_one;
     const uint32_t *n_seen; /* by row of q, or NULL */
     const struct kern_query_range *ranges;
     const struct kern_attention_task *tasks;
@@ -54,7 +55,7 @@ KERN_INLINE struct kern_choose_view kern_choose_view_of(const struct kern_choose
     return b;
 }
 
-/** Row of q of the i-th query, and how many keys that one sees. */
+/** Row of q of the i-th query, and how many keys, or positions of pools, that one sees. */
 KERN_INLINE size_t kern_choose_row(const struct kern_choose_view *b, size_t i)
 {
     return b->range.q_row + b->first + i;
@@ -122,7 +123,7 @@ KERN_INLINE void kern_choose_add(const struct kern_choose_args *a, const struct 
         unsigned query = t / 16 * 4 + i / 4;
         float dot = dots[i / 4][i % 4];
         if (!a->weights)
-            sums[i / 4][i % 4] = dot;
+            sums[i / 4][i % 4] = a->as_one ? sums[i / 4][i % 4] + (dot > 0.0f ? dot : 0.0f) : dot;
         else if (query < b->n_queries)
             sums[i / 4][i % 4] += a->weights[kern_choose_row(b, query) * a->n_heads + head] *
                                   (dot > 0.0f ? dot : 0.0f);
@@ -160,7 +161,7 @@ KERN_INLINE void kern_choose_scores_block(const struct kern_choose_args *a, size
     kern_barrier();
     for (unsigned t = kern_thread_begin(); t < KERN_CHOOSE_QUERIES;
          t += kern_thread_step(KERN_CHOOSE_THREADS)) {
-        size_t n_seen = t < b.n_queries ? kern_choose_n_seen(a, &b, t) : 0;
+        size_t n_seen = t < b.n_queries ? kern_choose_n_seen(a, &b, t) / a->pool : 0;
         if (kern_choose_decides(a, n_seen))
             kern_atomic_max(&s->n_seen, (uint32_t)n_seen);
     }
@@ -196,7 +197,7 @@ KERN_INLINE void kern_choose_scores_block(const struct kern_choose_args *a, size
 struct kern_choice {
     const struct kern_choose_args *a;
     const float *scores;
-    size_t n_seen, n; /* keys; runs of them */
+    size_t n_positions, n_seen, n; /* positions, keys, runs of them */
 };
 
 /** The i-th run's score and place, as a number: no two are equal. */
@@ -250,21 +251,24 @@ KERN_INLINE void kern_choice_step(const struct kern_choice *c, struct kern_choic
     kern_barrier();
 }
 
-/** Words of bits: all keys if the query decides nothing, else those of runs not below `last`. */
+/** Words of bits: all keys if the query decides nothing, else those of runs not below `last`; and
+ * the positions after pools. */
 KERN_INLINE void kern_choice_store(const struct kern_choice *c, uint64_t last, bool some,
                                    uint64_t *bits)
 {
-    size_t n_keys = c->n > 0 ? c->n_seen : 0;
+    size_t pool = c->a->pool, n_pooled = c->n_seen * pool;
     for (unsigned t = kern_thread_begin(); t < KERN_CHOOSE_THREADS;
          t += kern_thread_step(KERN_CHOOSE_THREADS)) {
         for (size_t w = t; w < c->a->n_words; w += KERN_CHOOSE_THREADS) {
             uint64_t word = 0;
-            for (size_t key = w * 64; key < (w + 1) * 64 && key < n_keys;) {
-                size_t i = key / c->a->together, end = (i + 1) * c->a->together;
+            for (size_t at = w * 64; at < (w + 1) * 64 && at < n_pooled && c->n > 0;) {
+                size_t i = at / pool / c->a->together, end = (i + 1) * c->a->together * pool;
                 bool chosen = !some || kern_choice_order(c, i) >= last;
-                for (; key < end && key < (w + 1) * 64 && key < n_keys; key++)
-                    word |= (uint64_t)chosen << key % 64;
+                for (; at < end && at < (w + 1) * 64 && at < n_pooled; at++)
+                    word |= (uint64_t)chosen << at % 64;
             }
+            for (size_t at = n_pooled; at < c->n_positions; at++)
+                word |= (uint64_t)(at / 64 == w) << at % 64;
             bits[w] = word;
         }
     }
@@ -281,7 +285,8 @@ KERN_INLINE void kern_choose_block(const struct kern_choose_args *a, size_t bloc
     struct kern_choice c;
     c.a = a;
     c.scores = a->scores + block * a->most_keys;
-    c.n_seen = kern_choose_n_seen(a, &b, query);
+    c.n_positions = kern_choose_n_seen(a, &b, query);
+    c.n_seen = c.n_positions / a->pool;
     bool some = kern_choose_decides(a, c.n_seen);
     c.n = a->n_best > 0 ? (c.n_seen + a->together - 1) / a->together : 0;
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_CHOOSE_THREADS)) {
