@@ -45,7 +45,9 @@ struct kern_convolve {
  *     out = S^T q + skip[head] v
  * With `by_channel` (the Kimi delta net) each row c of S has a decay of its own: dt and dt_bias
  * have dk numbers for each head, S[c] = exp(dt[c] * decay[head]) S[c]. There beta is not NULL, skip
- * is. Divided by their length as `unit` says, q also times `scale`. Head j takes q and k of head
+ * is. With a `least_log` below 0 too, a decay's logarithm lies between that and 0:
+ *     S[c] = exp(least_log * sigmoid(|decay[head]| (dt[t][head][c] + dt_bias[head][c]))) S[c]
+ * Divided by their length as `unit` says, q also times `scale`. Head j takes q and k of head
  * j mod Hk with `alternate`, else j / (Hv / Hk).
  *
  * Tokens are taken in chunks of KERN_CHUNK, which begin at multiples of that index in the sequence:
@@ -62,8 +64,9 @@ struct kern_recur {
     const float *beta; /* [rows, beta_stride], columns 0 .. Hv - 1; or NULL */
     size_t dt_stride, beta_stride;
     const struct kern_weight *dt_bias; /* 1 row of as many */
-    const struct kern_weight *decay;   /* 1 row of Hv, as files have it: < 0 */
+    const struct kern_weight *decay;   /* 1 row of Hv, as files have it; < 0 without least_log */
     bool by_channel;
+    float least_log;                           /* 0: none */
     const struct kern_weight *skip;            /* 1 row of Hv, or NULL: 0 */
     float dt_min;                              /* 0: none */
     float *out;                                /* [rows, Hv * dv] */

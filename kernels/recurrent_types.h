@@ -41,4 +41,9 @@ enum kern_unit {
     KERN_UNIT_ADD   /* sqrt(sum of squares + eps) */
 };
 
+/** How channels of a state decay: members of struct kern_recur, and a head's `decay`. */
+struct kern_decay {
+    float rate, dt_min, least_log;
+};
+
 #endif

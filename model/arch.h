@@ -136,6 +136,9 @@ struct model_arch {
     enum kern_activation gate_kind; /* what is made of it */
     bool grouped_values; /* of a delta net: value heads of one key head lie together, whatever the
                           * keys say */
+    /* Of Kimi's delta nets: the matrix that makes what decays, and gates; NULL: "_a" and "_b" do.
+     */
+    const char *whole_f, *whole_g;
     struct model_windows windows;
 
     enum model_ffn_form ffn;

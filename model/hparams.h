@@ -145,6 +145,7 @@ struct model_recurrent_hparams {
     uint32_t n_groups;   /* heads of keys */
     bool grouped;        /* value heads of one key head lie together */
     float dt_min;        /* steps are at least this; 0: any */
+    float least_log;     /* as in struct kern_recur */
     enum kern_unit unit; /* what queries and keys are divided by */
     float unit_eps;
     float scale; /* of the queries */

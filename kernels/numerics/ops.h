@@ -90,11 +90,11 @@ struct kern_triangle {
 };
 typedef void kern_op_triangle_fn(const struct kern_triangle *op);
 
-/** y[i] = kern_recur_decay(dt[i], bias[i], least, rate) for i < n (kernels/recurrent/gates.h). */
+/** y[i] = kern_recur_decay(dt[i], bias[i], decay) for i < n (kernels/recurrent/gates.h). */
 struct kern_decays {
     float *y;
     const float *dt, *bias;
-    float least, rate;
+    const struct kern_decay *decay;
     size_t n;
 };
 typedef void kern_op_decays_fn(const struct kern_decays *op);

@@ -67,7 +67,7 @@ enum status kern_recur_check(const struct kern_recur *op, struct status_why *why
     if (op->n_heads % op->n_k_heads != 0)
         return status_fail(why, STATUS_USAGE, "recur: %zu heads cannot share %zu key heads evenly",
                            op->n_heads, op->n_k_heads);
-    if (op->by_channel && (!op->beta || op->skip))
+    if (op->by_channel ? !op->beta || op->skip : op->least_log != 0)
         return status_fail(why, STATUS_USAGE, "recur: decays of channels are a delta net's");
     return kern_runs_check(op->runs, op->n_runs, "recur", why);
 }

@@ -16,9 +16,12 @@ KERN_INLINE double kern_recur_dt(float dt, float bias, float least)
 }
 
 /** What a channel of a state is multiplied by. */
-KERN_INLINE float kern_recur_decay(float dt, float bias, float least, float rate)
+KERN_INLINE float kern_recur_decay(float dt, float bias, const struct kern_decay *d)
 {
-    return fmath_exp_f32((float)(kern_recur_dt(dt, bias, least) * (double)rate));
+    if (d->least_log == 0)
+        return fmath_exp_f32((float)(kern_recur_dt(dt, bias, d->dt_min) * (double)d->rate));
+    double x = ((double)dt + (double)bias) * fabs((double)d->rate);
+    return fmath_exp_f32((float)((double)d->least_log / (1.0 + fmath_exp_f64(-x))));
 }
 
 /** What e is multiplied by: sigmoid(beta), or dt. */

@@ -37,7 +37,7 @@ void kern_scalar_convolve(float *y, const struct kern_taps *taps, size_t n)
 void kern_scalar_decays(const struct kern_decays *op)
 {
     for (size_t i = 0; i < op->n; i++)
-        op->y[i] = kern_recur_decay(op->dt[i], op->bias[i], op->least, op->rate);
+        op->y[i] = kern_recur_decay(op->dt[i], op->bias[i], op->decay);
 }
 
 static float add_chains(const float chain[KERN_STEP_CHAINS])

@@ -71,24 +71,32 @@ static void bind_taps(struct model *m, size_t i, const char *name, size_t n_chan
     model_bind_layer_matrix(m, i, name, shape, out);
 }
 
+/** A product of one matrix, or of two that are narrow between them. */
+struct kimi_gate {
+    const char *whole; /* NULL: low, then high */
+    const char *low, *high;
+};
+
+static void bind_kimi_gate(struct model *m, size_t i, const struct kimi_gate *gate,
+                           struct model_product *low, struct model_product *high)
+{
+    const struct model_recurrent_hparams *h = &m->hparams.recurrent;
+    if (!gate->whole)
+        model_bind_product(m, i, gate->low, h->state, m->hparams.n_embd, low);
+    model_bind_product(m, i, gate->whole ? gate->whole : gate->high, h->n_inner,
+                       gate->whole ? m->hparams.n_embd : h->state, high);
+}
+
 /** What decays, lengths and shares of a layer's tokens are made of. */
 static void bind_kimi_gates(struct model *m, size_t i)
 {
     const struct model_recurrent_hparams *h = &m->hparams.recurrent;
     struct model_recurrent *l = &m->layers[i].recurrent;
-    size_t n_embd = m->hparams.n_embd;
-    const struct {
-        const char *name;
-        size_t n_rows, n_cols;
-        struct model_product *product;
-    } products[] = {
-        {"ssm_f_a", h->state, n_embd, &l->alpha_low}, {"ssm_f_b", h->n_inner, h->state, &l->alpha},
-        {"ssm_g_a", h->state, n_embd, &l->gate_low},  {"ssm_g_b", h->n_inner, h->state, &l->gate},
-        {"ssm_beta", h->n_heads, n_embd, &l->beta},
-    };
-    for (size_t p = 0; p < sizeof products / sizeof *products; p++)
-        model_bind_product(m, i, products[p].name, products[p].n_rows, products[p].n_cols,
-                           products[p].product);
+    const struct kimi_gate f = {m->arch->whole_f, "ssm_f_a", "ssm_f_b"};
+    const struct kimi_gate g = {m->arch->whole_g, "ssm_g_a", "ssm_g_b"};
+    bind_kimi_gate(m, i, &f, &l->alpha_low, &l->alpha);
+    bind_kimi_gate(m, i, &g, &l->gate_low, &l->gate);
+    model_bind_product(m, i, "ssm_beta", h->n_heads, m->hparams.n_embd, &l->beta);
     model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_inner, MODEL_ALWAYS, &l->dt_bias);
     model_bind_gains(m, i, "ssm_a", h->n_heads, 1, &l->a);
 }

@@ -60,6 +60,7 @@ static void open_recur(struct recurrent_scene *s, const struct recurrent_shape *
         .dt_stride = n_steps(shape) + shape->n_heads + GATE_COLUMNS,
         .beta_stride = n_steps(shape) + shape->n_heads + GATE_COLUMNS,
         .by_channel = shape->by_channel,
+        .least_log = shape->least_log,
         .dt_min = shape->dt_min,
         .out = floats(&s->out),
         .n_k_heads = shape->n_k_heads,
@@ -93,7 +94,8 @@ void recurrent_scene_open(struct recurrent_scene *s, struct rng *r,
     open_recur(s, shape);
     s->recur.dt_bias = take(s, 0, &next, 1, n_steps(shape));
     for (size_t i = 0; i < n_heads; i++) /* softplus(0) is ln 2 */
-        next[i] = logf(shape->slowest) / 0.6931f * expf(next[i]);
+        next[i] =
+            shape->least_log < 0 ? expf(next[i]) : logf(shape->slowest) / 0.6931f * expf(next[i]);
     s->recur.decay = take(s, 1, &next, 1, n_heads);
     const struct kern_weight *skip = take(s, 2, &next, 1, n_heads);
     s->recur.skip = shape->delta ? NULL : skip;
@@ -151,6 +153,17 @@ static double step_of(const struct kern_recur *op, size_t row, size_t i)
     return fmax(x > 100 ? x : log1p(exp(x)), (double)op->dt_min);
 }
 
+/** Of channel i. */
+static double log_decay(const struct kern_recur *op, size_t head, size_t row, size_t i)
+{
+    double rate = value(op->decay, head);
+    size_t column = op->by_channel ? head * op->k_size + i : head;
+    double x = (double)op->dt[row * op->dt_stride + column] + value(op->dt_bias, column);
+    if (op->least_log < 0)
+        return (double)op->least_log / (1 + exp(-fabs(rate) * x));
+    return step_of(op, row, column) * rate;
+}
+
 /** One token under one head: S changes, out is written. */
 static void step(const struct kern_recur *op, size_t head, size_t row, double *state, double *out)
 {
@@ -164,8 +177,7 @@ static void step(const struct kern_recur *op, size_t head, size_t row, double *s
     double k_factor = factor(op, k), q_factor = factor(op, q) * (double)op->scale;
     double decays[1024];
     for (size_t i = 0; i < dk; i++)
-        decays[i] =
-            exp((op->by_channel ? step_of(op, row, head * dk + i) : dt) * value(op->decay, head));
+        decays[i] = exp(log_decay(op, head, row, i));
     for (size_t c = 0; c < dv; c++) {
         double held = 0, sum = 0;
         for (size_t i = 0; i < dk; i++) {

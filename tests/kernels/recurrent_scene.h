@@ -17,6 +17,7 @@ struct recurrent_shape {
     float slowest; /* the median of exp(log decay) of a token */
     float dt_min;
     bool by_channel;
+    float least_log; /* then rates are above 0 */
 };
 
 /** An operation and its arrays, in host memory. */

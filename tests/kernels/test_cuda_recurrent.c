@@ -129,6 +129,7 @@ static const struct recurrent_shape shapes[] = {
     {1, 2, 40, 64, false, false, KERN_UNIT_NONE, 0.95f, 0.01f},
     {1, 1, 128, 32, true, true, KERN_UNIT_ADD, 0.99f, 0},
     {2, 2, 13, 37, true, false, KERN_UNIT_ADD, 0.95f, 0, true},
+    {1, 1, 6, 34, true, false, KERN_UNIT_ADD, 0, 0, true, -5},
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -159,7 +160,8 @@ static const struct calls calls[] = {
 static void test_bits(void **state)
 {
     (void)state;
-    static const size_t n_taps[] = {2, 1, 3, 3, 5, 7, KERN_CONVOLVE_MAX, KERN_CONVOLVE_MAX, 4, 4};
+    static const size_t n_taps[] = {2, 1, 3, 3, 5, 7, KERN_CONVOLVE_MAX, KERN_CONVOLVE_MAX,
+                                    4, 4, 2, 4};
     for (size_t i = 0; i < 2 * N_SHAPES; i++) {
         struct rng r = rng_open(rng_seed(), i);
         const struct calls *c = &calls[i % 2];
@@ -242,8 +244,8 @@ static void test_few_channels(void **state)
     static const size_t sizes[] = {2, KERN_UNIT_LANES};
     for (size_t i = 0; i < 2; i++) {
         struct rng r = rng_open(rng_seed(), 400 + i);
-        const struct recurrent_shape shape = {1,     2, sizes[i], 2, true, false, KERN_UNIT_ADD,
-                                              0.95f, 0, true};
+        const struct recurrent_shape shape = {
+            1, 2, sizes[i], 2, true, false, KERN_UNIT_ADD, 0.95f, 0, true, i ? -5.0f : 0.0f};
         struct both o;
         both_open(&o, &r, &shape, 1, T, 0);
         run(&o, runs, 1);

@@ -85,6 +85,7 @@ static const struct recurrent_shape shapes[] = {
     {2, 4, 128, 64, false, false, KERN_UNIT_NONE, 0.98f, 0.001f},
     {3, 3, 23, 41, true, false, KERN_UNIT_ADD, 0.9f, 0, true},
     {1, 1, 64, 64, true, false, KERN_UNIT_ADD, 0.98f, 0.01f, true},
+    {2, 2, 25, 32, true, false, KERN_UNIT_ADD, 0, 0, true, -5},
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -337,13 +338,16 @@ static void check_row_kernels(const struct kern_ops *ops, struct rng *r, size_t 
     assert_same(found, expected, n, "scale");
     const double squares[] = {ops->squares(x, n), kern_ops_scalar.squares(x, n)};
     assert_int_equal(compare_double_bits(&squares[0], &squares[1], 1), 1);
-    struct kern_decays decays = {
-        .dt = x, .bias = x + n, .least = n % 3 ? 0.0f : 0.5f, .rate = -0.7f, .n = n};
-    decays.y = found;
-    ops->decays(&decays);
-    decays.y = expected;
-    kern_ops_scalar.decays(&decays);
-    assert_same(found, expected, n, "decays");
+    struct kern_decay decay = {.rate = -0.7f, .dt_min = n % 3 ? 0.0f : 0.5f};
+    struct kern_decays decays = {.dt = x, .bias = x + n, .decay = &decay, .n = n};
+    for (int bounded = 0; bounded < 2; bounded++) {
+        decay.least_log = bounded ? -5.0f : 0.0f;
+        decays.y = found;
+        ops->decays(&decays);
+        decays.y = expected;
+        kern_ops_scalar.decays(&decays);
+        assert_same(found, expected, n, "decays");
+    }
     struct kern_taps taps = {.weights = x + TAPS * n, .n_taps = TAPS, .stride = n};
     for (size_t first = 0; first <= TAPS; first++) {
         for (size_t j = 0; j < TAPS; j++)

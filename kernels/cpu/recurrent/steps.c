@@ -51,14 +51,14 @@ static void load_tokens(struct kern_recur_steps *steps, size_t first, size_t n)
 {
     const struct kern_recur_head *head = steps->head;
     const struct kern_recur *op = head->op;
+    const struct kern_decay decay = {head->decay, op->dt_min, op->least_log};
     size_t dk = op->k_size, k_column = kern_recur_k_column(head);
     for (size_t t = 0; t < n; t++) {
         size_t row = first + t;
         const struct kern_decays decays = {.y = steps->decay + t * dk,
                                            .dt = op->dt + row * op->dt_stride + head->head * dk,
                                            .bias = head->dt_bias,
-                                           .least = op->dt_min,
-                                           .rate = head->decay,
+                                           .decay = &decay,
                                            .n = dk};
         head->cpu->kernels.ops.decays(&decays);
         kern_recur_load_row(head, op->k + row * op->stride + k_column, 1.0f, steps->k + t * dk);

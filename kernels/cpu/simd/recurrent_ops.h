@@ -100,6 +100,21 @@ static void triangle(const struct kern_triangle *op)
     }
 }
 
+static inline vec_d log_decay(vec_d x, const struct kern_decay *d)
+{
+    vec_d dt = softplus_d(x);
+    dt = V(max_pd)(V(set1_pd)((double)d->dt_min), dt); /* keeps a NaN */
+    return V(mul_pd)(dt, V(set1_pd)((double)d->rate));
+}
+
+static inline vec_d bounded_log_decay(vec_d x, const struct kern_decay *d)
+{
+    vec_d minus = V(mul_pd)(x, V(set1_pd)(-fabs((double)d->rate)));
+    minus = V(min_pd)(V(set1_pd)(FMATH_EXP_F64_MAX), minus); /* keeps a NaN */
+    vec_d sum = V(add_pd)(V(set1_pd)(1.0), exp_d(minus));
+    return V(div_pd)(V(set1_pd)((double)d->least_log), sum);
+}
+
 static void decays(const struct kern_decays *op)
 {
     for (size_t i = 0; i < op->n; i += VEC_FLOATS) {
@@ -107,9 +122,9 @@ static void decays(const struct kern_decays *op)
         widen(load_first(op->dt + i, op->n - i), x);
         widen(load_first(op->bias + i, op->n - i), bias);
         for (size_t j = 0; j < 2; j++) {
-            vec_d dt = softplus_d(V(add_pd)(x[j], bias[j]));
-            dt = V(max_pd)(V(set1_pd)((double)op->least), dt); /* keeps a NaN */
-            x[j] = V(mul_pd)(dt, V(set1_pd)((double)op->rate));
+            x[j] = V(add_pd)(x[j], bias[j]);
+            x[j] = op->decay->least_log == 0 ? log_decay(x[j], op->decay)
+                                             : bounded_log_decay(x[j], op->decay);
         }
         store_first(op->y + i, op->n - i, exp_f(narrow(x)));
     }

@@ -1,27 +1,44 @@
 /** Kimi Linear: delta nets, and latent attention without positions. */
 #include <math.h>
 
-#include "model/arch.h"
+#include "base/text/number.h"
 #include "model/arch/latent/latent.h"
+#include "model/arch/recurrent/kimi.h"
 #include "model/folder/state.h"
 
-static void read_kimi(struct model_hparams *h, const struct model_reading *r)
+void model_kimi_read(struct model_hparams *h, const struct model_reading *r)
 {
     struct model_recurrent_hparams *n = &h->recurrent;
-    model_latent_read(h, r);
-    for (uint32_t i = 0; i < h->n_layers; i++) {
-        h->layers[i].rope = MODEL_ROPE_OFF;
+    for (uint32_t i = 0; i < h->n_layers; i++)
         if (h->layers[i].n_heads != h->layers[0].n_heads)
             model_keys_fail(
                 &r->keys, STATUS_FORMAT,
                 "layer %u has %u heads (key '%s.attention.head_count'), expected %u as in layer 0",
                 i, h->layers[i].n_heads, r->keys.prefix, h->layers[0].n_heads);
-    }
     n->n_heads = n->n_groups = h->layers[0].n_heads;
     n->n_inner = n->n_heads * n->state;
     n->unit = KERN_UNIT_ADD;
     n->unit_eps = r->options->llama_compat ? h->eps : 1e-6f;
     n->scale = (float)(1 / sqrt((double)n->state));
+}
+
+void model_kimi_bound_read(struct model_hparams *h, const struct model_reading *r)
+{
+    static const char suffix[] = "kda.gate_lower_bound";
+    struct base_number shown;
+    float bound = model_key_f32(&r->keys, suffix, 0);
+    if (model_key_find(&r->keys, suffix) && bound >= 0)
+        model_key_fail(&r->keys, STATUS_FORMAT, suffix, "is %s, expected a number below 0",
+                       base_float_text(&shown, bound));
+    h->recurrent.least_log = bound;
+}
+
+static void read_kimi(struct model_hparams *h, const struct model_reading *r)
+{
+    model_latent_read(h, r);
+    model_kimi_read(h, r);
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        h->layers[i].rope = MODEL_ROPE_OFF;
 }
 
 static const struct model_folder_name kimi_names[] = {

@@ -99,6 +99,7 @@ struct kern_recur model_recur_of(const struct model *m, size_t i_layer)
                                             : delta    ? z.heads
                                                        : z.in,
                                .by_channel = by_channel,
+                               .least_log = n->least_log,
                                .beta_stride = z.heads,
                                .dt_bias = &l->dt_bias,
                                .decay = &l->a,

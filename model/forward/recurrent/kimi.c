@@ -5,7 +5,7 @@
 struct kimi_work {
     float *in;            /* before a convolution: each of the three in turn */
     float *q, *k, *v;     /* convolved */
-    float *low;           /* [T, d]: between the two matrices of dt, or of the gate */
+    float *low;           /* [T, d]: between two matrices of dt, or of the gate */
     float *dt, *z, *beta; /* beta: [T, H] */
     float *out;
 };
@@ -53,6 +53,18 @@ static void project(struct model_session *s, const struct model_step *step,
     }
 }
 
+/** y of one matrix, or of two. */
+static void project_gate(struct model_session *s, const struct model_product *narrow,
+                         const struct model_product *product, const struct kimi_work *w,
+                         const float *in, size_t n, float *y)
+{
+    if (narrow->weight.data) {
+        model_multiply(s, narrow, in, n, w->low);
+        in = w->low;
+    }
+    model_multiply(s, product, in, n, y);
+}
+
 /** beta, dt of each channel, and the gate. */
 static void project_gates(struct model_session *s, const struct model_step *step,
                           const struct kimi_work *w, const float *in)
@@ -62,11 +74,9 @@ static void project_gates(struct model_session *s, const struct model_step *step
     size_t n = step->tile.n_tokens;
     model_multiply(s, &l->beta, in, n, w->beta);
     model_show(s, MODEL_AT_BETA, w->beta, 1, h->n_heads);
-    model_multiply(s, &l->alpha_low, in, n, w->low);
-    model_multiply(s, &l->alpha, w->low, n, w->dt);
+    project_gate(s, &l->alpha_low, &l->alpha, w, in, n, w->dt);
     model_show(s, MODEL_AT_ALPHA, w->dt, h->n_heads, h->state);
-    model_multiply(s, &l->gate_low, in, n, w->low);
-    model_multiply(s, &l->gate, w->low, n, w->z);
+    project_gate(s, &l->gate_low, &l->gate, w, in, n, w->z);
     model_show(s, MODEL_AT_MIXER_GATE, w->z, h->n_heads, h->state);
 }
 

@@ -77,8 +77,8 @@ KERN_INLINE void kern_recur_load_rows(const struct kern_recur_block *b)
         for (size_t i = t; i < n_decays; i += KERN_RECUR_THREADS) {
             size_t column = b->head * dk + i % dk;
             float dt = op->dt[(b->row + i / dk) * op->dt_stride + column];
-            b->decay[i] =
-                kern_recur_decay(dt, b->a->dt_bias[column], op->dt_min, b->a->decay[b->head]);
+            const struct kern_decay decay = {b->a->decay[b->head], op->dt_min, op->least_log};
+            b->decay[i] = kern_recur_decay(dt, b->a->dt_bias[column], &decay);
         }
     }
     kern_barrier();

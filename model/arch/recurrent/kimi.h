@@ -1,0 +1,13 @@
+/** What architectures with Kimi's delta net share. */
+#ifndef MODEL_ARCH_KIMI_H
+#define MODEL_ARCH_KIMI_H
+
+#include "model/arch.h"
+
+/** Sizes of the delta nets, which have the heads of attention. */
+void model_kimi_read(struct model_hparams *h, const struct model_reading *r);
+/** For architectures that have it: the least logarithm of a decay, below 0; without its key none.
+ */
+void model_kimi_bound_read(struct model_hparams *h, const struct model_reading *r);
+
+#endif
