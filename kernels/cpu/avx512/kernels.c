@@ -1,13 +1,11 @@
 /* The kernels that have an AVX-512 version. This folder alone is compiled with -mavx512*. */
 #include "kernels/cpu/avx2/gemm/gemm.h"
-#include "kernels/cpu/avx512/decode.h"
 #include "kernels/cpu/avx512/gemm/gemm.h"
+#include "kernels/cpu/avx512/straight_list.h"
 
-#define ENTRY(TYPE, name)      [GGUF_TYPE_##TYPE] = kern_avx512_decode_##name,
 #define STRAIGHT8(TYPE, name)  [GGUF_TYPE_##TYPE] = kern_avx512_straight8_##name,
 #define STRAIGHT16(TYPE, name) [GGUF_TYPE_##TYPE] = kern_avx512_straight16_##name,
 const struct kern_kernels kern_kernels_avx512 = {
-    .decode = {KERN_AVX512_DECODERS(ENTRY)},
     .straight8 = {KERN_AVX512_STRAIGHT(STRAIGHT8)},
     .straight16 = {KERN_AVX512_STRAIGHT(STRAIGHT16)},
     .fma_tile = kern_avx512_fma_tile,

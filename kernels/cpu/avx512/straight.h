@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "kernels/cpu/avx512/decode.h"
-#include "kernels/cpu/avx512/expand.h"
+#include "kernels/cpu/avx2/expand.h"
+#include "kernels/cpu/avx512/straight_list.h"
 
 /** The functions of types are these, with `bits` after them, which is constant then: 8 or 16. */
 #define STRAIGHT_INLINE static inline __attribute__((always_inline))

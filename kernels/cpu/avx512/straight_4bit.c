@@ -1,4 +1,4 @@
-/* Codes of 4 or 5 bits straight to integers: those of decode_4bit.c. */
+/* Codes of 4 or 5 bits straight to integers. */
 #include "kernels/cpu/avx2/scales.h"
 #include "kernels/cpu/avx512/straight.h"
 #include "kernels/quant/iq4_nl.h"

@@ -18,6 +18,12 @@ STRAIGHT_INLINE void store16x4(void *integers, size_t i, __m512i bytes, unsigned
     store16x2(integers, i + 32, _mm512_extracti64x4_epi64(bytes, 1), bits, sub[2], sub[3]);
 }
 
+/** The bits of `low` where `mask` is set, else those of `high`. */
+static inline __m512i select_bits(__m512i mask, __m512i low, __m512i high)
+{
+    return _mm512_ternarylogic_epi32(mask, low, high, 0xca);
+}
+
 /** Entries of a table of n numbers, 256 to 1024, at 32 indices. */
 STRAIGHT_INLINE __m512i look_up_entries(const uint16_t *table, size_t n, __m512i indices)
 {
