@@ -17,6 +17,7 @@ enum status kern_choose_check(const struct kern_choose *op, struct status_why *w
 {
     assert(op->n_heads > 0 && op->head_size > 0 && op->k_stride >= op->head_size);
     assert(op->together > 0 && (op->pool <= 1 || op->n_seen));
+    assert(!op->fill || op->together == 1);
     for (size_t i = 0; i < op->n_ranges; i++)
         if (op->ranges[i].n_q > 0 && !fits(op, &op->ranges[i]))
             return status_fail(why, STATUS_USAGE,

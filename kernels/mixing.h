@@ -20,15 +20,16 @@ enum { KERN_STREAMS_MAX = 8 };
 /**
  * out[t][u] = y_weights[t][u] y[t] + sum over s of weights[t][s][u] x[t][s], rows of D: one chain
  * of fused multiply-adds in the order of s, begun with the rounded product with y, or without y
- * with that of s = 0.
+ * with that of s = 0. Without weights the streams are not mixed, but S = U: out[t][u] = x[t][u] +
+ * y_weights[t][u] y[t], fused.
  */
 struct kern_mix {
     const float *x;         /* [T, S, D] */
-    const float *weights;   /* [T, stride]: a row begins with [S, U] */
+    const float *weights;   /* [T, stride]: a row begins with [S, U]; or NULL, with y */
     const float *y;         /* [T, D] or NULL */
     const float *y_weights; /* [T, stride]: a row begins with [U] */
-    size_t stride;
-    float *out;                          /* [T, U, D]; may be x where U = S */
+    size_t stride;          /* 0: the same row of weights for all tokens */
+    float *out;             /* [T, U, D]; may be x where U = S */
     size_t n_tokens, n_in, n_out, width; /* T, S and U up to KERN_STREAMS_MAX, D */
     bool by_output;                      /* a row of weights begins with [U, S] instead */
 };
@@ -52,12 +53,12 @@ struct kern_stream_weights {
 
 /**
  * y[i][e] = the mean of u over n_terms rows, weighted by the softmax of z over these rows for each
- * element e < width by itself. Row rows[i][j] of u and of z is term j of y[i]; UINT32_MAX: there is
- * none. The first n_early terms take elements 0 .. width - 1 of their rows, the others those from
- * `late` on. In the order of the terms; at least one of them exists.
+ * element e < width by itself; without z all weigh the same. Row rows[i][j] of u and of z is term j
+ * of y[i]; UINT32_MAX: there is none. The first n_early terms take elements 0 .. width - 1 of their
+ * rows, the others those from `late` on. In the order of the terms; at least one of them exists.
  */
 struct kern_compress {
-    const float *u, *z; /* [rows, stride] */
+    const float *u, *z; /* [rows, stride]; z may be NULL */
     size_t stride;
     const uint32_t *rows; /* host: [n_out, n_terms] */
     size_t n_terms, n_early, late;
@@ -89,6 +90,18 @@ struct kern_stretch {
     bool accumulate; /* add to y instead of overwriting it */
 };
 
+/**
+ * A share of v for each stream, by how well its k matches its q: out[t][s] = g v[t], where z =
+ * k[t][s] . q[t][s] / sqrt(D) and g = sigmoid(sign(z) sqrt(max(|z|, 1e-6))), 1/2 where z is 0. The
+ * product is summed in double, in the order of norms.
+ */
+struct kern_match {
+    const float *k, *q; /* [T, S, D] */
+    const float *v;     /* [T, D] */
+    float *out;         /* [T, S, D]; may be k or q */
+    size_t n_tokens, n_streams, width;
+};
+
 typedef enum status kern_mix_fn(struct kern_backend *b, const struct kern_mix *op,
                                 struct status_why *why);
 typedef enum status kern_stream_weights_fn(struct kern_backend *b,
@@ -101,9 +114,12 @@ typedef enum status kern_sparsify_fn(struct kern_backend *b, const struct kern_s
                                      struct status_why *why);
 typedef enum status kern_stretch_fn(struct kern_backend *b, const struct kern_stretch *op,
                                     struct status_why *why);
+typedef enum status kern_match_fn(struct kern_backend *b, const struct kern_match *op,
+                                  struct status_why *why);
 
 /** X(name) for each, as KERN_OPERATIONS has it. */
-#define KERN_MIXING_OPERATIONS(X) X(mix) X(stream_weights) X(compress) X(sparsify) X(stretch)
+#define KERN_MIXING_OPERATIONS(X)                                                                  \
+    X(mix) X(stream_weights) X(compress) X(sparsify) X(stretch) X(match)
 
 #define KERN_MIXING_DECLARE(name) kern_##name##_fn kern_##name;
 KERN_MIXING_OPERATIONS(KERN_MIXING_DECLARE)

@@ -113,7 +113,9 @@ static inline size_t kern_chosen_words(size_t most_keys)
  *
  * pool P > 1: each key is made of P positions, key w of w P .. w P + P - 1. Then n_seen, most_keys
  * and bits are of positions: a query that sees n of them sees n / P keys, rounded down. A chosen
- * key's positions are chosen, and those after the last key that it sees, whatever n_best is.
+ * key's positions are chosen, and those after the last key that it sees, whatever n_best is. With
+ * `fill` n_best P + P - 1 positions are: where fewer than P - 1 come after the last key, the next
+ * best one's first positions are chosen, too (together 1).
  *
  * together b > 1: runs of b keys, which begin at multiples of b, are chosen as one. A run's score
  * is the largest of the query's keys in it, and n_best counts runs. The last n_local runs of those
@@ -128,6 +130,7 @@ struct kern_choose {
     size_t n_heads, head_size, k_stride; /* Hi, d, at least d */
     size_t n_best;
     size_t pool;                           /* 0 is 1 */
+    bool fill;
     size_t together, n_local;              /* 1 or more; 0 or more */
     size_t most_keys;                      /* no query sees more */
     const uint32_t *n_seen;                /* host: by row of q; NULL: the query's index + 1 */

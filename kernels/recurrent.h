@@ -17,9 +17,9 @@ struct kern_backend;
 struct kern_weight;
 
 /**
- * y[t][c] = silu(bias[c] + sum_j weight[c][j] x[t - W + 1 + j][c]), j = 0 .. W - 1, where x is 0
- * before the sequence; with `bare` the sum itself. The sum is one chain of fused multiply-adds in
- * the order of j, begun with the bias, or 0; products with what is before the sequence are left
+ * y[t][c] = silu(bias[c] + sum_j weight[c][j] x[t - (W - 1 - j) step][c]), j = 0 .. W - 1, where x
+ * is 0 before the sequence; with `bare` the sum itself. The sum is one chain of fused multiply-adds
+ * in the order of j, begun with the bias, or 0; products with what is before the sequence are left
  * out.
  */
 struct kern_convolve {
@@ -29,6 +29,7 @@ struct kern_convolve {
     const struct kern_weight *weight; /* [C, W], W from 1 to KERN_CONVOLVE_MAX */
     const struct kern_weight *bias;   /* 1 row of C, or NULL */
     bool bare;                        /* without silu */
+    size_t step;                      /* tokens from a tap to the next; 0 stands for 1 */
     float *states; /* backend memory, kern_convolve_state_bytes() for each that runs name */
     const struct kern_run *runs; /* host */
     size_t n_runs;

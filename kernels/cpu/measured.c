@@ -11,6 +11,7 @@ struct rows {
     const struct kern_ops *ops;
     const struct kern_sparsify *sparsify;
     const struct kern_stretch *stretch;
+    const struct kern_match *match;
 };
 
 static void sparsify_rows(void *context, size_t index, unsigned thread)
@@ -55,4 +56,39 @@ enum status kern_cpu_stretch(struct kern_backend *b, const struct kern_stretch *
     struct kern_cpu *cpu = kern_cpu_of(b);
     struct rows rows = {.ops = &cpu->kernels.ops, .stretch = op};
     return kern_cpu_run(cpu, base_div_up(op->n_rows, ROWS), stretch_rows, &rows);
+}
+
+/** The sum of products, as that of squares: in lanes, which are added by halves. */
+static double product_of(const float *x, const float *y, size_t n)
+{
+    enum { LANES = 16 };
+    double lanes[LANES] = {0};
+    for (size_t i = 0; i < n; i++)
+        lanes[i % LANES] += (double)x[i] * (double)y[i];
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t j = 0; j < half; j++)
+            lanes[j] += lanes[j + half];
+    return lanes[0];
+}
+
+static void match_token(void *context, size_t t, unsigned thread)
+{
+    (void)thread;
+    const struct rows *rows = context;
+    const struct kern_match *op = rows->match;
+    for (size_t s = 0, at = t * op->n_streams * op->width; s < op->n_streams;
+         s++, at += op->width) {
+        double product = product_of(op->k + at, op->q + at, op->width);
+        rows->ops->scale(op->out + at, op->v + t * op->width, kern_match_share(product, op->width),
+                         op->width);
+    }
+}
+
+enum status kern_cpu_match(struct kern_backend *b, const struct kern_match *op,
+                           struct status_why *why)
+{
+    (void)why;
+    struct kern_cpu *cpu = kern_cpu_of(b);
+    struct rows rows = {.ops = &cpu->kernels.ops, .match = op};
+    return kern_cpu_run(cpu, op->n_tokens, match_token, &rows);
 }

@@ -1,4 +1,6 @@
 /* Streams of a residual, and keys that are made of runs of tokens. */
+#include <string.h>
+
 #include "kernels/mixing.h"
 
 #include "kernels/cpu/gemm/gemm.h"
@@ -44,11 +46,27 @@ static void mix_chunk(const struct mixing *m, size_t t, size_t from, size_t n)
         m->ops->scale(op->out + (t * op->n_out + u) * op->width + from, sums[u], 1.0f, n);
 }
 
+/** Streams that are not mixed: each gets its share of y. */
+static void share_out(const struct mixing *m, size_t t)
+{
+    const struct kern_mix *op = m->op;
+    for (size_t u = 0, at = t * op->n_out * op->width; u < op->n_out; u++, at += op->width) {
+        if (op->out != op->x)
+            memcpy(op->out + at, op->x + at, op->width * sizeof *op->x);
+        m->ops->add_scaled(op->out + at, op->y + t * op->width, op->y_weights[t * op->stride + u],
+                           op->width);
+    }
+}
+
 static void mix_token(void *context, size_t t, unsigned thread)
 {
     (void)thread;
     const struct mixing *m = context;
     const struct kern_mix *op = m->op;
+    if (!op->weights) {
+        share_out(m, t);
+        return;
+    }
     for (size_t from = 0; from < op->width; from += CHUNK)
         mix_chunk(m, t, from, base_min(op->width - from, CHUNK));
 }

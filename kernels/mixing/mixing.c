@@ -10,7 +10,8 @@ enum status kern_mix(struct kern_backend *b, const struct kern_mix *op, struct s
     assert(op->out != op->x || op->n_in == op->n_out);
     if (op->n_tokens == 0 || op->width == 0)
         return STATUS_OK;
-    assert(op->x && op->weights && op->out && (!op->y || op->y_weights));
+    assert(op->x && op->out && (!op->y || op->y_weights));
+    assert(op->weights || (op->y && op->n_in == op->n_out));
     uint64_t begun = kern_begin(b);
     return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->mix(b, op, why));
 }
@@ -33,7 +34,7 @@ enum status kern_compress(struct kern_backend *b, const struct kern_compress *op
     assert(op->n_terms > 0 && op->n_early <= op->n_terms && op->late + op->width <= op->stride);
     if (op->n_out == 0 || op->width == 0)
         return STATUS_OK;
-    assert(op->u && op->z && op->rows && op->y);
+    assert(op->u && op->rows && op->y);
     uint64_t begun = kern_begin(b);
     return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->compress(b, op, why));
 }
@@ -57,4 +58,14 @@ enum status kern_stretch(struct kern_backend *b, const struct kern_stretch *op,
         return STATUS_OK;
     uint64_t begun = kern_begin(b);
     return kern_end(b, KERN_PHASE_NORM, begun, b->ops->stretch(b, op, why));
+}
+
+enum status kern_match(struct kern_backend *b, const struct kern_match *op, struct status_why *why)
+{
+    assert(op->width > 0 && op->n_streams > 0);
+    if (op->n_tokens == 0)
+        return STATUS_OK;
+    assert(op->k && op->q && op->v && op->out);
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_GATE, begun, b->ops->match(b, op, why));
 }

@@ -14,12 +14,12 @@ void kern_scalar_compress(float *y, const struct kern_terms *terms, size_t n)
                 most = z[i] > most ? z[i] : most;
         }
         for (size_t j = 0; j < terms->n_terms; j++) {
-            const float *z = kern_term(terms, terms->z, j);
-            if (!z)
+            const float *u = kern_term(terms, terms->u, j), *z = kern_term(terms, terms->z, j);
+            if (!u)
                 continue;
-            float e = fmath_exp_f32(z[i] - most);
+            float e = z ? fmath_exp_f32(z[i] - most) : 1.0f;
             sum += e;
-            mean = fmaf(e, kern_term(terms, terms->u, j)[i], mean);
+            mean = fmaf(e, u[i], mean);
         }
         y[i] = mean / sum;
     }

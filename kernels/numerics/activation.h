@@ -86,6 +86,14 @@ KERN_INLINE float kern_stretch_factor(double squares, double to, double least)
     return (float)sqrt(to / (squares < least ? least : squares));
 }
 
+/** The share of a value whose key and query have this product; see struct kern_match. */
+KERN_INLINE float kern_match_share(double product, size_t width)
+{
+    float z = (float)(product / sqrt((double)width));
+    float root = sqrtf(fabsf(z) > 1e-6f ? fabsf(z) : 1e-6f);
+    return 1.0f / (1.0f + fmath_exp_f32(z > 0.0f ? -root : z < 0.0f ? root : 0.0f));
+}
+
 KERN_INLINE float kern_silu(float z)
 {
     return z / (1.0f + fmath_exp_f32(-z));

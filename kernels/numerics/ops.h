@@ -117,15 +117,15 @@ typedef void kern_op_steps_fn(const struct kern_steps *op);
 
 /** The rows that one row of struct kern_compress is made of. */
 struct kern_terms {
-    const float *u, *z; /* [rows, stride] */
+    const float *u, *z; /* [rows, stride]; z NULL: zeros */
     size_t stride;
     const uint32_t *rows; /* [n_terms]; UINT32_MAX: none */
     size_t n_terms, n_early, late;
 };
-/** Where a term's elements begin in u or z; NULL: there is no such term. */
+/** Where a term's elements begin in u or z; NULL: there is no such term, or no z. */
 static inline const float *kern_term(const struct kern_terms *terms, const float *x, size_t j)
 {
-    if (terms->rows[j] == UINT32_MAX)
+    if (!x || terms->rows[j] == UINT32_MAX)
         return NULL;
     return x + terms->rows[j] * terms->stride + (j < terms->n_early ? 0 : terms->late);
 }

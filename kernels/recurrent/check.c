@@ -4,9 +4,15 @@
 
 #include "kernels/types.h"
 
+/** Tokens before its own that a token's convolution sees. */
+static size_t span_of(const struct kern_convolve *op)
+{
+    return (op->weight->n_cols - 1) * (op->step > 0 ? op->step : 1);
+}
+
 size_t kern_convolve_state_bytes(const struct kern_convolve *op)
 {
-    size_t n = (op->weight->n_cols - 1) * op->weight->n_rows * sizeof(float);
+    size_t n = span_of(op) * op->weight->n_rows * sizeof(float);
     return (n + 63) / 64 * 64;
 }
 
@@ -18,6 +24,8 @@ struct kern_tap_rows kern_tap_rows_of(const struct kern_convolve *op)
                                   .state_floats = kern_convolve_state_bytes(op) / sizeof(float),
                                   .n_taps = op->weight->n_cols,
                                   .n_channels = op->weight->n_rows,
+                                  .step = op->step > 0 ? op->step : 1,
+                                  .span = span_of(op),
                                   .runs = op->runs};
 }
 

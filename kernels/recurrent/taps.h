@@ -9,12 +9,13 @@
 struct kern_tap_rows {
     const float *x;
     size_t x_stride;
-    float *states; /* each: the last n_taps - 1 rows [n_channels], the oldest first */
+    float *states; /* each: the last `span` rows [n_channels], the oldest first */
     size_t state_floats, n_taps, n_channels;
+    size_t step, span; /* tokens from a tap to the next, and from the first tap to the last */
     const struct kern_run *runs;
 };
 
-/** The row of token t - back of a run, t <= n; NULL: before the sequence. back < n_taps. */
+/** The row of token t - back of a run, t <= n; NULL: before the sequence. back <= span. */
 KERN_INLINE const float *kern_tap_row(const struct kern_tap_rows *rows, const struct kern_run *run,
                                       size_t t, size_t back)
 {
@@ -29,7 +30,7 @@ KERN_INLINE const float *kern_tap_row(const struct kern_tap_rows *rows, const st
     if (back > run->index)
         return NULL;
     return rows->states + (size_t)run->from * rows->state_floats +
-           (rows->n_taps - 1 - back) * rows->n_channels;
+           (rows->span - back) * rows->n_channels;
 }
 
 /**
@@ -40,7 +41,7 @@ KERN_INLINE void kern_tap_save(const struct kern_tap_rows *rows, const struct ke
                                size_t channel)
 {
     float *to = rows->states + (size_t)run->to * rows->state_floats + channel;
-    for (size_t back = rows->n_taps - 1; back > 0; back--, to += rows->n_channels) {
+    for (size_t back = rows->span; back > 0; back--, to += rows->n_channels) {
         const float *row = kern_tap_row(rows, run, run->n, back);
         if (row)
             *to = row[channel];

@@ -34,6 +34,8 @@ static const struct choose_shape shapes[CHOOSE_SCENE_SHAPES] = {
     {2, 5, 0, .weighted = true, .pool = 9, .given = true},
     {5, 6, 2, .as_one = true, .pool = 3, .together = 2, .n_local = 1, .given = true,
      .integers = true},
+    {3, 7, 2, .as_one = true, .pool = 4, .fill = true, .given = true, .integers = true},
+    {1, 12, 3, .weighted = true, .pool = 3, .fill = true, .given = true},
 };
 
 struct choose_shape choose_scene_shape(size_t i)
@@ -63,6 +65,7 @@ void choose_scene_open(struct choose_scene *s, struct rng *r, const struct choos
                .as_one = shape->as_one,
                .n_best = shape->n_best,
                .pool = shape->pool,
+               .fill = shape->fill,
                .together = shape->together ? shape->together : 1,
                .n_local = shape->n_local,
                .most_keys = MOST + rng_below(r, 100),
@@ -152,7 +155,8 @@ static void check_query(const struct choose_scene *s, const uint64_t *bits, size
         size_t better = 0, key = at / pool, a = key / op->together;
         for (size_t b = 0; key < n_keys && b < n; b++)
             better += scores[b] > scores[a] || (scores[b] == scores[a] && b < a);
-        bool chosen = at < n_seen && (key == n_keys || better < op->n_best);
+        size_t rest = op->fill && better == op->n_best ? pool - 1 - n_seen % pool : 0;
+        bool chosen = at < n_seen && (key == n_keys || better < op->n_best || at % pool < rest);
         if ((bits[at / 64] >> at % 64 & 1) != chosen)
             fail_msg("range %zu query %zu set %zu: position %zu of %zu is%s chosen", range, query,
                      set, at, n_seen, chosen ? " not" : "");

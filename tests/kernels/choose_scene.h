@@ -8,14 +8,15 @@
 struct choose_shape {
     size_t n_heads, head_size, n_best;
     bool weighted, as_one;
-    size_t pool;              /* 0: 1; else `given` */
+    size_t pool; /* 0: 1; else `given` */
+    bool fill;
     size_t together, n_local; /* together 0: 1 */
     bool given;               /* the caller says how many keys a query sees */
     bool integers;            /* small ones, so that most scores are equal to others */
     size_t n_last;            /* queries of the last segment */
 };
 
-enum { CHOOSE_SCENE_SHAPES = 16, CHOOSE_SCENE_RANGES = 7 };
+enum { CHOOSE_SCENE_SHAPES = 18, CHOOSE_SCENE_RANGES = 7 };
 struct choose_shape choose_scene_shape(size_t i);
 
 /**

@@ -103,7 +103,8 @@ void recurrent_scene_open(struct recurrent_scene *s, struct rng *r,
                                          .x_stride = width + 5,
                                          .y = floats(&s->y),
                                          .weight = take(s, 3, &next, width, n_taps),
-                                         .bare = n_taps == 3};
+                                         .bare = n_taps == 3,
+                                         .step = n_taps == 2 ? 3 : 0};
     const struct kern_weight *bias = take(s, 4, &next, 1, width);
     s->convolve.bias = shape->delta ? NULL : bias;
 }
@@ -253,6 +254,7 @@ static ptrdiff_t tap_row(const struct kern_convolve *op, const struct kern_run *
 double recurrent_truth_convolve(const struct kern_convolve *op)
 {
     size_t n_taps = op->weight->n_cols, n_channels = op->weight->n_rows;
+    size_t step = op->step > 0 ? op->step : 1;
     double worst = 0;
     for (size_t i = 0; i < op->n_runs; i++) {
         const struct kern_run *run = &op->runs[i];
@@ -260,7 +262,7 @@ double recurrent_truth_convolve(const struct kern_convolve *op)
             for (size_t c = 0; c < n_channels; c++) {
                 double z = value(op->bias, c), size = fabs(z);
                 for (size_t j = 0; j < n_taps; j++) {
-                    ptrdiff_t row = tap_row(op, run, t, n_taps - 1 - j);
+                    ptrdiff_t row = tap_row(op, run, t, (n_taps - 1 - j) * step);
                     double x = row < 0 ? 0 : (double)op->x[(size_t)row * op->x_stride + c];
                     z += x * value(op->weight, c * n_taps + j);
                     size += fabs(x * value(op->weight, c * n_taps + j));

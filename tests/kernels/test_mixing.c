@@ -30,8 +30,9 @@ static void fill(uint64_t stream, float *x, size_t n)
 
 enum { MIX_T = 60, MIX_S = 3, MIX_D = 301, MIX_W = (2 + MIX_S) * MIX_S };
 
-/* In place, each stream of a token from all of them and from y; the weights in either order. */
-static void run_mix(struct kern_backend *b, float *out, bool by_output)
+enum form { BY_INPUT, BY_OUTPUT, APART };
+/* In place, each stream from y and all of them, the weights in either order, or from itself. */
+static void run_mix(struct kern_backend *b, float *out, enum form form)
 {
     static float before[MIX_T * MIX_S * MIX_D], y[MIX_T * MIX_D], weights[MIX_T * MIX_W];
     fill(30, out, MIX_T * MIX_S * MIX_D);
@@ -39,7 +40,7 @@ static void run_mix(struct kern_backend *b, float *out, bool by_output)
     fill(32, weights, MIX_T * MIX_W);
     memcpy(before, out, sizeof before);
     struct kern_mix op = {.x = out,
-                          .weights = weights + 2 * (size_t)MIX_S,
+                          .weights = form == APART ? NULL : weights + 2 * (size_t)MIX_S,
                           .y = y,
                           .y_weights = weights + MIX_S,
                           .stride = MIX_W,
@@ -48,27 +49,52 @@ static void run_mix(struct kern_backend *b, float *out, bool by_output)
                           .n_in = MIX_S,
                           .n_out = MIX_S,
                           .width = MIX_D,
-                          .by_output = by_output};
+                          .by_output = form == BY_OUTPUT};
     assert_int_equal(kern_mix(b, &op, NULL), STATUS_OK);
     for (size_t i = 0; i < MIX_T * MIX_S * MIX_D; i++) {
         size_t t = i / (MIX_S * MIX_D), u = i / MIX_D % MIX_S, d = i % MIX_D;
         const float *w = weights + t * MIX_W + MIX_S;
         float sum = y[t * MIX_D + d] * w[u];
         for (size_t s = 0; s < MIX_S; s++)
-            sum = fmaf(w[MIX_S + (by_output ? u * MIX_S + s : s * MIX_S + u)],
+            sum = fmaf(w[MIX_S + (form == BY_OUTPUT ? u * MIX_S + s : s * MIX_S + u)],
                        before[(t * MIX_S + s) * MIX_D + d], sum);
-        assert_true(out[i] == sum);
+        assert_true(out[i] == (form == APART ? fmaf(w[u], y[t * MIX_D + d], before[i]) : sum));
     }
 }
 
 static void case_mix(struct kern_backend *b, float *out)
 {
-    run_mix(b, out, false);
+    run_mix(b, out, BY_INPUT);
 }
 
 static void case_mix_by_output(struct kern_backend *b, float *out)
 {
-    run_mix(b, out, true);
+    run_mix(b, out, BY_OUTPUT);
+}
+
+static void case_mix_apart(struct kern_backend *b, float *out)
+{
+    run_mix(b, out, APART);
+}
+
+/* Shares of y for three streams of each token. One key is nothing: its share is a half. */
+static void case_match(struct kern_backend *b, float *out)
+{
+    static float kq[2][MIX_T * MIX_S * MIX_D], v[MIX_T * MIX_D];
+    fill(40, kq[0], 2 * (size_t)MIX_T * MIX_S * MIX_D);
+    fill(42, v, MIX_T * MIX_D);
+    memset(kq[0] + 7 * MIX_D, 0, MIX_D * sizeof *v);
+    struct kern_match op = {kq[0], kq[1], v, out, MIX_T, MIX_S, MIX_D};
+    assert_int_equal(kern_match(b, &op, NULL), STATUS_OK);
+    for (size_t row = 0; row < MIX_T * MIX_S; row++) {
+        double z = 0;
+        for (size_t i = row * MIX_D; i < (row + 1) * MIX_D; i++)
+            z += (double)kq[0][i] * (double)kq[1][i] / sqrt(MIX_D);
+        double share = row == 7 ? 0.5 : 1 / (1 + exp(-copysign(sqrt(fmax(fabs(z), 1e-6)), z)));
+        for (size_t i = row * MIX_D; i < (row + 1) * MIX_D; i++)
+            assert_true(fabs((double)out[i] - share * (double)v[row / MIX_S * MIX_D + i % MIX_D]) <=
+                        1e-5);
+    }
 }
 
 enum { ROWS_T = 131, ROWS_D = 211 };
@@ -195,7 +221,7 @@ static void case_stream_weights(struct kern_backend *b, float *a)
 /* Half of the terms take the beginning of their rows, half the end; two are missing. */
 enum { RUN_N = 60, RUN_W = 37, RUN_TERMS = 8, RUN_ROWS = 100 };
 
-static void case_compress(struct kern_backend *b, float *y)
+static void run_compress(struct kern_backend *b, float *y, bool weighed)
 {
     static float u[RUN_ROWS * 2 * RUN_W], z[RUN_ROWS * 2 * RUN_W];
     static uint32_t rows[RUN_N * RUN_TERMS];
@@ -204,7 +230,7 @@ static void case_compress(struct kern_backend *b, float *y)
     for (uint32_t i = 0; i < RUN_N * RUN_TERMS; i++)
         rows[i] = i < 2 ? UINT32_MAX : i * 77 % RUN_ROWS;
     struct kern_compress op = {.u = u,
-                               .z = z,
+                               .z = weighed ? z : NULL,
                                .stride = (size_t)2 * RUN_W,
                                .rows = rows,
                                .n_terms = RUN_TERMS,
@@ -221,11 +247,18 @@ static void case_compress(struct kern_backend *b, float *y)
             if (row == UINT32_MAX)
                 continue;
             size_t at = (size_t)row * 2 * RUN_W + (j < RUN_TERMS / 2 ? 0 : RUN_W) + i % RUN_W;
-            sum += exp((double)z[at]);
-            mean += exp((double)z[at]) * (double)u[at];
+            double weight = weighed ? exp((double)z[at]) : 1;
+            sum += weight;
+            mean += weight * (double)u[at];
         }
         assert_true(fabs((double)y[i] - mean / sum) < 1e-5);
     }
+}
+
+static void case_compress(struct kern_backend *b, float *y)
+{
+    run_compress(b, y, true);
+    run_compress(b, y + RUN_N * RUN_W, false);
 }
 
 static const struct {
@@ -235,11 +268,13 @@ static const struct {
 } cases[] = {
     {"mix", case_mix, (size_t)MIX_T *MIX_S *MIX_D},
     {"mix by output", case_mix_by_output, (size_t)MIX_T *MIX_S *MIX_D},
+    {"mix apart", case_mix_apart, (size_t)MIX_T *MIX_S *MIX_D},
+    {"match", case_match, (size_t)MIX_T *MIX_S *MIX_D},
     {"sparsify", case_sparsify, ROWS_T *ROWS_D},
     {"stretch", case_stretch, ROWS_T *ROWS_D},
     {"mix to one row", case_mix_to_one, MIX_T *MIX_D},
     {"stream_weights", case_stream_weights, (size_t)MIX_T *MIX_W},
-    {"compress", case_compress, RUN_N *RUN_W},
+    {"compress", case_compress, 2 * RUN_N *RUN_W},
 };
 
 static void test_same_bits_for_any_isa_and_threads(void **state)
@@ -331,9 +366,14 @@ static void check_streams(struct cuda_pair *p, struct rng *r, size_t n, size_t n
         assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
         mix.y = NULL;
         assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
+        mix.y = OF(y);
+        mix.weights = NULL;
+        assert_int_equal(kern_mix(b, &mix, NULL), STATUS_OK);
+        struct kern_match match = {OF(x), OF(x), OF(y), OF(x), n, n_streams, width};
+        assert_int_equal(kern_match(b, &match, NULL), STATUS_OK);
     }
     both_close(&weights, "stream_weights");
-    both_close(&x, "mix");
+    both_close(&x, "mix and match");
     both_close(&row, "mix to one row");
     both_close(&y, "what mix reads");
     cuda_data_weight_free(&scale);
@@ -370,7 +410,7 @@ static void check_compress(struct cuda_pair *p, struct rng *r, size_t width, uin
     for (uint32_t i = 0; i < N * n_terms; i++)
         rows[i] = i + 1 < n_terms && i < 2 ? UINT32_MAX : i * 7 % ROWS;
     struct both u = both_open(p, r, ROWS * 2 * width), z = both_open(p, r, ROWS * 2 * width);
-    struct both y = both_open(p, r, N * width);
+    struct both y = both_open(p, r, N * width), mean = both_open(p, r, N * width);
     struct kern_compress op = {.u = u.host,
                                .z = z.host,
                                .stride = 2 * width,
@@ -381,12 +421,17 @@ static void check_compress(struct cuda_pair *p, struct rng *r, size_t width, uin
                                .y = y.host,
                                .n_out = N,
                                .width = width};
-    assert_int_equal(kern_compress(p->cpu, &op, NULL), STATUS_OK);
-    op.u = u.device;
-    op.z = z.device;
-    op.y = y.device;
-    assert_int_equal(kern_compress(p->cuda, &op, NULL), STATUS_OK);
+    for (int weighed = 1; weighed >= 0; weighed--, op.y = mean.host) {
+        op.u = u.host;
+        op.z = weighed ? z.host : NULL;
+        assert_int_equal(kern_compress(p->cpu, &op, NULL), STATUS_OK);
+        op.u = u.device;
+        op.z = weighed ? z.device : NULL;
+        op.y = weighed ? y.device : mean.device;
+        assert_int_equal(kern_compress(p->cuda, &op, NULL), STATUS_OK);
+    }
     both_close(&y, "compress");
+    both_close(&mean, "mean");
     both_close(&u, "what compress reads");
     both_close(&z, "what compress reads");
 }

@@ -165,21 +165,23 @@ static void choose_keys(const struct choose_task *task, size_t query)
     size_t n_words = kern_chosen_words(op->most_keys), n_equal = n;
     uint64_t *bits =
         op->bits + ((query_row(task) + query) * task->job->n_sets + task->set) * n_words;
-    bool some = decides(op, n_seen);
+    bool some = decides(op, n_seen), fill = some && op->fill;
     uint32_t last = 0;
     memset(bits, 0, n_words * sizeof *bits);
     set_bits(bits, n_seen * pool, n_positions);
     if (op->n_best == 0)
         return;
-    if (some) {
+    if (some) { /* the last one to be filled up with */
         find_orders(op, task->scores + query * kern_choose_most(op), n_seen, task->orders);
-        last = find_last(task->orders, n, op->n_best, &n_equal);
+        last = find_last(task->orders, n, op->n_best + fill, &n_equal);
     }
     for (size_t i = 0; i < n; i++) {
         bool equal = !some || task->orders[i] == last;
+        size_t end = base_min((i + 1) * op->together, n_seen) * pool;
+        if (fill && equal && n_equal == 1)
+            end -= 1 + n_positions - n_seen * pool;
         if (equal ? n_equal > 0 : task->orders[i] > last)
-            set_bits(bits, i * op->together * pool,
-                     base_min((i + 1) * op->together, n_seen) * pool);
+            set_bits(bits, i * op->together * pool, end);
         n_equal -= equal && n_equal > 0;
     }
 }

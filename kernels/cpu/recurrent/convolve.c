@@ -20,7 +20,7 @@ static void convolve_channels(void *context, size_t index, unsigned thread)
     (void)thread;
     const struct convolve *c = context;
     const struct kern_convolve *op = c->op;
-    size_t n_channels = c->rows.n_channels, first = index * CHANNELS;
+    size_t n_channels = c->rows.n_channels, first = index * CHANNELS, step = c->rows.step;
     struct kern_taps taps = {.weights = c->weights + first,
                              .bias = c->bias ? c->bias + first : NULL,
                              .n_taps = c->rows.n_taps,
@@ -30,7 +30,7 @@ static void convolve_channels(void *context, size_t index, unsigned thread)
         const struct kern_run *run = &op->runs[i];
         for (size_t t = 0; t < run->n; t++) {
             for (size_t j = 0; j < taps.n_taps; j++) {
-                const float *row = kern_tap_row(&c->rows, run, t, taps.n_taps - 1 - j);
+                const float *row = kern_tap_row(&c->rows, run, t, (taps.n_taps - 1 - j) * step);
                 taps.x[j] = row ? row + first : NULL;
             }
             c->cpu->kernels.ops.convolve(op->y + (run->row + t) * n_channels + first, &taps,

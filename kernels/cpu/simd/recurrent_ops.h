@@ -70,12 +70,12 @@ static void compress(float *y, const struct kern_terms *terms, size_t n)
                 most = V(max_ps)(load_first(z + i, n - i), most);
         }
         for (size_t j = 0; j < terms->n_terms; j++) {
-            const float *z = kern_term(terms, terms->z, j);
-            if (!z)
+            const float *u = kern_term(terms, terms->u, j), *z = kern_term(terms, terms->z, j);
+            if (!u)
                 continue;
-            vec_f e = exp_f(V(sub_ps)(load_first(z + i, n - i), most));
+            vec_f e = z ? exp_f(V(sub_ps)(load_first(z + i, n - i), most)) : V(set1_ps)(1.0f);
             sum = V(add_ps)(sum, e);
-            mean = V(fmadd_ps)(e, load_first(kern_term(terms, terms->u, j) + i, n - i), mean);
+            mean = V(fmadd_ps)(e, load_first(u + i, n - i), mean);
         }
         store_first(y + i, n - i, V(div_ps)(mean, sum));
     }

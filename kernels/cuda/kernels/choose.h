@@ -28,7 +28,7 @@ struct kern_choose_args {
     float *scores; /* [tasks, n_sets, KERN_CHOOSE_QUERIES, most_keys] */
     size_t n_heads, n_sets, head_size, k_stride;
     size_t n_best, pool, together, n_local, most_keys, n_words; /* most_keys: kern_choose_most() */
-    bool as_one;
+    bool as_one, fill;
     const uint32_t *n_seen; /* by row of q, or NULL */
     const struct kern_query_range *ranges;
     const struct kern_attention_task *tasks;
@@ -263,9 +263,12 @@ KERN_INLINE void kern_choice_store(const struct kern_choice *c, uint64_t last, b
             uint64_t word = 0;
             for (size_t at = w * 64; at < (w + 1) * 64 && at < n_pooled && c->n > 0;) {
                 size_t i = at / pool / c->a->together, end = (i + 1) * c->a->together * pool;
-                bool chosen = !some || kern_choice_order(c, i) >= last;
+                uint64_t order = some ? kern_choice_order(c, i) : UINT64_MAX;
+                size_t part = some && c->a->fill && order == last
+                                  ? end - 1 - (c->n_positions - n_pooled)
+                                  : end;
                 for (; at < end && at < (w + 1) * 64 && at < n_pooled; at++)
-                    word |= (uint64_t)chosen << at % 64;
+                    word |= (uint64_t)(order >= last && at < part) << at % 64;
             }
             for (size_t at = n_pooled; at < c->n_positions; at++)
                 word |= (uint64_t)(at / 64 == w) << at % 64;
@@ -291,11 +294,11 @@ KERN_INLINE void kern_choose_block(const struct kern_choose_args *a, size_t bloc
     c.n = a->n_best > 0 ? (c.n_seen + a->together - 1) / a->together : 0;
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_CHOOSE_THREADS)) {
         s->last = 0;
-        s->n_best = (uint32_t)a->n_best;
+        s->n_best = (uint32_t)a->n_best + (some && a->fill);
         s->done = 0;
     }
     kern_barrier();
-    for (unsigned shift = 64; some && c.n > 0 && shift > 0 && !s->done; shift -= 8)
+    for (unsigned shift = 64; some && c.n > 0 && shift > 0 && (a->fill || !s->done); shift -= 8)
         kern_choice_step(&c, s, shift - 8);
     kern_choice_store(&c, s->last, some,
                       a->bits + (kern_choose_row(&b, query) * a->n_sets + b.set) * a->n_words);

@@ -40,6 +40,8 @@
         sizeof(struct kern_norm_shared), kern_sparsify_block(a, block, shared))                    \
     ROW(STRETCH, "stretch", kern_stretch_args, KERN_ROWS_THREADS, 0,                               \
         sizeof(struct kern_norm_shared), kern_stretch_block(a, block, shared))                     \
+    ROW(MATCH, "match", kern_match_args, KERN_ROWS_THREADS, 0,                                     \
+        sizeof(struct kern_norm_shared), kern_match_block(a, block, shared))                       \
     ROW(ROPE, "rope", kern_rope_args, KERN_ROWS_THREADS, 0,                                        \
         0, kern_rope_block(a, block, shared))                                                      \
     ROW(GATE, "gate", kern_gate_args, KERN_ROWS_THREADS, 0,                                        \

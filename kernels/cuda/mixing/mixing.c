@@ -83,3 +83,16 @@ enum status kern_cuda_stretch(struct kern_backend *b, const struct kern_stretch 
                                      .accumulate = op->accumulate};
     return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_STRETCH, op->n_rows, &args, why);
 }
+
+enum status kern_cuda_match(struct kern_backend *b, const struct kern_match *op,
+                            struct status_why *why)
+{
+    struct kern_match_args args = {.k = op->k,
+                                   .q = op->q,
+                                   .v = op->v,
+                                   .out = op->out,
+                                   .n_streams = op->n_streams,
+                                   .width = op->width};
+    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_MATCH, op->n_tokens * op->n_streams, &args,
+                         why);
+}

@@ -25,12 +25,15 @@ KERN_INLINE void kern_mix_element(const struct kern_mix_args *a, size_t token, s
 {
     float in[KERN_STREAMS_MAX];
     const float *x = a->x + token * a->n_in * a->width + i;
-    const float *weights = a->weights + token * a->stride;
+    const float *weights = a->weights ? a->weights + token * a->stride : NULL;
     float y = a->y ? a->y[token * a->width + i] : 0.0f;
     KERN_UNROLL
     for (uint32_t s = 0; s < KERN_STREAMS_MAX; s++)
         in[s] = s < a->n_in ? x[s * a->width] : 0.0f;
-    for (uint32_t u = 0; u < a->n_out; u++) {
+    for (uint32_t u = 0; u < a->n_out && !a->weights; u++)
+        a->out[(token * a->n_out + u) * a->width + i] =
+            fmaf(a->y_weights[token * a->stride + u], y, x[u * a->width]);
+    for (uint32_t u = 0; u < a->n_out && a->weights; u++) {
         float sum =
             a->y ? fmaf(weights[u * a->to_step], in[0], y * a->y_weights[token * a->stride + u])
                  : in[0] * weights[u * a->to_step];
@@ -93,14 +96,14 @@ KERN_INLINE float kern_compress_element(const struct kern_compress_args *a, cons
     float most = -INFINITY, sum = 0.0f, mean = 0.0f;
     for (uint32_t j = 0; j < a->n_terms; j++) {
         size_t at = rows[j] * a->stride + (j < a->n_early ? 0 : a->late) + i;
-        if (rows[j] != UINT32_MAX)
+        if (a->z && rows[j] != UINT32_MAX)
             most = a->z[at] > most ? a->z[at] : most;
     }
     for (uint32_t j = 0; j < a->n_terms; j++) {
         size_t at = rows[j] * a->stride + (j < a->n_early ? 0 : a->late) + i;
         if (rows[j] == UINT32_MAX)
             continue;
-        float e = fmath_exp_f32(a->z[at] - most);
+        float e = a->z ? fmath_exp_f32(a->z[at] - most) : 1.0f;
         sum += e;
         mean = fmaf(e, a->u[at], mean);
     }

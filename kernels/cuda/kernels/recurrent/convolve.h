@@ -35,7 +35,7 @@ KERN_INLINE float kern_convolve_at(const struct kern_convolve_args *a, const str
     size_t n_taps = a->rows.n_taps;
     float z = a->bias ? a->bias[channel] : 0.0f;
     for (size_t j = 0; j < n_taps; j++) {
-        const float *row = kern_tap_row(&a->rows, run, t, n_taps - 1 - j);
+        const float *row = kern_tap_row(&a->rows, run, t, (n_taps - 1 - j) * a->rows.step);
         if (row)
             z = fmaf(a->weights[channel * n_taps + j], row[channel], z);
     }
