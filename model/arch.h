@@ -121,6 +121,7 @@ struct model_arch {
     bool embedding_norm;           /* what enters the first layer is normed, without gains */
     bool altup; /* streams that each layer predicts and corrects by what the first became */
 
+    bool unrotated;     /* nothing is rotated: rope.dimension_count may be 0, and is where absent */
     bool rope_halves;   /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
     bool sliding_rope;  /* layers that slide have angles of their own, */
     float sliding_base; /* of this base where no key has it; 0: that of the others */

@@ -89,6 +89,7 @@ struct model_layer_shape {
     bool runs_overlap;             /* and of those of the run before; an indexer chooses */
     bool sparse;                   /* its queries see the keys that an indexer has chosen */
     uint32_t index_layer;          /* if sparse: whose choice; its own number: its own */
+    uint32_t pool;                 /* and positions that each key of the indexer stands for; 0: 1 */
     uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
     bool sparse_gates;             /* they keep what lies above a threshold of their row: */
     float sparsity;                /* so many standard deviations above the mean */
@@ -108,7 +109,7 @@ struct model_run_hparams {
 /** The indexer of sparse layers: see struct kern_choose. */
 struct model_index_hparams {
     uint32_t n_heads, key_size; /* Hi, di */
-    uint32_t n_best;            /* K: keys, or runs of them */
+    uint32_t n_best;            /* K: positions, or runs of them */
     uint32_t together, n_local; /* keys of a run; of the last runs so many are always chosen */
     bool weighed; /* its heads choose as one, with weights of each token; else each for itself */
     bool halves;  /* RoPE as in struct model_hparams, of its queries and keys */
@@ -235,6 +236,14 @@ struct model_hparams {
 static inline size_t model_residual_width(const struct model_hparams *h)
 {
     return (size_t)h->n_streams * h->n_embd;
+}
+
+/** So many keys a query of a sparse layer sees, its own among them, without leaving one out. */
+static inline size_t model_index_limit(const struct model_hparams *h, size_t i_layer)
+{
+    size_t pool = h->layers[i_layer].pool;
+    return pool > 0 ? h->index.n_best / pool * pool + pool - 1
+                    : (size_t)h->index.n_best * h->index.together;
 }
 
 /** Whether a layer's keys and values are the compressed rows of latent attention, one of a position

@@ -102,6 +102,10 @@ void model_bind_ffn(struct model *m, size_t i);
  */
 void model_bind_experts_by_token(struct model *m, size_t layer, const char *name);
 
+/** What mixes streams around the branches of a layer (hc_attn, hc_ffn), and after the last one. */
+void model_streams_bind(struct model *m, size_t layer);
+void model_streams_bind_end(struct model *m);
+
 /** What block i, which predicts the token after the next, has beside a layer's tensors. */
 void model_bind_nextn(struct model *m, size_t i);
 

@@ -1,6 +1,4 @@
 /* What chooses the keys of a sparse layer. */
-#include <stdio.h>
-
 #include "model/bind/bind.h"
 #include "model/state.h"
 
@@ -18,6 +16,13 @@ static void bind_weighed(struct model *m, size_t i)
     model_bind_layer_vector(m, i, "indexer.k_norm.bias", h->key_size, MODEL_ALWAYS,
                             &x->k_norm.bias);
     model_bind_product(m, i, "indexer.proj", h->n_heads, n_embd, &x->weights);
+    uint32_t pool = m->hparams.layers[i].pool;
+    if (pool == 0)
+        return;
+    struct model_compressor *c = &m->layers[i].index_compressor;
+    struct model_shape ape = {.n_rows = pool, .n_cols = h->key_size};
+    model_bind_product(m, i, "indexer_compressor_gate", h->key_size, n_embd, &c->gate);
+    model_bind_layer_matrix(m, i, "indexer_compressor_ape.weight", ape, &c->ape);
 }
 
 /** Heads that choose for themselves: queries and keys with norms of each head. */
@@ -35,14 +40,13 @@ static void bind_each(struct model *m, size_t i)
 /** A layer that uses another's choice, or none, may have an indexer in the file all the same. */
 static void leave_out(struct model *m, size_t i)
 {
-    static const char *const names[] = {"attn_q_b", "attn_k", "k_norm", "proj"};
-    char name[32];
+    static const char *const names[] = {"indexer.attn_q_b",        "indexer.attn_k",
+                                        "indexer.k_norm",          "indexer.proj",
+                                        "indexer_compressor_gate", "indexer_compressor_ape"};
     if (!m->hparams.index.weighed || m->hparams.layers[i].mixer != MODEL_LATENT_ATTENTION)
         return;
-    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-        snprintf(name, sizeof name, "indexer.%s", names[n]);
-        model_bind_unused(m, i, name);
-    }
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+        model_bind_unused(m, i, names[n]);
 }
 
 void model_bind_indexer(struct model *m, size_t i)

@@ -129,7 +129,8 @@ static void read_latent(struct model_folder *f)
         !model_config_find(f, "kv_lora_rank").json)
         return;
     f->n_rot = model_config_u32_or(f, "qk_rope_head_dim", 0);
-    if (f->n_rot == 0)
+    f->latent = f->n_rot > 0 || f->arch->unrotated;
+    if (!f->latent)
         return;
     uint32_t plain = model_config_u32(f, "qk_nope_head_dim");
     if (plain > UINT16_MAX || f->n_rot > UINT16_MAX)

@@ -310,11 +310,11 @@ static void write_sizes(struct model_folder *f)
         {0},
     };
     bool usual = f->head_size == f->n_embd / f->n_heads && !model_config_find(f, "head_dim").json;
-    if (f->n_rot == 0 && !usual && !model_arch_key_find(f->arch, "attention.key_length"))
+    if (!f->latent && !usual && !model_arch_key_find(f->arch, "attention.key_length"))
         model_write_u32(f, "attention.key_length", f->head_size);
-    if (f->n_rot == 0 && !usual && !model_arch_key_find(f->arch, "attention.value_length"))
+    if (!f->latent && !usual && !model_arch_key_find(f->arch, "attention.value_length"))
         model_write_u32(f, "attention.value_length", f->head_size);
-    if (f->n_rot > 0)
+    if (f->latent)
         write_latent(f);
     if (f->ff_by_layer)
         model_write_u32s(f, "feed_forward_length", f->n_ff_of, f->n_layers);

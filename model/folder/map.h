@@ -59,7 +59,7 @@ struct model_folder_heads;
 /** Zero means, of each field: as LLaMA's folders have it, but without turned heads. */
 struct model_folder_map {
     const char *classes[8];                   /* of config.json's architectures; NULL ends */
-    const struct model_folder_name *names[4]; /* lists beyond the common ones; NULL ends */
+    const struct model_folder_name *names[5]; /* lists beyond the common ones; NULL ends */
     bool compressed;     /* latent attention's kv_b is cut, so that keys are compressed rows */
     bool turned;         /* q and k are to be turned: the reader rotates neighbours */
     bool norms_less_one; /* norms are stored less 1 */

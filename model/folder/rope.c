@@ -346,6 +346,8 @@ static double read_share(const struct model_folder *f, struct object object, con
 void model_folder_rope(struct model_folder *f)
 {
     static const char kind[] = "full_attention";
+    if (f->arch->unrotated)
+        return;
     struct base_field all = model_config_rope(f);
     struct base_field sliding = base_field_get(all, "sliding_attention");
     struct base_field of_full = base_field_get(all, kind);

@@ -61,7 +61,8 @@ struct model_folder {
     const struct model_arch *arch;
     bool compressed; /* latent attention is written with compressed keys */
     uint32_t n_layers, n_heads, n_kv_heads, head_size, n_embd, n_experts;
-    uint32_t n_rot; /* of a head of latent attention, which are rotated; 0: by the share of RoPE */
+    bool latent;    /* attention has sizes of latent attention: */
+    uint32_t n_rot; /* of a head's elements those that are rotated; else by the share of RoPE */
     bool kv_by_layer, ff_by_layer; /* keys have a value for each layer: */
     uint32_t kv_heads_of[MODEL_MAX_BLOCKS], n_ff_of[MODEL_MAX_BLOCKS];
     const struct model_folder_name *const *names; /* as the architecture's, or what `sizes` chose */

@@ -40,7 +40,7 @@ static size_t mixer_bytes(const struct model *m, struct kern_backend *backend, s
     bool of_runs = l->runs_overlap; /* what is chosen are further keys */
     if (!of_runs && !model_index_decides(h, i, n_positions))
         return n_bytes;
-    struct kern_choose choose = model_choose_of(h, of_runs ? n_positions / l->run : n_positions);
+    struct kern_choose choose = model_choose_of(h, i, of_runs ? n_positions / l->run : n_positions);
     choose.n_ranges = n;
     return base_max(n_bytes, kern_choose_bytes(backend, &choose));
 }
@@ -88,7 +88,7 @@ static struct kept kept_of(const struct model_hparams *h, size_t i)
     struct model_kv_widths w = model_kv_widths(h, i);
     bool compressed = model_keys_are_compressed(h, i);
     size_t most = base_min(l->window ? l->window : SIZE_MAX, l->chunk ? l->chunk : SIZE_MAX);
-    size_t index = l->sparse && l->index_layer == i ? h->index.key_size : 0;
+    size_t index = l->sparse && l->index_layer == i && l->pool == 0 ? h->index.key_size : 0;
     return (struct kept){w.k, compressed ? 0 : w.v, index, most, compressed ? 1 : l->n_kv_heads};
 }
 
@@ -116,27 +116,35 @@ static double position_bytes(const struct model_hparams *h, size_t i)
            row_bytes(index_type(h, i), kept.index, 1);
 }
 
-/** Numbers of a further key of a layer, the indexer's included. */
-static size_t further_width(const struct model_hparams *h, size_t i)
+/** Positions that a layer's further keys or pools are made of, and their numbers. */
+struct further {
+    size_t run, key, index; /* run 0: there are none */
+};
+
+static struct further further_of(const struct model_hparams *h, size_t i)
 {
     const struct model_layer_shape *l = &h->layers[i];
-    return l->run > 0 ? l->key_size + (l->runs_overlap ? h->index.key_size : 0) : 0;
+    if (l->run > 0)
+        return (struct further){l->run, l->key_size, l->runs_overlap ? h->index.key_size : 0};
+    bool pools = l->pool > 0 && l->index_layer == i;
+    return pools ? (struct further){l->pool, 0, h->index.key_size} : (struct further){0};
 }
 
 static double further_bytes(const struct model_hparams *h, size_t i)
 {
-    const struct model_layer_shape *l = &h->layers[i];
-    size_t index = l->runs_overlap ? h->index.key_size : 0;
-    return row_bytes(model_key_type(h, i).type, l->key_size, 1) +
-           row_bytes(index_type(h, i), index, 1);
+    struct further further = further_of(h, i);
+    return row_bytes(model_key_type(h, i).type, further.key, 1) +
+           row_bytes(index_type(h, i), further.index, 1);
 }
 
 static double state_bytes_of(const struct model_hparams *h, size_t i)
 {
     const struct model_layer_shape *l = &h->layers[i];
     double times = l->runs_overlap ? 2 : 1; /* runs, and halves of each row */
-    if (l->run > 0)                         /* what the next further key is made of */
-        return 2 * times * times * l->run * (double)further_width(h, i) * sizeof(float);
+    struct further further = further_of(h, i);
+    double width = (double)(further.key + further.index);
+    if (further.run > 0) /* what the next one is made of */
+        return 2 * times * times * (double)further.run * width * sizeof(float);
     return model_mixer_has_state(h->layers[i].mixer) ? state_bytes(&h->recurrent) : 0;
 }
 
@@ -149,8 +157,8 @@ double model_cache_bytes(const struct model_hparams *h, const struct model_kv_ty
     for (size_t i = 0; i < h->n_layers; i++) {
         sum += state_bytes_of(h, i);
         sum += (double)base_min(n_positions, kept_of(h, i).most) * position_bytes(&typed, i);
-        if (h->layers[i].run > 0)
-            sum += (double)(n_positions / h->layers[i].run) * further_bytes(&typed, i);
+        if (further_of(h, i).run > 0)
+            sum += (double)(n_positions / further_of(h, i).run) * further_bytes(&typed, i);
     }
     return sum;
 }
@@ -166,9 +174,10 @@ struct model_cache_shape model_cache_shape(const struct model_hparams *h)
         *(all ? &shape.bytes : &shape.window_bytes) += position_bytes(h, i);
         if (!all)
             shape.window = base_max(shape.window, kept.most);
-        if (h->layers[i].run > 0) {
-            shape.k += base_div_up(further_width(h, i), h->layers[i].run);
-            shape.bytes += further_bytes(h, i) / h->layers[i].run;
+        struct further further = further_of(h, i);
+        if (further.run > 0) {
+            shape.k += base_div_up(further.key + further.index, further.run);
+            shape.bytes += further_bytes(h, i) / (double)further.run;
         }
         shape.state_bytes += state_bytes_of(h, i);
     }

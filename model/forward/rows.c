@@ -68,6 +68,28 @@ void model_multiply_add(struct model_session *s, const struct model_product *pro
     model_multiply_as(s, product, op);
 }
 
+void model_multiply_heads(struct model_session *s, size_t n_tokens, size_t n_heads,
+                          const struct model_per_head *op, float *head)
+{
+    const size_t n_rows = op->stack->n_rows / n_heads;
+    for (size_t i = 0; i < n_heads; i++) {
+        struct kern_weight matrix =
+            kern_weight_rows(op->stack, op->step > 0 ? 0 : i * n_rows, n_rows);
+        matrix.data = (const char *)matrix.data + i * op->step;
+        model_copy(s, (struct kern_copy){.x = op->x + i * op->x_head,
+                                         .x_stride = op->x_stride,
+                                         .y = head,
+                                         .width = matrix.n_cols,
+                                         .n_rows = n_tokens});
+        struct kern_linear product = {.weight = &matrix,
+                                      .x = head,
+                                      .y = op->y + i * op->y_head,
+                                      .y_stride = op->y_stride,
+                                      .n_tokens = n_tokens};
+        model_multiply_marked(s, product);
+    }
+}
+
 void model_normalise(struct model_session *s, const struct model_norm_step *step)
 {
     const struct model_norm *norm = step->norm;

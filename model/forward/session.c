@@ -97,7 +97,8 @@ struct model_scratch model_scratch_of(const struct model *model,
             scratch.v = base_max(scratch.v, n_rows * w.v);
         }
         if (model_index_decides(h, i, options->max_segment)) {
-            scratch.index_k = n_rows * h->index.key_size;
+            scratch.index_k = base_max(scratch.index_k, model_index_row_floats(h, i, n_rows));
+            scratch.run_terms = base_max(scratch.run_terms, shape->pool);
             scratch.chosen =
                 model_chosen_floats(h, scratch.n_tokens, options->max_batch, options->max_segment);
         }

@@ -7,6 +7,7 @@
 #include "kernels/operations.h"
 #include "kernels/recurrent.h"
 #include "model/forward/forward.h"
+#include "model/forward/runs/runs.h"
 #include "model/forward/tile.h"
 #include "model/state.h"
 
@@ -26,7 +27,7 @@ struct model_scratch {
     size_t run_terms;             /* rows that they are made of, at most */
     size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
     size_t zeros;                 /* [D], and constants of streams */
-    size_t index_k;               /* [R, di] */
+    size_t index_k;               /* [R, di], of pools three times */
     size_t chosen;                /* rows of bits: of a tile, or of a batch for later layers */
     size_t wanted;                /* [T, S * D]: of the last layer */
     size_t convolve, recur;       /* saved states of recurrent layers */
@@ -133,6 +134,23 @@ size_t model_runs_floats(const struct model *m, size_t i_layer, size_t n_tokens,
 size_t model_runs_row_floats(const struct model *m, size_t i_layer, size_t n_rows,
                              size_t most_positions);
 model_block_fn model_block_runs;
+
+/** Find the runs that end in the tile; a session keeps where they lie, and their tokens. */
+struct model_new_runs model_runs_begin(struct model_session *s, const struct model_step *step,
+                                       size_t run, bool overlap);
+/** Keys of runs (struct kern_compress): of rows u, and of z, which are the gate's products + ape.
+ */
+struct model_run_keys {
+    const struct model_compressor *compressor;
+    float *u, *z; /* [R, width], twice as wide where runs overlap */
+    float *keys;  /* of the runs that end in the tile */
+    size_t n_keys, width, run;
+    bool overlap;
+};
+/** The tile's rows of z, and the keys. in: [T, D]. */
+void model_runs_compress(struct model_session *s, const struct model_step *step,
+                         const struct model_run_keys *c, const float *in);
+
 model_block_fn model_block_attention, model_block_latent, model_block_delta_net, model_block_mamba2,
     model_block_kimi_delta_net, model_block_short_convolution, model_block_attention_mamba2,
     model_block_matrix;

@@ -176,11 +176,13 @@ static void read_yarn(struct model_rope *rope, const struct model_reading *r)
 }
 
 static void read_n_rot(const struct model_hparams *h, struct model_rope *rope,
-                       const struct model_keys *keys)
+                       const struct model_reading *r)
 {
+    const struct model_keys *keys = &r->keys;
+    bool none = r->arch->unrotated;
     uint32_t size = h->layers[0].key_size;
-    rope->n_rot =
-        model_key_u32_or(keys, "rope.dimension_count", (struct model_range){2, size}, size);
+    rope->n_rot = model_key_u32_or(keys, "rope.dimension_count",
+                                   (struct model_range){none ? 0 : 2, size}, none ? 0 : size);
     if (rope->n_rot % 2 != 0)
         model_keys_fail(keys, STATUS_FORMAT,
                         "%u elements of a head are rotated (key '%s.rope.dimension_count'), "
@@ -195,7 +197,7 @@ static void read_full(struct model_hparams *h, const struct model_reading *r)
     const struct model_keys *keys = &r->keys;
     const struct model_options *options = r->options;
     rope->has_factors = true;
-    read_n_rot(h, rope, keys);
+    read_n_rot(h, rope, r);
     rope->freq_base = read_positive(keys, "rope.freq_base", options->rope_freq_base, 10000);
     rope->magnitude = (double)read_positive(keys, "rope.scaling.attn_factor", 0, 1);
     rope->original_ctx = model_key_u32_or(keys, "rope.scaling.original_context_length",

@@ -105,6 +105,7 @@ const struct model_hparam model_hparam_table[] = {
      .members = "index_topk"},
     {"attention.indexer.block_size", MODEL_HPARAM_U32, MODEL(index.together), {1, INT32_MAX},
      .own = true},
+    {"attention.indexer.kpool", MODEL_HPARAM_U32, LAYERS(pool), .members = "index_kpool"},
     {"attention.indexer.local_blocks", MODEL_HPARAM_U32, MODEL(index.n_local), .own = true},
     {"attention.output_group_count", MODEL_HPARAM_U32, MODEL(runs.n_groups), {1, MAX_HEADS},
      .own = true, .members = "o_groups"},

@@ -118,12 +118,12 @@ class Deepseek2(Glm4moe):
     gatings, gating_share, partial, freqs = (2, 1), 0.7, 1.0, 0.0
     scalings, separate_sizes = ["", "yarn", "yarn", "linear"], False
     needed = *SHARES, *Mistral3.needed
-    old_share, q_ranks, ranks = 0.4, (0, 8, 12, 32), (8, 12, 32)
+    old_share, q_ranks, ranks, n_rots = 0.4, (0, 8, 12, 32), (8, 12, 32), (2, 4, 8)
     tied, always_biased = "", False
 
     def sizes(self):
         rng = self.rng
-        self.n_rot, self.dv = rng.choice([2, 4, 8]), rng.choice([4, 6, 8])
+        self.n_rot, self.dv = rng.choice(self.n_rots), rng.choice([4, 6, 8])
         self.nope, self.rank = rng.choice([2, 4, 8, 32]), rng.choice(self.ranks)
         self.dk, self.q_rank = self.nope + self.n_rot, rng.choice(self.q_ranks)
         self.old = self.may(self.old_share)

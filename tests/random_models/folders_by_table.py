@@ -195,20 +195,26 @@ def kimi(m):
     m.common("KimiLinearForCausalLM", "kimi-linear", linear_attn_config={
         "head_dim": SIZE, "num_heads": HEADS, "short_conv_kernel_size": 4, "full_attn_layers": [2]}, num_experts=0)
     latent(m)
-    n, at = HEADS * SIZE, "self_attn."
+    at = "self_attn."
     m.keys |= {"attention.head_count": [HEADS, HEADS], "attention.head_count_kv": [0, 1], "kda.head_dim": SIZE,
                "ssm.conv_kernel": 4}
     m.ends()
-    layer(m, 0, norms(*TWO) + DENSE + [(a, b, [n, W]) for a, b, _ in attention()[:3]] + [
+    layer(m, 0, norms(*TWO) + DENSE)
+    kimi_delta_net(m, 0)
+    layer(m, 1, norms(*TWO) + DENSE + LATENT + [(at + "q_proj.weight", "attn_q.weight", [HEADS * (PLAIN + ROT), W])])
+
+
+def kimi_delta_net(m, i):
+    n, at = HEADS * SIZE, "self_attn."
+    layer(m, i, [(a, b, [n, W]) for a, b, _ in attention()[:3]] + [
         (f"{at}{c}_conv1d.weight", f"ssm_conv1d_{c}.weight", [n, 1, 4], "squeeze") for c in "qkv"] + [
         (at + "f_a_proj.weight", "ssm_f_a.weight", [SIZE, W]), (at + "f_b_proj.weight", "ssm_f_b.weight", [n, SIZE]),
         (at + "g_a_proj.weight", "ssm_g_a.weight", [SIZE, W]), (at + "g_b_proj.weight", "ssm_g_b.weight", [n, SIZE]),
         (at + "b_proj.weight", "ssm_beta.weight", [HEADS, W]), (at + "dt_bias", "ssm_dt.bias", [n]),
         (at + "o_norm.weight", "ssm_norm.weight", [SIZE]), (at + "o_proj.weight", "attn_output.weight", [W, n])])
-    data = m.random(f"model.layers.0.{at}A_log", [1, 1, HEADS, 1])
+    data = m.random(f"model.layers.{i}.{at}A_log", [1, 1, HEADS, 1])
     values = [f32(-math.exp(v)) for v in Tensor("", m.kind, [HEADS], data).values()]
-    m.tensors.append(Tensor("blk.0.ssm_a", "F32", [1, HEADS], Tensor.of("", values).data))
-    layer(m, 1, norms(*TWO) + DENSE + LATENT + [(at + "q_proj.weight", "attn_q.weight", [HEADS * (PLAIN + ROT), W])])
+    m.tensors.append(Tensor(f"blk.{i}.ssm_a", "F32", [1, HEADS], Tensor.of("", values).data))
 
 
 def step35(m):
@@ -446,6 +452,42 @@ def deepseek4(m):
     m.random("mtp.0.ffn.experts.0.w1.weight", [x, W])  # predicts another token
 
 
+def glm5_next(m):
+    """Delta nets in the first layer, latent attention without positions and experts in the second."""
+    n, at = HEADS * PLAIN, "self_attn."
+    m.common("Glm5NextForConditionalGeneration", "glm5-next", n_routed_experts=E, q_lora_rank=X, kv_lora_rank=RANK,
+             qk_rope_head_dim=0, qk_nope_head_dim=PLAIN, v_head_dim=VALUE, index_n_heads=2, index_head_dim=8, index_topk=6,
+             index_kpool=3, layer_types=["linear_attention", "full_attention"], first_k_dense_replace=1,
+             n_shared_experts=1, hc_mult=2, hc_sinkhorn_iters=3, swiglu_limit=0.5, linear_attn_config={
+                 "head_dim": SIZE, "num_heads": HEADS, "short_conv_kernel_size": 4, "gate_lower_bound": -3.0})
+    m.config["num_key_value_heads"] = HEADS
+    experts(m, routed_scaling_factor=2.5)
+    m.keys |= {"attention.head_count": [HEADS] * 2, "attention.head_count_kv": [0, 1], "attention.kv_lora_rank": RANK,
+               "rope.dimension_count": 0, "attention.key_length": RANK, "attention.value_length": RANK,
+               "attention.key_length_mla": PLAIN, "attention.value_length_mla": VALUE, "attention.q_lora_rank": X,
+               "kda.head_dim": SIZE, "ssm.conv_kernel": 4, "kda.gate_lower_bound": -3.0,
+               "attention.indexer.head_count": 2, "attention.indexer.key_length": 8, "attention.indexer.top_k": 6,
+               "attention.indexer.kpool": 3, "hyper_connection.count": 2, "hyper_connection.sinkhorn_iterations": 3,
+               "hyper_connection.epsilon": f32(1e-6), "expert_gating_func": 2, "expert_weights_norm": True,
+               "expert_weights_scale": 2.5, "leading_dense_block_count": 1, "expert_shared_count": 1,
+               "swiglu_clamp_exp": [0.5, 0.5], "swiglu_clamp_shexp": [0.5, 0.5]}
+    m.ends()
+    both = norms(*TWO) + mixer("hc_attn", "hc_attn", 8) + mixer("hc_ffn", "hc_ffn", 8)
+    layer(m, 0, both + DENSE)
+    kimi_delta_net(m, 0)
+    layer(m, 1, both + ROUTER + EACH + SHARED + [
+        ("mlp.gate.e_score_correction_bias", *BIAS), (at + "q_a_proj.weight", "attn_q_a.weight", [X, W]),
+        (at + "q_a_layernorm.weight", "attn_q_a_norm.weight", [X]), (at + "q_b_proj.weight", "attn_q_b.weight", [n, X]),
+        (at + "kv_a_proj_with_mqa.weight", "attn_kv_a_mqa.weight", [RANK, W]), *LATENT[1:]])
+    at += "indexer."
+    layer(m, 1, [
+        (at + "wq_b.weight", "indexer.attn_q_b.weight", [16, X]), (at + "wk.weight", "indexer.attn_k.weight", [8, W]),
+        (at + "k_norm.weight", "indexer.k_norm.weight", [8]), (at + "k_norm.bias", "indexer.k_norm.bias", [8]),
+        (at + "weights_proj.weight", "indexer.proj.weight", [2, W]),
+        (at + "index_kpool_compress_gate", "indexer_compressor_gate.weight", [8, W]),
+        (at + "index_kpool_compress_ape", "indexer_compressor_ape.weight", [3, 8])])
+
+
 def exaone(m):
     m.common("ExaoneForCausalLM", "exaone", activation_function="silu", layer_norm_epsilon=1e-5)
     m.config["num_layers"] = m.config.pop("num_hidden_layers")
@@ -672,5 +714,5 @@ def nemotron_puzzle(m):
 
 
 ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, phimoe, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
-       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, muse_glimmer, spark2_5, maple, granite_swa,
+       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, glm5_next, muse_glimmer, spark2_5, maple, granite_swa,
        nemotron_puzzle)

@@ -81,8 +81,9 @@ def delta_net(model, i, h, interleaved):
     return model.product(blk + "ssm_out", out)
 
 
-def kimi_delta_net(model, i, h):
-    """q, k and v apart, each with a convolution; a decay for each channel of a state."""
+def kimi_delta_net(model, i, h, compat_eps=None):
+    """q, k and v apart, each with a convolution; a decay for each channel of a state. compat_eps: in
+    llama.cpp's form, where it is not that of the norms."""
     blk, values = f"blk.{i}.", model.values
     d, n = model.k["kda.head_dim"], model.n_heads(i)[0]
     assert len(values[blk + "ssm_norm.weight"]) == d
@@ -92,20 +93,23 @@ def kimi_delta_net(model, i, h):
         return [rows(row, d) for row in convolution(model, f"{blk}ssm_conv1d_{c}", u)]
 
     def unit(x):
-        by = math.sqrt(dot(x, x) + (model.eps if model.compat else 1e-6))
+        by = math.sqrt(dot(x, x) + ((compat_eps or model.eps) if model.compat else 1e-6))
         return [v / by for v in x]
 
     def twice(name):
         return model.product(blk + name + "_b", model.product(blk + name + "_a", h))
     steps, rates = values[blk + "ssm_dt.bias"], values[blk + "ssm_a"]
+    least = model.k.get("kda.gate_lower_bound")
+
+    def decay(z, rate):
+        return math.exp(least * sigmoid(abs(rate) * z) if least else softplus(z) * rate)
     states, out = [[[0.0] * d for _ in range(d)] for _ in range(n)], []
     tokens = zip(heads("q"), heads("k"), heads("v"), twice("ssm_f"), twice("ssm_g"),
                  model.product(blk + "ssm_beta", h))
     for q, k, v, a, z, b in tokens:
         o = []
         for j, gate in enumerate(rows(z, d)):
-            g = [math.exp(softplus(x + y) * rates[j])
-                 for x, y in zip(a[j * d:][:d], steps[j * d:][:d])]
+            g = [decay(x + y, rates[j]) for x, y in zip(a[j * d:][:d], steps[j * d:][:d])]
             query, key, y = unit(q[j]), unit(k[j]), []
             for c, s in enumerate(states[j]):     # s: what the state holds for element c of v
                 s = [p * x for p, x in zip(g, s)]

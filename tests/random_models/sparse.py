@@ -52,9 +52,13 @@ class Deepseek32(Sparse, Deepseek2):
     def own_choice(self, i):
         return True
 
+    def scored_keys(self, i, h, k):
+        """The indexer's keys, and how many positions each stands for."""
+        return k, 1
+
     def chosen_keys(self, i, h):
         if not self.own_choice(i):
-            return self.choices[i - 1]
+            return self.choices[max(self.choices)]
         blk, n = f"blk.{i}.", self.k["attention.indexer.key_length"]
         rope = self.index_rope(i, self.index_halves)
         low = self.norm(blk + "attn_q_a_norm", self.product(blk + "attn_q_a", h))
@@ -63,12 +67,15 @@ class Deepseek32(Sparse, Deepseek2):
         norm = [self.values[blk + "indexer.k_norm." + c] for c in ("weight", "bias")]
         k = self.product(blk + "indexer.attn_k", h)
         k = [rope(layer_norm(row, self.key_eps(), *norm), p) for p, row in enumerate(k)]
+        k, size = self.scored_keys(i, h, k)
         k = [row[0] for row in self.held(i, "indexer", [[row] for row in k])]
         weights = self.product(blk + "indexer.proj", h)
         choices = []
         for p, (heads, w) in enumerate(zip(q, weights)):
-            s = [sum(a * max(0.0, dot(head, key)) for a, head in zip(w, heads)) for key in k[:p + 1]]
-            choices.append([self.best(s, self.k["attention.indexer.top_k"], p)])
+            n_seen = (p + 1) // size
+            s = [sum(a * max(0.0, dot(head, key)) for a, head in zip(w, heads)) for key in k[:n_seen]]
+            best = self.best(s, self.k["attention.indexer.top_k"] // size, p)
+            choices.append([{j for j in range(p + 1) if j // size in best or j // size == n_seen}])
         return choices
 
 

@@ -1,8 +1,11 @@
-"""DeepSeek V4: a residual of several streams, further keys that are made of runs of tokens, experts
-that are a token's own."""
+"""Residuals of several streams. DeepSeek V4: further keys that are made of runs of tokens, experts
+that are a token's own. GLM 5.3 Flash: delta nets, and keys that are chosen by pools."""
 import math
 
+from authors_hybrid import WithoutKeys
 from forward import Model, dot, plus, rms, rows, sigmoid, silu, softmax
+from recurrent import kimi_delta_net
+from sparse import Deepseek32
 
 
 def mixed(weights, streams):
@@ -43,12 +46,26 @@ class Streams(Model):
 
     def layer(self, i, x):
         blk = f"blk.{i}."
-        x = self.branch(blk + "hc_attn", x, lambda h: self.attention(i, self.norm(blk + "attn_norm", h)))
+        x = self.branch(blk + "hc_attn", x, lambda h: self.mix(i, self.norm(blk + "attn_norm", h)))
         return self.branch(blk + "hc_ffn", x, lambda h: self.feed_forward(i, self.norm(blk + "ffn_norm", h)))
 
     def joined(self, x):
         return [mixed(pre, rows(row, self.width))
                 for row, (pre, _, _) in zip(x, self.weights("output_hc", x))]
+
+    def dense(self, i, *more):
+        self.limit = self.per_layer("swiglu_clamp_shexp", i, self.per_layer("swiglu_clamp_exp", i, 0.0))
+        return super().dense(i, *more)
+
+    def one_expert(self, i, *more):
+        self.limit = self.per_layer("swiglu_clamp_exp", i, 0.0)
+        return super().one_expert(i, *more)
+
+    least_limit = 0.0
+
+    def gated(self, gate, up):
+        c = self.limit if self.limit > self.least_limit else math.inf
+        return [silu(min(a, c)) * max(-c, min(u, c)) for a, u in zip(gate, up)]
 
 
 class Deepseek4(Streams):
@@ -125,22 +142,50 @@ class Deepseek4(Streams):
                               g * rank, rank) for g in range(n)]
         return self.product(blk + "output_b", [sum(group, []) for group in zip(*parts)])
 
+    mix = attention
+
     def choose(self, i, s, n, order, p):
         if i >= self.k["hash_layer_count"]:
             return super().choose(i, s, n, order, p)
         return [int(e) for e in self.matrix(f"blk.{i}.ffn_gate_tid2eid.weight")[self.tokens[p]]]
 
-    def dense(self, i, *more):
-        self.limit = self.per_layer("swiglu_clamp_shexp", i, self.per_layer("swiglu_clamp_exp", i, 0.0))
-        return super().dense(i, *more)
 
-    def one_expert(self, i, *more):
-        self.limit = self.per_layer("swiglu_clamp_exp", i, 0.0)
-        return super().one_expert(i, *more)
+class Glm5Next(WithoutKeys, Streams, Deepseek32):
+    differs, gating, least_limit = False, 2, 1e-6
 
-    def gated(self, gate, up):
-        c = self.limit or math.inf
-        return [silu(min(a, c)) * max(-c, min(u, c)) for a, u in zip(gate, up)]
+    def __init__(self, *more, **named):
+        super().__init__(*more, **named)
+        self.k.setdefault("rope.dimension_count", 0)
+
+    def state(self, i, h):
+        return kimi_delta_net(self, i, h, compat_eps=1e-6)
+
+    def rope_of(self, i):
+        return lambda head, p: head
+
+    def index_rope(self, i, halves):
+        return self.rope_of(i)
+
+    def score_scale(self, i):
+        return 1 / math.sqrt(self.head_size(i))
+
+    def key_eps(self):
+        return self.k.get("attention.layer_norm_epsilon", 1e-6)
+
+    def own_choice(self, i):
+        return self.per_layer("attention.indexer.types", i, True)
+
+    def scored_keys(self, i, h, k):
+        m, name = self.k["attention.indexer.kpool"], f"blk.{i}.indexer_compressor_"
+        ape, keys = self.matrix(name + "ape.weight"), []
+        z = [plus([row], [ape[t % m]])[0] for t, row in enumerate(self.product(name + "gate", h))]
+        for w in range(len(h) // m):
+            run = slice(w * m, w * m + m)
+            keys.append([dot(softmax(b), a) for a, b in zip(zip(*k[run]), zip(*z[run]))])
+        return keys, m
+
+    def joined(self, x):
+        return [[sum(column) / len(column) for column in zip(*rows(row, self.width))] for row in x]
 
 
-ARCHITECTURES = {"deepseek4": Deepseek4}
+ARCHITECTURES = {"deepseek4": Deepseek4, "glm5next": Glm5Next, "glm5-next": Glm5Next}

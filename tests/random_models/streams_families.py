@@ -2,12 +2,41 @@
 import struct
 
 from families import SHARES, GptOss
+from hybrid_families import KimiLinear
 from family import Family
 from formats import Tensor, f32
 from gguf_make import ARRAY, F32, U32
 
 
-class Deepseek4(Family):
+class Mixers:
+    """What streams are mixed with."""
+
+    def mixer_keys(self):
+        self.streams = self.rng.choice([2, 3, 4])
+        self.number("hyper_connection.count", self.streams)
+        self.number("hyper_connection.sinkhorn_iterations", self.rng.choice([1, 3, 5]))
+        self.number("hyper_connection.epsilon", 10 ** self.rng.uniform(-6, -2))
+
+    def numbers(self, name, values, kind):
+        self.key(f"{self.arch}.{name}", ARRAY, values, kind)
+
+    def limits(self, name, n):
+        limits = [self.rng.choice([0.0, f32(self.rng.uniform(0.02, 0.3))]) for _ in range(n)]
+        self.numbers(f"swiglu_clamp_{name}", limits, F32)
+
+    def mixer(self, name, n):
+        parts = 3 if n > self.streams else 1
+        self.tensor(name + "_fn", self.streams * self.width, n, 0.3)
+        self.vector(name + "_scale.weight", parts, 1, 0.3)
+        self.vector(name + "_base.weight", n, 0, 1)
+
+    def block(self, i):
+        for part in ("attn", "ffn"):
+            self.mixer(f"blk.{i}.hc_{part}", (2 + self.streams) * self.streams)
+        super().block(i)
+
+
+class Deepseek4(Mixers, Family):
     tied = "never"
     mixed, shared, gatings, gating_share = True, "expert_shared_count", (4, 2, 1), 0.5
     weights_norm, scales_weights, needed = True, True, (*SHARES, *GptOss.needed)
@@ -27,15 +56,12 @@ class Deepseek4(Family):
         self.number("rope.freq_base", 10 ** self.rng.uniform(0.7, 3), 0.8)
         self.scaling(self.rng.choice(self.scalings))
 
-    def numbers(self, name, values, kind):
-        self.key(f"{self.arch}.{name}", ARRAY, values, kind)
-
     def more_keys(self):
         rng, n = self.rng, self.n_layers
         self.runs = [rng.choice([0, 4, 4, 128]) for _ in range(n)]
         self.q_rank, self.n_groups, self.rank = rng.choice([8, 16]), rng.choice([1, 2]), rng.choice([4, 8])
         self.index_heads, self.index_size = rng.choice([1, 3]), rng.choice([8, 16])
-        self.streams, self.by_token = rng.choice([2, 3, 4]), rng.randint(0, n)
+        self.by_token = rng.randint(0, n)
         self.number("attention.sliding_window", rng.choice([1, 2, 3, 5]))
         self.numbers("attention.compress_ratios", self.runs, U32)
         self.number("attention.compress_rope_freq_base", 10 ** rng.uniform(0.7, 3))
@@ -45,20 +71,11 @@ class Deepseek4(Family):
         self.number("attention.indexer.head_count", self.index_heads)
         self.number("attention.indexer.key_length", self.index_size)
         self.number("attention.indexer.top_k", rng.choice([1, 2, 3]))
-        self.number("hyper_connection.count", self.streams)
-        self.number("hyper_connection.sinkhorn_iterations", rng.choice([1, 3, 5]))
-        self.number("hyper_connection.epsilon", 10 ** rng.uniform(-6, -2))
+        self.mixer_keys()
         self.number("hash_layer_count", self.by_token)
-        for name in ("exp", "shexp"):
-            limits = [rng.choice([0.0, f32(rng.uniform(0.02, 0.3))]) for _ in range(n)]
-            if name == "exp" or self.may(0.8):
-                self.numbers(f"swiglu_clamp_{name}", limits, F32)
-
-    def mixer(self, name, n):
-        parts = 3 if n > self.streams else 1
-        self.tensor(name + "_fn", self.streams * self.width, n, 0.3)
-        self.vector(name + "_scale.weight", parts, 1, 0.3)
-        self.vector(name + "_base.weight", n, 0, 1)
+        self.limits("exp", n)
+        if self.may(0.8):
+            self.limits("shexp", n)
 
     def ends(self):
         super().ends()
@@ -73,8 +90,6 @@ class Deepseek4(Family):
 
     def attention(self, i):
         blk, n, m = f"blk.{i}.", self.n_heads[i] * self.dk, self.runs[i]
-        for part in ("attn", "ffn"):
-            self.mixer(f"{blk}hc_{part}", (2 + self.streams) * self.streams)
         self.projection(blk + "attn_q_a", self.width, self.q_rank, bias=0)
         self.norm(blk + "attn_q_a_norm", self.q_rank)
         self.projection(blk + "attn_q_b", self.q_rank, n, bias=0)
@@ -99,4 +114,67 @@ class Deepseek4(Family):
                                        struct.pack(f"<{len(ids)}i", *ids)))
 
 
-FAMILIES = {"deepseek4": Deepseek4}
+class Glm5Next(Mixers, KimiLinear):
+    """Mainline's name of GLM 5.3 Flash."""
+    n_layers_of, nextn, old_share, q_ranks, n_rots = (2, 4), True, 0.0, (8, 12, 32), (0,)
+    gating_share, weights_norm, scalings, bounds = 0.5, True, [""], 0.7
+    needed = *SHARES, "swiglu_clamp_exp", "swiglu_clamp_shexp"
+
+    def sizes(self):
+        super().sizes()
+        n = self.n_layers + self.n_next
+        self.n_heads = [self.n_heads[0]] * n
+        self.kv = [int(i == 1 or self.may()) for i in range(n)]
+
+    def rope(self):
+        self.number("rope.dimension_count", 0, 0.7)
+
+    def more_keys(self):
+        rng, n = self.rng, self.n_layers + self.n_next
+        self.state, self.taps = rng.choice([4, 8, 12]), rng.choice([2, 4])
+        self.number("kda.head_dim", self.state)
+        self.number("ssm.conv_kernel", self.taps)
+        self.number("kda.gate_lower_bound", -rng.uniform(0.5, 5), self.bounds)
+        self.mixer_keys()
+        self.index_heads, self.index_size = rng.choice([1, 2, 3, 8]), rng.choice([2, 6, 8])
+        self.pool = rng.choice([1, 2, 3, 4])
+        self.number("attention.indexer.head_count", self.index_heads)
+        self.number("attention.indexer.key_length", self.index_size)
+        self.number("attention.indexer.kpool", self.pool)
+        self.number("attention.indexer.top_k", self.pool * rng.randint(1, 3))
+        self.number("attention.layer_norm_epsilon", 10 ** rng.uniform(-6, -2), 0.7)
+        for name in ("exp", "shexp"):
+            self.limits(name, n)
+        self.own = [True] * n
+        self.choice_keys()
+
+    def choice_keys(self):
+        self.number("attention.indexer.kpool_select_tail", True, 0.7)
+        if self.may(0.7):
+            first = self.kv.index(1)
+            self.own = [i == first or i >= self.n_layers or self.may() for i in range(len(self.kv))]
+            self.flags("attention.indexer.types", self.own[:self.n_layers])
+
+    def attention(self, i):
+        super().attention(i)
+        if not self.kv[i] or not self.own[i] and not self.may(self.spare):
+            return
+        blk, n = f"blk.{i}.indexer", self.index_size
+        self.projection(blk + ".attn_q_b", self.q_rank, self.index_heads * n, bias=0)
+        self.projection(blk + ".attn_k", self.width, n, bias=0)
+        self.norm(blk + ".k_norm", n)
+        self.vector(blk + ".k_norm.bias", n, 0, 0.3)
+        self.projection(blk + ".proj", self.width, self.index_heads, bias=0)
+        self.projection(blk + "_compressor_gate", self.width, n, bias=0)
+        self.tensor(blk + "_compressor_ape", n, self.pool, 0.5)
+
+
+class Glm5nextOfForks(Glm5Next):
+    gating_share, bounds = 1.0, 1.0
+    needed = *Glm5Next.needed, "kda.gate_lower_bound", "expert_gating_func"
+
+    def choice_keys(self):
+        pass
+
+
+FAMILIES = {"deepseek4": Deepseek4, "glm5next": Glm5nextOfForks, "glm5-next": Glm5Next}

@@ -33,7 +33,7 @@ size_t imat_least_positions(const struct model *model)
     for (size_t i = 0; i < h->n_layers; i++) {
         const struct model_layer_shape *l = &h->layers[i];
         if (l->sparse)
-            least = base_max(least, (size_t)h->index.n_best * h->index.together + 1);
+            least = base_max(least, model_index_limit(h, i) + 1);
         if (l->runs_overlap)
             least = base_max(least, ((size_t)h->index.n_best + 1) * l->run);
     }

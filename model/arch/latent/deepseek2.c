@@ -121,7 +121,7 @@ const struct model_folder_name model_latent_names[] = {
     {0},
 };
 
-static const struct model_folder_name sparse_names[] = {
+const struct model_folder_name model_indexer_names[] = {
     {"self_attn.indexer.wq_b", "indexer.attn_q_b"},
     {"self_attn.indexer.wk", "indexer.attn_k"},
     {"self_attn.indexer.k_norm", "indexer.k_norm"},
@@ -178,14 +178,14 @@ static const struct model_arch_key sparse_keys[] = {
 
 static const struct model_folder_map folder32 = {
     .classes = {"DeepseekV32ForCausalLM"},
-    .names = {model_latent_names, sparse_names},
+    .names = {model_latent_names, model_indexer_names},
     .compressed = true,
     .own_magnitude = true,
     .write = write_folder,
 };
 
-/** Which layers choose for themselves: a list, a text of F and S, or a period after a beginning. */
-static void write_choices(struct model_folder *f)
+/** A list, a text of F and S, or a period after a beginning. */
+void model_indexer_write(struct model_folder *f)
 {
     const cJSON *list = model_config_find(f, "indexer_types").json;
     const cJSON *text = model_config_find(f, "index_topk_pattern").json;
@@ -208,15 +208,20 @@ static void write_choices(struct model_folder *f)
                  : pattern ? pattern[i] == 'F'
                            : i + 1 <= offset || (i + 1 - offset) % period == 0;
     model_write_bools(f, "attention.indexer.types", own, f->n_layers);
+}
+
+static void write_glm(struct model_folder *f)
+{
+    model_indexer_write(f);
     write_folder(f);
 }
 
 static const struct model_folder_map folder_glm = {
     .classes = {"GlmMoeDsaForCausalLM"},
-    .names = {model_latent_names, sparse_names},
+    .names = {model_latent_names, model_indexer_names},
     .compressed = true,
     .own_magnitude = true,
-    .write = write_choices,
+    .write = write_glm,
 };
 
 const struct model_arch model_arch_deepseek32 = {

@@ -3,13 +3,11 @@
  * tokens, experts that are a token's own in the first layers.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text/number.h"
 #include "base/text/words.h"
-#include "kernels/mixing.h"
-#include "model/arch.h"
+#include "model/arch/latent/latent.h"
 #include "model/bind/bind.h"
 #include "model/folder/state.h"
 #include "model/state.h"
@@ -114,34 +112,13 @@ static void read(struct model_hparams *h, const struct model_reading *r)
         model_key_u32(&r->keys, "hash_layer_count", (struct model_range){0, r->n_blocks});
 }
 
-/** The three tensors "<name>_fn" and so on, of n_parts parts. */
-static void bind_mixer(struct model *m, const char *name, bool last, struct model_stream_mixer *x)
-{
-    size_t n = m->hparams.n_streams, rows = last ? n : (2 + n) * n;
-    struct model_shape fn = {.n_rows = rows, .n_cols = model_residual_width(&m->hparams)};
-    char whole[64];
-    snprintf(whole, sizeof whole, "%s_fn.weight", name);
-    const struct model_tensor *tensor = model_bind_tensor(m, whole, fn, MODEL_ALWAYS);
-    if (tensor)
-        x->product.weight = model_tensor_rows(tensor, 0, rows);
-    snprintf(whole, sizeof whole, "%s_scale.weight", name);
-    model_bind_vector(m, &x->scale, whole, last ? 1 : 3, MODEL_ALWAYS);
-    snprintf(whole, sizeof whole, "%s_base.weight", name);
-    model_bind_vector(m, &x->base, whole, rows, MODEL_ALWAYS);
-}
-
 static void bind(struct model *m, size_t i)
 {
     if (i == MODEL_NO_LAYER) {
-        bind_mixer(m, "output_hc", true, &m->output_mixer);
+        model_streams_bind_end(m);
         return;
     }
-    struct model_layer *l = &m->layers[i];
-    char name[48];
-    snprintf(name, sizeof name, "blk.%zu.hc_attn", i);
-    bind_mixer(m, name, false, &l->attn_mixer);
-    snprintf(name, sizeof name, "blk.%zu.hc_ffn", i);
-    bind_mixer(m, name, false, &l->ffn_mixer);
+    model_streams_bind(m, i);
     if (i < m->hparams.experts.n_by_token)
         model_bind_experts_by_token(m, i, "ffn_gate_tid2eid.weight");
 }
@@ -265,9 +242,17 @@ static void write_by_token(struct model_folder *f)
     model_write_u32(f, "hash_layer_count", model_config_u32_or(f, "num_hash_layers", n_by_token));
 }
 
-static void write_folder(struct model_folder *f)
+void model_limit_write(struct model_folder *f, const char *suffix)
 {
     float limits[MODEL_MAX_BLOCKS];
+    double limit = model_config_f32_or(f, "swiglu_limit", 10);
+    for (uint32_t i = 0; i < f->n_layers; i++)
+        limits[i] = (float)limit;
+    model_write_f32s(f, suffix, limits, f->n_layers);
+}
+
+static void write_folder(struct model_folder *f)
+{
     if (f->n_layers > MODEL_MAX_BLOCKS) {
         model_config_fail(f, STATUS_FORMAT, "%u layers, expected at most %d", f->n_layers,
                           MODEL_MAX_BLOCKS);
@@ -275,10 +260,7 @@ static void write_folder(struct model_folder *f)
     }
     write_runs(f);
     write_by_token(f);
-    double limit = model_config_f32_or(f, "swiglu_limit", 10);
-    for (uint32_t i = 0; i < f->n_layers; i++)
-        limits[i] = (float)limit;
-    model_write_f32s(f, "swiglu_clamp_exp", limits, f->n_layers);
+    model_limit_write(f, "swiglu_clamp_exp");
 }
 
 static const struct model_folder_map folder = {

@@ -10,4 +10,9 @@ void model_kimi_read(struct model_hparams *h, const struct model_reading *r);
  */
 void model_kimi_bound_read(struct model_hparams *h, const struct model_reading *r);
 
+/** Names of published tensors; and their sizes, by members in a group or as transformers saves
+ * them. */
+extern const struct model_folder_name model_kimi_names[];
+void model_kimi_write(struct model_folder *f);
+
 #endif

@@ -41,7 +41,7 @@ static void read_kimi(struct model_hparams *h, const struct model_reading *r)
         h->layers[i].rope = MODEL_ROPE_OFF;
 }
 
-static const struct model_folder_name kimi_names[] = {
+const struct model_folder_name model_kimi_names[] = {
     {"self_attn.q_conv1d", "ssm_conv1d_q", MODEL_SQUEEZE},
     {"self_attn.k_conv1d", "ssm_conv1d_k", MODEL_SQUEEZE},
     {"self_attn.v_conv1d", "ssm_conv1d_v", MODEL_SQUEEZE},
@@ -77,7 +77,7 @@ static void kimi_heads(const struct model_folder *f, struct model_folder_heads *
 }
 
 static const struct model_arch_key kimi_keys[] = {
-    {"kda.head_dim", MODEL_REQUIRED, .from = ""}, /* write_kimi's */
+    {"kda.head_dim", MODEL_REQUIRED, .from = ""}, /* model_kimi_write's */
     {"ssm.conv_kernel", MODEL_REQUIRED, .from = ""},
     {"expert_group_count", .from = "num_expert_group n_group"},
     {"expert_weights_scale", .unset = 2.446},
@@ -95,7 +95,7 @@ static uint32_t kimi_size(const struct model_folder *f, const char *in_group, co
     return model_config_u32(f, alone);
 }
 
-static void write_kimi(struct model_folder *f)
+void model_kimi_write(struct model_folder *f)
 {
     model_write_u32(f, "kda.head_dim", kimi_size(f, "head_dim", "linear_head_dim"));
     model_write_u32(f, "ssm.conv_kernel",
@@ -109,10 +109,10 @@ static void write_kimi(struct model_folder *f)
 
 static const struct model_folder_map folder_kimi = {
     .classes = {"KimiLinearForCausalLM"},
-    .names = {model_latent_names, kimi_names, model_mixtral_names},
+    .names = {model_latent_names, model_kimi_names, model_mixtral_names},
     .compressed = true,
     .heads = kimi_heads,
-    .write = write_kimi,
+    .write = model_kimi_write,
 };
 
 const struct model_arch model_arch_kimi_linear = {

@@ -17,15 +17,8 @@ static void read_ropes(struct model_hparams *h, const struct model_reading *r)
 
 static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    float experts[MODEL_MAX_BLOCKS] = {0};
-    float others[MODEL_MAX_BLOCKS] = {0};
     read_ropes(h, r);
-    model_limits_read(r, "swiglu_clamp_exp", experts);
-    model_limits_read(r, "swiglu_clamp_shexp", others);
-    for (uint32_t i = 0; i < h->n_layers; i++) {
-        h->layers[i].expert_activation = model_limited(KERN_SWIGLU_CLAMP_AFTER, experts[i]);
-        h->layers[i].activation = model_limited(KERN_SWIGLU_CLAMP_AFTER, others[i]);
-    }
+    model_clamps_read(h, r, KERN_SWIGLU_CLAMP_AFTER, 0);
 }
 
 /** Layers that slide have heads of their own number. */

@@ -4,11 +4,8 @@
  */
 #include "model/forward/index/index.h"
 
-/** A query that sees so many keys or fewer has chosen all of them. */
-static size_t limit_of(const struct model_hparams *h)
-{
-    return (size_t)h->index.n_best * h->index.together;
-}
+/** The parts of s->index_k, each [R, di]; those after the first are of pools. */
+enum index_part { KEYS, POOL_U, POOL_Z, N_PARTS };
 
 static size_t sets_of(const struct model_hparams *h)
 {
@@ -17,7 +14,7 @@ static size_t sets_of(const struct model_hparams *h)
 
 bool model_index_decides(const struct model_hparams *h, size_t i_layer, size_t n_positions)
 {
-    return h->layers[i_layer].sparse && n_positions > limit_of(h);
+    return h->layers[i_layer].sparse && n_positions > model_index_limit(h, i_layer);
 }
 
 /** Whether choices are kept for later layers: then they are of the batch, else of a tile. */
@@ -36,6 +33,11 @@ size_t model_chosen_floats(const struct model_hparams *h, size_t n_tile, size_t 
     return n_rows * kern_chosen_words(n_positions) * (sizeof(uint64_t) / sizeof(float));
 }
 
+size_t model_index_row_floats(const struct model_hparams *h, size_t i_layer, size_t n_rows)
+{
+    return n_rows * h->index.key_size * (h->layers[i_layer].pool > 0 ? N_PARTS : 1);
+}
+
 size_t model_index_floats(const struct model_hparams *h, size_t i_layer, size_t n_tokens)
 {
     struct model_cut cut = {0};
@@ -46,14 +48,17 @@ size_t model_index_floats(const struct model_hparams *h, size_t i_layer, size_t 
     return cut.n_floats;
 }
 
-struct kern_choose model_choose_of(const struct model_hparams *h, size_t n_positions)
+struct kern_choose model_choose_of(const struct model_hparams *h, size_t i_layer,
+                                   size_t n_positions)
 {
     static const float some; /* weights are there */
+    size_t pool = h->layers[i_layer].pool;
     return (struct kern_choose){.weights = h->index.weighed ? &some : NULL,
                                 .n_heads = h->index.n_heads,
                                 .head_size = h->index.key_size,
                                 .k_stride = h->index.key_size,
-                                .n_best = h->index.n_best,
+                                .n_best = h->index.n_best / (pool > 0 ? pool : 1),
+                                .pool = pool,
                                 .together = h->index.together,
                                 .n_local = h->index.n_local,
                                 .most_keys = n_positions};
@@ -111,6 +116,34 @@ static void rotate(struct model_session *s, const struct model_step *step, float
     model_turn(s, step, &turn);
 }
 
+/** Where the tile's rows of a part of s->index_k begin. */
+static float *rows_of(const struct model_session *s, const struct model_step *step,
+                      enum index_part part)
+{
+    size_t row = (size_t)part * s->scratch.n_kv_rows + step->tile.kv_row;
+    return s->index_k + row * s->model->hparams.index.key_size;
+}
+
+/** The keys of the pools that end in the tile, of its rows of u and of what indexers read. They are
+ * means for each element of u, weighted by a softmax of z, and lie as the further keys of runs. */
+static void make_pools(struct model_session *s, const struct model_step *step, const float *in)
+{
+    size_t width = s->model->hparams.index.key_size;
+    size_t part = s->scratch.n_kv_rows * width; /* floats */
+    struct model_new_runs made = model_runs_begin(s, step, step->shape->pool, false);
+    struct model_run_keys pools = {.compressor = &step->layer->index_compressor,
+                                   .u = s->index_k + POOL_U * part,
+                                   .z = s->index_k + POOL_Z * part,
+                                   .keys = s->index_k + made.first * width,
+                                   .n_keys = made.n,
+                                   .width = width,
+                                   .run = step->shape->pool};
+    model_runs_compress(s, step, &pools, in);
+    if (made.n > 0)
+        model_round_rows(s, model_index_type(&s->model->hparams, step->i_layer), pools.keys, made.n,
+                         width);
+}
+
 void model_index_keys(struct model_session *s, const struct model_step *step, const float *in)
 {
     const struct model_index_hparams *h = &s->model->hparams.index;
@@ -118,7 +151,8 @@ void model_index_keys(struct model_session *s, const struct model_step *step, co
     if (step->shape->index_layer != step->i_layer || !will_decide(s, step))
         return;
     size_t n = step->tile.n_tokens;
-    float *k = s->index_k + step->tile.kv_row * h->key_size;
+    bool pooled = step->shape->pool > 0;
+    float *k = rows_of(s, step, pooled ? POOL_U : KEYS);
     struct kern_norm norm = {.gain = &x->k_norm.gain,
                              .bias = model_present(&x->k_norm.bias),
                              .center = h->weighed,
@@ -132,8 +166,25 @@ void model_index_keys(struct model_session *s, const struct model_step *step, co
     MODEL_TRY(s, kern_norm(s->backend, &norm, &s->failure.why));
     rotate(s, step, k, 1);
     model_show(s, MODEL_AT_INDEX_K, k, 1, h->key_size);
+    if (pooled) {
+        make_pools(s, step, in);
+        return;
+    }
     struct model_kv_type type = model_index_type(&s->model->hparams, step->i_layer);
     model_round_rows(s, type, k, n, h->key_size);
+}
+
+/** Let the tile's queries choose among pools. */
+static void see_pools(struct model_session *s, const struct model_step *step,
+                      struct kern_choose *op)
+{
+    for (size_t i = 0; i < step->n_ranges; i++) {
+        const struct kern_query_range *range = &s->ranges[i];
+        for (size_t q = 0; q < range->n_q; q++)
+            s->run_seen[range->q_row + q] = (uint32_t)kern_choose_seen(op, range, q);
+    }
+    op->n_seen = s->run_seen;
+    op->ranges = s->run_ranges;
 }
 
 /** Choose for the tile's queries, into rows of bits. */
@@ -155,13 +206,16 @@ static void choose(struct model_session *s, const struct model_step *step,
         model_multiply(s, &x->weights, in->rows, n, weights);
         model_show(s, MODEL_AT_INDEX_WEIGHTS, weights, 1, h->n_heads);
     }
-    struct kern_choose op = model_choose_of(&s->model->hparams, s->options.max_segment);
+    struct kern_choose op =
+        model_choose_of(&s->model->hparams, step->i_layer, s->options.max_segment);
     op.q = q;
     op.k = s->index_k;
     op.weights = h->weighed ? weights : NULL;
     op.bits = bits;
     op.ranges = s->ranges;
     op.n_ranges = step->n_ranges;
+    if (step->shape->pool > 0)
+        see_pools(s, step, &op);
     MODEL_TRY(s, kern_choose(s->backend, &op, &s->failure.why));
 }
 

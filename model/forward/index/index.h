@@ -2,8 +2,9 @@
  * Sparse layers: which keys the queries of a tile see. For model/forward/ only.
  *
  * An indexer has queries and keys of its own; kern_choose() chooses by their products. Its keys lie
- * in rows as attention's do, and the choice is rows of bits: of the tile, or, where later layers
- * use it, of the batch.
+ * in rows as attention's do, or, where pools of positions have one each, in rows as those of runs
+ * (model/forward/runs/runs.h). The choice is rows of bits: of the tile, or, where later layers use
+ * it, of the batch.
  */
 #ifndef MODEL_FORWARD_INDEX_INDEX_H
 #define MODEL_FORWARD_INDEX_INDEX_H
@@ -28,8 +29,11 @@ void model_index_choose(struct model_session *s, const struct model_step *step,
 bool model_index_decides(const struct model_hparams *h, size_t i_layer, size_t n_positions);
 /** What the choice takes of the work area; floats of the rows of bits; the operation's shape. */
 size_t model_index_floats(const struct model_hparams *h, size_t i_layer, size_t n_tokens);
+/** Floats of a layer's keys, and of what pools are made of, where a tile needs n_rows of each. */
+size_t model_index_row_floats(const struct model_hparams *h, size_t i_layer, size_t n_rows);
 size_t model_chosen_floats(const struct model_hparams *h, size_t n_tile, size_t n_batch,
                            size_t n_positions);
-struct kern_choose model_choose_of(const struct model_hparams *h, size_t n_positions);
+struct kern_choose model_choose_of(const struct model_hparams *h, size_t i_layer,
+                                   size_t n_positions);
 
 #endif

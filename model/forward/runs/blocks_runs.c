@@ -155,44 +155,53 @@ static void project_kv(struct model_session *s, const struct model_step *step, c
     model_round_rows(s, type, k, n, d);
 }
 
-/** One kind of further keys: of attention or of the indexer. */
-struct compressed {
-    const struct model_compressor *compressor;
-    float *u, *z, *keys;
-    size_t width;
-    struct model_kv_type type; /* that the keys are rounded to */
-};
-
-/** The tile's tokens' u and z, and the further keys of the runs that end in it. */
-static void compress(struct model_session *s, const struct model_step *step,
-                     const struct model_new_runs *made, const struct compressed *c, const float *in)
+struct model_new_runs model_runs_begin(struct model_session *s, const struct model_step *step,
+                                       size_t run, bool overlap)
 {
-    const struct model_layer_shape *l = step->shape;
-    size_t n = step->tile.n_tokens, stride = c->width * (l->runs_overlap ? 2 : 1);
-    float *u = c->u + step->tile.kv_row * stride, *z = c->z + step->tile.kv_row * stride;
-    float *keys = c->keys + made->first * c->width;
-    model_multiply(s, &c->compressor->kv, in, n, u);
+    model_runs_terms(s->ranges, step->n_ranges, run, overlap, s->run_terms, s->run_positions);
+    for (size_t i = 0; i < step->tile.n_tokens; i++)
+        s->run_tokens[i] = s->positions[i] % (int32_t)run;
+    return model_runs_ranges(s->ranges, step->n_ranges, run, s->run_ranges);
+}
+
+void model_runs_compress(struct model_session *s, const struct model_step *step,
+                         const struct model_run_keys *c, const float *in)
+{
+    size_t n = step->tile.n_tokens, times = c->overlap ? 2 : 1, stride = c->width * times;
+    float *z = c->z + step->tile.kv_row * stride;
     MODEL_TRY(s, kern_embed(s->backend, &c->compressor->ape, s->run_tokens, n, z, &s->failure.why));
     model_multiply_add(s, &c->compressor->gate, in, n, z);
     struct kern_compress op = {.u = c->u,
                                .z = c->z,
                                .stride = stride,
                                .rows = s->run_terms,
-                               .n_terms = l->run * (l->runs_overlap ? 2 : 1),
-                               .n_early = l->runs_overlap ? l->run : 0,
+                               .n_terms = c->run * times,
+                               .n_early = c->overlap ? c->run : 0,
                                .late = stride - c->width,
-                               .y = keys,
-                               .n_out = made->n,
+                               .y = c->keys,
+                               .n_out = c->n_keys,
                                .width = c->width};
     MODEL_TRY(s, kern_compress(s->backend, &op, &s->failure.why));
-    if (made->n > 0)
-        model_normalise_rows(s, &c->compressor->norm, keys, made->n, c->width);
-    struct model_turn turn = turn_of(s, step, keys, 1, c->width);
-    turn.n_rows = made->n;
+}
+
+/** The tile's tokens' u and z, and the further keys of the runs that end in it. type: what these
+ * are rounded to. */
+static void compress(struct model_session *s, const struct model_step *step,
+                     struct model_run_keys c, struct model_kv_type type, const float *in)
+{
+    size_t stride = c.width * (step->shape->runs_overlap ? 2 : 1);
+    c.run = step->shape->run;
+    c.overlap = step->shape->runs_overlap;
+    model_multiply(s, &c.compressor->kv, in, step->tile.n_tokens, c.u + step->tile.kv_row * stride);
+    model_runs_compress(s, step, &c, in);
+    if (c.n_keys > 0)
+        model_normalise_rows(s, &c.compressor->norm, c.keys, c.n_keys, c.width);
+    struct model_turn turn = turn_of(s, step, c.keys, 1, c.width);
+    turn.n_rows = c.n_keys;
     turn.positions = s->run_positions;
     model_turn(s, step, &turn);
-    if (made->n > 0)
-        model_round_rows(s, c->type, keys, made->n, c->width);
+    if (c.n_keys > 0)
+        model_round_rows(s, type, c.keys, c.n_keys, c.width);
 }
 
 /** Which further keys each query sees. */
@@ -235,20 +244,22 @@ static void make_further(struct model_session *s, const struct model_step *step,
     const struct run_rows *rows = &parts->rows;
     const struct model_layer *layer = step->layer;
     const struct model_hparams *h = &s->model->hparams;
-    struct model_new_runs made =
-        model_runs_ranges(s->ranges, step->n_ranges, z->run, s->run_ranges);
-    model_runs_terms(s->ranges, step->n_ranges, z->run, step->shape->runs_overlap, s->run_terms,
-                     s->run_positions);
-    for (size_t i = 0; i < step->tile.n_tokens; i++)
-        s->run_tokens[i] = s->positions[i] % (int32_t)z->run;
-    struct compressed keys = {&layer->compressor, rows->u, rows->z,
-                              rows->keys,         z->d,    model_key_type(h, step->i_layer)};
-    compress(s, step, &made, &keys, in);
-    struct compressed index = {
-        &layer->index_compressor, rows->index_u, rows->index_z,
-        rows->index_keys,         z->index,      model_index_type(h, step->i_layer)};
+    struct model_new_runs made = model_runs_begin(s, step, z->run, step->shape->runs_overlap);
+    struct model_run_keys keys = {.compressor = &layer->compressor,
+                                  .u = rows->u,
+                                  .z = rows->z,
+                                  .keys = rows->keys + made.first * z->d,
+                                  .n_keys = made.n,
+                                  .width = z->d};
+    compress(s, step, keys, model_key_type(h, step->i_layer), in);
+    struct model_run_keys index = {.compressor = &layer->index_compressor,
+                                   .u = rows->index_u,
+                                   .z = rows->index_z,
+                                   .keys = rows->index_keys + made.first * z->index,
+                                   .n_keys = made.n,
+                                   .width = z->index};
     if (z->chooses)
-        compress(s, step, &made, &index, in);
+        compress(s, step, index, model_index_type(h, step->i_layer), in);
     if (z->chooses)
         choose(s, step, parts, in);
 }

@@ -26,6 +26,7 @@ static const struct model_residual_form one_row = {.begin = embed, .end = gather
 static const struct model_residual_form hyper_connections = {
     .floats = model_streams_floats,
     .work_floats = model_streams_work_floats,
+    .constants = model_streams_constants,
     .begin = model_streams_begin,
     .end = model_streams_end,
 };

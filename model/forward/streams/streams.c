@@ -54,6 +54,15 @@ size_t model_streams_work_floats(const struct model *m, size_t i_layer, size_t n
     return cut.n_floats;
 }
 
+/** Without a mixer after the last layer: the shares of streams in their mean. */
+size_t model_streams_constants(const struct model *m, float *to)
+{
+    size_t n = m->output_mixer.product.weight.data ? 0 : m->hparams.n_streams;
+    for (size_t i = 0; to && i < n; i++)
+        to[i] = 1.0f / (float)n;
+    return n;
+}
+
 /** Rows that are one of each token's streams: row = sum of pre_s x_s. */
 struct mixture {
     const struct model_stream_mixer *mixer;
@@ -84,6 +93,19 @@ static void mix(struct model_session *s, const struct mixture *m)
     struct kern_mix op = {.x = m->x,
                           .weights = m->weights,
                           .stride = product->weight.n_rows,
+                          .out = m->row,
+                          .n_tokens = m->n,
+                          .n_in = h->n_streams,
+                          .n_out = 1,
+                          .width = h->n_embd};
+    MODEL_TRY(s, kern_mix(s->backend, &op, &s->failure.why));
+}
+
+static void take_mean(struct model_session *s, const struct mixture *m)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    struct kern_mix op = {.x = m->x,
+                          .weights = s->zeros + h->n_embd, /* the constants */
                           .out = m->row,
                           .n_tokens = m->n,
                           .n_in = h->n_streams,
@@ -168,6 +190,9 @@ void model_streams_end(struct model_session *s, const float *x, const uint32_t *
                                   .normed = w.normed,
                                   .weights = w.weights,
                                   .row = hidden + i * h->n_embd};
-        mix(s, &mixture);
+        if (mixture.mixer->product.weight.data)
+            mix(s, &mixture);
+        else
+            take_mean(s, &mixture);
     }
 }

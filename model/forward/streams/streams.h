@@ -6,6 +6,7 @@
 
 /** As struct model_residual_form has them. */
 size_t model_streams_floats(const struct model *m, size_t n_tokens);
+size_t model_streams_constants(const struct model *m, float *to);
 size_t model_streams_work_floats(const struct model *m, size_t i_layer, size_t n_tokens);
 void model_streams_begin(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x);
 void model_streams_end(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
