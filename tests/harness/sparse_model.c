@@ -19,6 +19,7 @@ enum {
     INDEX_KEY = 6,
     FF = 24,
     EXPERTS = 3,
+    STREAMS = 2,
     MAX_TENSORS = 128
 };
 
@@ -60,14 +61,34 @@ static bool is(const struct build *b, const char *arch)
     return strcmp(b->o->arch, arch) == 0;
 }
 
+/** Elements of a head that are rotated. */
+static uint32_t rotated(const struct build *b)
+{
+    return is(b, "glm5-next") ? 0 : ROTATED;
+}
+
+static void put_streams(struct build *b, unsigned i)
+{
+    static const char *const branches[] = {"hc_attn", "hc_ffn"};
+    char name[32];
+    for (size_t k = 0; k < 2; k++) {
+        snprintf(name, sizeof name, "%s_fn.weight", branches[k]);
+        put_of(b, i, name, STREAMS * WIDTH, (2 + STREAMS) * STREAMS, 0);
+        snprintf(name, sizeof name, "%s_scale.weight", branches[k]);
+        put_of(b, i, name, 3, 0, 0);
+        snprintf(name, sizeof name, "%s_base.weight", branches[k]);
+        put_of(b, i, name, (2 + STREAMS) * STREAMS, 0, 0);
+    }
+}
+
 static void put_latent(struct build *b, unsigned i)
 {
     put_of(b, i, "attn_q_a.weight", WIDTH, RANK, 0);
     put_of(b, i, "attn_q_a_norm.weight", RANK, 0, 0);
     put_of(b, i, "attn_q_b.weight", RANK, HEADS * KEY, 0);
-    put_of(b, i, "attn_kv_a_mqa.weight", WIDTH, RANK + ROTATED, 0);
+    put_of(b, i, "attn_kv_a_mqa.weight", WIDTH, RANK + rotated(b), 0);
     put_of(b, i, "attn_kv_a_norm.weight", RANK, 0, 0);
-    put_of(b, i, "attn_k_b.weight", KEY - ROTATED, RANK, HEADS);
+    put_of(b, i, "attn_k_b.weight", KEY - rotated(b), RANK, HEADS);
     put_of(b, i, "attn_v_b.weight", RANK, VALUE, HEADS);
     put_of(b, i, "attn_output.weight", HEADS * VALUE, WIDTH, 0);
     if (is(b, "deepseek2") || (is(b, "glm-dsa") && i == 1))
@@ -77,6 +98,11 @@ static void put_latent(struct build *b, unsigned i)
     put_of(b, i, "indexer.k_norm.weight", INDEX_KEY, 0, 0);
     put_of(b, i, "indexer.k_norm.bias", INDEX_KEY, 0, 0);
     put_of(b, i, "indexer.proj.weight", WIDTH, INDEX_HEADS, 0);
+    if (!is(b, "glm5-next"))
+        return;
+    put_of(b, i, "indexer_compressor_gate.weight", WIDTH, INDEX_KEY, 0);
+    put_of(b, i, "indexer_compressor_ape.weight", INDEX_KEY, SPARSE_MODEL_POOL, 0);
+    put_streams(b, i);
 }
 
 /** Two key heads, each with two heads. */
@@ -115,7 +141,7 @@ static void put_layer(struct build *b, unsigned i)
 
 static void put_keys(struct build *b)
 {
-    bool blocks = is(b, "minimax-m3");
+    bool blocks = is(b, "minimax-m3"), pools = is(b, "glm5-next");
     const struct {
         const char *suffix;
         uint32_t value;
@@ -125,7 +151,7 @@ static void put_keys(struct build *b)
         {"embedding_length", WIDTH, true},
         {"block_count", SPARSE_MODEL_LAYERS, true},
         {"feed_forward_length", FF, true},
-        {"rope.dimension_count", ROTATED, true},
+        {"rope.dimension_count", rotated(b), true},
         {"attention.head_count", blocks ? 2 * HEADS : HEADS, true},
         {"attention.head_count_kv", blocks ? HEADS : 1, true},
         {"attention.key_length", KEY, true},
@@ -138,6 +164,11 @@ static void put_keys(struct build *b)
         {"attention.indexer.top_k", b->o->n_best, !is(b, "deepseek2")},
         {"attention.indexer.block_size", SPARSE_MODEL_BLOCK, blocks},
         {"attention.indexer.local_blocks", 1, blocks},
+        {"attention.indexer.kpool", SPARSE_MODEL_POOL, pools},
+        {"hyper_connection.count", STREAMS, pools},
+        {"hyper_connection.sinkhorn_iterations", 3, pools},
+        {"kda.head_dim", KEY, pools},
+        {"ssm.conv_kernel", 4, pools},
         {"expert_count", EXPERTS, blocks},
         {"expert_used_count", 2, blocks},
         {"expert_gating_func", 2, blocks},
@@ -155,6 +186,11 @@ static void put_keys(struct build *b)
     if (blocks) {
         gguf_writer_bool(b->writer, "minimax-m3.expert_weights_norm", false);
         gguf_writer_f32(b->writer, "minimax-m3.expert_weights_scale", 1);
+    }
+    if (pools) {
+        gguf_writer_f32(b->writer, "glm5-next.hyper_connection.epsilon", 1e-6f);
+        gguf_writer_f32(b->writer, "glm5-next.swiglu_clamp_exp", 10);
+        gguf_writer_f32(b->writer, "glm5-next.swiglu_clamp_shexp", 10);
     }
     if (is(b, "glm-dsa"))
         gguf_writer_i32s(b->writer, "glm-dsa.attention.indexer.types", types, SPARSE_MODEL_LAYERS);

@@ -128,8 +128,9 @@ static void test_what_is_computed(void **state)
         size_t n_best, n_indexers, index_linears;
     } rows[] = {{"deepseek32", K, 3, INDEX_LINEARS},
                 {"glm-dsa", K, 2, INDEX_LINEARS},
+                {"glm5-next", K - SPARSE_MODEL_POOL + 1, 3, 2 * TILES + 2},
                 {"minimax-m3", 7, 3, TILES + 1}};
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         float *without = run(rows[i].arch, 100, N, 25);
         size_t n_linears = count.n_linears;
         float *found = run(rows[i].arch, (uint32_t)rows[i].n_best, N, 25);
@@ -154,14 +155,19 @@ static void test_memory(void **state)
         const char *arch;
         uint32_t n_best;
         size_t n_rows; /* of bits, times sets */
-    } rows[] = {{"deepseek32", K, TILE}, {"glm-dsa", K, BATCH}, {"minimax-m3", K / 8, 2 * TILE}};
-    for (size_t i = 0; i < 3; i++) {
+        size_t times;  /* rows of keys, and of what pools are made of */
+    } rows[] = {{"deepseek32", K, TILE, 1},
+                {"glm-dsa", K, BATCH, 1},
+                {"glm5-next", K, TILE, 3},
+                {"minimax-m3", K / 8, 2 * TILE, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct sparse_model_options few = {rows[i].arch, rows[i].n_best}, all = {rows[i].arch, 100};
         struct fixture f = fixture_open_bytes(sparse_model_make(&few));
         struct fixture g = fixture_open_bytes(sparse_model_make(&all));
         struct model_session_options o = {
             .tile_tokens = TILE, .max_batch = BATCH, .max_segment = SEGMENT};
-        size_t more = SEGMENT * KEY * sizeof(float) + rows[i].n_rows * WORDS * sizeof(uint64_t);
+        size_t more = rows[i].times * SEGMENT * KEY * sizeof(float) +
+                      rows[i].n_rows * WORDS * sizeof(uint64_t);
         assert_int_equal(model_session_bytes(f.model, &o) - model_session_bytes(g.model, &o), more);
         assert_true(model_operation_bytes(f.model, f.backend, &o) >=
                     model_operation_bytes(g.model, g.backend, &o));
