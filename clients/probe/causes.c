@@ -100,16 +100,28 @@ struct sums {
     double squares_found, squares_left;
 };
 
+/** Whether a list's sum says something: where rounding moves lists by half a nat, none does. */
+static bool has_sum(const struct probe_judged *item)
+{
+    const double most_moved = 0.5;
+    return item->n >= 2 && !item->excused && !isnan(item->figures.mean) && item->fine <= most_moved;
+}
+
+/** What a list is off by where its tail counts twice. */
+static double tail_twice(const struct probe_judged *item)
+{
+    return -log1p(fmax(1 - item->figures.p_mass, 0));
+}
+
 static struct sums add_up(const struct probe_judged *items, size_t n)
 {
-    const double most_moved = 0.5; /* where rounding does that, a sum says nothing */
     struct sums s = {.n = 0};
     for (size_t i = 0; i < n; i++) {
         const struct probe_figures *f = &items[i].figures;
         double tail = 1 - f->p_mass, step = probe_step(items[i].log_q, items[i].n);
-        if (items[i].n < 2 || items[i].excused || isnan(f->mean) || items[i].fine > most_moved)
+        if (!has_sum(&items[i]))
             continue;
-        double explained = -log1p(fmax(tail, 0));
+        double explained = tail_twice(&items[i]);
         s.products += explained * f->mean;
         s.squares += explained * explained;
         double left = probe_residual(items[i].log_q, items[i].log_p, items[i].n, 1, explained);
@@ -121,6 +133,32 @@ static struct sums add_up(const struct probe_judged *items, size_t n)
         s.n_more += f->q_mass > 1 + 2e-3 + 6 * step + 2 * items[i].coarse;
     }
     return s;
+}
+
+/** The standard error of the share that tails have, from how lists scatter about it. */
+static double error_of_share(const struct sums *s, const struct probe_judged *items, size_t n,
+                             double share)
+{
+    double scatter = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!has_sum(&items[i]))
+            continue;
+        double explained = tail_twice(&items[i]);
+        double off = explained * (items[i].figures.mean - share * explained);
+        scatter += off * off;
+    }
+    return sqrt(scatter) / s->squares;
+}
+
+/** Tails make most of what lists are off by, or surely their part beside a right server's noise. */
+static bool counts_tails_twice(const struct probe_verdict *v, const struct sums *s, double share,
+                               double error)
+{
+    const double most_left = 0.25, most_beside = 1.5, sure = 10;
+    double noise = most_beside * v->fine;
+    return share > 0.8 && share < 1.2 &&
+           (s->squares_left < most_left * s->squares_found ||
+            (share > sure * error && s->squares_left <= (double)s->n * noise * noise));
 }
 
 /** What is left with an offset of each list's own. */
@@ -152,7 +190,7 @@ bool probe_judge_sums(struct probe_verdict *v, const struct probe_judged *items,
                  "tokens that are not listed have a share in %zu of %zu lists. Are the values "
                  "those after sampling?",
                  s.n_cut, s.n);
-    } else if (share > 0.8 && share < 1.2 && s.squares_left < 0.25 * s.squares_found) {
+    } else if (counts_tails_twice(v, &s, share, error_of_share(&s, items, n, share))) {
         v->finding = PROBE_TAIL_TWICE;
         snprintf(v->sentence, sizeof v->sentence,
                  "The server counts the tokens that are not listed twice: its log-probabilities "
