@@ -138,4 +138,5 @@ void model_bind_latent(struct model *m, size_t i)
         model_bind_product(m, i, "attn_kv_b", shape->n_heads * n_plain + v_rows, h->kv_rank,
                            &l->kv_up);
     model_bind_product(m, i, "attn_output", h->n_embd, v_rows, &m->layers[i].output);
+    bind_gate(m, i);
 }

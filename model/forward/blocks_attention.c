@@ -17,12 +17,63 @@ static struct widths widths_of(const struct model_layer_shape *l)
     };
 }
 
+struct model_gate model_gate_take(struct model_cut *cut, const struct model *m, size_t i_layer,
+                                  size_t n)
+{
+    const struct model_layer_shape *l = &m->hparams.layers[i_layer];
+    const struct kern_weight *weight = &m->layers[i_layer].gate.weight;
+    size_t size = m->arch->gated_attention ? l->key_size : l->value_size;
+    struct model_gate gate = {0};
+    if (weight->data || m->arch->gated_attention)
+        gate.gate = model_take(cut, n * l->n_heads * size);
+    if (weight->data && weight->n_rows == l->n_heads)
+        gate.by_head = model_take(cut, n * l->n_heads);
+    return gate;
+}
+
+void model_gate_project(struct model_session *s, const struct model_step *step,
+                        const struct model_gate *gate, struct kern_linear op)
+{
+    op.y = gate->by_head ? gate->by_head : gate->gate;
+    if (gate->gate)
+        model_multiply_as(s, &step->layer->gate, op);
+}
+
+void model_gate_show(struct model_session *s, const struct model_step *step,
+                     const struct model_gate *gate)
+{
+    if (gate->gate)
+        model_show(s, MODEL_AT_ATTN_GATE, gate->by_head ? gate->by_head : gate->gate,
+                   step->shape->n_heads, gate->by_head ? 1 : step->shape->value_size);
+}
+
+float *model_gate_apply(struct model_session *s, const struct model_step *step,
+                        const struct model_gate *gate, float *out)
+{
+    size_t size = step->shape->value_size, n_heads = step->shape->n_heads;
+    size_t n = step->tile.n_tokens * n_heads;
+    if (!gate->gate)
+        return out;
+    struct kern_copy spread = {.x = gate->by_head,
+                               .x_stride = 1,
+                               .y = gate->gate,
+                               .width = size,
+                               .n_rows = n,
+                               .spread = size};
+    if (gate->by_head)
+        model_copy(s, spread);
+    struct kern_activate op = {
+        .kind = s->model->arch->gate_kind, .gate = gate->gate, .up = out, .n = n * size};
+    MODEL_TRY(s, kern_activate(s->backend, &op, &s->failure.why));
+    model_show(s, MODEL_AT_GATED, gate->gate, n_heads, size);
+    return gate->gate;
+}
+
 /** The parts of the work area. */
 struct attention_work {
     float *q, *out;
-    float *gate;    /* [T, H dv], or NULL: none */
-    float *both;    /* [T, H 2 d]: q and gate where one tensor makes them */
-    float *by_head; /* [T, H], or NULL: a gate is of an element */
+    struct model_gate gate;
+    float *both; /* [T, H 2 d]: q and gate where one tensor makes them */
 };
 
 static struct attention_work divide(struct model_cut *cut, const struct model *m, size_t i_layer,
@@ -32,16 +83,9 @@ static struct attention_work divide(struct model_cut *cut, const struct model *m
     /* An indexer's queries lie where the result will. */
     size_t n_out = base_max(n * w.out, model_index_floats(&m->hparams, i_layer, n));
     struct attention_work work = {.q = model_take(cut, n * w.q), .out = model_take(cut, n_out)};
-    if (m->arch->gated_attention) {
-        work.gate = model_take(cut, n * w.q);
+    work.gate = model_gate_take(cut, m, i_layer, n);
+    if (m->arch->gated_attention)
         work.both = model_take(cut, n * 2 * w.q);
-        return work;
-    }
-    const struct kern_weight *gate = &m->layers[i_layer].gate.weight;
-    if (gate->data)
-        work.gate = model_take(cut, n * w.out);
-    if (gate->data && gate->n_rows == w.n_heads)
-        work.by_head = model_take(cut, n * w.n_heads);
     return work;
 }
 
@@ -76,10 +120,8 @@ static void project_q(struct model_session *s, const struct model_step *step,
     size_t n = step->tile.n_tokens;
     if (!work->both) {
         model_multiply(s, &layer->q, in, n, work->q);
-        if (!work->gate)
-            return;
-        float *gate = work->by_head ? work->by_head : work->gate;
-        model_multiply_same(s, &layer->gate, in, n, gate);
+        struct kern_linear op = {.x = in, .n_tokens = n, .same_x = true};
+        model_gate_project(s, step, &work->gate, op);
         return;
     }
     model_multiply(s, &step->layer->q, in, n, work->both);
@@ -90,7 +132,7 @@ static void project_q(struct model_session *s, const struct model_step *step,
                              .n_rows = n * step->shape->n_heads};
     model_copy(s, copy);
     copy.x += step->shape->key_size;
-    copy.y = work->gate;
+    copy.y = work->gate.gate;
     model_copy(s, copy);
 }
 
@@ -189,26 +231,6 @@ static void attend(struct model_session *s, const struct model_step *step,
     MODEL_TRY(s, kern_attention(s->backend, &attention, &s->failure.why));
 }
 
-/** Multiply attention's result by its gates; into work->gate. */
-static void apply_gate(struct model_session *s, const struct model_step *step,
-                       const struct attention_work *work)
-{
-    size_t size = step->shape->value_size, n_heads = step->shape->n_heads;
-    size_t n = step->tile.n_tokens * n_heads;
-    struct kern_copy spread = {.x = work->by_head,
-                               .x_stride = 1,
-                               .y = work->gate,
-                               .width = size,
-                               .n_rows = n,
-                               .spread = size};
-    if (work->by_head)
-        model_copy(s, spread);
-    struct kern_activate gate = {
-        .kind = s->model->arch->gate_kind, .gate = work->gate, .up = work->out, .n = n * size};
-    MODEL_TRY(s, kern_activate(s->backend, &gate, &s->failure.why));
-    model_show(s, MODEL_AT_GATED, work->gate, n_heads, size);
-}
-
 void model_block_attention(struct model_session *s, const struct model_step *step)
 {
     const struct model_layer *layer = step->layer;
@@ -219,9 +241,7 @@ void model_block_attention(struct model_session *s, const struct model_step *ste
     model_branch_input(s, step, &layer->attn_norm, &in);
     project_q(s, step, &work, in);
     model_show(s, MODEL_AT_Q_PROJECTED, work.q, w.n_heads, step->shape->key_size);
-    if (work.gate)
-        model_show(s, MODEL_AT_ATTN_GATE, work.by_head ? work.by_head : work.gate, w.n_heads,
-                   work.by_head ? 1 : step->shape->value_size);
+    model_gate_show(s, step, &work.gate);
     if (step->shape->kv_layer == step->i_layer && !step->keys_done)
         project_kv(s, step, !work.both, in);
     if (step->shape->sparse && !step->keys_done)
@@ -232,10 +252,8 @@ void model_block_attention(struct model_session *s, const struct model_step *ste
         model_show(s, MODEL_AT_Q_TEMPERED, work.q, w.n_heads, step->shape->key_size);
     attend(s, step, &work, in);
     model_show(s, MODEL_AT_ATTENTION, work.out, w.n_heads, step->shape->value_size);
-    if (work.gate)
-        apply_gate(s, step, &work);
-    model_close_branch(s, step, &layer->output, &layer->attn_post_norm,
-                       work.gate ? work.gate : work.out);
+    const float *out = model_gate_apply(s, step, &work.gate, work.out);
+    model_close_branch(s, step, &layer->output, &layer->attn_post_norm, out);
 }
 
 size_t model_matrix_floats(const struct model *m, size_t i_layer, size_t n_tokens)

@@ -34,11 +34,13 @@ struct latent_work {
     float *kv;       /* [T, H * (plain + value)], or the compressed rows alone */
     float *out_wide; /* [T, H * rank] */
     float *out;      /* [T, H * value] */
+    struct model_gate gate;
 };
 
-static struct latent_work divide(struct model_cut *cut, const struct model_hparams *h,
-                                 size_t i_layer, size_t n)
+static struct latent_work divide(struct model_cut *cut, const struct model *m, size_t i_layer,
+                                 size_t n)
 {
+    const struct model_hparams *h = &m->hparams;
     struct sizes z = sizes_of(h, i_layer);
     struct latent_work w = {
         .q_low = model_take(cut, n * h->q_rank),
@@ -54,13 +56,14 @@ static struct latent_work divide(struct model_cut *cut, const struct model_hpara
         w.q_wide = model_take(cut, n * z.n_heads * z.wide);
     else
         w.kv = model_take(cut, n * z.n_heads * (z.plain + z.value));
+    w.gate = model_gate_take(cut, m, i_layer, n);
     return w;
 }
 
 size_t model_latent_floats(const struct model *m, size_t i_layer, size_t n_tokens)
 {
     struct model_cut cut = {0};
-    (void)divide(&cut, &m->hparams, i_layer, n_tokens);
+    (void)divide(&cut, m, i_layer, n_tokens);
     return cut.n_floats;
 }
 
@@ -251,11 +254,14 @@ void model_block_latent(struct model_session *s, const struct model_step *step)
 {
     const struct model_layer *layer = step->layer;
     struct model_cut cut = {.base = s->work};
-    struct latent_work w = divide(&cut, &s->model->hparams, step->i_layer, step->tile.n_tokens);
+    struct latent_work w = divide(&cut, s->model, step->i_layer, step->tile.n_tokens);
     bool compressed = s->model->hparams.compressed_keys;
     const float *in;
     model_branch_input(s, step, &layer->attn_norm, &in);
     project_q(s, step, &w, in);
+    struct kern_linear gate = {.x = in, .n_tokens = step->tile.n_tokens};
+    model_gate_project(s, step, &w.gate, gate);
+    model_gate_show(s, step, &w.gate);
     if (compressed)
         keys_compressed(s, step, &w, in);
     else
@@ -271,5 +277,6 @@ void model_block_latent(struct model_session *s, const struct model_step *step)
                    s->model->hparams.kv_rank + s->model->hparams.ropes[MODEL_ROPE_FULL].n_rot);
     attend(s, step, &w, &chosen);
     model_show(s, MODEL_AT_ATTENTION, w.out, step->shape->n_heads, step->shape->value_size);
-    model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.out);
+    const float *out = model_gate_apply(s, step, &w.gate, w.out);
+    model_close_branch(s, step, &layer->output, &layer->attn_post_norm, out);
 }

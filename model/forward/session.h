@@ -272,6 +272,22 @@ struct model_per_head {
 void model_multiply_heads(struct model_session *s, size_t n_tokens, size_t n_heads,
                           const struct model_per_head *op, float *head);
 
+/** Gates of attention's result; all NULL: there are none. */
+struct model_gate {
+    float *gate;    /* [T, H dv] */
+    float *by_head; /* [T, H], or NULL: a gate is of an element */
+};
+struct model_gate model_gate_take(struct model_cut *cut, const struct model *m, size_t i_layer,
+                                  size_t n_tokens);
+/** Their product, of the x and tokens of op. */
+void model_gate_project(struct model_session *s, const struct model_step *step,
+                        const struct model_gate *gate, struct kern_linear op);
+void model_gate_show(struct model_session *s, const struct model_step *step,
+                     const struct model_gate *gate);
+/** What they make of out [T, H dv], which lies in their place; out itself where there are none. */
+float *model_gate_apply(struct model_session *s, const struct model_step *step,
+                        const struct model_gate *gate, float *out);
+
 /** Let the tile's queries grow with their positions, in layers that have it. */
 void model_temper(struct model_session *s, const struct model_step *step, float *q, size_t width);
 

@@ -3,6 +3,7 @@ import math
 
 from authors import Deepseek2, Granite, Qwen3
 from forward import Model, plus
+from gated import HeadGate, LimitedAfter
 from recombined import Ernie45
 from recurrent import kimi_delta_net, mamba2, short_convolution
 
@@ -74,6 +75,27 @@ class KimiLinear(WithoutKeys, Deepseek2):
         return 2
 
 
+class BailingMoe3(WithoutKeys, LimitedAfter, HeadGate, Deepseek2):
+    gating = 2
+
+    @property
+    def halves(self):
+        """As llama.cpp turns pairs where there are angles of pictures."""
+        return self.compat and "rope.dimension_sections" in self.k
+
+    def state(self, i, h):
+        return kimi_delta_net(self, i, h)
+
+    def compressed(self, i):
+        return "attention.key_length_mla" in self.k
+
+    def query_factor(self, i, p):
+        return 1.0
+
+    def counted_of_group(self, gating):
+        return 2
+
+
 ARCHITECTURES = {
     "lfm2": Lfm2, "lfm2moe": Lfm2moe, "granitehybrid": GraniteHybrid, "falcon-h1": FalconH1,
-    "kimi-linear": KimiLinear}
+    "kimi-linear": KimiLinear, "bailingmoe3": BailingMoe3}

@@ -73,13 +73,9 @@ class Mimo2(OwnBase, Model):
         return [[by * x for x in row] for row in super().attend(*more)]
 
 
-class Step35(HeadGate, OwnBase, HyV3):
-    sliding_base, limit = 10000.0, 0.0
-
-    def full_rope(self):
-        n = self.k.get("rope.dimension_count", self.head_size(0)) // 2
-        factors = self.values.get("rope_freqs.weight")
-        return self.make_rope(n, factors=factors and factors[:n // 2])
+class LimitedAfter:
+    """SwiGLU within limits: of experts, and of all else."""
+    limit = 0.0
 
     def dense(self, i, *more):
         self.limit = self.per_layer("swiglu_clamp_shexp", i, 0.0)
@@ -92,6 +88,15 @@ class Step35(HeadGate, OwnBase, HyV3):
     def gated(self, gate, up):
         c = self.limit or math.inf
         return [min(silu(a), c) * max(-c, min(u, c)) for a, u in zip(gate, up)]
+
+
+class Step35(LimitedAfter, HeadGate, OwnBase, HyV3):
+    sliding_base = 10000.0
+
+    def full_rope(self):
+        n = self.k.get("rope.dimension_count", self.head_size(0)) // 2
+        factors = self.values.get("rope_freqs.weight")
+        return self.make_rope(n, factors=factors and factors[:n // 2])
 
 
 class Smallthinker(FirstFull, Model):

@@ -1,9 +1,10 @@
 """Random models of the architectures in authors_hybrid.py."""
 import math
 
-from families import Deepseek2, Granite
+from families import SHARES, Deepseek2, Granite
 from family import Family
 from formats import Tensor, f32
+from gguf_make import ARRAY, F32
 from hybrids import NemotronH
 
 
@@ -92,7 +93,7 @@ class KimiLinear(Deepseek2):
     """Delta nets whose channels decay apart, and latent attention without positions."""
     n_layers_of, gate_up, weights_norm, nextn = (2, 3), True, False, False
     tied, always_biased = "never", True
-    scalings, needed = ["", "linear"], ("expert_weights_scale",)
+    scalings, needed, sign = ["", "linear"], ("expert_weights_scale",), -1
 
     def sizes(self):
         super().sizes()
@@ -104,6 +105,10 @@ class KimiLinear(Deepseek2):
         self.number("kda.head_dim", self.state)
         self.number("ssm.conv_kernel", self.taps)
         self.number("expert_weights_norm", True, 0.3)
+
+    def gates(self, name, n):
+        self.projection(name + "_a", self.width, self.state, bias=0)
+        self.projection(name + "_b", self.state, n, bias=0)
 
     def attention(self, i):
         if self.kv[i]:
@@ -119,15 +124,46 @@ class KimiLinear(Deepseek2):
             self.tensors.append(Tensor.of(f"{blk}ssm_conv1d_{c}.weight", kernel,
                                           [self.taps, *form, n * d, *form]))
         for name in ("ssm_f", "ssm_g"):
-            self.projection(f"{blk}{name}_a", width, d, bias=0)
-            self.projection(f"{blk}{name}_b", d, n * d, bias=0)
+            self.gates(blk + name, n * d)
         self.projection(blk + "ssm_beta", width, n, bias=0)
         self.vector(blk + "ssm_dt.bias", n * d, 0, 1)
-        rates = [f32(-math.exp(rng.uniform(-3, 0.5))) for _ in range(n)]
+        rates = [f32(self.sign * math.exp(rng.uniform(-3, 0.5))) for _ in range(n)]
         self.tensors.append(Tensor.of(blk + "ssm_a", rates, [1, n, *form, *form]))
         self.norm(blk + "ssm_norm", d)
         self.projection(blk + "attn_output", n * d, width, bias=0)
 
 
+class BailingMoe3(KimiLinear):
+    """Decays with a least one, gates of heads, experts in groups within limits."""
+    weights_norm, sign, gatings, gating_share = True, 1, (2,), 0.7
+    needed = *SHARES, "kda.gate_lower_bound", "expert_group_count"
+
+    def more_keys(self):
+        super().more_keys()
+        self.pairs = [p for p in self.pairs if not p[0].endswith("expert_weights_norm")]
+        self.number("expert_weights_norm", self.may(0.7))
+        self.number("kda.gate_lower_bound", -self.rng.uniform(0.5, 6))
+        self.number("kda.safe_gate", True, 0.5)
+        if self.may(0.3):
+            self.sections()
+        for name in ("exp", "shexp"):
+            limits = [self.rng.choice([0.0, f32(self.rng.uniform(0.02, 0.3))]) for _ in range(self.n_layers)]
+            if self.may(0.8):
+                self.key(f"bailingmoe3.swiglu_clamp_{name}", ARRAY, limits, F32)
+
+    def groups(self):
+        super().groups()
+        if not any(p[0].endswith("expert_group_count") for p in self.pairs):
+            self.number("expert_group_count", 1)
+
+    def gates(self, name, n):
+        self.projection(name + "_a", self.width, n, bias=0)
+
+    def attention(self, i):
+        super().attention(i)
+        if self.kv[i]:
+            self.projection(f"blk.{i}.attn_gate", self.width, self.n_heads[i], bias=0)
+
+
 FAMILIES = {"lfm2": Lfm2, "lfm2moe": Lfm2moe, "granitehybrid": GraniteHybrid, "falcon-h1": FalconH1,
-            "kimi-linear": KimiLinear}
+            "kimi-linear": KimiLinear, "bailingmoe3": BailingMoe3}

@@ -96,15 +96,18 @@ def kimi_delta_net(model, i, h, compat_eps=None):
         by = math.sqrt(dot(x, x) + ((compat_eps or model.eps) if model.compat else 1e-6))
         return [v / by for v in x]
 
-    def twice(name):
-        return model.product(blk + name + "_b", model.product(blk + name + "_a", h))
+    def gates(name):
+        """Of two matrices, or of one by either name."""
+        one = blk + name if blk + name + ".weight" in values else blk + name + "_a"
+        y = model.product(one, h)
+        return model.product(blk + name + "_b", y) if blk + name + "_b.weight" in values else y
     steps, rates = values[blk + "ssm_dt.bias"], values[blk + "ssm_a"]
     least = model.k.get("kda.gate_lower_bound")
 
     def decay(z, rate):
         return math.exp(least * sigmoid(abs(rate) * z) if least else softplus(z) * rate)
     states, out = [[[0.0] * d for _ in range(d)] for _ in range(n)], []
-    tokens = zip(heads("q"), heads("k"), heads("v"), twice("ssm_f"), twice("ssm_g"),
+    tokens = zip(heads("q"), heads("k"), heads("v"), gates("ssm_f"), gates("ssm_g"),
                  model.product(blk + "ssm_beta", h))
     for q, k, v, a, z, b in tokens:
         o = []
