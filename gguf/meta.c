@@ -86,6 +86,12 @@ int64_t gguf_kv_int(const struct gguf_kv *kv, uint64_t i)
     }
 }
 
+uint64_t gguf_kv_uint(const struct gguf_kv *kv, uint64_t i)
+{
+    return kv->element_type == GGUF_VALUE_U64 ? gguf_load_u64(kv->data + i * sizeof(uint64_t))
+                                              : (uint64_t)gguf_kv_int(kv, i);
+}
+
 double gguf_kv_float(const struct gguf_kv *kv, uint64_t i)
 {
     const uint8_t *bytes = kv->data + i * gguf_value_size(kv->element_type);

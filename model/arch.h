@@ -16,7 +16,7 @@
 /** Names of the tensors of a block's norms, "" : there is none; and of the last one. */
 struct model_norm_names {
     const char *attn, *attn_post, *ffn, *ffn_post; /* NULL: attn_norm, "", ffn_norm, "" */
-    const char *output;                            /* NULL: output_norm */
+    const char *output;                            /* NULL: output_norm; "": none */
 };
 
 enum model_qk_norm {
@@ -133,8 +133,9 @@ struct model_arch {
     bool bare_v_norm;
     bool gated_attention; /* attn_q holds each head's q and gate */
     bool sinks;
-    bool attn_gate;                 /* a gate of each head's result, or of each of its elements */
-    enum kern_activation gate_kind; /* what is made of it */
+    bool attn_gate;                  /* a gate of each head's result, or of each of its elements */
+    enum kern_activation gate_kind;  /* what is made of it */
+    enum kern_activation mixer_gate; /* what is made of the gate of a delta net or Mamba-2 */
     bool grouped_values; /* of a delta net: value heads of one key head lie together, whatever the
                           * keys say */
     /* Of Kimi's delta nets: the matrix that makes what decays, and gates; NULL: "_a" and "_b" do.

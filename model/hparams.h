@@ -90,6 +90,7 @@ struct model_layer_shape {
     bool sparse;                   /* its queries see the keys that an indexer has chosen */
     uint32_t index_layer;          /* if sparse: whose choice; its own number: its own */
     uint32_t pool;                 /* and positions that each key of the indexer stands for; 0: 1 */
+    bool ngrams;                   /* it begins with an embedding of the last tokens */
     uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
     bool sparse_gates;             /* they keep what lies above a threshold of their row: */
     float sparsity;                /* so many standard deviations above the mean */
@@ -111,6 +112,9 @@ struct model_index_hparams {
     uint32_t n_heads, key_size; /* Hi, di */
     uint32_t n_best;            /* K: positions, or runs of them */
     uint32_t together, n_local; /* keys of a run; of the last runs so many are always chosen */
+    bool means;                 /* keys of pools are plain means, normed and turned after that */
+    bool fill;    /* the first positions of one more pool are chosen in place of a short tail */
+    bool as_one;  /* its heads choose as one, without weights */
     bool weighed; /* its heads choose as one, with weights of each token; else each for itself */
     bool halves;  /* RoPE as in struct model_hparams, of its queries and keys */
     float eps;    /* of the norm of its keys */
@@ -136,6 +140,26 @@ struct model_temperature {
     float scale; /* 0: none */
     uint32_t length, offset;
 };
+
+enum { MODEL_NGRAMS_MOST = 8, MODEL_NGRAM_ROWS = 64 };
+/**
+ * The embedding of the last tokens: for each number of them from 2 to `most`, and each of n_heads
+ * hashes, one of the rows of a table. Row k of a token is hash % n_rows[k] + first_row[k].
+ */
+struct model_ngram_hparams {
+    uint32_t most, n_heads;
+    uint32_t width;  /* of a row of the table */
+    uint32_t n_taps; /* of a convolution, `most` tokens apart */
+    uint32_t end;    /* what stands for tokens before one of this id, and before a sequence */
+    uint64_t multipliers[MODEL_NGRAMS_MOST]; /* of a token, of the one before it, ... */
+    uint64_t first_row[MODEL_NGRAM_ROWS], n_rows[MODEL_NGRAM_ROWS];
+};
+
+/** Rows of the table that a token has. */
+static inline size_t model_ngram_rows(const struct model_ngram_hparams *h)
+{
+    return (size_t)(h->most - 1) * h->n_heads;
+}
 
 /** Layers with a state instead of keys. A short convolution has only the first two. */
 struct model_recurrent_hparams {
@@ -224,6 +248,8 @@ struct model_hparams {
     struct model_index_hparams index;
     bool compressed_keys; /* its queries meet the compressed rows; else keys are made of them */
     struct model_recurrent_hparams recurrent;
+    struct model_ngram_hparams ngrams;
+    uint32_t stream_rank;     /* of mixers of streams of low rank; 0: they are not */
     float stream_eps;         /* of the weights that streams are mixed with */
     uint32_t stream_rounds;   /* how often these are divided by their sums */
     uint32_t per_layer_width; /* P: of the further input of each layer; 0: none */

@@ -24,6 +24,13 @@ static void tell_stack(const struct walk *to, struct kern_weight stack, size_t n
     }
 }
 
+static void tell_mixer(const struct walk *to, const struct model_stream_mixer *mixer)
+{
+    tell(to, &mixer->product.weight, 1);
+    tell(to, &mixer->inject.weight, 1);
+    tell(to, &mixer->up.weight, 1);
+}
+
 static void tell_ffn(const struct walk *to, const struct model_ffn *ffn, double share)
 {
     tell(to, &ffn->gate.weight, share);
@@ -47,7 +54,9 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
 {
     const struct walk to = {fn, user};
     const struct model_layer *l = &m->layers[i];
-    tell(&to, &l->attn_mixer.product.weight, 1);
+    tell(&to, &l->ngrams.key.weight, 1);
+    tell(&to, &l->ngrams.value.weight, 1);
+    tell_mixer(&to, &l->attn_mixer);
     const struct kern_weight *const mixers[] = {
         &l->indexer.k.weight,
         &l->latent.q_down.weight,
@@ -79,7 +88,7 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
         tell(&to, mixers[k], 1);
     tell_stack(&to, l->latent.k_up, m->hparams.layers[i].n_heads, l->latent.step);
     tell_stack(&to, l->latent.v_up, m->hparams.layers[i].n_heads, l->latent.step);
-    tell(&to, &l->ffn_mixer.product.weight, 1);
+    tell_mixer(&to, &l->ffn_mixer);
     tell_ffn(&to, &l->ffn, 1);
     tell_experts(&to, &l->experts, &m->hparams.layers[i]);
     const struct kern_weight *const streams[] = {
@@ -90,6 +99,7 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
         &l->altup.correct.weight,
         i == 0 ? &m->stream_in.weight : NULL,
         i + 1 == m->hparams.n_layers ? &m->stream_out.weight : NULL,
+        i + 1 == m->hparams.n_layers ? &m->output_mixer.up.weight : NULL,
     };
     for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)
         if (streams[k])

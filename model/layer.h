@@ -85,6 +85,19 @@ struct model_per_layer_input {
 struct model_stream_mixer {
     struct model_product product; /* [(2 + S) S, S * D]; after the last layer [S, S * D] */
     struct kern_weight scale, base;
+    /* Of low rank; the product is then [r, S * D]: */
+    struct model_norm norm;      /* of each stream */
+    struct model_product up;     /* [S * D, r] */
+    struct model_product inject; /* [S, S * D]: shares of what the branch makes */
+};
+
+/** An embedding of each token's last tokens, which a layer adds to the streams. */
+struct model_ngrams {
+    struct kern_weight table; /* rows that hashes name: not walked with a layer's matrices, as few
+                               * of its bytes are read */
+    struct model_product key, value;                   /* [S * D, D], [D, D] */
+    struct model_norm key_norm, query_norm, taps_norm; /* of each stream */
+    struct kern_weight taps;                           /* [S * D, taps] */
 };
 
 /** Streams of which a layer works on the first one (Gemma 3n). */
@@ -112,6 +125,7 @@ struct model_layer {
     struct model_experts experts;
     struct model_per_layer_input input;
     struct model_stream_mixer attn_mixer, ffn_mixer; /* around each branch */
+    struct model_ngrams ngrams;
     struct model_altup altup;
     float output_scale; /* of the residual stream after the layer; 1: none */
 };

@@ -28,7 +28,7 @@ static enum status find_architecture(struct model *m, struct status_why *why)
     m->arch = model_arch_find(text);
     if (m->arch)
         return STATUS_OK;
-    char supported[768] = "", nearest[sizeof text] = "";
+    char supported[896] = "", nearest[sizeof text] = "";
     size_t distance = strlen(text) / 3 + 1;
     struct base_quoted shown;
     for (size_t i = 0; model_archs[i]; i++) {
@@ -175,7 +175,8 @@ static enum status bind_all(struct model *m, const struct model_options *options
         status = status_of(&m->kept, why);
     }
     for (size_t i = 0; !status && i < gguf_n_tensors(m->file); i++)
-        status = model_tensor_check(&m->tensors[i], why);
+        if (!m->tensors[i].by_rows)
+            status = model_tensor_check(&m->tensors[i], why);
     bool always_tied = m->arch->folder && m->arch->folder->tied;
     if (!status && m->head.weight.data == m->embedding.data && !always_tied)
         model_remark(&m->remarks, "no tensor 'output.weight': the head is token_embd.weight");

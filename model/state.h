@@ -17,6 +17,7 @@ struct model_tensor {
     size_t row_bytes;
     uint64_t generation; /* of the bytes; other bytes get another one */
     bool unused;         /* it takes no part in the evaluation */
+    bool by_rows;        /* it may be larger than memory: only rows that tokens name are read */
     bool understood;     /* some handle, or a deliberate absence of one, belongs to it */
     bool may_lack;       /* a file may be without it */
     bool may_scale;      /* a matrix: a scale may stand beside it */

@@ -49,6 +49,7 @@ struct model_in_force {
     uint64_t n_scale_bytes; /* beyond them: of scales that lie apart */
     bool swapped;           /* it is another file's */
     bool unused;            /* it takes no part in the evaluation */
+    size_t rows_of_token;   /* above 0: of it only so many rows for each token are read */
 };
 struct model_in_force model_in_force(const struct model *m, size_t i);
 /** Whether a test is true of some stretch of memory that it lies in (gguf_tensor_any). */

@@ -10,6 +10,7 @@
 #include "base/pool.h"
 #include "base/system/system.h"
 #include "cli/plan/plan.h"
+#include "model/swap.h"
 
 enum { BLOCK = 1 << 20, MAX_PAGES = BLOCK / 4096, STREAM = 16 << 20, STREAM_PASSES = 3 };
 static const double read_seconds = 0.5;
@@ -33,13 +34,28 @@ static size_t absent_bytes(const char *block, size_t n_bytes)
     return base_min(n * page, n_bytes);
 }
 
-static void look_at_shard(struct reading *r, const struct gguf_file *file, size_t shard)
+/** Whether a block lies in a table of which a run reads a few rows. */
+static bool is_table(const struct model *model, const char *block, size_t n_bytes)
+{
+    for (size_t i = 0; model && i < gguf_n_tensors(model_file(model)); i++) {
+        struct model_in_force t = model_in_force(model, i);
+        uintptr_t begin = (uintptr_t)t.data, at = (uintptr_t)block;
+        if (t.rows_of_token > 0 && at >= begin && at + n_bytes <= begin + t.n_bytes)
+            return true;
+    }
+    return false;
+}
+
+/** model: whose file it is; may be NULL. */
+static void look_at_shard(struct reading *r, const struct gguf_file *file, size_t shard,
+                          const struct model *model)
 {
     uint64_t n_bytes = 0, data_offset = 0;
     const char *data = gguf_shard_data(file, shard, &n_bytes, &data_offset);
     int fd = open(gguf_shard_path(file, shard), O_RDONLY | O_CLOEXEC);
     for (uint64_t at = 0; at < n_bytes; at += BLOCK) {
-        size_t n = (size_t)base_min(n_bytes - at, BLOCK), absent = absent_bytes(data + at, n);
+        size_t n = (size_t)base_min(n_bytes - at, BLOCK);
+        size_t absent = is_table(model, data + at, n) ? 0 : absent_bytes(data + at, n);
         r->absent += (double)absent;
         if (absent < n || fd < 0 || r->seconds > read_seconds)
             continue;
@@ -52,23 +68,23 @@ static void look_at_shard(struct reading *r, const struct gguf_file *file, size_
         close(fd);
 }
 
-static void look_at_file(struct reading *r, const struct gguf_file *file)
+static void look_at_file(struct reading *r, const struct gguf_file *file, const struct model *model)
 {
     for (size_t i = 0; i < gguf_n_shards(file); i++)
-        look_at_shard(r, file, i);
+        look_at_shard(r, file, i, model);
 }
 
 /** Each file once, also where several models share one. */
 static void look_at_files(struct reading *r, const struct eval_models *m)
 {
     const struct gguf_file *first = model_file(m->model);
-    look_at_file(r, first);
+    look_at_file(r, first, m->model);
     for (size_t i = 0; i < m->n_candidates; i++)
         if (model_file(m->candidates[i]) != first)
-            look_at_file(r, model_file(m->candidates[i]));
+            look_at_file(r, model_file(m->candidates[i]), m->candidates[i]);
     for (size_t i = 0; m->streams && i < m->streams->n_files; i++)
         if (m->streams->files[i] != first)
-            look_at_file(r, m->streams->files[i]);
+            look_at_file(r, m->streams->files[i], NULL);
 }
 
 /** A sum over a thread's part, so that it is read. */

@@ -6,11 +6,27 @@
 #include "kernels/backend.h"
 #include "model/swap.h"
 
+/** What is not read of tables of which tokens name rows: pages that no row touches. */
+static double unread_bytes(const struct model *m, size_t n_tokens)
+{
+    enum { PAGE = 4096 };
+    double sum = 0;
+    for (size_t i = 0; i < gguf_n_tensors(model_file(m)); i++) {
+        struct model_in_force t = model_in_force(m, i);
+        double n_rows = (double)t.rows_of_token * (double)n_tokens;
+        double row = (double)gguf_tensor_at(model_file(m), i)->row_bytes + PAGE;
+        if (t.rows_of_token > 0 && !t.swapped)
+            sum += fmax(0, (double)t.n_bytes - n_rows * row);
+    }
+    return sum;
+}
+
 /** What is read of a model's file: all, or what is here already and the layers evaluated here. */
-static double file_bytes(const struct eval_models *models, const struct model *model)
+static double file_bytes(const struct eval_models *models, const struct model *model,
+                         const struct eval_units *units)
 {
     struct model_layer_range layers;
-    double all = eval_memory_mapped(model_file(model));
+    double all = eval_memory_mapped(model_file(model)) - unread_bytes(model, units->n_tokens);
     if (!models->streams || !models->streams->layers ||
         eval_stream_layers(models->streams, model, &layers, NULL))
         return all;
@@ -59,13 +75,13 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
                                    const struct eval_run_options *options)
 {
     const struct gguf_file *file = model_file(models->model);
-    struct eval_memory m = {.weights =
-                                file_bytes(models, models->model) + swapped_bytes(models->model),
+    struct eval_memory m = {.weights = file_bytes(models, models->model, units) +
+                                       swapped_bytes(models->model),
                             .present = eval_memory_present(file)};
     const struct eval_stream_source *streams = models->streams;
     for (size_t i = 0; i < models->n_candidates; i++) {
         const struct model *candidate = models->candidates[i];
-        add_file(&m, file, model_file(candidate), file_bytes(models, candidate));
+        add_file(&m, file, model_file(candidate), file_bytes(models, candidate, units));
         m.weights += swapped_bytes(candidate);
     }
     for (size_t i = 0; streams && i < streams->n_files; i++)

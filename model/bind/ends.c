@@ -35,7 +35,8 @@ void model_bind_ends(struct model *m)
     const char *norm = m->arch->norms.output ? m->arch->norms.output : "output_norm";
     snprintf(gain, sizeof gain, "%s.weight", norm);
     snprintf(bias, sizeof bias, "%s.bias", norm);
-    model_bind_vector(m, &m->output_norm.gain, gain, h->n_embd, MODEL_ALWAYS);
+    if (*norm)
+        model_bind_vector(m, &m->output_norm.gain, gain, h->n_embd, MODEL_ALWAYS);
     if (m->hparams.norm_bias)
         model_bind_vector(m, &m->output_norm.bias, bias, h->n_embd, MODEL_ALWAYS);
     bind_head(m);

@@ -88,7 +88,9 @@ static struct kept kept_of(const struct model_hparams *h, size_t i)
     struct model_kv_widths w = model_kv_widths(h, i);
     bool compressed = model_keys_are_compressed(h, i);
     size_t most = base_min(l->window ? l->window : SIZE_MAX, l->chunk ? l->chunk : SIZE_MAX);
-    size_t index = l->sparse && l->index_layer == i && l->pool == 0 ? h->index.key_size : 0;
+    size_t index = l->sparse && l->index_layer == i && (l->pool == 0 || h->index.means)
+                       ? h->index.key_size
+                       : 0;
     return (struct kept){w.k, compressed ? 0 : w.v, index, most, compressed ? 1 : l->n_kv_heads};
 }
 
@@ -126,7 +128,7 @@ static struct further further_of(const struct model_hparams *h, size_t i)
     const struct model_layer_shape *l = &h->layers[i];
     if (l->run > 0)
         return (struct further){l->run, l->key_size, l->runs_overlap ? h->index.key_size : 0};
-    bool pools = l->pool > 0 && l->index_layer == i;
+    bool pools = l->pool > 0 && l->index_layer == i && !h->index.means; /* of rows that are kept */
     return pools ? (struct further){l->pool, 0, h->index.key_size} : (struct further){0};
 }
 
@@ -145,7 +147,9 @@ static double state_bytes_of(const struct model_hparams *h, size_t i)
     double width = (double)(further.key + further.index);
     if (further.run > 0) /* what the next one is made of */
         return 2 * times * times * (double)further.run * width * sizeof(float);
-    return model_mixer_has_state(h->layers[i].mixer) ? state_bytes(&h->recurrent) : 0;
+    double ngrams = (h->ngrams.n_taps - 1.0) * h->ngrams.most * (double)model_residual_width(h);
+    return (model_mixer_has_state(l->mixer) ? state_bytes(&h->recurrent) : 0) +
+           (l->ngrams ? ngrams * sizeof(float) : 0);
 }
 
 double model_cache_bytes(const struct model_hparams *h, const struct model_kv_types *types,

@@ -6,8 +6,8 @@
 #include "kernels/backend.h"
 #include "model/forward/read_ahead.h"
 #include "model/forward/session.h"
+#include "model/forward/streams/ngrams.h"
 #include "model/forward/streams/residual.h"
-#include "model/forward/streams/streams.h"
 
 /** What the session's memory was made for. */
 static enum status check_batch(const struct model_session *s, const struct model_batch *batch,
@@ -137,9 +137,10 @@ static void branch(struct model_session *s, const struct model_step *tile, model
         block(s, tile);
         return;
     }
-    model_streams_open(s, tile, mixer, &step);
+    const struct model_residual_form *residual = model_residual_of(s->model);
+    residual->open(s, tile, mixer, &step);
     block(s, &step);
-    model_streams_close(s, tile);
+    residual->close(s, tile);
 }
 
 /** The feed-forward of a layer; NULL: it has none. */
@@ -156,6 +157,8 @@ static void forward_branches(struct model_session *s, const struct model_step *s
     size_t n_embd = s->model->hparams.n_embd;
     if (shape->n_experts > 0 && s->model->arch->early_router)
         model_block_route(s, step);
+    if (shape->ngrams)
+        model_block_ngrams(s, step);
     if (mixers[shape->mixer])
         branch(s, step, mixers[shape->mixer], &step->layer->attn_mixer);
     model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, s->model->hparams.n_streams, n_embd);
@@ -322,6 +325,7 @@ enum status model_hidden(struct model_session *s, const float *x, const uint32_t
     const struct model *m = s->model;
     s->failure = (struct status_kept){0};
     model_residual_of(m)->end(s, x, rows, n_rows, hidden);
-    model_normalise_rows(s, &m->output_norm, hidden, n_rows, m->hparams.n_embd);
+    if (m->output_norm.gain.data)
+        model_normalise_rows(s, &m->output_norm, hidden, n_rows, m->hparams.n_embd);
     return status_of(&s->failure, why);
 }

@@ -117,7 +117,7 @@ enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, si
 enum status model_nextn_hidden(struct model_session *s, const float *x, size_t n, float *hidden,
                                struct status_why *why);
 /**
- * hidden[i] = outputnorm(x[rows[i]]): what kern_score takes. rows: host.
+ * hidden[i] = outputnorm(x[rows[i]]), where the model has one: what kern_score takes. rows: host.
  * hidden: backend memory [n_rows, D].
  */
 enum status model_hidden(struct model_session *s, const float *x, const uint32_t *rows,

@@ -5,6 +5,7 @@
 
 #include "kernels/backend.h"
 #include "model/forward/index/index.h"
+#include "model/forward/streams/ngrams.h"
 #include "model/forward/streams/residual.h"
 
 enum { MAX_SEGMENT = INT32_MAX / 2 /* of two tables of angles a row is an int32_t */ };
@@ -86,6 +87,8 @@ struct model_scratch model_scratch_of(const struct model *model,
         struct model_kv_widths w = model_kv_widths(h, i);
         if (model_mixer_has_state(shape->mixer))
             add_states(&scratch, model, i);
+        if (shape->ngrams)
+            scratch.ngrams = model_ngrams_state_floats(model, i);
         if (shape->mixer == MODEL_RUN_ATTENTION)
             add_runs(&scratch, model, i, options->max_segment);
         scratch.work =
@@ -120,7 +123,7 @@ struct model_scratch model_scratch_of(const struct model *model,
 }
 
 /** Pointers of the session's backend memory beside their sizes in floats. */
-enum { N_BUFFERS = 12 + 2 * MODEL_N_ROPES + MODEL_N_KEPT };
+enum { N_BUFFERS = 13 + 2 * MODEL_N_ROPES + MODEL_N_KEPT };
 
 struct buffer {
     float **memory;
@@ -141,6 +144,7 @@ static void list_buffers(struct model_session *s, struct buffer list[N_BUFFERS])
         {&s->run_rows, z->runs},
         {&s->convolve_states, z->convolve},
         {&s->recur_states, z->recur},
+        {&s->ngram_states, z->ngrams},
         {&s->index_k, z->index_k},
         {&s->chosen, z->chosen},
     };
@@ -213,6 +217,10 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
         s->run_seen = calloc(t, sizeof *s->run_seen);
         ok =
             ok && s->run_ranges && s->run_tokens && s->run_positions && s->run_terms && s->run_seen;
+    }
+    if (s->model->hparams.ngrams.most > 0) {
+        s->ngram_rows = calloc(t * model_ngram_rows(&s->model->hparams.ngrams), sizeof(int32_t));
+        ok = ok && s->ngram_rows;
     }
     if (n_used > 0) {
         s->experts = calloc(t * n_used, sizeof *s->experts);
@@ -308,6 +316,7 @@ void model_session_close(struct model_session *s)
     free(s->ranges);
     free(s->factors);
     free(s->wanted_rows);
+    free(s->ngram_rows);
     free(s->runs);
     free(s->run_ranges);
     free(s->run_tokens);

@@ -31,6 +31,7 @@ struct model_scratch {
     size_t chosen;                /* rows of bits: of a tile, or of a batch for later layers */
     size_t wanted;                /* [T, S * D]: of the last layer */
     size_t convolve, recur;       /* saved states of recurrent layers */
+    size_t ngrams;                /* likewise of the convolution after an embedding of n-grams */
     size_t streams;               /* of residuals with several */
     size_t work;                  /* of the block that needs the most */
 };
@@ -76,8 +77,8 @@ struct model_session {
     struct model_session_options options;
     struct model_scratch scratch;
     /* Backend memory: */
-    float *h, *k, *v, *zeros, *wanted, *work, *streams, *convolve_states, *recur_states, *index_k,
-        *chosen;
+    float *h, *k, *v, *zeros, *wanted, *work, *streams, *convolve_states, *recur_states,
+        *ngram_states, *index_k, *chosen;
     float *angles[MODEL_N_ROPES], *back_angles[MODEL_N_ROPES], *kept[MODEL_N_KEPT], *run_rows;
     uint64_t factor_generations[MODEL_N_FACTORS]; /* of those in the angles; 0: not filled */
     /* Host memory: */
@@ -93,6 +94,7 @@ struct model_session {
     uint32_t *run_seen;                  /* [T]: further keys that could be seen */
     float *factors;                      /* [T] of rows */
     uint32_t *wanted_rows;               /* [T] of the tile */
+    int32_t *ngram_rows;                 /* [T, rows of the table] */
     int32_t *experts;                    /* [T, experts used] */
     float *shares;                       /* [T, experts used] */
     uint32_t *expert_rows;               /* [T * experts used] rows of the tile, by expert */
@@ -206,7 +208,8 @@ void model_multiply_as(struct model_session *s, const struct model_product *prod
 /** Compute a product whose rows are those that s->shown counts, and show their marks. */
 void model_multiply_marked(struct model_session *s, struct kern_linear op);
 
-/** y = norm of n rows of `width` (y += with accumulate); without gain the bare one. */
+/** y = norm of n rows of `width` (y += with accumulate); without gain the bare one; where the gain
+ * is of several rows, each n-th of x has the n-th. */
 struct model_norm_step {
     const struct model_norm *norm; /* NULL: bare */
     const float *x;

@@ -12,7 +12,7 @@
 /** The places: X(NAME). clients/trace/names.c has the names that people know them by. */
 /* clang-format off */
 #define MODEL_PLACES(X)                                                                            \
-    X(EMBEDDING)                                                                                   \
+    X(EMBEDDING) X(NGRAMS) X(NGRAM_SHARES) X(NGRAM_SUMS)                                           \
     /* what mixes the tokens */                                                                    \
     X(ATTN_NORM) X(Q_LOW) X(Q_LOW_NORM) X(Q_PROJECTED) X(ATTN_GATE) X(K_PROJECTED) X(V_PROJECTED)  \
     X(Q_NORM) X(K_NORM) X(V_NORM) X(Q_ROTATED) X(K_ROTATED) X(Q_BARE_NORM) X(K_BARE_NORM)          \

@@ -6,6 +6,7 @@ import families
 import gated
 import gated_families
 import hybrid_families
+import ngrams
 import recombined
 import recombined_families
 import sparse
@@ -20,6 +21,7 @@ for module in (families, recombined_families, hybrid_families, gated_families, s
                streams_families):
     FAMILIES |= module.FAMILIES
 FORMULAS["gemma3n"], FAMILIES["gemma3n"] = altup.Gemma3n, altup.Gemma3nFamily
+FORMULAS["qwen4exp"], FAMILIES["qwen4exp"] = ngrams.Qwen4exp, ngrams.Qwen4expFamily
 
 
 def model(keys, tensors, compat=False):
@@ -34,4 +36,4 @@ def of_own_parts():
     """Those that have parts of their own; the others combine these. Models with an
     indexer are represented by the one whose layers share choices."""
     return [*families.FAMILIES, "lfm2moe", "falcon-h1", "laguna", "glm-dsa", "kimi-linear",
-            "deepseek4", "glm5-next", "gemma3n", "deci", "phimoe"]
+            "deepseek4", "glm5-next", "gemma3n", "deci", "phimoe", "qwen4exp"]

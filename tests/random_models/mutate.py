@@ -3,6 +3,7 @@ that is left out or that nobody expects. Each is (what, pairs, tensors)."""
 from formats import Tensor, layout
 from gguf_make import ARRAY, BOOL, F32, I32, STRING, U32, U64
 
+ENDS = {U32: 2**32, U64: 2**64}
 NAN, INFINITE = float("nan"), float("inf")
 FOREIGN_KEYS = (
     ("attn_logit_softcapping", F32, 5.0), ("final_logit_softcapping", F32, 5.0),
@@ -32,7 +33,7 @@ def hostile(kind, value, element):
         yield ARRAY, ["a"] * len(value), STRING
         for i in (0, len(value) - 1):
             for _, other, _ in hostile(element, value[i], None):
-                if type(other) is type(value[i]) and (element != U32 or 0 <= other < 2**32):
+                if type(other) is type(value[i]) and (element not in ENDS or 0 <= other < ENDS[element]):
                     yield ARRAY, value[:i] + [other] + value[i + 1:], element
         yield U32, 1, None
     elif kind == STRING:

@@ -4,13 +4,13 @@ import math
 from forward import dot, rms, rows, sigmoid, silu, softplus
 
 
-def convolution(model, name, u, activation=silu):
-    """Causal, of each channel on its own; then silu."""
+def convolution(model, name, u, activation=silu, step=1):
+    """Causal, of each channel on its own, of tokens `step` apart; then silu."""
     kernel = model.matrix(name + ".weight")
     bias = model.values.get(name + ".bias", [0.0] * len(kernel))
     n, out = len(kernel[0]), []
     for t in range(len(u)):
-        seen = [(j, t - n + 1 + j) for j in range(n) if t - n + 1 + j >= 0]
+        seen = [(j, t - (n - 1 - j) * step) for j in range(n) if t - (n - 1 - j) * step >= 0]
         out.append([activation(b + sum(w[j] * u[at][c] for j, at in seen))
                     for c, (w, b) in enumerate(zip(kernel, bias))])
     return out
@@ -50,7 +50,7 @@ def qkv_and_gate(model, blk, h, n_k, d):
     return u, z
 
 
-def delta_net(model, i, h, interleaved):
+def delta_net(model, i, h, interleaved, gated=silu):
     """interleaved: value head j reads key head j mod Hk, else j div (Hv / Hk)."""
     k_, blk = model.k, f"blk.{i}."
     d, n_k, n_v = (k_["ssm." + n] for n in ("state_size", "group_count", "time_step_rank"))
@@ -76,7 +76,7 @@ def delta_net(model, i, h, interleaved):
                 states[j][c] = [x + e * key for x, key in zip(s, k[head])]
                 y.append(dot(q[head], states[j][c]) / math.sqrt(d))
             y = rms(y, model.eps, model.values[blk + "ssm_norm.weight"])
-            o += [a * silu(b) for a, b in zip(y, gate)]
+            o += [a * gated(b) for a, b in zip(y, gate)]
         out.append(o)
     return model.product(blk + "ssm_out", out)
 

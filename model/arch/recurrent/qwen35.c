@@ -5,9 +5,10 @@
 #include <math.h>
 
 #include "model/arch.h"
+#include "model/arch/recurrent/qwen35.h"
 #include "model/folder/state.h"
 
-static void read(struct model_hparams *h, const struct model_reading *r)
+void model_qwen35_read(struct model_hparams *h, const struct model_reading *r)
 {
     uint32_t interval =
         model_key_u32_or(&r->keys, "full_attention_interval", (struct model_range){1, 1024}, 4);
@@ -35,8 +36,9 @@ static void read(struct model_hparams *h, const struct model_reading *r)
 
 #define QWEN35_ATTENTION                                                                           \
     .norms = {.ffn = "post_attention_norm"}, .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS,  \
-    .gated_attention = true, .gate_kind = KERN_SIGMOID, .nextn = MODEL_NEXTN_NORMED, .read = read, \
-    .keys = {keys}, .key_blind = {"rope.dimension_sections"}, .needs = {{"rope.dimension_count"}}
+    .gated_attention = true, .gate_kind = KERN_SIGMOID, .nextn = MODEL_NEXTN_NORMED,               \
+    .read = model_qwen35_read, .keys = {keys}, .key_blind = {"rope.dimension_sections"},           \
+    .needs = {{"rope.dimension_count"}}
 
 /** Names that all have; the delta nets' products are apart, or joined by key head. */
 static const struct model_folder_name common_names[] = {

@@ -4,12 +4,14 @@
  */
 #include "model/forward/index/index.h"
 
+#include "kernels/mixing.h"
+
 /** The parts of s->index_k, each [R, di]; those after the first are of pools. */
 enum index_part { KEYS, POOL_U, POOL_Z, N_PARTS };
 
 static size_t sets_of(const struct model_hparams *h)
 {
-    return h->index.weighed ? 1 : h->index.n_heads;
+    return h->index.weighed || h->index.as_one ? 1 : h->index.n_heads;
 }
 
 bool model_index_decides(const struct model_hparams *h, size_t i_layer, size_t n_positions)
@@ -35,7 +37,8 @@ size_t model_chosen_floats(const struct model_hparams *h, size_t n_tile, size_t 
 
 size_t model_index_row_floats(const struct model_hparams *h, size_t i_layer, size_t n_rows)
 {
-    return n_rows * h->index.key_size * (h->layers[i_layer].pool > 0 ? N_PARTS : 1);
+    size_t n_parts = h->index.means ? POOL_Z : N_PARTS; /* means have no z */
+    return n_rows * h->index.key_size * (h->layers[i_layer].pool > 0 ? n_parts : 1);
 }
 
 size_t model_index_floats(const struct model_hparams *h, size_t i_layer, size_t n_tokens)
@@ -59,6 +62,8 @@ struct kern_choose model_choose_of(const struct model_hparams *h, size_t i_layer
                                 .k_stride = h->index.key_size,
                                 .n_best = h->index.n_best / (pool > 0 ? pool : 1),
                                 .pool = pool,
+                                .as_one = h->index.as_one,
+                                .fill = h->index.fill,
                                 .together = h->index.together,
                                 .n_local = h->index.n_local,
                                 .most_keys = n_positions};
@@ -144,6 +149,33 @@ static void make_pools(struct model_session *s, const struct model_step *step, c
                          width);
 }
 
+/** Keys of pools that are plain means, normed, and turned as the first of their positions. */
+static void make_means(struct model_session *s, const struct model_step *step)
+{
+    const struct model_index_hparams *h = &s->model->hparams.index;
+    size_t width = h->key_size;
+    struct model_new_runs made = model_runs_begin(s, step, step->shape->pool, false);
+    float *keys = s->index_k + made.first * width;
+    struct kern_compress op = {.u = s->index_k + POOL_U * s->scratch.n_kv_rows * width,
+                               .stride = width,
+                               .rows = s->run_terms,
+                               .n_terms = step->shape->pool,
+                               .y = keys,
+                               .n_out = made.n,
+                               .width = width};
+    struct model_turn turn = {.x = keys,
+                              .n_rows = made.n,
+                              .n_heads = 1,
+                              .head_size = width,
+                              .positions = s->run_positions,
+                              .halves = h->halves};
+    if (made.n == 0)
+        return;
+    MODEL_TRY(s, kern_compress(s->backend, &op, &s->failure.why));
+    model_normalise_rows(s, &step->layer->indexer.k_norm, keys, made.n, width);
+    model_turn(s, step, &turn);
+}
+
 void model_index_keys(struct model_session *s, const struct model_step *step, const float *in)
 {
     const struct model_index_hparams *h = &s->model->hparams.index;
@@ -163,15 +195,18 @@ void model_index_keys(struct model_session *s, const struct model_step *step, co
                              .width = h->key_size,
                              .n_groups = 1};
     model_multiply(s, &x->k, in, n, k);
-    MODEL_TRY(s, kern_norm(s->backend, &norm, &s->failure.why));
-    rotate(s, step, k, 1);
-    model_show(s, MODEL_AT_INDEX_K, k, 1, h->key_size);
-    if (pooled) {
-        make_pools(s, step, in);
-        return;
+    if (!h->means) {
+        MODEL_TRY(s, kern_norm(s->backend, &norm, &s->failure.why));
+        rotate(s, step, k, 1);
     }
+    model_show(s, MODEL_AT_INDEX_K, k, 1, h->key_size);
     struct model_kv_type type = model_index_type(&s->model->hparams, step->i_layer);
-    model_round_rows(s, type, k, n, h->key_size);
+    if (!pooled || h->means)
+        model_round_rows(s, type, k, n, h->key_size);
+    if (h->means)
+        make_means(s, step);
+    else if (pooled)
+        make_pools(s, step, in);
 }
 
 /** Let the tile's queries choose among pools. */

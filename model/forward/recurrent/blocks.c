@@ -128,10 +128,11 @@ static void recur(struct model_session *s, const struct model_step *step,
     model_show(s, MODEL_AT_RECURRED, w->out, op.n_heads, op.v_size);
 }
 
-/** n rows of z become z silu'd times out. */
+/** n numbers of z become out times what the architecture makes of them. */
 static void gate(struct model_session *s, const struct recurrent_work *w, size_t n)
 {
-    struct kern_activate op = {.kind = KERN_SILU, .gate = w->z, .up = w->out, .n = n};
+    struct kern_activate op = {
+        .kind = s->model->arch->mixer_gate, .gate = w->z, .up = w->out, .n = n};
     MODEL_TRY(s, kern_activate(s->backend, &op, &s->failure.why));
 }
 

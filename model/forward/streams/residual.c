@@ -1,6 +1,7 @@
 #include "model/forward/streams/residual.h"
 
 #include "model/forward/streams/altup.h"
+#include "model/forward/streams/low_rank.h"
 #include "model/forward/streams/streams.h"
 
 static void embed(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x)
@@ -28,7 +29,19 @@ static const struct model_residual_form hyper_connections = {
     .work_floats = model_streams_work_floats,
     .constants = model_streams_constants,
     .begin = model_streams_begin,
+    .open = model_streams_open,
+    .close = model_streams_close,
     .end = model_streams_end,
+};
+
+static const struct model_residual_form low_rank = {
+    .floats = model_low_rank_floats,
+    .work_floats = model_low_rank_work_floats,
+    .constants = model_low_rank_constants,
+    .begin = model_streams_begin,
+    .open = model_low_rank_open,
+    .close = model_low_rank_close,
+    .end = model_low_rank_end,
 };
 
 static const struct model_residual_form altup = {
@@ -44,5 +57,7 @@ const struct model_residual_form *model_residual_of(const struct model *m)
 {
     if (m->arch->altup)
         return &altup;
+    if (m->hparams.stream_rank > 0)
+        return &low_rank;
     return m->hparams.n_streams > 1 ? &hyper_connections : &one_row;
 }

@@ -18,6 +18,11 @@ struct model_residual_form {
     /** Advance the tile's streams through a layer. mixer, feed_forward: its blocks, or NULL. */
     void (*layer)(struct model_session *s, const struct model_step *tile, model_block_fn *mixer,
                   model_block_fn *feed_forward);
+    /** *step = the tile with a row of D for each token that a branch reads, and zeros to add it to;
+     * then what the branch made goes to the tile's streams. NULL: there is one. */
+    void (*open)(struct model_session *s, const struct model_step *tile,
+                 const struct model_stream_mixer *mixer, struct model_step *step);
+    void (*close)(struct model_session *s, const struct model_step *tile);
     /** hidden [n_rows, D] = what the output norm reads of x[rows[i]]. */
     void (*end)(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
                 float *hidden);
