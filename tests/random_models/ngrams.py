@@ -147,7 +147,7 @@ class Qwen4expFamily(Qwen35moe):
         self.number("ple.image_token_id", 3, 0.3)
         self.number("embedding_length_per_layer_input", self.row)
         self.numbers("ple.layers", [self.ngram_layer], U32)
-        self.numbers("ple.layer_multipliers", [rng.getrandbits(62) | 1 for _ in range(self.most)], U64)
+        self.numbers("ple.layer_multipliers", [rng.getrandbits(64) | 1 for _ in range(self.most)], U64)
         self.numbers("ple.head_offsets", firsts, U64)
         self.numbers("ple.head_vocab_sizes", sizes, U64)
 
