@@ -231,6 +231,42 @@ class DeepseekV4(Family):
             "expert_weights_scale": c.routed_scaling_factor}
 
 
+class Glm5Next(KimiLinear):
+    name = architecture = "glm5-next"
+    model, note = "Glm5NextText", "four streams, bounded delta nets, pools of keys"
+    names = KimiLinear.names | INDEXER | DeepseekV4.streams | {
+        "self_attn.indexer.index_kpool_compress_gate": "indexer_compressor_gate.weight",
+        "self_attn.indexer.index_kpool_compress_ape": "indexer_compressor_ape.weight"}
+
+    def more(self):
+        latent = {k: v for k, v in DeepseekV3.more(self).items()
+                  if k not in ("rope_parameters", "first_k_dense_replace")}
+        return latent | {
+            "n_group": 1, "topk_group": 1, "qk_rope_head_dim": 0, "linear_head_dim": 16,
+            "linear_num_heads": 4, "linear_lower_bound": -3.0, "index_n_heads": 4,
+            "index_head_dim": 32, "index_topk": 40, "index_kpool": 8, "hc_sinkhorn_iters": 5,
+            "hc_eps": 1e-4, "swiglu_limit": 0.8, "mlp_layer_types": ["dense"] + ["sparse"] * 3,
+            "layer_types": ["linear_attention", *["indexed_attention"] * 2, "linear_attention"],
+            "indexer_types": ["full", "full", "shared", "full"]}
+
+    def further(self, torch, model):
+        """The head, which files always have."""
+        return {"output.weight": model.embed_tokens.weight.detach().to(torch.single)}
+
+    def keys(self, c):
+        keys = super().keys(c)
+        keys["attention.head_count_kv"] = [int(t != "linear_attention") for t in c.layer_types]
+        return keys | indexer_keys(c, c.index_topk) | {
+            "attention.indexer.kpool": c.index_kpool, "attention.q_lora_rank": c.q_lora_rank,
+            "attention.indexer.types": [t == "full" for t in c.indexer_types],
+            "kda.gate_lower_bound": float(c.linear_lower_bound), "hyper_connection.count": c.hc_mult,
+            "hyper_connection.sinkhorn_iterations": c.hc_sinkhorn_iters,
+            "hyper_connection.epsilon": c.hc_eps, "expert_weights_norm": True,
+            "expert_weights_scale": float(c.routed_scaling_factor),
+            "swiglu_clamp_exp": [c.swiglu_limit] * c.num_hidden_layers,
+            "swiglu_clamp_shexp": [c.swiglu_limit] * c.num_hidden_layers}
+
+
 class Gemma3n(Family):
     name = architecture = "gemma3n"
     model, note = "Gemma3nText", "streams, Laurel, sparse gates, further inputs, shared keys"
@@ -275,4 +311,4 @@ class Gemma3n(Family):
 
 
 FAMILIES += [cls() for cls in (
-    DeepseekV32, GlmDsa, KimiLinear, Step35, Mimo2, MiniMaxM3, DeepseekV4, Gemma3n)]
+    DeepseekV32, GlmDsa, KimiLinear, Step35, Mimo2, MiniMaxM3, DeepseekV4, Glm5Next, Gemma3n)]
