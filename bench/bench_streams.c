@@ -80,15 +80,15 @@ static void weigh(void *context)
     static const float scales[3] = {0.5f, 0.25f, 0.75f};
     struct kern_weight scale = rows_of(scales, 1, 3), base = rows_of(w->base, 1, OUTPUTS);
     memcpy(w->weights, w->products, TOKENS * OUTPUTS * sizeof(float));
-    must(kern_stream_weights(w->backend,
-                             &(struct kern_stream_weights){.a = w->weights,
-                                                           .scale = &scale,
-                                                           .base = &base,
-                                                           .n_tokens = TOKENS,
-                                                           .n_streams = STREAMS,
-                                                           .eps = 1e-6f,
-                                                           .n_rounds = ROUNDS},
-                             NULL));
+    must(kern_stream_weights(
+        w->backend,
+        &(struct kern_stream_weights){
+            .a = w->weights,
+            .scale = &scale,
+            .base = &base,
+            .n_tokens = TOKENS,
+            .rule = {.n_streams = STREAMS, .n_rounds = ROUNDS, .eps = 1e-6f, .magnitude = 2}},
+        NULL));
 }
 
 static void join(void *context)

@@ -34,22 +34,36 @@ struct kern_mix {
     bool by_output;                      /* a row of weights begins with [U, S] instead */
 };
 
-/**
- * Hyper-connections: the weights with which streams are mixed, from products a, in place. With
- * z = a * scale[part] + base: S numbers sigmoid(z) + eps, S numbers 2 sigmoid(z), and a matrix
- * [S, S], the softmax of each row of z, + eps. The matrix's columns are then divided by their sum +
- * eps, and n_rounds - 1 times its rows and its columns likewise. All in double, rounded once.
- * pre_only: the first S numbers alone.
- */
-struct kern_stream_weights {
-    float *a;                        /* [T, (2 + S) S], or [T, S] */
-    const struct kern_weight *scale; /* 1 row of 3, or of 1 */
-    const struct kern_weight *base;  /* 1 row, as many columns as a */
-    size_t n_tokens, n_streams;      /* T, S up to KERN_STREAMS_MAX */
-    float eps;
-    uint32_t n_rounds; /* at least 1 */
+/** How the weights of streams come of products; see struct kern_stream_weights. */
+struct kern_stream_rule {
+    uint32_t n_streams; /* S, up to KERN_STREAMS_MAX */
+    uint32_t n_rounds;
+    float eps, magnitude;
     bool pre_only;
 };
+
+/**
+ * Hyper-connections: the weights with which streams are mixed, from products a, in place. With
+ * z = a * scale[part] + base: S numbers sigmoid(z) + eps, S numbers magnitude * sigmoid(z), and a
+ * matrix [S, S], the softmax of each row of z, + eps. The matrix's columns are then divided by
+ * their sum + eps, and n_rounds - 1 times its rows and its columns likewise. All in double, rounded
+ * once. n_rounds 0: streams are not mixed, so that there is no matrix, and the second S numbers are
+ * + eps, too. pre_only: the first S numbers alone.
+ */
+struct kern_stream_weights {
+    float *a;                        /* [T, (2 + S) S], or [T, 2 S], or [T, S] */
+    const struct kern_weight *scale; /* 1 row of 3, or of 2, or of 1 */
+    const struct kern_weight *base;  /* 1 row, as many columns as a */
+    size_t n_tokens;                 /* T */
+    struct kern_stream_rule rule;
+};
+
+/** Columns of a. */
+static inline size_t kern_stream_products(const struct kern_stream_rule *rule)
+{
+    size_t n = rule->n_streams;
+    return rule->pre_only ? n : rule->n_rounds == 0 ? 2 * n : (2 + n) * n;
+}
 
 /**
  * y[i][e] = the mean of u over n_terms rows, weighted by the softmax of z over these rows for each

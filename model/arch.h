@@ -131,6 +131,7 @@ struct model_arch {
     bool qk_norm_last;   /* after the rotation */
     bool no_output_bias; /* llama.cpp does not add attn_output.bias */
     bool bare_v_norm;
+    bool rot_norm;        /* of latent attention: keys' rotated part, before the rotation */
     bool gated_attention; /* attn_q holds each head's q and gate */
     bool sinks;
     bool attn_gate;                  /* a gate of each head's result, or of each of its elements */

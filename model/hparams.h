@@ -76,6 +76,7 @@ struct model_layer_shape {
     enum model_mixer mixer;
     uint32_t n_heads, n_kv_heads;  /* H, G */
     uint32_t key_size, value_size; /* elements of a head of q and k, and of v */
+    uint32_t kv_rank;              /* of latent attention: elements of a compressed row */
     float scale;                   /* of the scores */
     bool slides;                   /* a layer of the sliding kind */
     uint32_t window;               /* keys that a query sees, itself included; 0: all before it */
@@ -117,6 +118,7 @@ struct model_index_hparams {
     bool as_one;  /* its heads choose as one, without weights */
     bool weighed; /* its heads choose as one, with weights of each token; else each for itself */
     bool halves;  /* RoPE as in struct model_hparams, of its queries and keys */
+    bool at_end;  /* their last elements are rotated, not the first */
     float eps;    /* of the norm of its keys */
 };
 
@@ -243,15 +245,15 @@ struct model_hparams {
     struct model_rope ropes[MODEL_N_ROPES];
     struct model_temperature temperature;
     struct model_expert_hparams experts;
-    uint32_t q_rank, kv_rank; /* of latent attention; q_rank 0: queries are not compressed */
+    uint32_t q_rank; /* of latent attention; 0: queries are not compressed */
     struct model_run_hparams runs;
     struct model_index_hparams index;
     bool compressed_keys; /* its queries meet the compressed rows; else keys are made of them */
     struct model_recurrent_hparams recurrent;
     struct model_ngram_hparams ngrams;
-    uint32_t stream_rank;     /* of mixers of streams of low rank; 0: they are not */
-    float stream_eps;         /* of the weights that streams are mixed with */
-    uint32_t stream_rounds;   /* how often these are divided by their sums */
+    uint32_t stream_rank;               /* of mixers of streams of low rank; 0: they are not */
+    float stream_eps, stream_magnitude; /* of the weights of streams: struct kern_stream_rule */
+    uint32_t stream_rounds;   /* how often these are divided by their sums; 0: streams stay apart */
     uint32_t per_layer_width; /* P: of the further input of each layer; 0: none */
     bool sample_deviation;    /* of sparse gates: by F - 1 instead of F */
     float stream_least;       /* mean square that a stream made of another has at least */

@@ -85,8 +85,7 @@ static void weigh_tokens(void *context, size_t index, unsigned thread)
     const struct kern_stream_weights *op = m->op;
     size_t end = base_min((index + 1) * TOKENS, op->n_tokens);
     for (size_t t = index * TOKENS; t < end; t++)
-        kern_stream_weights_row(op->a + t * op->base->n_cols, m->scale, m->base,
-                                (unsigned)op->n_streams, op->eps, op->n_rounds, op->pre_only);
+        kern_stream_weights_row(op->a + t * op->base->n_cols, m->scale, m->base, &op->rule);
 }
 
 enum status kern_cpu_stream_weights(struct kern_backend *b, const struct kern_stream_weights *op,

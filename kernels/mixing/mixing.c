@@ -19,9 +19,10 @@ enum status kern_mix(struct kern_backend *b, const struct kern_mix *op, struct s
 enum status kern_stream_weights(struct kern_backend *b, const struct kern_stream_weights *op,
                                 struct status_why *why)
 {
-    assert(op->n_streams > 0 && op->n_streams <= KERN_STREAMS_MAX && op->n_rounds > 0);
-    assert(op->scale->n_cols == (op->pre_only ? 1 : 3) && op->scale->n_rows == 1);
-    assert(op->base->n_cols == op->n_streams * (op->pre_only ? 1 : 2 + op->n_streams));
+    const struct kern_stream_rule *rule = &op->rule;
+    assert(rule->n_streams > 0 && rule->n_streams <= KERN_STREAMS_MAX);
+    assert(op->scale->n_cols == (rule->pre_only ? 1 : rule->n_rounds > 0 ? 3 : 2));
+    assert(op->scale->n_rows == 1 && op->base->n_cols == kern_stream_products(rule));
     if (op->n_tokens == 0)
         return STATUS_OK;
     uint64_t begun = kern_begin(b);

@@ -43,29 +43,39 @@ KERN_INLINE void kern_stream_divide_all(double *c, unsigned n, bool rows, double
         kern_stream_divide(c + (rows ? i * n : i), n, rows ? 1 : n, eps);
 }
 
-/** One row of struct kern_stream_weights. */
-KERN_INLINE void kern_stream_weights_row(float *a, const float *scale, const float *base,
-                                         unsigned n, float eps, uint32_t n_rounds, bool pre_only)
+/** The matrix of a row: nearly doubly stochastic. */
+KERN_INLINE void kern_stream_matrix(float *a, float scale, const float *base,
+                                    const struct kern_stream_rule *rule)
 {
-    double e = (double)eps, c[KERN_STREAMS_MAX * KERN_STREAMS_MAX];
-    for (unsigned i = 0; i < n; i++)
-        a[i] = (float)(kern_stream_sigmoid((double)a[i] * (double)scale[0] + (double)base[i]) + e);
-    if (pre_only)
-        return;
-    for (unsigned i = n; i < 2 * n; i++)
-        a[i] = (float)(2 * kern_stream_sigmoid((double)a[i] * (double)scale[1] + (double)base[i]));
-    a += 2 * n;
-    base += 2 * n;
+    unsigned n = rule->n_streams;
+    double e = (double)rule->eps, c[KERN_STREAMS_MAX * KERN_STREAMS_MAX];
     for (unsigned i = 0; i < n * n; i++)
-        c[i] = (double)a[i] * (double)scale[2] + (double)base[i];
+        c[i] = (double)a[i] * (double)scale + (double)base[i];
     kern_stream_softmax(c, n, e);
     kern_stream_divide_all(c, n, false, e);
-    for (uint32_t round = 1; round < n_rounds; round++) {
+    for (uint32_t round = 1; round < rule->n_rounds; round++) {
         kern_stream_divide_all(c, n, true, e);
         kern_stream_divide_all(c, n, false, e);
     }
     for (unsigned i = 0; i < n * n; i++)
         a[i] = (float)c[i];
+}
+
+/** One row of struct kern_stream_weights. */
+KERN_INLINE void kern_stream_weights_row(float *a, const float *scale, const float *base,
+                                         const struct kern_stream_rule *rule)
+{
+    unsigned n = rule->n_streams;
+    double e = (double)rule->eps;
+    double most = (double)rule->magnitude, least = rule->n_rounds == 0 ? e : 0.0;
+    for (unsigned i = 0; i < n; i++)
+        a[i] = (float)(kern_stream_sigmoid((double)a[i] * (double)scale[0] + (double)base[i]) + e);
+    for (unsigned i = n; !rule->pre_only && i < 2 * n; i++)
+        a[i] =
+            (float)(most * kern_stream_sigmoid((double)a[i] * (double)scale[1] + (double)base[i]) +
+                    least);
+    if (!rule->pre_only && rule->n_rounds > 0)
+        kern_stream_matrix(a + 2 * n, scale[2], base + 2 * n, rule);
 }
 
 #endif

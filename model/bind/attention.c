@@ -55,6 +55,13 @@ static void bind_qk_norm(struct model *m, size_t i, const char *name, size_t n_h
         model_bind_gains(m, i, whole, n_heads, n, &norm->gain);
 }
 
+static void bind_sinks(struct model *m, size_t i)
+{
+    if (m->arch->sinks)
+        model_bind_layer_vector(m, i, "attn_sinks.weight", m->hparams.layers[i].n_heads,
+                                MODEL_ALWAYS, &m->layers[i].sinks);
+}
+
 /** A gate for each head, or for each element of each head. */
 static void bind_gate(struct model *m, size_t i)
 {
@@ -85,8 +92,7 @@ void model_bind_attention(struct model *m, size_t i)
     l->output.weight.scale *= m->hparams.value_scale; /* a cache holds values without it */
     if (m->hparams.no_output_bias)
         l->output.bias.data = NULL;
-    if (m->arch->sinks)
-        model_bind_layer_vector(m, i, "attn_sinks.weight", shape->n_heads, MODEL_ALWAYS, &l->sinks);
+    bind_sinks(m, i);
     bind_gate(m, i);
 }
 
@@ -109,7 +115,7 @@ static void bind_stack(struct model *m, size_t i, const char *name, struct model
 static void bind_stacks(struct model *m, size_t i, size_t n_plain, struct model_latent *l)
 {
     const struct model_layer_shape *shape = &m->hparams.layers[i];
-    size_t n = shape->n_heads, rank = m->hparams.kv_rank;
+    size_t n = shape->n_heads, rank = shape->kv_rank;
     struct model_shape k_up = {.n_rows = rank, .n_cols = n_plain, .n_matrices = n};
     struct model_shape v_up = {.n_rows = shape->value_size, .n_cols = rank, .n_matrices = n};
     bind_stack(m, i, "attn_k_b", k_up, &l->k_up, &l->step);
@@ -130,13 +136,16 @@ void model_bind_latent(struct model *m, size_t i)
         model_bind_product(m, i, "attn_q_a", h->q_rank, h->n_embd, &l->q_down);
     model_bind_norm(m, i, h->q_rank ? "attn_q_a_norm" : "", h->q_rank, &l->q_norm);
     model_bind_product(m, i, h->q_rank ? "attn_q_b" : "attn_q", q_rows, q_cols, &m->layers[i].q);
-    model_bind_product(m, i, "attn_kv_a_mqa", h->kv_rank + n_rot, h->n_embd, &l->kv_down);
-    model_bind_norm(m, i, "attn_kv_a_norm", h->kv_rank, &l->kv_norm);
+    model_bind_product(m, i, "attn_kv_a_mqa", shape->kv_rank + n_rot, h->n_embd, &l->kv_down);
+    model_bind_norm(m, i, "attn_kv_a_norm", shape->kv_rank, &l->kv_norm);
+    if (m->arch->rot_norm)
+        model_bind_norm(m, i, "attn_k_norm", n_rot, &m->layers[i].k_norm);
     if (h->compressed_keys)
         bind_stacks(m, i, n_plain, l);
     else
-        model_bind_product(m, i, "attn_kv_b", shape->n_heads * n_plain + v_rows, h->kv_rank,
+        model_bind_product(m, i, "attn_kv_b", shape->n_heads * n_plain + v_rows, shape->kv_rank,
                            &l->kv_up);
     model_bind_product(m, i, "attn_output", h->n_embd, v_rows, &m->layers[i].output);
+    bind_sinks(m, i);
     bind_gate(m, i);
 }

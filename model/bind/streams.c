@@ -4,10 +4,11 @@
 #include "model/bind/bind.h"
 #include "model/state.h"
 
-/** The three tensors "<name>_fn" and so on, of n_parts parts. */
+/** The three tensors "<name>_fn" and so on; with a matrix where streams are mixed. */
 static void bind_mixer(struct model *m, const char *name, bool last, struct model_stream_mixer *x)
 {
-    size_t n = m->hparams.n_streams, rows = last ? n : (2 + n) * n;
+    bool mixed = m->hparams.stream_rounds > 0;
+    size_t n = m->hparams.n_streams, rows = last ? n : mixed ? (2 + n) * n : 2 * n;
     struct model_shape fn = {.n_rows = rows, .n_cols = model_residual_width(&m->hparams)};
     char whole[64];
     snprintf(whole, sizeof whole, "%s_fn.weight", name);
@@ -15,7 +16,7 @@ static void bind_mixer(struct model *m, const char *name, bool last, struct mode
     if (tensor)
         x->product.weight = model_tensor_rows(tensor, 0, rows);
     snprintf(whole, sizeof whole, "%s_scale.weight", name);
-    model_bind_vector(m, &x->scale, whole, last ? 1 : 3, MODEL_ALWAYS);
+    model_bind_vector(m, &x->scale, whole, last ? 1 : mixed ? 3 : 2, MODEL_ALWAYS);
     snprintf(whole, sizeof whole, "%s_base.weight", name);
     model_bind_vector(m, &x->base, whole, rows, MODEL_ALWAYS);
 }

@@ -17,7 +17,7 @@ static struct sizes sizes_of(const struct model_hparams *h, size_t i_layer)
                       .key = l->key_size,
                       .value = l->value_size,
                       .rot = h->ropes[MODEL_ROPE_FULL].n_rot,
-                      .rank = h->kv_rank,
+                      .rank = l->kv_rank,
                       .compressed = h->compressed_keys};
     z.plain = z.key - z.rot;
     z.wide = z.rank + z.rot;
@@ -46,7 +46,7 @@ static struct latent_work divide(struct model_cut *cut, const struct model *m, s
         .q_low = model_take(cut, n * h->q_rank),
         .q = model_take(cut, n * z.n_heads * z.key),
         .z = model_take(cut, n * z.wide),
-        .head = model_take(cut, n * base_max(z.plain, z.rank)),
+        .head = model_take(cut, n * base_max(base_max(z.plain, z.rank), z.rot)),
         .out = model_take(cut, n * z.n_heads * z.value),
     };
     size_t n_wide = z.compressed ? n * z.n_heads * z.rank : 0;
@@ -96,6 +96,26 @@ static void project_q(struct model_session *s, const struct model_step *step,
     model_temper(s, step, w->q, z.n_heads * z.key);
 }
 
+/** The norm of the keys' part that is rotated, in z. */
+static void normalise_rot(struct model_session *s, const struct model_step *step,
+                          const struct latent_work *w)
+{
+    struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
+    struct kern_copy op = {.x = w->z + z.rank,
+                           .x_stride = z.wide,
+                           .y = w->head,
+                           .y_stride = z.rot,
+                           .width = z.rot,
+                           .n_rows = step->tile.n_tokens};
+    model_copy(s, op);
+    model_normalise_rows(s, &step->layer->k_norm, w->head, op.n_rows, z.rot);
+    op.x = w->head;
+    op.x_stride = z.rot;
+    op.y = w->z + z.rank;
+    op.y_stride = z.wide;
+    model_copy(s, op);
+}
+
 /** z: the compressed row normalised into c [T, rank], then the rotated part of all heads' keys. */
 static void compress(struct model_session *s, const struct model_step *step,
                      const struct latent_work *w, const float *in, float *c)
@@ -105,6 +125,8 @@ static void compress(struct model_session *s, const struct model_step *step,
     size_t n = step->tile.n_tokens;
     model_multiply(s, &l->kv_down, in, n, w->z);
     model_show(s, MODEL_AT_KV_LOW, w->z, 1, z.wide);
+    if (step->layer->k_norm.gain.data)
+        normalise_rot(s, step, w);
     model_copy(
         s, (struct kern_copy){.x = w->z, .x_stride = z.wide, .y = c, .width = z.rank, .n_rows = n});
     model_normalise_rows(s, &l->kv_norm, c, n, z.rank);
@@ -232,6 +254,8 @@ static void attend(struct model_session *s, const struct model_step *step,
         .head_size = z.compressed ? z.wide : z.key,
         .value_size = z.compressed ? z.rank : z.value,
         .scale = step->shape->scale,
+        .sinks = model_present(&step->layer->sinks),
+        .sliding_window = step->shape->window,
         .chosen = *chosen,
         .ranges = s->ranges,
         .n_ranges = step->n_ranges,
@@ -274,7 +298,7 @@ void model_block_latent(struct model_session *s, const struct model_step *step)
         widen_q(s, step, &w);
     if (compressed)
         model_show(s, MODEL_AT_Q_WIDE, w.q_wide, step->shape->n_heads,
-                   s->model->hparams.kv_rank + s->model->hparams.ropes[MODEL_ROPE_FULL].n_rot);
+                   model_kv_widths(&s->model->hparams, step->i_layer).k);
     attend(s, step, &w, &chosen);
     model_show(s, MODEL_AT_ATTENTION, w.out, step->shape->n_heads, step->shape->value_size);
     const float *out = model_gate_apply(s, step, &w.gate, w.out);

@@ -102,18 +102,18 @@ static enum gguf_type index_type(const struct model_hparams *h, size_t i)
 }
 
 /** FP8_DS_MLA holds the rotated part of a row in BF16. */
-static double key_bytes(enum gguf_type type, const struct model_hparams *h, struct kept kept)
+static double key_bytes(enum gguf_type type, size_t kv_rank, struct kept kept)
 {
     if (type != GGUF_TYPE_FP8_DS_MLA || kept.k == 0)
         return row_bytes(type, kept.k, kept.n_rows);
-    return row_bytes(type, h->kv_rank, 1) + row_bytes(GGUF_TYPE_BF16, kept.k - h->kv_rank, 1);
+    return row_bytes(type, kv_rank, 1) + row_bytes(GGUF_TYPE_BF16, kept.k - kv_rank, 1);
 }
 
 /** Bytes that a layer keeps of a position. */
 static double position_bytes(const struct model_hparams *h, size_t i)
 {
     struct kept kept = kept_of(h, i);
-    return key_bytes(model_key_type(h, i).type, h, kept) +
+    return key_bytes(model_key_type(h, i).type, h->layers[i].kv_rank, kept) +
            row_bytes(model_value_type(h, i).type, kept.v, kept.n_rows) +
            row_bytes(index_type(h, i), kept.index, 1);
 }

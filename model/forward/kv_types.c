@@ -10,7 +10,7 @@ struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_l
     const struct model_layer_shape *l = &h->layers[i_layer];
     size_t k = (size_t)l->n_kv_heads * l->key_size, v = (size_t)l->n_kv_heads * l->value_size;
     if (model_keys_are_compressed(h, i_layer))
-        return (struct model_kv_widths){h->kv_rank + h->ropes[MODEL_ROPE_FULL].n_rot, h->kv_rank};
+        return (struct model_kv_widths){l->kv_rank + h->ropes[MODEL_ROPE_FULL].n_rot, l->kv_rank};
     if (l->mixer == MODEL_RUN_ATTENTION) /* rows are keys and values at once */
         return (struct model_kv_widths){k, 0};
     if (model_mixer_has_keys(l->mixer))
@@ -171,7 +171,7 @@ static enum status check_layer(const struct model *m, const struct model_hparams
         return status;
     size_t k = compressed ? model_kv_widths(h, i).k : l->key_size;
     bool parts = key.type == GGUF_TYPE_FP8_DS_MLA;
-    status = check_heads(m, i, parts ? "compressed keys" : "keys", key.type, parts ? h->kv_rank : k,
+    status = check_heads(m, i, parts ? "compressed keys" : "keys", key.type, parts ? l->kv_rank : k,
                          why);
     if (!status && has_index(h, i))
         status = check_heads(m, i, "indexer's keys", model_index_type(h, i).type, h->index.key_size,

@@ -13,7 +13,7 @@ const struct model_arch_key model_size_keys[] = {
 };
 
 const struct model_arch_key model_latent_keys[] = {
-    {"attention.kv_lora_rank", MODEL_REQUIRED},
+    {"attention.kv_lora_rank"},
     {"attention.q_lora_rank", MODEL_OPTIONAL},
     {0},
 };

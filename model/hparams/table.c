@@ -94,7 +94,7 @@ const struct model_hparam model_hparam_table[] = {
      .members = "scoring_func"},
     {"attention.q_lora_rank", MODEL_HPARAM_U32, MODEL(q_rank), {0, MAX_WIDTH},
      .members = "q_lora_rank"},
-    {"attention.kv_lora_rank", MODEL_HPARAM_U32, MODEL(kv_rank), {1, MAX_WIDTH},
+    {"attention.kv_lora_rank", MODEL_HPARAM_U32, LAYERS(kv_rank), {1, MAX_WIDTH},
      .members = "kv_lora_rank"},
 
     {"attention.indexer.head_count", MODEL_HPARAM_U32, MODEL(index.n_heads), {1, MAX_HEADS},
@@ -129,6 +129,8 @@ const struct model_hparam model_hparam_table[] = {
      .own = true, .members = "hc_sinkhorn_iters"},
     {"hyper_connection.epsilon", MODEL_HPARAM_F32, MODEL(stream_eps), .own = true,
      .members = "hc_eps"},
+    {"hyper_connection.magnitude", MODEL_HPARAM_F32, MODEL(stream_magnitude), .absent = 2,
+     .own = true, .members = "hc_magnitude"},
     {"hash_layer_count", MODEL_HPARAM_U32, MODEL(experts.n_by_token), .own = true},
     {"embedding_length_per_layer_input", MODEL_HPARAM_U32, MODEL(per_layer_width), {0, 1u << 16},
      .own = true, .members = "hidden_size_per_layer_input"},

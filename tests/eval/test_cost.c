@@ -86,7 +86,7 @@ static void test_compressed_rows(void **state)
     struct eval_cost cost = {0};
     eval_cost_add(&cost, f.model);
     assert_true(h->compressed_keys && cost.n_spans == 1);
-    size_t width = 2 * h->kv_rank + h->ropes[MODEL_ROPE_FULL].n_rot;
+    size_t width = 2 * h->layers[0].kv_rank + h->ropes[MODEL_ROPE_FULL].n_rot;
     assert_true(cost.spans[0].pair == h->n_layers * count(&h->layers[0], width, 1));
     fixture_close(&f);
 }

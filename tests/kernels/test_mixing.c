@@ -177,13 +177,8 @@ static void case_stream_weights(struct kern_backend *b, float *a)
     fill(36, base, MIX_W);
     memcpy(before, a, sizeof before);
     struct kern_weight scales = f32_row(scale, 3), bases = f32_row(base, MIX_W);
-    struct kern_stream_weights op = {.a = a,
-                                     .scale = &scales,
-                                     .base = &bases,
-                                     .n_tokens = MIX_T,
-                                     .n_streams = MIX_S,
-                                     .eps = (float)eps,
-                                     .n_rounds = 4};
+    struct kern_stream_rule rule = {MIX_S, 4, (float)eps, 2, false};
+    struct kern_stream_weights op = {a, &scales, &bases, MIX_T, rule};
     assert_int_equal(kern_stream_weights(b, &op, NULL), STATUS_OK);
     for (size_t t = 0; t < MIX_T; t++) {
         double c[MIX_S][MIX_S], z[MIX_W];
@@ -215,6 +210,20 @@ static void case_stream_weights(struct kern_backend *b, float *a)
             for (size_t j = 0; j < MIX_S; j++)
                 assert_true(fabs((double)found[(2 + i) * MIX_S + j] - c[i][j]) < 1e-6);
         }
+    }
+}
+
+static void case_streams_apart(struct kern_backend *b, float *a)
+{
+    static const float scale[] = {0.7f, -0.4f}, base[] = {0.3f, -0.2f}, before[] = {1.5f, -2.5f};
+    struct kern_weight scales = f32_row(scale, 2), bases = f32_row(base, 2);
+    struct kern_stream_weights op = {
+        a, &scales, &bases, 1, {.n_streams = 1, .eps = 1e-2f, .magnitude = 1.5f}};
+    memcpy(a, before, sizeof before);
+    assert_int_equal(kern_stream_weights(b, &op, NULL), STATUS_OK);
+    for (size_t i = 0; i < 2; i++) {
+        double z = (double)before[i] * (double)scale[i] + (double)base[i];
+        assert_true(fabs((double)a[i] - (i == 0 ? 1 : 1.5) / (1 + exp(-z)) - 1e-2) < 1e-6);
     }
 }
 
@@ -274,6 +283,7 @@ static const struct {
     {"stretch", case_stretch, ROWS_T *ROWS_D},
     {"mix to one row", case_mix_to_one, MIX_T *MIX_D},
     {"stream_weights", case_stream_weights, (size_t)MIX_T *MIX_W},
+    {"stream_weights of streams apart", case_streams_apart, 2},
     {"compress", case_compress, 2 * RUN_N *RUN_W},
 };
 
@@ -333,19 +343,14 @@ static void check_streams(struct cuda_pair *p, struct rng *r, size_t n, size_t n
     size_t n_weights = (2 + n_streams) * n_streams;
     struct kern_weight scale = cuda_data_float_weight(r, 1, 3);
     struct kern_weight base = cuda_data_float_weight(r, 1, n_weights);
+    struct kern_stream_rule rule = {(uint32_t)n_streams, 3, 1e-4f, 2, false};
     struct both x = both_open(p, r, n * n_streams * width), y = both_open(p, r, n * width);
     struct both row = both_open(p, r, n * width);
     struct both weights = both_of(p, cuda_data_floats(r, n * n_weights, spread), n * n_weights);
     for (int on_device = 0; on_device < 2; on_device++) {
         struct kern_backend *b = on_device ? p->cuda : p->cpu;
 #define OF(a) (on_device ? (a).device : (a).host)
-        struct kern_stream_weights weigh = {.a = OF(weights),
-                                            .scale = &scale,
-                                            .base = &base,
-                                            .n_tokens = n,
-                                            .n_streams = n_streams,
-                                            .eps = 1e-4f,
-                                            .n_rounds = 3};
+        struct kern_stream_weights weigh = {OF(weights), &scale, &base, n, rule};
         assert_int_equal(kern_stream_weights(b, &weigh, NULL), STATUS_OK);
         struct kern_mix mix = {.x = OF(x),
                                .weights = OF(weights),
@@ -380,21 +385,15 @@ static void check_streams(struct cuda_pair *p, struct rng *r, size_t n, size_t n
     cuda_data_weight_free(&base);
 }
 
-/** The first numbers alone, as after the last layer. */
-static void check_pre(struct cuda_pair *p, struct rng *r)
+/** Without the matrix: of streams that are not mixed, or the first numbers alone. */
+static void check_parts(struct cuda_pair *p, struct rng *r, bool pre_only)
 {
     enum { N = 5, STREAMS = 4 };
-    struct kern_weight scale = cuda_data_float_weight(r, 1, 1);
-    struct kern_weight base = cuda_data_float_weight(r, 1, STREAMS);
-    struct both a = both_open(p, r, (size_t)N * STREAMS);
-    struct kern_stream_weights op = {.a = a.host,
-                                     .scale = &scale,
-                                     .base = &base,
-                                     .n_tokens = N,
-                                     .n_streams = STREAMS,
-                                     .eps = 1e-4f,
-                                     .n_rounds = 1,
-                                     .pre_only = true};
+    struct kern_stream_rule rule = {STREAMS, .eps = 1e-2f, .magnitude = 1.5f, .pre_only = pre_only};
+    struct kern_weight scale = cuda_data_float_weight(r, 1, pre_only ? 1 : 2);
+    struct kern_weight base = cuda_data_float_weight(r, 1, kern_stream_products(&rule));
+    struct both a = both_open(p, r, N * base.n_cols);
+    struct kern_stream_weights op = {a.host, &scale, &base, N, rule};
     assert_int_equal(kern_stream_weights(p->cpu, &op, NULL), STATUS_OK);
     op.a = a.device;
     assert_int_equal(kern_stream_weights(p->cuda, &op, NULL), STATUS_OK);
@@ -478,7 +477,8 @@ static void test_on_a_device(void **state)
         check_measured(&p, &r, 3, 100);
         check_measured(&p, &r, 1, 2048);
         check_measured(&p, &r, 2, 4100);
-        check_pre(&p, &r);
+        check_parts(&p, &r, true);
+        check_parts(&p, &r, false);
         check_compress(&p, &r, 200, 4);
         for (uint32_t n_terms = 1; n_terms <= 7; n_terms += 2)
             check_compress(&p, &r, 5, n_terms);

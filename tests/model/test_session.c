@@ -287,10 +287,10 @@ static void test_cache_bytes(void **state)
     assert_int_equal(shape.window, 1024);
 
     /* DeepSeek V3: a compressed row of 512 + 64 serves as both. */
-    h = (struct model_hparams){
-        .n_layers = 1, .layers = layers, .kv_rank = 512, .compressed_keys = true};
+    h = (struct model_hparams){.n_layers = 1, .layers = layers, .compressed_keys = true};
     h.ropes[MODEL_ROPE_FULL].n_rot = 64;
     layers[0].mixer = MODEL_LATENT_ATTENTION;
+    layers[0].kv_rank = 512;
     assert_true(model_cache_bytes(&h, &f16, 10) == 10 * 576 * 2);
     shape = model_cache_shape(&h);
     assert_true(shape.k == 576 && shape.v == 0 && shape.window == 0);

@@ -6,6 +6,8 @@ import families
 import gated
 import gated_families
 import hybrid_families
+import latent
+import latent_families
 import ngrams
 import recombined
 import recombined_families
@@ -15,10 +17,10 @@ import streams
 import streams_families
 
 FORMULAS, FAMILIES = {}, {}
-for module in (authors, recombined, authors_hybrid, gated, sparse, streams):
+for module in (authors, recombined, authors_hybrid, gated, sparse, streams, latent):
     FORMULAS |= module.ARCHITECTURES
 for module in (families, recombined_families, hybrid_families, gated_families, sparse_families,
-               streams_families):
+               streams_families, latent_families):
     FAMILIES |= module.FAMILIES
 FORMULAS["gemma3n"], FAMILIES["gemma3n"] = altup.Gemma3n, altup.Gemma3nFamily
 FORMULAS["qwen4exp"], FAMILIES["qwen4exp"] = ngrams.Qwen4exp, ngrams.Qwen4expFamily
@@ -36,4 +38,4 @@ def of_own_parts():
     """Those that have parts of their own; the others combine these. Models with an
     indexer are represented by the one whose layers share choices."""
     return [*families.FAMILIES, "lfm2moe", "falcon-h1", "laguna", "glm-dsa", "kimi-linear",
-            "deepseek4", "glm5-next", "gemma3n", "deci", "phimoe", "qwen4exp"]
+            "deepseek4", "glm5-next", "gemma3n", "deci", "phimoe", "qwen4exp", "hy_v4", "dots3note"]

@@ -221,9 +221,16 @@ class Deepseek2(Model):
     def held(self, i, what, x):
         return x if what != "indexer" and self.compressed(0) else super().held(i, what, x)
 
+    def rank(self, i):
+        return self.k["attention.kv_lora_rank"]
+
+    def shared_keys(self, i, x):
+        """The part of keys that is turned, before it is."""
+        return x
+
     def heads(self, i, h):
         blk, dk, dv = f"blk.{i}.attn_", self.head_size(i), self.value_size(i)
-        rank, n = self.k["attention.kv_lora_rank"], self.n_heads(i)[0]
+        rank, n = self.rank(i), self.n_heads(i)[0]
         nope = dk - self.k["rope.dimension_count"]
         if self.k.get("attention.q_lora_rank"):
             q = self.product(blk + "q_b", self.norm(blk + "q_a_norm", self.product(blk + "q_a", h)))
@@ -233,7 +240,7 @@ class Deepseek2(Model):
         c = self.norm(blk + "kv_a_norm", [row[:rank] for row in z])
         rope = self.rope_of(i)
         q = [[head[:nope] + rope(head[nope:], p) for head in rows(row, dk)] for p, row in enumerate(q)]
-        turned = [rope(row[rank:], p) for p, row in enumerate(z)]
+        turned = [rope(row, p) for p, row in enumerate(self.shared_keys(i, [row[rank:] for row in z]))]
         if self.compressed(i):      # a row of the cache is both
             c, turned = map(list, zip(*super().held(i, "k", list(zip(c, turned)))))
             down = [list(zip(*m)) for m in rows(self.matrix(blk + "k_b.weight"), rank)]

@@ -166,6 +166,21 @@ def latent(m):
                "attention.key_length_mla": PLAIN + ROT, "attention.value_length_mla": VALUE}
 
 
+def mixer(name, to, n):
+    """n numbers that mix the 2 streams of the residual."""
+    return [(f"{name}_fn", f"{to}_fn.weight", [n, 2 * W]), (f"{name}_base", f"{to}_base.weight", [n]),
+            (f"{name}_scale", f"{to}_scale.weight", [min(n // 2, 3)])]
+
+
+LOW_QUERIES = [("self_attn.q_a_proj.weight", "attn_q_a.weight", [X, W]),
+               ("self_attn.q_a_layernorm.weight", "attn_q_a_norm.weight", [X]),
+               ("self_attn.q_b_proj.weight", "attn_q_b.weight", [HEADS * (PLAIN + ROT), X])]
+INDEXER = [("self_attn.indexer." + stored, f"indexer.{to}", shape) for stored, to, shape in (
+    ("wq_b.weight", "attn_q_b.weight", [16, X]), ("wk.weight", "attn_k.weight", [8, W]),
+    ("k_norm.weight", "k_norm.weight", [8]), ("k_norm.bias", "k_norm.bias", [8]),
+    ("weights_proj.weight", "proj.weight", [2, W]))]
+
+
 def glm_dsa(m):
     """kv_b_proj cut into two, and a layer that uses the choice of the one before."""
     m.common("GlmMoeDsaForCausalLM", "glm-dsa", n_routed_experts=E, q_lora_rank=X, index_n_heads=2, index_head_dim=8,
@@ -178,17 +193,38 @@ def glm_dsa(m):
                "expert_weights_norm": True, "expert_weights_scale": 2.5, "leading_dense_block_count": 1,
                "expert_shared_count": 1}
     m.ends()
-    both = LATENT + norms(*TWO) + [
-        ("self_attn.q_a_proj.weight", "attn_q_a.weight", [X, W]),
-        ("self_attn.q_a_layernorm.weight", "attn_q_a_norm.weight", [X]),
-        ("self_attn.q_b_proj.weight", "attn_q_b.weight", [HEADS * (PLAIN + ROT), X])]
-    at = "self_attn.indexer."
-    layer(m, 0, both + DENSE + [
-        (at + "wq_b.weight", "indexer.attn_q_b.weight", [16, X]), (at + "wk.weight", "indexer.attn_k.weight", [8, W]),
-        (at + "k_norm.weight", "indexer.k_norm.weight", [8]), (at + "k_norm.bias", "indexer.k_norm.bias", [8]),
-        (at + "weights_proj.weight", "indexer.proj.weight", [2, W])])
+    both = LATENT + LOW_QUERIES + norms(*TWO)
+    layer(m, 0, both + DENSE + INDEXER)
     layer(m, 1, both + ROUTER + EACH + [("mlp.gate.e_score_correction_bias", *BIAS)] + gated(
         "mlp.shared_experts.", "ffn_{}_shexp.weight", X))
+
+
+def hy_v4(m):
+    """Experts and streams as they are published."""
+    m.common("HYV4ForCausalLM", "hy_v4", n_routed_experts=E, q_lora_rank=X, index_n_heads=2, index_head_dim=8,
+             index_topk=4, indexer_types=["full", "shared"], mlp_layer_types=["dense", "sparse"], n_shared_experts=1,
+             hc_mult=2, hc_eps=1e-4, hc_magnitude=1.5, swiglu_limit=0.5, norm_topk_prob=True, num_nextn_predict_layers=1)
+    latent(m)
+    experts(m, routed_scaling_factor=2.5)
+    m.keys |= {"attention.q_lora_rank": X, "attention.indexer.head_count": 2, "attention.indexer.key_length": 8,
+               "attention.indexer.top_k": 4, "attention.indexer.types": [True, False], "expert_gating_func": 2,
+               "expert_weights_norm": True, "expert_weights_scale": 2.5, "leading_dense_block_count": 1,
+               "expert_shared_count": 1, "hyper_connection.count": 2, "hyper_connection.epsilon": f32(1e-4),
+               "hyper_connection.magnitude": 1.5, "swiglu_clamp_exp": [0.5, 0.5]}
+    m.ends()
+    for line in mixer("model.hc_head.hc_head", "output_hc", 2):
+        add(m, *line)
+    both = LATENT + LOW_QUERIES + norms(*TWO) + mixer("hc_attn_layer.hc_pre.hc", "hc_attn", 4) + mixer(
+        "hc_mlp_layer.hc_pre.hc", "hc_ffn", 4) + [
+        ("self_attn.learnable_sink_param", "attn_sinks.weight", [HEADS]),
+        ("self_attn.linear_gate.weight", "attn_gate.weight", [HEADS * VALUE, W])]
+    at = "mlp.experts."
+    layer(m, 0, both + DENSE + INDEXER)
+    layer(m, 1, both + ROUTER + [("mlp.gate.e_score_correction_bias", *BIAS)] + SHARED + [
+        (at + "gate_up_proj", "ffn_gate_exps.weight", [E, 2 * X, W], "first"),
+        (at + "gate_up_proj", "ffn_up_exps.weight", [E, 2 * X, W], "second"),
+        (at + "down_proj", "ffn_down_exps.weight", [E, W, X])])
+    m.random("model.mtp_layers.0.eh_proj.weight", [W, 2 * W])
 
 
 def kimi(m):
@@ -388,12 +424,6 @@ def exaone_moe(m):
     layer(m, 0, both + DENSE)
     layer(m, 1, both + ROUTER + EACH + SHARED + [("mlp.e_score_correction_bias", *BIAS)])
     m.random("mtp.fc.weight", [W, 2 * W])
-
-
-def mixer(name, to, n):
-    """Numbers that mix the 2 streams of the residual."""
-    return [(f"{name}_fn", f"{to}_fn.weight", [n, 2 * W]), (f"{name}_base", f"{to}_base.weight", [n]),
-            (f"{name}_scale", f"{to}_scale.weight", [1 if n == 2 else 3])]
 
 
 def compressor(name, to, n):
@@ -714,5 +744,5 @@ def nemotron_puzzle(m):
 
 
 ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, phimoe, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
-       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, glm5_next, muse_glimmer, spark2_5, maple, granite_swa,
+       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, glm5_next, hy_v4, muse_glimmer, spark2_5, maple, granite_swa,
        nemotron_puzzle)

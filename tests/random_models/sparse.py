@@ -56,6 +56,9 @@ class Deepseek32(Sparse, Deepseek2):
         """The indexer's keys, and how many positions each stands for."""
         return k, 1
 
+    def index_turn(self, rope, head, p):
+        return rope(head, p)
+
     def chosen_keys(self, i, h):
         if not self.own_choice(i):
             return self.choices[max(self.choices)]
@@ -63,10 +66,10 @@ class Deepseek32(Sparse, Deepseek2):
         rope = self.index_rope(i, self.index_halves)
         low = self.norm(blk + "attn_q_a_norm", self.product(blk + "attn_q_a", h))
         q = self.product(blk + "indexer.attn_q_b", low)
-        q = [[rope(head, p) for head in rows(row, n)] for p, row in enumerate(q)]
+        q = [[self.index_turn(rope, head, p) for head in rows(row, n)] for p, row in enumerate(q)]
         norm = [self.values[blk + "indexer.k_norm." + c] for c in ("weight", "bias")]
         k = self.product(blk + "indexer.attn_k", h)
-        k = [rope(layer_norm(row, self.key_eps(), *norm), p) for p, row in enumerate(k)]
+        k = [self.index_turn(rope, layer_norm(row, self.key_eps(), *norm), p) for p, row in enumerate(k)]
         k, size = self.scored_keys(i, h, k)
         k = [row[0] for row in self.held(i, "indexer", [[row] for row in k])]
         weights = self.product(blk + "indexer.proj", h)

@@ -25,14 +25,17 @@ class Mixers:
         self.numbers(f"swiglu_clamp_{name}", limits, F32)
 
     def mixer(self, name, n):
-        parts = 3 if n > self.streams else 1
+        parts = min(n // self.streams, 3)
         self.tensor(name + "_fn", self.streams * self.width, n, 0.3)
         self.vector(name + "_scale.weight", parts, 1, 0.3)
         self.vector(name + "_base.weight", n, 0, 1)
 
+    def n_weights(self):
+        return (2 + self.streams) * self.streams
+
     def block(self, i):
         for part in ("attn", "ffn"):
-            self.mixer(f"blk.{i}.hc_{part}", (2 + self.streams) * self.streams)
+            self.mixer(f"blk.{i}.hc_{part}", self.n_weights())
         super().block(i)
 
 

@@ -19,7 +19,7 @@ from evaluate import TOLERANCE, Evaluation, compare, compare_rounded  # noqa: E4
 import forward  # noqa: E402
 import rewrite  # noqa: E402
 
-LATENT = "deepseek2", "mistral4", "glm-dsa", "kimi-linear"
+LATENT = "deepseek2", "mistral4", "glm-dsa", "kimi-linear", "hy_v4"
 # Norms of heads or of all of them, windows, keys of other layers, layers with a state, values with
 # a scale, sinks, compressed rows.
 VARIOUS = ("llama", "gemma3", "gemma3n", "olmo2", "qwen3next", "falcon-h1", "mimo2", "gpt-oss", "phi3", "llama4",

@@ -29,13 +29,8 @@ enum status kern_cuda_stream_weights(struct kern_backend *b, const struct kern_s
                                      struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
-    struct kern_stream_weights_args args = {.a = op->a,
-                                            .n_tokens = op->n_tokens,
-                                            .width = op->base->n_cols,
-                                            .n_streams = (uint32_t)op->n_streams,
-                                            .n_rounds = op->n_rounds,
-                                            .eps = op->eps,
-                                            .pre_only = op->pre_only};
+    struct kern_stream_weights_args args = {
+        .a = op->a, .n_tokens = op->n_tokens, .width = op->base->n_cols, .rule = op->rule};
     enum status status = kern_cuda_vector(cuda, op->scale, &args.scale, why);
     if (!status)
         status = kern_cuda_vector(cuda, op->base, &args.base, why);

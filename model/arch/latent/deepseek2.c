@@ -9,32 +9,55 @@
 #include "model/arch/latent/latent.h"
 #include "model/folder/state.h"
 
+/** Elements of a head of keys and of values, and of a compressed row. */
+struct sizes {
+    uint32_t key, value, rank;
+};
+
+/** Give them to the layers that slide, or to all. */
+static void set_sizes(struct model_hparams *h, const struct model_reading *r, struct sizes z,
+                      bool sliding)
+{
+    if (h->ropes[MODEL_ROPE_FULL].n_rot >= z.key)
+        model_key_fail(&r->keys, STATUS_FORMAT, "rope.dimension_count",
+                       "is %u, expected less than the %u elements of a key",
+                       h->ropes[MODEL_ROPE_FULL].n_rot, z.key);
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        struct model_layer_shape *l = &h->layers[i];
+        if (l->n_kv_heads == 0 || (sliding && !l->slides)) /* 0: Kimi's, of another kind */
+            continue;
+        l->mixer = MODEL_LATENT_ATTENTION;
+        l->key_size = z.key;
+        l->value_size = z.value;
+        l->kv_rank = z.rank;
+        l->n_kv_heads = h->compressed_keys ? 1 : l->n_heads;
+        l->scale = (float)(1 / sqrt((double)z.key));
+    }
+}
+
 void model_latent_read(struct model_hparams *h, const struct model_reading *r)
 {
     const struct model_keys *keys = &r->keys;
     static const char value[] = "attention.value_length_mla";
     struct model_range range = model_head_size_range;
     h->compressed_keys = model_key_find(keys, "attention.key_length_mla");
-    uint32_t key_size =
-        model_key_u32_or(keys, "attention.key_length_mla", range, h->layers[0].key_size);
-    uint32_t value_size = h->compressed_keys
-                              ? model_key_u32(keys, value, range)
-                              : model_key_u32_or(keys, value, range, h->layers[0].value_size);
+    struct sizes z = {
+        .key = model_key_u32_or(keys, "attention.key_length_mla", range, h->layers[0].key_size),
+        .value = h->compressed_keys ? model_key_u32(keys, value, range)
+                                    : model_key_u32_or(keys, value, range, h->layers[0].value_size),
+        .rank = model_key_u32(keys, "attention.kv_lora_rank", model_width_range)};
     model_hparams_read_keys(h, r, model_latent_keys);
-    if (h->ropes[MODEL_ROPE_FULL].n_rot >= key_size)
-        model_key_fail(keys, STATUS_FORMAT, "rope.dimension_count",
-                       "is %u, expected less than the %u elements of a key",
-                       h->ropes[MODEL_ROPE_FULL].n_rot, key_size);
-    for (uint32_t i = 0; i < h->n_layers; i++) {
-        struct model_layer_shape *l = &h->layers[i];
-        if (l->n_kv_heads == 0) /* Kimi's, of another kind */
-            continue;
-        l->mixer = MODEL_LATENT_ATTENTION;
-        l->key_size = key_size;
-        l->value_size = value_size;
-        l->n_kv_heads = h->compressed_keys ? 1 : l->n_heads;
-        l->scale = (float)(1 / sqrt((double)key_size));
-    }
+    set_sizes(h, r, z, false);
+}
+
+void model_latent_read_sliding(struct model_hparams *h, const struct model_reading *r)
+{
+    const struct model_keys *keys = &r->keys;
+    struct model_range range = model_head_size_range;
+    struct sizes z = {.key = model_key_u32(keys, "attention.key_length_mla_swa", range),
+                      .value = model_key_u32(keys, "attention.value_length_mla_swa", range),
+                      .rank = model_key_u32(keys, "attention.kv_lora_rank_swa", model_width_range)};
+    set_sizes(h, r, z, true);
 }
 
 /** YaRN's magnitude goes into the scale of the scores instead of cos and sin. */
@@ -82,14 +105,9 @@ static void read_deepseek32(struct model_hparams *h, const struct model_reading 
     h->index.halves = true;
 }
 
-/** Some layers use the choice of the nearest one before them that has an indexer. */
-static void read_shared_choices(struct model_hparams *h, const struct model_reading *r)
+void model_latent_read_choices(struct model_hparams *h, const struct model_reading *r, bool *own)
 {
     static const char suffix[] = "attention.indexer.types";
-    enum { LONG_CONTEXT = 1048576, PERIOD = 4 };
-    bool own[MODEL_MAX_BLOCKS];
-    for (uint32_t i = 0; i < h->n_layers; i++)
-        own[i] = h->n_ctx_train < LONG_CONTEXT || i < 2 || i % PERIOD == 2;
     uint32_t n_own = h->n_layers - h->n_bound; /* the block after them chooses for itself */
     model_key_bools(&r->keys, suffix, own, n_own);
     if (!own[0])
@@ -101,8 +119,12 @@ static void read_shared_choices(struct model_hparams *h, const struct model_read
 
 static void read_glm_dsa(struct model_hparams *h, const struct model_reading *r)
 {
+    enum { LONG_CONTEXT = 1048576, PERIOD = 4 };
+    bool own[MODEL_MAX_BLOCKS];
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        own[i] = h->n_ctx_train < LONG_CONTEXT || i < 2 || i % PERIOD == 2;
     read_sparse(h, r);
-    read_shared_choices(h, r);
+    model_latent_read_choices(h, r, own);
     if (!r->options->llama_compat)
         return;
     h->index.eps = 0;
@@ -184,14 +206,13 @@ static const struct model_folder_map folder32 = {
     .write = write_folder,
 };
 
-/** A list, a text of F and S, or a period after a beginning. */
-void model_indexer_write(struct model_folder *f)
+void model_indexer_write(struct model_folder *f, uint32_t period)
 {
     const cJSON *list = model_config_find(f, "indexer_types").json;
     const cJSON *text = model_config_find(f, "index_topk_pattern").json;
     const char *pattern = cJSON_IsString(text) ? text->valuestring : NULL;
     uint8_t own[MODEL_MAX_BLOCKS];
-    uint32_t period = model_config_u32_or(f, "index_topk_freq", 1);
+    period = model_config_u32_or(f, "index_topk_freq", period);
     uint32_t offset = model_config_u32_or(f, "index_skip_topk_offset", 2);
     if (f->n_layers > MODEL_MAX_BLOCKS || (pattern && strlen(pattern) < f->n_layers) ||
         (list && cJSON_GetArraySize(list) < (int)f->n_layers)) {
@@ -212,7 +233,7 @@ void model_indexer_write(struct model_folder *f)
 
 static void write_glm(struct model_folder *f)
 {
-    model_indexer_write(f);
+    model_indexer_write(f, 1);
     write_folder(f);
 }
 

@@ -140,7 +140,7 @@ static void write(struct model_folder *f)
 {
     model_kimi_write(f);
     write_bound(f);
-    model_indexer_write(f);
+    model_indexer_write(f, 1);
     model_limit_write(f, "swiglu_clamp_exp");
     model_limit_write(f, "swiglu_clamp_shexp");
 }

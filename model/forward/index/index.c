@@ -108,11 +108,12 @@ static bool will_decide(const struct model_session *s, const struct model_step *
     return false;
 }
 
-/** Rotate the first elements of each head. */
+/** Rotate the first elements of each head, or the last. */
 static void rotate(struct model_session *s, const struct model_step *step, float *x, size_t n_heads)
 {
     const struct model_index_hparams *h = &s->model->hparams.index;
-    struct model_turn turn = {.x = x,
+    size_t n_rot = s->model->hparams.ropes[MODEL_ROPE_FULL].n_rot;
+    struct model_turn turn = {.x = h->at_end ? x + h->key_size - n_rot : x,
                               .n_rows = step->tile.n_tokens,
                               .n_heads = n_heads,
                               .head_size = h->key_size,

@@ -10,7 +10,7 @@
 /** Parts of s->streams, from the opening of a branch to its end. */
 struct stream_work {
     float *row, *sum; /* [T, D]: what the branch reads, and what it makes */
-    float *weights;   /* [T, (2 + S) S]: pre, post, [S from, S to] */
+    float *weights;   /* [T, n_weights()]: pre, post; where they are mixed [S from, S to] */
 };
 
 /** Parts of s->work, which no block uses then. */
@@ -19,9 +19,18 @@ struct mix_work {
     float *weights;           /* [T, S] */
 };
 
+static struct kern_stream_rule rule_of(const struct model_hparams *h)
+{
+    return (struct kern_stream_rule){.n_streams = h->n_streams,
+                                     .n_rounds = h->stream_rounds,
+                                     .eps = h->stream_eps,
+                                     .magnitude = h->stream_magnitude};
+}
+
 static size_t n_weights(const struct model_hparams *h)
 {
-    return (2 + (size_t)h->n_streams) * h->n_streams;
+    struct kern_stream_rule rule = rule_of(h);
+    return kern_stream_products(&rule);
 }
 
 static struct stream_work divide(struct model_cut *cut, const struct model_hparams *h, size_t n)
@@ -85,10 +94,8 @@ static void mix(struct model_session *s, const struct mixture *m)
                                         .scale = &m->mixer->scale,
                                         .base = &m->mixer->base,
                                         .n_tokens = m->n,
-                                        .n_streams = h->n_streams,
-                                        .eps = h->stream_eps,
-                                        .n_rounds = h->stream_rounds,
-                                        .pre_only = product->weight.n_rows == h->n_streams};
+                                        .rule = rule_of(h)};
+    weigh.rule.pre_only = product->weight.n_rows == h->n_streams;
     MODEL_TRY(s, kern_stream_weights(s->backend, &weigh, &s->failure.why));
     struct kern_mix op = {.x = m->x,
                           .weights = m->weights,
@@ -137,7 +144,8 @@ void model_streams_close(struct model_session *s, const struct model_step *tile)
     struct model_cut cut = {.base = s->streams};
     struct stream_work w = divide(&cut, h, tile->tile.n_tokens);
     struct kern_mix op = {.x = tile->x,
-                          .weights = w.weights + 2 * (size_t)h->n_streams,
+                          .weights =
+                              h->stream_rounds > 0 ? w.weights + 2 * (size_t)h->n_streams : NULL,
                           .y = w.sum,
                           .y_weights = w.weights + h->n_streams,
                           .stride = n_weights(h),

@@ -63,9 +63,7 @@ struct kern_stream_weights_args {
     float *a;
     const float *scale, *base;
     size_t n_tokens, width;
-    uint32_t n_streams, n_rounds;
-    float eps;
-    bool pre_only;
+    struct kern_stream_rule rule;
 };
 
 KERN_INLINE void kern_stream_weights_block(const struct kern_stream_weights_args *a, size_t block,
@@ -76,8 +74,7 @@ KERN_INLINE void kern_stream_weights_block(const struct kern_stream_weights_args
          t += kern_thread_step(KERN_STREAMS_THREADS)) {
         size_t token = block * KERN_STREAMS_THREADS + t;
         if (token < a->n_tokens)
-            kern_stream_weights_row(a->a + token * a->width, a->scale, a->base, a->n_streams,
-                                    a->eps, a->n_rounds, a->pre_only);
+            kern_stream_weights_row(a->a + token * a->width, a->scale, a->base, &a->rule);
     }
 }
 
