@@ -78,8 +78,8 @@ static bool is_watched(const struct model_session *s)
 /** Whether a query of the tile leaves out a key. */
 static bool decides(const struct model_session *s, const struct model_step *step)
 {
-    if (is_watched(s))
-        return true;
+    if (!step->shape->sparse || is_watched(s))
+        return step->shape->sparse;
     for (size_t i = 0; i < step->n_ranges; i++) {
         const struct kern_query_range *range = &s->ranges[i];
         size_t n_seen = range->n_parent + range->q_offset + range->n_q;
