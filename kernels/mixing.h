@@ -21,7 +21,7 @@ enum { KERN_STREAMS_MAX = 8 };
  * out[t][u] = y_weights[t][u] y[t] + sum over s of weights[t][s][u] x[t][s], rows of D: one chain
  * of fused multiply-adds in the order of s, begun with the rounded product with y, or without y
  * with that of s = 0. Without weights the streams are not mixed, but S = U: out[t][u] = x[t][u] +
- * y_weights[t][u] y[t], fused.
+ * y_weights[t][u] y[t], fused. To one row (U = 1, with weights) S may be any.
  */
 struct kern_mix {
     const float *x;         /* [T, S, D] */
@@ -116,6 +116,12 @@ struct kern_match {
     size_t n_tokens, n_streams, width;
 };
 
+/** The first n numbers of each row become their softmax, in double and rounded once; others 0. */
+struct kern_softmax {
+    float *x; /* [n_rows, width], in place */
+    size_t n_rows, width, n;
+};
+
 typedef enum status kern_mix_fn(struct kern_backend *b, const struct kern_mix *op,
                                 struct status_why *why);
 typedef enum status kern_stream_weights_fn(struct kern_backend *b,
@@ -128,12 +134,14 @@ typedef enum status kern_sparsify_fn(struct kern_backend *b, const struct kern_s
                                      struct status_why *why);
 typedef enum status kern_stretch_fn(struct kern_backend *b, const struct kern_stretch *op,
                                     struct status_why *why);
+typedef enum status kern_softmax_fn(struct kern_backend *b, const struct kern_softmax *op,
+                                    struct status_why *why);
 typedef enum status kern_match_fn(struct kern_backend *b, const struct kern_match *op,
                                   struct status_why *why);
 
 /** X(name) for each, as KERN_OPERATIONS has it. */
 #define KERN_MIXING_OPERATIONS(X)                                                                  \
-    X(mix) X(stream_weights) X(compress) X(sparsify) X(stretch) X(match)
+    X(mix) X(stream_weights) X(compress) X(sparsify) X(stretch) X(match) X(softmax)
 
 #define KERN_MIXING_DECLARE(name) kern_##name##_fn kern_##name;
 KERN_MIXING_OPERATIONS(KERN_MIXING_DECLARE)

@@ -76,12 +76,16 @@ enum kern_activation {
     KERN_SWIGLU_CLAMP_AFTER,  /* min(z sigmoid(z), c) v */
     /* rise z^2 + slope z where z > 0, else fall (exp(min(z, eps)) - 1 - z) + slope z; times u */
     KERN_XIELU,
+    /* b tanh(z / b) sigmoid(z) v, b = beta, v = up_beta tanh(u / up_beta), or with an up_beta of 0
+     * v = u */
+    KERN_SITU,
     KERN_N_ACTIVATIONS
 };
 
 /** The numbers in some of their formulas. Those that a kind does not name are not read. */
 struct kern_curve {
     float clamp;                   /* above 0 */
+    float beta, up_beta;           /* above 0; the second may be 0 */
     double rise, fall, slope, eps; /* finite; eps at most 0 */
 };
 

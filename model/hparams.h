@@ -251,7 +251,8 @@ struct model_hparams {
     bool compressed_keys; /* its queries meet the compressed rows; else keys are made of them */
     struct model_recurrent_hparams recurrent;
     struct model_ngram_hparams ngrams;
-    uint32_t stream_rank;               /* of mixers of streams of low rank; 0: they are not */
+    uint32_t stream_rank;    /* of mixers of streams of low rank; 0: they are not */
+    uint32_t residual_block; /* x begins anew after so many layers, and is kept; 0: never */
     float stream_eps, stream_magnitude; /* of the weights of streams: struct kern_stream_rule */
     uint32_t stream_rounds;   /* how often these are divided by their sums; 0: streams stay apart */
     uint32_t per_layer_width; /* P: of the further input of each layer; 0: none */

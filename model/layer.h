@@ -31,6 +31,7 @@ struct model_experts {
     struct model_norm norm, post_norm;  /* of the experts beside a dense feed-forward */
     struct model_norm dense_post_norm;  /* of that feed-forward */
     struct model_product narrow, widen; /* the experts work between these */
+    struct model_norm narrow_norm;      /* of their sum, before widen; or none */
 };
 
 struct model_latent {
@@ -81,7 +82,8 @@ struct model_per_layer_input {
     struct model_norm post_norm;
 };
 
-/** How streams of the residual are mixed; data NULL: there is one stream. */
+/** How streams of the residual are mixed; data NULL: there is one stream. Where layers read earlier
+ * residuals the product alone, [1, D]. */
 struct model_stream_mixer {
     struct model_product product; /* [(2 + S) S, S * D]; after the last layer [S, S * D] */
     struct kern_weight scale, base;

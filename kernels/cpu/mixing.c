@@ -123,3 +123,21 @@ enum status kern_cpu_compress(struct kern_backend *b, const struct kern_compress
     struct mixing m = {.ops = &kern_cpu_of(b)->kernels.ops, .op = op};
     return kern_cpu_run(kern_cpu_of(b), op->n_out, compress_row, &m);
 }
+
+static void softmax_rows(void *context, size_t index, unsigned thread)
+{
+    (void)thread;
+    const struct mixing *m = context;
+    const struct kern_softmax *op = m->op;
+    size_t end = base_min((index + 1) * TOKENS, op->n_rows);
+    for (size_t r = index * TOKENS; r < end; r++)
+        kern_softmax_row(op->x + r * op->width, op->n, op->width);
+}
+
+enum status kern_cpu_softmax(struct kern_backend *b, const struct kern_softmax *op,
+                             struct status_why *why)
+{
+    (void)why;
+    struct mixing m = {.op = op};
+    return kern_cpu_run(kern_cpu_of(b), base_div_up(op->n_rows, TOKENS), softmax_rows, &m);
+}

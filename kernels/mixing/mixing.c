@@ -5,7 +5,7 @@
 
 enum status kern_mix(struct kern_backend *b, const struct kern_mix *op, struct status_why *why)
 {
-    assert(op->n_in > 0 && op->n_in <= KERN_STREAMS_MAX);
+    assert(op->n_in > 0 && (op->n_in <= KERN_STREAMS_MAX || (op->n_out == 1 && op->weights)));
     assert(op->n_out > 0 && op->n_out <= KERN_STREAMS_MAX);
     assert(op->out != op->x || op->n_in == op->n_out);
     if (op->n_tokens == 0 || op->width == 0)
@@ -69,4 +69,14 @@ enum status kern_match(struct kern_backend *b, const struct kern_match *op, stru
     assert(op->k && op->q && op->v && op->out);
     uint64_t begun = kern_begin(b);
     return kern_end(b, KERN_PHASE_GATE, begun, b->ops->match(b, op, why));
+}
+
+enum status kern_softmax(struct kern_backend *b, const struct kern_softmax *op,
+                         struct status_why *why)
+{
+    assert(op->n > 0 && op->n <= op->width && (op->x || op->n_rows == 0));
+    if (op->n_rows == 0)
+        return STATUS_OK;
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_OTHER, begun, b->ops->softmax(b, op, why));
 }

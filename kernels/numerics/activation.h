@@ -108,6 +108,18 @@ KERN_INLINE float kern_xielu(const struct kern_curve *c, float z)
     return (float)fma(c->slope, x, curved);
 }
 
+/** A soft limit: limit tanh(x / limit). */
+KERN_INLINE float kern_soft_limit(float x, float limit)
+{
+    return limit * fmath_tanh_f32(x / limit);
+}
+
+KERN_INLINE float kern_situ(const struct kern_curve *c, float z, float up)
+{
+    float y = kern_soft_limit(z, c->beta) * (1.0f / (1.0f + fmath_exp_f32(-z)));
+    return y * (c->up_beta > 0.0f ? kern_soft_limit(up, c->up_beta) : up);
+}
+
 /** gate' for a gate of z and this up, which is 1 where there is none. */
 KERN_INLINE float kern_activation(enum kern_activation kind, const struct kern_curve *curve,
                                   float z, float up)
@@ -141,6 +153,8 @@ KERN_INLINE float kern_activation(enum kern_activation kind, const struct kern_c
         return z * kern_within(up, curve->clamp);
     case KERN_XIELU:
         return kern_xielu(curve, z) * up;
+    case KERN_SITU:
+        return kern_situ(curve, z, up);
     case KERN_SILU:
     case KERN_N_ACTIVATIONS:
         break;

@@ -14,7 +14,7 @@
     X(step35) X(smallthinker) X(apertus) X(deepseek32) X(glm_dsa) X(minimax_m3) X(kimi_linear)     \
     X(deepseek4) X(gemma3n) X(gemma) X(exaone) X(internlm2) X(deepseek) X(minicpm) X(deci)         \
     X(phimoe) X(muse_glimmer) X(spark2_5) X(maple) X(granite_swa) X(glm5next) X(glm5_next)         \
-    X(bailingmoe3) X(qwen4exp) X(hy_v4) X(dots3note)
+    X(bailingmoe3) X(qwen4exp) X(hy_v4) X(dots3note) X(kimi_k3)
 /* clang-format on */
 
 #endif

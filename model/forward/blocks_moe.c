@@ -325,6 +325,8 @@ static void add_narrow(struct model_session *s, const struct model_step *step,
     model_multiply(s, &x->narrow, in, n, w->narrow);
     model_show(s, MODEL_AT_NARROW, w->narrow, 1, s->model->hparams.experts.width);
     add_chosen(s, step, w, w->narrow, w->sum);
+    if (x->narrow_norm.gain.data)
+        model_normalise_rows(s, &x->narrow_norm, w->sum, n, s->model->hparams.experts.width);
     model_multiply_add(s, &x->widen, w->sum, n, y);
 }
 

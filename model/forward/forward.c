@@ -165,6 +165,7 @@ static void forward_branches(struct model_session *s, const struct model_step *s
     if (feed_forward(shape))
         branch(s, step, feed_forward(shape), &step->layer->ffn_mixer);
     model_block_input(s, step);
+    model_show(s, MODEL_AT_LAYER_OUT, step->x, s->model->hparams.n_streams, n_embd);
 }
 
 static void forward_tile(struct model_session *s, const struct model_step *step)
@@ -175,8 +176,6 @@ static void forward_tile(struct model_session *s, const struct model_step *step)
         residual->layer(s, step, mixers[shape->mixer], feed_forward(shape));
     else
         forward_branches(s, step);
-    model_show(s, MODEL_AT_LAYER_OUT, step->x, s->model->hparams.n_streams,
-               s->model->hparams.n_embd);
 }
 
 /**

@@ -180,6 +180,29 @@ void model_copy(struct model_session *s, struct kern_copy op)
     MODEL_TRY(s, kern_copy_rows(s->backend, &op, &s->failure.why));
 }
 
+void model_take_stream(struct model_session *s, const float *x, size_t i, size_t n, float *row)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    struct kern_copy copy = {.x = x + i * h->n_embd,
+                             .x_stride = model_residual_width(h),
+                             .y = row,
+                             .width = h->n_embd,
+                             .n_rows = n};
+    model_copy(s, copy);
+}
+
+void model_put_stream(struct model_session *s, const float *row, size_t i, size_t n, float *x)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    struct kern_copy copy = {.x = row,
+                             .x_stride = h->n_embd,
+                             .y = x + i * h->n_embd,
+                             .y_stride = model_residual_width(h),
+                             .width = h->n_embd,
+                             .n_rows = n};
+    model_copy(s, copy);
+}
+
 void model_rotate(struct model_session *s, const struct model_step *step, float *x, size_t n_heads,
                   size_t head_size)
 {

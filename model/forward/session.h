@@ -237,6 +237,10 @@ enum status model_check_ids(const struct model_session *s, const int32_t *ids, s
 /** Cut rows apart or join them. y_stride 0: y's rows lie one after the other. */
 void model_copy(struct model_session *s, struct kern_copy op);
 
+/** Stream i of n rows of x to rows of their own, or back. */
+void model_take_stream(struct model_session *s, const float *x, size_t i, size_t n, float *row);
+void model_put_stream(struct model_session *s, const float *row, size_t i, size_t n, float *x);
+
 /** Rotate the tile's rows x of n_heads heads each, from each head's first element on, if the layer
  * rotates at all. */
 void model_rotate(struct model_session *s, const struct model_step *step, float *x, size_t n_heads,

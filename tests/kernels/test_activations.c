@@ -23,18 +23,24 @@ static const char *const names[KERN_N_ACTIVATIONS] = {[KERN_SILU] = "silu",
                                                       [KERN_SOFTPLUS] = "softplus",
                                                       [KERN_SWIGLU_CLAMP_BEFORE] = "clamp before",
                                                       [KERN_SWIGLU_CLAMP_AFTER] = "clamp after",
-                                                      [KERN_XIELU] = "xielu"};
+                                                      [KERN_XIELU] = "xielu",
+                                                      [KERN_SITU] = "situ"};
 
 /* The formulas' numbers: a limit that both z and z sigmoid(z) cross, and xIELU's with an eps that
  * many z lie above. */
-static const struct kern_curve curve = {
-    .clamp = 2.5f, .rise = 0.8, .fall = 1.7, .slope = 0.45, .eps = -0.125};
+static const struct kern_curve curve = {.clamp = 2.5f,
+                                        .beta = 4.0f,
+                                        .up_beta = 3.0f,
+                                        .rise = 0.8,
+                                        .fall = 1.7,
+                                        .slope = 0.45,
+                                        .eps = -0.125};
 
 /* Kinds that bound u take one. */
 static bool bounds_up(int kind)
 {
     return kind == KERN_SWIGLU_OAI || kind == KERN_SWIGLU_CLAMP_BEFORE ||
-           kind == KERN_SWIGLU_CLAMP_AFTER;
+           kind == KERN_SWIGLU_CLAMP_AFTER || kind == KERN_SITU;
 }
 
 static long double sigmoid(long double w)
@@ -77,6 +83,10 @@ static long double truth_of(enum kern_activation kind, float gate, float up)
         if (z > 0)
             return ((long double)curve.rise * z * z + c) * u;
         return ((long double)curve.fall * (expm1l(fminl(z, (long double)curve.eps)) - z) + c) * u;
+    case KERN_SITU:
+        c = (long double)curve.beta;
+        v = (long double)curve.up_beta;
+        return c * tanhl(z / c) * sigmoid(z) * v * tanhl(u / v);
     case KERN_N_ACTIVATIONS:
         break;
     }
@@ -151,8 +161,9 @@ static void test_variants_over_the_range(void **state)
  * exp within 1.01 ulp (2.02 half ulps), then a sum, a quotient and a product of half an ulp each:
  * silu and sigmoid. GELU has a correction of the sum besides, of half an ulp; swiglu_oai that and
  * the sum u + 1. relu squared has two products, relu one; tanh is within 2.5 ulp. softplus and
- * xielu are computed in double, rounded and multiplied: two roundings. Limits round nothing. Where
- * e^-w overflows, below w = -88.7, the result is 0 for one that is as small as the bound there.
+ * xielu are computed in double, rounded and multiplied: two roundings. SiTU has a quotient, tanh
+ * and a product twice, the sigmoid, and two more products. Limits round nothing. Where e^-w
+ * overflows, below w = -88.7, the result is 0 for one that is as small as the bound there.
  */
 static void test_each_is_accurate(void **state)
 {
@@ -169,7 +180,8 @@ static void test_each_is_accurate(void **state)
                                                               [KERN_SOFTPLUS] = 2.01L,
                                                               [KERN_SWIGLU_CLAMP_BEFORE] = 5.03L,
                                                               [KERN_SWIGLU_CLAMP_AFTER] = 5.03L,
-                                                              [KERN_XIELU] = 2.01L};
+                                                              [KERN_XIELU] = 2.01L,
+                                                              [KERN_SITU] = 20.2L};
     static const float ups[] = {1.7f, -0.3f, 9.0f, -8.0f};
     for (int k = 0; k < KERN_N_ACTIVATIONS; k++) {
         enum kern_activation kind = (enum kern_activation)k;
@@ -231,6 +243,7 @@ static void test_special_values(void **state)
         [KERN_SWIGLU_CLAMP_BEFORE] = {0, 4.6207091f, NAN, 0},
         [KERN_SWIGLU_CLAMP_AFTER] = {0, 5, NAN, 0},
         [KERN_XIELU] = {-0.5992658f, INFINITY, NAN, INFINITY},
+        [KERN_SITU] = {0, 6.99340936f, 0, 0},
     };
     for (int kind = 0; kind < KERN_N_ACTIVATIONS; kind++) {
         float z[] = {0.0f, INFINITY, -INFINITY, -3e38f, NAN, 1.0f};

@@ -100,10 +100,15 @@ static void check_activations(struct rows *o)
 {
     static const float special[] = {NAN, INFINITY, -INFINITY, -0.0f, -3e38f, 88.8f, -88.8f, 7.5f};
     for (int kind = 0; kind < KERN_N_ACTIVATIONS; kind++) {
-        struct kern_activate op = {
-            .kind = (enum kern_activation)kind,
-            .curve = {.clamp = 2.5f, .rise = 0.8, .fall = 1.7, .slope = 0.45, .eps = -0.125},
-            .n = o->n * o->width};
+        struct kern_activate op = {.kind = (enum kern_activation)kind,
+                                   .curve = {.clamp = 2.5f,
+                                             .beta = 4,
+                                             .up_beta = 3,
+                                             .rise = 0.8,
+                                             .fall = 1.7,
+                                             .slope = 0.45,
+                                             .eps = -0.125},
+                                   .n = o->n * o->width};
         size_t n_special = base_min(op.n, sizeof special / sizeof *special);
         memcpy(o->expected + op.n - n_special, special, n_special * sizeof *special);
         assert_int_equal(

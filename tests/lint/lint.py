@@ -91,7 +91,7 @@ MAX_FUNCTION_LINES = 80
 MAX_FILES = 20
 MAX_README_LINES = 25
 # Of all units that a build compiles, tests and benchmarks included.
-MAX_REBUILT = 121
+MAX_REBUILT = 122
 OPERATIONS = ("kernels/operations.h", "kernels/scoring.h", "kernels/recurrent.h")
 LARGE_ROOMS = {"kernels/quant"}  # a file for each format
 

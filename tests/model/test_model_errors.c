@@ -145,7 +145,8 @@ static void test_files(void **state)
     "granitehybrid, falcon-h1, afmoe, laguna, mimo2, step35, smallthinker, apertus, "              \
     "deepseek32, glm-dsa, minimax-m3, kimi-linear, deepseek4, gemma3n, gemma, exaone, "            \
     "internlm2, deepseek, minicpm, deci, phimoe, muse-glimmer, spark2_5, maple, granite_swa, "     \
-    "glm5next, glm5-next, bailingmoe3, qwen4exp, hy_v4, dots3note"
+    "glm5next, glm5-next, bailingmoe3, qwen4exp, hy_v4, dots3note, "                               \
+    "kimi-k3"
 
 /** Values that cannot be, put into a good file by --override-kv. */
 static const struct {

@@ -39,6 +39,7 @@ TESTS = {
     "cuda_choose": ["CHOOSE_SCORES", "CHOOSE", "ATTENTION", "FLASH2_64", "FLASH2_128", "FLASH2_256",
                     "FLASH3_64", "FLASH3_128", "FLASH3_128_ONE", "FLASH3_256"],
     "mixing": ["MIX", "STREAM_WEIGHTS", "COMPRESS", "SPARSIFY", "STRETCH", "MATCH"],
+    "shares": ["SOFTMAX"],
     "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR", "RECUR_STEPS"],
     "cuda_alone": ["FILL", "DIGEST", "CAP", "TARGET", "TAKE", "LOWEST"],
     "cuda_gated": ["POWERS", "GATE_SPLIT"],

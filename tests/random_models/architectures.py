@@ -38,4 +38,5 @@ def of_own_parts():
     """Those that have parts of their own; the others combine these. Models with an
     indexer are represented by the one whose layers share choices."""
     return [*families.FAMILIES, "lfm2moe", "falcon-h1", "laguna", "glm-dsa", "kimi-linear",
-            "deepseek4", "glm5-next", "gemma3n", "deci", "phimoe", "qwen4exp", "hy_v4", "dots3note"]
+            "deepseek4", "glm5-next", "gemma3n", "deci", "phimoe", "qwen4exp", "hy_v4", "dots3note",
+            "kimi-k3"]

@@ -2,7 +2,7 @@
 import math
 
 from authors import Deepseek2, Granite, Qwen3
-from forward import Model, plus
+from forward import Model, dot, plus, rms, sigmoid
 from gated import HeadGate, LimitedAfter
 from recombined import Ernie45
 from recurrent import kimi_delta_net, mamba2, short_convolution
@@ -96,6 +96,58 @@ class BailingMoe3(WithoutKeys, LimitedAfter, HeadGate, Deepseek2):
         return 2
 
 
+class KimiK3(HeadGate, KimiLinear):
+    """A branch reads a mixture of x and of what x was where it began anew."""
+    renormalise, __init__ = False, Deepseek2.__init__
+
+    def mix(self, i, h):
+        return HeadGate.attention(self, i, h) if self.n_heads(i)[1] else self.state(i, h)
+
+    def embed(self, tokens):
+        self.kept = []
+        return super().embed(tokens)
+
+    def mixture_of(self, name, x):
+        rows_of, score = [*self.kept, x], self.values.get(name + ".weight")
+        if len(rows_of) == 1:
+            return x
+        out = []
+        for row in zip(*rows_of):
+            e = [math.exp(dot(rms(y, self.eps), score)) for y in row]
+            out.append([sum(p * v for p, v in zip(e, column)) / sum(e) for column in zip(*row)])
+        return out
+
+    def layer(self, i, x):
+        every, blk = self.k["attn_res.block_size"], f"blk.{i}."
+        o = self.mix(i, self.norm(blk + self.attn_norm, self.mixture_of(blk + "attn_res_score", x)))
+        if every and i % every == 0:
+            self.kept.append(x)
+            x = o
+        else:
+            x = plus(x, o)
+        h = self.norm(blk + self.ffn_norm, self.mixture_of(blk + "ffn_res_score", x))
+        return plus(x, self.feed_forward(i, h))
+
+    def joined(self, x):
+        self.kept = [rows_[self.sure - len(x):self.sure] for rows_ in self.kept]
+        return self.mixture_of("output_res_score", x)
+
+    def gated(self, gate, up):
+        b, c = self.k["activation.situ_beta"], self.k["activation.situ_linear_beta"]
+        return [b * math.tanh(g / b) * sigmoid(g) * (c * math.tanh(u / c) if c > 0 else u)
+                for g, u in zip(gate, up)]
+
+    def experts(self, i, h, logits):
+        blk = f"blk.{i}.ffn_routed_"
+        if blk + "down.weight" not in self.values:
+            return super().experts(i, h, logits)
+        y = super().experts(i, self.product(blk + "down", h), logits)
+        if blk + "norm.weight" in self.values:
+            y = self.norm(blk + "norm", y)
+        return self.product(blk + "up", y)
+
+
 ARCHITECTURES = {
     "lfm2": Lfm2, "lfm2moe": Lfm2moe, "granitehybrid": GraniteHybrid, "falcon-h1": FalconH1,
-    "kimi-linear": KimiLinear, "bailingmoe3": BailingMoe3}
+    "kimi-linear": KimiLinear, "bailingmoe3": BailingMoe3,
+    "kimi-k3": KimiK3}

@@ -165,5 +165,55 @@ class BailingMoe3(KimiLinear):
             self.projection(f"blk.{i}.attn_gate", self.width, self.n_heads[i], bias=0)
 
 
+class KimiK3(KimiLinear):
+    """Mixtures of earlier residuals, SiTU, experts on narrower rows."""
+    weights_norm, n_layers_of, gate_up, eps_powers = True, (2, 5), False, (-3, -2)
+    needed = (*SHARES, "attn_res.block_size", "activation.situ_beta", "activation.situ_linear_beta",
+              "expert_latent_length")
+
+    def more_keys(self):
+        super().more_keys()
+        rng = self.rng
+        self.pairs = [p for p in self.pairs if not p[0].endswith("expert_weights_norm")]
+        self.number("expert_weights_norm", self.may(0.7))
+        if self.may(0.7):
+            self.number("kda.gate_lower_bound", -rng.uniform(0.5, 6))
+        self.every = rng.choice([0, 1, 2, 2, 3])
+        self.number("attn_res.block_size", self.every)
+        self.number("activation.situ_beta", rng.uniform(0.5, 5))
+        self.number("activation.situ_linear_beta", rng.choice([-1.0, 0.0, rng.uniform(0.5, 5), rng.uniform(0.5, 5)]))
+        self.narrow = rng.choice([0, 8, 8, 16])
+        self.number("expert_latent_length", self.narrow)
+
+    def gates(self, name, n):
+        if name.endswith("ssm_g"):
+            self.projection(name, self.width, n, bias=0)
+        else:
+            super().gates(name, n)
+
+    def ends(self):
+        super().ends()
+        if self.every:
+            self.vector("output_res_score.weight", self.width, 0, 0.2)
+
+    def attention(self, i):
+        super().attention(i)
+        if self.kv[i] and self.alike("attn_gate", 0.8):
+            self.projection(f"blk.{i}.attn_gate", self.width, self.n_heads[i] * self.dv, bias=0)
+        for name in ("attn", "ffn") if self.every else ():
+            self.vector(f"blk.{i}.{name}_res_score.weight", self.width, 0, 0.2)
+
+    def mixture(self, i):
+        super().mixture(i, self.narrow)
+        if not self.narrow:
+            return
+        blk = f"blk.{i}.ffn_routed_"
+        self.projection(blk + "down", self.width, self.narrow, bias=0)
+        if self.alike("ffn_routed_norm", 0.8):
+            self.norm(blk + "norm", self.narrow)
+        self.projection(blk + "up", self.narrow, self.width, bias=0)
+
+
 FAMILIES = {"lfm2": Lfm2, "lfm2moe": Lfm2moe, "granitehybrid": GraniteHybrid, "falcon-h1": FalconH1,
-            "kimi-linear": KimiLinear, "bailingmoe3": BailingMoe3}
+            "kimi-linear": KimiLinear, "bailingmoe3": BailingMoe3,
+            "kimi-k3": KimiK3}

@@ -118,11 +118,24 @@ static inline vec_f xielu(const struct kern_curve *c, vec_f z)
     return narrow(wide);
 }
 
+static inline vec_f soft_limit(vec_f x, float limit)
+{
+    return V(mul_ps)(V(set1_ps)(limit), tanh_f(V(div_ps)(x, V(set1_ps)(limit))));
+}
+
+static inline vec_f situ(const struct kern_curve *c, vec_f z, vec_f up)
+{
+    vec_f y = V(mul_ps)(soft_limit(z, c->beta), sigmoid_times(V(set1_ps)(1.0f), z));
+    return V(mul_ps)(y, c->up_beta > 0.0f ? soft_limit(up, c->up_beta) : up);
+}
+
 static inline __attribute__((always_inline)) vec_f
 activation(enum kern_activation kind, const struct kern_curve *curve, vec_f z, vec_f up)
 {
     if (kind == KERN_SWIGLU_OAI)
         return swiglu_oai(z, up);
+    if (kind == KERN_SITU)
+        return situ(curve, z, up);
     bool before = kind == KERN_SWIGLU_CLAMP_BEFORE, after = kind == KERN_SWIGLU_CLAMP_AFTER;
     if (before)
         z = at_most(z, curve->clamp);
@@ -173,6 +186,7 @@ static void activate(enum kern_activation kind, const struct kern_curve *curve, 
         CASE(KERN_SWIGLU_CLAMP_BEFORE)
         CASE(KERN_SWIGLU_CLAMP_AFTER)
         CASE(KERN_XIELU)
+        CASE(KERN_SITU)
         CASE(KERN_IDENTITY)
     case KERN_SILU:
     case KERN_N_ACTIVATIONS:

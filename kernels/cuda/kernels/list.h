@@ -64,6 +64,8 @@
         0, kern_mix_block(a, block, shared))                                                       \
     ROW(STREAM_WEIGHTS, "stream weights", kern_stream_weights_args, KERN_STREAMS_THREADS, 0,       \
         0, kern_stream_weights_block(a, block, shared))                                            \
+    ROW(SOFTMAX, "softmax", kern_softmax_args, KERN_STREAMS_THREADS, 0,                            \
+        0, kern_softmax_rows_block(a, block, shared))                                              \
     ROW(COMPRESS, "compress", kern_compress_args, KERN_ROWS_THREADS, 0,                            \
         0, kern_compress_block(a, block, shared))                                                  \
     ROW(SPLIT, "split", kern_split_args, KERN_SPLIT_THREADS, 0,                                    \

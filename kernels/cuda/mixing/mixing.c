@@ -91,3 +91,12 @@ enum status kern_cuda_match(struct kern_backend *b, const struct kern_match *op,
     return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_MATCH, op->n_tokens * op->n_streams, &args,
                          why);
 }
+
+enum status kern_cuda_softmax(struct kern_backend *b, const struct kern_softmax *op,
+                              struct status_why *why)
+{
+    struct kern_softmax_args args = {
+        .x = op->x, .n_rows = op->n_rows, .width = op->width, .n = op->n};
+    size_t n_blocks = base_div_up(op->n_rows, KERN_STREAMS_THREADS);
+    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_SOFTMAX, n_blocks, &args, why);
+}

@@ -23,6 +23,9 @@ static const struct model_arch_key keys[] = {
 
 const struct model_arch model_arch_bailingmoe3 = {
     .name = "bailingmoe3",
+    .nodes = (const struct model_node[]){{MODEL_AT_ATTN_OUT, "kda_out"},
+                                         {MODEL_AT_ATTN_OUT, "mla_out"},
+                                         {0}},
     .keys = {keys, model_grouped_keys},
     .without_keys = MODEL_KIMI_DELTA_NET,
     .whole_f = "ssm_f_a",

@@ -106,30 +106,6 @@ static struct constants constants_of(const struct model_session *s)
     return divide_constants(s->zeros + s->model->hparams.n_embd, s->model);
 }
 
-/** Stream i of n rows of x to rows of their own, or back. */
-static void take_stream(struct model_session *s, const float *x, size_t i, size_t n, float *row)
-{
-    const struct model_hparams *h = &s->model->hparams;
-    struct kern_copy copy = {.x = x + i * h->n_embd,
-                             .x_stride = model_residual_width(h),
-                             .y = row,
-                             .width = h->n_embd,
-                             .n_rows = n};
-    model_copy(s, copy);
-}
-
-static void put_stream(struct model_session *s, const float *row, size_t i, size_t n, float *x)
-{
-    const struct model_hparams *h = &s->model->hparams;
-    struct kern_copy copy = {.x = row,
-                             .x_stride = h->n_embd,
-                             .y = x + i * h->n_embd,
-                             .y_stride = model_residual_width(h),
-                             .width = h->n_embd,
-                             .n_rows = n};
-    model_copy(s, copy);
-}
-
 static void scale(struct model_session *s, float *row, size_t n, float factor)
 {
     for (size_t i = 0; i < n; i++)
@@ -188,11 +164,11 @@ static void predict(struct model_session *s, const struct model_step *step, floa
     struct model_cut cut = {.base = s->work};
     struct altup_work w = divide(&cut, s->model, step->i_layer, n);
     struct kern_copy begin = {.x = constants_of(s).identity, .width = n_c};
-    take_stream(s, step->x, 0, n, row);
+    model_take_stream(s, step->x, 0, n, row);
     route(s, step, row, &w, begin);
     model_multiply_add(s, &step->layer->altup.predict, w.modal, n, w.weights);
     mix(s, step, (struct kern_mix){.weights = w.weights, .stride = n_c, .by_output = true});
-    take_stream(s, step->x, 0, n, row);
+    model_take_stream(s, step->x, 0, n, row);
     model_show(s, MODEL_AT_PREDICTED, row, 1, s->model->hparams.n_embd);
 }
 
@@ -204,7 +180,7 @@ static void add_low(struct model_session *s, const struct model_step *step,
     size_t n = step->tile.n_tokens, width = s->model->hparams.n_embd;
     struct model_cut cut = {.base = s->work};
     struct altup_work w = divide(&cut, s->model, step->i_layer, n);
-    take_stream(s, x, 0, n, rows->other);
+    model_take_stream(s, x, 0, n, rows->other);
     model_normalise_rows(s, &step->layer->attn_norm, rows->other, n, width);
     add(s, rows->other, NULL, n, rows->active);
     model_multiply(s, &a->low, rows->other, n, w.low);
@@ -256,7 +232,7 @@ static void add_input(struct model_session *s, const struct model_step *step,
     input.x = rows->active;
     input.to = rows->other;
     struct kern_copy clear = {.x = s->zeros, .y = rows->other, .width = h->n_embd, .n_rows = n};
-    take_stream(s, step->x, 0, n, rows->active);
+    model_take_stream(s, step->x, 0, n, rows->active);
     add(s, rows->active, &step->layer->altup.scale, n, rows->active);
     model_copy(s, clear);
     model_block_input(s, &input);
@@ -279,6 +255,8 @@ void model_altup_layer(struct model_session *s, const struct model_step *tile,
     feed_forward(s, &step);
     correct(s, tile, rows.active);
     add_input(s, tile, &rows);
+    model_show(s, MODEL_AT_LAYER_OUT, tile->x, s->model->hparams.n_streams,
+               s->model->hparams.n_embd);
 }
 
 /** row = matrix i of a stack times x, of the length of `first`; with accumulate added to row. */
@@ -308,10 +286,10 @@ void model_altup_begin(struct model_session *s, const int32_t *tokens, size_t n_
                   kern_embed(s->backend, &m->embedding, tokens + t, n, w.first, &s->failure.why));
         s->shown = (struct model_shown){.layer = -1, .first = t, .n_rows = n};
         model_show(s, MODEL_AT_EMBEDDING, w.first, 1, m->hparams.n_embd);
-        put_stream(s, w.first, 0, n, to);
+        model_put_stream(s, w.first, 0, n, to);
         for (size_t i = 1; i < m->hparams.n_streams; i++) {
             stretch(s, &m->stream_in, i - 1, op, w.product);
-            put_stream(s, w.row, i, n, to);
+            model_put_stream(s, w.row, i, n, to);
         }
     }
 }
@@ -322,10 +300,10 @@ static void contract(struct model_session *s, const struct end_work *w, size_t n
     const struct model *m = s->model;
     struct kern_stretch op = {
         .x = w->row, .to = w->first, .y = hidden, .n_rows = n, .accumulate = true};
-    take_stream(s, w->streams, 0, n, w->first);
-    take_stream(s, w->streams, 0, n, hidden);
+    model_take_stream(s, w->streams, 0, n, w->first);
+    model_take_stream(s, w->streams, 0, n, hidden);
     for (size_t i = 1; i < m->hparams.n_streams; i++) {
-        take_stream(s, w->streams, i, n, w->row);
+        model_take_stream(s, w->streams, i, n, w->row);
         stretch(s, &m->stream_out, i - 1, op, w->product);
     }
     scale(s, hidden, n, 1.0f / (float)m->hparams.n_streams);

@@ -1,6 +1,7 @@
 #include "model/forward/streams/residual.h"
 
 #include "model/forward/streams/altup.h"
+#include "model/forward/streams/earlier.h"
 #include "model/forward/streams/low_rank.h"
 #include "model/forward/streams/streams.h"
 
@@ -53,10 +54,20 @@ static const struct model_residual_form altup = {
     .end = model_altup_end,
 };
 
+static const struct model_residual_form earlier = {
+    .floats = model_earlier_floats,
+    .work_floats = model_earlier_work_floats,
+    .begin = model_earlier_begin,
+    .layer = model_earlier_layer,
+    .end = model_earlier_end,
+};
+
 const struct model_residual_form *model_residual_of(const struct model *m)
 {
     if (m->arch->altup)
         return &altup;
+    if (m->hparams.residual_block > 0)
+        return &earlier;
     if (m->hparams.stream_rank > 0)
         return &low_rank;
     return m->hparams.n_streams > 1 ? &hyper_connections : &one_row;

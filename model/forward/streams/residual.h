@@ -1,4 +1,4 @@
-/** The residual of a token: one row, or streams in one of two forms. For model/ only. */
+/** The residual of a token: one row, or streams in one of four forms. For model/ only. */
 #ifndef MODEL_FORWARD_STREAMS_RESIDUAL_H
 #define MODEL_FORWARD_STREAMS_RESIDUAL_H
 
@@ -15,7 +15,8 @@ struct model_residual_form {
 
     /** x [n_tokens, S * D] = what enters the first layer. */
     void (*begin)(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x);
-    /** Advance the tile's streams through a layer. mixer, feed_forward: its blocks, or NULL. */
+    /** Advance the tile's streams through a layer, and show what it makes. mixer, feed_forward: its
+     * blocks, or NULL. */
     void (*layer)(struct model_session *s, const struct model_step *tile, model_block_fn *mixer,
                   model_block_fn *feed_forward);
     /** *step = the tile with a row of D for each token that a branch reads, and zeros to add it to;

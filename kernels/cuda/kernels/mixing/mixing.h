@@ -27,6 +27,14 @@ KERN_INLINE void kern_mix_element(const struct kern_mix_args *a, size_t token, s
     const float *x = a->x + token * a->n_in * a->width + i;
     const float *weights = a->weights ? a->weights + token * a->stride : NULL;
     float y = a->y ? a->y[token * a->width + i] : 0.0f;
+    if (a->n_out == 1 && a->weights) { /* there may be any number of streams */
+        float sum =
+            a->y ? fmaf(weights[0], x[0], y * a->y_weights[token * a->stride]) : x[0] * weights[0];
+        for (uint32_t s = 1; s < a->n_in; s++)
+            sum = fmaf(weights[s * a->from_step], x[s * a->width], sum);
+        a->out[token * a->width + i] = sum;
+        return;
+    }
     KERN_UNROLL
     for (uint32_t s = 0; s < KERN_STREAMS_MAX; s++)
         in[s] = s < a->n_in ? x[s * a->width] : 0.0f;
@@ -75,6 +83,24 @@ KERN_INLINE void kern_stream_weights_block(const struct kern_stream_weights_args
         size_t token = block * KERN_STREAMS_THREADS + t;
         if (token < a->n_tokens)
             kern_stream_weights_row(a->a + token * a->width, a->scale, a->base, &a->rule);
+    }
+}
+
+/** See struct kern_softmax. A thread takes a row. */
+struct kern_softmax_args {
+    float *x;
+    size_t n_rows, width, n;
+};
+
+KERN_INLINE void kern_softmax_rows_block(const struct kern_softmax_args *a, size_t block,
+                                         void *shared)
+{
+    (void)shared;
+    for (unsigned t = kern_thread_begin(); t < KERN_STREAMS_THREADS;
+         t += kern_thread_step(KERN_STREAMS_THREADS)) {
+        size_t row = block * KERN_STREAMS_THREADS + t;
+        if (row < a->n_rows)
+            kern_softmax_row(a->x + row * a->width, a->n, a->width);
     }
 }
 
