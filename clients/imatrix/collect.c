@@ -24,8 +24,11 @@ static int compare_places(const void *a, const void *b)
     return 0;
 }
 
+/** Scores of earlier residuals are no matrix: they meet rows of all streams. */
 static bool counts(const struct gguf_tensor *t, bool outputs)
 {
+    if (strstr(t->name, "_res_score."))
+        return false;
     return strncmp(t->name, "blk.", 4) == 0 || (outputs && strcmp(t->name, "output.weight") == 0);
 }
 
