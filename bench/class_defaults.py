@@ -71,7 +71,8 @@ def rope_defaults(cls, config):
         out["partial_rotary_factor"] = part
     own = dict(config.rope_parameters or {})
     if "qk_rope_head_dim" in cls.__dataclass_fields__:  # which says it
-        own.pop("partial_rotary_factor", None)
+        for part_of in (own, *(v for v in own.values() if isinstance(v, dict) and "compress" not in own)):
+            part_of.pop("partial_rotary_factor", None)
     kinds = [v for v in own.values() if isinstance(v, dict)] or [own]
     parts = {v.get("partial_rotary_factor") for v in kinds}
     if len(kinds) > 1 and len(parts) == 1 and None not in parts:  # MiMo's code has it, too

@@ -248,14 +248,25 @@ static void check_granted(struct model_folder *f)
     check_still(f);
 }
 
+void model_folder_heads(const struct model_folder *f, struct model_folder_heads *of)
+{
+    of->n = f->n_layers < MODEL_MAX_BLOCKS ? f->n_layers : MODEL_MAX_BLOCKS;
+    for (uint32_t i = 0; i < of->n; i++) {
+        of->n_heads[i] = f->n_heads;
+        of->n_kv_heads[i] = f->n_kv_heads;
+        of->plain[i] = f->head_size - f->n_rot;
+    }
+    if (f->arch->folder->heads)
+        f->arch->folder->heads(f, of);
+}
+
 /** Heads: all layers have as many, or the architecture has a list of them. */
 static void write_heads(struct model_folder *f)
 {
     static const char heads[] = "attention.head_count";
     static const char kv_heads[] = "attention.head_count_kv";
-    const struct model_folder_map *map = f->arch->folder;
-    struct model_folder_heads of = {.n = f->n_layers};
-    if (!map->heads) {
+    struct model_folder_heads of;
+    if (!f->arch->folder->heads) {
         model_write_u32(f, heads, f->n_heads);
         if (f->kv_by_layer)
             model_write_u32s(f, kv_heads, f->kv_heads_of, f->n_layers);
@@ -263,11 +274,7 @@ static void write_heads(struct model_folder *f)
             model_write_u32(f, kv_heads, f->n_kv_heads);
         return;
     }
-    for (uint32_t i = 0; i < of.n; i++) {
-        of.n_heads[i] = f->n_heads;
-        of.n_kv_heads[i] = f->n_kv_heads;
-    }
-    map->heads(f, &of);
+    model_folder_heads(f, &of);
     model_write_u32s(f, heads, of.n_heads, of.n);
     model_write_u32s(f, kv_heads, of.n_kv_heads, of.n);
 }

@@ -34,6 +34,7 @@ enum model_change {
      * with MODEL_TURN_Q and MODEL_TURN_K, of the values without. */
     MODEL_GROUPED = 1 << 18,
     MODEL_IF_WHOLE = 1 << 16, /* only where such a tensor is not cut */
+    MODEL_LENGTHEN = 1 << 19, /* times sqrt(width / how many values there are) */
     /* Columns are rows only where the model's width is the last axis but one, or the last: */
     MODEL_IF_WIDTH_BEFORE = 1 << 14,
     MODEL_IF_WIDTH_LAST = 1 << 15
@@ -61,6 +62,7 @@ struct model_folder_map {
     const char *classes[8];                   /* of config.json's architectures; NULL ends */
     const struct model_folder_name *names[5]; /* lists beyond the common ones; NULL ends */
     bool compressed;     /* latent attention's kv_b is cut, so that keys are compressed rows */
+    bool long_rows;      /* norms of latent attention's rows are to be MODEL_LENGTHEN */
     bool turned;         /* q and k are to be turned: the reader rotates neighbours */
     bool norms_less_one; /* norms are stored less 1 */
     bool tied;           /* lm_head.weight is never used */
@@ -77,7 +79,7 @@ struct model_folder_map {
     bool (*is)(const struct model_folder *f);
     /** Change sizes that config.json says otherwise, before keys are written. May be NULL. */
     void (*sizes)(struct model_folder *f);
-    /** Say how many heads each layer has, where they differ. May be NULL. */
+    /** Say how many heads each layer has, or of what size, where they differ. May be NULL. */
     void (*heads)(const struct model_folder *f, struct model_folder_heads *of);
     /** Write keys and tensors that no table can. May be NULL. */
     void (*write)(struct model_folder *f);

@@ -196,6 +196,8 @@ static unsigned change_of(const struct model_folder *f, const struct model_folde
         return entry->change;
     if (map->norms_less_one && n >= sizeof norm && strcmp(to + n - (sizeof norm - 1), norm) == 0)
         return MODEL_PLUS_ONE;
+    if (map->long_rows && strstr(to, "_a_norm."))
+        return MODEL_LENGTHEN;
     if (map->turned && strcmp(entry->to, "attn_q") == 0)
         return MODEL_TURN_Q;
     if (map->turned && strcmp(entry->to, "attn_k") == 0)
@@ -262,7 +264,10 @@ static enum status check_further(const struct model_folder *f, int64_t layer,
                                  struct status_why *why)
 {
     static const char further[] = "num_nextn_predict_layers num_mtp_layers mtp_num_hidden_layers";
-    uint32_t n = model_config_u32_or(f, further, 0);
+    static const char first[] = "model.mtp.embed_tokens.weight"; /* dots3 note's has no count */
+    bool has =
+        base_strtab_find(&f->files.names, (struct base_string){first, sizeof first - 1}) >= 0;
+    uint32_t n = model_config_u32_or(f, further, has);
     enum status status = model_config_status(f, why);
     if (status || layer < (int64_t)f->n_layers + n)
         return status;

@@ -290,7 +290,7 @@ static void write_sliding(struct model_folder *f, struct object sliding, bool ap
         return;
     if (local > 0)
         model_write_f32(f, "rope.freq_base_swa", local);
-    if (share > 0 && trunc(share * f->head_size) != n_all)
+    if (f->n_rot == 0 && share > 0 && trunc(share * f->head_size) != n_all)
         model_write_u32(f, "rope.dimension_count_swa", (uint32_t)(share * f->head_size));
 }
 
@@ -350,7 +350,8 @@ void model_folder_rope(struct model_folder *f)
         return;
     struct base_field all = model_config_rope(f);
     struct base_field sliding = base_field_get(all, "sliding_attention");
-    struct base_field of_full = base_field_get(all, kind);
+    struct base_field indexed = base_field_get(all, "indexed_attention"); /* dots3 note's class */
+    struct base_field of_full = indexed.json ? indexed : base_field_get(all, kind);
     struct base_field compressed = base_field_get(all, "compress"); /* DeepSeek 4 */
     struct object object = {of_full.json      ? of_full
                             : compressed.json ? base_field_get(all, "main")

@@ -80,6 +80,7 @@ struct model_folder {
 struct model_folder_heads {
     uint32_t n; /* layers */
     uint32_t n_heads[MODEL_MAX_BLOCKS], n_kv_heads[MODEL_MAX_BLOCKS];
+    uint32_t plain[MODEL_MAX_BLOCKS]; /* of latent attention: elements of a key that stay */
 };
 
 /* config.c */
@@ -139,6 +140,7 @@ void model_config_quantisation(struct model_folder *f);
 /* keys.c, rope.c */
 
 enum status model_folder_keys(struct model_folder *f, struct status_why *why);
+void model_folder_heads(const struct model_folder *f, struct model_folder_heads *of);
 void model_folder_rope(struct model_folder *f);
 /** The object about RoPE, newer or older. */
 struct base_field model_config_rope(const struct model_folder *f);

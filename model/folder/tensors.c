@@ -1,6 +1,7 @@
 /* Stored tensors as those of GGUF: views of rows, and small ones that are made in memory. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
@@ -204,14 +205,20 @@ static enum status cut_heads(const struct model_folder *f, struct model_target *
                              struct status_why *why)
 {
     const struct safetensors_tensor *s = t->sources[0];
-    uint64_t plain = f->head_size - f->n_rot, size = t->ne[1] / f->n_heads;
-    if (t->n_dims != 2 || t->ne[1] % f->n_heads != 0 || size <= plain)
+    struct model_folder_heads of;
+    unsigned layer = 0;
+    model_folder_heads(f, &of);
+    if (sscanf(t->name, "blk.%9u.", &layer) != 1 || layer >= of.n)
+        layer = 0;
+    uint32_t n_heads = of.n_heads[layer];
+    uint64_t plain = of.plain[layer], size = n_heads > 0 ? t->ne[1] / n_heads : 0;
+    if (t->n_dims != 2 || size <= plain || t->ne[1] % n_heads != 0)
         return status_fail(why, STATUS_FORMAT,
                            "%s: tensor '%s' has %" PRIu64 " rows, expected for each of %u heads "
                            "the same number above %" PRIu64,
-                           f->path, s->name, t->ne[1], f->n_heads, plain);
+                           f->path, s->name, t->ne[1], n_heads, plain);
     t->n_dims = 3;
-    t->ne[2] = f->n_heads;
+    t->ne[2] = n_heads;
     t->ne[1] = t->change & MODEL_OF_KEYS ? plain : size - plain;
     t->offset = t->change & MODEL_OF_KEYS ? 0 : plain * t->ne[0] * (s->n_bytes / s->n_elements);
     return STATUS_OK;
@@ -345,6 +352,8 @@ void model_target_make(const struct model_folder *f, const struct model_target *
             to[i] += 1;
         else if (t->change & MODEL_NEGATIVE_EXP)
             to[i] = (float)-exp((double)to[i]);
+        else if (t->change & MODEL_LENGTHEN)
+            to[i] *= (float)sqrt((double)f->n_embd / (double)n);
         else if (n_heads > 0) {
             size_t from = (size_t)turned_row(i, n / n_heads);
             decode((const char *)s->data + from * (s->n_bytes / n), &to[i], 1);

@@ -2,7 +2,8 @@
 
 A line: stored name, GGUF's name, shape as stored, what is done. "" in front of a name is the layer;
 {} is the number of an expert. done: "" nothing, "+1", "exp" (-exp), "turn" (transposed, each matrix),
-"first" and "second" (halves of the rows, after a turn), "keys" and "values" (of kv_b), "squeeze".
+"first" and "second" (halves of the rows, after a turn), "keys" and "values" (of kv_b; of so many heads,
+and elements of a key that stay), "long" (times sqrt(W / length)), "squeeze".
 """
 import math
 import struct
@@ -28,11 +29,12 @@ def change(data, shape, done, size):
     """Bytes and shape after it."""
     if done == "squeeze":
         return data, [n for n in shape if n != 1]
-    if done in ("keys", "values"):
-        per = shape[0] // HEADS
-        stack = [m[:PLAIN] if done == "keys" else m[PLAIN:] for m in matrices(data, HEADS, per)]
-        stack = [turned(m, size) for m in stack] if done == "keys" else stack
-        return b"".join(b"".join(m) for m in stack), [HEADS, len(stack[0]), len(stack[0][0]) // size]
+    part, *sizes = done.split() or [""]
+    if part in ("keys", "values"):
+        heads, plain = map(int, sizes or (HEADS, PLAIN))
+        stack = [m[:plain] if part == "keys" else m[plain:] for m in matrices(data, heads, shape[0] // heads)]
+        stack = [turned(m, size) for m in stack] if part == "keys" else stack
+        return b"".join(b"".join(m) for m in stack), [heads, len(stack[0]), len(stack[0][0]) // size]
     n = math.prod(shape[:-2])
     stack = matrices(data, n, shape[-2])
     if "turn" in done:
@@ -55,6 +57,7 @@ def add(m, stored, to, shape, done=""):
     values = Tensor("", m.kind, [math.prod(shape)], data).values()
     if done in ("+1", "exp") or len(shape) == 1:
         ne = [n for n in shape if n != 1][::-1] or [1]
+        values = [f32(v * f32(math.sqrt(W / len(values)))) for v in values] if done == "long" else values
         made = [f32(v + 1) if done == "+1" else f32(-math.exp(v)) if done == "exp" else v for v in values]
         return m.tensors.append(Tensor(to, "F32", ne, Tensor.of(to, made).data))
     if done:
@@ -225,6 +228,44 @@ def hy_v4(m):
         (at + "gate_up_proj", "ffn_up_exps.weight", [E, 2 * X, W], "second"),
         (at + "down_proj", "ffn_down_exps.weight", [E, W, X])])
     m.random("model.mtp_layers.0.eh_proj.weight", [W, 2 * W])
+
+
+def dots3note(m):
+    """A layer that slides, with heads of its own number and sizes, and a block that predicts another token."""
+    heads, plain, value, rank = 4, 4, 8, 8
+    m.common("Dots3NoteForConditionalGeneration", "dots3note", n_routed_experts=E, q_lora_rank=X, index_n_heads=2,
+             index_head_dim=8, index_topk=4, n_shared_experts=1, first_k_dense_replace=1, scoring_func="sigmoid",
+             topk_method="noaux_tc", norm_topk_prob=True, apply_mla_qkv_lora_rescale=True, use_dsa=True,
+             attention_gate_type="headwise", swa_num_attention_heads=heads, swa_q_lora_rank=X, swa_kv_lora_rank=rank,
+             swa_qk_nope_head_dim=plain, swa_qk_rope_head_dim=ROT, swa_v_head_dim=value, swa_rope_theta=10,
+             moe_shared_expert_intermediate_size=X, sliding_window_size=3, vision_config={},
+             layer_types=["full_attention", "sliding_attention"])
+    latent(m)
+    experts(m, routed_scaling_factor=1.5)
+    m.keys |= {"attention.head_count": [HEADS, heads], "attention.head_count_kv": [1, 1], "attention.q_lora_rank": X,
+               "attention.indexer.head_count": 2, "attention.indexer.key_length": 8, "attention.indexer.top_k": 4,
+               "attention.indexer.types": [True, False], "attention.sliding_window": 3,
+               "attention.sliding_window_pattern": [False, True], "attention.kv_lora_rank_swa": rank,
+               "attention.key_length_mla_swa": plain + ROT, "attention.value_length_mla_swa": value,
+               "rope.freq_base_swa": 10.0, "expert_gating_func": 2, "expert_weights_norm": True,
+               "expert_weights_scale": 1.5, "leading_dense_block_count": 1, "expert_shared_count": 1}
+    m.ends()
+    at, kv = "self_attn.", f"{heads} {plain}"
+    for i, (n, dk, dv, r, cut, more) in enumerate(((HEADS, PLAIN + ROT, VALUE, RANK, "", DENSE + INDEXER), (
+            heads, plain + ROT, value, rank, kv, ROUTER + EACH + SHARED + [("mlp.gate.e_score_correction_bias", *BIAS)]))):
+        layer(m, i, norms(*TWO) + more + [
+            (at + "q_a_proj.weight", "attn_q_a.weight", [X, W]),
+            (at + "q_a_layernorm.weight", "attn_q_a_norm.weight", [X], "long"),
+            (at + "q_b_proj.weight", "attn_q_b.weight", [n * dk, X]),
+            (at + "kv_a_proj_with_mqa.weight", "attn_kv_a_mqa.weight", [r + ROT, W]),
+            (at + "kv_a_layernorm.weight", "attn_kv_a_norm.weight", [r], "long"),
+            (at + "k_rope_only_layernorm.weight", "attn_k_norm.weight", [ROT]),
+            (at + "kv_b_proj.weight", "attn_k_b.weight", [n * (dk - ROT + dv), r], f"keys {cut}"),
+            (at + "kv_b_proj.weight", "attn_v_b.weight", [n * (dk - ROT + dv), r], f"values {cut}"),
+            (at + "g_proj.weight", "attn_gate.weight", [n, W]),
+            (at + "o_proj.weight", "attn_output.weight", [W, n * dv])])
+    m.random("model.mtp.embed_tokens.weight", [m.vocabulary.n_vocab, W])
+    m.random("model.layers.2.eh_proj.weight", [W, 2 * W])
 
 
 def kimi(m):
@@ -744,5 +785,5 @@ def nemotron_puzzle(m):
 
 
 ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, phimoe, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
-       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, glm5_next, hy_v4, muse_glimmer, spark2_5, maple, granite_swa,
+       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, glm5_next, hy_v4, dots3note, muse_glimmer, spark2_5, maple, granite_swa,
        nemotron_puzzle)

@@ -2,6 +2,8 @@
  * dots3 note: latent attention of two sizes, of layers that slide and of those whose queries see
  * the keys that an indexer chooses; a norm of the keys' rotated part, and a gate for each head.
  */
+#include <string.h>
+
 #include "model/arch.h"
 #include "model/arch/latent/latent.h"
 #include "model/folder/state.h"
@@ -35,16 +37,94 @@ static void read(struct model_hparams *h, const struct model_reading *r)
     read_indexer(h, r);
 }
 
+static const struct model_folder_name folder_names[] = {
+    {"self_attn.k_rope_only_layernorm", "attn_k_norm"},
+    {"self_attn.g_proj", "attn_gate"},
+    {0},
+};
+
+/** What config.json says of layers that slide, or the class, of which no member has it. */
+enum { SLIDING_HEADS = 64, SLIDING_PLAIN = 192, SLIDING_VALUE = 128, SLIDING_RANK = 1024 };
+
+static bool slides(const struct model_folder *f, uint32_t i)
+{
+    return model_config_is(f, "layer_types", i, "sliding_attention");
+}
+
+static void heads(const struct model_folder *f, struct model_folder_heads *of)
+{
+    uint32_t n_heads = model_config_u32_or(f, "swa_num_attention_heads", SLIDING_HEADS);
+    uint32_t plain = model_config_u32_or(f, "swa_qk_nope_head_dim", SLIDING_PLAIN);
+    for (uint32_t i = 0; i < of->n; i++)
+        if (slides(f, i)) {
+            of->n_heads[i] = n_heads;
+            of->plain[i] = plain;
+        }
+}
+
+/** Refuse what GGUF cannot say. */
+static void check(const struct model_folder *f)
+{
+    static const char *const same[][2] = {
+        {"swa_qk_rope_head_dim", "qk_rope_head_dim"},
+        {"swa_q_lora_rank", "q_lora_rank"},
+        {"moe_shared_expert_intermediate_size shared_experts_intermediate_size",
+         "moe_intermediate_size"}};
+    static const char *const gates[] = {"attention_gate_type", "swa_attention_gate_type"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        uint32_t full = model_config_u32(f, same[i][1]);
+        uint32_t other = model_config_u32_or(f, same[i][0], full);
+        if (other != full)
+            model_config_fail(f, STATUS_UNSUPPORTED, "member '%.*s' is %u, expected the %u of '%s'",
+                              (int)strcspn(same[i][0], " "), same[i][0], other, full, same[i][1]);
+    }
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
+        if (model_config_find(f, gates[i]).json &&
+            !base_field_is(model_config_find(f, gates[i]), "headwise"))
+            model_config_fail(f, STATUS_UNSUPPORTED, "member '%s' is not headwise", gates[i]);
+}
+
+static void write_folder(struct model_folder *f)
+{
+    uint8_t own[MODEL_MAX_BLOCKS]; /* the heads were checked against as many layers */
+    uint32_t plain = model_config_u32_or(f, "swa_qk_nope_head_dim", SLIDING_PLAIN);
+    uint32_t rank = model_config_u32_or(f, "swa_kv_lora_rank", SLIDING_RANK);
+    check(f);
+    for (uint32_t i = 0; i < f->n_layers; i++)
+        own[i] = !slides(f, i);
+    model_write_bools(f, "attention.indexer.types", own, f->n_layers);
+    model_write_u32(f, "attention.kv_lora_rank_swa", rank);
+    model_write_u32(f, "attention.key_length_mla_swa", plain + f->n_rot);
+    model_write_u32(f, "attention.value_length_mla_swa",
+                    model_config_u32_or(f, "swa_v_head_dim", SLIDING_VALUE));
+}
+
+static const struct model_folder_map folder = {
+    .classes = {"Dots3NoteForConditionalGeneration", "Dots3NoteForCausalLM",
+                "Dots3NoteTextForCausalLM"},
+    .names = {folder_names, model_latent_names, model_indexer_names},
+    .compressed = true,
+    .long_rows = true,
+    .named_layers = true,
+    .heads = heads,
+    .write = write_folder,
+};
+
 static const struct model_arch_key keys[] = {
     {"attention.q_lora_rank", MODEL_REQUIRED, .least = 1},
     {"attention.indexer.head_count"},
     {"attention.indexer.key_length"},
     {"attention.indexer.top_k"},
+    {"expert_gating_func", .unset = 2},
+    {.from = "apply_mla_qkv_lora_rescale", .unset = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "k_rope_only_layernorm", .unset = 1, .member = MODEL_MEMBER_FIXED},
+    {.from = "use_dsa", .unset = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
 const struct model_arch model_arch_dots3note = {
     .name = "dots3note",
+    .folder = &folder,
     .keys = {keys, model_grouped_keys},
     .sliding_rope = true,
     .rot_norm = true,
