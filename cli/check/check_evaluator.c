@@ -5,6 +5,7 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "base/content/kind.h"
 
 #include "cli/calibrate.h"
 #include "cli/check/check_evaluator.h"
@@ -195,7 +196,7 @@ static const struct cli_evaluator evaluator = {
     .outlook = outlook,
 };
 
-/** A folder in place of what is recorded. */
+/** A folder, or another file, in place of what is recorded. */
 static enum status check_conversion(const struct cli_check_settings *s, struct status_why *why)
 {
     const struct cli_conversion_settings conversion = {.model = s->model,
@@ -265,8 +266,9 @@ static enum status check_recording(const struct cli_check_settings *s, struct st
     return status;
 }
 
-enum { RECORDING, FOLDER, URL, LOGPROBS };
-static const char *const modes[] = {"a recording", "a folder", "--url", "--logprobs", NULL};
+enum { RECORDING, FOLDER, OTHER, URL, LOGPROBS };
+static const char *const modes[] = {"a recording", "a folder",   "another GGUF file",
+                                    "--url",       "--logprobs", NULL};
 
 static int mode_of(const void *settings)
 {
@@ -276,7 +278,9 @@ static int mode_of(const void *settings)
         return s->server.url ? URL : LOGPROBS;
     if (!s->recorded || stat(s->recorded, &about) != 0) /* nobody knows what it would be */
         return -1;
-    return model_is_folder(s->recorded) ? FOLDER : RECORDING;
+    return model_is_folder(s->recorded)                                          ? FOLDER
+           : base_file_begins_with(s->recorded, (struct base_string){"GGUF", 4}) ? OTHER
+                                                                                 : RECORDING;
 }
 
 static enum status run_check(const void *settings, const struct cli_args *args,
@@ -289,6 +293,7 @@ static enum status run_check(const void *settings, const struct cli_args *args,
     case RECORDING:
         return check_recording(settings, why);
     case FOLDER:
+    case OTHER:
         return check_conversion(settings, why);
     case URL:
     case LOGPROBS:
@@ -297,8 +302,8 @@ static enum status run_check(const void *settings, const struct cli_args *args,
     return status_fail(
         why, STATUS_USAGE,
         "--kl-divergence-base (what another program recorded, or the folder that the file was "
-        "converted from), --url or --logprobs (what a server says) is missing; see assay help "
-        "check");
+        "converted from, or another file), --url or --logprobs (what a server says) is missing; "
+        "see assay help check");
 }
 
 static const struct cli_rule rules[] = {
@@ -343,8 +348,9 @@ static const struct cli_option options[] = {
     {"--kl-divergence-base --base", CLI_TEXT, "FILE",
      "what the other program recorded, for example by llama-perplexity --kl-divergence-base FILE; "
      "the file has the tokens, so no text is needed. Or the folder that -m was converted from: "
-     "then each tensor and key is compared with what the folder gives and, with -f TEXT, the "
-     "predictions are compared, too (docs/conversions.md)",
+     "then each tensor, key and prompt is compared with what the folder gives and, with -f TEXT, "
+     "the predictions are compared, too. Or another GGUF file, whose tokens and prompts are "
+     "compared (docs/conversions.md)",
      AT(recorded), .usual = true},
     {"--against", CLI_TEXT, "FILE",
      "a second recording of the same windows, from before a change. The command says whether the "
@@ -397,8 +403,9 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_check = {
     .name = "check",
-    .usage = "[-m] MODEL (--kl-divergence-base FILE | --base FOLDER | --url URL | --logprobs FILE) "
-             "[options]",
+    .usage =
+        "[-m] MODEL (--kl-divergence-base FILE | --base FOLDER|GGUF | --url URL | --logprobs FILE) "
+        "[options]",
     .summary = "Validate another program: what it recorded, serves or converted.",
     .description =
         "FILE is what llama-perplexity, or any other program, recorded of this very model. The\n"
@@ -408,8 +415,10 @@ const struct cli_command cli_command_check = {
         "makes is the budget of a recording. With --against, the command says which of two\n"
         "recordings is further from exact.\n\n"
         "FOLDER is a published checkpoint: the command says whether MODEL is what its\n"
-        "conversion should be. URL is a running server: it is asked for log-probabilities, and\n"
-        "the command says whether it computes what the file says.",
+        "conversion should be, and whether both chat templates make the same prompts. GGUF is\n"
+        "another file, whose tokens and prompts alone are compared. URL is a running server:\n"
+        "it is asked for log-probabilities, and the command says whether it computes what the\n"
+        "file says.",
     .examples = "assay check f16.gguf --kl-divergence-base recorded.kld --max-beyond 1e-6\n"
                 "Whether what another program recorded of this model is right; exit code 1 where "
                 "it is not.\n"

@@ -79,7 +79,9 @@ struct conv_tensor {
 
 enum conv_kind {
     CONV_HPARAM,
-    CONV_TOKEN, /* what makes and names tokens */
+    CONV_TOKEN,  /* what makes and names tokens */
+    CONV_PROMPT, /* what the chat templates make of a conversation */
+    CONV_N_KINDS
 };
 
 enum { CONV_KEY_BYTES = 96, CONV_VALUE_BYTES = 160 };
@@ -91,6 +93,8 @@ struct conv_key {
     char expected[CONV_VALUE_BYTES], found[CONV_VALUE_BYTES];
 };
 
+enum { CONV_NOTES = 3, CONV_NOTE_BYTES = 256 };
+
 struct conv_result {
     struct conv_tensor *tensors; /* [n_tensors]: those that differ, in the file's order */
     size_t n_tensors, tensor_capacity;
@@ -101,7 +105,10 @@ struct conv_result {
     size_t n_unrelated;         /* of these, without any correlation and known mistake */
     size_t n_beyond;            /* blocks after the layers, which the folder's view has not */
     size_t n_hparams, n_tokens; /* that were compared */
-    struct status_kept kept;    /* what comparing keys failed with */
+    size_t n_prompts, n_prompts_differ;
+    char notes[CONV_NOTES][CONV_NOTE_BYTES]; /* [n_notes]: of the file's template, no differences */
+    size_t n_notes;
+    struct status_kept kept; /* what comparing keys failed with */
 };
 
 struct conv_options {
@@ -120,6 +127,12 @@ struct conv_options {
  */
 enum status conv_compare(struct conv_result *out, const struct conv_options *options,
                          struct status_why *why);
+/**
+ * Compare the tokenizers and the prompts alone: tensors and hyper-parameters may be another
+ * model's. The same in all else.
+ */
+enum status conv_compare_tokenizers(struct conv_result *out, const struct conv_options *options,
+                                    struct status_why *why);
 void conv_result_free(struct conv_result *result);
 
 /** Whether anything differs. */
@@ -151,5 +164,6 @@ const char *conv_describe(char out[CONV_VALUE_BYTES], const struct conv_tensor *
 const char *conv_outcome_name(enum conv_outcome outcome);
 const char *conv_look_name(enum conv_look look);
 const char *conv_rule_name(enum conv_rule rule);
+const char *conv_kind_name(enum conv_kind kind);
 
 #endif

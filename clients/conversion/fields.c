@@ -8,10 +8,10 @@
 enum { SHOWN = 60 };
 
 /** Bytes as they may be shown, cut. */
-static void show(char *to, size_t capacity, struct base_string text)
+static void show(char *to, size_t capacity, size_t most, struct base_string text)
 {
-    base_printable(to, capacity - sizeof "...", text.data, base_min(text.n_bytes, SHOWN));
-    if (text.n_bytes > SHOWN)
+    base_printable(to, capacity - sizeof "...", text.data, base_min(text.n_bytes, most));
+    if (text.n_bytes > most)
         memcpy(to + strlen(to), "...", sizeof "...");
 }
 
@@ -28,9 +28,10 @@ void conv_differ(struct conv_result *out, enum conv_kind kind, const char *key,
     }
     struct conv_key *k = &out->keys[out->n_keys++];
     k->kind = kind;
-    show(k->key, sizeof k->key, (struct base_string){key, strlen(key)});
-    show(k->expected, sizeof k->expected, expected);
-    show(k->found, sizeof k->found, found);
+    size_t most = kind == CONV_PROMPT ? CONV_VALUE_BYTES : SHOWN; /* those are cut */
+    show(k->key, sizeof k->key, SHOWN, (struct base_string){key, strlen(key)});
+    show(k->expected, sizeof k->expected, most, expected);
+    show(k->found, sizeof k->found, most, found);
 }
 
 void conv_differ_text(struct conv_result *out, enum conv_kind kind, const char *key,

@@ -9,8 +9,8 @@
 #include "clients/conversion/looks.h"
 #include "clients/conversion/tensors.h"
 
-static enum status compare_keys(struct conv_result *out, const struct conv_options *o,
-                                const struct model_hparams *hparams, struct status_why *why)
+static void compare_hparams(struct conv_result *out, const struct conv_options *o,
+                            const struct model_hparams *hparams)
 {
     struct model_hparams file = {0};
     struct status_why reason = {""};
@@ -22,8 +22,37 @@ static enum status compare_keys(struct conv_result *out, const struct conv_optio
     else
         conv_compare_hparams(out, hparams, o->file, &file);
     model_hparams_free(&file);
-    conv_compare_tokens(out, o);
-    conv_compare_texts(out, o);
+}
+
+/** The chat template of what stands in the folder's place. */
+static void read_template(struct conv_result *out, const struct gguf_file *file,
+                          struct base_text *text)
+{
+    struct base_string own = {NULL, 0};
+    struct status_why why = {""};
+    bool has;
+    enum status status = gguf_get_string(file, "tokenizer.chat_template", &own, &has, &why);
+    if (!status && own.n_bytes)
+        status = base_text_copy(text, own.data, own.n_bytes, &why);
+    if (status)
+        status_keep(&out->kept, status, "%s", why.text);
+}
+
+enum status conv_compare_tokenizers(struct conv_result *out, const struct conv_options *options,
+                                    struct status_why *why)
+{
+    struct conv_tokenizers tokenizers;
+    struct base_text expected = {0};
+    conv_tokenizers_open(&tokenizers, out, options);
+    conv_compare_tokens(out, &tokenizers);
+    if (gguf_is_folder(options->folder))
+        conv_compare_texts(out, options, &expected);
+    else
+        read_template(out, options->folder, &expected);
+    conv_compare_prompts(out, options, &tokenizers,
+                         (struct base_string){expected.data, expected.n_bytes});
+    conv_tokenizers_close(&tokenizers);
+    base_text_free(&expected);
     return status_of(&out->kept, why);
 }
 
@@ -43,8 +72,10 @@ enum status conv_compare(struct conv_result *out, const struct conv_options *opt
         status = conv_work_open(&work, options->n_threads, options->cancel, why);
     if (!status)
         status = conv_compare_tensors(out, options, &work, &hparams, why);
-    if (!status)
-        status = compare_keys(out, options, &hparams, why);
+    if (!status) {
+        compare_hparams(out, options, &hparams);
+        status = conv_compare_tokenizers(out, options, why);
+    }
     conv_work_close(&work);
     model_hparams_free(&hparams);
     return status;
@@ -77,6 +108,12 @@ const char *conv_rule_name(enum conv_rule rule)
 {
     static const char *const names[] = {"exact", "near", "block", "step"};
     return names[rule];
+}
+
+const char *conv_kind_name(enum conv_kind kind)
+{
+    static const char *const names[CONV_N_KINDS] = {"hyper-parameter", "tokenizer", "prompt"};
+    return names[kind];
 }
 
 const char *conv_look_name(enum conv_look look)
@@ -231,24 +268,48 @@ static size_t say_tensors(char *out, size_t used, const struct conv_result *r)
     return used + (size_t)snprintf(out + used, CONV_SENTENCE_BYTES - used, ")");
 }
 
+/** Append to the sentence: ", 2 hyper-parameters differ". Returns the bytes used. */
+static size_t say_others(char *out, size_t used, bool first, size_t n, const char *one,
+                         const char *several)
+{
+    if (n)
+        used += (size_t)snprintf(out + used, CONV_SENTENCE_BYTES - used, "%s%zu %s differ%s",
+                                 first ? "" : ", ", n, n == 1 ? one : several, n == 1 ? "s" : "");
+    return used;
+}
+
+static void say_right(char out[CONV_SENTENCE_BYTES], const struct conv_result *r, const char *file,
+                      const char *folder)
+{
+    char prompts[64] = "";
+    if (r->n_prompts)
+        snprintf(prompts, sizeof prompts, ", %zu prompts", r->n_prompts);
+    if (r->n_compared)
+        snprintf(out, CONV_SENTENCE_BYTES,
+                 "%.200s is what %.200s gives: %zu tensors, %zu of them to the last bit of their "
+                 "types; %zu hyper-parameters, %zu entries of the tokenizer%s",
+                 file, folder, r->n_compared, r->n_exact, r->n_hparams, r->n_tokens, prompts);
+    else
+        snprintf(out, CONV_SENTENCE_BYTES, "%.200s %s %.200s: %zu entries of the tokenizer%s", file,
+                 r->n_prompts ? "makes the prompts of" : "has the tokens of", folder, r->n_tokens,
+                 r->n_prompts ? prompts : "; that file has no chat template");
+}
+
 const char *conv_sentence(char out[CONV_SENTENCE_BYTES], const struct conv_result *r,
                           const char *file, const char *folder)
 {
-    size_t n_hparams = 0, used;
+    size_t n[CONV_N_KINDS] = {0}, used;
     for (size_t i = 0; i < r->n_keys; i++)
-        n_hparams += r->keys[i].kind == CONV_HPARAM;
-    size_t n_tokens = r->n_keys - n_hparams;
+        n[r->keys[i].kind]++;
     if (!conv_result_differs(r)) {
-        snprintf(out, CONV_SENTENCE_BYTES,
-                 "%.200s is what %.200s gives: %zu tensors, %zu of them to the last bit of their "
-                 "types; %zu hyper-parameters, %zu entries of the tokenizer",
-                 file, folder, r->n_compared, r->n_exact, r->n_hparams, r->n_tokens);
+        say_right(out, r, file, folder);
         return out;
     }
     bool unrelated = conv_result_unrelated(r);
     used = (size_t)snprintf(out, CONV_SENTENCE_BYTES,
                             unrelated ? "%.200s is another model's file, not what %.200s gives: "
-                                      : "%.200s is not what %.200s gives: ",
+                            : r->n_compared ? "%.200s is not what %.200s gives: "
+                                            : "%.200s makes other prompts than %.200s: ",
                             file, folder);
     if (unrelated)
         used += (size_t)snprintf(out + used, CONV_SENTENCE_BYTES - used,
@@ -256,13 +317,13 @@ const char *conv_sentence(char out[CONV_SENTENCE_BYTES], const struct conv_resul
                                  r->n_unrelated, r->n_matrices);
     else if (r->n_tensors)
         used = say_tensors(out, used, r);
-    if (n_hparams)
-        used += (size_t)snprintf(out + used, CONV_SENTENCE_BYTES - used,
-                                 "%s%zu hyper-parameter%s differ%s", r->n_tensors ? ", " : "",
-                                 n_hparams, status_plural(n_hparams), n_hparams == 1 ? "s" : "");
-    if (n_tokens)
-        snprintf(out + used, CONV_SENTENCE_BYTES - used, "%s%zu entr%s of the tokenizer differ%s",
-                 r->n_tensors || n_hparams ? ", " : "", n_tokens, n_tokens == 1 ? "y" : "ies",
-                 n_tokens == 1 ? "s" : "");
+    size_t begin = used;
+    bool first = !unrelated && !r->n_tensors;
+    used = say_others(out, used, first, n[CONV_HPARAM], "hyper-parameter", "hyper-parameters");
+    used = say_others(out, used, first && used == begin, n[CONV_TOKEN], "entry of the tokenizer",
+                      "entries of the tokenizer");
+    char of[64];
+    snprintf(of, sizeof of, "of %zu prompts", r->n_prompts);
+    (void)say_others(out, used, first && used == begin, r->n_prompts_differ, of, of);
     return out;
 }

@@ -1,4 +1,4 @@
-/* What JSON files of a folder say of special tokens, and its chat template. */
+/* What JSON files of a folder say of special tokens; and its chat template. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,30 +199,6 @@ static struct base_string template_of(const struct texts *t)
     return (struct base_string){NULL, 0};
 }
 
-static void compare_template(const struct texts *t)
-{
-    static const char key[] = "tokenizer.chat_template";
-    struct base_string expected = template_of(t), found = {NULL, 0};
-    if (!expected.data)
-        return;
-    t->out->n_tokens++;
-    bool has = false;
-    if (gguf_get_string(t->file, key, &found, &has, NULL) || !has) {
-        conv_differ_text(t->out, CONV_TOKEN, key, "present", "absent");
-        return;
-    }
-    size_t n = 0;
-    while (n < expected.n_bytes && n < found.n_bytes && expected.data[n] == found.data[n])
-        n++;
-    if (n == expected.n_bytes && n == found.n_bytes)
-        return;
-    char at[CONV_KEY_BYTES];
-    snprintf(at, sizeof at, "%s from byte %zu on", key, n);
-    expected = (struct base_string){expected.data + n, expected.n_bytes - n};
-    found = (struct base_string){found.data + n, found.n_bytes - n};
-    conv_differ(t->out, CONV_TOKEN, at, expected, found);
-}
-
 /** A token for each row of the embedding. */
 static void compare_size(const struct texts *t)
 {
@@ -249,10 +225,19 @@ static void compare_all(const struct texts *t)
     compare_flag(t, "tokenizer.ggml.add_eos_token", "add_eos_token");
     if (!t->listed)
         compare_added(t);
-    compare_template(t);
 }
 
-void conv_compare_texts(struct conv_result *out, const struct conv_options *options)
+/** Copy it out. */
+static void keep_template(const struct texts *t, struct base_text *chat_template)
+{
+    struct base_string text = template_of(t);
+    struct status_why why;
+    if (text.data && base_text_copy(chat_template, text.data, text.n_bytes, &why))
+        status_keep(&t->out->kept, STATUS_MEMORY, "%s", why.text);
+}
+
+void conv_compare_texts(struct conv_result *out, const struct conv_options *options,
+                        struct base_text *chat_template)
 {
     struct status_why why;
     struct texts t = {
@@ -272,8 +257,10 @@ void conv_compare_texts(struct conv_result *out, const struct conv_options *opti
     t.generation = read_json(&t, "generation_config.json");
     t.tokenizer = read_json(&t, "tokenizer_config.json");
     t.jinja = read_file(&t, "chat_template.jinja");
-    if (!out->kept.status)
+    if (!out->kept.status) {
         compare_all(&t);
+        keep_template(&t, chat_template);
+    }
     free(t.tokens);
     cJSON_Delete(t.config);
     cJSON_Delete(t.generation);

@@ -6,14 +6,8 @@
 #include "base/text/quote.h"
 #include "clients/conversion/keys.h"
 
-/** Both, and what is told of them. */
-struct tokenizers {
-    struct conv_result *out;
-    struct model_tokenizer *folder, *file;
-};
-
 /** The texts of tokens; a row that the folder has no token for may have any name. */
-static void compare_list(const struct tokenizers *t)
+static void compare_list(struct conv_result *out, const struct conv_tokenizers *t)
 {
     static const char key[] = "tokenizer.ggml.tokens";
     char texts[2][CONV_VALUE_BYTES], name[CONV_KEY_BYTES];
@@ -30,54 +24,41 @@ static void compare_list(const struct tokenizers *t)
     for (int i = 0; i < 2; i++)
         snprintf(texts[i], sizeof *texts, "%zu entries", n[i]);
     if (n[0] != n[1])
-        conv_differ_text(t->out, CONV_TOKEN, key, texts[0], texts[1]);
+        conv_differ_text(out, CONV_TOKEN, key, texts[0], texts[1]);
     if (n_other == 0)
         return;
     int used = snprintf(name, sizeof name, "%s[%zu]", key, first);
     if (n_other > 1)
         snprintf(name + used, sizeof name - (size_t)used, " and %zu more", n_other - 1);
     struct base_quoted quoted[2];
-    conv_differ_text(t->out, CONV_TOKEN, name,
+    conv_differ_text(out, CONV_TOKEN, name,
                      base_quote(&quoted[0], model_token_text(t->folder, (int32_t)first)),
                      base_quote(&quoted[1], model_token_text(t->file, (int32_t)first)));
 }
 
 /** What they make of texts. */
-static void compare_reading(const struct tokenizers *t)
+static void compare_reading(struct conv_result *out, const struct conv_tokenizers *t)
 {
     struct model_difference d;
     struct status_why why;
     char text[CONV_KEY_BYTES];
     enum status status = model_tokenizer_compare(&d, t->folder, t->file, &why);
     if (status) {
-        status_keep(&t->out->kept, status, "%s", why.text);
+        status_keep(&out->kept, status, "%s", why.text);
         return;
     }
     if (*d.key)
-        conv_differ_text(t->out, CONV_TOKEN, d.key, d.values[0], d.values[1]);
+        conv_differ_text(out, CONV_TOKEN, d.key, d.values[0], d.values[1]);
     snprintf(text, sizeof text, "ids of \"%.80s\"", d.text);
     if (*d.text)
-        conv_differ_text(t->out, CONV_TOKEN, text, d.ids[0], d.ids[1]);
+        conv_differ_text(out, CONV_TOKEN, text, d.ids[0], d.ids[1]);
 }
 
-static void compare_flag(const struct tokenizers *t, const char *key, bool folder, bool file)
+static void compare_flag(struct conv_result *out, const char *key, bool folder, bool file)
 {
     static const char *const words[] = {"false", "true"};
     if (folder != file)
-        conv_differ_text(t->out, CONV_TOKEN, key, words[folder], words[file]);
-}
-
-static void compare(const struct tokenizers *t)
-{
-    enum { COMPARED = 6 }; /* tokens, types, merges or scores, cutting, BOS, EOS */
-    t->out->n_tokens += COMPARED;
-    compare_list(t);
-    if (model_n_vocab(t->folder) == model_n_vocab(t->file))
-        compare_reading(t);
-    compare_flag(t, "tokenizer.ggml.add_bos_token", model_adds_bos(t->folder),
-                 model_adds_bos(t->file));
-    compare_flag(t, "tokenizer.ggml.add_eos_token", model_adds_eos(t->folder),
-                 model_adds_eos(t->file));
+        conv_differ_text(out, CONV_TOKEN, key, words[folder], words[file]);
 }
 
 /** A sentence about a file without the path in front, which leaves no room in a line. */
@@ -88,22 +69,41 @@ static const char *without_path(const char *sentence, const struct gguf_file *fi
     return has ? sentence + n + 2 : sentence;
 }
 
-void conv_compare_tokens(struct conv_result *out, const struct conv_options *options)
+void conv_tokenizers_open(struct conv_tokenizers *t, struct conv_result *out,
+                          const struct conv_options *options)
 {
-    struct tokenizers t = {.out = out};
     struct status_why why = {""};
-    if (!options->tokens)
-        return;
-    enum status of_folder = model_tokenizer_open(&t.folder, options->tokens, NULL, false, &why);
-    enum status status =
-        of_folder ? of_folder : model_tokenizer_open(&t.file, options->file, NULL, false, &why);
-    if (of_folder || status == STATUS_MEMORY)
+    *t = (struct conv_tokenizers){0};
+    enum status status = STATUS_OK;
+    if (options->tokens)
+        status = model_tokenizer_open(&t->folder, options->tokens, NULL, false, &why);
+    if (status)
         status_keep(&out->kept, status, "%s", why.text);
-    else if (status)
+    status = model_tokenizer_open(&t->file, options->file, NULL, false, &why);
+    if (status == STATUS_MEMORY)
+        status_keep(&out->kept, status, "%s", why.text);
+    else if (status && options->tokens)
         conv_differ_text(out, CONV_TOKEN, "tokenizer.ggml", "can be read",
                          without_path(why.text, options->file));
-    else
-        compare(&t);
-    model_tokenizer_close(t.folder);
-    model_tokenizer_close(t.file);
+}
+
+void conv_tokenizers_close(struct conv_tokenizers *t)
+{
+    model_tokenizer_close(t->folder);
+    model_tokenizer_close(t->file);
+}
+
+void conv_compare_tokens(struct conv_result *out, const struct conv_tokenizers *t)
+{
+    enum { COMPARED = 6 }; /* tokens, types, merges or scores, cutting, BOS, EOS */
+    if (!t->folder || !t->file)
+        return;
+    out->n_tokens += COMPARED;
+    compare_list(out, t);
+    if (model_n_vocab(t->folder) == model_n_vocab(t->file))
+        compare_reading(out, t);
+    compare_flag(out, "tokenizer.ggml.add_bos_token", model_adds_bos(t->folder),
+                 model_adds_bos(t->file));
+    compare_flag(out, "tokenizer.ggml.add_eos_token", model_adds_eos(t->folder),
+                 model_adds_eos(t->file));
 }

@@ -416,7 +416,7 @@ class ServerCheck(unittest.TestCase):
                             (("--logprobs", "f", "--requests", "9"), "--requests is for --url"),
                             (("--logprobs", "f", "--state", "s"), "--state is for a recording, a folder or --url"),
                             (("--url", "http://h", "--dry-run"), "--dry-run is for a recording"),
-                            (("--kl-divergence-base", F16, "-f", "t"), "-f is for a folder or --url; with a rec"),
+                            (("--kl-divergence-base", F16, "-f", "t"), "-f is for a folder or --url; with another GGUF file"),
                             (("--kl-divergence-base", "nowhere", "-f", "t"), "nowhere: cannot be opened"),
                             (("--kl-divergence-base", F16, "--max-rms", "1"), "--max-rms is for --url or --logprobs"),
                             (("--url", "http://h", "--chunks", "2"), "--chunks is for a recording or a folder; with --url it would do nothing"),

@@ -34,7 +34,8 @@ LAYERS = list(ROOMS.stands_on)
 # What the core shows to its clients, which stand on all of it; clients/documents/ does not stand on the whole.
 PUBLIC = {
     "gguf/gguf.h", "kernels/implementation.h", "kernels/kernels.h", "kernels/observer.h", "kernels/quant/round.h",
-    "model/chat/chat.h", "model/forward/forward.h", "model/hparams/table.h", "model/model.h", "model/swap.h",
+    "model/chat/chat.h", "model/chat/compare.h", "model/forward/forward.h", "model/hparams/table.h", "model/model.h",
+    "model/swap.h",
     "eval/identity.h", "eval/input.h", "eval/llama_compat.h", "eval/metrics.h", "eval/reference.h", "eval/run.h",
     "eval/streams.h", "eval/units.h",
 }

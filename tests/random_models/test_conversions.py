@@ -87,7 +87,7 @@ class Conversions(unittest.TestCase):
         done = self.check(*words, **more)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         self.assertRegex(done.stdout, r"\Amodel\.gguf is what .* gives: \d+ tensors, .* types; \d+ hyper-"
-                                      r"parameters, \d+ entries of the tokenizer\n\Z")
+                                      r"parameters, \d+ entries of the tokenizer(, 32 prompts)?\n\Z")
 
     def wrong(self, said, *lines, words=(), **more):
         """The sentence, and further lines; the tensors are as they should be afterwards."""
@@ -271,7 +271,10 @@ class Conversions(unittest.TestCase):
             self.wrong("of the tokenizer differ", line, pairs=(pairs | {key: other}).values())
         other = (bos + 1) % len(tokens)
         wrong("tokenizer.ggml.bos_token_id", other, rf"^tokenizer\.ggml\.bos_token_id\t{tokens[bos]}\t")
-        wrong(key, "{{ b }}", r"^tokenizer\.chat_template from byte 3 on\ta }}\tb }}$")
+        pairs[key] = (key, folders.STRING, "{{ b }}", None)  # which renders alike: nothing
+        self.right(pairs=pairs.values())
+        self.wrong(" prompts differ", r"^a question, from byte 0 on\t\tb$",
+                   pairs=(pairs | {key: (key, folders.STRING, "b", None)}).values())
         types = list(pairs["tokenizer.ggml.token_type"][2])
         types[bos] = 1
         wrong("tokenizer.ggml.token_type", types, rf"token_type\[{bos}\]\ta special token\tan ordinary token")

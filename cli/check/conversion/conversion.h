@@ -1,4 +1,5 @@
-/** assay check --base FOLDER: whether a GGUF file is what the folder's conversion should be. */
+/** assay check --base FOLDER: whether a GGUF file is what the folder's conversion should be; and
+ * --base OTHER.gguf: whether it makes that file's prompts. */
 #ifndef CLI_CHECK_CONVERSION_CONVERSION_H
 #define CLI_CHECK_CONVERSION_CONVERSION_H
 
@@ -8,7 +9,7 @@
 #include "clients/conversion/conversion.h"
 
 struct cli_conversion_settings {
-    const char *model, *folder;
+    const char *model, *folder; /* or the other file */
     const char *text_file; /* NULL: the files alone are compared */
     double max_kld;        /* NaN: no limit */
     struct cli_window_settings windows;

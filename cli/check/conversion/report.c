@@ -7,6 +7,7 @@
 #include "cli/check/conversion/conversion.h"
 #include "cli/output/json_parts.h"
 #include "cli/process/run.h"
+#include "cli/process/say.h"
 #include "cli/process/version.h"
 
 enum { SHAPE_BYTES = 100 };
@@ -54,6 +55,21 @@ static void print_tensor(const struct conv_tensor *t)
         puts("");
 }
 
+/** What differs of kinds, under the name of the first column. */
+static void print_keys(const struct conv_result *r, enum conv_kind first, enum conv_kind last,
+                       const char *name)
+{
+    bool begun = false;
+    for (size_t i = 0; i < r->n_keys; i++) {
+        if (r->keys[i].kind < first || r->keys[i].kind > last)
+            continue;
+        if (!begun)
+            printf("\n%s\texpected\tfound\n", name);
+        begun = true;
+        printf("%s\t%s\t%s\n", r->keys[i].key, r->keys[i].expected, r->keys[i].found);
+    }
+}
+
 void cli_conversion_print(const struct cli_conversion *c)
 {
     char sentence[CONV_SENTENCE_BYTES], shown[CONV_SENTENCE_BYTES];
@@ -65,14 +81,14 @@ void cli_conversion_print(const struct cli_conversion *c)
         puts("\ntensor\ttype\tdiffer\terror\tcorrelation\tlooks like");
     for (size_t i = 0; i < r->n_tensors; i++)
         print_tensor(&r->tensors[i]);
-    if (r->n_keys)
-        puts("\nkey\texpected\tfound");
-    for (size_t i = 0; i < r->n_keys; i++)
-        printf("%s\t%s\t%s\n", r->keys[i].key, r->keys[i].expected, r->keys[i].found);
+    print_keys(r, CONV_HPARAM, CONV_TOKEN, "key");
+    print_keys(r, CONV_PROMPT, CONV_PROMPT, "prompt");
     if (r->n_beyond)
         printf("\nNot compared: %zu tensor%s of blocks after the layers\n", r->n_beyond,
                status_plural(r->n_beyond));
     cli_flush();
+    for (size_t i = 0; i < r->n_notes; i++)
+        cli_say("assay: note: %s: %s\n", file, r->notes[i]);
 }
 
 static void add_tensor(struct base_json *json, cJSON *list, const struct conv_tensor *t)
@@ -112,6 +128,8 @@ static void add_result(struct base_json *json, const struct cli_conversion *c)
     base_json_uint(json, o, "n_exact", r->n_exact);
     base_json_uint(json, o, "n_hparams", r->n_hparams);
     base_json_uint(json, o, "n_tokenizer", r->n_tokens);
+    base_json_uint(json, o, "n_prompts", r->n_prompts);
+    base_json_uint(json, o, "n_prompts_differ", r->n_prompts_differ);
     base_json_uint(json, o, "n_not_compared", r->n_beyond);
     cli_json_estimate(json, o, "kld",
                       d->measured ? d->kld : (struct base_estimate){(double)NAN, (double)NAN});
@@ -124,8 +142,7 @@ static void add_result(struct base_json *json, const struct cli_conversion *c)
     cJSON *keys = base_json_list(json, json->root, "keys");
     for (size_t i = 0; i < r->n_keys; i++) {
         cJSON *key = base_json_object(json, keys, NULL);
-        base_json_text(json, key, "kind",
-                       r->keys[i].kind == CONV_HPARAM ? "hyper-parameter" : "tokenizer");
+        base_json_text(json, key, "kind", conv_kind_name(r->keys[i].kind));
         base_json_text(json, key, "key", r->keys[i].key);
         base_json_text(json, key, "expected", r->keys[i].expected);
         base_json_text(json, key, "found", r->keys[i].found);
@@ -140,6 +157,9 @@ enum status cli_conversion_write(const struct cli_conversion *c, struct base_fil
     cli_versions_read(&versions);
     doc_json_begin(&json, DOC_CONVERSION_SCHEMA);
     add_result(&json, c);
+    cJSON *notes = base_json_list(&json, json.root, "notes");
+    for (size_t i = 0; i < c->result.n_notes; i++)
+        base_json_text(&json, notes, NULL, c->result.notes[i]);
     cJSON *run = base_json_object(&json, json.root, "run");
     base_json_text(&json, run, "model_file", c->settings->model);
     base_json_text(&json, run, "base_file", c->settings->folder);

@@ -33,7 +33,7 @@ static enum status open_tokens(struct cli_conversion *c, struct status_why *why)
 {
     const char *given = c->settings->evaluate.load.tokenizer;
     const struct gguf_tensor *embedding = gguf_tensor_find(c->folder, "token_embd.weight");
-    uint64_t n_ids = embedding && !given ? embedding->ne[1] : 0;
+    uint64_t n_ids = embedding && !given && gguf_is_folder(c->folder) ? embedding->ne[1] : 0;
     struct status_why unread = {""};
     enum status status =
         model_tokens_open(&c->tokens, given ? given : c->settings->folder, n_ids, &unread);
@@ -56,7 +56,8 @@ static enum status compare(struct cli_conversion *c, struct status_why *why)
                                          .progress = on_compared,
                                          .user = &c->phase};
     cli_phase_begin(&c->phase);
-    enum status status = conv_compare(&c->result, &options, why);
+    enum status status = (gguf_is_folder(c->folder) ? conv_compare : conv_compare_tokenizers)(
+        &c->result, &options, why);
     cli_phase_end(&c->phase);
     if (!status)
         status = gguf_check_unchanged(c->file, why);
@@ -67,8 +68,10 @@ static enum status verdict(const struct cli_conversion *c, struct status_why *wh
 {
     const struct cli_conversion_settings *s = c->settings;
     if (conv_result_differs(&c->result))
-        return status_fail(why, STATUS_EXCEEDED, "%s: it is not what %s gives", s->model,
-                           s->folder);
+        return status_fail(why, STATUS_EXCEEDED,
+                           gguf_is_folder(c->folder) ? "%s: it is not what %s gives"
+                                                     : "%s: it makes other prompts than %s",
+                           s->model, s->folder);
     if (c->divergence.kld.value > s->max_kld) /* false without a limit */
         return status_fail(why, STATUS_EXCEEDED,
                            "%s: the mean divergence is %.4e, above --max-kld %g", s->model,

@@ -10,25 +10,25 @@
 
 static void put_style(struct doc_report *r)
 {
-    base_file_write(r->file, doc_part_chart_css.bytes, doc_part_chart_css.n_bytes);
-    base_file_write(r->file, doc_part_page_css.bytes, doc_part_page_css.n_bytes);
+    base_file_write(r->file, doc_part_chart_css.data, doc_part_chart_css.n_bytes);
+    base_file_write(r->file, doc_part_page_css.data, doc_part_page_css.n_bytes);
 }
 
 static void put_script(struct doc_report *r)
 {
-    base_file_write(r->file, doc_part_page_js.bytes, doc_part_page_js.n_bytes);
+    base_file_write(r->file, doc_part_page_js.data, doc_part_page_js.n_bytes);
 }
 
 /* The page allows no script and no style but its own: 'sha256-...' of the bytes in the element. */
-static void put_hash(struct doc_report *r, const struct doc_part *first,
-                     const struct doc_part *second)
+static void put_hash(struct doc_report *r, const struct base_string *first,
+                     const struct base_string *second)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     uint8_t bytes[BASE_SHA256_BYTES + 1] = {0};
     char text[4 * (BASE_SHA256_BYTES / 3 + 1) + 1];
     struct base_digest *digest = base_digest_open();
-    base_digest_add(digest, first->bytes, first->n_bytes);
-    base_digest_add(digest, second->bytes, second->n_bytes);
+    base_digest_add(digest, first->data, first->n_bytes);
+    base_digest_add(digest, second->data, second->n_bytes);
     r->no_memory |= base_digest_close_bytes(digest, bytes, NULL);
     char *at = text;
     for (size_t i = 0; i < sizeof bytes; i += 3) {
@@ -48,7 +48,7 @@ static void put_style_hash(struct doc_report *r)
 
 static void put_script_hash(struct doc_report *r)
 {
-    put_hash(r, &doc_part_page_js, &(struct doc_part){"", 0});
+    put_hash(r, &doc_part_page_js, &(struct base_string){"", 0});
 }
 
 static void put_links(struct doc_report *r);
@@ -143,7 +143,7 @@ static const char *put_part(struct doc_report *r, const char *at, const char *ma
 
 static void put_page(struct doc_report *r)
 {
-    const char *at = doc_part_page_html.bytes, *end = at + doc_part_page_html.n_bytes;
+    const char *at = doc_part_page_html.data, *end = at + doc_part_page_html.n_bytes;
     make_sections(r);
     while (at < end && !r->no_memory) {
         const char *mark = memmem(at, (size_t)(end - at), "{{", 2);

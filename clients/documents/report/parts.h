@@ -2,14 +2,9 @@
 #ifndef DOCUMENTS_REPORT_PARTS_H
 #define DOCUMENTS_REPORT_PARTS_H
 
-#include <stddef.h>
+#include "base/text/string.h"
 
-struct doc_part {
-    const char *bytes; /* no NUL at their end */
-    size_t n_bytes;
-};
-
-extern const struct doc_part doc_part_page_html, doc_part_page_css, doc_part_page_js,
+extern const struct base_string doc_part_page_html, doc_part_page_css, doc_part_page_js,
     doc_part_chart_css;
 
 #endif

@@ -159,7 +159,7 @@ void doc_plot_begin(struct doc_plot *p)
              classes[p->form], doc_plot_width(p->form), p->height, p->title, p->title);
     if (p->form == DOC_ALONE) {
         doc_html(p->file, "<style>\n");
-        base_file_write(p->file, doc_part_chart_css.bytes, doc_part_chart_css.n_bytes);
+        base_file_write(p->file, doc_part_chart_css.data, doc_part_chart_css.n_bytes);
         doc_html(p->file, "</style>\n<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n");
     }
     draw_axis(p, &p->x, true);

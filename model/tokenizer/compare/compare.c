@@ -27,8 +27,8 @@ bool model_difference_is_none(const struct model_difference *d)
 
 enum { SHOWN_IDS = 8, SHOWN_BYTES = 40 };
 
-static void write_ids(char out[MODEL_DIFFERENCE_BYTES], const struct model_tokens *tokens,
-                      size_t from)
+void model_difference_ids(char out[MODEL_DIFFERENCE_BYTES], const struct model_tokens *tokens,
+                          size_t from)
 {
     size_t used = 0;
     *out = 0;
@@ -41,23 +41,28 @@ static void write_ids(char out[MODEL_DIFFERENCE_BYTES], const struct model_token
                                             : "");
 }
 
+void model_difference_show(char out[MODEL_DIFFERENCE_BYTES], struct base_string text)
+{
+    size_t end = base_min(text.n_bytes, SHOWN_BYTES), used;
+    while (end < text.n_bytes && end > 0 && ((uint8_t)text.data[end] & 0xC0) == 0x80)
+        end--;
+    used = base_escape(out, MODEL_DIFFERENCE_BYTES - 4, text.data, end);
+    snprintf(out + base_min(used, MODEL_DIFFERENCE_BYTES - 4), 4, "%s",
+             end < text.n_bytes ? "..." : "");
+}
+
 /** Show a text from the place on where its ids part. */
 static void show_text(struct comparing *c, struct base_string text,
                       const struct model_tokens tokens[2])
 {
-    size_t n = model_tokens_common(&tokens[0], &tokens[1]), at = 0, used;
+    size_t n = model_tokens_common(&tokens[0], &tokens[1]), at = 0;
     for (size_t i = 0; i < n; i++)
         at +=
             base_min(model_token_span(c->t[0], tokens[0].ids[i], text.data + at, text.n_bytes - at),
                      text.n_bytes - at);
-    size_t n_bytes = text.n_bytes - at, end = base_min(n_bytes, SHOWN_BYTES);
-    while (end < n_bytes && end > 0 && ((uint8_t)text.data[at + end] & 0xC0) == 0x80)
-        end--;
-    char *out = c->out->text;
-    used = base_escape(out, MODEL_DIFFERENCE_BYTES - 4, text.data + at, end);
-    snprintf(out + base_min(used, MODEL_DIFFERENCE_BYTES - 4), 4, "%s", end < n_bytes ? "..." : "");
+    model_difference_show(c->out->text, (struct base_string){text.data + at, text.n_bytes - at});
     for (int i = 0; i < 2; i++)
-        write_ids(c->out->ids[i], &tokens[i], n);
+        model_difference_ids(c->out->ids[i], &tokens[i], n);
 }
 
 /** Make ids of a text by both; of the first that differs keep what is shown. */

@@ -17,6 +17,12 @@ struct model_difference {
 
 bool model_difference_is_none(const struct model_difference *d);
 
+/** The beginning of a text as such a comparison shows it, and of the ids from one on; "nothing"
+ * where there are none. */
+void model_difference_show(char out[MODEL_DIFFERENCE_BYTES], struct base_string text);
+void model_difference_ids(char out[MODEL_DIFFERENCE_BYTES], const struct model_tokens *tokens,
+                          size_t from);
+
 /**
  * Compare two tokenizers of as many tokens, whose texts are compared elsewhere. They are the same
  * where they have the same ids for a set of texts (model_probe), recognise the same tokens in raw

@@ -1,0 +1,107 @@
+#include "model/chat/prompts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json/lines.h"
+#include "base/json/read.h"
+#include "model/chat/conversation.h"
+#include "model/template/value/value_json.h"
+#include "model/template/value/value_text.h"
+
+/** Who is handed the conversations. */
+struct visit {
+    model_chat_visitor *visit;
+    void *user;
+};
+
+static enum status visit_line(void *user, const struct base_json_line *line, const cJSON *object,
+                              struct status_why *why)
+{
+    const struct visit *v = user;
+    const struct model_chat_case one = {.name =
+                                            cJSON_GetStringValue(base_json_member(object, "id")),
+                                        .object = object,
+                                        .bytes = {line->from, (size_t)(line->end - line->from)}};
+    return v->visit(v->user, &one, why);
+}
+
+enum status model_chat_each(model_chat_visitor *visit, void *user, struct status_why *why)
+{
+    const struct base_string set = model_chat_conversations_jsonl;
+    struct visit v = {visit, user};
+    char *bytes = malloc(set.n_bytes); /* which the reader writes to */
+    if (!bytes)
+        return status_fail(why, STATUS_MEMORY, "no memory for conversations");
+    memcpy(bytes, set.data, set.n_bytes);
+    enum status status = base_json_lines_read(bytes, set.n_bytes, visit_line, &v, why);
+    free(bytes);
+    return status;
+}
+
+/** Its tokens; the template's BOS takes the place of the one that texts begin with. */
+static enum status make_tokens(struct model_chat_prompt *p, const struct model_tokenizer *t,
+                               struct status_why *why)
+{
+    struct model_tokens text = {0};
+    enum status status = model_tokenize(t, p->text.text, p->text.n_bytes, true, &text, why);
+    bool has_bos = text.n > 0 && text.ids[0] == model_token_bos(t);
+    p->has_bos_twice = has_bos && model_adds_bos(t);
+    if (!status && !has_bos)
+        status = model_begin_text(t, &p->tokens, why);
+    for (size_t i = 0; i < text.n && !status; i++)
+        status = model_tokens_add(&p->tokens, text.ids[i], why);
+    free(text.ids);
+    return status;
+}
+
+enum status model_chat_prompt(struct model_chat_prompt *out, const struct model_chat *chat,
+                              const struct model_chat_case *one, enum model_chat_mask mask,
+                              struct status_why *why)
+{
+    *out = (struct model_chat_prompt){0};
+    enum status status =
+        model_chat_render(chat, one->object, one->bytes, mask, &out->text, &out->why);
+    if (status == STATUS_FORMAT || status == STATUS_UNSUPPORTED) {
+        out->refused = status;
+        return STATUS_OK;
+    }
+    if (status)
+        return status_fail(why, status, "%s", out->why.text);
+    return make_tokens(out, chat->tokenizer, why);
+}
+
+/** The text with the generation prompt or without, whatever the conversation says. */
+static bool ask(struct chat_conversation *c, bool prompt, struct chat_rendering *out)
+{
+    static const char name[] = "add_generation_prompt";
+    const struct chat_view view = {.n = c->n};
+    jinja_dict_set(c->r, &c->names, jinja_string(name, sizeof name - 1), jinja_bool(prompt));
+    return model_chat_view(c, &view, out, false);
+}
+
+enum status model_chat_asks(bool *asks, const struct model_chat *chat,
+                            const struct model_chat_case *one, struct status_why *why)
+{
+    struct jinja_run r;
+    struct chat_conversation c = {.chat = chat, .r = &r};
+    struct chat_rendering with, without;
+    struct status_why refused = {""};
+    jinja_begin(&r, &chat->limits, &refused);
+    struct jinja_value value = jinja_of_json(&r, one->object, one->bytes);
+    if (!r.status)
+        model_chat_read(&c, &value);
+    *asks = !r.status && ask(&c, true, &with) && ask(&c, false, &without) &&
+            !jinja_same(with.text, without.text);
+    enum status status =
+        r.status == STATUS_MEMORY ? status_fail(why, STATUS_MEMORY, "%s", refused.text) : STATUS_OK;
+    jinja_end(&r);
+    return status;
+}
+
+void model_chat_prompt_free(struct model_chat_prompt *prompt)
+{
+    model_chat_text_free(&prompt->text);
+    free(prompt->tokens.ids);
+    *prompt = (struct model_chat_prompt){0};
+}

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Prompts that chat templates make of the set of conversations: what is a difference, what is none, and
+what is noted.
+
+usage: test_prompts.py ASSAY SOURCE_DIR
+"""
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+import gguf_make as g
+from documents import check
+from program import run
+
+SET = [json.loads(line) for line in (pathlib.Path(sys.argv[2]) / "data/conversations.jsonl").read_text().splitlines()]
+CONTROLS = ["<|im_start|>", "<|im_end|>"]
+TOKENS = ["<unk>", "<s>", "</s>", *CONTROLS, *(f"<0x{b:02X}>" for b in range(256))]
+START, END = TOKENS.index(CONTROLS[0]), TOKENS.index(CONTROLS[1])
+OWN = """{# turns between marks #}
+{%- for m in messages %}
+{%- if m.role == 'critic' %}{{ raise_exception('no role ' + m.role) }}{% endif %}
+{{- '<|im_start|>' + m.role + '\\n' + (m.content or '') }}
+{%- for c in m.tool_calls or [] %}{{ '<call>' + c.function.arguments | tojson }}{% endfor %}
+{{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
+
+
+class Prompts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-prompts-"))
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def model(self, name, template, eos=END, more=(), types=(2, 3, 3, 3, 3)):
+        """A file of bytes, two control tokens and a template."""
+        path = self.folder / f"{name}.gguf"
+        pairs = [g.pair("tokenizer.ggml.model", g.STRING, "llama"),
+                 g.pair("tokenizer.ggml.tokens", g.ARRAY, TOKENS, g.STRING),
+                 g.pair("tokenizer.ggml.scores", g.ARRAY, [0.0] * len(TOKENS), g.F32),
+                 g.pair("tokenizer.ggml.token_type", g.ARRAY, [*types, *[6] * 256], g.I32),
+                 g.pair("tokenizer.ggml.eos_token_id", g.U32, eos),
+                 g.pair("tokenizer.ggml.add_space_prefix", g.BOOL, 0), *more]
+        if template is not None:
+            pairs.append(g.pair("tokenizer.chat_template", g.STRING, template))
+        path.write_bytes(g.gguf(pairs, []))
+        return path
+
+    def compare(self, found, expected=OWN, code=None, **more):
+        """The lines, the notes and the document of a comparison."""
+        result = self.folder / "result.json"
+        done = run("check", "-m", self.model("found", found, **more), "--base", self.model("base", expected),
+                   "--json", result, "--force", cwd=self.folder)
+        document = json.loads(result.read_text())
+        check(self, document)
+        differs = document["result"]["verdict"] == "differs"
+        self.assertEqual(done.returncode, int(differs), done.stderr)
+        notes = [line for line in done.stderr.splitlines() if line.startswith("assay: note: ")]
+        self.assertEqual(notes, ["assay: note: found.gguf: " + n for n in document["notes"]])
+        return done.stdout.splitlines(), document
+
+    def test_what_is_no_difference(self):
+        """Comments, the last newline, the kind of quotes, blanks within statements, other words of a refusal."""
+        for text in (OWN, OWN.replace("{# turns between marks #}", ""), OWN + "\n", OWN.replace("'", '"'),
+                     OWN.replace("{%- for m in messages %}", "{%-  for  m   in messages  %}{# #}"),
+                     OWN.replace("no role ", "what is ")):
+            lines, document = self.compare(text)
+            self.assertEqual(lines, ["found.gguf makes the prompts of " + str(self.folder / "base.gguf") +
+                                     f": 7 entries of the tokenizer, {len(SET)} prompts"], text)
+            self.assertEqual((document["keys"], document["result"]["n_prompts"]), ([], len(SET)))
+
+    def differing(self, *words, **more):
+        """The conversations that differ, and their rows."""
+        lines, document = self.compare(*words, **more)
+        rows = [(k["key"], k["expected"], k["found"]) for k in document["keys"] if k["kind"] == "prompt"]
+        names = [key.split(", from ")[0] for key, _, _ in rows[::2]]
+        self.assertEqual(names, [key.split(", from ")[0] for key, _, _ in rows[1::2]])
+        self.assertEqual(len(names), document["result"]["n_prompts_differ"])
+        if rows:
+            self.assertIn(f"{len(names)} of {len(SET)} prompts differ{'s' * (len(names) == 1)}", lines[0])
+            self.assertIn("prompt\texpected\tfound", lines)
+        return names, rows
+
+    def test_what_is(self):
+        """Which conversations tell templates apart; the first difference in text and in tokens."""
+        def having(what):
+            return [c["id"] for c in SET if what(c) and not any(m["role"] == "critic" for m in c["messages"])]
+        names, rows = self.differing(OWN.replace("<call>", "<tool_call>"))
+        self.assertEqual(names, having(lambda c: any(m.get("tool_calls") for m in c["messages"])))
+        self.assertEqual(rows[0][1:], ('call>{"city": "Zürich", "days": 2, "uni...',
+                                       'tool_call>{"city": "Zürich", "days": 2,...'))
+        names, rows = self.differing(OWN.replace("assistant\\n'", "assistant'"))
+        self.assertEqual(names, having(lambda c: c.get("add_generation_prompt")))
+        self.assertEqual(rows[0], (f"{names[0]}, from byte 65 on", "\\n", ""))
+        self.assertEqual(rows[1][1:], (str(TOKENS.index("<0x0A>")), "nothing"))
+        names, _ = self.differing(OWN.replace("'critic'", "'developer'"))
+        self.assertEqual(names, ["a developer", "an unknown role"])
+        names, rows = self.differing(OWN.replace("in messages", "in messages if m.content != ''"))
+        self.assertIn("an empty system's text", names)
+
+    def test_refusal(self):
+        """A prompt beside a refusal is a difference, and two refusals are none."""
+        refuse = "{% if not messages | selectattr('role', 'eq', 'user') | list %}{{ raise_exception('No user') }}{% endif %}"
+        names, rows = self.differing(refuse + OWN)
+        self.assertEqual(names, ["nobody asks"])
+        self.assertEqual((rows[0][0], rows[1][2]), ("nobody asks, from byte 0 on", "nothing"))
+        self.assertRegex(rows[0][2], r"\Arefused: chat template, line 1: .*No user")
+        self.assertEqual(self.differing(refuse + OWN, refuse + "\n" + OWN)[0], [])
+
+    def test_tokens(self):
+        """The same texts in other tokens."""
+        names, rows = self.differing(OWN, types=(2, 3, 3, 1, 3))
+        self.assertEqual(len(names), len(SET) - 1)  # one is refused
+        self.assertEqual(rows[1][0], f"{names[0]}, from token 1 on")
+        self.assertTrue(rows[1][1].startswith(f"{START} "), rows)
+
+    def test_without_rendering(self):
+        """What Jinja's grammar or we do not know is compared as a text."""
+        for text in ("{% if %}", "{{ messages | unheard_of }}"):
+            self.assertEqual(self.compare(text, text)[1]["keys"], [])
+            keys = self.compare(text + " ", text)[1]["keys"]
+            self.assertEqual([(k["kind"], k["key"]) for k in keys],
+                             [("tokenizer", f"tokenizer.chat_template from byte {len(text)} on")])
+        self.assertEqual(self.compare(None)[1]["keys"], [
+            {"kind": "tokenizer", "key": "tokenizer.chat_template", "expected": "present", "found": "absent"}])
+
+    def test_notes(self):
+        """BOS twice, a turn without an end, a generation prompt without effect."""
+        def notes(template, **more):
+            return [note.split(":")[0].split(",")[0].split(" (")[0] for note in self.compare(template, **more)[1]["notes"]]
+        bos = [g.pair("tokenizer.ggml.bos_token_id", g.U32, 1)]
+        twice, never, asks = ("the chat template writes BOS", "the chat template never writes a token that ends a turn",
+                              "the generation prompt")
+        self.assertEqual(notes(OWN), [])
+        self.assertEqual(notes("{{ bos_token }}" + OWN, more=bos), [twice])
+        self.assertEqual(notes("{{ bos_token }}" + OWN, more=[*bos, g.pair("tokenizer.ggml.add_bos_token", g.BOOL, 0)]), [])
+        self.assertEqual(notes(OWN, eos=2), [never])
+        self.assertEqual(notes(OWN, eos=2, more=[g.pair("tokenizer.ggml.eot_token_id", g.U32, END)]), [])
+        self.assertEqual(notes(OWN.replace("add_generation_prompt", "true")), [asks])
+        self.assertEqual(notes(OWN.replace("add_generation_prompt", "false")), [asks])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["test_prompts"], verbosity=2)
