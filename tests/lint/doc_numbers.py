@@ -5,9 +5,9 @@ usage: doc_numbers.py SOURCE_DIR
 
 A row of the table is (document, expression, source, expression). Each expression has one group,
 which holds a number: digits, a word, a C expression of digits and << * +, or digits with KiB, MiB,
-GiB, Mi in front of what follows. White space in a file counts as one blank, and the quotes between
-two parts of a C string are left out. Where an expression is not found, correct the row: the
-sentence or the constant was changed.
+GiB, Mi in front of what follows. One without a group stands for how often it matches. White space
+in a file counts as one blank, and the quotes between two parts of a C string are left out. Where an
+expression is not found, correct the row: the sentence or the constant was changed.
 """
 import pathlib
 import re
@@ -116,6 +116,7 @@ TABLE = [
     (STATE, r"Without `-b` that is about (\w+) seconds", CHOICE, r"batch_seconds = (\d+)"),
     (STATE, r"bytes of the settings, at most (\d+ MiB)", "eval/run/journal.c",
      r"MAX_SETTINGS = (\d+ << \d+)"),
+    ("README.md", r"(\d+) architectures, each", "model/arch/list.h", r"X\(\w+\)"),
     (BASE, r"\| header \| (\d+) \|", "eval/reference/compact_layout.h",
      r"EVAL_COMPACT_HEADER_BYTES = (\d+)"),
     (BASE, r"\| checks \| (\d+) `n_windows`", "eval/reference/compact_layout.h",
@@ -146,7 +147,7 @@ def find(root, path, expression):
     match = re.search(expression, text)
     if not match:
         raise ValueError(f"nothing matches {expression!r}")
-    return number(match.group(1))
+    return number(match.group(1)) if match.groups() else len(re.findall(expression, text))
 
 
 def main():
