@@ -303,7 +303,6 @@ const struct model_arch model_arch_gemma4 = {
                                          {MODEL_AT_ATTN_OUT, "attn_out", "ADD", .other = true},
                                          {MODEL_AT_ATTN_RESIDUAL, "attn_out", "ADD"},
                                          {MODEL_AT_FFN_NORM, "ffn_norm_1", "MUL"},
-                                         {MODEL_AT_FFN_OUT, "blk.ffn_down.weight", "MUL_MAT"},
                                          {MODEL_AT_FFN_OUT, "ffn_down_s", "MUL"},
                                          {0}},
     .keys = {keys4},

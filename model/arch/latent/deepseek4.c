@@ -271,6 +271,7 @@ static const struct model_folder_map folder = {
 
 const struct model_arch model_arch_deepseek4 = {
     .name = "deepseek4",
+    .nodes = (const struct model_node[]){{MODEL_AT_EMBEDDING, "embd", .other = true}, {0}},
     .folder = &folder,
     .keys = {keys},
     .windows = {.period = 1},

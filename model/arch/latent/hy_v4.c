@@ -98,9 +98,11 @@ const struct model_arch model_arch_hy_v4 = {
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,
     .shared = MODEL_SHARED_PLAIN,
-    .nodes = (const struct model_node[]){{MODEL_AT_ATTN_GATE, "blk.attn_gate.weight", "MUL_MAT"},
-                                         {MODEL_AT_ATTENTION, "attn_kqv"},
-                                         {0}},
+    .nodes =
+        (const struct model_node[]){{MODEL_AT_EMBEDDING, "embd", .other = true}, /* one stream */
+                                    {MODEL_AT_ATTENTION, "attn_kqv"},
+                                    {MODEL_AT_ATTN_RESIDUAL, "hc_attn_out"},
+                                    {0}},
     .read = read,
     .bind = bind,
     .presence = {{MODEL_ALWAYS, "output.weight"}},

@@ -21,11 +21,17 @@ static const struct model_arch_key keys[] = {
     {0},
 };
 
+static const struct model_node nodes[] = {
+    {MODEL_AT_ALPHA, "blk.ssm_f_a.weight", "MUL_MAT"},
+    {MODEL_AT_MIXER_GATE, "blk.ssm_g_a.weight", "MUL_MAT"},
+    {MODEL_AT_RECURRED, "attn_output (cont)"},
+    {MODEL_AT_MIXER_GATED, "", .other = true}, /* it has no name */
+    {0},
+};
+
 const struct model_arch model_arch_bailingmoe3 = {
     .name = "bailingmoe3",
-    .nodes = (const struct model_node[]){{MODEL_AT_ATTN_OUT, "kda_out"},
-                                         {MODEL_AT_ATTN_OUT, "mla_out"},
-                                         {0}},
+    .nodes = nodes,
     .keys = {keys, model_grouped_keys},
     .without_keys = MODEL_KIMI_DELTA_NET,
     .whole_f = "ssm_f_a",

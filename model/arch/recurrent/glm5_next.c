@@ -153,10 +153,25 @@ static const struct model_folder_map folder = {
     .write = write,
 };
 
+static const struct model_node nodes[] = {
+    {MODEL_AT_Q_LOW_NORM, "q_resid", "MUL"},
+    {MODEL_AT_Q_WIDE, "q_absorbed", "PERMUTE"},
+    {MODEL_AT_INDEX_K, "indexer_k", "ADD"},
+    {MODEL_AT_INDEX_Q, "indexer_q", "RESHAPE"},
+    {MODEL_AT_CONVOLVED, "kda_q_conv"},
+    {MODEL_AT_K_CONVOLVED, "kda_k_conv"},
+    {MODEL_AT_V_CONVOLVED, "kda_v_conv"},
+    {MODEL_AT_ALPHA, "blk.ssm_f_b.weight", "MUL_MAT"},
+    {MODEL_AT_MIXER_GATE, "kda_g2"},
+    {MODEL_AT_RECURRED, "kda_scan_out"},
+    {MODEL_AT_MIXER_GATED, "", .other = true}, /* it has no name */
+    {0},
+};
+
 #define GLM5_NEXT                                                                                  \
     .keys = {keys, model_grouped_keys}, .unrotated = true, .without_keys = MODEL_KIMI_DELTA_NET,   \
     .needs_shares = true, .gating = KERN_GATE_SIGMOID, .normalise = MODEL_NORMALISE_BY_KEY,        \
-    .shared = MODEL_SHARED_PLAIN, .read = read, .bind = bind,                                      \
+    .nodes = nodes, .shared = MODEL_SHARED_PLAIN, .read = read, .bind = bind,                      \
     .presence = {{MODEL_ALWAYS, "output.weight exp_probs_b.bias"}}
 
 const struct model_arch model_arch_glm5next = {

@@ -43,11 +43,7 @@ const struct model_arch model_arch_cohere2 = {
 const struct model_arch model_arch_command_r = {
     .name = "command-r",
     .folder = &folder_r,
-    .nodes = (const struct model_node[]){{MODEL_AT_Q_PROJECTED, "Qcur", "MUL", .other = true},
-                                         {MODEL_AT_K_PROJECTED, "Kcur", "MUL", .other = true},
-                                         {MODEL_AT_Q_NORM, "Qcur", "MUL"},
-                                         {MODEL_AT_K_NORM, "Kcur", "MUL"},
-                                         {0}},
+    .nodes = model_unrotated_nodes,
     .keys = {keys},
     .norms = {.ffn = ""},
     .layer_norm = true,
@@ -109,6 +105,7 @@ static const struct model_folder_map folder_moe = {
 
 const struct model_arch model_arch_cohere2moe = {
     .name = "cohere2moe",
+    .nodes = (const struct model_node[]){{MODEL_AT_SHARES, "", .other = true}, {0}}, /* halved */
     .folder = &folder_moe,
     .keys = {moe_keys},
     .norms = {.ffn = ""},

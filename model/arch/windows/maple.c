@@ -39,6 +39,7 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_maple = {
     .name = "maple",
     .folder = &folder,
+    .nodes = model_unrotated_nodes,
     .keys = {keys},
     .rope_halves = true,
     .sliding_rope = true,

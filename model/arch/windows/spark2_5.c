@@ -40,6 +40,9 @@ static const struct model_folder_map folder = {
 
 /** attn_out is what attention's gates multiply. */
 static const struct model_node nodes[] = {
+    {MODEL_AT_Q_PROJECTED, "Qcur", "VIEW"},
+    {MODEL_AT_K_PROJECTED, "Kcur", "VIEW"},
+    {MODEL_AT_V_PROJECTED, "Vcur", "VIEW"},
     {MODEL_AT_ATTENTION, "attn_out"},
     {MODEL_AT_ATTN_OUT, "attn_out_proj", "MUL_MAT"},
     {MODEL_AT_ATTN_OUT, "attn_out", .other = true},

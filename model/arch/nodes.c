@@ -1,0 +1,9 @@
+#include "model/arch.h"
+
+const struct model_node model_unrotated_nodes[] = {
+    {MODEL_AT_Q_PROJECTED, "Qcur", "MUL", .other = true},
+    {MODEL_AT_K_PROJECTED, "Kcur", "MUL", .other = true},
+    {MODEL_AT_Q_NORM, "Qcur", "MUL"},
+    {MODEL_AT_K_NORM, "Kcur", "MUL"},
+    {0},
+};
