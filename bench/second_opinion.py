@@ -96,11 +96,13 @@ def build(torch, family, seed):
     model = cls._from_config(config, attn_implementation="eager",
                              experts_implementation="eager").eval().to(torch.get_default_dtype())
     name = name if has_head else family.model
+    family.adapt(torch, model)
     rng = torch.Generator().manual_seed(seed)
     values = dict(model.named_parameters()) | dict(model.named_buffers())
     with torch.no_grad():
         for key, p in values.items():
-            if key in model.state_dict():
+            counts = p.dim() == 1 and not p.is_floating_point()  # numbers of hashes stay
+            if key in model.state_dict() and not counts:
                 p.copy_(as_stored(torch, random_values(torch, family, key, p, rng)))
     return name, model
 
@@ -110,7 +112,8 @@ def build(torch, family, seed):
 def pair(key, v):
     kinds = {bool: g.BOOL, int: g.U32, float: g.F32, str: g.STRING}
     if isinstance(v, list):
-        return g.pair(key, g.ARRAY, v, kinds[type(v[0])])
+        wide = isinstance(v[0], int) and max(v) >= 2 ** 32
+        return g.pair(key, g.ARRAY, v, g.U64 if wide else kinds[type(v[0])])
     return g.pair(key, kinds[type(v)], v)
 
 
@@ -165,11 +168,11 @@ def ours(assay, path, written, n, n_windows):
                 for r in csv.DictReader(f, delimiter="\t", quoting=csv.QUOTE_NONE)}
 
 
-def theirs(torch, model, windows):
+def theirs(torch, family, model, windows):
     with torch.no_grad():
         out = model(torch.tensor(windows), use_cache=False)
         logits = out.logits if hasattr(out, "logits") else \
-            out.last_hidden_state @ model.embed_tokens.weight.T  # the text's part of a model of more
+            family.head(model, out.last_hidden_state)
     assert logits.dtype == torch.float64
     rows = torch.log_softmax(logits, -1)
     return {(w, p): (ids[p + 1], rows[w, p, ids[p + 1]].item(),
@@ -250,7 +253,7 @@ def compare(torch, family, args, folder):
     def run():
         return ours(args.assay, path, written, n, n_windows)
     a = run()
-    score, entropy = differences(a, theirs(torch, model, windows))
+    score, entropy = differences(a, theirs(torch, family, model, windows))
     beyond = sum(d > LIMIT for d in score)
     print(f"| `{family.architecture}` | {family.note} | {name} | {max(score):.1e} | "
           f"{sum(score) / len(score):.1e} | {max(entropy):.1e} | {beyond} |", flush=True)
@@ -275,7 +278,7 @@ def main():
         return 2
     torch = torch_in_double()
     import transformers
-    from second_opinion_operations import FAMILIES
+    from second_opinion_autumn import FAMILIES
     transformers.logging.set_verbosity(transformers.logging.CRITICAL)
     unknown = set(args.names) - {f.name for f in FAMILIES}
     if unknown:

@@ -67,6 +67,13 @@ class Family:
     def kv_heads(self, c):
         return c.num_key_value_heads
 
+    def adapt(self, torch, model):
+        """Set what files say for each layer and the class says once."""
+
+    def head(self, model, hidden):
+        """The logits where the class is the text's part of a model of more; it is tied."""
+        return hidden @ model.embed_tokens.weight.T
+
     def gain_is_offset(self, name):
         return self.norms_offset and "linear_attn.norm" not in name
 

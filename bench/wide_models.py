@@ -31,6 +31,10 @@ WIDE = {
     "index_head_dim": {32: 128}, "index_n_heads": {4: 32, 2: 4}, "index_topk": {40: 2048, 12: 512},
     "index_block_size": {16: 128}, "index_topk_blocks": {4: 16}, "rotary_dim": {16: 64},
     "o_groups": {2: 8}, "o_lora_rank": {20: 256}, "laurel_rank": {16: 64},
+    "hc_lowrank": {20: 320}, "indexer_head_dim": {32: 128}, "indexer_n_heads": {4: 16},
+    "indexer_budget": {40: 2048}, "ngram_vocab_size_base": {500: 20000},
+    "linear_key_head_dim": {16: 128}, "linear_value_head_dim": {16: 128},
+    "linear_num_key_heads": {2: 8}, "linear_num_value_heads": {6: 24},
     "hidden_size_per_layer_input": {20: 256}, "max_position_embeddings": {4096: 16384},
 }
 
@@ -84,7 +88,7 @@ def main():
         return 2
     import numpy
     import torch
-    from second_opinion_operations import FAMILIES
+    from second_opinion_autumn import FAMILIES
     torch.single = torch.float32
     folder, names = pathlib.Path(sys.argv[1]), sys.argv[2:]
     folder.mkdir(exist_ok=True)
