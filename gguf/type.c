@@ -1,5 +1,7 @@
 #include "gguf/type.h"
 
+#include <strings.h>
+
 #define ROW(TYPE, name, id, elems, bytes, prefix, rows, ...)                                       \
     [id] = {GGUF_TYPE_##TYPE, #TYPE, elems, bytes, prefix, rows},
 /* By id; those without a name are no types. */
@@ -74,6 +76,14 @@ const struct gguf_type_info *gguf_type_listed(uint32_t id)
 const char *gguf_type_name(uint32_t id)
 {
     return gguf_type_listed(id)->name;
+}
+
+const struct gguf_type_info *gguf_type_named(const char *name)
+{
+    for (uint32_t id = 0; id < GGUF_FIRST_FOLDER; id++)
+        if (types[id].name && strcasecmp(types[id].name, name) == 0)
+            return &types[id];
+    return NULL;
 }
 
 bool gguf_row_bytes(const struct gguf_type_info *type, uint64_t n_cols, uint64_t *out)

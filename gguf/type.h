@@ -68,6 +68,9 @@ const struct gguf_type_info *gguf_type_listed(uint32_t id);
 /** Its name, for error messages. Static storage. */
 const char *gguf_type_name(uint32_t id);
 
+/** The row of a type of files that can be decoded, by its name in any case; NULL: there is none. */
+const struct gguf_type_info *gguf_type_named(const char *name);
+
 /** The program that alone has the type, by name; NULL: llama.cpp and ik_llama.cpp both have it. */
 const char *gguf_type_program(uint32_t id);
 

@@ -9,6 +9,7 @@
 
 #include "cli/calibrate.h"
 #include "cli/check/check_evaluator.h"
+#include "cli/check/recipe_types.h"
 #include "cli/commands.h"
 #include "kernels/kernels.h"
 
@@ -235,6 +236,18 @@ static enum status check_server(const struct cli_check_settings *s, struct statu
     return cli_server_check(s->model, &server, &s->evaluate, why);
 }
 
+/** Rules about types. */
+static enum status check_recipe(const struct cli_check_settings *s, struct status_why *why)
+{
+    if (s->evaluate.host)
+        return status_fail(why, STATUS_USAGE,
+                           "--recipe evaluates nothing; a plan is of a comparison with "
+                           "--kl-divergence-base");
+    enum status status = cli_connection_alone(&s->evaluate.machine, why);
+    return status ? status
+                  : cli_recipe_types_check(s->model, &s->recipes, &s->evaluate.output, why);
+}
+
 /** What another program recorded. */
 static enum status check_recording(const struct cli_check_settings *s, struct status_why *why)
 {
@@ -266,14 +279,16 @@ static enum status check_recording(const struct cli_check_settings *s, struct st
     return status;
 }
 
-enum { RECORDING, FOLDER, OTHER, URL, LOGPROBS };
-static const char *const modes[] = {"a recording", "a folder",   "another GGUF file",
-                                    "--url",       "--logprobs", NULL};
+enum { RECORDING, FOLDER, OTHER, URL, LOGPROBS, RECIPE };
+static const char *const modes[] = {
+    "a recording", "a folder", "another GGUF file", "--url", "--logprobs", "--recipe", NULL};
 
 static int mode_of(const void *settings)
 {
     const struct cli_check_settings *s = settings;
     struct stat about;
+    if (s->recipes.n)
+        return RECIPE;
     if (s->server.url || s->server.records)
         return s->server.url ? URL : LOGPROBS;
     if (!s->recorded || stat(s->recorded, &about) != 0) /* nobody knows what it would be */
@@ -298,16 +313,18 @@ static enum status run_check(const void *settings, const struct cli_args *args,
     case URL:
     case LOGPROBS:
         return check_server(settings, why);
+    case RECIPE:
+        return check_recipe(settings, why);
     }
     return status_fail(
         why, STATUS_USAGE,
         "--kl-divergence-base (what another program recorded, or the folder that the file was "
-        "converted from, or another file), --url or --logprobs (what a server says) is missing; "
-        "see assay help check");
+        "converted from, or another file), --url or --logprobs (what a server says), or --recipe "
+        "is missing; see assay help check");
 }
 
 static const struct cli_rule rules[] = {
-    {"--kl-divergence-base --url --logprobs", CLI_ONE_OF},
+    {"--kl-divergence-base --url --logprobs --recipe", CLI_ONE_OF},
     {"--resolve --markdown", CLI_NEEDS, "--against"},
     {"-c --chunks --chunk-from --state --max-kld", CLI_NEEDS, "-f",
      "without a text the files alone are compared", 1 << FOLDER},
@@ -316,6 +333,7 @@ static const struct cli_rule rules[] = {
      CLI_ONLY, .modes = 1 << RECORDING},
     {"-c --chunks --chunk-from -b", CLI_ONLY, .modes = 1 << RECORDING | 1 << FOLDER},
     {"--or --strict --hash-model", CLI_ONLY, .modes = 1 << RECORDING | 1 << URL | 1 << LOGPROBS},
+    {"--max-kld", CLI_ONLY, .modes = 1 << RECORDING | 1 << FOLDER | 1 << URL | 1 << LOGPROBS},
     {"-f", CLI_ONLY, .modes = 1 << FOLDER | 1 << URL},
     {"--chat-template --lengths --concurrency --requests --api-key-file --timeout", CLI_ONLY,
      .modes = 1 << URL},
@@ -361,6 +379,12 @@ static const struct cli_option options[] = {
      "another model that may have been recorded, or may be served: the command says which of them "
      "fits best; may be given several times",
      AT(others)},
+    {"--recipe", CLI_EACH, "RECIPE",
+     "in place of what is recorded: what assay recipe --json wrote, a file of rules NAME=TYPE as "
+     "llama-quantize --tensor-type-file takes them, or a rule; may be given several times, and "
+     "the first rule that names a tensor counts. The exit code is 1 if a tensor has another type "
+     "than its rule says, but for those that llama-quantize cannot give it (docs/comparing.md)",
+     AT(recipes)},
 
     {.type = CLI_GROUP, .group = cli_server_options, .offset = AT(server)},
 
@@ -403,10 +427,10 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_check = {
     .name = "check",
-    .usage =
-        "[-m] MODEL (--kl-divergence-base FILE | --base FOLDER|GGUF | --url URL | --logprobs FILE) "
-        "[options]",
-    .summary = "Validate another program: what it recorded, serves or converted.",
+    .usage = "[-m] MODEL (--kl-divergence-base FILE | --base FOLDER|GGUF | --url URL | --logprobs "
+             "FILE | "
+             "--recipe RECIPE) [options]",
+    .summary = "Validate another program: what it recorded, serves, converted or quantised.",
     .description =
         "FILE is what llama-perplexity, or any other program, recorded of this very model. The\n"
         "command says how far its probabilities are from the exact ones, and how much of that\n"
@@ -418,7 +442,7 @@ const struct cli_command cli_command_check = {
         "conversion should be, and whether both chat templates make the same prompts. GGUF is\n"
         "another file, whose tokens and prompts alone are compared. URL is a running server:\n"
         "it is asked for log-probabilities, and the command says whether it computes what the\n"
-        "file says.",
+        "file says. With --recipe it says which tensors have another type than the recipe says.",
     .examples = "assay check f16.gguf --kl-divergence-base recorded.kld --max-beyond 1e-6\n"
                 "Whether what another program recorded of this model is right; exit code 1 where "
                 "it is not.\n"
@@ -430,7 +454,10 @@ const struct cli_command cli_command_check = {
                 "1 where it is not.\n"
                 "assay check model.gguf --url http://127.0.0.1:8080 --or other.gguf\n"
                 "Whether a running server computes what the file says, or the other file; exit "
-                "code 1 where it does not.",
+                "code 1 where it does not.\n"
+                "assay check model.gguf --recipe 'ffn_down=q6_K' --recipe 'attn_.*=q5_K'\n"
+                "Whether the file has the types that it was to be quantised to; exit code 1 where "
+                "it has not.",
     .options = options,
     .rules = rules,
     .modes = modes,

@@ -12,9 +12,10 @@
 
 struct cli_check_settings {
     const char *model, *recorded;
-    const char *against;    /* NULL: no second recording */
-    struct cli_list others; /* --or: further models that may have been recorded */
-    double resolve;         /* of --against; NaN: not given */
+    const char *against;     /* NULL: no second recording */
+    struct cli_list recipes; /* --recipe: what types should be, in place of what is recorded */
+    struct cli_list others;  /* --or: further models that may have been recorded */
+    double resolve;          /* of --against; NaN: not given */
     bool markdown;
     struct cli_server_settings server;  /* instead of what is recorded */
     struct cli_window_settings windows; /* n_ctx -1: the file's */

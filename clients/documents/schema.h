@@ -10,6 +10,7 @@ enum { DOC_SCHEMA_VERSION = 1 };
 /** The schemas that several files name. */
 #define DOC_SWEEP_SCHEMA           "assay-sweep"
 #define DOC_RECIPE_SCHEMA          "assay-recipe"
+#define DOC_RECIPE_CHECK_SCHEMA    "assay-recipe-check"
 #define DOC_IMATRIX_SCHEMA         "assay-imatrix-info"
 #define DOC_IMATRIX_COMPARE_SCHEMA "assay-imatrix-compare"
 #define DOC_COMPARE_SCHEMA         "assay-compare"

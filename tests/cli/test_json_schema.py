@@ -174,7 +174,7 @@ def of_matrices(folder):
 
 
 def of_conversions(folder):
-    """What check writes of a file and the folder that it was converted from."""
+    """What check writes of a file and the folder that it was converted from, or a recipe."""
     model = folders.Folder(random.Random("conversions"), folders.qwen3)
     model.write(folder / "converted", 1)
     (folder / "words").write_text(model.vocabulary.text(40)[0])
@@ -186,6 +186,7 @@ def of_conversions(folder):
     model.keys["rope.freq_base"] = 10.0
     file = rewrite.write(folder, model.gguf_pairs(), named.values(), name="converted.gguf")
     yield made("check", "-m", file, "--base", folder / "converted", codes=(1,))
+    yield made("check", "-m", file, "--recipe", "ffn_down=q2_K", codes=(1,))
     model.keys["rope.freq_base"] = 1000.0
     file = rewrite.write(folder, model.gguf_pairs(), model.tensors, name="converted.gguf")
     yield made("check", "-m", file, "--base", folder / "converted", "-f", folder / "words", "-c", "8")

@@ -421,7 +421,7 @@ class ServerCheck(unittest.TestCase):
                             (("--kl-divergence-base", F16, "--max-rms", "1"), "--max-rms is for --url or --logprobs"),
                             (("--url", "http://h", "--chunks", "2"), "--chunks is for a recording or a folder; with --url it would do nothing"),
                             (("--url", "http://h", "--max-rms", "0"), "a limit above 0"),
-                            ((), "--url or --logprobs (what a server says) is missing")):
+                            ((), "--url or --logprobs (what a server says), or --recipe is missing")):
             found = run("check", "-m", F16, *words)
             self.assertEqual(found.returncode, 2, words)
             self.assertIn(said, found.stderr)

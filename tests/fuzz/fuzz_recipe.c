@@ -1,6 +1,7 @@
 /*
  * Documents of sweeps and recipes: any text. From a sweep that can be read recipes are made, for
  * limits between its smallest and its largest file, which they must keep; its files are not there.
+ * Rules of types are read from any text, too.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "cli/process/say.h"
 #include "cli/recipe/recipe.h"
 #include "clients/documents/recipe/recipe_document.h"
+#include "clients/documents/recipe/type_rules.h"
 #include "clients/documents/schema.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -95,10 +97,24 @@ static void read_recipe(struct base_string text)
     doc_recipe_free(&r);
 }
 
+static void read_rules(struct base_string text)
+{
+    struct doc_type_rules rules = {0};
+    const struct doc_type_rule *rule = NULL;
+    struct status_why why = {""};
+    enum status status = doc_type_rules_take(&rules, text, "input", &why);
+    check(status, &why);
+    if (!status)
+        check(doc_type_rules_find(&rule, &rules, "blk.10.ffn_down_exps.weight", &why), &why);
+    require(!rule || rule->type);
+    doc_type_rules_free(&rules);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     cli_be_quiet(true);
     read_sweep((struct base_string){(const char *)data, n_bytes});
     read_recipe((struct base_string){(const char *)data, n_bytes});
+    read_rules((struct base_string){(const char *)data, n_bytes});
     return 0;
 }

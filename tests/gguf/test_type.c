@@ -90,7 +90,12 @@ static void test_sizes(void **state)
         assert_int_equal(info->block_elems, published[i].block_elems);
         assert_true(info->block_bytes * 8.0 / info->block_elems == published[i].bits);
         assert_int_equal(info->bundle_rows, 1);
+        assert_ptr_equal(gguf_type_named(info->name),
+                         published[i].id < GGUF_FIRST_FOLDER ? info : NULL);
     }
+    assert_ptr_equal(gguf_type_named("q4_k"), gguf_type_info(GGUF_TYPE_Q4_K));
+    assert_null(gguf_type_named("Q8_K")); /* which no weight has */
+    assert_null(gguf_type_named(""));
 }
 
 /* The bits per weight that a type of bundles should have. */

@@ -85,7 +85,7 @@ RAW = {"base_file_name", "gguf_path", "getenv", "cJSON_GetStringValue", "base_fi
 OWN = {"text", "shown", "escaped", "data", "label", "called", "what", "option", "first", "head", "answer",
        "types_of", "said", "model_id", "assay", "compiler", "build", "commit", "pcre2", "cjson", "openssl",
        "openblas", "summary", "about", "unit", "line", "type.name", "kind.name", "unit.name", "known.name",
-       "commands.name", "q.name", "f.name", "g.type", "c.type", "keys.key", "keys.expected", "keys.found"}
+       "commands.name", "q.name", "f.name", "g.type", "c.type", "t.instead", "keys.key", "keys.expected", "keys.found"}
 PRINTING = ("printf", "fprintf", "base_file_printf", "puts", "fputs")
 MAX_LINES = 500
 MAX_FUNCTION_LINES = 80
