@@ -78,14 +78,7 @@ void gguf_layout_pair(struct gguf_layout *l, const struct gguf_kv *pair)
         put_u32(&l->pairs, (uint32_t)pair->element_type);
         put_u64(&l->pairs, pair->count);
     }
-    const uint8_t *end = pair->data;
-    if (pair->element_type == GGUF_VALUE_STRING) {
-        for (uint64_t i = 0; i < pair->count; i++)
-            end += sizeof(uint64_t) + gguf_load_u64(end);
-    } else {
-        end += pair->count * gguf_value_size(pair->element_type);
-    }
-    base_buffer_add(&l->pairs, pair->data, (size_t)(end - pair->data));
+    base_buffer_add(&l->pairs, pair->data, gguf_kv_bytes(pair));
 }
 
 void gguf_layout_u32(struct gguf_layout *l, const char *key, uint32_t value)

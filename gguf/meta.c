@@ -61,6 +61,16 @@ const struct gguf_kv *gguf_kv_find(const struct gguf_file *file, const char *key
     return gguf_shard_find(&file->shards[0], key);
 }
 
+size_t gguf_kv_bytes(const struct gguf_kv *kv)
+{
+    if (kv->element_type != GGUF_VALUE_STRING)
+        return (size_t)kv->count * gguf_value_size(kv->element_type);
+    const uint8_t *end = kv->data;
+    for (uint64_t i = 0; i < kv->count; i++)
+        end += sizeof(uint64_t) + gguf_load_u64(end);
+    return (size_t)(end - kv->data);
+}
+
 int64_t gguf_kv_int(const struct gguf_kv *kv, uint64_t i)
 {
     const uint8_t *bytes = kv->data + i * gguf_value_size(kv->element_type);

@@ -77,6 +77,8 @@ int64_t gguf_kv_int(const struct gguf_kv *kv, uint64_t i);
 uint64_t gguf_kv_uint(const struct gguf_kv *kv, uint64_t i);
 /** Element i of a float array (f32 or f64) or scalar. */
 double gguf_kv_float(const struct gguf_kv *kv, uint64_t i);
+/** The bytes of a value, from data on. Cost: of strings, steps over all. */
+size_t gguf_kv_bytes(const struct gguf_kv *kv);
 bool gguf_value_is_int(enum gguf_value_type type);
 bool gguf_value_is_float(enum gguf_value_type type);
 

@@ -11,6 +11,7 @@ enum { MOST_RESAMPLES = 1000000 };
 
 struct settings {
     struct doc_compare_settings compare;
+    struct cli_compare_files_settings files;
     const char *json_file;
     bool force;
 };
@@ -33,6 +34,16 @@ static enum status compare_matrices(const struct settings *s, const char *const 
     return cli_imatrix_compare(paths, s->json_file, s->force, why);
 }
 
+static enum status compare_files(const struct settings *s, const char *const *paths,
+                                 struct status_why *why)
+{
+    if (s->compare.candidates[0] || s->compare.candidates[1])
+        return status_fail(why, STATUS_USAGE,
+                           "--candidate-a and --candidate-b choose a model of a result; these are "
+                           "models");
+    return cli_compare_files(paths, &s->files, s->json_file, s->force, why);
+}
+
 static enum status run_compare(const void *settings, const struct cli_args *args,
                                struct status_why *why)
 {
@@ -42,6 +53,11 @@ static enum status run_compare(const void *settings, const struct cli_args *args
     const struct cli_named_file inputs[] = {{"A", args->operands[0]}, {"B", args->operands[1]}};
     struct base_file *json_file = NULL;
     enum status status = cli_outputs_check(&output, 1, inputs, 2, why);
+    if (!status && (cli_compare_is_model(inputs[0].path) || cli_compare_is_model(inputs[1].path)))
+        return compare_files(s, args->operands, why);
+    if (!status && (s->files.base || s->files.n_threads))
+        return status_fail(why, STATUS_USAGE, "%s is for two GGUF files",
+                           s->files.base ? "--base" : "--threads");
     if (!status && (cli_imatrix_is(inputs[0].path) || cli_imatrix_is(inputs[1].path)))
         return compare_matrices(s, args->operands, why);
     for (size_t side = 0; side < 2 && !status; side++)
@@ -76,6 +92,13 @@ static const struct cli_option options[] = {
     {"--seed", CLI_COUNT, "N",
      "seed of its generator; the same seed gives the same intervals (default: 1)", AT(compare.seed),
      0, UINT32_MAX},
+    {"--base", CLI_TEXT, "MODEL",
+     "of two GGUF files: what both were quantised from, a GGUF file or a published folder; the "
+     "error of each from it is told, too",
+     AT(files.base)},
+    {"-t --threads", CLI_COUNT, "N", "threads that compare GGUF files (default: all processors)",
+     AT(files.n_threads), 1, 4096},
+    {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error"},
     {.type = CLI_GROUP, .group = cli_json_options, .offset = AT(json_file)},
     {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
     {0},
@@ -83,20 +106,24 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_compare = {
     .name = "compare",
-    .usage = "A.json B.json [options]",
+    .usage = "A B [options]",
     .n_operands = 2,
-    .summary = "Tell whether two results differ by more than chance, or where two importance "
-               "matrices do.",
+    .summary = "Tell whether two results differ by more than chance, or where two GGUF files or "
+               "importance matrices do.",
     .description =
         "A and B are two results of one command on the same inputs, as --json wrote them;\n"
         "results of different inputs are refused. Choice tasks are compared by McNemar's test,\n"
         "perplexity and KL divergence by a block bootstrap over windows.\n\n"
         "A and B may also be importance matrices. Then the command says how far their means are\n"
-        "apart, and in which matrices.",
+        "apart, and in which matrices.\n\n"
+        "A and B may also be GGUF files of models. Then the command says which keys and tensors\n"
+        "differ, in how many blocks, and what the two are to each other.",
     .examples = "assay compare q4.json q5.json\n"
                 "Whether two results on the same text differ by more than chance.\n"
                 "assay compare a.imatrix.gguf b.imatrix.gguf\n"
-                "Where two importance matrices differ.",
+                "Where two importance matrices differ.\n"
+                "assay compare mine.gguf theirs.gguf --base f16.gguf\n"
+                "Whether two files are one recipe, and which is nearer to what they were made of.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .defaults = defaults,

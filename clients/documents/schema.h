@@ -14,6 +14,7 @@ enum { DOC_SCHEMA_VERSION = 1 };
 #define DOC_IMATRIX_SCHEMA         "assay-imatrix-info"
 #define DOC_IMATRIX_COMPARE_SCHEMA "assay-imatrix-compare"
 #define DOC_COMPARE_SCHEMA         "assay-compare"
+#define DOC_COMPARE_FILES_SCHEMA   "assay-compare-files"
 #define DOC_PLAN_SCHEMA            "assay-plan"
 #define DOC_DRAFT_SCHEMA           "assay-draft"
 #define DOC_BOUNDS_SCHEMA          "assay-kld-bounds"

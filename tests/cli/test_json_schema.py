@@ -187,6 +187,8 @@ def of_conversions(folder):
     file = rewrite.write(folder, model.gguf_pairs(), named.values(), name="converted.gguf")
     yield made("check", "-m", file, "--base", folder / "converted", codes=(1,))
     yield made("check", "-m", file, "--recipe", "ffn_down=q2_K", codes=(1,))
+    yield made("compare", F16, Q4, "--base", F16)
+    yield made("compare", file, Q4)
     model.keys["rope.freq_base"] = 1000.0
     file = rewrite.write(folder, model.gguf_pairs(), model.tensors, name="converted.gguf")
     yield made("check", "-m", file, "--base", folder / "converted", "-f", folder / "words", "-c", "8")
