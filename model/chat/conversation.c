@@ -212,8 +212,8 @@ static struct jinja_dict names_of(struct chat_conversation *c, const struct chat
         jinja_dict_set(c->r, &names, c->names.pairs[i].key, c->names.pairs[i].value);
     jinja_dict_set(c->r, &names, jinja_string("messages", 8), jinja_list(messages, view->n));
     struct jinja_value key = jinja_string("add_generation_prompt", 21);
-    if (view->prompt || !jinja_dict_get(c->r, &names, &key))
-        jinja_dict_set(c->r, &names, key, jinja_bool(view->prompt));
+    if (view->asking != CHAT_AS_GIVEN || !jinja_dict_get(c->r, &names, &key))
+        jinja_dict_set(c->r, &names, key, jinja_bool(view->asking == CHAT_ASKED));
     return names;
 }
 

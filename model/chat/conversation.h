@@ -28,10 +28,13 @@ enum chat_marks {
     CHAT_MARK_END
 };
 
+/** Whether the generation prompt is asked for. */
+enum chat_asking { CHAT_AS_GIVEN, CHAT_ASKED, CHAT_NOT_ASKED };
+
 /** What to render of a conversation. */
 struct chat_view {
-    size_t n;    /* the first messages */
-    bool prompt; /* with the generation prompt */
+    size_t n; /* the first messages */
+    enum chat_asking asking;
     enum chat_marks marks;
     size_t only; /* the one message that is marked; SIZE_MAX: all of them */
 };

@@ -71,15 +71,6 @@ enum status model_chat_prompt(struct model_chat_prompt *out, const struct model_
     return make_tokens(out, chat->tokenizer, why);
 }
 
-/** The text with the generation prompt or without, whatever the conversation says. */
-static bool ask(struct chat_conversation *c, bool prompt, struct chat_rendering *out)
-{
-    static const char name[] = "add_generation_prompt";
-    const struct chat_view view = {.n = c->n};
-    jinja_dict_set(c->r, &c->names, jinja_string(name, sizeof name - 1), jinja_bool(prompt));
-    return model_chat_view(c, &view, out, false);
-}
-
 enum status model_chat_asks(bool *asks, const struct model_chat *chat,
                             const struct model_chat_case *one, struct status_why *why)
 {
@@ -91,8 +82,10 @@ enum status model_chat_asks(bool *asks, const struct model_chat *chat,
     struct jinja_value value = jinja_of_json(&r, one->object, one->bytes);
     if (!r.status)
         model_chat_read(&c, &value);
-    *asks = !r.status && ask(&c, true, &with) && ask(&c, false, &without) &&
-            !jinja_same(with.text, without.text);
+    const struct chat_view asked = {.n = c.n, .asking = CHAT_ASKED},
+                           plain = {.n = c.n, .asking = CHAT_NOT_ASKED};
+    *asks = !r.status && model_chat_view(&c, &asked, &with, false) &&
+            model_chat_view(&c, &plain, &without, false) && !jinja_same(with.text, without.text);
     enum status status =
         r.status == STATUS_MEMORY ? status_fail(why, STATUS_MEMORY, "%s", refused.text) : STATUS_OK;
     jinja_end(&r);

@@ -47,7 +47,7 @@ static bool begins_with(struct base_string s, struct base_string prefix)
 /* Whether the template passes over the generation prompt; asked: the first i messages with it. */
 static bool passes_over(struct places *p, size_t i, struct base_string asked)
 {
-    const struct chat_view view = {.n = i};
+    const struct chat_view view = {.n = i, .asking = CHAT_NOT_ASKED};
     struct chat_rendering plain;
     if (p->prompt == NOT_KNOWN && model_chat_view(p->c, &view, &plain, false))
         p->prompt = jinja_same(plain.text, asked) ? IS_PASSED_OVER : IS_OBEYED;
@@ -67,7 +67,7 @@ static size_t find_start(struct places *p, size_t i)
 static size_t find_begin(struct places *p, size_t i)
 {
     struct chat_rendering asked;
-    const struct chat_view view = {.n = i, .prompt = true};
+    const struct chat_view view = {.n = i, .asking = CHAT_ASKED};
     size_t begin = SIZE_MAX, start;
     if (i > 0 && model_chat_view(p->c, &view, &asked, false) && begins_with(p->text, asked.text) &&
         asked.text.n_bytes <= p->ends[i])
@@ -86,8 +86,10 @@ static bool find_tail(struct places *p, size_t i, size_t begin, struct base_stri
 {
     struct chat_rendering ending;
     bool has_mark = p->ends[i] != SIZE_MAX;
-    const struct chat_view view = {
-        .n = i + 1, .marks = has_mark ? CHAT_MARK_END : CHAT_UNMARKED, .only = i};
+    const struct chat_view view = {.n = i + 1,
+                                   .asking = CHAT_NOT_ASKED,
+                                   .marks = has_mark ? CHAT_MARK_END : CHAT_UNMARKED,
+                                   .only = i};
     if (!model_chat_view(p->c, &view, &ending, false) ||
         (has_mark ? ending.marks[i] == SIZE_MAX
                   : !begins_with(ending.text, jinja_part(p->text, 0, begin))))

@@ -121,6 +121,16 @@ static void headers_and_ends(void **state)
     expect(headers, TALK, MODEL_CHAT_ASSISTANT, " b <|end|>|a<|end|>|");
     expect(headers, TALK, MODEL_CHAT_USER, "a|c|");
     expect(headers, CHAT(TURN("user", "\"x\"")), MODEL_CHAT_ASSISTANT, "");
+    /* A conversation that asks for the next answer itself. */
+    expect(headers,
+           "{\"add_generation_prompt\": true, \"messages\": [" TURN("user", "\"a\"") "," TURN(
+               "assistant", "\" b \"") "," TURN("user", "\"c\"") "]}",
+           MODEL_CHAT_ASSISTANT, " b <|end|>|");
+    expect("{% for m in messages %}<|start|>{{ m.role ~ m.content }}<|end|>{% endfor %}"
+           "{% if add_generation_prompt %}<|start|>assistant{% endif %}",
+           "{\"add_generation_prompt\": true, \"messages\": [" TURN("user", "\"a\"") "," TURN(
+               "assistant", "\" b \"") "," TURN("user", "\"c\"") "]}",
+           MODEL_CHAT_ASSISTANT, " b <|end|>|");
     expect(trimmed, TALK, MODEL_CHAT_ASSISTANT, "b</s>|a</s>|");
     expect(trimmed, TALK, MODEL_CHAT_ALL, "<s>sBe auaab</s>ucaa</s>|");
     /* The last turn ends with another token. */
