@@ -5,6 +5,7 @@
 
 #include "base/text/printable.h"
 #include "cli/check/server/server.h"
+#include "model/chat/compare.h"
 
 /** llama-server rewrites templates with these markers before it shows them. */
 static bool is_rewritten(struct base_string text)
@@ -75,20 +76,49 @@ static void compare_size(char *out, size_t capacity, const struct cli_server_che
                  said->n_bytes, type, own.n_bytes);
 }
 
+/** What the server's template makes of the set of conversations, beside the file's. */
+static enum status compare_prompts(struct model_chat_comparison *out,
+                                   const struct model_tokenizer *tokenizer, struct base_string file,
+                                   struct base_string server, struct status_why *why)
+{
+    struct model_chat *chats[2] = {NULL, NULL};
+    enum status status = model_chat_open(&chats[0], file, tokenizer, &jinja_default_limits, why);
+    if (!status)
+        status = model_chat_open(&chats[1], server, tokenizer, &jinja_default_limits, why);
+    if (!status)
+        status = model_chat_compare(out, chats[0], chats[1], why);
+    for (int i = 0; i < 2; i++)
+        model_chat_close(chats[i]);
+    return status;
+}
+
+/** Other prompts; another text of the template where prompts do not tell. */
 static void compare_template(char *out, size_t capacity, const struct cli_server_check *c)
 {
+    const struct model_tokenizer *tokenizer = model_tokenizer(c->model.model);
     const char *said = c->connection.server.said.chat_template;
     struct base_string own;
     struct status_why why;
+    struct model_chat_comparison found = {0};
     *out = '\0';
-    if (!said || model_tokenizer_chat_template(model_tokenizer(c->model.model), &own, &why) ||
-        !own.n_bytes || is_rewritten(own) ||
+    if (!said || model_tokenizer_chat_template(tokenizer, &own, &why) || !own.n_bytes ||
+        is_rewritten(own) ||
         (strlen(said) == own.n_bytes && memcmp(said, own.data, own.n_bytes) == 0))
         return;
-    snprintf(out, capacity,
-             "The server has another chat template than the file: one of %zu bytes, and the file's "
-             "has %zu.",
-             strlen(said), own.n_bytes);
+    const struct base_string server = {said, strlen(said)};
+    bool told = !compare_prompts(&found, tokenizer, own, server, &why);
+    if (found.n_differ)
+        snprintf(out, capacity,
+                 "The server's chat template makes other prompts than the file's of %zu of %zu "
+                 "conversations: of '%s' from byte %zu on \"%.40s\", not \"%.40s\".",
+                 found.n_differ, found.n, found.items[0].name, found.items[0].at,
+                 found.items[0].texts[1], found.items[0].texts[0]);
+    else if (!told || found.n_unknown)
+        snprintf(out, capacity,
+                 "The server has another chat template than the file: one of %zu bytes, and the "
+                 "file's has %zu.",
+                 server.n_bytes, own.n_bytes);
+    model_chat_comparison_free(&found);
 }
 
 static void compare_texts(char *out, size_t capacity, const struct cli_server_check *c)
