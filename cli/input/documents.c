@@ -22,7 +22,18 @@ static enum status add_objects(struct eval_documents *d, const char *path, struc
                 "evaluates it as it stands\n",
                 path);
     enum status status = eval_documents_begin_file(d, path, text, why);
-    return status ? status : eval_documents_add_objects(d, text->data, text->n_bytes, why);
+    if (!status)
+        status = eval_documents_add_objects(d, text->data, text->n_bytes, why);
+    if (!status && d->refused.n_of_file) {
+        char lines[256];
+        eval_refused_lines(lines, sizeof lines, &d->refused);
+        cli_say("assay: note: %s: %zu conversation%s left out, which the chat template refuses, in "
+                "line%s %s; line %zu: %s\n",
+                path, d->refused.n_of_file, d->refused.n_of_file == 1 ? " is" : "s are",
+                status_plural(d->refused.n_of_file), lines, d->refused.lines[0],
+                d->refused.why.text);
+    }
+    return status;
 }
 
 static enum status add_text(struct eval_documents *d, const char *path, struct base_text *text,
@@ -127,7 +138,7 @@ static enum status check_chats(const struct eval_documents *d, const struct cli_
         return status_fail(why, STATUS_USAGE,
                            "--chat-template: texts \"prompt\" and \"completion\" are evaluated as "
                            "they stand, and there are no other conversations; leave it out");
-    return cli_chat_check(s, d->n_conversations, why);
+    return cli_chat_check(s, d->n_conversations + d->refused.n, why);
 }
 
 static enum status finish(struct eval_documents *d, const struct cli_text_settings *s,
@@ -205,6 +216,7 @@ enum status cli_documents_read(struct eval_documents *out, const struct cli_text
         .tokenizer = tokenizer,
         .parse_special = s->parse_special,
         .chat_template = {template.data, template.n_bytes},
+        .skip_refused = s->chat.skip_refused,
         .mask = s->chat.mask < 0 ? usual : (enum model_chat_mask)s->chat.mask,
         .chat_seconds = CHAT_SECONDS};
     *out = (struct eval_documents){.rules = &rules};

@@ -38,7 +38,7 @@ const struct cli_option cli_special_options[] = {
     {0},
 };
 
-const struct cli_chat_settings cli_chat_defaults = {NULL, -1, MODEL_CHAT_ASSISTANT};
+const struct cli_chat_settings cli_chat_defaults = {.mask = -1, .usual = MODEL_CHAT_ASSISTANT};
 
 bool cli_text_given(const struct cli_text_settings *s)
 {
@@ -71,7 +71,10 @@ bool cli_text_documents(const struct cli_text_settings *s)
 enum status cli_chat_check(const struct cli_chat_settings *s, size_t n_conversations,
                            struct status_why *why)
 {
-    const char *given = s->chat_template ? "--chat-template" : s->mask >= 0 ? "--mask" : NULL;
+    const char *given = s->chat_template  ? "--chat-template"
+                        : s->mask >= 0    ? "--mask"
+                        : s->skip_refused ? "--skip-refused"
+                                          : NULL;
     return given && !n_conversations
                ? status_fail(why, STATUS_USAGE,
                              "%s is for conversations, and the text has none; expected JSON "
@@ -123,6 +126,10 @@ const struct cli_option cli_chat_options[] = {
      "and the token that ends its turn (default); user, what the user says; or all",
      offsetof(struct cli_chat_settings, mask), .choices = CLI_MASKS},
     {.type = CLI_GROUP, .group = cli_template_options, .offset = 0},
+    {"--skip-refused", CLI_ON, NULL,
+     "leave out conversations that the template refuses; their number is in the result (default: "
+     "name them, and end)",
+     offsetof(struct cli_chat_settings, skip_refused)},
     {0},
 };
 

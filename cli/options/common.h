@@ -33,6 +33,7 @@ struct cli_chat_settings {
     const char *chat_template; /* a file, or, with a '{', the template; NULL: the model's */
     int mask;                  /* enum model_chat_mask; -1: not given */
     int usual;                 /* where it is not: of a command's windows */
+    bool skip_refused;         /* those that the template refuses are left out */
 };
 extern const struct cli_chat_settings cli_chat_defaults;
 /** Check that there are conversations if options say how to read them. Fails: STATUS_USAGE. */

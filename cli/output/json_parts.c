@@ -205,6 +205,7 @@ static void add_documents(struct base_json *json, cJSON *tokens, const struct cl
         return;
     cJSON *chats = base_json_object(json, o, "conversations");
     base_json_uint(json, chats, "n", d->n_conversations);
+    base_json_uint(json, chats, "n_refused", d->refused.n);
     base_json_text(json, chats, "mask", cli_mask_name(d->mask));
     base_json_text(json, chats, "template_sha256", *d->template_sha256 ? d->template_sha256 : NULL);
 }

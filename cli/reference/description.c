@@ -65,6 +65,7 @@ void cli_description_conversations(const struct cli_description *description,
         if (strcmp(mask, cli_mask_name((enum model_chat_mask)i)) == 0)
             d->mask = (enum model_chat_mask)i;
     d->n_conversations = mask ? (size_t)count_of(o, "n") : 0;
+    d->refused.n = mask ? (size_t)count_of(o, "n_refused") : 0;
 }
 
 struct cli_model_size cli_description_size(const struct cli_description *description)

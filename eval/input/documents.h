@@ -20,7 +20,17 @@ struct eval_document_rules {
     bool parse_special;               /* recognise control tokens in texts */
     struct base_string chat_template; /* of conversations; .data NULL: the model's own */
     enum model_chat_mask mask;        /* which of their tokens are scored */
+    bool skip_refused; /* leave out conversations that the template refuses; else they are a failure
+                        */
     double chat_seconds; /* of processor time for the conversations of a file; 0: no limit */
+};
+
+enum { EVAL_REFUSED_NAMED = 10 };
+/** Conversations that the template refuses, or of which it cannot be told what is whose. */
+struct eval_refused {
+    size_t n, n_of_file;              /* of all files, of the last one */
+    size_t lines[EVAL_REFUSED_NAMED]; /* the first of that file */
+    struct status_why why;            /* of the first of that file */
 };
 
 /** A file that documents come from. */
@@ -60,7 +70,8 @@ struct eval_documents {
     uint8_t *scored;               /* [stream.n]: whether a token is a target; never a first one */
     size_t n_scored;               /* of all of them */
     struct model_chat *chat;       /* opened for the first conversation */
-    size_t n_conversations;
+    size_t n_conversations;        /* without those that are refused */
+    struct eval_refused refused;
     char odd_role[40]; /* the first that templates do not know, of "messages"; "": there is none */
     size_t odd_line;   /* the line of its conversation */
     double chat_seconds;               /* that those of the last file took */
@@ -86,6 +97,10 @@ struct eval_document_tokens {
     const uint8_t *scored;        /* [n], 0 or 1; NULL: all. The first one never is */
 };
 
+/** "3, 7 and 9", the lines of conversations of the last file that are refused; beyond the first ten
+ * their number. */
+void eval_refused_lines(char *out, size_t capacity, const struct eval_refused *refused);
+
 /** Documents that are added from now on are this file's. Fails: STATUS_MEMORY. */
 enum status eval_documents_begin_file(struct eval_documents *d, const char *path,
                                       const struct base_text *text, struct status_why *why);
@@ -103,8 +118,9 @@ enum status eval_documents_add_text(struct eval_documents *d, const struct eval_
 
 /** Add a conversation: a JSON object with "messages", which was parsed from `bytes`.
  * docs/chats.md has the procedure.
+ * One that is refused is counted, and not added: eval_documents_add_objects fails of all at once.
  * Fails: also STATUS_FORMAT (no template), STATUS_UNSUPPORTED (those of the file take longer than
- * chat_seconds), as model_chat_open and model_chat_render. */
+ * chat_seconds), as model_chat_open and, but for a refusal, model_chat_render. */
 enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_document_head *head,
                                     const cJSON *object, struct base_string bytes,
                                     struct status_why *why);

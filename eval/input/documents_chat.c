@@ -1,9 +1,11 @@
 /* Documents that are conversations, or token ids. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/array.h"
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -65,20 +67,48 @@ static enum status add_rendered(struct eval_documents *d, const struct eval_docu
     return status;
 }
 
-/** Render a conversation, within what is left of the file's time. */
+static void refuse(struct eval_refused *r, size_t line, const struct status_why *why)
+{
+    if (r->n_of_file == 0)
+        r->why = *why;
+    if (r->n_of_file < EVAL_REFUSED_NAMED)
+        r->lines[r->n_of_file] = line;
+    r->n_of_file++;
+    r->n++;
+}
+
+void eval_refused_lines(char *out, size_t capacity, const struct eval_refused *r)
+{
+    size_t named = base_min(r->n_of_file, (size_t)EVAL_REFUSED_NAMED), more = r->n_of_file - named;
+    size_t used = 0;
+    for (size_t i = 0; i < named && used < capacity; i++)
+        used += (size_t)snprintf(out + used, capacity - used, "%s%zu",
+                                 i == 0                      ? ""
+                                 : i + 1 < named || more > 0 ? ", "
+                                                             : " and ",
+                                 r->lines[i]);
+    if (more > 0 && used < capacity)
+        snprintf(out + used, capacity - used, " and %zu more", more);
+}
+
+/** Render a conversation, within what is left of the file's time. That it is refused is told apart.
+ */
 static enum status render(struct eval_documents *d, const cJSON *object, struct base_string bytes,
-                          struct model_chat_text *text, struct status_why *why)
+                          struct model_chat_text *text, bool *refused, struct status_why *why)
 {
     double begin = base_clock_thread_seconds(), most = d->rules->chat_seconds;
     enum status status = open_chat(d, why);
     if (!status)
         status = model_chat_render(d->chat, object, bytes, d->rules->mask, text, why);
+    *refused = d->chat && status == STATUS_FORMAT;
     d->chat_seconds += base_clock_thread_seconds() - begin;
-    if (!status && most > 0 && d->chat_seconds > most)
+    if ((!status || *refused) && most > 0 && d->chat_seconds > most) {
+        *refused = false;
         status = status_fail(why, STATUS_UNSUPPORTED,
                              "chat template: took more than %g seconds of processor time for the "
                              "conversations up to this one, the limit of a file",
                              most);
+    }
     return status;
 }
 
@@ -89,7 +119,12 @@ enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_
     const struct eval_stream_options options = {.bos_in_front = true, .parse_special = true};
     struct model_chat_text text = {0};
     struct eval_stream stream = {0};
-    enum status status = render(d, object, bytes, &text, why);
+    bool refused;
+    enum status status = render(d, object, bytes, &text, &refused, why);
+    if (refused) {
+        refuse(&d->refused, head->line, why);
+        return STATUS_OK;
+    }
     const struct base_text borrowed = {.data = text.text, .n_bytes = text.n_bytes};
     if (!status)
         status = eval_stream_make(&stream, d->rules->tokenizer, &borrowed, &options, why);

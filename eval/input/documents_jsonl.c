@@ -238,10 +238,27 @@ static enum status read_document(void *user, const struct base_json_line *line, 
     return status;
 }
 
+/** All that are refused, in a sentence; of a single one why. */
+static enum status fail_refused(const struct eval_documents *d, struct status_why *why)
+{
+    const struct eval_refused *r = &d->refused;
+    char lines[256];
+    if (r->n_of_file == 1)
+        return status_fail(why, STATUS_FORMAT, "line %zu: %s", r->lines[0], r->why.text);
+    eval_refused_lines(lines, sizeof lines, r);
+    return status_fail(why, STATUS_FORMAT,
+                       "%zu conversations are refused, in lines %s (--skip-refused leaves them "
+                       "out); line %zu: %.500s",
+                       r->n_of_file, lines, r->lines[0], r->why.text);
+}
+
 enum status eval_documents_add_objects(struct eval_documents *d, char *bytes, size_t n_bytes,
                                        struct status_why *why)
 {
+    d->refused.n_of_file = 0;
     enum status status = base_json_objects_read(bytes, n_bytes, read_document, d, why);
+    if (!status && d->refused.n_of_file && !d->rules->skip_refused)
+        status = fail_refused(d, why);
     if (status)
         status_context(why, "%s", d->paths[d->n_files - 1]);
     return status;

@@ -72,7 +72,7 @@ class Chats(unittest.TestCase):
                 self.assertEqual(a["result"][field], b["result"][field], (mask, field))
             self.assertEqual(a["tokens"]["sha256"], b["tokens"]["sha256"])
             self.assertEqual(a["tokens"]["documents"]["conversations"],
-                             {"n": 3, "mask": mask,
+                             {"n": 3, "n_refused": 0, "mask": mask,
                               "template_sha256": hashlib.sha256(TEMPLATE.encode()).hexdigest()})
 
     def test_whose_tokens(self):
@@ -231,13 +231,51 @@ class Chats(unittest.TestCase):
         document = read(result)
         check(self, document)
         self.assertEqual(document["tokens"]["documents"]["conversations"],
-                         {"n": 1, "mask": "assistant", "template_sha256": None})
+                         {"n": 1, "n_refused": 0, "mask": "assistant", "template_sha256": None})
         done = run("perplexity", "-m", F16, "-f", path, "--chat-template", "chatml")
         self.assertEqual(done.returncode, 2)
         self.assertIn("are evaluated as they stand", done.stderr)
         done = run("perplexity", "-m", F16, "-f", self.chats, "--chat-template", "mistral")
         self.assertEqual(done.returncode, 2)
         self.assertIn("mistral is no file, and no template that is known: chatml command-r", done.stderr)
+
+    def test_refused(self):
+        """All that the template refuses are named at once, and may be left out, with their number."""
+        template = "{% if messages[0].role != 'user' %}{{ raise_exception('No user query') }}{% endif %}" + TEMPLATE
+        asked, others = CHATS[0], {"messages": CHATS[1]["messages"]}
+        path, result = self.folder / "refused.jsonl", self.folder / "refused.json"
+        words = ["perplexity", "-m", F16, "-f", path, "--chat-template", template]
+
+        def write(*chats):
+            path.write_text("".join(json.dumps(chat) + "\n" for chat in chats))
+        for n, named in ((2, "2 and 3"), (10, "2, 3, 4, 5, 6, 7, 8, 9, 10 and 11"),
+                         (12, "2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 more")):
+            write(asked, *[others] * n)
+            done = run(*words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"{n} conversations are refused, in lines {named} (--skip-refused leaves them out); line 2: "
+                          "chat template, line 1: ", done.stderr)
+            self.assertIn("No user query", done.stderr)
+            done = evaluate(*words, "--skip-refused", "--json", result, "--force")
+            self.assertIn(f"{n} conversations are left out, which the chat template refuses, in lines {named}; line 2: ",
+                          done.stderr)
+            document = read(result)
+            check(self, document)
+            chats = document["tokens"]["documents"]["conversations"]
+            self.assertEqual((chats["n"], chats["n_refused"]), (1, n))
+            kept = document["result"]
+            write(asked)
+            evaluate(*words, "--json", result, "--force")
+            self.assertEqual(read(result)["result"]["ppl"], kept["ppl"])
+        write(asked, others)
+        done = run(*words)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"refused\.jsonl: line 2: chat template, line 1: .*No user query")
+        self.assertIn("1 conversation is left out", evaluate(*words, "--skip-refused").stderr)
+        write(others)
+        self.assertIn("none of them is scored", run(*words, "--skip-refused").stderr)
+        path.write_text(json.dumps({"text": "A text."}))
+        self.assertIn("--skip-refused is for conversations", run(*words[:-2], "--skip-refused").stderr)
 
     def test_a_list(self):
         """A list of conversations in a .json file is what JSON lines are."""
