@@ -5,7 +5,6 @@ were put together at random.
 
 usage: test_chat_jinja.py RENDER_CHAT [SEED]
 """
-import datetime
 import json
 import random
 import subprocess
@@ -13,9 +12,7 @@ import sys
 import warnings
 
 try:
-    import jinja2
-    import jinja2.ext
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from sandbox import environment
 except ImportError:
     print("skipped: no jinja2 (Debian: python3-jinja2)")
     sys.exit(77)
@@ -26,32 +23,6 @@ warnings.simplefilter("ignore")  # of Python, about what random expressions do
 N_CONVERSATIONS, N_EXPRESSIONS = 25, 2000
 RENDER, SEED = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20
 R = random.Random(SEED)
-
-
-class Generation(jinja2.ext.Extension):
-    tags = {"generation"}
-
-    def parse(self, parser):
-        line = next(parser.stream).lineno
-        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
-        return jinja2.nodes.CallBlock(self.call_method("said"), [], [], body).set_lineno(line)
-
-    def said(self, caller):
-        return caller()
-
-
-def environment():
-    e = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
-                                      extensions=[Generation, jinja2.ext.loopcontrols])
-
-    def raise_exception(message):
-        raise jinja2.exceptions.TemplateError(message)
-
-    e.filters["tojson"] = lambda x, ensure_ascii=False, indent=None, separators=None, sort_keys=False: (
-        json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys))
-    e.globals["raise_exception"] = raise_exception
-    e.globals["strftime_now"] = datetime.datetime(2024, 7, 26).strftime
-    return e
 
 
 WORDS = "plain naïve 你好 🎉 <b> 'single' \"double\" tab\there {{ x }} {% if %} back\\slash & 3.14 </think> <think> É".split(" ")
