@@ -1,6 +1,7 @@
 #include "clients/probe/compare.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -295,8 +296,8 @@ static enum status make_work(struct work *w, struct status_why *why)
     return STATUS_OK;
 }
 
-enum status probe_compare(struct probe_comparison *out, const struct probe_material *material,
-                          struct status_why *why)
+static enum status compare(struct probe_comparison *out, const struct probe_material *material,
+                           struct status_why *why)
 {
     struct work w = {.m = material, .out = out};
     *out = (struct probe_comparison){.nll_difference = (double)NAN};
@@ -316,6 +317,59 @@ enum status probe_compare(struct probe_comparison *out, const struct probe_mater
         out->judged[i].simulated = NULL; /* it ends here */
     free(w.rounded);
     free(w.simulated);
+    return status;
+}
+
+/** The lists at the positions that they predict; one before the first has none. */
+static enum status align(struct probe_lists *out, const struct probe_lists *l, bool ahead,
+                         struct status_why *why)
+{
+    *out = *l;
+    if (base_array_new(out->items, l->n + 1, "lists", why))
+        return STATUS_MEMORY;
+    out->n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        struct probe_sample s = l->items[i];
+        if (probe_is_of_prompt(s.length, s.position))
+            s.position = ahead ? s.position + 1 : s.position - 1;
+        if (s.position > 0)
+            out->items[out->n++] = s;
+    }
+    return STATUS_OK;
+}
+
+/** A shift of the lists hides the file: judge them without it, and say that, too. */
+static enum status compare_aligned(struct probe_verdict *v, const struct probe_material *material,
+                                   struct status_why *why)
+{
+    struct probe_lists aligned;
+    struct probe_material m = *material;
+    struct probe_comparison c = {.n_next = 0};
+    enum status status = align(&aligned, m.lists, v->finding == PROBE_LISTS_AHEAD, why);
+    m.lists = &aligned;
+    if (!status)
+        status = compare(&c, &m, why);
+    if (!status) {
+        size_t n = strlen(v->sentence);
+        snprintf(v->sentence + n, sizeof v->sentence - n, " Without that shift: %s",
+                 c.verdict.sentence);
+        if (c.verdict.finding == PROBE_OTHER_FILE) {
+            v->finding = PROBE_OTHER_FILE;
+            v->file = c.verdict.file;
+        }
+    }
+    probe_comparison_free(&c);
+    free(aligned.items);
+    return status;
+}
+
+enum status probe_compare(struct probe_comparison *out, const struct probe_material *material,
+                          struct status_why *why)
+{
+    enum status status = compare(out, material, why);
+    enum probe_finding found = out->verdict.finding;
+    if (!status && (found == PROBE_LISTS_AHEAD || found == PROBE_LISTS_BEHIND))
+        status = compare_aligned(&out->verdict, material, why);
     return status;
 }
 

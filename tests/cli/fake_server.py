@@ -23,7 +23,7 @@ BOS = 1
 FAULTS = """honest half four_bits bf16 eight_bits digits:N
 temperature:X cut:N cut_whole:N tail_twice no_bos two_bos token_less other_file
 other_tail_twice other_tokens some from:N lengths:N,N cached stale stale_rows together written noise:X parts
-ahead behind says_size:N says_weights:N says_template text_no_bos twice nul not_a_number
+ahead behind other_ahead says_size:N says_weights:N says_template text_no_bos twice nul not_a_number
 no_number empty no_json cut_body closed status:N dies:N unavailable full:N busy:S slow:S redirect long""".split()
 
 
@@ -107,7 +107,7 @@ class Predictor:
         return ids
 
     def logits(self, ids, path, at_once):
-        name = "other" if self.fault in ("other_file", "other_tail_twice") else self.fault
+        name = "other" if self.fault in ("other_file", "other_tail_twice", "other_ahead") else self.fault
         logits = self.models.get(name, self.models["exact"])(ids)
         if self.is_wrong(ids, path, at_once):
             noise = random.Random(sum(ids))
@@ -313,7 +313,7 @@ class Server:
     def prompt_list(self, ids, i, k, **more):
         """That of the i-th token of a prompt; None: it has none."""
         fault = self.predictor.fault
-        at = i + 1 if fault == "ahead" else i - 1 if fault == "behind" else i
+        at = i + 1 if fault in ("ahead", "other_ahead") else i - 1 if fault == "behind" else i
         if fault == "stale_rows" and i < self.n_kept(ids) and i < len(self.before):
             ids = self.before  # the rows that the request before has left
         return self.list_of(ids[:at], k, **more) if at > 0 else None

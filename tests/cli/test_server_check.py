@@ -162,8 +162,17 @@ class ServerCheck(unittest.TestCase):
 
     def test_shifted_lists(self):
         for kind in "vllm", "openai":
-            self.assert_named(kind, "ahead", "lists one ahead", lengths=FEW)
-            self.assert_named(kind, "behind", "lists one behind", lengths=FEW)
+            for shift in "ahead", "behind":
+                result = self.assert_named(kind, shift, f"lists one {shift}", lengths=FEW)
+                self.assertIn(" Without that shift: The server computes what the file says:",
+                              result["sentence"])
+
+    def test_another_file_beside_shifted_lists(self):
+        result = self.assert_named("openai", "other_ahead", "lists one ahead", lengths=FEW)
+        self.assertNotIn("computes what the file says", result["sentence"])
+        result = self.assert_named("openai", "other_ahead", "another file", "--or", Q4, lengths=FEW)
+        self.assertEqual(result["file"], str(Q4))
+        self.assertIn("one position ahead", result["sentence"])
 
     def test_llama_cpp_python(self):
         """It fails over ids, and leaves BOS out of what it echoes."""
