@@ -31,7 +31,7 @@ static void print_tensor(const struct doc_typed_tensor *t)
     printf("%s\t%s\t%s\t%s", base_printable_text(name, sizeof name, t->name), t->rule->type->name,
            t->tensor ? type_of(t) : "missing",
            base_printable_text(rule, sizeof rule, t->rule->text));
-    if (t->instead)
+    if (t->tensor && t->instead)
         printf("\trows of %" PRIu64 " do not fit; expected one of: %s", t->tensor->ne[0],
                t->instead);
     putchar('\n');

@@ -425,7 +425,7 @@ class ServerCheck(unittest.TestCase):
         for words, said in ((("--url", "ftp://host"), "expected http://HOST:PORT"),
                             (("--url", "http://a:secret@host"), "--api-key-file"),
                             (("--url", "http://h", "--logprobs", "f"), "give one of --kl-"),
-                            (("--url", "http://h", "--kl-divergence-base", "f"), "--url and --logprobs"),
+                            (("--url", "http://h", "--kl-divergence-base", "f"), "--url, --logprobs and --recipe"),
                             (("--url", "http://h", "--lengths", "1,x"), "--lengths"),
                             (("--logprobs", "f", "--lengths", "1"), "--lengths is for --url; with --logprobs it would do nothing"),
                             (("--logprobs", "f", "--requests", "9"), "--requests is for --url"),

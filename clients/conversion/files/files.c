@@ -315,8 +315,8 @@ const char *conv_files_sentence(char out[CONV_SENTENCE_BYTES], const struct conv
         "the same file but for metadata",
         "the same tensors, but keys differ that are read",
         "the same recipe from another compiler, version or machine",
-        "the same types, and values as near as another importance matrix, another program or a "
-        "small change of the weights makes them",
+        ("the same types, and values as near as another importance matrix, another program or a "
+         "small change of the weights makes them"),
         "the same model by another recipe",
         "other weights (a fine-tune, a merge, or a tensor that is wrong)",
         "another model",
