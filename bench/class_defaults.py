@@ -19,9 +19,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = ROOT / "model" / "folder" / "defaults.c"
-# Without these a folder is refused or its tensors say it; rotary_dim is another name of a share.
+# Without these a folder is refused, or its tensors or tokens say it; rotary_dim is another name of a share.
 APART = {"hidden_size", "num_hidden_layers", "vocab_size", "intermediate_size", "moe_intermediate_size",
-         "rotary_dim", "rope_parameters"}
+         "rotary_dim", "rope_parameters", "eos_token_id"}
 # What no log-probability depends on, or what other members and the tensors say, too.
 IDLE = re.compile(
     "attribute_map|base_.*|extra_.*|sub_configs.*|keys_to_ignore.*|.*dropout|.*_pdrop|.*_token_id|initializer_range|"

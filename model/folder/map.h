@@ -35,6 +35,10 @@ enum model_change {
     MODEL_GROUPED = 1 << 18,
     MODEL_IF_WHOLE = 1 << 16, /* only where such a tensor is not cut */
     MODEL_LENGTHEN = 1 << 19, /* times sqrt(width / how many values there are) */
+    MODEL_EXP = 1 << 20,
+    /* Only in layers with key heads, which have attention, or only in those without: */
+    MODEL_IF_ATTENTION = 1 << 21,
+    MODEL_IF_RECURRENT = 1 << 22,
     /* Columns are rows only where the model's width is the last axis but one, or the last: */
     MODEL_IF_WIDTH_BEFORE = 1 << 14,
     MODEL_IF_WIDTH_LAST = 1 << 15
@@ -63,6 +67,7 @@ struct model_folder_map {
     const struct model_folder_name *names[5]; /* lists beyond the common ones; NULL ends */
     bool compressed;     /* latent attention's kv_b is cut, so that keys are compressed rows */
     bool long_rows;      /* norms of latent attention's rows are to be MODEL_LENGTHEN */
+    bool bare_attention; /* layers have "attention." where others have "self_attn." */
     bool turned;         /* q and k are to be turned: the reader rotates neighbours */
     bool norms_less_one; /* norms are stored less 1 */
     bool tied;           /* lm_head.weight is never used */

@@ -216,6 +216,17 @@ static unsigned change_by_shape(const struct model_folder *f, unsigned change,
     return change & ~(unsigned)(MODEL_OF_COLUMNS | MODEL_TURN_OVER);
 }
 
+/** Whether a layer is one of those that an entry is for. */
+static bool is_meant(const struct model_folder *f, unsigned change, int64_t layer)
+{
+    struct model_folder_heads of;
+    if (!(change & (MODEL_IF_ATTENTION | MODEL_IF_RECURRENT)))
+        return true;
+    model_folder_heads(f, &of);
+    bool attends = layer < 0 || layer >= of.n || of.n_kv_heads[layer] > 0;
+    return attends == !!(change & MODEL_IF_ATTENTION);
+}
+
 /** Take the entries of a table that match. *found: how many did. */
 static enum status look_up(struct model_folder *f, const struct model_folder_name *table,
                            const struct place *place, const struct safetensors_tensor *source,
@@ -226,7 +237,8 @@ static enum status look_up(struct model_folder *f, const struct model_folder_nam
         const char *suffix;
         int64_t expert;
         char to[NAME_BYTES + MODEL_TARGET_BYTES];
-        if (!matches(table->from, place->name, &suffix, &expert))
+        if (!matches(table->from, place->name, &suffix, &expert) ||
+            !is_meant(f, table->change, place->layer))
             continue;
         (*found)++;
         if (table->change & (f->compressed ? MODEL_IF_WHOLE : MODEL_OF_KEYS | MODEL_OF_VALUES))
@@ -293,7 +305,10 @@ static enum status name_one(struct model_folder *f, const struct safetensors_ten
             return check_further(f, place.layer, why);
         if (strncmp(place.name, "mtp", 3) == 0)
             return STATUS_OK; /* predicts the tokens after the next */
-        for (size_t i = 0; !status && f->names[i]; i++)
+        if (f->arch->folder->bare_attention &&
+            strncmp(place.name, "attention.", sizeof "attention." - 1) == 0)
+            memcpy(place.name, "self_attn.", sizeof "self_attn." - 1);
+        for (size_t i = 0; !status && !found && f->names[i]; i++)
             status = look_up(f, f->names[i], &place, tensor, &found, why);
         if (!status && !found)
             status = look_up(f, place.layer < 0 ? common : of_layers, &place, tensor, &found, why);

@@ -338,7 +338,9 @@ static double read_share(const struct model_folder *f, struct object object, con
             model_config_u32_or(f, f->n_rot ? "rotary_dim" : "rotary_dim qk_rope_head_dim", 0);
     if (n_rotary > 0 && f->head_size > 0)
         share = (double)n_rotary / f->head_size;
-    if (f->n_rot > 0 && fabs(share * f->head_size - f->n_rot) < 0.5)
+    double head_size = model_config_u32_or(f, "head_dim", f->head_size); /* of other layers */
+    if (f->n_rot > 0 &&
+        (fabs(share * f->head_size - f->n_rot) < 0.5 || fabs(share * head_size - f->n_rot) < 0.5))
         share = 1; /* that of the whole head, of which the part that rotates is known */
     return share;
 }

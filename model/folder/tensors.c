@@ -309,7 +309,8 @@ enum status model_targets_shape(struct model_folder *f, struct status_why *why)
         bool eight = t->type == GGUF_TYPE_F8_E4M3 || t->type == GGUF_TYPE_F8_E5M2;
         bool partial = eight && t->n_dims > 1 && t->ne[0] % EIGHTS != 0;
         t->codes = t->type;
-        t->made = partial || t->n_dims == 1 || t->change & (MODEL_PLUS_ONE | MODEL_NEGATIVE_EXP);
+        t->made = partial || t->n_dims == 1 ||
+                  t->change & (MODEL_PLUS_ONE | MODEL_NEGATIVE_EXP | MODEL_EXP);
         if (t->made && t->quantised && !partial)
             return status_fail(why, STATUS_UNSUPPORTED,
                                "%s: tensor '%s' is quantised, expected F32, F16 or BF16", f->path,
@@ -352,6 +353,8 @@ void model_target_make(const struct model_folder *f, const struct model_target *
             to[i] += 1;
         else if (t->change & MODEL_NEGATIVE_EXP)
             to[i] = (float)-exp((double)to[i]);
+        else if (t->change & MODEL_EXP)
+            to[i] = (float)exp((double)to[i]);
         else if (t->change & MODEL_LENGTHEN)
             to[i] *= (float)sqrt((double)f->n_embd / (double)n);
         else if (n_heads > 0) {

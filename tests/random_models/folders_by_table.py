@@ -1,7 +1,7 @@
 """Random published folders whose tensors a table lists: what is stored, and what GGUF has of it.
 
 A line: stored name, GGUF's name, shape as stored, what is done. "" in front of a name is the layer;
-{} is the number of an expert. done: "" nothing, "+1", "exp" (-exp), "turn" (transposed, each matrix),
+{} is the number of an expert. done: "" nothing, "+1", "exp", "turn" (transposed, each matrix),
 "first" and "second" (halves of the rows, after a turn), "keys" and "values" (of kv_b; of so many heads,
 and elements of a key that stay), "long" (times sqrt(W / length)), "squeeze".
 """
@@ -58,7 +58,7 @@ def add(m, stored, to, shape, done=""):
     if done in ("+1", "exp") or len(shape) == 1:
         ne = [n for n in shape if n != 1][::-1] or [1]
         values = [f32(v * f32(math.sqrt(W / len(values)))) for v in values] if done == "long" else values
-        made = [f32(v + 1) if done == "+1" else f32(-math.exp(v)) if done == "exp" else v for v in values]
+        made = [f32(v + 1) if done == "+1" else f32(math.exp(v)) if done == "exp" else v for v in values]
         return m.tensors.append(Tensor(to, "F32", ne, Tensor.of(to, made).data))
     if done:
         data, shape = change(data, shape, done, 4 if m.kind == "F32" else 2)
@@ -405,6 +405,42 @@ def bailingmoe2(m):
         ("attention.dense.weight", "attn_output.weight", [W, HEADS * SIZE])]
     layer(m, 0, both + DENSE)
     layer(m, 1, both + ROUTER + EACH + SHARED + [("mlp.gate.expert_bias", *BIAS)])
+
+
+def ling3(m):
+    """Gates of one name and two kinds; limits of SwiGLU in lists; pictures, and a block that predicts another token."""
+    n, at = HEADS * SIZE, "attention."
+    m.common("BailingMoeV3VLForConditionalGeneration", "bailingmoe3", head_dim=SIZE, layer_group_size=2, no_kda_lora=True,
+             short_conv_kernel_size=4, kda_safe_gate=True, kda_lower_bound=-3.0, num_shared_experts=1,
+             gated_attention_proj_granularity_type="head_wise", first_k_dense_replace=1, n_group=1, topk_group=1,
+             norm_topk_prob=True, score_function="sigmoid", moe_shared_expert_intermediate_size=X,
+             num_nextn_predict_layers=1, expert_swiglu_limit_list=[None, 0.2, None], use_qk_norm=True,
+             share_expert_swiglu_limit_list=[0, 0.25, 0.5], partial_rotary_factor=0.5, q_lora_rank=None,
+             mrope_section=[1, 1, 0])
+    latent(m)
+    m.config["head_dim"] = SIZE
+    experts(m, routed_scaling_factor=1.5)
+    m.keys |= {"attention.head_count": [HEADS] * 2, "attention.head_count_kv": [0, 1], "kda.head_dim": SIZE,
+               "ssm.conv_kernel": 4, "kda.gate_lower_bound": -3.0, "kda.safe_gate": True, "expert_group_count": 1,
+               "expert_group_used_count": 1, "expert_shared_count": 1, "leading_dense_block_count": 1,
+               "expert_weights_scale": 1.5, "expert_weights_norm": True, "swiglu_clamp_exp": [0.0, 0.2],
+               "swiglu_clamp_shexp": [0.0, 0.25], "rope.dimension_sections": [1, 1, 0, 0]}
+    m.config = {"architectures": m.config.pop("architectures"), "vision_config": {}, "text_config": m.config}
+    m.ends()
+    m.stored["model.word_embeddings.weight"] = m.stored.pop("model.embed_tokens.weight")
+    layer(m, 0, norms(*TWO) + DENSE + [(f"{at}{c}_proj.weight", f"attn_{c}.weight", [n, W]) for c in "qkv"] + [
+        (f"{at}{c}_conv1d.weight", f"ssm_conv1d_{c}.weight", [n, 1, 4], "squeeze") for c in "qkv"] + [
+        (at + "f_proj.weight", "ssm_f_a.weight", [n, W]), (at + "g_proj.weight", "ssm_g_a.weight", [n, W]),
+        (at + "b_proj.weight", "ssm_beta.weight", [HEADS, W]), (at + "dt_bias", "ssm_dt.bias", [n]),
+        (at + "A_log", "ssm_a", [HEADS], "exp"), (at + "o_norm.weight", "ssm_norm.weight", [SIZE]),
+        (at + "o_proj.weight", "attn_output.weight", [W, n])])
+    layer(m, 1, norms(*TWO) + ROUTER + EACH + SHARED + [("mlp.gate.expert_bias", *BIAS)] + [
+        (a.replace("self_attn", "attention").replace("o_proj", "dense"), *b) for a, *b in LATENT] + [
+        (at + "q_proj.weight", "attn_q.weight", [HEADS * (PLAIN + ROT), W]),
+        (at + "g_proj.weight", "attn_gate.weight", [HEADS, W])])
+    m.random("model.layers.2.eh_proj.weight", [W, 2 * W])
+    m.random("model.visual.merger.norm.weight", [W])
+    m.random("linear_proj.0.weight", [W, W])
 
 
 def smallthinker(m):
@@ -784,6 +820,6 @@ def nemotron_puzzle(m):
             for name, shape in (("up", [n_ff, W]), ("down", [W, n_ff]))])
 
 
-ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, phimoe, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2,
+ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, phimoe, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2, ling3,
        smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, glm5_next, hy_v4, dots3note, muse_glimmer, spark2_5, maple, granite_swa,
        nemotron_puzzle)
