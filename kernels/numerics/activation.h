@@ -86,12 +86,13 @@ KERN_INLINE float kern_stretch_factor(double squares, double to, double least)
     return (float)sqrt(to / (squares < least ? least : squares));
 }
 
-/** The share of a value whose key and query have this product; see struct kern_match. */
+/** The share of a value whose key and query have this product; see struct kern_match. Of NaN it is
+ * NaN. */
 KERN_INLINE float kern_match_share(double product, size_t width)
 {
     float z = (float)(product / sqrt((double)width));
-    float root = sqrtf(fabsf(z) > 1e-6f ? fabsf(z) : 1e-6f);
-    return 1.0f / (1.0f + fmath_exp_f32(z > 0.0f ? -root : z < 0.0f ? root : 0.0f));
+    float root = sqrtf(fabsf(z) < 1e-6f ? 1e-6f : fabsf(z));
+    return 1.0f / (1.0f + fmath_exp_f32(z > 0.0f ? -root : z == 0.0f ? 0.0f : root));
 }
 
 KERN_INLINE float kern_silu(float z)
