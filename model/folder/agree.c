@@ -142,7 +142,7 @@ static bool read_sparse(const struct model_folder *f, uint8_t *sparse)
 static void check_experts(const struct model_folder *f)
 {
     uint8_t sparse[MODEL_MAX_BLOCKS] = {0};
-    if (f->n_experts == 0 || f->n_layers > MODEL_MAX_BLOCKS || !read_sparse(f, sparse))
+    if (f->n_experts == 0 || !read_sparse(f, sparse))
         return;
     for (uint32_t i = 0; i < f->n_layers && !f->json.status; i++) {
         char name[MODEL_TARGET_BYTES];

@@ -153,6 +153,9 @@ static void read_sizes(struct model_folder *f)
         model_config_fail(f, STATUS_FORMAT,
                           "%u layers, %u heads, %u key/value heads, expected 1 or more",
                           f->n_layers, f->n_heads, f->n_kv_heads);
+    if (f->n_layers > MODEL_MAX_BLOCKS)
+        model_config_fail(f, STATUS_UNSUPPORTED, "%u layers, expected at most %d", f->n_layers,
+                          MODEL_MAX_BLOCKS);
     f->head_size = model_config_u32_or(f, "head_dim", f->n_heads ? f->n_embd / f->n_heads : 0);
     read_latent(f);
     if (f->head_size > UINT16_MAX)
@@ -163,9 +166,6 @@ static void read_sizes(struct model_folder *f)
                                        "moe_num_experts moe_num_primary_experts",
                                        0);
     f->names = f->arch->folder->names;
-    if (f->arch->folder->sizes && f->n_layers > MODEL_MAX_BLOCKS)
-        model_config_fail(f, STATUS_UNSUPPORTED, "%u layers, expected at most %u", f->n_layers,
-                          (unsigned)MODEL_MAX_BLOCKS);
     if (f->arch->folder->sizes && !f->json.status)
         f->arch->folder->sizes(f);
 }

@@ -334,11 +334,6 @@ enum status model_folder_keys(struct model_folder *f, struct status_why *why)
     const struct model_folder_map *map = f->arch->folder;
     f->compressed = map->compressed && can_be_cut(f);
     f->n_kv_heads = f->compressed ? 1 : f->n_kv_heads;
-    if (map->heads && f->n_layers > MODEL_MAX_BLOCKS) {
-        model_config_fail(f, STATUS_FORMAT, "%u layers, expected at most %d", f->n_layers,
-                          MODEL_MAX_BLOCKS);
-        return model_config_status(f, why);
-    }
     gguf_layout_string(f->layout, "general.architecture", f->arch->name);
     model_write_u32(f, "block_count", f->n_layers);
     model_write_u32(f, "embedding_length", f->n_embd);

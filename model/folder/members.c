@@ -153,7 +153,7 @@ uint32_t model_config_kinds(const struct model_folder *f, const char *name, cons
     while (n < f->n_layers && base_field_next(list, &item)) {
         int kind =
             cJSON_IsString(item.json) ? base_words_index(expected, item.json->valuestring) : -1;
-        if (n == MODEL_MAX_BLOCKS || kind < 0) {
+        if (kind < 0) {
             base_field_fail(list, STATUS_UNSUPPORTED, "has something else for layer %u than: %s", n,
                             expected);
             return 0;

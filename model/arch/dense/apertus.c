@@ -42,11 +42,6 @@ static void write_numbers(struct model_folder *f)
         float absent;
     } numbers[] = {{"alpha_p", NAN}, {"alpha_n", NAN}, {"beta", 0.5f}, {"eps", -1e-6f}};
     float values[MODEL_MAX_BLOCKS];
-    if (f->n_layers > MODEL_MAX_BLOCKS) {
-        model_config_fail(f, STATUS_FORMAT, "%u layers, expected at most %d", f->n_layers,
-                          MODEL_MAX_BLOCKS);
-        return;
-    }
     for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++) {
         char name[64];
         for (uint32_t i = 0; i < f->n_layers; i++) {

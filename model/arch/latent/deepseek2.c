@@ -214,13 +214,12 @@ void model_indexer_write(struct model_folder *f, uint32_t period)
     uint8_t own[MODEL_MAX_BLOCKS];
     period = model_config_u32_or(f, "index_topk_freq", period);
     uint32_t offset = model_config_u32_or(f, "index_skip_topk_offset", 2);
-    if (f->n_layers > MODEL_MAX_BLOCKS || (pattern && strlen(pattern) < f->n_layers) ||
+    if ((pattern && strlen(pattern) < f->n_layers) ||
         (list && cJSON_GetArraySize(list) < (int)f->n_layers)) {
         model_config_fail(f, STATUS_FORMAT,
                           "member '%s' does not say of each of %u layers whether it has an "
-                          "indexer, expected layers below %d",
-                          list ? list->string : "index_topk_pattern", f->n_layers,
-                          MODEL_MAX_BLOCKS);
+                          "indexer",
+                          list ? list->string : "index_topk_pattern", f->n_layers);
         return;
     }
     period = period > 0 ? period : 1;

@@ -253,11 +253,6 @@ void model_limit_write(struct model_folder *f, const char *suffix)
 
 static void write_folder(struct model_folder *f)
 {
-    if (f->n_layers > MODEL_MAX_BLOCKS) {
-        model_config_fail(f, STATUS_FORMAT, "%u layers, expected at most %d", f->n_layers,
-                          MODEL_MAX_BLOCKS);
-        return;
-    }
     write_runs(f);
     write_by_token(f);
     model_limit_write(f, "swiglu_clamp_exp");

@@ -198,7 +198,7 @@ static void write_swa(struct model_folder *f)
     uint8_t rotates[MODEL_MAX_BLOCKS], slides[MODEL_MAX_BLOCKS];
     double base = base_field_get(rope, "rope_theta").json ? model_config_real(rope, "rope_theta")
                                                           : model_config_f32(f, "rope_theta");
-    uint32_t n = f->n_layers < MODEL_MAX_BLOCKS ? f->n_layers : MODEL_MAX_BLOCKS;
+    uint32_t n = f->n_layers;
     for (uint32_t i = 0; bases.json && i < n; i++) {
         double own = model_config_at(bases, i);
         rotates[i] = own != 0;

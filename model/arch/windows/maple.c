@@ -17,7 +17,7 @@ static void read(struct model_hparams *h, const struct model_reading *r)
 static void write(struct model_folder *f)
 {
     float limits[MODEL_MAX_BLOCKS];
-    uint32_t n = f->n_layers < MODEL_MAX_BLOCKS ? f->n_layers : MODEL_MAX_BLOCKS;
+    uint32_t n = f->n_layers;
     for (uint32_t i = 0; i < n; i++)
         limits[i] = 7;
     model_write_f32s(f, "swiglu_clamp_exp", limits, n);

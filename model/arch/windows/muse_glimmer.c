@@ -35,7 +35,7 @@ static void write(struct model_folder *f)
     uint8_t slides[MODEL_MAX_BLOCKS];
     uint32_t n = model_config_kinds(f, "layer_types", "full_attention sliding_attention", slides);
     bool listed = n > 0;
-    n = f->n_layers < MODEL_MAX_BLOCKS ? f->n_layers : MODEL_MAX_BLOCKS;
+    n = f->n_layers;
     for (uint32_t i = 0; i < n && !f->json.status; i++) {
         bool turns = (f->n_layers - 1 - i) % 4 != 0;
         slides[i] = listed ? slides[i] : turns;

@@ -60,7 +60,7 @@ static void write(struct model_folder *f)
     uint32_t slides[MODEL_MAX_BLOCKS] = {0};
     uint32_t turned[MODEL_MAX_BLOCKS];
     uint8_t pattern[MODEL_MAX_BLOCKS];
-    uint32_t n = f->n_layers < MODEL_MAX_BLOCKS ? f->n_layers : MODEL_MAX_BLOCKS;
+    uint32_t n = f->n_layers;
     bool any = false;
     if (layout.json)
         model_config_u32s(layout, "", slides, n);
