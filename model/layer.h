@@ -4,6 +4,8 @@
 
 #include "model/hparams.h"
 
+struct model_tensor;
+
 /** y = weight x + bias. */
 struct model_product {
     struct kern_weight weight, bias;
@@ -97,6 +99,7 @@ struct model_stream_mixer {
 struct model_ngrams {
     struct kern_weight table; /* rows that hashes name: not walked with a layer's matrices, as few
                                * of its bytes are read */
+    const struct model_tensor *source;                 /* of the table */
     struct model_product key, value;                   /* [S * D, D], [D, D] */
     struct model_norm key_norm, query_norm, taps_norm; /* of each stream */
     struct kern_weight taps;                           /* [S * D, taps] */

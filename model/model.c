@@ -154,7 +154,7 @@ static enum status allocate(struct model *m, struct status_why *why)
     m->layers = calloc(m->hparams.n_layers + m->hparams.n_bound, sizeof *m->layers);
     bool ok = m->layers != NULL;
     for (size_t i = 0; i < MODEL_N_FACTORS; i++) {
-        m->factors[i].values = calloc(n_factors, sizeof *m->factors[i].values);
+        m->factors[i].values = calloc(n_factors + 1, sizeof *m->factors[i].values);
         ok = ok && m->factors[i].values;
     }
     if (!ok)
@@ -175,8 +175,7 @@ static enum status bind_all(struct model *m, const struct model_options *options
         status = status_of(&m->kept, why);
     }
     for (size_t i = 0; !status && i < gguf_n_tensors(m->file); i++)
-        if (!m->tensors[i].by_rows)
-            status = model_tensor_check(&m->tensors[i], why);
+        status = model_tensor_check(&m->tensors[i], why);
     bool always_tied = m->arch->folder && m->arch->folder->tied;
     if (!status && m->head.weight.data == m->embedding.data && !always_tied)
         model_remark(&m->remarks, "no tensor 'output.weight': the head is token_embd.weight");

@@ -15,12 +15,12 @@ struct model_tensor {
     const struct gguf_view *view;     /* NULL: the rows lie at data, one after the other */
     const struct gguf_scales *scales; /* [matrices]: that lie apart; may be NULL */
     size_t row_bytes;
-    uint64_t generation; /* of the bytes; other bytes get another one */
-    bool unused;         /* it takes no part in the evaluation */
-    bool by_rows;        /* it may be larger than memory: only rows that tokens name are read */
-    bool understood;     /* some handle, or a deliberate absence of one, belongs to it */
-    bool may_lack;       /* a file may be without it */
-    bool may_scale;      /* a matrix: a scale may stand beside it */
+    uint64_t generation;  /* of the bytes; other bytes get another one */
+    size_t rows_of_token; /* above 0: of it only so many rows for each token are read */
+    bool unused;          /* it takes no part in the evaluation */
+    bool understood;      /* some handle, or a deliberate absence of one, belongs to it */
+    bool may_lack;        /* a file may be without it */
+    bool may_scale;       /* a matrix: a scale may stand beside it */
 };
 
 /** Take the bytes of `from`, a tensor of the file, which has the same shape. */
@@ -64,6 +64,10 @@ static inline size_t model_layer_needs(const struct model_layer_shape *l)
 {
     return l->sparse && l->index_layer < l->kv_layer ? l->index_layer : l->kv_layer;
 }
+
+/** What model_tensor_check() has left of a tensor of which tokens name rows: these. */
+enum status model_tensor_check_rows(const struct model_tensor *tensor, const int32_t *rows,
+                                    size_t n, struct status_why *why);
 
 /** Point all handles at the tensors (model/bind/). */
 enum status model_bind(struct model *m, struct status_why *why);

@@ -34,7 +34,7 @@ enum status model_swap(struct model *m, const char *name, const struct gguf_file
     struct model_tensor before = *tensor;
     model_tensor_use(tensor, from ? file : m->file, from ? from : own,
                      from ? kern_next_generation() : m->generation);
-    status = tensor->by_rows ? STATUS_OK : model_tensor_check(tensor, why);
+    status = model_tensor_check(tensor, why);
     if (!status)
         status = model_bind_again(m, name, why);
     if (status) {
@@ -108,8 +108,7 @@ struct model_in_force model_in_force(const struct model *m, size_t i)
                                    .n_scale_bytes = n_scale_bytes,
                                    .swapped = t->file != m->file,
                                    .unused = t->unused || !t->understood,
-                                   .rows_of_token =
-                                       t->by_rows ? model_ngram_rows(&m->hparams.ngrams) : 0};
+                                   .rows_of_token = t->rows_of_token};
 }
 
 bool model_in_force_any(const struct model *m, size_t i, bool (*test)(const void *data, size_t n))

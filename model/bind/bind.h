@@ -52,7 +52,8 @@ struct kern_weight model_weight_columns(const struct kern_weight *weight, size_t
 /** Element i of a tensor that must be F32, and finite. */
 float model_tensor_element(struct model *m, const struct model_tensor *tensor, size_t i);
 
-/** Bit patterns that do not occur in a valid tensor of its type (NVFP4 has one). */
+/** Bit patterns that do not occur in a valid tensor of its type (NVFP4 has one): of all that is
+ * read with the whole tensor; rows that tokens name model_tensor_check_rows() looks at. */
 enum status model_tensor_check(const struct model_tensor *tensor, struct status_why *why);
 
 /** A vector of any type; one that is absent: data = NULL. */

@@ -221,26 +221,42 @@ static enum status check_scales(const struct model_tensor *tensor, size_t matrix
         tensor->type->name);
 }
 
+/** The blocks of n_rows rows. */
+static enum status check_blocks(const struct model_tensor *tensor, size_t first_row, size_t n_rows,
+                                struct status_why *why)
+{
+    const struct kern_quant *quant = kern_quant_find(tensor->type->type);
+    if (!quant || !quant->find_invalid)
+        return STATUS_OK;
+    size_t per_row = tensor->row_bytes / tensor->type->block_bytes, n = n_rows * per_row;
+    size_t i = quant->find_invalid(tensor->data + first_row * tensor->row_bytes, n);
+    if (i == n)
+        return STATUS_OK;
+    return status_fail(why, STATUS_FORMAT,
+                       "%s: block %zu of tensor '%s' holds a bit pattern that type %s does not "
+                       "have, expected none",
+                       gguf_path(tensor->file), first_row * per_row + i, tensor->source->name,
+                       tensor->type->name);
+}
+
 enum status model_tensor_check(const struct model_tensor *tensor, struct status_why *why)
 {
     enum status status = STATUS_OK;
     size_t n_matrices = (size_t)(tensor->source->ne[2] * tensor->source->ne[3]);
     for (size_t i = 0; tensor->scales && i < n_matrices && !status; i++)
         status = check_scales(tensor, i, why);
-    if (status)
-        return status;
-    const struct kern_quant *quant = kern_quant_find(tensor->type->type);
-    if (!quant || !quant->find_invalid)
-        return STATUS_OK;
-    size_t n_blocks =
-        (size_t)tensor->source->n_rows * tensor->row_bytes / tensor->type->block_bytes;
-    size_t i = quant->find_invalid(tensor->data, n_blocks);
-    if (i == n_blocks)
-        return STATUS_OK;
-    return status_fail(why, STATUS_FORMAT,
-                       "%s: block %zu of tensor '%s' holds a bit pattern that type %s does not "
-                       "have, expected none",
-                       gguf_path(tensor->file), i, tensor->source->name, tensor->type->name);
+    if (!status && tensor->rows_of_token == 0)
+        status = check_blocks(tensor, 0, (size_t)tensor->source->n_rows, why);
+    return status;
+}
+
+enum status model_tensor_check_rows(const struct model_tensor *tensor, const int32_t *rows,
+                                    size_t n, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < n && !status; i++)
+        status = check_blocks(tensor, (size_t)rows[i], 1, why);
+    return status;
 }
 
 bool model_has_projection(const struct model *m, size_t layer, const char *name)

@@ -182,7 +182,8 @@ static void bind_ngrams(struct model *m, size_t i)
         shape.n_rows = base_max(shape.n_rows, table->ne[1]);
     struct model_tensor *tensor = model_bind_tensor(m, name, shape, MODEL_ALWAYS);
     if (tensor) {
-        tensor->by_rows = true;
+        tensor->rows_of_token = model_ngram_rows(&h->ngrams);
+        x->source = tensor;
         x->table = model_tensor_rows(tensor, 0, shape.n_rows);
     }
     model_bind_product(m, i, "ple_key", width, n, &x->key);

@@ -86,6 +86,8 @@ static void read_rows(struct model_session *s, const struct model_step *step, fl
             find_rows(h, step->batch, segment, range->q_offset + t, next);
     }
     model_read_ahead_rows(table, s->ngram_rows, n);
+    MODEL_TRY(
+        s, model_tensor_check_rows(step->layer->ngrams.source, s->ngram_rows, n, &s->failure.why));
     MODEL_TRY(s, kern_embed(s->backend, table, s->ngram_rows, n, rows, &s->failure.why));
     model_show(s, MODEL_AT_NGRAMS, rows, 1, s->model->hparams.n_embd);
 }
