@@ -22,10 +22,9 @@ struct model_gate model_gate_take(struct model_cut *cut, const struct model *m, 
 {
     const struct model_layer_shape *l = &m->hparams.layers[i_layer];
     const struct kern_weight *weight = &m->layers[i_layer].gate.weight;
-    size_t size = m->arch->gated_attention ? l->key_size : l->value_size;
     struct model_gate gate = {0};
     if (weight->data || m->arch->gated_attention)
-        gate.gate = model_take(cut, n * l->n_heads * size);
+        gate.gate = model_take(cut, n * l->n_heads * l->value_size);
     if (weight->data && weight->n_rows == l->n_heads)
         gate.by_head = model_take(cut, n * l->n_heads);
     return gate;

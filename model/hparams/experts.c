@@ -237,15 +237,21 @@ struct model_activation model_limited(enum kern_activation kind, float limit)
                                      .curve = {.clamp = limit}};
 }
 
+void model_expert_clamps_read(struct model_hparams *h, const struct model_reading *r,
+                              enum kern_activation kind, float least)
+{
+    float limits[MODEL_MAX_BLOCKS] = {0};
+    model_limits_read(r, "swiglu_clamp_exp", limits);
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        h->layers[i].expert_activation = model_limited(kind, limits[i] > least ? limits[i] : 0);
+}
+
 void model_clamps_read(struct model_hparams *h, const struct model_reading *r,
                        enum kern_activation kind, float least)
 {
-    float experts[MODEL_MAX_BLOCKS] = {0};
-    float others[MODEL_MAX_BLOCKS] = {0};
-    model_limits_read(r, "swiglu_clamp_exp", experts);
-    model_limits_read(r, "swiglu_clamp_shexp", others);
-    for (uint32_t i = 0; i < h->n_layers; i++) {
-        h->layers[i].expert_activation = model_limited(kind, experts[i] > least ? experts[i] : 0);
-        h->layers[i].activation = model_limited(kind, others[i] > least ? others[i] : 0);
-    }
+    float limits[MODEL_MAX_BLOCKS] = {0};
+    model_expert_clamps_read(h, r, kind, least);
+    model_limits_read(r, "swiglu_clamp_shexp", limits);
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        h->layers[i].activation = model_limited(kind, limits[i] > least ? limits[i] : 0);
 }

@@ -64,6 +64,9 @@ static void read_head_sizes(struct model_hparams *h, const struct model_reading 
     }
     uint32_t value_size =
         model_key_u32_or(&r->keys, "attention.value_length", model_head_size_range, key_size);
+    if (r->arch->gated_attention && value_size != key_size) /* gates are as wide as queries */
+        model_key_fail(&r->keys, STATUS_FORMAT, "attention.value_length",
+                       "is %u, expected the %u of keys", value_size, key_size);
     for (uint32_t i = 0; i < r->n_blocks; i++) {
         h->layers[i].key_size = key_size;
         h->layers[i].value_size = value_size;

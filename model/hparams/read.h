@@ -49,8 +49,10 @@ void model_limits_read(const struct model_reading *r, const char *suffix, float 
 /** SwiGLU within a limit, as a kind has it; 0: without one. */
 struct model_activation model_limited(enum kern_activation kind, float limit);
 
-/** Limits of SwiGLU by the keys of experts, and of the others: of one kind, none without a key, and
- * none where they are not above `least`. */
+/** Limits of SwiGLU by the key of experts that are chosen, or by that and the key of the others: of
+ * one kind, none without a key, and none where they are not above `least`. */
+void model_expert_clamps_read(struct model_hparams *h, const struct model_reading *r,
+                              enum kern_activation kind, float least);
 void model_clamps_read(struct model_hparams *h, const struct model_reading *r,
                        enum kern_activation kind, float least);
 

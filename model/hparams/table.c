@@ -239,7 +239,7 @@ static void read_one(struct model_hparams *h, const struct model_reading *r,
     else if (row->kind == MODEL_HPARAM_BOOL)
         put(row, h, model_key_bool(keys, row->suffix, absent != 0));
     else
-        put(row, h, (double)model_key_positive(keys, row->suffix, (float)absent));
+        put(row, h, (double)model_key_positive(keys, row->suffix, required ? 0 : (float)absent));
 }
 
 void model_hparams_read_keys(struct model_hparams *h, const struct model_reading *r,

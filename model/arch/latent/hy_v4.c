@@ -23,12 +23,9 @@ static void read_indexer(struct model_hparams *h, const struct model_reading *r)
 
 static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    float limits[MODEL_MAX_BLOCKS] = {0};
     model_latent_read(h, r);
     read_indexer(h, r);
-    model_limits_read(r, "swiglu_clamp_exp", limits);
-    for (uint32_t i = 0; i < h->n_layers; i++)
-        h->layers[i].expert_activation = model_limited(KERN_SWIGLU_CLAMP_BEFORE, limits[i]);
+    model_expert_clamps_read(h, r, KERN_SWIGLU_CLAMP_BEFORE, 1e-6F);
 }
 
 static void bind(struct model *m, size_t i)

@@ -69,17 +69,19 @@ struct kern_choose model_choose_of(const struct model_hparams *h, size_t i_layer
                                 .most_keys = n_positions};
 }
 
-/** Whether products of indexers are watched, which are then computed for every token. */
-static bool is_watched(const struct model_session *s)
+/** Whether products of the layer's indexer are watched, which are then computed for every token,
+ * where the session's longest sequences would have them at all. */
+static bool is_watched(const struct model_session *s, const struct model_step *step)
 {
-    return s->marks && s->scratch.index_k;
+    return s->marks &&
+           model_index_decides(&s->model->hparams, step->i_layer, s->options.max_segment);
 }
 
 /** Whether a query of the tile leaves out a key. */
 static bool decides(const struct model_session *s, const struct model_step *step)
 {
-    if (!step->shape->sparse || is_watched(s))
-        return step->shape->sparse;
+    if (is_watched(s, step))
+        return true;
     for (size_t i = 0; i < step->n_ranges; i++) {
         const struct kern_query_range *range = &s->ranges[i];
         size_t n_seen = range->n_parent + range->q_offset + range->n_q;
@@ -93,7 +95,7 @@ static bool decides(const struct model_session *s, const struct model_step *step
  */
 static bool will_decide(const struct model_session *s, const struct model_step *step)
 {
-    if (is_watched(s))
+    if (is_watched(s, step))
         return true;
     const struct model_batch *batch = step->batch;
     const struct model_segment *all = batch->segments;

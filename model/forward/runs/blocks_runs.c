@@ -3,6 +3,8 @@
  * with further keys, each made of a run of tokens, of which an indexer may choose. The result's
  * rotation is taken back; heads in groups make narrower rows before the last product.
  */
+#include <assert.h>
+
 #include "kernels/mixing.h"
 #include "model/forward/runs/runs.h"
 #include "model/forward/session.h"
@@ -158,6 +160,7 @@ static void project_kv(struct model_session *s, const struct model_step *step, c
 struct model_new_runs model_runs_begin(struct model_session *s, const struct model_step *step,
                                        size_t run, bool overlap)
 {
+    assert(run * (overlap ? 2 : 1) <= s->scratch.run_terms);
     model_runs_terms(s->ranges, step->n_ranges, run, overlap, s->run_terms, s->run_positions);
     for (size_t i = 0; i < step->tile.n_tokens; i++)
         s->run_tokens[i] = s->positions[i] % (int32_t)run;
