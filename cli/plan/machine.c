@@ -34,19 +34,22 @@ static size_t absent_bytes(const char *block, size_t n_bytes)
     return base_min(n * page, n_bytes);
 }
 
-/** Whether a block lies in a table of which a run reads a few rows. */
-static bool is_table(const struct model *model, const char *block, size_t n_bytes)
+/** Whether a block of a file lies in a table of which a run of the model reads a few rows. */
+static bool is_table(const struct model *model, const struct gguf_file *file, const char *block,
+                     size_t n_bytes)
 {
-    for (size_t i = 0; model && i < gguf_n_tensors(model_file(model)); i++) {
-        struct model_in_force t = model_in_force(model, i);
-        uintptr_t begin = (uintptr_t)t.data, at = (uintptr_t)block;
-        if (t.rows_of_token > 0 && at >= begin && at + n_bytes <= begin + t.n_bytes)
+    for (size_t i = 0; i < gguf_n_tensors(model_file(model)); i++) {
+        const char *name = gguf_tensor_at(model_file(model), i)->name;
+        const struct gguf_tensor *table =
+            model_in_force(model, i).rows_of_token > 0 ? gguf_tensor_find(file, name) : NULL;
+        uintptr_t begin = table ? (uintptr_t)table->data : 0, at = (uintptr_t)block;
+        if (table && at >= begin && at + n_bytes <= begin + table->n_bytes)
             return true;
     }
     return false;
 }
 
-/** model: whose file it is; may be NULL. */
+/** model: one with the file's tensors. */
 static void look_at_shard(struct reading *r, const struct gguf_file *file, size_t shard,
                           const struct model *model)
 {
@@ -55,7 +58,7 @@ static void look_at_shard(struct reading *r, const struct gguf_file *file, size_
     int fd = open(gguf_shard_path(file, shard), O_RDONLY | O_CLOEXEC);
     for (uint64_t at = 0; at < n_bytes; at += BLOCK) {
         size_t n = (size_t)base_min(n_bytes - at, BLOCK);
-        size_t absent = is_table(model, data + at, n) ? 0 : absent_bytes(data + at, n);
+        size_t absent = is_table(model, file, data + at, n) ? 0 : absent_bytes(data + at, n);
         r->absent += (double)absent;
         if (absent < n || fd < 0 || r->seconds > read_seconds)
             continue;
@@ -84,7 +87,7 @@ static void look_at_files(struct reading *r, const struct eval_models *m)
             look_at_file(r, model_file(m->candidates[i]), m->candidates[i]);
     for (size_t i = 0; m->streams && i < m->streams->n_files; i++)
         if (m->streams->files[i] != first)
-            look_at_file(r, m->streams->files[i], NULL);
+            look_at_file(r, m->streams->files[i], m->model);
 }
 
 /** A sum over a thread's part, so that it is read. */

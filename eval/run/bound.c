@@ -1,22 +1,32 @@
 /* What a run will take of memory. */
 #include <math.h>
+#include <unistd.h>
 
 #include "base/system/system.h"
 #include "eval/run/local.h"
 #include "kernels/backend.h"
 #include "model/swap.h"
 
-/** What is not read of tables of which tokens name rows: pages that no row touches. */
-static double unread_bytes(const struct model *m, size_t n_tokens)
+/** What is not read of a table of which tokens name rows: pages that no row touches. A row touches
+ * two that are not wholly its own. */
+static double unread_of(const struct model_in_force *t, uint64_t n_rows, double n_bytes,
+                        size_t n_tokens)
 {
-    enum { PAGE = 4096 };
+    double row = n_bytes / (double)n_rows + 2 * (double)sysconf(_SC_PAGESIZE);
+    double read = (double)t->rows_of_token * (double)n_tokens * row;
+    return t->rows_of_token > 0 ? fmax(0, n_bytes - read) : 0;
+}
+
+/** What is not read of a file that has the model's tensors. */
+static double unread_bytes(const struct model *m, const struct gguf_file *file, size_t n_tokens)
+{
     double sum = 0;
     for (size_t i = 0; i < gguf_n_tensors(model_file(m)); i++) {
         struct model_in_force t = model_in_force(m, i);
-        double n_rows = (double)t.rows_of_token * (double)n_tokens;
-        double row = (double)gguf_tensor_at(model_file(m), i)->row_bytes + PAGE;
-        if (t.rows_of_token > 0 && !t.swapped)
-            sum += fmax(0, (double)t.n_bytes - n_rows * row);
+        const struct gguf_tensor *table =
+            t.rows_of_token > 0 ? gguf_tensor_find(file, gguf_tensor_at(model_file(m), i)->name)
+                                : NULL;
+        sum += table ? unread_of(&t, table->n_rows, (double)table->n_bytes, n_tokens) : 0;
     }
     return sum;
 }
@@ -26,7 +36,8 @@ static double file_bytes(const struct eval_models *models, const struct model *m
                          const struct eval_units *units)
 {
     struct model_layer_range layers;
-    double all = eval_memory_mapped(model_file(model)) - unread_bytes(model, units->n_tokens);
+    double all = eval_memory_mapped(model_file(model)) -
+                 unread_bytes(model, model_file(model), units->n_tokens);
     if (!models->streams || !models->streams->layers ||
         eval_stream_layers(models->streams, model, &layers, NULL))
         return all;
@@ -44,12 +55,15 @@ static void add_file(struct eval_memory *m, const struct gguf_file *of_model,
 }
 
 /** What it has from files other than its own. */
-static double swapped_bytes(const struct model *m)
+static double swapped_bytes(const struct model *m, size_t n_tokens)
 {
     double sum = 0;
     for (size_t i = 0; i < gguf_n_tensors(model_file(m)); i++) {
-        struct model_in_force tensor = model_in_force(m, i);
-        sum += tensor.swapped ? (double)(tensor.n_bytes + tensor.n_scale_bytes) : 0;
+        struct model_in_force t = model_in_force(m, i);
+        uint64_t n_rows = gguf_tensor_at(model_file(m), i)->n_rows;
+        if (t.swapped)
+            sum += (double)(t.n_bytes + t.n_scale_bytes) -
+                   unread_of(&t, n_rows, (double)t.n_bytes, n_tokens);
     }
     return sum;
 }
@@ -76,16 +90,18 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
 {
     const struct gguf_file *file = model_file(models->model);
     struct eval_memory m = {.weights = file_bytes(models, models->model, units) +
-                                       swapped_bytes(models->model),
+                                       swapped_bytes(models->model, units->n_tokens),
                             .present = eval_memory_present(file)};
     const struct eval_stream_source *streams = models->streams;
     for (size_t i = 0; i < models->n_candidates; i++) {
         const struct model *candidate = models->candidates[i];
         add_file(&m, file, model_file(candidate), file_bytes(models, candidate, units));
-        m.weights += swapped_bytes(candidate);
+        m.weights += swapped_bytes(candidate, units->n_tokens);
     }
     for (size_t i = 0; streams && i < streams->n_files; i++)
-        add_file(&m, file, streams->files[i], eval_memory_mapped(streams->files[i]));
+        add_file(&m, file, streams->files[i],
+                 eval_memory_mapped(streams->files[i]) -
+                     unread_bytes(models->model, streams->files[i], units->n_tokens));
     if (units->n_items)
         add_workers(&m, units, models, options);
     m.on_device = kern_describe(models->backends[0]).own_memory;
