@@ -60,6 +60,15 @@ static size_t first_rotated(const struct model *m)
     return i;
 }
 
+/** The first layer that uses a table of last tokens; 0 where layers use it in other ways. */
+static size_t first_with_ngrams(const struct model *m)
+{
+    size_t i = 0;
+    while (i < m->hparams.n_layers && !m->hparams.layers[i].ngrams)
+        i++;
+    return i < m->hparams.n_layers ? i : 0;
+}
+
 size_t model_swap_stage(const struct model *m, const char *name)
 {
     size_t n_layers = m->hparams.n_layers;
@@ -71,6 +80,8 @@ size_t model_swap_stage(const struct model *m, const char *name)
         stage = n_layers;
     else if (strncmp(name, "rope_f", 6) == 0)
         stage = first_rotated(m);
+    else if (strncmp(name, "per_layer_token_embd", 20) == 0)
+        stage = first_with_ngrams(m);
     /* Keys and choices are kept by the layer that makes them, for layers from the stage on. */
     for (size_t i = n_layers; i > stage; i--)
         if (model_layer_needs(&m->hparams.layers[i - 1]) < stage)

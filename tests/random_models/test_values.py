@@ -15,6 +15,7 @@ import unittest
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
 import architectures  # noqa: E402
+from formats import Tensor  # noqa: E402
 from gguf_make import U32  # noqa: E402
 import rewrite  # noqa: E402
 
@@ -85,6 +86,18 @@ class Values(unittest.TestCase):
             size = 2 * model.dk
             self.refused(f"'{arch}.attention.value_length' is {size}, expected the {model.dk} of keys", model,
                          {"attention.value_length": size})
+
+    def test_no_such_biases(self):
+        model = generate("qwen4exp", lambda model: model.ngram_layer is not None)
+        for name in ("blk.0.hc_attn_down", "blk.0.hc_ffn_inject", "output_hc_up", f"blk.{model.ngram_layer}.ple_key"):
+            matrix = next(t for t in model.tensors if t.name == name + ".weight")
+            bias = Tensor.of(name + ".bias", [0.0] * matrix.ne[1], [matrix.ne[1]])
+            self.refused(f"tensor '{name}.bias' is not understood", model, {}, tensors=[*model.tensors, bias])
+
+    def test_end_beyond_the_vocabulary(self):
+        model = generate("qwen4exp", lambda model: model.ngram_layer is not None)
+        self.refused(f"'qwen4exp.ple.eos_token_id' is {model.n_vocab}, expected one of the {model.n_vocab} tokens",
+                     model, {"ple.eos_token_id": model.n_vocab})
 
     def test_small_limits(self):
         model = generate("hy_v4", has(CLAMPS, "expert_count"))

@@ -6,7 +6,12 @@
 static void read(struct model_hparams *h, const struct model_reading *r)
 {
     bool pictures = model_key_find(&r->keys, "rope.dimension_sections");
-    h->rope_halves = pictures && r->options->llama_compat; /* as it turns sections */
+    h->rope_halves = pictures && r->options->llama_compat;
+    if (h->rope_halves)
+        model_remark(r->remarks,
+                     "elements that are half of what is rotated apart are rotated together, as "
+                     "llama.cpp does in files with key %s.rope.dimension_sections",
+                     r->keys.prefix);
     model_latent_read(h, r);
     model_kimi_read(h, r);
     model_kimi_bound_read(h, r);

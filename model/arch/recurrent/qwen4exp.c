@@ -93,7 +93,8 @@ static void read_runs(struct model_hparams *h, const struct model_reading *r)
     model_key_require(&r->keys, suffix, "an array of whole numbers");
     model_key_per_layer(&r->keys, suffix, any, runs, r->n_blocks);
     for (uint32_t i = 0; i < h->n_layers; i++) {
-        if (h->layers[i].mixer == MODEL_DELTA_NET)
+        h->layers[i].sparse = h->layers[i].mixer != MODEL_DELTA_NET;
+        if (!h->layers[i].sparse)
             continue;
         if (runs[i] == 0)
             model_key_fail(&r->keys, STATUS_FORMAT, suffix,
@@ -102,8 +103,6 @@ static void read_runs(struct model_hparams *h, const struct model_reading *r)
             model_key_fail(&r->keys, STATUS_FORMAT, "attention.indexer.top_k",
                            "is %u, expected a multiple of the %u tokens of a key", x->n_best,
                            runs[i]);
-        h->layers[i].sparse = true;
-        h->layers[i].index_layer = i;
         h->layers[i].pool = runs[i];
     }
 }
@@ -112,18 +111,12 @@ static void read_runs(struct model_hparams *h, const struct model_reading *r)
 static void read_indexer(struct model_hparams *h, const struct model_reading *r)
 {
     struct model_index_hparams *x = &h->index;
-    const struct model_rope *rope = &h->ropes[MODEL_ROPE_FULL];
-    x->together = 1;
+    model_indexer_read(h, r);
+    x->weighed = false;
     x->as_one = true;
     x->means = true;
     x->fill = r->options->llama_compat;
-    x->halves = true;
-    x->eps = h->eps;
-    if (x->key_size < rope->n_rot)
-        model_key_fail(&r->keys, STATUS_FORMAT, "attention.indexer.key_length",
-                       "is %u, expected at least the %u elements that are rotated", x->key_size,
-                       rope->n_rot);
-    if (rope->scaling == MODEL_ROPE_LONG)
+    if (h->ropes[MODEL_ROPE_FULL].scaling == MODEL_ROPE_LONG)
         model_key_fail(&r->keys, STATUS_UNSUPPORTED, "rope.scaling.type",
                        "is longrope, supported are yarn, linear and none");
     read_runs(h, r);
@@ -139,7 +132,6 @@ static void read(struct model_hparams *h, const struct model_reading *r)
 static void divide(struct model_product *product, size_t n)
 {
     product->weight.scale /= (float)n;
-    product->bias.scale /= (float)n;
 }
 
 /** The tensors "<name>_norm" and so on; layer: MODEL_NO_LAYER: the last one, without a branch. */
@@ -180,6 +172,10 @@ static void bind_ngrams(struct model *m, size_t i)
         shape.n_rows = base_max(shape.n_rows, h->ngrams.first_row[k] + h->ngrams.n_rows[k]);
     if (table && table->n_dims == 2 && table->ne[1] <= INT32_MAX)
         shape.n_rows = base_max(shape.n_rows, table->ne[1]);
+    if (h->ngrams.end >= h->n_vocab)
+        model_bind_fail(m, STATUS_FORMAT,
+                        "key '%s.ple.eos_token_id' is %u, expected one of the %u tokens",
+                        m->arch->name, h->ngrams.end, h->n_vocab);
     struct model_tensor *tensor = model_bind_tensor(m, name, shape, MODEL_ALWAYS);
     if (tensor) {
         tensor->rows_of_token = model_ngram_rows(&h->ngrams);
@@ -246,4 +242,8 @@ const struct model_arch model_arch_qwen4exp = {
     .keys = {keys},
     .key_blind = {"rope.dimension_sections", "ple.image_token_id"},
     .needs = {{"rope.dimension_count"}},
+    .presence = {{MODEL_NEVER, "hc_attn_down.bias hc_attn_up.bias hc_attn_inject.bias "
+                               "hc_ffn_down.bias hc_ffn_up.bias hc_ffn_inject.bias "
+                               "output_hc_down.bias output_hc_up.bias ple_key.bias "
+                               "ple_value.bias"}},
 };
