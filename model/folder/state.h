@@ -157,6 +157,8 @@ void model_write_u32(struct model_folder *f, const char *suffix, uint32_t value)
 /** The nearest float32. */
 void model_write_f32(struct model_folder *f, const char *suffix, double value);
 void model_write_f32s(struct model_folder *f, const char *suffix, const float *values, uint64_t n);
+/** One limit of SwiGLU for all layers: a member, or 10, under a key. */
+void model_limit_write(struct model_folder *f, const char *suffix);
 /** key: whole, without the architecture's name in front. */
 void model_write_named_f32s(struct model_folder *f, const char *key, const float *values,
                             uint64_t n);

@@ -84,3 +84,12 @@ float *model_folder_give(struct model_folder *f, const char *name, uint64_t n)
     snprintf(given->name, sizeof given->name, "%s", name);
     return values;
 }
+
+void model_limit_write(struct model_folder *f, const char *suffix)
+{
+    float limits[MODEL_MAX_BLOCKS];
+    double limit = model_config_f32_or(f, "swiglu_limit", 10);
+    for (uint32_t i = 0; i < f->n_layers; i++)
+        limits[i] = (float)limit;
+    model_write_f32s(f, suffix, limits, f->n_layers);
+}

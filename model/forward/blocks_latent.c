@@ -96,7 +96,7 @@ static void project_q(struct model_session *s, const struct model_step *step,
     model_temper(s, step, w->q, z.n_heads * z.key);
 }
 
-/** The norm of the keys' part that is rotated, in z. */
+/** Normalise the keys' part that is rotated, in z. */
 static void normalise_rot(struct model_session *s, const struct model_step *step,
                           const struct latent_work *w)
 {

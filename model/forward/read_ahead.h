@@ -12,7 +12,7 @@ void model_read_ahead(const struct model *m, size_t i);
 /** Have those of an expert read that some tokens have chosen. */
 void model_read_ahead_expert(const struct model_ffn *expert);
 
-/** Likewise n rows of a table of which no more is wanted. */
+/** Have n rows of a table read of which no more is wanted. */
 void model_read_ahead_rows(const struct kern_weight *table, const int32_t *rows, size_t n);
 
 #endif

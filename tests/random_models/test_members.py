@@ -114,7 +114,7 @@ REFUSED = [
     ("glm5_next", {"index_kpool_always_select_tail": False}, "'index_kpool_always_select_tail' is 0, expected 1"),
     ("glm5_next", {"index_kpool": 4}, "indexer.kpool' is 4, expected a divisor of the 6 keys that are chosen"),
     ("glm5_next", {"qk_rope_head_dim": 4}, "'qk_rope_head_dim' is 4, expected 0"),
-    ("glm5_next", {"indexer_types": ["full", "shared"]}, "says that layer 1 has no indexer, expected one in the first"),
+    ("glm5_next", {"indexer_types": ["full", "shared"]}, "says that block 1 has no indexer, expected one that later"),
     ("glm5_next", {"num_hidden_layers": 5000}, "5000 layers, expected at most 1024"),
     ("hy_v4", {"num_hidden_layers": 5000}, "5000 layers, expected at most 1024"),
     ("granite_swa", {"layer_rope_theta": [1000, 500]}, "has the base 500 for layer 1, expected 0 or the 1000"),

@@ -105,16 +105,26 @@ static void read_deepseek32(struct model_hparams *h, const struct model_reading 
     h->index.halves = true;
 }
 
-void model_latent_read_choices(struct model_hparams *h, const struct model_reading *r, bool *own)
+void model_latent_read_choices(struct model_hparams *h, const struct model_reading *r,
+                               const bool *usual)
 {
     static const char suffix[] = "attention.indexer.types";
+    bool own[MODEL_MAX_BLOCKS];
     uint32_t n_own = h->n_layers - h->n_bound; /* the block after them chooses for itself */
+    uint32_t nearest = UINT32_MAX;
+    for (uint32_t i = 0; i < n_own; i++)
+        own[i] = !usual || usual[i];
     model_key_bools(&r->keys, suffix, own, n_own);
-    if (!own[0])
-        model_key_fail(&r->keys, STATUS_FORMAT, suffix,
-                       "says that block 0 has no indexer, expected one that later blocks can use");
-    for (uint32_t i = 1; i < n_own; i++)
-        h->layers[i].index_layer = own[i] ? i : h->layers[i - 1].index_layer;
+    for (uint32_t i = 0; i < n_own; i++) {
+        if (!h->layers[i].sparse)
+            continue;
+        nearest = own[i] ? i : nearest;
+        if (nearest == UINT32_MAX)
+            model_key_fail(
+                &r->keys, STATUS_FORMAT, suffix,
+                "says that block %u has no indexer, expected one that later blocks can use", i);
+        h->layers[i].index_layer = nearest;
+    }
 }
 
 static void read_glm_dsa(struct model_hparams *h, const struct model_reading *r)

@@ -242,15 +242,6 @@ static void write_by_token(struct model_folder *f)
     model_write_u32(f, "hash_layer_count", model_config_u32_or(f, "num_hash_layers", n_by_token));
 }
 
-void model_limit_write(struct model_folder *f, const char *suffix)
-{
-    float limits[MODEL_MAX_BLOCKS];
-    double limit = model_config_f32_or(f, "swiglu_limit", 10);
-    for (uint32_t i = 0; i < f->n_layers; i++)
-        limits[i] = (float)limit;
-    model_write_f32s(f, suffix, limits, f->n_layers);
-}
-
 static void write_folder(struct model_folder *f)
 {
     write_runs(f);

@@ -10,13 +10,10 @@
 /** Models whose queries see all keys have none of its keys. */
 static void read_indexer(struct model_hparams *h, const struct model_reading *r)
 {
-    bool own[MODEL_MAX_BLOCKS];
     if (!model_key_find(&r->keys, "attention.indexer.top_k"))
         return;
-    for (uint32_t i = 0; i < h->n_layers; i++)
-        own[i] = true;
     model_indexer_read(h, r);
-    model_latent_read_choices(h, r, own);
+    model_latent_read_choices(h, r, NULL);
     h->index.eps = h->eps;
     h->index.at_end = true;
 }

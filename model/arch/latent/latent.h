@@ -11,14 +11,13 @@ extern const struct model_folder_name model_latent_names[];
  * and S, or a beginning and then one of so many, where no member has another period. */
 extern const struct model_folder_name model_indexer_names[];
 void model_indexer_write(struct model_folder *f, uint32_t period);
-/** One limit of SwiGLU for all layers: a member, or 10, under a key. */
-void model_limit_write(struct model_folder *f, const char *suffix);
 /** Sizes of heads; key_length and value_length are those of the compressed cache in newer files. */
 void model_latent_read(struct model_hparams *h, const struct model_reading *r);
-/** The same of layers that slide, which keys ending in _swa say. */
+/** Sizes of heads of layers that slide, which keys ending in _swa say. */
 void model_latent_read_sliding(struct model_hparams *h, const struct model_reading *r);
-/** Layers that use the choice of the nearest one before them that has an indexer.
- * own[MODEL_MAX_BLOCKS]: which have one where no key says it. */
-void model_latent_read_choices(struct model_hparams *h, const struct model_reading *r, bool *own);
+/** Find whose choice each sparse layer uses: its own, or that of the nearest one before it that has
+ * an indexer. usual[n_layers]: which have one where no key says it; NULL: all. */
+void model_latent_read_choices(struct model_hparams *h, const struct model_reading *r,
+                               const bool *usual);
 
 #endif

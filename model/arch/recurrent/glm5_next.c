@@ -31,29 +31,6 @@ static void read_pools(struct model_hparams *h, const struct model_reading *r)
     }
 }
 
-/** Some layers use the choice of the nearest one before them that has an indexer. */
-static void read_shared_choices(struct model_hparams *h, const struct model_reading *r)
-{
-    static const char suffix[] = "attention.indexer.types";
-    bool own[MODEL_MAX_BLOCKS];
-    uint32_t nearest = UINT32_MAX;
-    for (uint32_t i = 0; i < h->n_layers; i++)
-        own[i] = true;
-    model_key_bools(&r->keys, suffix, own, h->n_layers);
-    for (uint32_t i = 0; i < h->n_layers; i++) {
-        if (!h->layers[i].sparse)
-            continue;
-        if (own[i])
-            nearest = i;
-        else if (nearest == UINT32_MAX)
-            model_key_fail(&r->keys, STATUS_FORMAT, suffix,
-                           "says that layer %u has no indexer, expected one in the first layer of "
-                           "latent attention",
-                           i);
-        h->layers[i].index_layer = nearest;
-    }
-}
-
 static void read(struct model_hparams *h, const struct model_reading *r)
 {
     static const char tail[] = "attention.indexer.kpool_select_tail";
@@ -62,7 +39,7 @@ static void read(struct model_hparams *h, const struct model_reading *r)
     model_kimi_bound_read(h, r);
     h->recurrent.unit_eps = 1e-6F; /* in llama.cpp, too */
     read_pools(h, r);
-    read_shared_choices(h, r);
+    model_latent_read_choices(h, r, NULL);
     if (!model_key_bool(&r->keys, tail, true))
         model_key_fail(&r->keys, STATUS_UNSUPPORTED, tail,
                        "is false, supported is true: queries see the keys after the last pool");
@@ -172,7 +149,8 @@ static const struct model_node nodes[] = {
     .keys = {keys, model_grouped_keys}, .unrotated = true, .without_keys = MODEL_KIMI_DELTA_NET,   \
     .needs_shares = true, .gating = KERN_GATE_SIGMOID, .normalise = MODEL_NORMALISE_BY_KEY,        \
     .nodes = nodes, .shared = MODEL_SHARED_PLAIN, .read = read, .bind = bind,                      \
-    .presence = {{MODEL_ALWAYS, "output.weight exp_probs_b.bias"}}
+    .presence = {{MODEL_ALWAYS, "output.weight exp_probs_b.bias"},                                 \
+                 {MODEL_NEVER, "indexer_compressor_gate.bias"}}
 
 const struct model_arch model_arch_glm5next = {
     .name = "glm5next",

@@ -4,12 +4,7 @@
 
 static void read(struct model_hparams *h, const struct model_reading *r)
 {
-    static const float least = 1e-6F; /* what is not above it stands for no limit */
-    float limits[MODEL_MAX_BLOCKS] = {0};
-    model_limits_read(r, "swiglu_clamp_exp", limits);
-    for (uint32_t i = 0; i < h->n_layers; i++)
-        h->layers[i].expert_activation =
-            model_limited(KERN_SWIGLU_CLAMP_BEFORE, limits[i] > least ? limits[i] : 0);
+    model_expert_clamps_read(h, r, KERN_SWIGLU_CLAMP_BEFORE, 1e-6F);
     model_still_full_layers(h);
 }
 

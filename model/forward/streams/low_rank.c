@@ -6,7 +6,7 @@
 #include "model/forward/streams/low_rank.h"
 
 #include "kernels/mixing.h"
-#include "model/forward/streams/ngrams.h"
+#include "model/forward/streams/streams.h"
 
 /** Parts of s->streams, from the opening of a branch to its end. */
 struct branch_rows {
@@ -45,18 +45,10 @@ size_t model_low_rank_floats(const struct model *m, size_t n_tokens)
 
 size_t model_low_rank_work_floats(const struct model *m, size_t i_layer, size_t n_tokens)
 {
+    (void)i_layer;
     struct model_cut cut = {0};
     (void)divide_work(&cut, &m->hparams, n_tokens);
-    return base_max(cut.n_floats, model_ngrams_floats(m, i_layer, n_tokens));
-}
-
-/** The weights of a mean over the streams. */
-size_t model_low_rank_constants(const struct model *m, float *to)
-{
-    size_t n = m->hparams.n_streams;
-    for (size_t i = 0; i < n && to; i++)
-        to[i] = 1.0f / (float)n;
-    return n;
+    return cut.n_floats;
 }
 
 /** What each stream gets of the branch, of normed rows. */
@@ -86,13 +78,6 @@ static void mix(struct model_session *s, const struct model_stream_mixer *mixer,
     struct kern_activate low = {.kind = KERN_SILU, .gate = w->low, .n = n * h->stream_rank};
     struct kern_activate gate = {
         .kind = KERN_SIGMOID, .gate = w->gates, .up = w->normed, .n = n * model_residual_width(h)};
-    struct kern_mix mean = {.x = w->gates,
-                            .weights = s->zeros + h->n_embd,
-                            .out = row,
-                            .n_tokens = n,
-                            .n_in = h->n_streams,
-                            .n_out = 1,
-                            .width = h->n_embd};
     model_normalise(s, &norm);
     model_multiply(s, &mixer->product, w->normed, n, w->low);
     if (shares)
@@ -100,7 +85,7 @@ static void mix(struct model_session *s, const struct model_stream_mixer *mixer,
     MODEL_TRY(s, kern_activate(s->backend, &low, &s->failure.why));
     model_multiply(s, &mixer->up, w->low, n, w->gates);
     MODEL_TRY(s, kern_activate(s->backend, &gate, &s->failure.why));
-    MODEL_TRY(s, kern_mix(s->backend, &mean, &s->failure.why));
+    model_streams_mean(s, w->gates, n, row);
 }
 
 void model_low_rank_open(struct model_session *s, const struct model_step *tile,

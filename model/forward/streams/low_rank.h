@@ -7,7 +7,6 @@
 /** As struct model_residual_form has them. */
 size_t model_low_rank_floats(const struct model *m, size_t n_tokens);
 size_t model_low_rank_work_floats(const struct model *m, size_t i_layer, size_t n_tokens);
-size_t model_low_rank_constants(const struct model *m, float *to);
 void model_low_rank_open(struct model_session *s, const struct model_step *tile,
                          const struct model_stream_mixer *mixer, struct model_step *step);
 void model_low_rank_close(struct model_session *s, const struct model_step *tile);

@@ -57,7 +57,7 @@ static int64_t token_before(const struct model_batch *batch, const struct model_
     return back <= t ? batch->tokens[segment->start + t - back] : -1;
 }
 
-/** The rows of the table of token t of a segment. */
+/** Find the rows of the table that token t of a segment names. */
 static void find_rows(const struct model_ngram_hparams *h, const struct model_batch *batch,
                       const struct model_segment *segment, size_t t, int32_t *rows)
 {
@@ -72,7 +72,7 @@ static void find_rows(const struct model_ngram_hparams *h, const struct model_ba
     }
 }
 
-/** The rows of the tile's tokens, one after the other: [T, D]. */
+/** Read the rows of the tile's tokens, one after the other: [T, D]. */
 static void read_rows(struct model_session *s, const struct model_step *step, float *rows)
 {
     const struct model_ngram_hparams *h = &s->model->hparams.ngrams;

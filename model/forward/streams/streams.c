@@ -63,10 +63,9 @@ size_t model_streams_work_floats(const struct model *m, size_t i_layer, size_t n
     return cut.n_floats;
 }
 
-/** Without a mixer after the last layer: the shares of streams in their mean. */
 size_t model_streams_constants(const struct model *m, float *to)
 {
-    size_t n = m->output_mixer.product.weight.data ? 0 : m->hparams.n_streams;
+    size_t n = m->hparams.n_streams;
     for (size_t i = 0; to && i < n; i++)
         to[i] = 1.0f / (float)n;
     return n;
@@ -108,13 +107,13 @@ static void mix(struct model_session *s, const struct mixture *m)
     MODEL_TRY(s, kern_mix(s->backend, &op, &s->failure.why));
 }
 
-static void take_mean(struct model_session *s, const struct mixture *m)
+void model_streams_mean(struct model_session *s, const float *x, size_t n, float *row)
 {
     const struct model_hparams *h = &s->model->hparams;
-    struct kern_mix op = {.x = m->x,
+    struct kern_mix op = {.x = x,
                           .weights = s->zeros + h->n_embd, /* the constants */
-                          .out = m->row,
-                          .n_tokens = m->n,
+                          .out = row,
+                          .n_tokens = n,
                           .n_in = h->n_streams,
                           .n_out = 1,
                           .width = h->n_embd};
@@ -201,6 +200,6 @@ void model_streams_end(struct model_session *s, const float *x, const uint32_t *
         if (mixture.mixer->product.weight.data)
             mix(s, &mixture);
         else
-            take_mean(s, &mixture);
+            model_streams_mean(s, mixture.x, n, mixture.row);
     }
 }

@@ -6,11 +6,14 @@
 
 /** As struct model_residual_form has them. */
 size_t model_streams_floats(const struct model *m, size_t n_tokens);
-size_t model_streams_constants(const struct model *m, float *to);
+size_t model_streams_constants(const struct model *m, float *to); /* shares in a mean */
 size_t model_streams_work_floats(const struct model *m, size_t i_layer, size_t n_tokens);
 void model_streams_begin(struct model_session *s, const int32_t *tokens, size_t n_tokens, float *x);
 void model_streams_end(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
                        float *hidden);
+
+/** row [n, D] = the mean of the streams of n rows of x. */
+void model_streams_mean(struct model_session *s, const float *x, size_t n, float *row);
 
 /** *step = the tile with a row of D for each token that a branch reads, and zeros to add it to. */
 void model_streams_open(struct model_session *s, const struct model_step *tile,
