@@ -99,6 +99,7 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
         &l->altup.correct.weight,
         i == 0 ? &m->stream_in.weight : NULL,
         i + 1 == m->hparams.n_layers ? &m->stream_out.weight : NULL,
+        i + 1 == m->hparams.n_layers ? &m->output_mixer.product.weight : NULL,
         i + 1 == m->hparams.n_layers ? &m->output_mixer.up.weight : NULL,
     };
     for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)

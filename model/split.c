@@ -39,7 +39,9 @@ static double ends(const struct model *m, struct model_layer_range range)
     if (inputs)
         sum += bytes_of(&m->per_layer_embedding) + bytes_of(&m->per_layer_project);
     sum += range.from == 0 ? bytes_of(&m->stream_in.weight) : 0;
-    sum += range.to == m->hparams.n_layers ? bytes_of(&m->stream_out.weight) : 0;
+    if (range.to == m->hparams.n_layers)
+        sum += bytes_of(&m->stream_out.weight) + bytes_of(&m->output_mixer.product.weight) +
+               bytes_of(&m->output_mixer.up.weight);
     if (range.to == m->hparams.n_layers && !(embeds && m->head.weight.data == m->embedding.data))
         sum += bytes_of(&m->head.weight);
     return sum;

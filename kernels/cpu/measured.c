@@ -4,6 +4,7 @@
 #include "kernels/cpu/context.h"
 #include "kernels/mixing.h"
 #include "kernels/numerics/activation.h"
+#include "kernels/recurrent/gates.h"
 
 enum { ROWS = 8 /* that a thread takes at a time */ };
 
@@ -61,14 +62,10 @@ enum status kern_cpu_stretch(struct kern_backend *b, const struct kern_stretch *
 /** The sum of products, as that of squares: in lanes, which are added by halves. */
 static double product_of(const float *x, const float *y, size_t n)
 {
-    enum { LANES = 16 };
-    double lanes[LANES] = {0};
+    double lane[KERN_UNIT_LANES] = {0};
     for (size_t i = 0; i < n; i++)
-        lanes[i % LANES] += (double)x[i] * (double)y[i];
-    for (size_t half = LANES / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++)
-            lanes[j] += lanes[j + half];
-    return lanes[0];
+        lane[i % KERN_UNIT_LANES] += (double)x[i] * (double)y[i];
+    return kern_unit_sum(lane);
 }
 
 static void match_token(void *context, size_t t, unsigned thread)

@@ -30,6 +30,7 @@ static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens, siz
         ffn = base_max(ffn, model_runs_floats(m, i, n_tokens, most_positions));
     else if (shape->mixer != MODEL_NO_MIXER)
         ffn = base_max(ffn, mixers[shape->mixer](m, i, n_tokens));
+    ffn = base_max(ffn, model_ngrams_floats(m, i, n_tokens));
     const struct model_residual_form *residual = model_residual_of(m);
     if (residual->work_floats)
         ffn = base_max(ffn, residual->work_floats(m, i, n_tokens));
@@ -110,8 +111,9 @@ struct model_scratch model_scratch_of(const struct model *model,
                 (scratch.n_short + options->max_segment) * h->ropes[shape->rope].n_rot;
     }
     scratch.h = scratch.n_tokens * h->n_embd;
-    if (layers.to == h->n_layers && h->layers[layers.to - 1].mixer == MODEL_ATTENTION)
-        scratch.wanted = scratch.n_tokens * model_residual_width(h);
+    if (layers.to == h->n_layers && h->layers[layers.to - 1].mixer == MODEL_ATTENTION &&
+        h->n_streams == 1)
+        scratch.wanted = scratch.h;
     bool sums = h->experts.width || (h->experts.n > 0 && model->arch->norms.ffn_post);
     scratch.zeros = sums || h->n_streams > 1 ? h->n_embd : 0;
     const struct model_residual_form *residual = model_residual_of(model);

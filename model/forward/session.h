@@ -27,7 +27,7 @@ struct model_scratch {
     size_t run_terms;             /* rows that they are made of, at most */
     size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
     size_t zeros;                 /* [D], and constants of streams */
-    size_t index_k;               /* [R, di], of pools three times */
+    size_t index_k;               /* [R, di], of pools three times, of means twice */
     size_t chosen;                /* rows of bits: of a tile, or of a batch for later layers */
     size_t wanted;                /* [T, S * D]: of the last layer */
     size_t convolve, recur;       /* saved states of recurrent layers */

@@ -91,20 +91,15 @@ static bool decides(const struct model_session *s, const struct model_step *step
     return false;
 }
 
-/** Whether a query of a sequence of which the tile has tokens does so, in this tile or a later one.
- */
+/** Whether a query of the batch does so: keys and pools of a tile are made of earlier tiles' rows,
+ * also where only other sequences of the tile need them. */
 static bool will_decide(const struct model_session *s, const struct model_step *step)
 {
     if (is_watched(s, step))
         return true;
-    const struct model_batch *batch = step->batch;
-    const struct model_segment *all = batch->segments;
-    size_t end = step->tile.start + step->tile.n_tokens, i = step->tile.segment;
-    if (all[i].parent >= 0)
-        i = (size_t)all[i].parent;
-    for (; i < batch->n_segments && (all[i].start < end || all[i].parent >= 0); i++) {
-        size_t before = all[i].parent >= 0 ? all[all[i].parent].n_tokens : 0;
-        if (model_index_decides(&s->model->hparams, step->i_layer, before + all[i].n_tokens))
+    for (size_t i = 0; i < step->batch->n_segments; i++) {
+        size_t n = model_batch_length(step->batch, i);
+        if (model_index_decides(&s->model->hparams, step->i_layer, n))
             return true;
     }
     return false;

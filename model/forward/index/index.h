@@ -27,10 +27,10 @@ void model_index_choose(struct model_session *s, const struct model_step *step,
                         const struct model_index_inputs *in, struct kern_chosen *chosen);
 /** Whether a layer's query that sees so many keys, its own among them, leaves some out. */
 bool model_index_decides(const struct model_hparams *h, size_t i_layer, size_t n_positions);
-/** What the choice takes of the work area; floats of the rows of bits; the operation's shape. */
-size_t model_index_floats(const struct model_hparams *h, size_t i_layer, size_t n_tokens);
 /** Floats of a layer's keys, and of what pools are made of, where a tile needs n_rows of each. */
 size_t model_index_row_floats(const struct model_hparams *h, size_t i_layer, size_t n_rows);
+/** What the choice takes of the work area; floats of the rows of bits; the operation's shape. */
+size_t model_index_floats(const struct model_hparams *h, size_t i_layer, size_t n_tokens);
 size_t model_chosen_floats(const struct model_hparams *h, size_t n_tile, size_t n_batch,
                            size_t n_positions);
 struct kern_choose model_choose_of(const struct model_hparams *h, size_t i_layer,
