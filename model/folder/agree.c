@@ -57,6 +57,8 @@ static const struct pair {
     {"use_parallel_residual", "ffn_norm.weight", "", true},
     {"enable_moe_block", "ffn_gate_inp.weight", "", false},
     {"gating", "attn_gate.weight", "", false},
+    {"mla_use_output_gate", "attn_gate.weight", "", false},
+    {"latent_moe_use_norm", "ffn_routed_norm.weight", "", false},
     {"q_lora_rank", "attn_q_a.weight", "", false},
     {"n_shared_experts", "ffn_up_shexp.weight", "", false},
     {"num_shared_experts", "ffn_up_shexp.weight", "", false},

@@ -104,10 +104,9 @@ static void find_architecture(struct model_folder *f)
 static void check_activation(const struct model_folder *f)
 {
     static const char *const known[KERN_N_ACTIVATIONS] = {
-        [KERN_SILU] = "silu swish",
-        [KERN_GELU] = "gelu_pytorch_tanh gelu_new gelu_fast",
-        [KERN_GELU_EXACT] = "gelu",
-        [KERN_RELU_SQUARED] = "relu2",
+        [KERN_SILU] = "silu swish", [KERN_GELU] = "gelu_pytorch_tanh gelu_new gelu_fast",
+        [KERN_GELU_EXACT] = "gelu", [KERN_RELU_SQUARED] = "relu2",
+        [KERN_SITU] = "situ",
     };
     struct base_field item =
         model_config_find(f, "hidden_activation hidden_act mlp_hidden_act activation_function");

@@ -36,6 +36,10 @@ enum model_change {
     MODEL_IF_WHOLE = 1 << 16, /* only where such a tensor is not cut */
     MODEL_LENGTHEN = 1 << 19, /* times sqrt(width / how many values there are) */
     MODEL_EXP = 1 << 20,
+    MODEL_OF_HEADS = 1 << 23, /* as many values as there are heads; the rest is left out */
+    /* One of two tensors with as many values, of which each two are multiplied: */
+    MODEL_FACTOR = 1 << 24,
+    MODEL_SECOND_FACTOR = 1 << 25,
     /* Only in layers with key heads, which have attention, or only in those without: */
     MODEL_IF_ATTENTION = 1 << 21,
     MODEL_IF_RECURRENT = 1 << 22,

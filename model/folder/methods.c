@@ -10,7 +10,7 @@
 /** What to do with a folder that is not read. */
 static const char instead[] =
     "expected fp8, mxfp4, modelopt (FP8, NVFP4) or compressed-tensors (float-quantized, "
-    "nvfp4-pack-quantized); take the folder that it was made of";
+    "nvfp4-pack-quantized, mxfp4-pack-quantized); take the folder that it was made of";
 
 static bool is_in(struct base_field item, const char *words)
 {
@@ -70,7 +70,7 @@ static void read_group(struct model_folder *f, struct base_field group)
     struct base_field weights = base_field_find(group, "weights");
     struct base_field size = base_field_find(weights, "group_size");
     check(f, "compressed-tensors' format", base_field_find(group, "format"),
-          "float-quantized naive-quantized nvfp4-pack-quantized dense", "");
+          "float-quantized naive-quantized nvfp4-pack-quantized mxfp4-pack-quantized dense", "");
     check(f, "compressed-tensors' type", base_field_find(weights, "type"), "float", "");
     if (cJSON_IsNumber(size.json) && size.json->valuedouble > 0)
         add_blocks(f, size, 1, size.json->valuedouble);
@@ -81,7 +81,8 @@ static void read_compressed(struct model_folder *f, struct base_field quantised)
 {
     struct base_field turned = base_field_find(quantised, "transform_config.config_groups");
     check(f, "compressed-tensors' format", base_field_find(quantised, "format"),
-          "float-quantized naive-quantized nvfp4-pack-quantized mixed-precision dense",
+          "float-quantized naive-quantized nvfp4-pack-quantized mxfp4-pack-quantized "
+          "mixed-precision dense",
           "pack-quantized int-quantized");
     check(f, "compressed-tensors' sparse format",
           base_field_find(quantised, "sparsity_config.format"), "dense", "");

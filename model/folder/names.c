@@ -257,8 +257,11 @@ static enum status look_up(struct model_folder *f, const struct model_folder_nam
         if (status)
             return status;
         target->change = change_by_shape(f, change_of(f, table, to), source);
+        bool second = target->change & MODEL_SECOND_FACTOR;
+        if (second) /* both say the same of the target */
+            target->change ^= MODEL_FACTOR | MODEL_SECOND_FACTOR;
         target->experts = expert >= 0;
-        status = add_source(target, expert < 0 ? 0 : (size_t)expert, source, why);
+        status = add_source(target, expert < 0 ? second : (size_t)expert, source, why);
     }
     return status;
 }

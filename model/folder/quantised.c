@@ -29,7 +29,7 @@ static const struct pattern {
     {"", "_weight_scale", SCALES},
     {"", "_scale_2", FACTOR},
     {"", "_weight_scale_2", FACTOR},
-    {"_packed", "_scale", SCALES},
+    {"_packed", "_scale", SCALES}, /* of bytes without a factor beside them: MXFP4's */
     {"_packed", "_global_scale", DIVISOR},
     {"_blocks", "_scales", SCALES_32},
     {".weight", ".scale", SCALES_32},
@@ -126,6 +126,8 @@ static enum status find_codes(const struct model_folder *f, const struct safeten
         out->divides |= p->kind == DIVISOR;
         out->by_32 |= p->kind == SCALES_32;
     }
+    out->by_32 |= out->scales && !out->factor && base_ends_with(weight->name, "_packed") &&
+                  (out->scales->type == SAFETENSORS_U8 || out->scales->type == SAFETENSORS_F8_E8M0);
     if (out->scales)
         return STATUS_OK;
     return status_fail(why, STATUS_FORMAT,

@@ -206,13 +206,24 @@ bool model_folder_number(const struct model_folder *f, const char *name, float *
 
 /** Type and shape of every target; which are made in memory. */
 enum status model_targets_shape(struct model_folder *f, struct status_why *why);
-/** Write the values of one that is made. */
-void model_target_make(const struct model_folder *f, const struct model_target *t, float *to);
 /** Write the values of one that is made of codes, into its memory.   file: is assembled. */
 enum status model_target_decode(const struct model_folder *f, const struct model_target *t,
                                 struct gguf_file *file, struct status_why *why);
 /** Append one that is not made. */
 enum status model_target_append(const struct model_folder *f, const struct model_target *t,
                                 struct gguf_file *file, struct status_why *why);
+
+/* made.c */
+
+/** Heads whose rows are turned; where each layer has its own number, by the rows. */
+uint32_t model_target_heads(const struct model_folder *f, const struct model_target *t);
+/** The type of a tensor that is stored as numbers; false: it is none of F32, F16, BF16. */
+bool model_plain_type(enum safetensors_type stored, enum gguf_type *type);
+/** Element i of a tensor of I64 or I32. */
+int64_t model_whole_number(const struct safetensors_tensor *s, size_t i);
+/** Row i of heads of d rows, as stored: what is at 2j is stored at j, at 2j + 1 at j + d / 2. */
+uint64_t model_turned_row(uint64_t i, uint64_t d);
+/** Write the values of one that is made. */
+void model_target_make(const struct model_folder *f, const struct model_target *t, float *to);
 
 #endif

@@ -11,31 +11,39 @@
 
 enum { EIGHTS = 32 }; /* codes of 8 bits in a block */
 
-static bool type_of(enum safetensors_type stored, enum gguf_type *type)
-{
-    switch (stored) {
-    case SAFETENSORS_F32:
-        *type = GGUF_TYPE_F32;
-        return true;
-    case SAFETENSORS_F16:
-        *type = GGUF_TYPE_F16;
-        return true;
-    case SAFETENSORS_BF16:
-        *type = GGUF_TYPE_BF16;
-        return true;
-    default:
-        return false;
-    }
-}
-
 bool model_folder_number(const struct model_folder *f, const char *name, float *value)
 {
     int32_t i = base_strtab_find(&f->files.names, (struct base_string){name, strlen(name)});
     enum gguf_type type;
-    if (i < 0 || f->files.tensors[i]->n_elements != 1 || !type_of(f->files.tensors[i]->type, &type))
+    if (i < 0 || f->files.tensors[i]->n_elements != 1 ||
+        !model_plain_type(f->files.tensors[i]->type, &type))
         return false;
     kern_quant_find(type)->decode(f->files.tensors[i]->data, value, 1);
     return true;
+}
+
+/** Both factors must be there, with as many values, which are no codes. */
+static enum status check_factors(const struct model_folder *f, const struct model_target *t,
+                                 struct status_why *why)
+{
+    const struct safetensors_tensor *a = t->sources[0],
+                                    *b = t->n_sources > 1 ? t->sources[1] : NULL;
+    enum gguf_type type;
+    if (!a || !b)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: tensor '%s' is one of two that make %s, and the other one is not "
+                           "there",
+                           f->path, a ? a->name : b->name, t->name);
+    if (a->n_elements != b->n_elements)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: tensor '%s' has %" PRIu64 " elements, and '%s', by which it is "
+                           "multiplied, %" PRIu64 "; expected as many",
+                           f->path, b->name, b->n_elements, a->name, a->n_elements);
+    if (!model_plain_type(b->type, &type))
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: tensor '%s' has dtype %s, expected F32, F16 or BF16", f->path,
+                           b->name, safetensors_type_name(b->type));
+    return STATUS_OK;
 }
 
 /** Every expert must be there, each of the first one's type and shape. */
@@ -43,6 +51,8 @@ static enum status check_sources(const struct model_folder *f, const struct mode
                                  struct status_why *why)
 {
     size_t n = t->experts ? f->n_experts : 1;
+    if (t->change & MODEL_FACTOR)
+        return check_factors(f, t, why);
     if (t->n_sources > n)
         return status_fail(why, STATUS_FORMAT, "%s: tensor %s has expert %zu, expected %zu of them",
                            f->path, t->name, t->n_sources - 1, n);
@@ -82,15 +92,6 @@ static enum status read_shape(const struct model_folder *f, struct model_target 
     if (t->experts)
         t->ne[n] = f->n_experts;
     return STATUS_OK;
-}
-
-/** Heads that are turned; where each layer has its own number, by the rows. */
-static uint32_t heads_of(const struct model_folder *f, const struct model_target *t)
-{
-    uint64_t n_rows = t->n_dims > 1 ? t->ne[1] : t->ne[0];
-    if (t->change & (MODEL_TURN_Q | MODEL_TURN_K) && f->arch->folder->heads && f->head_size > 0)
-        return (uint32_t)(n_rows / f->head_size);
-    return t->change & MODEL_TURN_Q ? f->n_heads : t->change & MODEL_TURN_K ? f->n_kv_heads : 0;
 }
 
 /** Heads of each key head's rows: before those of the target, and the target's own. */
@@ -224,6 +225,19 @@ static enum status cut_heads(const struct model_folder *f, struct model_target *
     return STATUS_OK;
 }
 
+/** A value for each head; there may be more, which no head has. */
+static enum status cut_values(const struct model_folder *f, struct model_target *t,
+                              struct status_why *why)
+{
+    if (t->n_dims != 1 || t->ne[0] < f->n_heads)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: tensor '%s' has %" PRIu64 " values, expected one for each of %u "
+                           "heads",
+                           f->path, t->sources[0]->name, t->ne[0], f->n_heads);
+    t->ne[0] = f->n_heads;
+    return STATUS_OK;
+}
+
 /** What the change asks of the shape, and what it makes of it. */
 static enum status change_shape(const struct model_folder *f, struct model_target *t,
                                 struct status_why *why)
@@ -231,7 +245,7 @@ static enum status change_shape(const struct model_folder *f, struct model_targe
     enum status status = t->change & MODEL_GROUPED ? cut_groups(f, t, why) : STATUS_OK;
     if (status)
         return status;
-    uint32_t n_heads = heads_of(f, t);
+    uint32_t n_heads = model_target_heads(f, t);
     uint64_t n_rows = t->n_dims > 1 ? t->ne[1] : t->ne[0];
     if (n_heads > 0 && (t->n_dims > 2 || n_rows % n_heads != 0 || n_rows / n_heads % 2 != 0))
         return status_fail(why, STATUS_FORMAT,
@@ -240,19 +254,9 @@ static enum status change_shape(const struct model_folder *f, struct model_targe
                            f->path, t->sources[0]->name, n_rows, n_heads);
     if (t->change & (MODEL_OF_KEYS | MODEL_OF_VALUES))
         status = cut_heads(f, t, why);
+    if (t->change & MODEL_OF_HEADS)
+        status = cut_values(f, t, why);
     return status ? status : place(f, t, why);
-}
-
-static int64_t whole_number(const struct safetensors_tensor *s, size_t i)
-{
-    int64_t wide;
-    int32_t narrow;
-    if (s->type == SAFETENSORS_I64) {
-        memcpy(&wide, (const char *)s->data + i * sizeof wide, sizeof wide);
-        return wide;
-    }
-    memcpy(&narrow, (const char *)s->data + i * sizeof narrow, sizeof narrow);
-    return narrow;
 }
 
 /** A table of whole numbers: each must be one that I32 holds. */
@@ -265,20 +269,14 @@ static enum status check_table(const struct model_folder *f, struct model_target
                            "%s: tensor '%s' has dtype %s, expected I64 or I32", f->path, s->name,
                            safetensors_type_name(s->type));
     for (size_t i = 0; i < s->n_elements; i++)
-        if (whole_number(s, i) < 0 || whole_number(s, i) > INT32_MAX)
+        if (model_whole_number(s, i) < 0 || model_whole_number(s, i) > INT32_MAX)
             return status_fail(why, STATUS_FORMAT,
                                "%s: element %zu of tensor '%s' is %" PRId64
                                ", expected 0 to 2^31 - 1",
-                               f->path, i, s->name, whole_number(s, i));
+                               f->path, i, s->name, model_whole_number(s, i));
     t->made = true;
     t->type = (enum gguf_type)GGUF_WHOLE_NUMBERS;
     return read_shape(f, t, s, why);
-}
-
-static void make_table(const struct safetensors_tensor *s, int32_t *to)
-{
-    for (size_t i = 0; i < s->n_elements; i++)
-        to[i] = (int32_t)whole_number(s, i);
 }
 
 enum status model_targets_shape(struct model_folder *f, struct status_why *why)
@@ -295,7 +293,7 @@ enum status model_targets_shape(struct model_folder *f, struct status_why *why)
             return status;
         struct safetensors_tensor meant;
         status = model_quantised_shape(f, t, &meant, why);
-        if (!status && !t->quantised && !type_of(meant.type, &t->type))
+        if (!status && !t->quantised && !model_plain_type(meant.type, &t->type))
             status = status_fail(why, STATUS_UNSUPPORTED,
                                  "%s: tensor '%s' has dtype %s, expected F32, F16, BF16, or codes "
                                  "with scales beside them",
@@ -310,7 +308,7 @@ enum status model_targets_shape(struct model_folder *f, struct status_why *why)
         bool partial = eight && t->n_dims > 1 && t->ne[0] % EIGHTS != 0;
         t->codes = t->type;
         t->made = partial || t->n_dims == 1 ||
-                  t->change & (MODEL_PLUS_ONE | MODEL_NEGATIVE_EXP | MODEL_EXP);
+                  t->change & (MODEL_FACTOR | MODEL_PLUS_ONE | MODEL_NEGATIVE_EXP | MODEL_EXP);
         if (t->made && t->quantised && !partial)
             return status_fail(why, STATUS_UNSUPPORTED,
                                "%s: tensor '%s' is quantised, expected F32, F16 or BF16", f->path,
@@ -321,13 +319,6 @@ enum status model_targets_shape(struct model_folder *f, struct status_why *why)
     return STATUS_OK;
 }
 
-/** Row i of a head's, as stored: what is at 2j is stored at j, at 2j + 1 at j + d / 2. */
-static uint64_t turned_row(uint64_t i, uint64_t d)
-{
-    uint64_t head = i / d, at = i % d;
-    return head * d + at / 2 + (at % 2 ? d / 2 : 0);
-}
-
 /** Row i of the target's heads, among the rows of all. */
 static uint64_t grouped_row(struct group group, uint64_t i, uint64_t d)
 {
@@ -335,40 +326,11 @@ static uint64_t grouped_row(struct group group, uint64_t i, uint64_t d)
     return (head / group.own * group.all + group.before + head % group.own) * d + i % d;
 }
 
-void model_target_make(const struct model_folder *f, const struct model_target *t, float *to)
-{
-    const struct safetensors_tensor *s = t->sources[0];
-    enum gguf_type type = GGUF_TYPE_F32;
-    if (t->change & MODEL_WHOLE_NUMBERS) {
-        make_table(s, (int32_t *)(void *)to);
-        return;
-    }
-    (void)type_of(s->type, &type);
-    kern_decode_fn *decode = kern_quant_find(type)->decode;
-    size_t n = (size_t)s->n_elements;
-    uint32_t n_heads = heads_of(f, t);
-    decode(s->data, to, n);
-    for (size_t i = 0; i < n; i++) {
-        if (t->change & MODEL_PLUS_ONE)
-            to[i] += 1;
-        else if (t->change & MODEL_NEGATIVE_EXP)
-            to[i] = (float)-exp((double)to[i]);
-        else if (t->change & MODEL_EXP)
-            to[i] = (float)exp((double)to[i]);
-        else if (t->change & MODEL_LENGTHEN)
-            to[i] *= (float)sqrt((double)f->n_embd / (double)n);
-        else if (n_heads > 0) {
-            size_t from = (size_t)turned_row(i, n / n_heads);
-            decode((const char *)s->data + from * (s->n_bytes / n), &to[i], 1);
-        }
-    }
-}
-
 /** The stored row of each row of a matrix; NULL (and STATUS_OK): its own. */
 static enum status view_rows(const struct model_folder *f, const struct model_target *t,
                              struct gguf_file *file, const int32_t **out, struct status_why *why)
 {
-    uint32_t n_heads = heads_of(f, t);
+    uint32_t n_heads = model_target_heads(f, t);
     uint64_t n = t->ne[1];
     bool in_turns = t->quantised && t->change & (MODEL_EVEN | MODEL_ODD);
     bool grouped = t->change & MODEL_GROUPED;
@@ -382,7 +344,7 @@ static enum status view_rows(const struct model_folder *f, const struct model_ta
                            n, t->name);
     for (uint64_t i = 0; i < n; i++)
         rows[i] = (int32_t)(in_turns      ? 2 * i + (t->change & MODEL_ODD ? 1 : 0)
-                            : n_heads > 0 ? turned_row(i, n / n_heads)
+                            : n_heads > 0 ? model_turned_row(i, n / n_heads)
                                           : i);
     for (uint64_t i = 0; grouped && i < n; i++)
         rows[i] = (int32_t)grouped_row(group_of(f, t), (uint64_t)rows[i], f->head_size);

@@ -294,6 +294,58 @@ def kimi_delta_net(m, i):
     m.tensors.append(Tensor(f"blk.{i}.ssm_a", "F32", [1, HEADS], Tensor.of("", values).data))
 
 
+def product(m, stored, to):
+    """A norm's gain times a projection to one number."""
+    parts = [Tensor("", m.kind, [W], m.random(f"model.{stored}_{part}.weight", shape)).values()
+             for part, shape in (("norm", [W]), ("proj", [1, W]))]
+    m.tensors.append(Tensor(to, "F32", [W], Tensor.of(to, [f32(a * b) for a, b in zip(*parts)]).data))
+
+
+def kimi_k3(m):
+    """Scores that are products, gates of one name and two kinds, and decays of more heads than there are."""
+    n, at, moe = HEADS * SIZE, "self_attn.", "block_sparse_moe."
+    m.common("KimiK3ForConditionalGeneration", "kimi-k3", hidden_act="situ", activation_situ_beta=4.0,
+             activation_situ_linear_beta=25.0, attn_res_block_size=2, first_k_dense_replace=1, mla_use_nope=True,
+             mla_use_output_gate=True, latent_moe_use_norm=True, moe_renormalize=True, num_expert_group=1, topk_group=1,
+             moe_router_activation_func="sigmoid", num_shared_experts=1, routed_expert_hidden_size=32, q_lora_rank=X,
+             linear_attn_config={"head_dim": SIZE, "num_heads": HEADS, "short_conv_kernel_size": 4,
+                                 "full_attn_layers": [2], "gate_lower_bound": -5.0, "use_full_rank_gate": True})
+    latent(m)
+    experts(m, routed_scaling_factor=1.5)
+    m.config["num_experts_per_token"] = m.config.pop("num_experts_per_tok")
+    m.config = {"architectures": m.config.pop("architectures"), "vision_config": {}, "text_config": m.config}
+    m.keys |= {"attention.head_count": [HEADS] * 2, "attention.head_count_kv": [0, 1], "attention.q_lora_rank": X,
+               "kda.head_dim": SIZE, "ssm.conv_kernel": 4, "kda.gate_lower_bound": -5.0, "attn_res.block_size": 2,
+               "activation.situ_beta": 4.0, "activation.situ_linear_beta": 25.0, "expert_latent_length": 32,
+               "expert_gating_func": 2, "expert_weights_norm": True, "expert_weights_scale": 1.5,
+               "leading_dense_block_count": 1, "expert_shared_count": 1, "expert_group_count": 1,
+               "expert_group_used_count": 1}
+    m.ends()
+    product(m, "output_attn_res", "output_res_score.weight")
+    for i in range(2):
+        product(m, f"layers.{i}.self_attention_res", f"blk.{i}.attn_res_score.weight")
+        product(m, f"layers.{i}.mlp_res", f"blk.{i}.ffn_res_score.weight")
+    layer(m, 0, norms(*TWO) + DENSE + [(a, b, [n, W]) for a, b, _ in attention()[:3]] + [
+        (f"{at}{c}_conv1d.weight", f"ssm_conv1d_{c}.weight", [n, 1, 4], "squeeze") for c in "qkv"] + [
+        (at + "f_a_proj.weight", "ssm_f_a.weight", [SIZE, W]), (at + "f_b_proj.weight", "ssm_f_b.weight", [n, SIZE]),
+        (at + "g_proj.weight", "ssm_g.weight", [n, W]), (at + "b_proj.weight", "ssm_beta.weight", [HEADS, W]),
+        (at + "dt_bias", "ssm_dt.bias", [n]), (at + "o_norm.weight", "ssm_norm.weight", [SIZE]),
+        (at + "o_proj.weight", "attn_output.weight", [W, n])])
+    decays = Tensor("", m.kind, [HEADS + 2], m.random(f"model.layers.0.{at}A_log", [HEADS + 2])).values()[:HEADS]
+    m.tensors.append(Tensor("blk.0.ssm_a", "F32", [HEADS], Tensor.of("", [f32(-math.exp(v)) for v in decays]).data))
+    layer(m, 1, norms(*TWO) + LATENT + LOW_QUERIES + [
+        (at + "g_proj.weight", "attn_gate.weight", [HEADS * VALUE, W]),
+        (moe + "gate.weight", "ffn_gate_inp.weight", [E, W]), (moe + "gate.e_score_correction_bias", *BIAS),
+        (moe + "routed_expert_down_proj.weight", "ffn_routed_down.weight", [32, W]),
+        (moe + "routed_expert_up_proj.weight", "ffn_routed_up.weight", [W, 32]),
+        (moe + "routed_expert_norm.weight", "ffn_routed_norm.weight", [32])] + gated(
+            moe + "experts.{}.", "ffn_{}_exps.weight", 32, 32, WS) + gated(
+            moe + "shared_experts.", "ffn_{}_shexp.weight", 32))
+    m.config["text_config"]["moe_intermediate_size"] = m.keys["expert_feed_forward_length"] = 32
+    m.stored = {"language_model." + name: t for name, t in m.stored.items()}
+    m.stored["vision_tower.patch_embed.proj.weight"] = ("F32", [1], bytes(4))
+
+
 def step35(m):
     """Lists for each layer, with one value more for a block that predicts."""
     m.common("Step3p5ForCausalLM", "step35", moe_num_experts=E, moe_layers_enum="1", moe_top_k=2, moe_intermediate_size=X,
@@ -820,6 +872,6 @@ def nemotron_puzzle(m):
             for name, shape in (("up", [n_ff, W]), ("down", [W, n_ff]))])
 
 
-ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, phimoe, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2, ling3,
+ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, phimoe, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, kimi_k3, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2, ling3,
        smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, glm5_next, hy_v4, dots3note, muse_glimmer, spark2_5, maple, granite_swa,
        nemotron_puzzle)

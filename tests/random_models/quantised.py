@@ -6,7 +6,7 @@ from array import array
 
 import folders
 from folders import EXPERTS, FF, HEADS, KV, LAYERS, SIZE, TWO, WIDTH
-from folders_by_table import deepseek4, qwen3vlmoe
+from folders_by_table import deepseek4, kimi_k3, qwen3vlmoe
 from formats import FP4, Tensor, f32, floats
 
 
@@ -99,6 +99,10 @@ class Form:
         kind, packed = self.codes, shape
         if kind == "NVFP4":
             kind, packed = "U8", shape[:-1] + [shape[-1] // 2]
+        if kind == "MXFP4" and self.ending == "packed":
+            m.stored |= {name + "_packed": ("U8", shape[:-1] + [shape[-1] // 2], codes),
+                         name + "_scale": (self.scale, of_scales, scales)}
+            return values, []
         if kind == "MXFP4":
             stored, names = shape[:-1] + [shape[-1] // 32, 16], (name + "_blocks", name + "_scales")
             m.stored |= {names[0]: ("U8", stored, codes), names[1]: (self.scale, of_scales, scales)}
@@ -278,6 +282,8 @@ ALL = (
     (odd, Partial(BLOCKS, block=(24, 32), ending="_scale_inv")),
     (odd, Partial(compressed("float-quantized", strategy="channel"), shape="rows", codes="F8_E5M2")),
     (folders.qwen2moe, Partial(BLOCKS, block=(24, 32), scale="BF16", ending="_scale_inv")),
+    (kimi_k3, Form(compressed("mxfp4-pack-quantized", strategy="group", group_size=32), codes="MXFP4", scale="U8",
+                   ending="packed")),
 )
 assert HEADS * SIZE % 64 == 0 and KV
 

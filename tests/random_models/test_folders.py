@@ -254,6 +254,26 @@ class Folders(unittest.TestCase):
         self.assertRegex(done.stderr, r"note: .*'new' has id \d+, expected an id below")
         self.assertIn("published folder", done.stdout)
 
+    def test_products(self):
+        """A tensor of Kimi K3's that is a product of two: each must be there, with as many values."""
+        name = "language_model.model.layers.1.mlp_res_"
+        for change, sentence in (
+                (lambda m: m.stored.pop(name + "proj.weight"),
+                 f"kimi_k3: tensor '{name}norm.weight' is one of two that make blk.1.ffn_res_score.weight, and the other"),
+                (lambda m: m.stored.pop(name + "norm.weight"), f"kimi_k3: tensor '{name}proj.weight' is one of two that"),
+                (lambda m: m.stored.update({name + "proj.weight": ("F32", [1, 2], bytes(8))}),
+                 f"kimi_k3: tensor '{name}proj.weight' has 2 elements, and '{name}norm.weight', by which it is multiplied, 64;"),
+                (lambda m: m.stored.update({name + "proj.weight": ("I32", [1, 64], bytes(256))}),
+                 f"kimi_k3: tensor '{name}proj.weight' has dtype I32, expected F32, F16 or BF16"),
+                (lambda m: m.stored.update({"language_model.model.layers.0.self_attn.A_log": ("F32", [7], bytes(28))}),
+                 "self_attn.A_log' has 7 values, expected one for each of 8 heads")):
+            with self.subTest(sentence):
+                where, self.file = self.make(folders_by_table.kimi_k3)
+                change(self.model)
+                shutil.rmtree(where)
+                self.model.write(where, 1)
+                self.refused(where, sentence)
+
     def test_tokens(self):
         where, file = self.make(folders.qwen3)
         done = assay("perplexity", "-m", where, "-p", "x")

@@ -10,9 +10,10 @@ void model_kimi_read(struct model_hparams *h, const struct model_reading *r);
  */
 void model_kimi_bound_read(struct model_hparams *h, const struct model_reading *r);
 
-/** Names of published tensors; and their sizes, by members in a group or as transformers saves
- * them. */
+/** Names of published tensors; which layers attend, by a list of either form; and sizes, by members
+ * in a group or as transformers saves them. */
 extern const struct model_folder_name model_kimi_names[];
+void model_kimi_heads(const struct model_folder *f, struct model_folder_heads *of);
 void model_kimi_write(struct model_folder *f);
 
 #endif

@@ -8,6 +8,7 @@
 #include "model/arch/latent/latent.h"
 #include "model/arch/recurrent/kimi.h"
 #include "model/bind/bind.h"
+#include "model/folder/state.h"
 #include "model/state.h"
 
 static void read_situ(struct model_hparams *h, const struct model_reading *r)
@@ -70,15 +71,56 @@ static void bind(struct model *m, size_t i)
 }
 
 static const struct model_arch_key keys[] = {
-    {"kda.head_dim", MODEL_REQUIRED},
-    {"ssm.conv_kernel", MODEL_REQUIRED},
+    {"kda.head_dim", MODEL_REQUIRED, .from = ""}, /* model_kimi_write's */
+    {"ssm.conv_kernel", MODEL_REQUIRED, .from = ""},
     {"attn_res.block_size", MODEL_OPTIONAL},
+    {"activation.situ_beta"},
+    {"activation.situ_linear_beta"},
     {"expert_latent_length", MODEL_OPTIONAL},
+    {"expert_group_count", .from = "num_expert_group n_group"},
+    {"expert_weights_norm", .from = "moe_renormalize norm_topk_prob"},
+    {"expert_gating_func", .from = "moe_router_activation_func", .unset = 2},
+    {.from = "mla_use_nope", .unset = 1, .member = MODEL_MEMBER_FIXED},
     {0},
+};
+
+static const struct model_folder_name folder_names[] = {
+    {"self_attn.g_proj", "ssm_g", MODEL_IF_RECURRENT},
+    {"self_attn.g_proj", "attn_gate", MODEL_IF_ATTENTION},
+    {"self_attn.A_log", "ssm_a", MODEL_SQUEEZE | MODEL_NEGATIVE_EXP | MODEL_OF_HEADS},
+    {"block_sparse_moe.routed_expert_down_proj", "ffn_routed_down"},
+    {"block_sparse_moe.routed_expert_up_proj", "ffn_routed_up"},
+    {"block_sparse_moe.routed_expert_norm", "ffn_routed_norm"},
+    {"self_attention_res_norm", "attn_res_score", MODEL_SQUEEZE | MODEL_FACTOR},
+    {"self_attention_res_proj", "attn_res_score", MODEL_SQUEEZE | MODEL_SECOND_FACTOR},
+    {"mlp_res_norm", "ffn_res_score", MODEL_SQUEEZE | MODEL_FACTOR},
+    {"mlp_res_proj", "ffn_res_score", MODEL_SQUEEZE | MODEL_SECOND_FACTOR},
+    {"output_attn_res_norm", "output_res_score", MODEL_SQUEEZE | MODEL_FACTOR},
+    {"output_attn_res_proj", "output_res_score", MODEL_SQUEEZE | MODEL_SECOND_FACTOR},
+    {0},
+};
+
+/** Decays have no bound without the member. */
+static void write(struct model_folder *f)
+{
+    static const char bound[] = "gate_lower_bound";
+    struct base_field group = model_config_find(f, "linear_attn_config");
+    model_kimi_write(f);
+    if (cJSON_IsNumber(base_field_get(group, bound).json))
+        model_write_f32(f, "kda.gate_lower_bound", model_config_real(group, bound));
+}
+
+static const struct model_folder_map folder = {
+    .classes = {"KimiK3ForConditionalGeneration", "KimiK3ForCausalLM"},
+    .names = {folder_names, model_latent_names, model_kimi_names, model_mixtral_names},
+    .compressed = true,
+    .heads = model_kimi_heads,
+    .write = write,
 };
 
 const struct model_arch model_arch_kimi_k3 = {
     .name = "kimi-k3",
+    .folder = &folder,
     .nodes = (const struct model_node[]){{MODEL_AT_CONVOLVED, "kda_q_conv"},
                                          {MODEL_AT_K_CONVOLVED, "kda_k_conv"},
                                          {MODEL_AT_V_CONVOLVED, "kda_v_conv"},

@@ -60,7 +60,7 @@ const struct model_folder_name model_kimi_names[] = {
 };
 
 /** Layers of latent attention are counted from 1 in one list, or named in another. */
-static void kimi_heads(const struct model_folder *f, struct model_folder_heads *of)
+void model_kimi_heads(const struct model_folder *f, struct model_folder_heads *of)
 {
     struct base_field full =
         base_field_get(model_config_find(f, "linear_attn_config"), "full_attn_layers");
@@ -111,7 +111,7 @@ static const struct model_folder_map folder_kimi = {
     .classes = {"KimiLinearForCausalLM"},
     .names = {model_latent_names, model_kimi_names, model_mixtral_names},
     .compressed = true,
-    .heads = kimi_heads,
+    .heads = model_kimi_heads,
     .write = model_kimi_write,
 };
 
