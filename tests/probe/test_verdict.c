@@ -254,28 +254,6 @@ static void another_file_is_told_within_the_noise(void **state)
     assert_string_equal(v.file, "other.gguf");
 }
 
-/* Noise of a real model is as large as a tail, but has no part in the sums of all lists. */
-static void a_tail_is_told_beside_noise(void **state)
-{
-    (void)state;
-    const double noise = 0.25;
-    struct rng r = rng_open(rng_seed(), 15);
-    struct lists l;
-    for (int twice = 0; twice < 2; twice++) {
-        make(&l, &r, fine);
-        for (size_t i = 0; i < N; i++) {
-            l.items[i].fine = l.items[i].flat_fine = noise;
-            l.items[i].coarse = l.items[i].flat_coarse = noise;
-            for (size_t k = 0; k < K; k++)
-                l.q[i][k] = l.p[i][k] + noise * (double)rng_normal(&r) -
-                            (twice ? log1p(1 - l.share[i]) : 0);
-        }
-        struct probe_verdict v = judge(&l, NULL, 0);
-        assert_verdict(&v, twice ? PROBE_DIFFERS : PROBE_AGREES,
-                       twice ? PROBE_TAIL_TWICE : PROBE_NOTHING);
-    }
-}
-
 /* A tail that is counted twice lowers whole lists; what is left of them tells the file. */
 static void another_file_is_told_beside_its_tails(void **state)
 {
@@ -470,7 +448,6 @@ int main(void)
         cmocka_unit_test(groups_are_named),
         cmocka_unit_test(positions_are_told_from_lengths),
         cmocka_unit_test(another_file_is_told_within_the_noise),
-        cmocka_unit_test(a_tail_is_told_beside_noise),
         cmocka_unit_test(another_file_is_told_beside_its_tails),
         cmocka_unit_test(directions_tell_other_files),
         cmocka_unit_test(neighbours_count_once),
