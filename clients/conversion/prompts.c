@@ -50,7 +50,7 @@ static void compare_prompts(struct conv_result *out, const struct templates *t)
     enum status status = model_chat_compare(&c, t->chats[0], t->chats[1], &why);
     if (status)
         status_keep(&out->kept, status, "%s", why.text);
-    out->n_prompts = c.n;
+    out->n_prompts = c.n - c.n_unknown - c.n_refused;
     out->n_prompts_differ = c.n_differ;
     for (size_t i = 0; i < c.n_differ; i++)
         tell(out, &c.items[i]);

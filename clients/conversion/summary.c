@@ -292,7 +292,7 @@ static void say_right(char out[CONV_SENTENCE_BYTES], const struct conv_result *r
     else
         snprintf(out, CONV_SENTENCE_BYTES, "%.200s %s %.200s: %zu entries of the tokenizer%s", file,
                  r->n_prompts ? "makes the prompts of" : "has the tokens of", folder, r->n_tokens,
-                 r->n_prompts ? prompts : "; that file has no chat template");
+                 r->n_prompts ? prompts : "; no prompts were compared");
 }
 
 const char *conv_sentence(char out[CONV_SENTENCE_BYTES], const struct conv_result *r,
@@ -308,8 +308,9 @@ const char *conv_sentence(char out[CONV_SENTENCE_BYTES], const struct conv_resul
     bool unrelated = conv_result_unrelated(r);
     used = (size_t)snprintf(out, CONV_SENTENCE_BYTES,
                             unrelated ? "%.200s is another model's file, not what %.200s gives: "
-                            : r->n_compared ? "%.200s is not what %.200s gives: "
-                                            : "%.200s makes other prompts than %.200s: ",
+                            : r->n_compared       ? "%.200s is not what %.200s gives: "
+                            : r->n_prompts_differ ? "%.200s makes other prompts than %.200s: "
+                                                  : "%.200s has another tokenizer than %.200s: ",
                             file, folder);
     if (unrelated)
         used += (size_t)snprintf(out + used, CONV_SENTENCE_BYTES - used,

@@ -19,6 +19,7 @@ SET = [json.loads(line) for line in (pathlib.Path(sys.argv[2]) / "data/conversat
 CONTROLS = ["<|im_start|>", "<|im_end|>"]
 TOKENS = ["<unk>", "<s>", "</s>", *CONTROLS, *(f"<0x{b:02X}>" for b in range(256))]
 START, END = TOKENS.index(CONTROLS[0]), TOKENS.index(CONTROLS[1])
+RENDERED = len(SET) - sum(any(m["role"] == "critic" for m in c["messages"]) for c in SET)  # OWN refuses the others
 OWN = """{# turns between marks #}
 {%- for m in messages %}
 {%- if m.role == 'critic' %}{{ raise_exception('no role ' + m.role) }}{% endif %}
@@ -72,8 +73,8 @@ class Prompts(unittest.TestCase):
                      OWN.replace("no role ", "what is ")):
             lines, document = self.compare(text)
             self.assertEqual(lines, ["found.gguf makes the prompts of " + str(self.folder / "base.gguf") +
-                                     f": 7 entries of the tokenizer, {len(SET)} prompts"], text)
-            self.assertEqual((document["keys"], document["result"]["n_prompts"]), ([], len(SET)))
+                                     f": 7 entries of the tokenizer, {RENDERED} prompts"], text)
+            self.assertEqual((document["keys"], document["result"]["n_prompts"]), ([], RENDERED))
 
     def differing(self, *words, **more):
         """The conversations that differ, and their rows."""
@@ -83,7 +84,9 @@ class Prompts(unittest.TestCase):
         self.assertEqual(names, [key.split(", from ")[0] for key, _, _ in rows[1::2]])
         self.assertEqual(len(names), document["result"]["n_prompts_differ"])
         if rows:
-            self.assertIn(f"{len(names)} of {len(SET)} prompts differ{'s' * (len(names) == 1)}", lines[0])
+            self.assertIn("found.gguf makes other prompts than ", lines[0])
+            n = document["result"]["n_prompts"]
+            self.assertIn(f"{len(names)} of {n} prompts differ{'s' * (len(names) == 1)}", lines[0])
             self.assertIn("prompt\texpected\tfound", lines)
         return names, rows
 
@@ -116,19 +119,31 @@ class Prompts(unittest.TestCase):
     def test_tokens(self):
         """The same texts in other tokens."""
         names, rows = self.differing(OWN, types=(2, 3, 3, 1, 3))
-        self.assertEqual(len(names), len(SET) - 1)  # one is refused
+        self.assertEqual(len(names), RENDERED)
         self.assertEqual(rows[1][0], f"{names[0]}, from token 1 on")
         self.assertTrue(rows[1][1].startswith(f"{START} "), rows)
 
     def test_without_rendering(self):
         """What Jinja's grammar or we do not know is compared as a text."""
         for text in ("{% if %}", "{{ messages | unheard_of }}"):
-            self.assertEqual(self.compare(text, text)[1]["keys"], [])
-            keys = self.compare(text + " ", text)[1]["keys"]
+            lines, document = self.compare(text, text)
+            self.assertEqual((document["keys"], document["result"]["n_prompts"]), ([], 0))
+            self.assertTrue(lines[0].endswith(": 7 entries of the tokenizer; no prompts were compared"), lines)
+            lines, document = self.compare(text + " ", text)
+            self.assertIn("found.gguf has another tokenizer than ", lines[0])
+            keys = document["keys"]
             self.assertEqual([(k["kind"], k["key"]) for k in keys],
                              [("tokenizer", f"tokenizer.chat_template from byte {len(text)} on")])
         self.assertEqual(self.compare(None)[1]["keys"], [
             {"kind": "tokenizer", "key": "tokenizer.chat_template", "expected": "present", "found": "absent"}])
+
+    def test_nothing_to_compare(self):
+        """A base with neither is no base."""
+        base = self.folder / "nothing.gguf"
+        base.write_bytes(g.gguf([], []))
+        done = run("check", "-m", self.model("found", OWN), "--base", base)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"{base}: key 'tokenizer.ggml.model' is missing", done.stderr)
 
     def test_notes(self):
         """BOS twice, a turn without an end, a generation prompt without effect."""

@@ -69,8 +69,9 @@ static enum status verdict(const struct cli_conversion *c, struct status_why *wh
     const struct cli_conversion_settings *s = c->settings;
     if (conv_result_differs(&c->result))
         return status_fail(why, STATUS_EXCEEDED,
-                           gguf_is_folder(c->folder) ? "%s: it is not what %s gives"
-                                                     : "%s: it makes other prompts than %s",
+                           gguf_is_folder(c->folder)    ? "%s: it is not what %s gives"
+                           : c->result.n_prompts_differ ? "%s: it makes other prompts than %s"
+                                                        : "%s: it has another tokenizer than %s",
                            s->model, s->folder);
     if (c->divergence.kld.value > s->max_kld) /* false without a limit */
         return status_fail(why, STATUS_EXCEEDED,
