@@ -48,18 +48,31 @@ static struct model_tensor *find(struct model *m, const char *name)
     return source ? &m->tensors[source - gguf_tensor_at(m->file, 0)] : NULL;
 }
 
+/** Remark that no layer has what models mostly have; one that others have is missed there. */
+static void remark_on_missing(struct model *m, const char *name)
+{
+    bool of_layers = model_block_of(name) != SIZE_MAX;
+    const char *within = of_layers ? strchr(name + strlen("blk."), '.') + 1 : name;
+    char other[NAME_BYTES];
+    for (size_t i = 0; of_layers && i < m->hparams.n_layers; i++) {
+        snprintf(other, sizeof other, "blk.%zu.%s", i, within);
+        if (gguf_tensor_find(m->file, other))
+            return;
+    }
+    model_remark(&m->remarks, "no %s'%s', which models of architecture %s mostly have",
+                 of_layers ? "layer has a tensor " : "tensor ", within, m->arch->name);
+}
+
 /** What it means that there is no such tensor. */
 static void miss(struct model *m, const char *name, struct model_shape shape,
                  enum model_presence presence)
 {
     struct model_shape_text expected;
-    size_t layer = model_block_of(name);
     if (presence == MODEL_ALWAYS)
         model_bind_fail(m, STATUS_FORMAT, "tensor '%s' is missing, expected one of shape %s", name,
                         write_expected(&expected, shape));
-    if (presence == MODEL_MOSTLY && (layer == 0 || layer == SIZE_MAX))
-        model_remark(&m->remarks, "no tensor '%s', which models of architecture %s mostly have",
-                     name, m->arch->name);
+    if (presence == MODEL_MOSTLY)
+        remark_on_missing(m, name);
 }
 
 static struct model_tensor *bind_shape(struct model *m, const char *name, struct model_shape shape,

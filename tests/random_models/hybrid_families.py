@@ -168,6 +168,7 @@ class BailingMoe3(KimiLinear):
 class KimiK3(KimiLinear):
     """Mixtures of earlier residuals, SiTU, experts on narrower rows."""
     weights_norm, n_layers_of, gate_up, eps_powers = True, (2, 5), False, (-3, -2)
+    narrow_of = 0, 8, 8, 16
     needed = (*SHARES, "attn_res.block_size", "activation.situ_beta", "activation.situ_linear_beta",
               "expert_latent_length")
 
@@ -182,7 +183,7 @@ class KimiK3(KimiLinear):
         self.number("attn_res.block_size", self.every)
         self.number("activation.situ_beta", rng.uniform(0.5, 5))
         self.number("activation.situ_linear_beta", rng.choice([-1.0, 0.0, rng.uniform(0.5, 5), rng.uniform(0.5, 5)]))
-        self.narrow = rng.choice([0, 8, 8, 16])
+        self.narrow = rng.choice(self.narrow_of)
         self.number("expert_latent_length", self.narrow)
 
     def gates(self, name, n):

@@ -41,6 +41,9 @@ FURTHER = [(arch, {"n_layers_of": (64, 64)}, ("attn_q_norm.weight", "attn_k_norm
            for arch in ("command-r", "glm4moe")]
 FURTHER += [(arch, {}, "rope_freqs.weight", 0, "mostly have") for arch in ("exaone4", "apertus", "step35")]
 FURTHER += [("qwen2", {"fused": 0}, ("attn_q.bias", "attn_k.bias", "attn_v.bias"), 0, "mostly have")]
+FURTHER += [("kimi-k3", {"narrow_of": (8,)}, tuple(f"{name}.{end}" for end in ("weight", *BESIDE)), 0,
+             f"no layer has a tensor '{name}.weight', which models of architecture kimi-k3 mostly have")
+            for name in ("attn_gate", "ffn_routed_norm")]
 
 
 def row_of(table, arch, within):
