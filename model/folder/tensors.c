@@ -308,7 +308,8 @@ enum status model_targets_shape(struct model_folder *f, struct status_why *why)
         bool partial = eight && t->n_dims > 1 && t->ne[0] % EIGHTS != 0;
         t->codes = t->type;
         t->made = partial || t->n_dims == 1 ||
-                  t->change & (MODEL_FACTOR | MODEL_PLUS_ONE | MODEL_NEGATIVE_EXP | MODEL_EXP);
+                  t->change & (MODEL_FACTOR | MODEL_PLUS_ONE | MODEL_NEGATIVE_EXP | MODEL_EXP |
+                               MODEL_LENGTHEN);
         if (t->made && t->quantised && !partial)
             return status_fail(why, STATUS_UNSUPPORTED,
                                "%s: tensor '%s' is quantised, expected F32, F16 or BF16", f->path,
