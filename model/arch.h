@@ -181,7 +181,7 @@ struct model_arch {
 extern const struct model_arch *const model_archs[];
 /** The architecture of a name, or NULL. */
 const struct model_arch *model_arch_find(const char *name);
-/** Where heads have norms and some layers no positions, and Qcur and Kcur come from the norms. */
-extern const struct model_node model_unrotated_nodes[];
+/** Where llama.cpp calls what norms of heads make Qcur and Kcur, as what is rotated. */
+extern const struct model_node model_normed_heads_nodes[];
 
 #endif

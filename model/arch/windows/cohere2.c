@@ -43,7 +43,7 @@ const struct model_arch model_arch_cohere2 = {
 const struct model_arch model_arch_command_r = {
     .name = "command-r",
     .folder = &folder_r,
-    .nodes = model_unrotated_nodes,
+    .nodes = model_normed_heads_nodes,
     .keys = {keys},
     .norms = {.ffn = ""},
     .layer_norm = true,

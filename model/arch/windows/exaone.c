@@ -65,7 +65,7 @@ static const struct model_folder_map folder = {
 
 const struct model_arch model_arch_exaone4 = {
     .name = "exaone4",
-    .nodes = model_unrotated_nodes,
+    .nodes = model_normed_heads_nodes,
     .folder = &folder,
     .norms = {.attn = "",
               .attn_post = "post_attention_norm",
@@ -103,7 +103,7 @@ static const struct model_folder_map moe_folder = {
 
 const struct model_arch model_arch_exaone_moe = {
     .name = "exaone-moe",
-    .nodes = model_unrotated_nodes,
+    .nodes = model_normed_heads_nodes,
     .folder = &moe_folder,
     .keys = {moe_keys, model_grouped_keys},
     .rope_halves = true,
