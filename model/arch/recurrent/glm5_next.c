@@ -135,12 +135,7 @@ static const struct model_node nodes[] = {
     {MODEL_AT_Q_WIDE, "q_absorbed", "PERMUTE"},
     {MODEL_AT_INDEX_K, "indexer_k", "ADD"},
     {MODEL_AT_INDEX_Q, "indexer_q", "RESHAPE"},
-    {MODEL_AT_CONVOLVED, "kda_q_conv"},
-    {MODEL_AT_K_CONVOLVED, "kda_k_conv"},
-    {MODEL_AT_V_CONVOLVED, "kda_v_conv"},
     {MODEL_AT_ALPHA, "blk.ssm_f_b.weight", "MUL_MAT"},
-    {MODEL_AT_MIXER_GATE, "kda_g2"},
-    {MODEL_AT_RECURRED, "kda_scan_out"},
     {MODEL_AT_MIXER_GATED, "", .other = true}, /* it has no name */
     {0},
 };

@@ -121,12 +121,7 @@ static const struct model_folder_map folder = {
 const struct model_arch model_arch_kimi_k3 = {
     .name = "kimi-k3",
     .folder = &folder,
-    .nodes = (const struct model_node[]){{MODEL_AT_CONVOLVED, "kda_q_conv"},
-                                         {MODEL_AT_K_CONVOLVED, "kda_k_conv"},
-                                         {MODEL_AT_V_CONVOLVED, "kda_v_conv"},
-                                         {MODEL_AT_RECURRED, "kda_scan_out"},
-                                         {MODEL_AT_MIXER_GATE, "kda_g2"},
-                                         {MODEL_AT_GATED, "mla_gated"},
+    .nodes = (const struct model_node[]){{MODEL_AT_GATED, "mla_gated"},
                                          {MODEL_AT_ATTN_OUT, "kda_out"},
                                          {MODEL_AT_ATTN_OUT, "mla_out"},
                                          {MODEL_AT_ATTN_RESIDUAL, "prefix_sum_attn"},
