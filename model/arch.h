@@ -135,6 +135,7 @@ struct model_arch {
     bool gated_attention; /* attn_q holds each head's q and gate */
     bool sinks;
     bool attn_gate;                  /* a gate of each head's result, or of each of its elements */
+    bool gates_elements;             /* of each of its elements alone */
     enum kern_activation gate_kind;  /* what is made of it */
     enum kern_activation mixer_gate; /* what is made of the gate of a delta net or Mamba-2 */
     bool grouped_values; /* of a delta net: value heads of one key head lie together, whatever the

@@ -72,7 +72,7 @@ static void bind_gate(struct model *m, size_t i)
     char whole[64];
     snprintf(whole, sizeof whole, "blk.%zu.%s.weight", i, name);
     const struct gguf_tensor *t = gguf_tensor_find(m->file, whole);
-    bool by_head = t && t->n_dims == 2 && t->ne[1] == shape->n_heads;
+    bool by_head = !m->arch->gates_elements && t && t->n_dims == 2 && t->ne[1] == shape->n_heads;
     size_t n_rows = (size_t)shape->n_heads * (by_head ? 1 : shape->value_size);
     model_bind_product(m, i, name, n_rows, m->hparams.n_embd, &m->layers[i].gate);
 }

@@ -4,6 +4,7 @@ another file.
 
 usage: test_values.py ASSAY SOURCE_DIR
 """
+import copy
 import pathlib
 import random
 import subprocess
@@ -22,6 +23,9 @@ import rewrite  # noqa: E402
 TABLE = "per_layer_token_embd.weight"
 RATIOS, TOP_K = "attention.compress_ratios", "attention.indexer.top_k"
 CLAMPS, MAGNITUDE = "swiglu_clamp_exp", "hyper_connection.magnitude"
+
+
+SITU = "activation.situ_beta", "activation.situ_linear_beta"
 
 
 def generate(arch, fits):
@@ -111,6 +115,33 @@ class Values(unittest.TestCase):
         least = self.table(model, {MAGNITUDE: 1e-30})
         self.assertEqual(self.table(model, {MAGNITUDE: 0.0}), least)
         self.assertNotEqual(self.table(model, {MAGNITUDE: 2.0}), least)
+
+    def test_limits_of_situ(self):
+        model = generate("kimi-k3", has(*SITU))
+        self.refused(f"'kimi-k3.{SITU[0]}' is 0, expected a number above 0, up to 1e30", model, {SITU[0]: 0.0})
+        for key in SITU:
+            self.table(model, {key: 1e30})
+            self.refused(f"'kimi-k3.{key}' is 1e.38, expected .*1e30", model, {key: 1e38})
+
+    def test_narrow_rows(self):
+        model = generate("kimi-k3", lambda model: model.narrow)
+        self.refused(f"expert_latent_length' is {model.width + 1}, expected at most the {model.width} of the model's width",
+                     model, {"expert_latent_length": model.width + 1})
+
+    def test_gates_of_elements(self):
+        """Kimi K3 has a gate for each element of a head's result, and none for a head."""
+        model = generate("kimi-k3", lambda model: any("attn_gate.weight" in t.name for t in model.tensors))
+        tensors = [self.first_rows(model, t) if "attn_gate.weight" in t.name else t for t in model.tensors]
+        self.refused("attn_gate.weight' has shape", model, {}, tensors=tensors)
+
+    @staticmethod
+    def first_rows(model, tensor):
+        """A row for each head."""
+        n = model.n_heads[int(tensor.name.split(".")[1])]
+        cut = copy.copy(tensor)
+        cut.data = tensor.data[:len(tensor.data) // tensor.ne[1] * n]
+        cut.ne = [tensor.ne[0], n]
+        return cut
 
     def test_rows_of_tokens(self):
         model = generate("qwen4exp", lambda model: getattr(model, "row", 0) == 64)

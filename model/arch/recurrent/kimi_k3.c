@@ -13,13 +13,18 @@
 
 static void read_situ(struct model_hparams *h, const struct model_reading *r)
 {
-    static const char suffix[] = "activation.situ_beta";
-    float beta = model_key_f32(&r->keys, suffix, 0);
-    float up_beta = model_key_f32(&r->keys, "activation.situ_linear_beta", 0);
+    static const char *const suffixes[] = {"activation.situ_beta", "activation.situ_linear_beta"};
+    const float most = 1e30F; /* what is divided by more loses its digits */
+    float beta = model_key_f32(&r->keys, suffixes[0], 0);
+    float up_beta = model_key_f32(&r->keys, suffixes[1], 0);
     struct base_number shown;
-    if (model_key_find(&r->keys, suffix) && !(beta > 0))
-        model_key_fail(&r->keys, STATUS_FORMAT, suffix, "is %s, expected a number above 0",
+    if (model_key_find(&r->keys, suffixes[0]) && !(beta > 0 && beta <= most))
+        model_key_fail(&r->keys, STATUS_FORMAT, suffixes[0],
+                       "is %s, expected a number above 0, up to 1e30",
                        base_float_text(&shown, beta));
+    if (!(up_beta <= most))
+        model_key_fail(&r->keys, STATUS_FORMAT, suffixes[1], "is %s, expected at most 1e30",
+                       base_float_text(&shown, up_beta));
     for (uint32_t i = 0; i < h->n_layers; i++) {
         struct kern_curve *curve = &h->layers[i].activation.curve;
         curve->beta = beta;
@@ -130,6 +135,7 @@ const struct model_arch model_arch_kimi_k3 = {
     .without_keys = MODEL_KIMI_DELTA_NET,
     .whole_g = "ssm_g",
     .attn_gate = true,
+    .gates_elements = true,
     .gate_kind = KERN_SIGMOID,
     .activation = KERN_SITU,
     .gating = KERN_GATE_SIGMOID,

@@ -87,6 +87,8 @@ static void branch(struct model_session *s, const struct model_step *tile, model
 {
     const struct model_hparams *h = &s->model->hparams;
     size_t n_rows = tile->tile.n_tokens;
+    if (!block)
+        return;
     struct model_cut cut = {.base = s->streams}, work_cut = {.base = s->work};
     struct earlier_rows rows = divide(&cut, h, n_rows);
     struct earlier_work work = divide_work(&work_cut, h, n_rows);
