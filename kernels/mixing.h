@@ -30,7 +30,7 @@ struct kern_mix {
     const float *y_weights; /* [T, stride]: a row begins with [U] */
     size_t stride;          /* 0: the same row of weights for all tokens */
     float *out;             /* [T, U, D]; may be x where U = S */
-    size_t n_tokens, n_in, n_out, width; /* T, S and U up to KERN_STREAMS_MAX, D */
+    size_t n_tokens, n_in, n_out, width; /* T; S and U, up to KERN_STREAMS_MAX but as above; D */
     bool by_output;                      /* a row of weights begins with [U, S] instead */
 };
 

@@ -3,7 +3,7 @@
  * device computes. kernels/cpu/simd/activation.h repeats them operation by operation for vectors.
  *
  * Comparisons are written so that a NaN stays a NaN. Where e^-w overflows, below w = -88.7, the
- * result is -0 for one under 2e-36; of -infinity it is NaN, since 0 times infinity is.
+ * result is -0 for one under 2e-36; of -infinity it is NaN (0 times infinity), and SiTU's -0.
  */
 #ifndef KERNELS_NUMERICS_ACTIVATION_H
 #define KERNELS_NUMERICS_ACTIVATION_H

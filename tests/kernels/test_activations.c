@@ -28,19 +28,30 @@ static const char *const names[KERN_N_ACTIVATIONS] = {[KERN_SILU] = "silu",
 
 /* The formulas' numbers: a limit that both z and z sigmoid(z) cross, and xIELU's with an eps that
  * many z lie above. */
-static const struct kern_curve curve = {.clamp = 2.5f,
-                                        .beta = 4.0f,
-                                        .up_beta = 3.0f,
-                                        .rise = 0.8,
-                                        .fall = 1.7,
-                                        .slope = 0.45,
-                                        .eps = -0.125};
+static struct kern_curve curve = {.clamp = 2.5f,
+                                  .beta = 4.0f,
+                                  .up_beta = 3.0f,
+                                  .rise = 0.8,
+                                  .fall = 1.7,
+                                  .slope = 0.45,
+                                  .eps = -0.125};
+
+static int first_kind = 0; /* of those that are tested */
+
+/* SiTU alone, which does not bound u then. */
+static int without_up_beta(void **state)
+{
+    (void)state;
+    first_kind = KERN_SITU;
+    curve.up_beta = 0;
+    return 0;
+}
 
 /* Kinds that bound u take one. */
 static bool bounds_up(int kind)
 {
     return kind == KERN_SWIGLU_OAI || kind == KERN_SWIGLU_CLAMP_BEFORE ||
-           kind == KERN_SWIGLU_CLAMP_AFTER || kind == KERN_SITU;
+           kind == KERN_SWIGLU_CLAMP_AFTER || (kind == KERN_SITU && curve.up_beta > 0);
 }
 
 static long double sigmoid(long double w)
@@ -86,7 +97,7 @@ static long double truth_of(enum kern_activation kind, float gate, float up)
     case KERN_SITU:
         c = (long double)curve.beta;
         v = (long double)curve.up_beta;
-        return c * tanhl(z / c) * sigmoid(z) * v * tanhl(u / v);
+        return c * tanhl(z / c) * sigmoid(z) * (v > 0 ? v * tanhl(u / v) : u);
     case KERN_N_ACTIVATIONS:
         break;
     }
@@ -122,7 +133,7 @@ static void test_variants_agree(void **state)
 {
     (void)state;
     for (int isa = KERN_ISA_SCALAR + 1; isa < KERN_ISA_COUNT; isa++) {
-        for (int kind = 0; kind < KERN_N_ACTIVATIONS && ops_variant(isa); kind++) {
+        for (int kind = first_kind; kind < KERN_N_ACTIVATIONS && ops_variant(isa); kind++) {
             for (size_t n = 1; n < 500; n += n < 70 ? 1 : 61) {
                 compare_once((enum kern_activation)kind, isa, n, 0, true);
                 compare_once((enum kern_activation)kind, isa, n, 4, bounds_up(kind));
@@ -141,7 +152,8 @@ static void test_variants_over_the_range(void **state)
     for (size_t i = 0; i < N; i++)
         up[i] = 1.0f;
     for (int isa = KERN_ISA_SCALAR + 1; isa < KERN_ISA_COUNT; isa++) {
-        for (int part = 0; part < PARTS * KERN_N_ACTIVATIONS && ops_variant(isa); part++) {
+        for (int part = PARTS * first_kind; part < PARTS * KERN_N_ACTIVATIONS && ops_variant(isa);
+             part++) {
             enum kern_activation kind = (enum kern_activation)(part / PARTS);
             for (size_t i = 0; i < N; i++)
                 expected[i] = -120.0f + 240.0f / (N * PARTS) * (float)(part % PARTS * N + (int)i);
@@ -183,7 +195,7 @@ static void test_each_is_accurate(void **state)
                                                               [KERN_XIELU] = 2.01L,
                                                               [KERN_SITU] = 20.2L};
     static const float ups[] = {1.7f, -0.3f, 9.0f, -8.0f};
-    for (int k = 0; k < KERN_N_ACTIVATIONS; k++) {
+    for (int k = first_kind; k < KERN_N_ACTIVATIONS; k++) {
         enum kern_activation kind = (enum kern_activation)k;
         long double worst = 0;
         for (float z = -100.0f; z < 100.0f; z += 0.00371f) {
@@ -210,7 +222,7 @@ static void test_without_a_gate(void **state)
     enum { N = 1000 };
     float found[N], expected[N], up[N];
     struct rng r = rng_open(rng_seed(), 3);
-    for (int kind = 0; kind < KERN_N_ACTIVATIONS; kind++) {
+    for (int kind = first_kind; kind < KERN_N_ACTIVATIONS; kind++) {
         if (bounds_up(kind))
             continue;
         fill_wild(&r, found, N, 5.0f);
@@ -229,7 +241,7 @@ static void test_special_values(void **state)
     (void)state;
     /* What each kind makes of 0 (times 3), infinity (times 2), -infinity and -3e38. Where the
      * definition says 0 times infinity, it is NaN. */
-    static const float of[KERN_N_ACTIVATIONS][4] = {
+    const float of[KERN_N_ACTIVATIONS][4] = {
         [KERN_SILU] = {0, INFINITY, NAN, 0},
         [KERN_GELU] = {0, INFINITY, NAN, 0},
         [KERN_GELU_EXACT] = {0, INFINITY, NAN, 0},
@@ -243,9 +255,9 @@ static void test_special_values(void **state)
         [KERN_SWIGLU_CLAMP_BEFORE] = {0, 4.6207091f, NAN, 0},
         [KERN_SWIGLU_CLAMP_AFTER] = {0, 5, NAN, 0},
         [KERN_XIELU] = {-0.5992658f, INFINITY, NAN, INFINITY},
-        [KERN_SITU] = {0, 6.99340936f, 0, 0},
+        [KERN_SITU] = {0, curve.up_beta > 0 ? 6.99340936f : 8, 0, 0},
     };
-    for (int kind = 0; kind < KERN_N_ACTIVATIONS; kind++) {
+    for (int kind = first_kind; kind < KERN_N_ACTIVATIONS; kind++) {
         float z[] = {0.0f, INFINITY, -INFINITY, -3e38f, NAN, 1.0f};
         const float up[] = {3.0f, 2.0f, 1.0f, 1.0f, 1.0f, NAN};
         kern_ops_scalar.activate((enum kern_activation)kind, &curve, z, up, sizeof z / sizeof *z);
@@ -269,5 +281,6 @@ int main(void)
         cmocka_unit_test(test_each_is_accurate), cmocka_unit_test(test_without_a_gate),
         cmocka_unit_test(test_special_values),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("all", tests, NULL, NULL) +
+           cmocka_run_group_tests_name("SiTU without up_beta", tests, without_up_beta, NULL);
 }

@@ -19,7 +19,7 @@
 struct shape {
     size_t n_rows, n, width;
 };
-enum { D = 70, MOST = 50 * 11 };
+enum { D = 300, MOST = 50 * 11 };
 
 /** What the backend makes of shares [n_rows, width], in place, of x [n_rows, width, D] and of y. */
 static void run(struct kern_backend *b, struct shape z, const float *x, const float *y,
@@ -110,6 +110,42 @@ static void test_same_bits_for_any_isa_and_threads(void **state)
     }
 }
 
+enum { N_SPECIAL = 5, SPECIAL_WIDTH = 4 };
+
+/* Shares of what is no number, of infinity and of nothing at all are none; those of -infinity
+ * beside a number are 0. What lies beyond the row is 0 always. */
+static const float special[N_SPECIAL][SPECIAL_WIDTH] = {{NAN, 1, 2, 3},
+                                                        {1, 2, NAN, 3},
+                                                        {1, INFINITY, 2, 3},
+                                                        {-INFINITY, -INFINITY, -INFINITY, 3},
+                                                        {-INFINITY, 7, -INFINITY, 3}};
+
+static void check_special(struct kern_backend *b, float *x)
+{
+    float found[N_SPECIAL][SPECIAL_WIDTH];
+    struct kern_softmax op = {x, N_SPECIAL, SPECIAL_WIDTH, SPECIAL_WIDTH - 1};
+    assert_int_equal(kern_softmax(b, &op, NULL), STATUS_OK);
+    assert_int_equal(kern_download(b, found, x, sizeof found, NULL), STATUS_OK);
+    for (size_t t = 0; t < N_SPECIAL; t++)
+        for (size_t i = 0; i < SPECIAL_WIDTH; i++)
+            if (i < SPECIAL_WIDTH - 1 && t < N_SPECIAL - 1)
+                assert_true(isnan(found[t][i]));
+            else
+                assert_true(found[t][i] == (float)(t == N_SPECIAL - 1 && i == 1));
+}
+
+static void test_special_values(void **state)
+{
+    (void)state;
+    for (int isa = KERN_ISA_SCALAR; isa <= (int)kern_isa_detect(); isa++) {
+        float x[N_SPECIAL][SPECIAL_WIDTH];
+        struct kern_backend *b = backend_open(isa, 1);
+        memcpy(x, special, sizeof x);
+        check_special(b, &x[0][0]);
+        kern_close(b);
+    }
+}
+
 static void on_device(struct cuda_pair *p, struct shape z)
 {
     struct scene *s = scene_open(z);
@@ -144,6 +180,9 @@ static void test_on_a_device(void **state)
         cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
         for (size_t j = 0; j < N_SHAPES; j++)
             on_device(&p, shapes[j]);
+        float *x = cuda_pair_put(&p, &special[0][0], sizeof special / sizeof **special);
+        check_special(p.cuda, x);
+        cuda_pair_take(&p, x, NULL, 0);
         cuda_pair_close(&p);
     }
 }
@@ -152,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits_for_any_isa_and_threads),
+        cmocka_unit_test(test_special_values),
         cmocka_unit_test(test_on_a_device),
     };
     const struct CMUnitTest device_tests[] = {cmocka_unit_test(test_on_a_device)};

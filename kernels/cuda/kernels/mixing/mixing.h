@@ -20,14 +20,17 @@ struct kern_mix_args {
     uint32_t n_in, n_out, from_step, to_step; /* between weights */
 };
 
-/** All streams are read before the first is written; unrolled, they stay in registers. */
+/**
+ * Where there are several rows to write, all streams are read before the first is written; unrolled,
+ * they stay in registers.
+ */
 KERN_INLINE void kern_mix_element(const struct kern_mix_args *a, size_t token, size_t i)
 {
     float in[KERN_STREAMS_MAX];
     const float *x = a->x + token * a->n_in * a->width + i;
     const float *weights = a->weights ? a->weights + token * a->stride : NULL;
     float y = a->y ? a->y[token * a->width + i] : 0.0f;
-    if (a->n_out == 1 && a->weights) { /* there may be any number of streams */
+    if (a->n_out == 1 && a->weights) { /* any number of streams, read one after the other */
         float sum =
             a->y ? fmaf(weights[0], x[0], y * a->y_weights[token * a->stride]) : x[0] * weights[0];
         for (uint32_t s = 1; s < a->n_in; s++)
