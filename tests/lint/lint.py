@@ -91,7 +91,8 @@ MAX_LINES = 500
 MAX_FUNCTION_LINES = 80
 MAX_FILES = 20
 MAX_README_LINES = 25
-# Of all units that a build compiles, tests and benchmarks included.
+# Of all units that a build compiles, tests and benchmarks included. A file that calls operations may
+# raise it by one: low_rank.c and earlier.c, the streams of two architectures, did, and test_shares.c.
 MAX_REBUILT = 122
 OPERATIONS = ("kernels/operations.h", "kernels/scoring.h", "kernels/recurrent.h")
 LARGE_ROOMS = {"kernels/quant"}  # a file for each format

@@ -23,7 +23,7 @@ import rewrite  # noqa: E402
 
 # Of a tensor's largest sum. Inputs of products are float32 and come from float32.
 TOLERANCE = 1e-5
-USUAL = "qwen3moe", "gemma4", "qwen3next", "deepseek2", "gemma3n", "deepseek32"
+USUAL = "qwen3moe", "gemma4", "qwen3next", "deepseek2", "gemma3n", "deepseek32", "kimi-k3"
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 F32, I64, STRING, ARRAY = 0, 27, 8, 9
 

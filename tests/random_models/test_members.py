@@ -117,6 +117,12 @@ REFUSED = [
     ("glm5_next", {"indexer_types": ["full", "shared"]}, "says that block 1 has no indexer, expected one that later"),
     ("glm5_next", {"num_hidden_layers": 5000}, "5000 layers, expected at most 1024"),
     ("hy_v4", {"num_hidden_layers": 5000}, "5000 layers, expected at most 1024"),
+    ("dots3note", {"swa_qk_rope_head_dim": 6}, "'swa_qk_rope_head_dim' is 6, expected the [0-9]+ of 'qk_rope_head_dim'"),
+    ("dots3note", {"swa_q_lora_rank": 12}, "'swa_q_lora_rank' is 12, expected the [0-9]+ of 'q_lora_rank'"),
+    ("dots3note", {"moe_shared_expert_intermediate_size": 12},
+     "'moe_shared_expert_intermediate_size' is 12, expected the [0-9]+ of 'moe_intermediate_size'"),
+    ("dots3note", {"swa_attention_gate_type": "elementwise"}, "member 'swa_attention_gate_type' is not headwise"),
+    ("dots3note", {"attention_gate_type": "elementwise"}, "member 'attention_gate_type' is not headwise"),
     ("granite_swa", {"layer_rope_theta": [1000, 500]}, "has the base 500 for layer 1, expected 0 or the 1000"),
     ("nemotron_puzzle", {"block_configs": [{"block_type": "moe", "moe_intermediate_size": 8}] * 2}, "has 2 layers, expected 3"),
 ]
