@@ -95,8 +95,8 @@ static bool is_wanted(const ggml_tensor *t, const std::string &name)
     bool moves = t->op == GGML_OP_VIEW || t->op == GGML_OP_RESHAPE || t->op == GGML_OP_PERMUTE ||
                  t->op == GGML_OP_TRANSPOSE || t->op == GGML_OP_NONE;
     bool formed = moves && name.find('(') != std::string::npos;
-    return !formed && ggml_nelements(t) > 0 && !ggml_is_quantized(t->type) && !name.empty() && name[0] != ' ' &&
-           name.compare(0, 5, "node_") != 0 && name.compare(0, 6, "cache_") != 0;
+    return !formed && ggml_nelements(t) > 0 && !ggml_is_quantized(t->type) && !name.empty() &&
+           name[0] != ' ' && name.compare(0, 5, "node_") != 0 && name.compare(0, 6, "cache_") != 0;
 }
 
 static bool on_node(ggml_tensor *t, bool ask, void *)
