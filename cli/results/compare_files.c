@@ -86,6 +86,20 @@ static void print_error(bool known, const struct conv_sums *sums)
         printf("\t-");
 }
 
+/** What a line ends with where the files' tensor is not one matrix, or rows of it are not. */
+static void print_remarks(const struct conv_both *t)
+{
+    if (t->judged && !t->version)
+        printf("\tfurther apart than their types explain");
+    if (t->n_finite_once)
+        printf("\t%" PRIu64 " value%s finite in one of them only", t->n_finite_once,
+               t->n_finite_once == 1 ? " is" : "s are");
+    if (t->n_rows_far)
+        printf("\t%" PRIu64 " row%s beyond the bound, the first is %" PRIu64, t->n_rows_far,
+               t->n_rows_far == 1 ? " is" : "s are", t->first_row_far);
+    putchar('\n');
+}
+
 static void print_tensor(const struct conv_both *t, bool base)
 {
     char name[NAME_BYTES];
@@ -99,7 +113,7 @@ static void print_tensor(const struct conv_both *t, bool base)
     print_error(t->judged, &t->sums);
     for (size_t side = 0; side < 2 && base; side++)
         print_error(t->has_base, &t->base[side]);
-    puts(t->judged && !t->version ? "\tfurther apart than their types explain" : "");
+    print_remarks(t);
 }
 
 static void print(const struct comparing *c)
@@ -143,6 +157,8 @@ static void add_tensor(struct base_json *json, cJSON *list, const struct conv_bo
     base_json_uint(json, o, "n_bytes", t->n_bytes);
     base_json_uint(json, o, "n_bytes_differ", t->n_bytes_differ);
     base_json_flag(json, o, "far", t->judged && !t->version);
+    base_json_uint(json, o, "n_rows_far", t->n_rows_far);
+    base_json_uint(json, o, "n_finite_once", t->n_finite_once);
     base_json_real(json, o, "error", t->judged ? conv_error(&t->sums) : none);
     base_json_real(json, o, "correlation", t->judged ? conv_correlation(&t->sums) : none);
     base_json_real(json, o, "base_error_a", t->has_base ? conv_error(&t->base[0]) : none);

@@ -26,6 +26,7 @@ struct conv_sums {
     uint64_t n_rows_wrong;   /* rows with such values, or beyond the rule's bound for a row */
     uint64_t first_row;      /* the first of them; UINT64_MAX: there is none */
     uint64_t n_nonfinite;    /* values that are no finite numbers where the folder's are */
+    uint64_t n_made_finite;  /* values that are finite where the folder's are not */
     double xx, yy, xy, ee;   /* of the folder's x, the file's y, e = y - x: sums of products */
     double steps;            /* sum over blocks of n step^2 / 12, of x */
     double floor;            /* the same of what a scale in half precision cannot say */

@@ -102,7 +102,8 @@ static void add_block(const struct conv_judge *judge, const float *x, const floa
     enum gguf_type type = judge->type->type;
     double largest = 0;
     for (size_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs((double)x[i]));
+        if (isfinite(x[i]))
+            largest = fmax(largest, fabs((double)x[i]));
     double bound = q8_bound(largest);
     for (size_t i = 0; i < n; i++) {
         double a = (double)x[i], b = (double)y[i], e = b - a;
@@ -115,6 +116,7 @@ static void add_block(const struct conv_judge *judge, const float *x, const floa
             right = fabs(e) <= bound || !finite;
         sums->n_wrong += !right || lost;
         sums->n_nonfinite += lost;
+        sums->n_made_finite += !finite && isfinite(b);
         if (!finite || lost)
             continue;
         sums->xx += a * a;
@@ -203,6 +205,7 @@ void conv_sums_add(struct conv_sums *to, const struct conv_sums *rows)
     if (rows->first_row < to->first_row)
         to->first_row = rows->first_row;
     to->n_nonfinite += rows->n_nonfinite;
+    to->n_made_finite += rows->n_made_finite;
     to->xx += rows->xx;
     to->yy += rows->yy;
     to->xy += rows->xy;

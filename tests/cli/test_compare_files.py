@@ -133,6 +133,68 @@ class CompareFiles(unittest.TestCase):
         found = self.compare(self.write("c.gguf", norm(1.0)), self.write("d.gguf", norm(2.0)))
         self.assertEqual(found["result"]["verdict"], "weights")
 
+    def both_orders(self, a, b):
+        """The verdict and the last tensor of the document, which are the same in both orders."""
+        done = [self.compare(*files) for files in ((a, b), (b, a))]
+        self.assertEqual(done[0]["result"]["verdict"], done[1]["result"]["verdict"])
+        last = [d["tensors"][-1] for d in done]
+        for field in ("far", "n_finite_once"):
+            self.assertEqual(last[0][field], last[1][field], field)
+        return done[0]["result"]["verdict"], last[0]
+
+    def test_not_finite(self):
+        """A value that is finite in one file only is no version of the other's, whatever the type."""
+        nan, inf = float("nan"), float("inf")
+        norm = lambda name, kind, x: self.write(name, self.matrices("Q8_0") + [matrix("n.weight", [1.0] * 63 + [x], kind)])
+        fine = norm("a.gguf", "F32", 1.0)
+        for kind in ("F32", "F16"):
+            for x in (nan, inf):
+                verdict, t = self.both_orders(fine, norm("b.gguf", kind, x))
+                self.assertEqual((verdict, t["n_finite_once"], t["far"]), ("weights", 1, True), (kind, x))
+        self.assertEqual(self.both_orders(norm("a.gguf", "F32", nan), norm("b.gguf", "F16", nan))[0], "recipe")
+        tensors = self.matrices("Q8_0")
+        broken = bytearray(tensors[2][3])
+        broken[34 * 5:34 * 5 + 2] = struct.pack("e", nan)
+        bad = self.write("b.gguf", tensors[:2] + [(*tensors[2][:3], bytes(broken))])
+        for kind in ("Q8_0", "F16", "F32"):
+            verdict, t = self.both_orders(self.write("a.gguf", self.matrices(kind)), bad)
+            self.assertEqual((verdict, t["n_finite_once"]), ("weights", 32), kind)
+        broken[34 * 7 + 9] ^= 1
+        verdict, t = self.both_orders(bad, self.write("a.gguf", tensors[:2] + [(*tensors[2][:3], bytes(broken))]))
+        self.assertEqual((verdict, t["n_finite_once"]), ("compiler", 0))
+        self.assertIn("32 values are finite in one of them only",
+                      run("compare", self.write("a.gguf", tensors), bad, cwd=self.folder).stdout)
+
+    def test_infinite_block(self):
+        """An infinity on both sides hides nothing that the other blocks of its matrix hold."""
+        rng = random.Random(3)
+        tuned = [x + rng.gauss(0, 0.3) for x in self.values[0]]
+        name = "blk.0.ffn_up.weight"
+        values = [float("inf")] + [float("nan")] * 31 + self.values[0][32:]
+        blocks = struct.pack("<e32b", float("inf"), 1, *[0] * 31) + q8_0(tuned[32:])
+        a = self.write("a.gguf", [matrix(name, values, "F32")])
+        b = self.write("b.gguf", [(name, 8, (64, 16), blocks)])
+        verdict, t = self.both_orders(a, b)
+        self.assertEqual((verdict, t["n_finite_once"]), ("weights", 0))
+
+    def test_numbers_without_blocks(self):
+        """In one type another value is other weights; in two, what rounding does not explain."""
+        write = lambda name, kind, values: self.write(name, [matrix("blk.0.ffn_up.weight", values, kind)])
+        values = [struct.unpack("e", struct.pack("e", x))[0] for x in self.values[0]]
+        tuned = list(values)
+        tuned[64 * 3 + 1] = values[64 * 3 + 1] * (1 + 2**-10)
+        for kind in ("F16", "F32"):
+            verdict, t = self.both_orders(write("a.gguf", kind, values), write("b.gguf", kind, tuned))
+            self.assertEqual((verdict, t["n_rows_far"], t["far"]), ("weights", 1, True), kind)
+        self.assertIn("\t1 row is beyond the bound, the first is 3\n",
+                      run("compare", "a.gguf", "b.gguf", cwd=self.folder).stdout)
+        self.assertEqual(self.both_orders(write("a.gguf", "F32", values), write("b.gguf", "F16", tuned))[0], "recipe")
+        tuned[64 * 3 + 1] = values[64 * 3 + 1] * 1.01
+        verdict, t = self.both_orders(write("a.gguf", "F32", values), write("b.gguf", "F16", tuned))
+        self.assertEqual((verdict, t["n_rows_far"]), ("weights", 1))
+        small = [x * 2**-22 for x in values]
+        self.assertEqual(self.both_orders(write("a.gguf", "F32", small), write("b.gguf", "F16", small))[0], "recipe")
+
     def test_names_and_shapes(self):
         """Tensors that one lacks, another shape, another architecture."""
         a = self.write("a.gguf", self.matrices("Q8_0"))

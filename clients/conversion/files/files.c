@@ -21,8 +21,8 @@ static const char *const about[] = {"general.", "quantize.", "split.", "assay.",
 static const double compiled_share = 0.05;
 
 /*
- * How far numbers may be off, root mean square over that of the values, where both files have
- * rounded the same ones: half a unit of BF16 is 2^-9 of the value at most, and both may have one.
+ * How far numbers of two types without blocks may be apart, of the value, where both files have
+ * rounded the same ones: half a unit of BF16 is 2^-9 of it at most, and both may have one.
  */
 static const double plain_error = 0x1p-8;
 
@@ -137,13 +137,30 @@ static bool can_decode(const struct gguf_tensor *t)
     return kern_quant_find(t->type->type) != NULL;
 }
 
-static bool is_finer(const struct gguf_tensor *a, const struct gguf_tensor *b)
+/** Whether a type has more bits than another; of the two with 16, F16 has the finer steps. */
+static bool is_finer(const struct gguf_type_info *a, const struct gguf_type_info *b)
 {
-    return a->type->block_bytes * b->type->block_elems >
-           b->type->block_bytes * a->type->block_elems;
+    uint32_t of_a = a->block_bytes * b->block_elems, of_b = b->block_bytes * a->block_elems;
+    return of_a > of_b || (of_a == of_b && a->type == GGUF_TYPE_F16 && b->type == GGUF_TYPE_BF16);
 }
 
-/** The sums of a tensor and of what it is held against. rows wrong: by the type's step. */
+/**
+ * Blocks are judged by their type's step. Numbers of one type without blocks are the same or are
+ * not; those of two types are as near as rounding leaves them, which is coarse for small halves.
+ */
+static struct conv_judge judge_of(const struct gguf_type_info *found,
+                                  const struct gguf_type_info *expected)
+{
+    bool half = found->type == GGUF_TYPE_F16 || expected->type == GGUF_TYPE_F16;
+    if (found->block_elems > 1 || expected->block_elems > 1)
+        return (struct conv_judge){CONV_STEP, found, 0};
+    if (found == expected)
+        return (struct conv_judge){CONV_EXACT, gguf_type_info(GGUF_TYPE_F32), 0};
+    return (struct conv_judge){CONV_NEAR, half ? gguf_type_info(GGUF_TYPE_F16) : found,
+                               plain_error};
+}
+
+/** Sum up a tensor and what it is held against. right: stays true where all matrices are. */
 static enum status sum(const struct comparing *c, struct conv_sums *out, bool *right,
                        const struct gguf_file *file, const struct gguf_tensor *found,
                        const struct gguf_file *of_file, const struct gguf_tensor *expected,
@@ -154,7 +171,7 @@ static enum status sum(const struct comparing *c, struct conv_sums *out, bool *r
     view.scales = scales ? scales->data : NULL;
     view.n_scales = scales ? scales->ne[0] : 0;
     struct conv_pair pair = conv_pair_of(file, found, &view);
-    pair.judge.rule = CONV_STEP;
+    pair.judge = judge_of(found->type, expected->type);
     size_t n = conv_n_matrices(&pair.found);
     struct conv_sums *matrices;
     if (base_array_new(matrices, n, "matrices", why))
@@ -167,20 +184,23 @@ static enum status sum(const struct comparing *c, struct conv_sums *out, bool *r
     return status;
 }
 
-/** Whether tensors are as near as versions of one matrix, by the step of the coarser one. */
+/** Whether tensors are as near as versions of one matrix, by the type of the coarser one. */
 static enum status judge(const struct comparing *c, struct conv_both *t, struct status_why *why)
 {
     const struct conv_files_options *o = c->options;
     struct conv_sums turned;
-    t->version = true;
+    bool right = true, b_is_fine = is_finer(t->b->type, t->a->type);
     t->judged = true;
-    bool b_is_fine = is_finer(t->b, t->a);
-    enum status status =
-        sum(c, &t->sums, b_is_fine ? NULL : &t->version, o->b, t->b, o->a, t->a, why);
+    enum status status = sum(c, &t->sums, b_is_fine ? NULL : &right, o->b, t->b, o->a, t->a, why);
     if (!status && b_is_fine)
-        status = sum(c, &turned, &t->version, o->a, t->a, o->b, t->b, why);
-    if (t->a->type->block_elems == 1 && t->b->type->block_elems == 1)
-        t->version = t->sums.ee <= plain_error * plain_error * t->sums.xx;
+        status = sum(c, &turned, &right, o->a, t->a, o->b, t->b, why);
+    if (status)
+        return status;
+    const struct conv_sums *judged = b_is_fine ? &turned : &t->sums;
+    t->n_rows_far = judged->n_rows_wrong;
+    t->first_row_far = judged->first_row;
+    t->n_finite_once = t->sums.n_nonfinite + t->sums.n_made_finite;
+    t->version = right && t->n_finite_once == 0;
     const struct gguf_tensor *base = o->base ? gguf_tensor_find(o->base, t->a->name) : NULL;
     t->has_base = base && can_decode(base) && memcmp(base->ne, t->a->ne, sizeof base->ne) == 0;
     for (size_t side = 0; side < 2 && t->has_base && !status; side++)

@@ -26,6 +26,9 @@ struct conv_both {
     bool judged;                        /* sums are of values: the shape is one, and both types
                                          * can be decoded */
     bool version;                       /* b is as near to a as versions of one matrix are */
+    uint64_t n_finite_once;             /* values that are finite in one of the files only */
+    uint64_t n_rows_far, first_row_far; /* rows beyond the bound for one row, and the first of them,
+                                         * which alone make no matrix of blocks another one */
     struct conv_sums sums;              /* of b, a being what is expected */
     bool has_base;                      /* the base has it with this shape */
     struct conv_sums base[2];           /* of a and of b, the base being expected */
