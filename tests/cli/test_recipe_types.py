@@ -14,7 +14,8 @@ from documents import check
 from gguf_make import STRING, gguf, pair
 from program import F16, Q4, run
 
-BYTES = {"F32": (0, 1, 4), "F16": (1, 1, 2), "Q4_0": (2, 32, 18), "Q5_0": (6, 32, 22), "Q5_1": (7, 32, 24),
+BYTES = {"F32": (0, 1, 4), "F16": (1, 1, 2), "BF16": (30, 1, 2), "I32": (26, 1, 4), "F64": (28, 1, 8),
+         "Q4_0": (2, 32, 18), "Q5_0": (6, 32, 22), "Q5_1": (7, 32, 24),
          "Q8_0": (8, 32, 34), "Q4_K": (12, 256, 144), "Q5_K": (13, 256, 176), "Q6_K": (14, 256, 210)}
 
 
@@ -67,9 +68,9 @@ class RecipeTypes(unittest.TestCase):
         self.assertEqual(self.outcomes["blk.0.ffn_norm.weight"], "left")
 
     def test_rows_that_do_not_fit(self):
-        """576 is no multiple of 256: the type's fallback of either program, or F16; nothing else."""
+        """576 is no multiple of 256: the type's fallback of either program; F16 where that has no blocks, either."""
         rule = "attn=q5_k"
-        for kind, ne, outcome in (("Q5_1", (576, 2), "fallback"), ("F16", (576, 2), "fallback"), ("Q5_0", (576, 2), "wrong"),
+        for kind, ne, outcome in (("Q5_1", (576, 2), "fallback"), ("F16", (576, 2), "wrong"), ("F16", (33, 2), "fallback"), ("Q5_0", (576, 2), "wrong"),
                                   ("Q5_1", (512, 2), "wrong"), ("F32", (576, 2), "wrong")):
             self.file(tensor("blk.0.attn_q.weight", kind, *ne), tensor("blk.1.attn_q.weight", "Q5_K", 256, 2))
             self.check(outcome == "wrong", rule)
@@ -87,6 +88,16 @@ class RecipeTypes(unittest.TestCase):
         self.assertEqual(set(self.outcomes.values()), {"left", "right"})
         self.file(tensor(names[0], "Q8_0", 256, 2), tensor("blk.1.ffn_up.weight", "Q4_0", 256, 2))
         self.check(1, ".=q4_0")
+
+    def test_nothing_is_judged(self):
+        """A recipe that names only what is never quantised says nothing of a file."""
+        self.file(tensor("blk.0.attn_norm.weight", "F32", 256), tensor("blk.0.ffn_up.weight", "Q4_0", 256, 2))
+        done = self.check(1, "norm=q4_0")["result"]
+        self.assertEqual((done["verdict"], done["n_left"]), ("differs", 1))
+        self.assertIn("no tensor that the recipe names and that a quantiser would change", done["sentence"])
+        for kind, code in (("I32", 1), ("F64", 1), ("BF16", 0)):
+            self.file(tensor("blk.0.attn_norm.weight", kind, 256), tensor("blk.0.ffn_up.weight", "Q4_0", 256, 2))
+            self.check(code, ".=q4_0")
 
     def test_first_rule_counts(self):
         self.file(tensor("blk.0.ffn_up.weight", "Q4_0", 256, 2), tensor("blk.1.ffn_up.weight", "Q8_0", 256, 2))

@@ -9,7 +9,7 @@
 
 /*
  * Types whose blocks do not fit every row, and what llama-quantize makes of a tensor then; of two,
- * the second is ik_llama.cpp's. Where blocks of that do not fit, either, it is F16.
+ * the second is ik_llama.cpp's. Where blocks of these do not fit, either, it is F16.
  */
 static const struct {
     const char *types, *instead;
@@ -17,12 +17,12 @@ static const struct {
     {"IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ3_XXS IQ3_S IQ4_XS IQ2_K IQ2_KS IQ2_KL IQ3_K IQ3_KS "
      "IQ4_KS IQ4_KSS IQ1_KT IQ2_KT IQ3_KT IQ4_KT Q2_K_R4 Q3_K_R4 IQ2_XXS_R4 IQ2_XS_R4 IQ2_S_R4 "
      "IQ3_XXS_R4 IQ3_S_R4 IQ4_XS_R8 IQ2_K_R4 IQ3_K_R4 IQ4_KS_R4",
-     "IQ4_NL F16"},
-    {"Q2_K Q3_K", "Q4_0 IQ4_NL F16"},
-    {"Q2_0 TQ1_0 TQ2_0", "Q4_0 F16"},
-    {"Q4_K IQ4_K IQ5_KS Q4_K_R4 IQ4_K_R4 IQ5_KS_R4", "Q5_0 F16"},
-    {"Q5_K IQ5_K Q5_K_R4 IQ5_K_R4", "Q5_1 Q6_0 F16"},
-    {"Q6_K IQ6_K Q6_K_R4", "Q8_0 F16"},
+     "IQ4_NL"},
+    {"Q2_K Q3_K", "Q4_0 IQ4_NL"},
+    {"Q2_0 TQ1_0 TQ2_0", "Q4_0"},
+    {"Q4_K IQ4_K IQ5_KS Q4_K_R4 IQ4_K_R4 IQ5_KS_R4", "Q5_0"},
+    {"Q5_K IQ5_K Q5_K_R4 IQ5_K_R4", "Q5_1 Q6_0"},
+    {"Q6_K IQ6_K Q6_K_R4", "Q8_0"},
 };
 
 /* Parts of the names of matrices that llama-quantize (October 2026) leaves as they are. */
@@ -54,12 +54,27 @@ static const char *const left_alone[] = {
     "attn_rel_b.weight",
 };
 
+/** Whether rows are whole blocks of one of the types. */
+static bool any_fits(const char *types, uint64_t n_cols)
+{
+    const char *word;
+    size_t n;
+    while ((types = base_words_next(types, &word, &n))) {
+        char name[16];
+        snprintf(name, sizeof name, "%.*s", (int)n, word);
+        if (n_cols % gguf_type_named(name)->block_elems == 0)
+            return true;
+    }
+    return false;
+}
+
 static const char *instead_of(const struct gguf_type_info *type, uint64_t n_cols)
 {
     if (n_cols % type->block_elems == 0)
         return NULL;
     for (size_t i = 0; i < sizeof fallbacks / sizeof *fallbacks; i++)
-        if (base_words_index(fallbacks[i].types, type->name) >= 0)
+        if (base_words_index(fallbacks[i].types, type->name) >= 0 &&
+            any_fits(fallbacks[i].instead, n_cols))
             return fallbacks[i].instead;
     return "F16";
 }
@@ -70,7 +85,7 @@ static bool is_left(const struct gguf_tensor *t)
     bool left = t->n_rows == 1 || !base_ends_with(t->name, "weight");
     for (size_t i = 0; i < sizeof left_alone / sizeof *left_alone && !left; i++)
         left = strstr(t->name, left_alone[i]) != NULL;
-    return left && t->type->block_elems == 1;
+    return left && base_words_index("F32 F16 BF16", t->type->name) >= 0;
 }
 
 static struct doc_typed_tensor judge(const struct gguf_tensor *t, const struct doc_type_rule *rule)
@@ -138,6 +153,9 @@ static void put_beginning(char out[DOC_TYPE_SENTENCE], const struct doc_type_che
     size_t missing = c->n[DOC_TYPED_MISSING];
     if (c->n_tensors == 0)
         snprintf(out, DOC_TYPE_SENTENCE, "%s has no tensor that the recipe names", file);
+    else if (c->n[DOC_TYPED_LEFT] == c->n_tensors)
+        snprintf(out, DOC_TYPE_SENTENCE,
+                 "%s has no tensor that the recipe names and that a quantiser would change", file);
     else if (wrong && !right)
         snprintf(out, DOC_TYPE_SENTENCE,
                  "%s was not made by this recipe: of %zu tensor%s that it names none has the type "

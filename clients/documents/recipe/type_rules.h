@@ -82,10 +82,11 @@ enum status doc_type_check_make(struct doc_type_check *out, const struct doc_typ
                                 const struct gguf_file *file, struct status_why *why);
 void doc_type_check_free(struct doc_type_check *check);
 
-/** Whether a tensor has a type that it should not have, or is not there, or none is named. */
+/** Whether a tensor has a type that it should not have, or is not there, or none is judged. */
 static inline bool doc_type_check_fails(const struct doc_type_check *c)
 {
-    return c->n[DOC_TYPED_WRONG] + c->n[DOC_TYPED_MISSING] > 0 || c->n_tensors == 0;
+    return c->n[DOC_TYPED_WRONG] + c->n[DOC_TYPED_MISSING] > 0 ||
+           c->n[DOC_TYPED_LEFT] == c->n_tensors;
 }
 
 enum { DOC_TYPE_SENTENCE = 512 };
