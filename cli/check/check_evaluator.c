@@ -339,6 +339,12 @@ static const struct cli_rule rules[] = {
      .modes = 1 << URL},
     {"--api --passes --max-rms", CLI_ONLY, .modes = 1 << URL | 1 << LOGPROBS},
     {"--state", CLI_ONLY, .modes = 1 << RECORDING | 1 << FOLDER | 1 << URL},
+    {"-t -tb --device -ngl --isa --gemm --precision --mpi --mpi-wait --split -ctk -ctv "
+     "--no-kv-rotation --experts-used --tokenizer --tokenizer-pre --allow-unknown --override-kv "
+     "--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx "
+     "--yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast",
+     CLI_ONLY, NULL, "the types of tensors alone are compared",
+     1 << RECORDING | 1 << FOLDER | 1 << OTHER | 1 << URL | 1 << LOGPROBS},
     {0},
 };
 

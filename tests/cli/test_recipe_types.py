@@ -153,3 +153,9 @@ class RecipeTypes(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main(argv=["test_recipe_types.py"])
+        for words in (("-t", "2"), ("--device", "cpu"), ("--precision", "fast"), ("--isa", "scalar"), ("--gemm", "openblas"),
+                      ("--mpi", "off"), ("--split", "layers"), ("--override-kv", "a=int:1"), ("-ctk", "f16"),
+                      ("--tokenizer", "x.gguf"), ("--tokenizer-pre", "gpt-2"), ("--rope-scale", "2")):
+            done = run("check", "-m", Q4, "--recipe", "a=q4_0", *words, cwd=self.folder)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertRegex(done.stderr, "with --recipe it would do nothing: the types of tensors alone", words)
