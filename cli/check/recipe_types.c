@@ -2,8 +2,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/array.h"
 #include "base/text/printable.h"
+#include "base/text/strtab.h"
 #include "cli/process/run.h"
 #include "cli/process/version.h"
 #include "cli/session/outputs.h"
@@ -37,30 +40,57 @@ static void print_tensor(const struct doc_typed_tensor *t)
     putchar('\n');
 }
 
-/** Whether two fell back for one reason. */
-static bool alike(const struct doc_typed_tensor *a, const struct doc_typed_tensor *b)
+/** Why tensors fell back: those of one reason have one line. The bytes are compared. */
+struct reason {
+    const struct gguf_type_info *from, *to;
+    uint64_t n_cols;
+};
+
+static enum status count_reasons(const struct doc_type_check *c, struct base_strtab *table,
+                                 struct reason *reasons, size_t *counts, struct status_why *why)
 {
-    return a->outcome == b->outcome && a->rule->type == b->rule->type &&
-           a->tensor->type == b->tensor->type && a->tensor->ne[0] == b->tensor->ne[0];
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < c->n_tensors && !status; i++) {
+        const struct doc_typed_tensor *t = &c->tensors[i];
+        int32_t number = 0;
+        if (t->outcome != DOC_TYPED_FALLBACK)
+            continue;
+        struct reason *r = &reasons[table->n];
+        *r = (struct reason){t->rule->type, t->tensor->type, t->tensor->ne[0]};
+        status =
+            base_strtab_add(table, (struct base_string){(const char *)r, sizeof *r}, &number, why);
+        if (!status)
+            counts[number]++;
+    }
+    return status;
 }
 
-/** A line for those like tensor i, if it is the first of them. */
-static void print_fallback(const struct doc_type_check *c, size_t i)
+/** A line for each reason, in the order of the first tensors. */
+static enum status print_fallbacks(const struct doc_type_check *c, struct status_why *why)
 {
-    const struct doc_typed_tensor *t = &c->tensors[i];
-    size_t n = 0;
-    for (size_t k = 0; k < c->n_tensors; k++)
-        if (alike(t, &c->tensors[k])) {
-            if (k < i)
-                return;
-            n++;
-        }
-    printf("%s\t%s\t%zu tensor%s of rows of %" PRIu64 ", no multiple of %" PRIu32 "\n",
-           t->rule->type->name, type_of(t), n, status_plural(n), t->tensor->ne[0],
-           t->rule->type->block_elems);
+    struct base_strtab table = {0};
+    struct reason *reasons = NULL;
+    size_t *counts = NULL, n = c->n[DOC_TYPED_FALLBACK];
+    enum status status = base_array_new(reasons, n + 1, "fallbacks", why);
+    if (!status)
+        status = base_array_new(counts, n + 1, "fallbacks", why);
+    if (!status)
+        status = count_reasons(c, &table, reasons, counts, why);
+    if (!status && n)
+        puts("\nfell back from\tto");
+    for (size_t i = 0; i < table.n && !status; i++) {
+        const struct gguf_type_info *type = reasons[i].from, *kind = reasons[i].to;
+        printf("%s\t%s\t%zu tensor%s of rows of %" PRIu64 ", no multiple of %" PRIu32 "\n",
+               type->name, kind->name, counts[i], status_plural(counts[i]), reasons[i].n_cols,
+               type->block_elems);
+    }
+    base_strtab_free(&table);
+    free(reasons);
+    free(counts);
+    return status;
 }
 
-static void print(const struct checking *k)
+static enum status print(const struct checking *k, struct status_why *why)
 {
     const struct doc_type_check *c = &k->check;
     char sentence[DOC_TYPE_SENTENCE], shown[DOC_TYPE_SENTENCE], rule[NAME_BYTES];
@@ -71,18 +101,17 @@ static void print(const struct checking *k)
     for (size_t i = 0; i < c->n_tensors; i++)
         if (c->tensors[i].outcome == DOC_TYPED_WRONG || c->tensors[i].outcome == DOC_TYPED_MISSING)
             print_tensor(&c->tensors[i]);
-    if (c->n[DOC_TYPED_FALLBACK])
-        puts("\nfell back from\tto");
-    for (size_t i = 0; i < c->n_tensors; i++)
-        if (c->tensors[i].outcome == DOC_TYPED_FALLBACK)
-            print_fallback(c, i);
+    enum status status = print_fallbacks(c, why);
+    if (status)
+        return status;
     if (c->n_idle)
         puts("\nrules that name no tensor, or none that an earlier one does not");
     for (size_t i = 0; i < k->rules.n; i++)
-        if (k->rules.items[i].expression && !c->named[i])
+        if (k->rules.items[i].is_expression && !c->named[i])
             printf("%s\t%s\n", base_printable_text(rule, sizeof rule, k->rules.items[i].text),
                    k->rules.items[i].type->name);
     cli_flush();
+    return STATUS_OK;
 }
 
 static void add_tensors(struct base_json *json, const struct doc_type_check *c)
@@ -155,9 +184,9 @@ static enum status run(struct checking *k, const struct cli_output_settings *out
                                    output->force ? NULL : DOC_RECIPE_CHECK_SCHEMA, why);
     if (status)
         return status;
-    print(k);
+    status = print(k, why);
     if (*file)
-        status = cli_output_commit(file, write_json(k, *file, why), why);
+        status = cli_output_commit(file, status ? status : write_json(k, *file, why), why);
     if (!status && doc_type_check_fails(&k->check))
         status = status_fail(why, STATUS_EXCEEDED, "%s: it is not what the recipe says", k->model);
     return status;

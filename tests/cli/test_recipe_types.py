@@ -132,6 +132,27 @@ class RecipeTypes(unittest.TestCase):
         self.assertEqual(self.check(0, "list", model=Q4)["result"]["n_right"], len(about))
         self.assertGreater(self.check(1, "list", model=F16)["result"]["n_wrong"], 0)
 
+    def test_hostile(self):
+        """Many rules, expressions and steps have bounds in common; whole names cost no search."""
+        self.file(*(tensor("a" * 28 + str(i), "Q4_0", 32) for i in range(100, 200)))
+        rules = self.folder / "rules"
+        rules.write_text("a*a*a*a*[bc]=q4_0\n" * 100)
+        self.assertIn("take more than 200000000 steps to be found in the names", self.check(2, "rules"))
+        rules.write_text("a=q4_0\n" * 10001)
+        self.assertIn("rules: more than 10000 rules with expressions", self.check(2, "rules"))
+        rules.write_text("(((a{30}){30}){9})=q4_0\n" * 10000)
+        self.assertIn("rules: its expressions take more than 64 MiB", self.check(2, "rules"))
+        names = [f"blk.{i}.weight" for i in range(3000)]
+        self.file(*(tensor(name, "Q5_1", 32 * (1 + i % 7), 2) for i, name in enumerate(names)))
+        document = {"schema": "assay-recipe", "schema_version": 1, "files": [{"file": "x", "id": None, "sha256": None}],
+                    "tensors": [{"name": name, "type": "Q5_K", "file": 0} for name in names]}
+        (self.folder / "r.json").write_text(json.dumps(document))
+        done = self.check(0, "nothing=q4_0", "blk\\.7\\.=q5_k", "r.json", "blk=q8_0")
+        self.assertEqual([r["n_tensors"] for r in done["rules"]], [0, 1] + [i != 7 for i in range(3000)] + [0])
+        shown = run("check", "-m", "m.gguf", "--recipe", "r.json", cwd=self.folder).stdout
+        self.assertEqual(shown.count("Q5_K\tQ5_1\t"), 7)
+        self.assertIn("\nQ5_K\tQ5_1\t429 tensors of rows of 32, no multiple of 256\n", shown)
+
     def test_refused(self):
         """Rules that are none, a file that ends early, outputs that are inputs."""
         path = self.file(tensor("a.weight", "Q4_0", 256, 2))
@@ -149,13 +170,13 @@ class RecipeTypes(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         done = run("check", "-m", Q4, "--recipe", "a=q4_0", "--max-kld", "1", cwd=self.folder)
         self.assertIn("with --recipe it would do nothing", done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main(argv=["test_recipe_types.py"])
         for words in (("-t", "2"), ("--device", "cpu"), ("--precision", "fast"), ("--isa", "scalar"), ("--gemm", "openblas"),
                       ("--mpi", "off"), ("--split", "layers"), ("--override-kv", "a=int:1"), ("-ctk", "f16"),
                       ("--tokenizer", "x.gguf"), ("--tokenizer-pre", "gpt-2"), ("--rope-scale", "2")):
             done = run("check", "-m", Q4, "--recipe", "a=q4_0", *words, cwd=self.folder)
             self.assertEqual(done.returncode, 2, words)
             self.assertRegex(done.stderr, "with --recipe it would do nothing: the types of tensors alone", words)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["test_recipe_types.py"])

@@ -126,8 +126,8 @@ enum status doc_type_check_make(struct doc_type_check *out, const struct doc_typ
     }
     for (size_t i = 0; i < rules->n && !status; i++) {
         const struct doc_type_rule *rule = &rules->items[i];
-        out->n_idle += rule->expression && out->named[i] == 0;
-        if (!rule->expression && !gguf_tensor_find(file, rule->text))
+        out->n_idle += rule->is_expression && out->named[i] == 0;
+        if (!rule->is_expression && !gguf_tensor_find(file, rule->text))
             add(out, (struct doc_typed_tensor){DOC_TYPED_MISSING, rule->text, NULL, rule, NULL});
     }
     return status;

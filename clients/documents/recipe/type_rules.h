@@ -1,6 +1,7 @@
 /**
  * What a recipe says of the types of tensors: rules in order, of which the first that names a
- * tensor counts. Recipes are taken as hostile.
+ * tensor counts. Recipes are taken as hostile: rules, the bytes of expressions and their steps on
+ * all names together have bounds.
  */
 #ifndef DOCUMENTS_RECIPE_TYPE_RULES_H
 #define DOCUMENTS_RECIPE_TYPE_RULES_H
@@ -9,11 +10,9 @@
 
 #include "gguf/gguf.h"
 
-struct doc_expression; /* a compiled regular expression */
-
 struct doc_type_rule {
-    char *text;                        /* of a tensor, its name; else an expression */
-    struct doc_expression *expression; /* is found anywhere in a name; NULL: the text is a name */
+    char *text;
+    bool is_expression; /* that is found anywhere in a name; else the text is a whole name */
     const struct gguf_type_info *type;
 };
 
@@ -21,6 +20,7 @@ struct doc_type_rule {
 struct doc_type_rules {
     struct doc_type_rule *items;
     size_t n, capacity;
+    struct doc_rule_index *index; /* finds the rule of a name; NULL: there are none */
 };
 
 /**
@@ -32,14 +32,15 @@ struct doc_type_rules {
  */
 enum status doc_type_rules_add(struct doc_type_rules *rules, const char *given,
                                struct status_why *why);
-/** The same of the bytes of such a text. where: what sentences begin with. */
+/** Add the rules of a text that has been read. where: what sentences begin with. */
 enum status doc_type_rules_take(struct doc_type_rules *rules, struct base_string text,
                                 const char *where, struct status_why *why);
 void doc_type_rules_free(struct doc_type_rules *rules);
 
 /**
  * The first rule that names a tensor.   out: NULL: none does.
- * Fails: STATUS_USAGE (an expression that takes too many steps on the name), STATUS_MEMORY.
+ * Fails: STATUS_USAGE (an expression takes too many steps on the name, or all do on all names),
+ * STATUS_MEMORY. One thread at a time: the steps of all calls are counted.
  */
 enum status doc_type_rules_find(const struct doc_type_rule **out,
                                 const struct doc_type_rules *rules, const char *tensor,
