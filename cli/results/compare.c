@@ -7,7 +7,7 @@
 #include "cli/session/outputs.h"
 #include "clients/documents/schema.h"
 
-enum { MOST_RESAMPLES = 1000000 };
+enum { MOST_RESAMPLES = 1000000, DEFAULT_RESAMPLES = 10000, DEFAULT_SEED = 1, NOT_GIVEN = -1 };
 
 struct settings {
     struct doc_compare_settings compare;
@@ -18,30 +18,49 @@ struct settings {
 
 static void defaults(void *settings)
 {
-    *(struct settings *)settings = (struct settings){.compare = {.n_resamples = 10000, .seed = 1}};
+    *(struct settings *)settings =
+        (struct settings){.compare = {.n_resamples = NOT_GIVEN, .seed = NOT_GIVEN}};
+}
+
+/** Refuse what is about results. what: the operands, in the plural. */
+static enum status refuse_of_results(const struct settings *s, const char *what,
+                                     struct status_why *why)
+{
+    const struct doc_compare_settings *c = &s->compare;
+    if (c->candidates[0] || c->candidates[1])
+        return status_fail(why, STATUS_USAGE,
+                           "--candidate-a and --candidate-b choose a model of a result; these are "
+                           "%s",
+                           what);
+    if (c->n_resamples != NOT_GIVEN || c->seed != NOT_GIVEN)
+        return status_fail(why, STATUS_USAGE,
+                           "--resamples and --seed are of the intervals of two results; these are "
+                           "%s",
+                           what);
+    return STATUS_OK;
 }
 
 static enum status compare_matrices(const struct settings *s, const char *const *paths,
                                     struct status_why *why)
 {
-    if (s->compare.candidates[0] || s->compare.candidates[1])
-        return status_fail(why, STATUS_USAGE,
-                           "--candidate-a and --candidate-b choose a model of a result; these are "
-                           "importance matrices");
-    for (size_t i = 0; i < 2; i++)
+    enum status status = refuse_of_results(s, "importance matrices", why);
+    for (size_t i = 0; i < 2 && !status; i++)
         if (!cli_imatrix_is(paths[i]))
-            return cli_imatrix_refuse(paths[i], why);
-    return cli_imatrix_compare(paths, s->json_file, s->force, why);
+            status = cli_imatrix_refuse(paths[i], why);
+    return status ? status : cli_imatrix_compare(paths, s->json_file, s->force, why);
 }
 
 static enum status compare_files(const struct settings *s, const char *const *paths,
                                  struct status_why *why)
 {
-    if (s->compare.candidates[0] || s->compare.candidates[1])
-        return status_fail(why, STATUS_USAGE,
-                           "--candidate-a and --candidate-b choose a model of a result; these are "
-                           "models");
-    return cli_compare_files(paths, &s->files, s->json_file, s->force, why);
+    enum status status = refuse_of_results(s, "models", why);
+    for (size_t i = 0; i < 2 && !status; i++)
+        if (cli_imatrix_is(paths[i]))
+            status = status_fail(why, STATUS_USAGE,
+                                 "%s is an importance matrix and %s a model; expected two of one "
+                                 "kind",
+                                 paths[i], paths[1 - i]);
+    return status ? status : cli_compare_files(paths, &s->files, s->json_file, s->force, why);
 }
 
 static enum status run_compare(const void *settings, const struct cli_args *args,
@@ -60,6 +79,10 @@ static enum status run_compare(const void *settings, const struct cli_args *args
                            s->files.base ? "--base" : "--threads");
     if (!status && (cli_imatrix_is(inputs[0].path) || cli_imatrix_is(inputs[1].path)))
         return compare_matrices(s, args->operands, why);
+    if (c.settings.n_resamples == NOT_GIVEN)
+        c.settings.n_resamples = DEFAULT_RESAMPLES;
+    if (c.settings.seed == NOT_GIVEN)
+        c.settings.seed = DEFAULT_SEED;
     for (size_t side = 0; side < 2 && !status; side++)
         status = doc_read(&c.sides[side].document, args->operands[side], why);
     if (!status)

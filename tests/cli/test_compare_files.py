@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 from documents import check
-from gguf_make import ARRAY, F32, STRING, U32, gguf, pair
+from gguf_make import ARRAY, BOOL, F32, I8, I32, I64, STRING, U8, U32, U64, gguf, pair
 from program import F16, Q4, run
 
 KEYS = [pair("general.architecture", STRING, "llama"), pair("general.name", STRING, "one"),
@@ -84,6 +84,15 @@ class CompareFiles(unittest.TestCase):
             found = self.compare(a, self.write("b.gguf", self.matrices("F16"), keys))
             self.assertEqual(found["result"]["verdict"], verdict, key)
             self.assertEqual(len(found["keys"]), 1)
+        for one, other, same in (((U32, 64), (I32, 64), True), ((U8, 64), (U64, 64), True),
+                                 ((I8, -1), (I64, -1), True), ((I64, -1), (U64, 2**64 - 1), False),
+                                 ((U32, 64), (I32, 63), False), ((BOOL, 1), (U8, 1), False),
+                                 ((ARRAY, [3, 4], U32), (ARRAY, [3, 4], I64), True),
+                                 ((ARRAY, [3, 4], U32), (ARRAY, [3, 5], I64), False)):
+            files = [self.write(f"{i}.gguf", self.matrices("F16"), KEYS + [pair("llama.x", *value)])
+                     for i, value in enumerate((one, other))]
+            for order in (files, files[::-1]):
+                self.assertEqual(self.verdict(*order), "same" if same else "keys", (one, other))
         found = self.compare(a, self.write("b.gguf", self.matrices("F16"), KEYS[:2] + KEYS[3:]))
         self.assertEqual([(k["key"], k["outcome"]) for k in found["keys"]], [("llama.context_length", "only_a")])
 
@@ -216,6 +225,15 @@ class CompareFiles(unittest.TestCase):
         self.assertIn("cut.gguf", self.compare(a, cut, code=2))
         self.assertIn("cut.gguf", self.compare(cut, a, code=2))
         self.assertIn("these are models", self.compare(a, a, "--candidate-a", "1", code=2))
+        for option in ("--resamples", "--seed"):
+            self.assertIn("are of the intervals of two results; these are models", self.compare(a, a, option, "1", code=2))
+        statistics = self.write("i.gguf", [("blk.0.ffn_up.weight.in_sum2", 0, (64,), bytes(256)),
+                                           ("blk.0.ffn_up.weight.counts", 0, (1,), struct.pack("<f", 1))],
+                                [pair("general.type", STRING, "imatrix"), pair("imatrix.chunk_count", U32, 1),
+                                 pair("imatrix.chunk_size", U32, 1), pair("imatrix.datasets", ARRAY, ["x"], STRING)])
+        for files in ((a, statistics), (statistics, a)):
+            self.assertIn("i.gguf is an importance matrix and", self.compare(*files, code=2))
+        self.assertIn("these are importance matrices", self.compare(statistics, statistics, "--seed", "1", code=2))
         (self.folder / "t.json").write_text("{}")
         self.assertIn("t.json", self.compare(a, "t.json", code=2))
         self.assertIn("nowhere", self.compare(a, "nowhere", code=2))

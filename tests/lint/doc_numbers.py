@@ -105,7 +105,7 @@ TABLE = [
     ("cli/perplexity/perplexity_options.c", r"\(default: (\d+); 0: all\)", "cli/choice/choice_evaluator.c",
      r"DEFAULT_HELLASWAG_TASKS = (\d+)"),
     ("cli/results/compare.c", r"bootstrap over windows \(default: (\d+)\)",
-     "cli/results/compare.c", r"n_resamples = (\d+)"),
+     "cli/results/compare.c", r"DEFAULT_RESAMPLES = (\d+)"),
     ("docs/json.md", r"of the first (\d+ KiB) of each tensor", "gguf/about/identity.h",
      r"GGUF_MODEL_ID_PREFIX = (\d+)"),
     ("docs/json.md", r"of the first (\d+) bytes of each chunk's rows",

@@ -37,10 +37,25 @@ static bool is_read(const struct gguf_kv *kv)
     return true;
 }
 
+/** Whether whole numbers have one value: readers take any type of them. */
+static bool equal_int(const struct gguf_kv *a, const struct gguf_kv *b, uint64_t i)
+{
+    bool big_a = a->element_type == GGUF_VALUE_U64, big_b = b->element_type == GGUF_VALUE_U64;
+    int64_t of_a = gguf_kv_int(a, i), of_b = gguf_kv_int(b, i);
+    return of_a == of_b && (of_a >= 0 || big_a == big_b);
+}
+
 static bool equal(const struct gguf_kv *a, const struct gguf_kv *b)
 {
-    if (a->type != b->type || a->element_type != b->element_type || a->count != b->count)
+    bool arrays = a->type == GGUF_VALUE_ARRAY, one_type = a->element_type == b->element_type;
+    bool whole = gguf_value_is_int(a->element_type) && gguf_value_is_int(b->element_type);
+    if (arrays != (b->type == GGUF_VALUE_ARRAY) || a->count != b->count || (!one_type && !whole))
         return false;
+    for (uint64_t i = 0; i < a->count && !one_type; i++)
+        if (!equal_int(a, b, i))
+            return false;
+    if (!one_type)
+        return true;
     size_t n = gguf_kv_bytes(a);
     return n == gguf_kv_bytes(b) && memcmp(a->data, b->data, n) == 0;
 }
@@ -107,15 +122,25 @@ static void count_block(struct conv_both *t, uint64_t at, size_t n)
     t->n_bytes_differ += differ;
 }
 
-/** Blocks, or what a bundle of rows has of a block's columns; what rows begin with is one, too. */
-static void count_blocks(struct conv_both *t)
+static bool is_cancelled(const atomic_bool *cancel)
+{
+    return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
+}
+
+/**
+ * Count blocks, or what a bundle of rows has of a block's columns; what rows begin with is one,
+ * too. Where it is cancelled the rest is not counted.
+ */
+static void count_blocks(struct conv_both *t, const atomic_bool *cancel)
 {
     const struct gguf_type_info *type = t->a->type;
     uint64_t rows = t->a->n_rows % type->bundle_rows == 0 ? type->bundle_rows : 1;
     uint64_t bundle = rows * t->a->row_bytes, prefix = rows * type->row_prefix;
     size_t step = (size_t)(rows * type->block_bytes);
     t->n_bytes = t->a->n_bytes;
-    for (uint64_t first = 0; first + bundle <= t->n_bytes - type->tail_bytes; first += bundle) {
+    for (uint64_t first = 0;
+         first + bundle <= t->n_bytes - type->tail_bytes && !is_cancelled(cancel);
+         first += bundle) {
         if (prefix)
             count_block(t, first, (size_t)prefix);
         for (uint64_t at = prefix; at < bundle; at += step)
@@ -218,7 +243,7 @@ static enum status compare_pair(struct comparing *c, struct conv_both *t, struct
     else if (!one_type)
         t->pairing = CONV_OTHER_TYPE;
     else {
-        count_blocks(t);
+        count_blocks(t, c->options->cancel);
         t->pairing = t->n_blocks_differ ? CONV_OTHER_BYTES : CONV_SAME;
         out->n_bytes += t->n_bytes;
         out->n_bytes_differ += t->n_bytes_differ;
@@ -258,6 +283,8 @@ static enum status compare_tensors(struct comparing *c, struct status_why *why)
         t->b = gguf_tensor_find(o->b, t->a->name);
         if (t->b)
             status = compare_pair(c, t, why);
+        if (!status && is_cancelled(o->cancel))
+            status = status_fail(why, STATUS_CANCELLED, "interrupted: there is no result");
         out->n[t->pairing]++;
         if (o->progress)
             o->progress(o->user, (double)(i + 1) / (double)n_a);
