@@ -55,7 +55,7 @@ static void print_tensor(const struct conv_tensor *t)
         puts("");
 }
 
-/** What differs of kinds, under the name of the first column. */
+/** Print what differs of the kinds from first to last. name: the head of the first column. */
 static void print_keys(const struct conv_result *r, enum conv_kind first, enum conv_kind last,
                        const char *name)
 {
