@@ -32,7 +32,7 @@ cd "$(dirname "$0")/.."
 folder=build/gpu
 ready=build/gpu-ready
 programs="assay bench/make_model bench/bench_cuda"
-tests="tests/kernels/test_cuda_decode tests/kernels/test_cuda tests/kernels/test_cuda_choose tests/kernels/test_mixing tests/kernels/test_cuda_experts tests/kernels/test_cuda_attention tests/kernels/test_cuda_halves tests/kernels/test_cuda_integers tests/kernels/test_cuda_gated tests/kernels/test_cuda_waiting tests/kernels/test_cuda_linear tests/kernels/test_cuda_recurrent tests/kernels/test_cuda_score tests/kernels/test_cuda_alone tests/model/test_cuda_model"
+tests="tests/kernels/test_cuda_decode tests/kernels/test_cuda tests/kernels/test_cuda_choose tests/kernels/test_mixing tests/kernels/test_cuda_experts tests/kernels/test_shares tests/kernels/test_cuda_attention tests/kernels/test_cuda_halves tests/kernels/test_cuda_integers tests/kernels/test_cuda_gated tests/kernels/test_cuda_waiting tests/kernels/test_cuda_linear tests/kernels/test_cuda_recurrent tests/kernels/test_cuda_score tests/kernels/test_cuda_alone tests/model/test_cuda_model"
 
 # Nothing where there is no git, or no repository.
 commit() { git describe --always --dirty 2>/dev/null || true; }

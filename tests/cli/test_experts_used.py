@@ -157,9 +157,9 @@ class ExpertsUsed(unittest.TestCase):
         self.refused("--experts-used", *words, "-1")
         self.refused(r"F16\.gguf: has no experts, expected a mixture", "perplexity", F16, *self.text[:3],
                      "--experts-used", 2)
-        model, _, text = self.make("deepseek4", "d", wanted="hash_layer_count")
+        model, others, text = self.make("deepseek4", "d", wanted="hash_layer_count")
         self.refused("says which experts each token goes through", "perplexity", model, *text,
-                     "--experts-used", 2)
+                     "--experts-used", min(others))
 
 
 if __name__ == "__main__":
