@@ -29,7 +29,7 @@ IDLE = re.compile(
     "(mamba_)?chunk_size|mamba_ssm_cache_dtype|moe_shared_expert_overlap|num_logits_to_keep|rescale_prenorm_residual|"
     "residual_in_fp32|enable_moe_fp32_combine|time_step_(floor|max)|mtp_.*|max_window_layers|"
     "mamba_d_head|expand|vocab_size_per_layer_input|moe_layers|model_type|"
-    "mamba_hidden_act|learnable_sink_init")
+    "mamba_hidden_act|learnable_sink_init|ngram_vocab_size_base|make_ngram_vocab_size_divisible_by|seed|split_ngram_parts")
 HEAD = """/* What classes of transformers give members that config.json lacks.
  * bench/class_defaults.py writes this file. */
 #include "model/folder/state.h"

@@ -191,8 +191,8 @@ const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i)
     const struct gguf_view *view = tensor->view;
     if (!view)
         return (const char *)tensor->data + i * tensor->row_bytes;
-    const char *data = gguf_tensor_matrix(tensor, i / tensor->ne[1]);
-    uint64_t row = i % tensor->ne[1];
+    uint64_t n_rows = view->part_rows ? view->part_rows : tensor->ne[1], row = i % n_rows;
+    const char *data = gguf_tensor_matrix(tensor, i / n_rows);
     return data + (view->rows ? (uint64_t)view->rows[row] : row) *
                       (view->row_step ? view->row_step : tensor->row_bytes);
 }
@@ -263,12 +263,19 @@ static uint64_t reach(const struct gguf_tensor *tensor, uint64_t n_rows)
 
 uint64_t gguf_tensor_n_stretches(const struct gguf_tensor *tensor)
 {
-    return tensor->view ? tensor->ne[2] * tensor->ne[3] : 1;
+    const struct gguf_view *view = tensor->view;
+    if (view && view->part_rows)
+        return base_div_up(tensor->ne[1], view->part_rows);
+    return view ? tensor->ne[2] * tensor->ne[3] : 1;
 }
 
 const void *gguf_tensor_stretch(const struct gguf_tensor *tensor, uint64_t i, size_t *n_bytes)
 {
-    *n_bytes = (size_t)(tensor->view ? reach(tensor, n_stored_rows(tensor)) : tensor->n_bytes);
+    const struct gguf_view *view = tensor->view;
+    uint64_t n_rows = n_stored_rows(tensor);
+    if (view && view->part_rows)
+        n_rows = base_min(n_rows - i * view->part_rows, view->part_rows);
+    *n_bytes = (size_t)(view ? reach(tensor, n_rows) : tensor->n_bytes);
     return gguf_tensor_matrix(tensor, i);
 }
 

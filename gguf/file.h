@@ -25,6 +25,8 @@ struct gguf_file;
  */
 struct gguf_view {
     const void *const *matrices; /* [ne[2] * ne[3]] of ne[1] rows; NULL: one after the other */
+    uint64_t part_rows;  /* above 0: `matrices` are parts of one matrix, of so many rows each, the
+                          * last of the rest; nothing else of a view is there then */
     const int32_t *rows; /* [ne[1]]: which row of its matrix as stored each is; NULL: its own */
     uint64_t row_step;   /* bytes from one stored row to the next; 0: row_bytes */
     uint64_t

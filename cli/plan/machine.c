@@ -42,9 +42,12 @@ static bool is_table(const struct model *model, const struct gguf_file *file, co
         const char *name = gguf_tensor_at(model_file(model), i)->name;
         const struct gguf_tensor *table =
             model_in_force(model, i).rows_of_token > 0 ? gguf_tensor_find(file, name) : NULL;
-        uintptr_t begin = table ? (uintptr_t)table->data : 0, at = (uintptr_t)block;
-        if (table && at >= begin && at + n_bytes <= begin + table->n_bytes)
-            return true;
+        for (uint64_t k = 0; table && k < gguf_tensor_n_stretches(table); k++) {
+            size_t n;
+            uintptr_t begin = (uintptr_t)gguf_tensor_stretch(table, k, &n), at = (uintptr_t)block;
+            if (at >= begin && at + n_bytes <= begin + n)
+                return true;
+        }
     }
     return false;
 }

@@ -57,7 +57,8 @@ static enum status add_tensor(struct act_places *places, const struct gguf_file 
     const struct gguf_view *view = t->view;
     uint64_t step = view && view->row_step ? view->row_step : t->row_bytes;
     size_t n_bytes = (size_t)(view && view->col_step ? t->ne[0] * view->col_step : t->ne[1] * step);
-    size_t n_matrices = (size_t)(t->ne[2] * t->ne[3]);
+    bool is_table = view && view->part_rows; /* which no product is of */
+    size_t n_matrices = is_table ? 0 : (size_t)(t->ne[2] * t->ne[3]);
     const struct gguf_tensor *scales;
     enum status status = find_scales(&scales, file, t, why);
     for (size_t m = 0; m < n_matrices && !status; m++) {

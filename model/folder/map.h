@@ -43,6 +43,12 @@ enum model_change {
     /* Only in layers with key heads, which have attention, or only in those without: */
     MODEL_IF_ATTENTION = 1 << 21,
     MODEL_IF_RECURRENT = 1 << 22,
+    /* Rows of an indexer's heads, of which the last is its key: */
+    MODEL_INDEX_QUERIES = 1 << 26,
+    MODEL_INDEX_KEY = 1 << 27,
+    /* Beyond the layers, although it is stored in one: */
+    MODEL_PARTS = 1 << 28,   /* the * is the number of a part of the rows of a table */
+    MODEL_NUMBERS = 1 << 29, /* I64, 0 or more: a key of the architecture, no tensor */
     /* Columns are rows only where the model's width is the last axis but one, or the last: */
     MODEL_IF_WIDTH_BEFORE = 1 << 14,
     MODEL_IF_WIDTH_LAST = 1 << 15

@@ -246,7 +246,7 @@ static enum status look_up(struct model_folder *f, const struct model_folder_nam
         bool tied = f->arch->folder->tied && strncmp(place->name, "lm_head.", 8) == 0;
         if (!table->to || tied)
             continue;
-        if (place->layer < 0)
+        if (place->layer < 0 || table->change & (MODEL_PARTS | MODEL_NUMBERS))
             snprintf(to, sizeof to, "%s%s", table->to, suffix);
         else
             snprintf(to, sizeof to, "blk.%d.%s%s", (int)place->layer, table->to, suffix);
@@ -260,7 +260,7 @@ static enum status look_up(struct model_folder *f, const struct model_folder_nam
         bool second = target->change & MODEL_SECOND_FACTOR;
         if (second) /* both say the same of the target */
             target->change ^= MODEL_FACTOR | MODEL_SECOND_FACTOR;
-        target->experts = expert >= 0;
+        target->experts = expert >= 0 && !(target->change & MODEL_PARTS);
         status = add_source(target, expert < 0 ? second : (size_t)expert, source, why);
     }
     return status;

@@ -381,7 +381,7 @@ static enum status scales_of(const struct model_folder *f, const struct model_ta
     if ((cut && s->shape[0] != n) || s->n_dims > n_axes ||
         !lay_out(f, t, axes, s->n_dims - cut, n_rows, &one))
         return refuse_shape(f, t, &codes, why);
-    one.first_row = t->change & MODEL_SECOND_HALF ? (size_t)t->ne[1] : 0;
+    one.first_row = (size_t)t->first_row;
     for (size_t i = 0; i < n; i++) {
         out[i] = one;
         out[i].data = (const char *)s->data + (cut ? i * (s->n_bytes / n) : 0);

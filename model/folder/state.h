@@ -22,6 +22,7 @@ struct model_target {
     uint64_t ne[4];
     bool made;                           /* values in memory; else, in bytes: */
     uint64_t offset, row_step, col_step; /* of the first element; as of struct gguf_view */
+    uint64_t first_row;                  /* that element's, as stored, of codes */
     bool quantised;                      /* codes, whose scales lie in tensors beside them; */
     enum gguf_type codes;                /* their type, of rows that its blocks do not fill: */
     float *values;                       /* made, then, once the file is assembled */
@@ -164,6 +165,8 @@ void model_write_named_f32s(struct model_folder *f, const char *key, const float
                             uint64_t n);
 void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t *values,
                       uint64_t n);
+/** values: n of 64 bits, at any address. */
+void model_write_u64s(struct model_folder *f, const char *suffix, const void *values, uint64_t n);
 void model_write_bool(struct model_folder *f, const char *suffix, bool value);
 void model_write_bools(struct model_folder *f, const char *suffix, const uint8_t *values,
                        uint64_t n);
@@ -199,17 +202,23 @@ enum status model_quantised_scales(const struct model_folder *f, const struct mo
                                    struct gguf_file *file, const struct gguf_scales **out,
                                    struct status_why *why);
 
+/* sources.c */
+
+/** Check what a target is made of.   Fails: STATUS_FORMAT, STATUS_UNSUPPORTED. */
+enum status model_sources_check(const struct model_folder *f, const struct model_target *t,
+                                struct status_why *why);
+
 /* tensors.c */
 
 /** The value of a stored tensor of one element; false: there is no such tensor. */
 bool model_folder_number(const struct model_folder *f, const char *name, float *value);
 
-/** Type and shape of every target; which are made in memory. */
+/** Type and shape of every target; which are made in memory. Those that are keys are written. */
 enum status model_targets_shape(struct model_folder *f, struct status_why *why);
 /** Write the values of one that is made of codes, into its memory.   file: is assembled. */
 enum status model_target_decode(const struct model_folder *f, const struct model_target *t,
                                 struct gguf_file *file, struct status_why *why);
-/** Append one that is not made. */
+/** Append one that is neither made nor a key. */
 enum status model_target_append(const struct model_folder *f, const struct model_target *t,
                                 struct gguf_file *file, struct status_why *why);
 

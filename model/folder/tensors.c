@@ -22,56 +22,6 @@ bool model_folder_number(const struct model_folder *f, const char *name, float *
     return true;
 }
 
-/** Both factors must be there, with as many values, which are no codes. */
-static enum status check_factors(const struct model_folder *f, const struct model_target *t,
-                                 struct status_why *why)
-{
-    const struct safetensors_tensor *a = t->sources[0],
-                                    *b = t->n_sources > 1 ? t->sources[1] : NULL;
-    enum gguf_type type;
-    if (!a || !b)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: tensor '%s' is one of two that make %s, and the other one is not "
-                           "there",
-                           f->path, a ? a->name : b->name, t->name);
-    if (a->n_elements != b->n_elements)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: tensor '%s' has %" PRIu64 " elements, and '%s', by which it is "
-                           "multiplied, %" PRIu64 "; expected as many",
-                           f->path, b->name, b->n_elements, a->name, a->n_elements);
-    if (!model_plain_type(b->type, &type))
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "%s: tensor '%s' has dtype %s, expected F32, F16 or BF16", f->path,
-                           b->name, safetensors_type_name(b->type));
-    return STATUS_OK;
-}
-
-/** Every expert must be there, each of the first one's type and shape. */
-static enum status check_sources(const struct model_folder *f, const struct model_target *t,
-                                 struct status_why *why)
-{
-    size_t n = t->experts ? f->n_experts : 1;
-    if (t->change & MODEL_FACTOR)
-        return check_factors(f, t, why);
-    if (t->n_sources > n)
-        return status_fail(why, STATUS_FORMAT, "%s: tensor %s has expert %zu, expected %zu of them",
-                           f->path, t->name, t->n_sources - 1, n);
-    for (size_t i = 0; i < n; i++) {
-        const struct safetensors_tensor *s = i < t->n_sources ? t->sources[i] : NULL;
-        if (!s)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: tensor %s lacks expert %zu, expected %zu of them", f->path,
-                               t->name, i, n);
-        if (s->type != t->sources[0]->type ||
-            memcmp(s->shape, t->sources[0]->shape, sizeof s->shape) != 0)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: tensor '%s' has another type or shape than '%s', expected the "
-                               "same of all experts",
-                               f->path, s->name, t->sources[0]->name);
-    }
-    return STATUS_OK;
-}
-
 /** The shape as GGUF has it: what is contiguous first. */
 static enum status read_shape(const struct model_folder *f, struct model_target *t,
                               const struct safetensors_tensor *s, struct status_why *why)
@@ -91,6 +41,8 @@ static enum status read_shape(const struct model_folder *f, struct model_target 
         t->ne[i] = i < n ? shape[n - 1 - i] : 1;
     if (t->experts)
         t->ne[n] = f->n_experts;
+    if (t->change & MODEL_PARTS)
+        t->ne[1] = (t->n_sources - 1) * t->ne[1] + t->sources[t->n_sources - 1]->shape[0];
     return STATUS_OK;
 }
 
@@ -158,7 +110,8 @@ static enum status place_codes(const struct model_folder *f, struct model_target
         rows.n /= 2;
     t->ne[0] = columns.n;
     t->ne[1] = rows.n;
-    t->offset = t->change & MODEL_SECOND_HALF ? rows.n * rows.step : 0;
+    t->first_row = t->change & MODEL_SECOND_HALF ? rows.n : 0;
+    t->offset = t->first_row * rows.step;
     return STATUS_OK;
 }
 
@@ -238,6 +191,23 @@ static enum status cut_values(const struct model_folder *f, struct model_target 
     return STATUS_OK;
 }
 
+/** The rows of an indexer's queries, or of its key, which come after them. */
+static enum status cut_index(const struct model_folder *f, struct model_target *t,
+                             struct status_why *why)
+{
+    const struct safetensors_tensor *s = t->sources[0];
+    uint64_t n_heads = model_config_u32(f, "indexer_n_heads"), size = t->ne[1] / (n_heads + 1);
+    if (t->n_dims != 2 || t->ne[1] % (n_heads + 1) != 0 || size == 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: tensor '%s' has %" PRIu64 " rows, expected a multiple of %" PRIu64
+                           ", the heads of an indexer (member 'indexer_n_heads') and its key",
+                           f->path, s->name, t->ne[1], n_heads + 1);
+    t->first_row = t->change & MODEL_INDEX_KEY ? n_heads * size : 0;
+    t->offset = t->first_row * (s->n_bytes / t->ne[1]);
+    t->ne[1] = t->change & MODEL_INDEX_KEY ? size : n_heads * size;
+    return STATUS_OK;
+}
+
 /** What the change asks of the shape, and what it makes of it. */
 static enum status change_shape(const struct model_folder *f, struct model_target *t,
                                 struct status_why *why)
@@ -256,41 +226,34 @@ static enum status change_shape(const struct model_folder *f, struct model_targe
         status = cut_heads(f, t, why);
     if (t->change & MODEL_OF_HEADS)
         status = cut_values(f, t, why);
+    if (t->change & (MODEL_INDEX_QUERIES | MODEL_INDEX_KEY))
+        status = cut_index(f, t, why);
     return status ? status : place(f, t, why);
 }
 
-/** A table of whole numbers: each must be one that I32 holds. */
-static enum status check_table(const struct model_folder *f, struct model_target *t,
+/** A table of whole numbers. */
+static enum status shape_table(const struct model_folder *f, struct model_target *t,
                                struct status_why *why)
 {
-    const struct safetensors_tensor *s = t->sources[0];
-    if (s->type != SAFETENSORS_I64 && s->type != SAFETENSORS_I32)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "%s: tensor '%s' has dtype %s, expected I64 or I32", f->path, s->name,
-                           safetensors_type_name(s->type));
-    for (size_t i = 0; i < s->n_elements; i++)
-        if (model_whole_number(s, i) < 0 || model_whole_number(s, i) > INT32_MAX)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: element %zu of tensor '%s' is %" PRId64
-                               ", expected 0 to 2^31 - 1",
-                               f->path, i, s->name, model_whole_number(s, i));
     t->made = true;
     t->type = (enum gguf_type)GGUF_WHOLE_NUMBERS;
-    return read_shape(f, t, s, why);
+    return read_shape(f, t, t->sources[0], why);
 }
 
 enum status model_targets_shape(struct model_folder *f, struct status_why *why)
 {
     for (size_t i = 0; i < f->target_names.n; i++) {
         struct model_target *t = f->targets[i];
-        enum status status = check_sources(f, t, why);
-        if (!status && t->change & MODEL_WHOLE_NUMBERS) {
-            status = check_table(f, t, why);
-            if (!status)
-                continue;
-        }
+        enum status status = model_sources_check(f, t, why);
+        bool numbers = t->change & MODEL_NUMBERS, table = t->change & MODEL_WHOLE_NUMBERS;
+        if (!status && numbers)
+            model_write_u64s(f, t->name, t->sources[0]->data, t->sources[0]->n_elements);
+        if (!status && table)
+            status = shape_table(f, t, why);
         if (status)
             return status;
+        if (numbers || table)
+            continue;
         struct safetensors_tensor meant;
         status = model_quantised_shape(f, t, &meant, why);
         if (!status && !t->quantised && !model_plain_type(meant.type, &t->type))
@@ -310,7 +273,7 @@ enum status model_targets_shape(struct model_folder *f, struct status_why *why)
         t->made = partial || t->n_dims == 1 ||
                   t->change & (MODEL_FACTOR | MODEL_PLUS_ONE | MODEL_NEGATIVE_EXP | MODEL_EXP |
                                MODEL_LENGTHEN);
-        if (t->made && t->quantised && !partial)
+        if (t->quantised && (t->change & MODEL_PARTS || (t->made && !partial)))
             return status_fail(why, STATUS_UNSUPPORTED,
                                "%s: tensor '%s' is quantised, expected F32, F16 or BF16", f->path,
                                t->sources[0]->name);
@@ -358,20 +321,20 @@ static enum status view_matrices(const struct model_folder *f, const struct mode
                                  struct gguf_file *file, const void *const **out,
                                  struct status_why *why)
 {
-    uint64_t n = t->n_dims > 2 ? t->ne[2] : 1;
+    bool apart = t->experts || (t->change & MODEL_PARTS && t->n_sources > 1);
+    uint64_t n = t->change & MODEL_PARTS ? t->n_sources : t->n_dims > 2 ? t->ne[2] : 1;
     *out = NULL;
     const struct safetensors_tensor *s = t->sources[0];
-    uint64_t matrix_bytes = s->n_bytes / (t->experts ? 1 : n);
+    uint64_t matrix_bytes = s->n_bytes / (apart ? 1 : n);
     bool whole = !t->quantised && matrix_bytes == s->n_bytes / s->n_elements * t->ne[0] * t->ne[1];
-    if (!t->experts && (n == 1 || whole))
+    if (!apart && (n == 1 || whole))
         return STATUS_OK;
     const void **matrices = gguf_file_memory(file, n * sizeof *matrices);
     if (!matrices)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for %" PRIu64 " matrices of %s",
                            f->path, n, t->name);
     for (uint64_t i = 0; i < n; i++) {
-        const char *data =
-            t->experts ? t->sources[i]->data : (const char *)s->data + i * matrix_bytes;
+        const char *data = apart ? t->sources[i]->data : (const char *)s->data + i * matrix_bytes;
         matrices[i] = data + t->offset;
     }
     *out = matrices;
@@ -440,9 +403,13 @@ enum status model_target_append(const struct model_folder *f, const struct model
 {
     const struct safetensors_tensor *s = t->sources[0];
     struct gguf_view view = {.row_step = t->row_step, .col_step = t->col_step};
+    if (t->change & MODEL_NUMBERS)
+        return STATUS_OK;
     enum status status = view_rows(f, t, file, &view.rows, why);
     if (!status)
         status = view_matrices(f, t, file, &view.matrices, why);
+    if (t->change & MODEL_PARTS && view.matrices)
+        view.part_rows = s->shape[0];
     struct gguf_tensor tensor = {.name = t->name,
                                  .n_dims = t->n_dims,
                                  .data = (const char *)s->data + t->offset,

@@ -36,6 +36,11 @@ void model_write_u32s(struct model_folder *f, const char *suffix, const uint32_t
     put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U32, values, n);
 }
 
+void model_write_u64s(struct model_folder *f, const char *suffix, const void *values, uint64_t n)
+{
+    put(f, suffix, GGUF_VALUE_ARRAY, GGUF_VALUE_U64, values, n);
+}
+
 void model_write_f32(struct model_folder *f, const char *suffix, double value)
 {
     float rounded = (float)value;

@@ -34,9 +34,7 @@ void model_read_ahead_expert(const struct model_ffn *expert)
     read_weight(NULL, &expert->down.weight, 1);
 }
 
-void model_read_ahead_rows(const struct kern_weight *table, const int32_t *rows, size_t n)
+void model_read_ahead_row(const struct kern_weight *table, size_t row)
 {
-    for (size_t i = 0; i < n; i++)
-        gguf_map_read_ahead((const uint8_t *)table->data + (size_t)rows[i] * table->row_bytes,
-                            table->row_bytes);
+    gguf_map_read_ahead((const uint8_t *)table->data + row * table->row_bytes, table->row_bytes);
 }

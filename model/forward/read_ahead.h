@@ -12,7 +12,7 @@ void model_read_ahead(const struct model *m, size_t i);
 /** Have those of an expert read that some tokens have chosen. */
 void model_read_ahead_expert(const struct model_ffn *expert);
 
-/** Have n rows of a table read of which no more is wanted. */
-void model_read_ahead_rows(const struct kern_weight *table, const int32_t *rows, size_t n);
+/** Have a row of a table read of which few are wanted. */
+void model_read_ahead_row(const struct kern_weight *table, size_t row);
 
 #endif

@@ -218,6 +218,15 @@ static void test_where_it_lies(void **state)
     const void *const matrices[] = {memory + 500, memory + 200};
     view.matrices = matrices;
     check_lies_in(&t, memory, sizeof memory, (size_t[][2]){{200, 240}, {500, 540}}, 2);
+    struct gguf_view parts = {.matrices = matrices, .part_rows = 4};
+    struct gguf_tensor table = t;
+    table.ne[1] = 6;
+    table.ne[2] = 1;
+    table.view = &parts;
+    check_lies_in(&table, memory, sizeof memory, (size_t[][2]){{500, 532}, {200, 216}}, 2);
+    assert_ptr_equal(gguf_tensor_row(&table, 3), memory + 524);
+    assert_ptr_equal(gguf_tensor_row(&table, 4), memory + 200);
+    assert_ptr_equal(gguf_tensor_row(&table, 5), memory + 208);
     const int32_t rows[] = {0, 4, 1}; /* five rows as stored */
     view.rows = rows;
     check_lies_in(&t, memory, sizeof memory, (size_t[][2]){{200, 272}, {500, 572}}, 2);

@@ -5,7 +5,7 @@ import struct
 
 from formats import TYPES, Tensor, f32, random_blocks
 from generate import Generated
-from gguf_make import ARRAY, BOOL, F32, STRING, U32
+from gguf_make import ARRAY, BOOL, F32, STRING, U32, U64
 
 WIDTH, HEADS, KV, SIZE, FF, LAYERS, EXPERTS = 64, 8, 2, 8, 128, 2, 3
 
@@ -131,7 +131,8 @@ class Folder:
         keys = {f"{self.arch}.{name}": value for name, value in self.keys.items()} | self.others
         for name, value in keys.items():
             kind = ARRAY if isinstance(value, list) else kinds[type(value)]
-            out.append((name, kind, value, kinds[type(value[0])] if kind == ARRAY else None))
+            element = kinds[type(value[0])] if kind == ARRAY else None
+            out.append((name, kind, value, U64 if element == U32 and max(value) >= 2**32 else element))
         return out
 
     def write(self, path, n_files):
@@ -151,14 +152,20 @@ class Folder:
             (path / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
-def safetensors(tensors):
+def safetensors_header(tensors):
+    """tensors: {name: (dtype, shape, number of bytes)}."""
     header, at = {"__metadata__": {"format": "pt"}}, 0
-    for name, (dtype, shape, data) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
-        at += len(data)
+    for name, (dtype, shape, n_bytes) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + n_bytes]}
+        at += n_bytes
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + b"".join(t[2] for t in tensors.values())
+    return struct.pack("<Q", len(text)) + text
+
+
+def safetensors(tensors):
+    sizes = {name: (dtype, shape, len(data)) for name, (dtype, shape, data) in tensors.items()}
+    return safetensors_header(sizes) + b"".join(t[2] for t in tensors.values())
 
 
 TWO = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
@@ -325,20 +332,33 @@ def gpt_oss(m):
         m.tensors.append(Tensor(to + "down_exps.bias", m.kind, [WIDTH, EXPERTS], data).decoded())
 
 
+NET = 2, 8, 4  # heads of a delta net, their size, taps
+
+
 def qwen35(m):
-    """A delta net and a layer of attention; as many value heads as key heads, so that none moves."""
-    n, d, taps = 2, 8, 4
-    m.common("Qwen3_5ForCausalLM", "qwen35", linear_num_key_heads=n, linear_num_value_heads=n,
-             linear_key_head_dim=d, linear_value_head_dim=d, linear_conv_kernel_dim=taps,
-             layer_types=["linear_attention", "full_attention"], rope_parameters={
-                 "rope_type": "default", "rope_theta": 1000, "partial_rotary_factor": 0.5})
-    m.keys |= {"ssm.conv_kernel": taps, "ssm.state_size": d, "ssm.group_count": n, "ssm.time_step_rank": n,
-               "ssm.inner_size": n * d, "attention.recurrent_layers": [True, False],
-               "rope.dimension_count": SIZE // 2}
+    qwen35_common(m, "Qwen3_5ForCausalLM", "qwen35")
     m.ends(plus=1)
     for i in range(LAYERS):
         m.norms(i, TWO | {"post_attention_layernorm": "post_attention_norm"}, plus=1)
         m.dense(i)
+    qwen35_mixers(m)
+    m.random("mtp.fc.weight", [WIDTH, 2 * WIDTH])  # predicts another token
+
+
+def qwen35_common(m, name, arch, **more):
+    """A delta net and a layer of attention; as many value heads as key heads, so that none moves."""
+    n, d, taps = NET
+    m.common(name, arch, linear_num_key_heads=n, linear_num_value_heads=n,
+             linear_key_head_dim=d, linear_value_head_dim=d, linear_conv_kernel_dim=taps,
+             layer_types=["linear_attention", "full_attention"], rope_parameters={
+                 "rope_type": "default", "rope_theta": 1000, "partial_rotary_factor": 0.5}, **more)
+    m.keys |= {"ssm.conv_kernel": taps, "ssm.state_size": d, "ssm.group_count": n, "ssm.time_step_rank": n,
+               "ssm.inner_size": n * d, "attention.recurrent_layers": [True, False],
+               "rope.dimension_count": SIZE // 2}
+
+
+def qwen35_mixers(m):
+    n, d, taps = NET
     at, to = "model.layers.0.linear_attn.", "blk.0."
     for name, tensor, n_rows in (("in_proj_qkv", "attn_qkv", 3 * n * d), ("in_proj_z", "attn_gate", n * d),
                                  ("in_proj_b", "ssm_beta", n), ("in_proj_a", "ssm_alpha", n)):
@@ -357,7 +377,6 @@ def qwen35(m):
         m.matrix(at + name, to + tensor, n_rows, n_cols)
     for c in "qk":
         m.vector(f"{at}{c}_norm.weight", f"{to}{c}_norm.weight", SIZE, 1)
-    m.random("mtp.fc.weight", [WIDTH, 2 * WIDTH])  # predicts another token
 
 
 def gemma4(m):

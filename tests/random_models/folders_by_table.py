@@ -8,7 +8,7 @@ and elements of a key that stay), "long" (times sqrt(W / length)), "squeeze".
 import math
 import struct
 
-from folders import EXPERTS, FF, FOUR, HEADS, KV, SIZE, WIDTH
+from folders import EXPERTS, FF, FOUR, HEADS, KV, SIZE, WIDTH, qwen35_common, qwen35_mixers, rows_of
 from formats import Tensor, f32
 
 W, E, X = WIDTH, EXPERTS, 16
@@ -647,6 +647,59 @@ def glm5_next(m):
         (at + "index_kpool_compress_ape", "indexer_compressor_ape.weight", [3, 8])])
 
 
+def low_rank(name, to, inject=True):
+    """A mixer of two streams."""
+    at = f"{name}.input_mix_weight_"
+    return [(f"{name}.hc_norm.weight", f"{to}_norm.weight", [2 * W], "+1"),
+            (f"{at}down.weight", f"{to}_down.weight", [X, 2 * W]), (f"{at}up.weight", f"{to}_up.weight", [2 * W, X]),
+            (f"{name}.block_inject_weight.weight", f"{to}_inject.weight", [2, 2 * W])][:3 + inject]
+
+
+def qwen4exp(m):
+    """A table of n-grams in parts, constants of it that are tensors, and an indexer's product of queries and keys."""
+    sizes, multipliers = [11, 13, 17, 19], [m.rng.getrandbits(62) | 1 for _ in range(3)]
+    firsts, n_rows, width, n_parts = [0, 11, 24, 41], 64, W // 4, 3
+    end = m.rng.choice([*m.vocabulary.letters.values()])[0]
+    qwen35_common(m, "Qwen4ExpForConditionalGeneration", "qwen4exp", hc_count=2, hc_lowrank=X, indexer_n_heads=2,
+                  indexer_kv_heads=1, indexer_head_dim=8, indexer_budget=4, indexer_compress_ratio=2,
+                  output_gate_type="sigmoid", shared_expert_intermediate_size=X, ple_layer_ids=[1], ngram_size=3,
+                  heads_per_ngram=2, ple_conv_kernel_size=4, split_ngram_parts=n_parts, eos_token_id=[end, 0])
+    experts(m, norm_topk_prob=True)
+    m.config = {"architectures": m.config.pop("architectures"), "vision_config": {}, "text_config": m.config}
+    m.keys |= {"expert_shared_feed_forward_length": X, "hyper_connection.count": 2, "hyper_connection.low_rank": X,
+               "attention.indexer.head_count": 2, "attention.indexer.key_length": 8, "attention.indexer.top_k": 4,
+               "attention.compress_ratios": [0, 2], "ple.layers": [0], "ple.ngram_size": 3, "ple.heads_per_ngram": 2,
+               "ple.conv_kernel": 4, "ple.eos_token_id": end, "embedding_length_per_layer_input": width,
+               "ple.layer_multipliers": multipliers, "ple.head_offsets": firsts, "ple.head_vocab_sizes": sizes}
+    n = m.vocabulary.n_vocab
+    for line in [("model.embed_tokens.weight", "token_embd.weight", [n, W]), ("lm_head.weight", "output.weight", [n, W]),
+                 *low_rank("model.hyper_connection_mixer", "output_hc", False)]:
+        add(m, *line)
+    for i in range(2):
+        layer(m, i, low_rank("attn_hyper_connection", "hc_attn") + low_rank("mlp_hyper_connection", "hc_ffn") +
+              ROUTER + EACH + gated("mlp.shared_expert.", "ffn_{}_shexp.weight", X) + [
+                  ("mlp.shared_expert_gate.weight", "ffn_gate_inp_shexp.weight", [1, W], "squeeze")])
+    qwen35_mixers(m)
+    at = "self_attn.indexer."
+    layer(m, 1, norms((at + "q_layernorm", "indexer.q_norm"), (at + "k_layernorm", "indexer.k_norm"), n=8, plus="+1"))
+    data = m.random(f"model.layers.1.{at}index_qk_proj.weight", [24, W])
+    for c, part in (("q", rows_of(data, 3)[:2]), ("k", rows_of(data, 3)[2:])):
+        m.tensors.append(Tensor(f"blk.1.indexer.{c}_proj.weight", m.kind, [W, 8 * len(part)], b"".join(part)))
+    layer(m, 0, norms(*((f"ple.norm_{c}", f"ple_norm_{c}") for c in ("key", "query", "conv")), n=2 * W, plus="+1") + [
+        ("ple.key_proj.weight", "ple_key.weight", [2 * W, W]), ("ple.value_proj.weight", "ple_value.weight", [W, W]),
+        ("ple.conv1d.weight", "ple_conv1d.weight", [2 * W, 1, 4], "squeeze")])
+    at, each = "model.layers.0.ple.ple_embedding.", -(-n_rows // n_parts)
+    table = b"".join(m.random(f"{at}ngram_embedding.shard_{i}.weight", [min(each, n_rows - i * each), width])
+                     for i in range(n_parts))
+    m.tensors.append(Tensor("per_layer_token_embd.weight", m.kind, [width, n_rows], table))
+    for name, values in (("layer_multipliers", multipliers), ("ngram_heads_offsets", firsts),
+                         ("ngram_heads_vocab_sizes", sizes)):
+        m.stored[at + name] = ("I64", [len(values)], struct.pack(f"<{len(values)}q", *values))
+    m.random("mtp.fc.weight", [W, 2 * W])  # predicts another token
+    m.stored = {name.replace("model.", "model.language_model."): t for name, t in m.stored.items()}
+    m.stored["model.visual.blocks.0.norm1.weight"] = ("F32", [1], bytes(4))
+
+
 def exaone(m):
     m.common("ExaoneForCausalLM", "exaone", activation_function="silu", layer_norm_epsilon=1e-5)
     m.config["num_layers"] = m.config.pop("num_hidden_layers")
@@ -873,5 +926,5 @@ def nemotron_puzzle(m):
 
 
 ALL = (exaone, internlm2, deepseek, minicpm, gemma, deci, phimoe, qwen3vlmoe, ernie4_5moe, lfm2moe, glm_dsa, kimi, kimi_k3, step35, mimo2, minimax_m3, laguna, apertus, bailingmoe2, ling3,
-       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, glm5_next, hy_v4, dots3note, muse_glimmer, spark2_5, maple, granite_swa,
+       smallthinker, cohere2moe, afmoe, exaone_moe, deepseek4, glm5_next, qwen4exp, hy_v4, dots3note, muse_glimmer, spark2_5, maple, granite_swa,
        nemotron_puzzle)

@@ -6,10 +6,12 @@ usage: test_folders.py ASSAY SOURCE_DIR [SEED]
 """
 import copy
 import json
+import math
 import pathlib
 import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -156,10 +158,10 @@ class Folders(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertRegex(done.stderr, sentence)
 
-    def changed(self, change):
-        """A folder of Mixtral's after a change of the model's members and tensors."""
+    def changed(self, change, original=folders.mixtral):
+        """A folder, of Mixtral's, after a change of the model's members and tensors."""
         def describe(model):
-            folders.mixtral(model)
+            original(model)
             change(model)
         where, self.file = self.make(describe)
         describe.__name__ = "again"
@@ -201,6 +203,43 @@ class Folders(unittest.TestCase):
                 self.at = pathlib.Path(self.kept.name) / str(i)
                 self.at.mkdir()
                 self.refused(self.changed(change), sentence)
+
+    def test_wrong_tables(self):
+        """A table of n-grams in three parts, and constants of it that are tensors."""
+        at = "model.language_model.layers.0.ple.ple_embedding."
+        part, sizes = at + "ngram_embedding.shard_{}.weight", at + "ngram_heads_vocab_sizes"
+
+        def put(name, dtype, shape, size):
+            return lambda m: m.stored.update({name: (dtype, shape, bytes([1]) * size * math.prod(shape))})
+
+        def numbers(*values):
+            return lambda m: m.stored.update({sizes: ("I64", [len(values)], struct.pack(f"<{len(values)}q", *values))})
+        changes = [
+            (lambda m: m.stored.pop(part.format(1)),
+             "tensor per_layer_token_embd.weight lacks part 1, expected parts 0 to 2"),
+            (lambda m: m.stored.pop(part.format(2)),
+             r"tensor 'per_layer_token_embd.weight' has shape \[16, 44\], expected \[16, 60\]"),
+            (put(part.format(1), "BF16", [22, 8], 2),
+             r"shard_1.weight' has dtype BF16, 2 dimensions, 22 rows of 8, expected BF16, 2, 22 of 16, as of '.*shard_0"),
+            (put(part.format(1), "BF16", [21, 16], 2), "21 rows of 16, expected BF16, 2, 22 of 16, as of"),
+            (put(part.format(2), "BF16", [23, 16], 2), "23 rows of 16, expected BF16, 2, at most 22 of 16, as of"),
+            (put(part.format(1), "F32", [22, 16], 4), "has dtype F32, 2 dimensions, 22 rows of 16, expected BF16"),
+            (put(part.format(0), "BF16", [22, 16, 1], 2), "shard_0.weight' has dtype BF16, 3 dimensions"),
+            (put(part.format(5000), "BF16", [22, 16], 2), "has a name or a number that is too long"),
+            (lambda m: [put(part.format(i), "F8_E4M3", [22, 16], 1)(m) for i in range(3)], "has dtype F8_E4M3"),
+            (put(sizes, "F32", [4], 4), "ngram_heads_vocab_sizes' has dtype F32, expected I64"),
+            (put(sizes, "I32", [4], 4), "ngram_heads_vocab_sizes' has dtype I32, expected I64"),
+            (numbers(11, 13, -17, 19), r"element 2 of tensor '.*vocab_sizes' is -17, expected 0 to 2\^63 - 1"),
+            (numbers(11, 13, 17), "ple.head_vocab_sizes' is not an array of 4 whole numbers"),
+            (numbers(11, 13, 17, 24), r"has shape \[16, 64\], expected \[16, 65\]"),
+            (numbers(11, 13, 17, 2**40), "has 1099511627776 for hash 3, expected 1 or more that end at most at row"),
+            (lambda m: m.stored.pop(sizes), "ple.head_vocab_sizes' is missing"),
+        ]
+        for i, (change, sentence) in enumerate(changes):
+            with self.subTest(sentence):
+                self.at = pathlib.Path(self.kept.name) / str(i)
+                self.at.mkdir()
+                self.refused(self.changed(change, folders_by_table.qwen4exp), sentence)
 
     def own_tokens(self):
         """tokenizer.json and the like, as the GGUF file has the tokens: of characters."""

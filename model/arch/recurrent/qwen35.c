@@ -37,11 +37,11 @@ void model_qwen35_read(struct model_hparams *h, const struct model_reading *r)
 #define QWEN35_ATTENTION                                                                           \
     .norms = {.ffn = "post_attention_norm"}, .rope_halves = true, .qk_norm = MODEL_QK_NORM_HEADS,  \
     .gated_attention = true, .gate_kind = KERN_SIGMOID, .nextn = MODEL_NEXTN_NORMED,               \
-    .read = model_qwen35_read, .keys = {keys}, .key_blind = {"rope.dimension_sections"},           \
-    .needs = {{"rope.dimension_count"}}
+    .read = model_qwen35_read, .keys = {model_qwen35_keys},                                        \
+    .key_blind = {"rope.dimension_sections"}, .needs = {{"rope.dimension_count"}}
 
 /** Names that all have; the delta nets' products are apart, or joined by key head. */
-static const struct model_folder_name common_names[] = {
+const struct model_folder_name model_qwen35_names[] = {
     {"linear_attn.conv1d", "ssm_conv1d", MODEL_SQUEEZE},
     {"linear_attn.A_log", "ssm_a", MODEL_NEGATIVE_EXP},
     {"linear_attn.dt_bias", "ssm_dt.bias"},
@@ -51,7 +51,7 @@ static const struct model_folder_name common_names[] = {
     {0},
 };
 
-static const struct model_folder_name folder_names[] = {
+const struct model_folder_name model_qwen35_apart[] = {
     {"linear_attn.in_proj_qkv", "attn_qkv"},
     {"linear_attn.in_proj_z", "attn_gate"},
     {"linear_attn.in_proj_b", "ssm_beta"},
@@ -65,7 +65,7 @@ static const struct model_folder_name next_names[] = {
     {0},
 };
 
-static const struct model_arch_key keys[] = {
+const struct model_arch_key model_qwen35_keys[] = {
     {"ssm.conv_kernel", .from = "linear_conv_kernel_dim"},
     {"ssm.state_size", .from = "linear_key_head_dim"},
     {"ssm.group_count", .from = "linear_num_key_heads"},
@@ -77,8 +77,7 @@ static const struct model_arch_key keys[] = {
     {0},
 };
 
-/** Which layers are delta nets. Their value heads stay in the order in which they are stored. */
-static void write_folder(struct model_folder *f)
+void model_qwen35_write(struct model_folder *f, const char *kinds)
 {
     uint32_t n_heads = model_config_u32(f, "linear_num_value_heads");
     uint32_t n_key_heads = model_config_u32(f, "linear_num_key_heads");
@@ -86,30 +85,35 @@ static void write_folder(struct model_folder *f)
     model_write_u32(f, "ssm.inner_size", n_heads * model_config_u32(f, "linear_value_head_dim"));
     if (!f->arch->grouped_values && n_heads != n_key_heads)
         model_write_bool(f, "ssm.value_heads_grouped", true);
-    uint32_t n = model_config_kinds(f, "layer_types", "linear_attention full_attention", recurrent);
+    uint32_t n = model_config_kinds(f, "layer_types", kinds, recurrent);
     for (uint32_t i = 0; i < n; i++)
         recurrent[i] = recurrent[i] == 0;
     if (n > 0)
         model_write_bools(f, "attention.recurrent_layers", recurrent, n);
 }
 
+static void write_folder(struct model_folder *f)
+{
+    model_qwen35_write(f, "linear_attention full_attention");
+}
+
 static const struct model_folder_map folder = {
     .classes = {"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM"},
-    .names = {common_names, folder_names},
+    .names = {model_qwen35_names, model_qwen35_apart},
     .norms_less_one = true,
     .write = write_folder,
 };
 
 static const struct model_folder_map moe_folder = {
     .classes = {"Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM"},
-    .names = {common_names, folder_names},
+    .names = {model_qwen35_names, model_qwen35_apart},
     .norms_less_one = true,
     .write = write_folder,
 };
 
 static const struct model_folder_map next_folder = {
     .classes = {"Qwen3NextForCausalLM"},
-    .names = {common_names, next_names},
+    .names = {model_qwen35_names, next_names},
     .norms_less_one = true,
     .write = write_folder,
 };

@@ -205,12 +205,12 @@ static void bind(struct model *m, size_t i)
 }
 
 static const struct model_arch_key keys[] = {
-    {"attention.indexer.head_count", MODEL_REQUIRED},
-    {"attention.indexer.key_length", MODEL_REQUIRED},
-    {"attention.indexer.top_k", MODEL_REQUIRED},
-    {"hyper_connection.count", MODEL_REQUIRED},
+    {"attention.indexer.head_count", MODEL_REQUIRED, .from = ""}, /* the folder's `write` */
+    {"attention.indexer.key_length", MODEL_REQUIRED, .from = ""},
+    {"attention.indexer.top_k", MODEL_REQUIRED, .from = ""},
+    {"hyper_connection.count", MODEL_REQUIRED, .from = "hc_count"},
     {"hyper_connection.low_rank", MODEL_REQUIRED},
-    {"expert_shared_feed_forward_length"},
+    {.from = "indexer_kv_heads", .unset = 1, .member = MODEL_MEMBER_FIXED},
     {0},
 };
 
@@ -229,6 +229,7 @@ static const struct model_node nodes[] = {
 
 const struct model_arch model_arch_qwen4exp = {
     .name = "qwen4exp",
+    .folder = &model_qwen4exp_folder,
     .nodes = nodes,
     .norms = {.attn = "", .ffn = "", .output = ""},
     .rope_halves = true,
@@ -239,7 +240,7 @@ const struct model_arch model_arch_qwen4exp = {
     .shared = MODEL_SHARED_GATED,
     .read = read,
     .bind = bind,
-    .keys = {keys},
+    .keys = {model_qwen35_keys, keys},
     .key_blind = {"rope.dimension_sections", "ple.image_token_id"},
     .needs = {{"rope.dimension_count"}},
     .presence = {{MODEL_NEVER, "hc_attn_down.bias hc_attn_up.bias hc_attn_inject.bias "

@@ -5,6 +5,7 @@
  */
 #include "model/forward/streams/ngrams.h"
 
+#include "base/arithmetic.h"
 #include "kernels/mixing.h"
 #include "model/forward/read_ahead.h"
 
@@ -72,11 +73,41 @@ static void find_rows(const struct model_ngram_hparams *h, const struct model_ba
     }
 }
 
+/** The part of the table that has a row, and the row's number in it. */
+static struct kern_weight part_of(const struct model_ngrams *l, int32_t *row)
+{
+    const struct gguf_view *view = l->source->view;
+    struct kern_weight part = l->table;
+    if (!view || view->part_rows == 0)
+        return part;
+    size_t i = (size_t)*row / view->part_rows, first = i * view->part_rows;
+    part.data = view->matrices[i];
+    part.n_rows = base_min(part.n_rows - first, view->part_rows);
+    *row -= (int32_t)first;
+    return part;
+}
+
+/** Read n rows of the table, of a table in parts row by row. */
+static void embed(struct model_session *s, const struct model_ngrams *l, size_t n, float *to)
+{
+    for (size_t i = 0; i < n; i++) {
+        int32_t row = s->ngram_rows[i];
+        struct kern_weight part = part_of(l, &row);
+        model_read_ahead_row(&part, (size_t)row);
+    }
+    MODEL_TRY(s, model_tensor_check_rows(l->source, s->ngram_rows, n, &s->failure.why));
+    size_t together = l->source->view && l->source->view->part_rows ? 1 : n;
+    for (size_t i = 0; i < n; i += together, to += together * l->table.n_cols) {
+        struct kern_weight part = part_of(l, &s->ngram_rows[i]);
+        MODEL_TRY(s,
+                  kern_embed(s->backend, &part, &s->ngram_rows[i], together, to, &s->failure.why));
+    }
+}
+
 /** Read the rows of the tile's tokens, one after the other: [T, D]. */
 static void read_rows(struct model_session *s, const struct model_step *step, float *rows)
 {
     const struct model_ngram_hparams *h = &s->model->hparams.ngrams;
-    const struct kern_weight *table = &step->layer->ngrams.table;
     size_t per_token = model_ngram_rows(h), n = step->tile.n_tokens * per_token;
     int32_t *next = s->ngram_rows;
     for (size_t i = 0; i < step->n_ranges; i++) {
@@ -85,10 +116,7 @@ static void read_rows(struct model_session *s, const struct model_step *step, fl
         for (size_t t = 0; t < range->n_q; t++, next += per_token)
             find_rows(h, step->batch, segment, range->q_offset + t, next);
     }
-    model_read_ahead_rows(table, s->ngram_rows, n);
-    MODEL_TRY(
-        s, model_tensor_check_rows(step->layer->ngrams.source, s->ngram_rows, n, &s->failure.why));
-    MODEL_TRY(s, kern_embed(s->backend, table, s->ngram_rows, n, rows, &s->failure.why));
+    embed(s, &step->layer->ngrams, n, rows);
     model_show(s, MODEL_AT_NGRAMS, rows, 1, s->model->hparams.n_embd);
 }
 
