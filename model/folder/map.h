@@ -82,6 +82,8 @@ struct model_folder_map {
     bool norms_less_one; /* norms are stored less 1 */
     bool tied;           /* lm_head.weight is never used */
     bool dynamic; /* angles may change beyond max_position_embeddings, which GGUF has nothing of */
+    const char *further;    /* a tensor of a layer beyond the last, of which config.json has no
+                             * count; NULL: none */
     const char *activation; /* another word for the architecture's; NULL: none */
     uint32_t largest;      /* query_pre_attn_scalar is the size of a head, of the model with so many
                             * layers width / heads; 0: it is not looked at */

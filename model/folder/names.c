@@ -279,9 +279,9 @@ static enum status check_further(const struct model_folder *f, int64_t layer,
                                  struct status_why *why)
 {
     static const char further[] = "num_nextn_predict_layers num_mtp_layers mtp_num_hidden_layers";
-    static const char first[] = "model.mtp.embed_tokens.weight"; /* dots3 note's has no count */
+    const char *first = f->arch->folder->further;
     bool has =
-        base_strtab_find(&f->files.names, (struct base_string){first, sizeof first - 1}) >= 0;
+        first && base_strtab_find(&f->files.names, (struct base_string){first, strlen(first)}) >= 0;
     uint32_t n = model_config_u32_or(f, further, has);
     enum status status = model_config_status(f, why);
     if (status || layer < (int64_t)f->n_layers + n)

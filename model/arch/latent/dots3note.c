@@ -106,6 +106,7 @@ static const struct model_folder_map folder = {
     .compressed = true,
     .long_rows = true,
     .named_layers = true,
+    .further = "model.mtp.embed_tokens.weight",
     .heads = heads,
     .write = write_folder,
 };
