@@ -82,7 +82,7 @@ KERN_INLINE void kern_stream_weights_row(float *a, const float *scale, const flo
 KERN_INLINE void kern_softmax_row(float *x, size_t n, size_t width)
 {
     double most = (double)x[0], sum = 0.0;
-    for (size_t i = 1; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         most = (double)x[i] > most ? (double)x[i] : most;
     for (size_t i = 0; i < n; i++)
         sum += fmath_exp_f64((double)x[i] - most);
