@@ -331,7 +331,7 @@ class Compare(Files):
         self.write("a", make.plain({"y": ([8], [[ONE] * 2])}))
         self.write("b", make.plain({"y": ([8], [[ONE] * 3])}))
         self.refused("matrix 'y' has 2 columns times 1 in A, 3 times 1 in B", "compare", "a", "b")
-        self.refused("Q4_K_M.gguf: is no importance matrix, as another file is", "compare", "a", Q4.resolve())
+        self.refused("a is an importance matrix and [^\n]*Q4_K_M.gguf a model; expected two of one kind", "compare", "a", Q4.resolve())
         self.write("r.json", b"{}")
         self.refused("r.json: is no importance matrix", "compare", "a", "r.json")
         self.refused("choose a model of a result", "compare", "a", "b", "--candidate-a", "1")
