@@ -100,7 +100,7 @@ static enum status render(struct eval_documents *d, const cJSON *object, struct 
     enum status status = open_chat(d, why);
     if (!status)
         status = model_chat_render(d->chat, object, bytes, d->rules->mask, text, why);
-    *refused = d->chat && status == STATUS_FORMAT;
+    *refused = text->refused;
     d->chat_seconds += base_clock_thread_seconds() - begin;
     if ((!status || *refused) && most > 0 && d->chat_seconds > most) {
         *refused = false;
@@ -165,8 +165,10 @@ enum status eval_documents_add_prompt(struct eval_documents *d,
     enum status status = base_buffer_check(&joined, "a prompt", why);
     const struct base_text borrowed = {.data = joined.data, .n_bytes = joined.n};
     const struct model_chat_text text = {
-        joined.data, joined.n, &span,
-        spans_of_prompt(&span, prompt.n_bytes, joined.n, d->rules->mask)};
+        .text = joined.data,
+        .n_bytes = joined.n,
+        .spans = &span,
+        .n_spans = spans_of_prompt(&span, prompt.n_bytes, joined.n, d->rules->mask)};
     if (!status)
         status = eval_stream_make(&stream, d->rules->tokenizer, &borrowed, &options, why);
     if (!status)

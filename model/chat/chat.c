@@ -99,18 +99,23 @@ enum status model_chat_render(const struct model_chat *chat, const cJSON *object
     struct jinja_run r;
     struct chat_conversation c = {.chat = chat, .r = &r};
     struct chat_rendering whole = {0};
+    bool was_read;
     *out = (struct model_chat_text){0};
     jinja_begin(&r, &chat->limits, why);
     struct jinja_value value = jinja_of_json(&r, object, text);
     if (!r.status)
         model_chat_read(&c, &value);
+    was_read = !r.status;
     const struct chat_view view = {.n = c.n};
     if (!r.status && model_chat_view(&c, &view, &whole, true))
         model_chat_find_spans(&c, mask, &whole);
     if (!r.status)
         copy_out(&r, &whole, out);
-    if (r.status)
+    if (r.status) {
         model_chat_text_free(out);
+        out->refused = was_read && r.status == STATUS_FORMAT;
+        out->is_spent = r.is_spent || r.is_full;
+    }
     jinja_end(&r);
     return r.status;
 }

@@ -52,6 +52,9 @@ struct model_chat_text {
     size_t n_bytes;
     struct jinja_span *spans; /* of the mask, in order; those of MODEL_CHAT_ALL is one */
     size_t n_spans;
+    /* of a failure: */
+    bool refused;  /* the template fails, or refuses it, or whose is what cannot be told */
+    bool is_spent; /* a limit of time, steps or memory was met */
 };
 
 /**

@@ -266,6 +266,7 @@ bool model_chat_view(struct chat_conversation *c, const struct chat_view *view,
             memcpy(out->spans, r.spans, r.n_spans * sizeof *out->spans);
     } else if (must || r.is_spent) {
         c->r->is_spent = r.is_spent;
+        c->r->is_full = r.is_full;
         c->r->status = status_fail(c->r->why, r.status, "%s", why.text);
     }
     jinja_end(&r);

@@ -274,6 +274,10 @@ class Chats(unittest.TestCase):
         self.assertIn("1 conversation is left out", evaluate(*words, "--skip-refused").stderr)
         write(others)
         self.assertIn("none of them is scored", run(*words, "--skip-refused").stderr)
+        write(asked, {"messages": [{"role": "user", "content": 7}]})  # no conversation at all
+        done = run(*words, "--skip-refused")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("message 1: \"content\" is ", done.stderr)
         path.write_text(json.dumps({"text": "A text."}))
         self.assertIn("--skip-refused is for conversations", run(*words[:-2], "--skip-refused").stderr)
 

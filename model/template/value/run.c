@@ -79,8 +79,10 @@ static bool add_block(struct jinja_run *r, size_t n_bytes)
         jinja_fail(r, STATUS_UNSUPPORTED,
                    "takes more than %zu bytes of memory, the limit of a conversation",
                    r->limits.n_bytes);
-    if (!block)
+    if (!block) {
+        r->is_full = true;
         return false;
+    }
     r->n_bytes_left -= n_bytes;
     block->next = r->blocks;
     r->blocks = block;

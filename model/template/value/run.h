@@ -36,6 +36,7 @@ struct jinja_run {
     uint64_t unlooked; /* steps since the clock was looked at */
     size_t n_put;      /* bytes that are not a step yet */
     bool is_spent;     /* the failure is a limit that more attempts share, or a lack of memory */
+    bool is_full;      /* the failure is the limit of memory, of which each attempt has all */
     struct jinja_block *blocks; /* all memory */
     char *at, *end;             /* what is left of the newest block */
 
