@@ -197,7 +197,7 @@ static const struct cli_evaluator evaluator = {
     .outlook = outlook,
 };
 
-/** A folder, or another file, in place of what is recorded. */
+/** Compare with a folder, or with another file, in place of what is recorded. */
 static enum status check_conversion(const struct cli_check_settings *s, struct status_why *why)
 {
     const struct cli_conversion_settings conversion = {.model = s->model,
@@ -222,7 +222,7 @@ static enum status check_conversion(const struct cli_check_settings *s, struct s
     return status ? status : cli_conversion_check(&conversion, why);
 }
 
-/** A server, or what one answered. */
+/** Compare with a server, or with what one answered. */
 static enum status check_server(const struct cli_check_settings *s, struct status_why *why)
 {
     struct cli_server_settings server = s->server;
@@ -236,7 +236,7 @@ static enum status check_server(const struct cli_check_settings *s, struct statu
     return cli_server_check(s->model, &server, &s->evaluate, why);
 }
 
-/** Rules about types. */
+/** Compare with rules about types. */
 static enum status check_recipe(const struct cli_check_settings *s, struct status_why *why)
 {
     if (s->evaluate.host)
@@ -248,7 +248,7 @@ static enum status check_recipe(const struct cli_check_settings *s, struct statu
                   : cli_recipe_types_check(s->model, &s->recipes, &s->evaluate.output, why);
 }
 
-/** What another program recorded. */
+/** Compare with what another program recorded. */
 static enum status check_recording(const struct cli_check_settings *s, struct status_why *why)
 {
     if (s->max_kld < 0 || s->max_beyond < 0)
@@ -279,7 +279,7 @@ static enum status check_recording(const struct cli_check_settings *s, struct st
     return status;
 }
 
-enum { RECORDING, FOLDER, OTHER, URL, LOGPROBS, RECIPE };
+enum { RECORDING, FOLDER, OTHER_FILE, URL, LOGPROBS, RECIPE };
 static const char *const modes[] = {
     "a recording", "a folder", "another GGUF file", "--url", "--logprobs", "--recipe", NULL};
 
@@ -294,7 +294,7 @@ static int mode_of(const void *settings)
     if (!s->recorded || stat(s->recorded, &about) != 0) /* nobody knows what it would be */
         return -1;
     return model_is_folder(s->recorded)                                          ? FOLDER
-           : base_file_begins_with(s->recorded, (struct base_string){"GGUF", 4}) ? OTHER
+           : base_file_begins_with(s->recorded, (struct base_string){"GGUF", 4}) ? OTHER_FILE
                                                                                  : RECORDING;
 }
 
@@ -308,7 +308,7 @@ static enum status run_check(const void *settings, const struct cli_args *args,
     case RECORDING:
         return check_recording(settings, why);
     case FOLDER:
-    case OTHER:
+    case OTHER_FILE:
         return check_conversion(settings, why);
     case URL:
     case LOGPROBS:
@@ -322,6 +322,13 @@ static enum status run_check(const void *settings, const struct cli_args *args,
         "converted from, or another file), --url or --logprobs (what a server says), or --recipe "
         "is missing; see assay help check");
 }
+
+/** What says how a model is read and evaluated. */
+#define EVALUATION                                                                                 \
+    "-t -tb --device -ngl --isa --gemm --precision --mpi --mpi-wait --split -ctk -ctv "            \
+    "--no-kv-rotation --experts-used --tokenizer --tokenizer-pre --allow-unknown --override-kv "   \
+    "--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx "              \
+    "--yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast"
 
 static const struct cli_rule rules[] = {
     {"--kl-divergence-base --url --logprobs --recipe", CLI_ONE_OF},
@@ -339,12 +346,10 @@ static const struct cli_rule rules[] = {
      .modes = 1 << URL},
     {"--api --passes --max-rms", CLI_ONLY, .modes = 1 << URL | 1 << LOGPROBS},
     {"--state", CLI_ONLY, .modes = 1 << RECORDING | 1 << FOLDER | 1 << URL},
-    {"-t -tb --device -ngl --isa --gemm --precision --mpi --mpi-wait --split -ctk -ctv "
-     "--no-kv-rotation --experts-used --tokenizer --tokenizer-pre --allow-unknown --override-kv "
-     "--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx "
-     "--yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast",
-     CLI_ONLY, NULL, "the types of tensors alone are compared",
-     1 << RECORDING | 1 << FOLDER | 1 << OTHER | 1 << URL | 1 << LOGPROBS},
+    {EVALUATION, CLI_ONLY, NULL, "the types of tensors alone are compared",
+     1 << RECORDING | 1 << FOLDER | 1 << OTHER_FILE | 1 << URL | 1 << LOGPROBS},
+    {EVALUATION, CLI_NOT_WITH, "--kl-divergence-base",
+     "only tokens and prompts of a GGUF file are compared", 1 << OTHER_FILE},
     {0},
 };
 

@@ -94,7 +94,7 @@ struct conv_key {
     char expected[CONV_VALUE_BYTES], found[CONV_VALUE_BYTES];
 };
 
-enum { CONV_NOTES = 3, CONV_NOTE_BYTES = 256 };
+enum { CONV_NOTES = 8, CONV_NOTE_BYTES = 256 };
 
 struct conv_result {
     struct conv_tensor *tensors; /* [n_tensors]: those that differ, in the file's order */
@@ -106,8 +106,11 @@ struct conv_result {
     size_t n_unrelated;         /* of these, without any correlation and known mistake */
     size_t n_beyond;            /* blocks after the layers, which the folder's view has not */
     size_t n_hparams, n_tokens; /* that were compared */
-    size_t n_prompts, n_prompts_differ;
-    char notes[CONV_NOTES][CONV_NOTE_BYTES]; /* [n_notes]: of the file's template, no differences */
+    size_t n_prompts, n_prompts_differ; /* conversations that one of both or both rendered */
+    size_t n_prompts_refused;           /* those that both templates refuse */
+    size_t n_prompts_unknown; /* those that one has, of which it is not known what Jinja makes */
+    char prompts_why[CONV_VALUE_BYTES]; /* the first reason of one of the latter; else of these */
+    char notes[CONV_NOTES][CONV_NOTE_BYTES]; /* [n_notes]: no differences */
     size_t n_notes;
     struct status_kept kept; /* what comparing keys failed with */
 };
@@ -130,7 +133,7 @@ enum status conv_compare(struct conv_result *out, const struct conv_options *opt
                          struct status_why *why);
 /**
  * Compare the tokenizers and the prompts alone: tensors and hyper-parameters may be another
- * model's. The same in all else.
+ * model's. The result, and what it fails with, are as conv_compare has them.
  */
 enum status conv_compare_tokenizers(struct conv_result *out, const struct conv_options *options,
                                     struct status_why *why);

@@ -1,3 +1,5 @@
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
@@ -39,4 +41,14 @@ void conv_differ_text(struct conv_result *out, enum conv_kind kind, const char *
 {
     conv_differ(out, kind, key, (struct base_string){expected, strlen(expected)},
                 (struct base_string){found, strlen(found)});
+}
+
+void conv_note(struct conv_result *out, const char *format, ...)
+{
+    va_list arguments;
+    if (out->n_notes == CONV_NOTES)
+        return;
+    va_start(arguments, format);
+    vsnprintf(out->notes[out->n_notes++], CONV_NOTE_BYTES, format, arguments);
+    va_end(arguments);
 }

@@ -2,6 +2,8 @@
 #ifndef CONVERSION_KEYS_H
 #define CONVERSION_KEYS_H
 
+#include <cjson/cJSON.h>
+
 #include "base/content/text.h"
 #include "clients/conversion/conversion.h"
 #include "model/chat/chat.h"
@@ -18,6 +20,10 @@ void conv_differ(struct conv_result *out, enum conv_kind kind, const char *key,
 /** conv_differ of texts that end with a NUL. */
 void conv_differ_text(struct conv_result *out, enum conv_kind kind, const char *key,
                       const char *expected, const char *found);
+
+/** Note what is no difference. Notes beyond CONV_NOTES are dropped. */
+void conv_note(struct conv_result *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* hparams.c */
 
@@ -42,23 +48,14 @@ void conv_compare_tokens(struct conv_result *out, const struct conv_tokenizers *
 
 /* texts.c */
 
-/** Compare with what the JSON files of a folder say of special tokens. chat_template: receives the
- * folder's, which is freed with base_text_free; of n_bytes 0: it has none.
+/** A file of the folder, freed with base_text_free; empty where it has none. Fails: STATUS_IO,
+ * STATUS_FORMAT, STATUS_MEMORY. */
+struct base_text conv_read_file(struct conv_result *out, const struct gguf_file *folder,
+                                const char *name);
+/** Such a file, parsed; NULL where it has none. */
+cJSON *conv_read_json(struct conv_result *out, const struct gguf_file *folder, const char *name);
+/** Compare with what the JSON files of a folder say of special tokens.
  * Fails: STATUS_MEMORY; STATUS_IO, STATUS_FORMAT (one of these files). */
-void conv_compare_texts(struct conv_result *out, const struct conv_options *options,
-                        struct base_text *chat_template);
-
-/* prompts.c */
-
-/** Compare the prompts that both chat templates make. expected: the folder's. A tokenizer that is
- * missing is as the other one.   Fails: as model_chat_compare. */
-void conv_compare_prompts(struct conv_result *out, const struct conv_options *options,
-                          const struct conv_tokenizers *t, struct base_string expected);
-
-/* notes.c */
-
-/** Note what is odd about the file's own prompts.   Fails: as model_chat_prompt. */
-void conv_note_prompts(struct conv_result *out, const struct gguf_file *file,
-                       const struct model_chat *chat, const struct model_tokenizer *tokenizer);
+void conv_compare_texts(struct conv_result *out, const struct conv_options *options);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "clients/conversion/keys.h"
 #include "clients/conversion/looks.h"
+#include "clients/conversion/prompts/prompts.h"
 #include "clients/conversion/tensors.h"
 
 static void compare_hparams(struct conv_result *out, const struct conv_options *o,
@@ -24,35 +25,16 @@ static void compare_hparams(struct conv_result *out, const struct conv_options *
     model_hparams_free(&file);
 }
 
-/** The chat template of what stands in the folder's place. */
-static void read_template(struct conv_result *out, const struct gguf_file *file,
-                          struct base_text *text)
-{
-    struct base_string own = {NULL, 0};
-    struct status_why why = {""};
-    bool has;
-    enum status status = gguf_get_string(file, "tokenizer.chat_template", &own, &has, &why);
-    if (!status && own.n_bytes)
-        status = base_text_copy(text, own.data, own.n_bytes, &why);
-    if (status)
-        status_keep(&out->kept, status, "%s", why.text);
-}
-
 enum status conv_compare_tokenizers(struct conv_result *out, const struct conv_options *options,
                                     struct status_why *why)
 {
     struct conv_tokenizers tokenizers;
-    struct base_text expected = {0};
     conv_tokenizers_open(&tokenizers, out, options);
     conv_compare_tokens(out, &tokenizers);
     if (gguf_is_folder(options->folder))
-        conv_compare_texts(out, options, &expected);
-    else
-        read_template(out, options->folder, &expected);
-    conv_compare_prompts(out, options, &tokenizers,
-                         (struct base_string){expected.data, expected.n_bytes});
+        conv_compare_texts(out, options);
+    conv_compare_prompts(out, options, &tokenizers);
     conv_tokenizers_close(&tokenizers);
-    base_text_free(&expected);
     return status_of(&out->kept, why);
 }
 
@@ -278,6 +260,20 @@ static size_t say_others(char *out, size_t used, bool first, size_t n, const cha
     return used;
 }
 
+/** Append what prompts came to: those that no side rendered, with the first reason. */
+static void say_prompts(char *out, size_t used, const struct conv_result *r)
+{
+    size_t capacity = CONV_SENTENCE_BYTES;
+    if (r->n_prompts_refused)
+        used += (size_t)snprintf(out + used, capacity - used, "; %zu refused by both templates",
+                                 r->n_prompts_refused);
+    if (r->n_prompts_unknown)
+        used +=
+            (size_t)snprintf(out + used, capacity - used, "; %zu not known", r->n_prompts_unknown);
+    if (*r->prompts_why)
+        snprintf(out + used, capacity - used, ": %s", r->prompts_why);
+}
+
 static void say_right(char out[CONV_SENTENCE_BYTES], const struct conv_result *r, const char *file,
                       const char *folder)
 {
@@ -293,6 +289,7 @@ static void say_right(char out[CONV_SENTENCE_BYTES], const struct conv_result *r
         snprintf(out, CONV_SENTENCE_BYTES, "%.200s %s %.200s: %zu entries of the tokenizer%s", file,
                  r->n_prompts ? "makes the prompts of" : "has the tokens of", folder, r->n_tokens,
                  r->n_prompts ? prompts : "; no prompts were compared");
+    say_prompts(out, strlen(out), r);
 }
 
 const char *conv_sentence(char out[CONV_SENTENCE_BYTES], const struct conv_result *r,
@@ -325,6 +322,7 @@ const char *conv_sentence(char out[CONV_SENTENCE_BYTES], const struct conv_resul
                       "entries of the tokenizer");
     char of[64];
     snprintf(of, sizeof of, "of %zu prompts", r->n_prompts);
-    (void)say_others(out, used, first && used == begin, r->n_prompts_differ, of, of);
+    used = say_others(out, used, first && used == begin, r->n_prompts_differ, of, of);
+    say_prompts(out, used, r);
     return out;
 }

@@ -1,4 +1,4 @@
-/* What JSON files of a folder say of special tokens; and its chat template. */
+/* What JSON files of a folder say of special tokens. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,33 +18,32 @@ struct texts {
     const struct gguf_file *file, *folder;
     bool listed; /* the folder's tokens were compared, so added ones are not looked at again */
     cJSON *config, *generation, *tokenizer; /* NULL: there is no such file */
-    struct base_text jinja;                 /* of n_bytes 0: there is none */
     struct base_string *tokens;             /* of the file */
     const struct gguf_kv *token_kv, *types;
 };
 
-/** A file of the folder; empty where it has none. */
-static struct base_text read_file(const struct texts *t, const char *name)
+struct base_text conv_read_file(struct conv_result *out, const struct gguf_file *folder,
+                                const char *name)
 {
     struct base_text text = {0};
     struct status_why why;
     char path[BASE_PATH_BYTES];
-    snprintf(path, sizeof path, "%s/%s", gguf_path(t->folder), name);
+    snprintf(path, sizeof path, "%s/%s", gguf_path(folder), name);
     enum status status =
         access(path, F_OK) == 0 ? base_text_read_whole(&text, path, MAX_BYTES, &why) : STATUS_OK;
     if (status)
-        status_keep(&t->out->kept, status, "%s", why.text);
+        status_keep(&out->kept, status, "%s", why.text);
     return text;
 }
 
-static cJSON *read_json(const struct texts *t, const char *name)
+cJSON *conv_read_json(struct conv_result *out, const struct gguf_file *folder, const char *name)
 {
-    struct base_text text = read_file(t, name);
+    struct base_text text = conv_read_file(out, folder, name);
     struct base_json_reader json = {.file = name};
     if (text.n_bytes > 0)
         base_json_open(&json, text.data, text.n_bytes);
     if (json.status)
-        status_keep(&t->out->kept, json.status, "%s: %s", gguf_path(t->folder), json.why.text);
+        status_keep(&out->kept, json.status, "%s: %s", gguf_path(folder), json.why.text);
     base_text_free(&text);
     return json.root;
 }
@@ -181,24 +180,6 @@ static void compare_added(const struct texts *t)
     }
 }
 
-/** The template that is used without a name. */
-static struct base_string template_of(const struct texts *t)
-{
-    const cJSON *item = base_json_member(t->tokenizer, "chat_template");
-    if (t->jinja.n_bytes > 0)
-        return (struct base_string){t->jinja.data, t->jinja.n_bytes};
-    if (cJSON_IsString(item))
-        return (struct base_string){item->valuestring, strlen(item->valuestring)};
-    for (item = cJSON_IsArray(item) ? item->child : NULL; item; item = item->next) {
-        const cJSON *name = base_json_member(item, "name"),
-                    *text = base_json_member(item, "template");
-        if (cJSON_IsString(name) && strcmp(name->valuestring, "default") == 0 &&
-            cJSON_IsString(text))
-            return (struct base_string){text->valuestring, strlen(text->valuestring)};
-    }
-    return (struct base_string){NULL, 0};
-}
-
 /** A token for each row of the embedding. */
 static void compare_size(const struct texts *t)
 {
@@ -227,17 +208,7 @@ static void compare_all(const struct texts *t)
         compare_added(t);
 }
 
-/** Copy it out. */
-static void keep_template(const struct texts *t, struct base_text *chat_template)
-{
-    struct base_string text = template_of(t);
-    struct status_why why;
-    if (text.data && base_text_copy(chat_template, text.data, text.n_bytes, &why))
-        status_keep(&t->out->kept, STATUS_MEMORY, "%s", why.text);
-}
-
-void conv_compare_texts(struct conv_result *out, const struct conv_options *options,
-                        struct base_text *chat_template)
+void conv_compare_texts(struct conv_result *out, const struct conv_options *options)
 {
     struct status_why why;
     struct texts t = {
@@ -253,17 +224,13 @@ void conv_compare_texts(struct conv_result *out, const struct conv_options *opti
     enum status status = gguf_kv_strings(t.token_kv, &t.tokens, &why);
     if (status)
         status_keep(&out->kept, status, "%s", why.text);
-    t.config = read_json(&t, "config.json");
-    t.generation = read_json(&t, "generation_config.json");
-    t.tokenizer = read_json(&t, "tokenizer_config.json");
-    t.jinja = read_file(&t, "chat_template.jinja");
-    if (!out->kept.status) {
+    t.config = conv_read_json(out, t.folder, "config.json");
+    t.generation = conv_read_json(out, t.folder, "generation_config.json");
+    t.tokenizer = conv_read_json(out, t.folder, "tokenizer_config.json");
+    if (!out->kept.status)
         compare_all(&t);
-        keep_template(&t, chat_template);
-    }
     free(t.tokens);
     cJSON_Delete(t.config);
     cJSON_Delete(t.generation);
     cJSON_Delete(t.tokenizer);
-    base_text_free(&t.jinja);
 }

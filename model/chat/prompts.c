@@ -3,16 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json/lines.h"
 #include "base/json/read.h"
 #include "model/chat/conversation.h"
 #include "model/template/value/value_json.h"
 #include "model/template/value/value_text.h"
 
-/** Who is handed the conversations. */
+/** Who is handed the conversations, and until when. */
 struct visit {
     model_chat_visitor *visit;
     void *user;
+    const atomic_bool *cancel;
+    double deadline; /* of the thread's processor time */
 };
 
 static enum status visit_line(void *user, const struct base_json_line *line, const cJSON *object,
@@ -23,13 +26,21 @@ static enum status visit_line(void *user, const struct base_json_line *line, con
                                             cJSON_GetStringValue(base_json_member(object, "id")),
                                         .object = object,
                                         .bytes = {line->from, (size_t)(line->end - line->from)}};
+    if (v->cancel && *v->cancel)
+        return status_fail(why, STATUS_CANCELLED, "cancelled");
+    if (base_clock_thread_seconds() > v->deadline)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "chat template: took more than %d seconds of processor time for "
+                           "the conversations before '%s', the limit of a comparison",
+                           MODEL_CHAT_SET_SECONDS, one.name);
     return v->visit(v->user, &one, why);
 }
 
-enum status model_chat_each(model_chat_visitor *visit, void *user, struct status_why *why)
+enum status model_chat_each(model_chat_visitor *visit, void *user, const atomic_bool *cancel,
+                            struct status_why *why)
 {
     const struct base_string set = model_chat_conversations_jsonl;
-    struct visit v = {visit, user};
+    struct visit v = {visit, user, cancel, base_clock_thread_seconds() + MODEL_CHAT_SET_SECONDS};
     char *bytes = malloc(set.n_bytes); /* which the reader writes to */
     if (!bytes)
         return status_fail(why, STATUS_MEMORY, "no memory for conversations");
@@ -62,12 +73,17 @@ enum status model_chat_prompt(struct model_chat_prompt *out, const struct model_
     *out = (struct model_chat_prompt){0};
     enum status status =
         model_chat_render(chat, one->object, one->bytes, mask, &out->text, &out->why);
-    if (status == STATUS_FORMAT || status == STATUS_UNSUPPORTED) {
+    if (!out->text.is_spent && (status == STATUS_FORMAT || status == STATUS_UNSUPPORTED)) {
         out->refused = status;
         return STATUS_OK;
     }
     if (status)
-        return status_fail(why, status, "%s", out->why.text);
+        return status_fail(why, status, "conversation '%s': %s", one->name, out->why.text);
+    if (out->text.n_bytes > MODEL_CHAT_PROMPT_BYTES)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "conversation '%s': the chat template makes a prompt of %zu bytes, "
+                           "expected at most %d",
+                           one->name, out->text.n_bytes, MODEL_CHAT_PROMPT_BYTES);
     return make_tokens(out, chat->tokenizer, why);
 }
 

@@ -6,6 +6,8 @@
 #ifndef MODEL_CHAT_PROMPTS_H
 #define MODEL_CHAT_PROMPTS_H
 
+#include <stdatomic.h>
+
 #include "model/chat/chat.h"
 
 /** The set as JSON lines, which the build puts into the program (cmake/embed.cmake). */
@@ -20,9 +22,14 @@ struct model_chat_case {
 
 typedef enum status model_chat_visitor(void *user, const struct model_chat_case *one,
                                        struct status_why *why);
-/** Hand each conversation of the set to `visit`, until one fails.   Fails: STATUS_MEMORY, as visit.
+/** What a prompt, and visits of the whole set, may take. */
+enum { MODEL_CHAT_PROMPT_BYTES = 1 << 20, MODEL_CHAT_SET_SECONDS = 10 /* of processor time */ };
+/**
+ * Hand each conversation of the set to `visit`, until one fails. cancel NULL: nothing cancels.
+ * Fails: STATUS_CANCELLED, STATUS_UNSUPPORTED (beyond the time), STATUS_MEMORY, as visit.
  */
-enum status model_chat_each(model_chat_visitor *visit, void *user, struct status_why *why);
+enum status model_chat_each(model_chat_visitor *visit, void *user, const atomic_bool *cancel,
+                            struct status_why *why);
 
 /** A text and its tokens, or why there are none. Release with model_chat_prompt_free. */
 struct model_chat_prompt {
@@ -35,7 +42,7 @@ struct model_chat_prompt {
 
 /**
  * Make a conversation's prompt. That a template refuses it is no failure.
- * Fails: STATUS_MEMORY, as model_tokenize.
+ * Fails: STATUS_UNSUPPORTED (a limit of time, steps or bytes), STATUS_MEMORY, as model_tokenize.
  */
 enum status model_chat_prompt(struct model_chat_prompt *out, const struct model_chat *chat,
                               const struct model_chat_case *one, enum model_chat_mask mask,

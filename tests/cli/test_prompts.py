@@ -72,16 +72,19 @@ class Prompts(unittest.TestCase):
                      OWN.replace("{%- for m in messages %}", "{%-  for  m   in messages  %}{# #}"),
                      OWN.replace("no role ", "what is ")):
             lines, document = self.compare(text)
+            said = document["result"]["prompts_why"]
+            self.assertRegex(said, r"\Achat template, line \d+: .*(no role|what is) critic")
             self.assertEqual(lines, ["found.gguf makes the prompts of " + str(self.folder / "base.gguf") +
-                                     f": 7 entries of the tokenizer, {RENDERED} prompts"], text)
+                                     f": 7 entries of the tokenizer, {RENDERED} prompts; {len(SET) - RENDERED} refused by both templates: " + said], text)
             self.assertEqual((document["keys"], document["result"]["n_prompts"]), ([], RENDERED))
+            self.assertEqual([document["result"]["n_prompts_" + k] for k in ("refused", "unknown")], [len(SET) - RENDERED, 0])
 
     def differing(self, *words, **more):
         """The conversations that differ, and their rows."""
         lines, document = self.compare(*words, **more)
         rows = [(k["key"], k["expected"], k["found"]) for k in document["keys"] if k["kind"] == "prompt"]
-        names = [key.split(", from ")[0] for key, _, _ in rows[::2]]
-        self.assertEqual(names, [key.split(", from ")[0] for key, _, _ in rows[1::2]])
+        names = list(dict.fromkeys(key.split(", from ")[0] for key, _, _ in rows))
+        self.assertEqual([row for row in rows if row[1] == row[2]], [])
         self.assertEqual(len(names), document["result"]["n_prompts_differ"])
         if rows:
             self.assertIn("found.gguf makes other prompts than ", lines[0])
@@ -113,6 +116,9 @@ class Prompts(unittest.TestCase):
         names, rows = self.differing(refuse + OWN)
         self.assertEqual(names, ["nobody asks"])
         self.assertEqual((rows[0][0], rows[1][2]), ("nobody asks, from byte 0 on", "nothing"))
+        lines, document = self.compare("{{ raise_exception('no') }}", "{{ raise_exception('none') }}")
+        self.assertEqual([k["key"] for k in document["keys"]], ["tokenizer.chat_template from byte 22 on"])
+        self.assertEqual(document["result"]["n_prompts_refused"], len(SET))
         self.assertRegex(rows[0][2], r"\Arefused: chat template, line 1: .*No user")
         self.assertEqual(self.differing(refuse + OWN, refuse + "\n" + OWN)[0], [])
 
@@ -120,15 +126,17 @@ class Prompts(unittest.TestCase):
         """The same texts in other tokens."""
         names, rows = self.differing(OWN, types=(2, 3, 3, 1, 3))
         self.assertEqual(len(names), RENDERED)
-        self.assertEqual(rows[1][0], f"{names[0]}, from token 1 on")
-        self.assertTrue(rows[1][1].startswith(f"{START} "), rows)
+        self.assertEqual(rows[0][0], f"{names[0]}, from token 1 on")
+        self.assertTrue(rows[0][1].startswith(f"{START} "), rows)
+        self.assertEqual(len(rows), len(names))
 
     def test_without_rendering(self):
         """What Jinja's grammar or we do not know is compared as a text."""
         for text in ("{% if %}", "{{ messages | unheard_of }}"):
             lines, document = self.compare(text, text)
             self.assertEqual((document["keys"], document["result"]["n_prompts"]), ([], 0))
-            self.assertTrue(lines[0].endswith(": 7 entries of the tokenizer; no prompts were compared"), lines)
+            self.assertIn(f": 7 entries of the tokenizer; no prompts were compared; {len(SET)} not known: chat template, line 1: ", lines[0])
+            self.assertEqual(document["result"]["n_prompts_unknown"], len(SET))
             lines, document = self.compare(text + " ", text)
             self.assertIn("found.gguf has another tokenizer than ", lines[0])
             keys = document["keys"]
@@ -145,18 +153,76 @@ class Prompts(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn(f"{base}: key 'tokenizer.ggml.model' is missing", done.stderr)
 
+    def test_bos(self):
+        """A BOS that the template writes, or that the vocabulary puts in front; one that is missing."""
+        bos = [g.pair("tokenizer.ggml.bos_token_id", g.U32, 1)]
+        front, none = ([*bos, g.pair("tokenizer.ggml.add_bos_token", g.BOOL, v)] for v in (1, 0))
+        self.assertEqual(self.both(OWN, front, "{{ bos_token }}" + OWN, none)["n_prompts_differ"], 0)
+        self.assertEqual(self.both("{{ bos_token }}" + OWN, none, OWN, front)["n_prompts_differ"], 0)
+        self.assertEqual(self.both(OWN, none, "{{ bos_token }}" + OWN, none)["n_prompts_differ"], RENDERED)
+
+    def both(self, found, more, expected, base_more):
+        """The result of comparing two files, each with pairs of its own."""
+        result = self.folder / "both.json"
+        run("check", "-m", self.model("found", found, more=more), "--base",
+            self.model("base", expected, more=base_more), "--json", result, "--force", cwd=self.folder)
+        return json.loads(result.read_text())["result"]
+
+    def test_days(self):
+        """A template with the day of today differs from one with a fixed day."""
+        day = "{{ strftime_now('%d %b %Y') }}"
+        names, rows = self.differing(OWN + day, OWN + "26 Jul 2024")
+        self.assertEqual(names, ["another day"])
+        self.assertTrue(rows[0][2].startswith("05 Nov 2025"), rows)
+
+    def test_limits(self):
+        """What takes too long, or makes too much, is no verdict."""
+        for text, words in (("{% if messages[0].content != 'a' %}{% for i in range(99999) %}{% for j in range(9999) %}{% endfor %}{% endfor %}{% endif %}", "the limit of a conversation"),
+                            ("{% if messages[0].content != 'a' %}{{ 'a' * 1500000 }}{% endif %}", "prompt of 1500000 bytes, expected at most 1048576")):
+            done = run("check", "-m", self.model("found", OWN), "--base", self.model("base", text))
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(words, done.stderr)
+
+    def test_one_has_none(self):
+        """A template that only one of the two has is a difference, whichever."""
+        for found, expected, words in ((None, OWN, ("present", "absent")), (OWN, None, ("absent", "present"))):
+            key, = self.compare(found, expected)[1]["keys"]
+            self.assertEqual((key["key"], key["expected"], key["found"]), ("tokenizer.chat_template", *words))
+
+    def test_named(self):
+        """Templates of a name that both have are compared, tool_use with tools alone; others are noted."""
+        def named(name, text):
+            return [g.pair("tokenizer.chat_template." + name, g.STRING, text)]
+        n = sum("tools" in c for c in SET)
+        result = self.both(OWN, named("tool_use", OWN), OWN, named("tool_use", OWN + "!"))
+        self.assertEqual((result["n_prompts_differ"], result["n_prompts"]), (n, RENDERED + n))
+        result = self.both(OWN, named("rag", OWN), OWN, named("rag", OWN + "!"))
+        self.assertEqual(result["n_prompts_differ"], RENDERED)
+        _, document = self.compare(OWN, more=named("tool_use", OWN))
+        self.assertEqual(document["notes"], ["the template 'tool_use' is not compared: the base has none of this name"])
+
+    def test_options(self):
+        """What would do nothing beside another file is refused."""
+        a = self.model("found", OWN)
+        for option in (["-t", "2"], ["--device", "cpu"], ["--precision", "high"], ["-ctk", "q8_0"], ["--tokenizer", a]):
+            done = run("check", "-m", a, "--base", a, *option)
+            self.assertEqual(done.returncode, 2, option)
+            self.assertIn("does not go with --kl-divergence-base: only tokens and prompts of a GGUF file", done.stderr)
+
     def test_notes(self):
         """BOS twice, a turn without an end, a generation prompt without effect."""
         def notes(template, **more):
             return [note.split(":")[0].split(",")[0].split(" (")[0] for note in self.compare(template, **more)[1]["notes"]]
         bos = [g.pair("tokenizer.ggml.bos_token_id", g.U32, 1)]
-        twice, never, asks = ("the chat template writes BOS", "the chat template never writes a token that ends a turn",
+        twice, never, asks = ("the chat template writes BOS", "the chat template never writes EOS or EOT after an answer",
                               "the generation prompt")
         self.assertEqual(notes(OWN), [])
         self.assertEqual(notes("{{ bos_token }}" + OWN, more=bos), [twice])
         self.assertEqual(notes("{{ bos_token }}" + OWN, more=[*bos, g.pair("tokenizer.ggml.add_bos_token", g.BOOL, 0)]), [])
         self.assertEqual(notes(OWN, eos=2), [never])
         self.assertEqual(notes(OWN, eos=2, more=[g.pair("tokenizer.ggml.eot_token_id", g.U32, END)]), [])
+        start = [g.pair("tokenizer.ggml.bos_token_id", g.U32, 2), g.pair("tokenizer.ggml.add_bos_token", g.BOOL, 1)]
+        self.assertEqual(notes(OWN, eos=2, more=start), [never])  # BOS is EOS, and ends nothing
         self.assertEqual(notes(OWN.replace("add_generation_prompt", "true")), [asks])
         self.assertEqual(notes(OWN.replace("add_generation_prompt", "false")), [asks])
 

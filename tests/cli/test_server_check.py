@@ -136,13 +136,13 @@ class ServerCheck(unittest.TestCase):
         self.assertIn("one of 78 weights (Q9_Z), and this one has ", result["sentence"])
         own = "-okv", "tokenizer.chat_template=str:{{ bos_token }}"
         result = self.assert_named("llama-server", "says_template", "another template", *own)
-        self.assertIn("The server's chat template makes other prompts than the file's of 32 of 32 conversations: of "
+        self.assertIn("The server's chat template makes other prompts than the file's of 33 of 33 conversations: of "
                       "'a question' from byte 0 on \"[{'role': 'user', ", result["sentence"])
         same = "-okv", "tokenizer.chat_template=str:{# #}{{ messages }}"
         self.assertEqual(self.judge("llama-server", "says_template", *same)[0], 0)
         other = "-okv", "tokenizer.chat_template=str:{{ messages | unheard_of }}"
         result = self.assert_named("llama-server", "says_template", "another template", *other)
-        self.assertIn("one of 14 bytes, and the file's has 27.", result["sentence"])
+        self.assertIn("one of 14 bytes, and the file's has 27; what they make is not known (chat template, line 1: ", result["sentence"])
         self.assertEqual(self.judge("llama-server", "says_template")[0], 0)  # the file has none
         result = self.assert_named("llama-server", "text_no_bos", "other tokens")
         self.assertIn("it leaves out BOS", result["sentence"])

@@ -87,7 +87,7 @@ class Conversions(unittest.TestCase):
         done = self.check(*words, **more)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         self.assertRegex(done.stdout, r"\Amodel\.gguf is what .* gives: \d+ tensors, .* types; \d+ hyper-"
-                                      r"parameters, \d+ entries of the tokenizer(, 32 prompts)?\n\Z")
+                                      r"parameters, \d+ entries of the tokenizer(, 33 prompts)?\n\Z")
 
     def wrong(self, said, *lines, words=(), **more):
         """The sentence, and further lines; the tensors are as they should be afterwards."""

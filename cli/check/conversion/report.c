@@ -130,6 +130,9 @@ static void add_result(struct base_json *json, const struct cli_conversion *c)
     base_json_uint(json, o, "n_tokenizer", r->n_tokens);
     base_json_uint(json, o, "n_prompts", r->n_prompts);
     base_json_uint(json, o, "n_prompts_differ", r->n_prompts_differ);
+    base_json_uint(json, o, "n_prompts_refused", r->n_prompts_refused);
+    base_json_uint(json, o, "n_prompts_unknown", r->n_prompts_unknown);
+    base_json_text(json, o, "prompts_why", *r->prompts_why ? r->prompts_why : NULL);
     base_json_uint(json, o, "n_not_compared", r->n_beyond);
     cli_json_estimate(json, o, "kld",
                       d->measured ? d->kld : (struct base_estimate){(double)NAN, (double)NAN});

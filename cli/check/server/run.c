@@ -127,7 +127,7 @@ static enum status run(struct cli_server_check *c, struct kern_backend *backend,
     if (!status)
         judge_tokens(c);
     if (!status && !c->records)
-        cli_server_judge_said(c);
+        status = cli_server_judge_said(c, why);
     return status ? status : gguf_check_unchanged(model_file(c->model.model), why);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/text/printable.h"
 #include "cli/check/server/server.h"
+#include "cli/process/signals.h"
 #include "model/chat/compare.h"
 
 /** llama-server rewrites templates with these markers before it shows them. */
@@ -53,7 +54,8 @@ static bool is_other(int64_t said, uint64_t own, uint64_t twice)
 }
 
 /** Another size, in a sentence; "": the same, or nothing is said. */
-static void compare_size(char *out, size_t capacity, const struct cli_server_check *c)
+static enum status compare_size(char *out, size_t capacity, const struct cli_server_check *c,
+                                struct status_why *why)
 {
     const struct probe_said *said = &c->connection.server.said;
     struct size own, twice = counted_twice(c);
@@ -61,9 +63,9 @@ static void compare_size(char *out, size_t capacity, const struct cli_server_che
     base_printable_text(name, sizeof name, said->type);
     if (*name)
         snprintf(type, sizeof type, " (%s)", name);
-    *out = '\0';
+    (void)why;
     if (!own_size(c, &own))
-        return;
+        return STATUS_OK;
     if (is_other(said->n_weights, own.n_weights, twice.n_weights))
         snprintf(out, capacity,
                  "The server says that it serves another file: one of %" PRId64
@@ -74,60 +76,74 @@ static void compare_size(char *out, size_t capacity, const struct cli_server_che
                  "The server says that it serves another file: its tensors have %" PRId64
                  " bytes%s, and those of this one %" PRIu64 ".",
                  said->n_bytes, type, own.n_bytes);
+    return STATUS_OK;
 }
 
-/** What the server's template makes of the set of conversations, beside the file's. */
-static enum status compare_prompts(struct model_chat_comparison *out,
-                                   const struct model_tokenizer *tokenizer, struct base_string file,
-                                   struct base_string server, struct status_why *why)
+enum { SHOWN = 64 };
+
+/** A side of a difference, cut between characters: a prompt in quotes, or its refusal. */
+static const char *write_side(char out[SHOWN], const struct model_chat_difference *d, int side)
 {
-    struct model_chat *chats[2] = {NULL, NULL};
-    enum status status = model_chat_open(&chats[0], file, tokenizer, &jinja_default_limits, why);
-    if (!status)
-        status = model_chat_open(&chats[1], server, tokenizer, &jinja_default_limits, why);
-    if (!status)
-        status = model_chat_compare(out, chats[0], chats[1], why);
-    for (int i = 0; i < 2; i++)
-        model_chat_close(chats[i]);
-    return status;
+    char text[SHOWN - 16];
+    base_printable_text(text, sizeof text, d->texts[side]);
+    snprintf(out, SHOWN, d->refused[side] ? "%s" : "\"%s\"", text);
+    return out;
 }
 
-/** Other prompts; another text of the template where prompts do not tell. */
-static void compare_template(char *out, size_t capacity, const struct cli_server_check *c)
+/** Say which prompts differ; where prompts do not tell, that the texts of the templates do. */
+static void say_template(char *out, size_t capacity, const struct model_chat_comparison *found,
+                         size_t n_server, size_t n_own)
+{
+    char sides[2][SHOWN], why[100];
+    const struct model_chat_difference *d = found->items;
+    size_t n_rendered = found->n - found->n_refused - found->n_unknown;
+    if (found->n_differ)
+        snprintf(out, capacity,
+                 "The server's chat template makes other prompts than the file's of %zu of %zu "
+                 "conversations: of '%s' from byte %zu on %s, not %s.",
+                 found->n_differ, found->n, d->name, d->at, write_side(sides[0], d, 1),
+                 write_side(sides[1], d, 0));
+    else if (found->n_unknown || !n_rendered)
+        snprintf(out, capacity,
+                 "The server has another chat template than the file: one of %zu bytes, and the "
+                 "file's has %zu; what they make is not known (%s).",
+                 n_server, n_own,
+                 base_printable_text(why, sizeof why,
+                                     found->n_unknown ? found->first_unknown.text
+                                                      : found->first_refused.text));
+}
+
+/** Compare by prompts, and by the text of the template where prompts do not tell. */
+static enum status compare_template(char *out, size_t capacity, const struct cli_server_check *c,
+                                    struct status_why *why)
 {
     const struct model_tokenizer *tokenizer = model_tokenizer(c->model.model);
     const char *said = c->connection.server.said.chat_template;
+    const struct base_string server = {said, said ? strlen(said) : 0};
     struct base_string own;
-    struct status_why why;
     struct model_chat_comparison found = {0};
-    *out = '\0';
-    if (!said || model_tokenizer_chat_template(tokenizer, &own, &why) || !own.n_bytes ||
+    struct status_why unread;
+    if (!said || model_tokenizer_chat_template(tokenizer, &own, &unread) || !own.n_bytes ||
         is_rewritten(own) ||
-        (strlen(said) == own.n_bytes && memcmp(said, own.data, own.n_bytes) == 0))
-        return;
-    const struct base_string server = {said, strlen(said)};
-    bool told = !compare_prompts(&found, tokenizer, own, server, &why);
-    if (found.n_differ)
-        snprintf(out, capacity,
-                 "The server's chat template makes other prompts than the file's of %zu of %zu "
-                 "conversations: of '%s' from byte %zu on \"%.40s\", not \"%.40s\".",
-                 found.n_differ, found.n, found.items[0].name, found.items[0].at,
-                 found.items[0].texts[1], found.items[0].texts[0]);
-    else if (!told || found.n_unknown)
-        snprintf(out, capacity,
-                 "The server has another chat template than the file: one of %zu bytes, and the "
-                 "file's has %zu.",
-                 server.n_bytes, own.n_bytes);
+        (server.n_bytes == own.n_bytes && memcmp(said, own.data, own.n_bytes) == 0))
+        return STATUS_OK;
+    const struct model_chat_sides sides = {.sides = {{own, tokenizer}, {server, tokenizer}},
+                                           .cancel = cli_interrupt_catch()};
+    enum status status = model_chat_compare(&found, &sides, why);
+    if (!status)
+        say_template(out, capacity, &found, server.n_bytes, own.n_bytes);
     model_chat_comparison_free(&found);
+    return status;
 }
 
-static void compare_texts(char *out, size_t capacity, const struct cli_server_check *c)
+static enum status compare_texts(char *out, size_t capacity, const struct cli_server_check *c,
+                                 struct status_why *why)
 {
     const struct probe_said *said = &c->connection.server.said;
     bool bos = model_adds_bos(model_tokenizer(c->model.model));
-    *out = '\0';
+    (void)why;
     if (said->n_text < 0 || said->n_text == said->n_sent)
-        return;
+        return STATUS_OK;
     snprintf(out, capacity,
              "The server makes other tokens of a text: it counts %" PRId64 ", and by the file it "
              "has %" PRId64 "%s.",
@@ -135,10 +151,13 @@ static void compare_texts(char *out, size_t capacity, const struct cli_server_ch
              bos && said->n_text == said->n_sent - 1    ? "; it leaves out BOS"
              : !bos && said->n_text == said->n_sent + 1 ? "; it puts a token before it, such as BOS"
                                                         : "");
+    return STATUS_OK;
 }
 
 static const struct {
-    void (*compare)(char *out, size_t capacity, const struct cli_server_check *c);
+    /* Write a sentence, or leave `out` empty. */
+    enum status (*compare)(char *out, size_t capacity, const struct cli_server_check *c,
+                           struct status_why *why);
     enum probe_finding finding;
     bool first; /* it is the verdict, whatever the lists say */
 } said[] = {
@@ -147,12 +166,14 @@ static const struct {
     {compare_texts, PROBE_TOKENS, false},
 };
 
-void cli_server_judge_said(struct cli_server_check *c)
+enum status cli_server_judge_said(struct cli_server_check *c, struct status_why *why)
 {
     struct probe_verdict *v = &c->comparison.verdict;
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        char sentence[300], lists[sizeof v->sentence];
-        said[i].compare(sentence, sizeof sentence, c);
+        char sentence[400] = "", lists[sizeof v->sentence];
+        enum status status = said[i].compare(sentence, sizeof sentence, c, why);
+        if (status)
+            return status;
         if (!*sentence || (!said[i].first && v->outcome == PROBE_DIFFERS))
             continue;
         memcpy(lists, v->sentence, sizeof lists);
@@ -161,6 +182,7 @@ void cli_server_judge_said(struct cli_server_check *c)
         v->outcome = PROBE_DIFFERS;
         v->finding = said[i].finding;
     }
+    return STATUS_OK;
 }
 
 /** Whether the last parts of two paths are the same. */

@@ -58,8 +58,9 @@ enum status cli_server_check(const char *model, const struct cli_server_settings
 
 /** Ask the server of --url: the lists are in `questions`. */
 enum status cli_server_ask(struct cli_server_check *check, struct status_why *why);
-/** Another file, template or tokens by what the server says of itself: that is the verdict. */
-void cli_server_judge_said(struct cli_server_check *check);
+/** Another file, template or tokens by what the server says of itself: that is the verdict.
+ * Fails: as model_chat_compare. */
+enum status cli_server_judge_said(struct cli_server_check *check, struct status_why *why);
 void cli_server_print_said(const struct cli_server_check *check);
 /** The object `said` of the document. */
 void cli_server_add_said(struct base_json *json, const struct cli_server_check *check);
