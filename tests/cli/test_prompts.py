@@ -188,6 +188,8 @@ class Prompts(unittest.TestCase):
         for found, expected, words in ((None, OWN, ("present", "absent")), (OWN, None, ("absent", "present"))):
             key, = self.compare(found, expected)[1]["keys"]
             self.assertEqual((key["key"], key["expected"], key["found"]), ("tokenizer.chat_template", *words))
+        _, document = self.compare(OWN.replace("add_generation_prompt", "true"), None)
+        self.assertEqual([note[:21] for note in document["notes"]], ["the generation prompt"])
 
     def test_named(self):
         """Templates of a name that both have are compared, tool_use with tools alone; others are noted."""

@@ -143,6 +143,9 @@ class ServerCheck(unittest.TestCase):
         other = "-okv", "tokenizer.chat_template=str:{{ messages | unheard_of }}"
         result = self.assert_named("llama-server", "says_template", "another template", *other)
         self.assertIn("one of 14 bytes, and the file's has 27; what they make is not known (chat template, line 1: ", result["sentence"])
+        refused = "-okv", "tokenizer.chat_template=str:{{ raise_exception('not so') }}"
+        result = self.assert_named("llama-server", "says_template", "another template", *refused)
+        self.assertIn(", not refused: chat template, line 1: ", result["sentence"])
         self.assertEqual(self.judge("llama-server", "says_template")[0], 0)  # the file has none
         result = self.assert_named("llama-server", "text_no_bos", "other tokens")
         self.assertIn("it leaves out BOS", result["sentence"])

@@ -289,6 +289,14 @@ class Conversions(unittest.TestCase):
                    words=["--tokenizer", file],
                    pairs=(pairs | {name: (*pairs[name][:2], swapped, folders.STRING)}).values())
         del pairs[key]
+        named = said | {"chat_template": [{"name": "tool_use", "template": "{{ a }}"}]}
+        (self.where / "tokenizer_config.json").write_text(json.dumps(named))
+        result = self.at / "named.json"
+        self.assertEqual(self.check("--json", result, pairs=pairs.values()).returncode, 0)
+        notes = " ".join(json.loads(result.read_text())["notes"])
+        self.assertIn("the template 'tool_use' is not compared: the file has none of this name", notes)
+        self.assertIn("have names, and none is 'default'", notes)
+        (self.where / "tokenizer_config.json").write_text(json.dumps(said))
         self.wrong("of the tokenizer differs", r"^tokenizer\.chat_template\tpresent\tabsent$", pairs=pairs.values())
 
     def test_reading(self):
