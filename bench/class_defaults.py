@@ -69,7 +69,7 @@ def rope_defaults(cls, config):
     part = plain.get("partial_rotary_factor", 1)
     if part != 1 and "qk_rope_head_dim" not in cls.__dataclass_fields__:
         out["partial_rotary_factor"] = part
-    own = dict(config.rope_parameters or {})
+    own = dict(sorted((config.rope_parameters or {}).items()))  # some classes have a set of names
     if "qk_rope_head_dim" in cls.__dataclass_fields__:  # which says it
         for part_of in (own, *(v for v in own.values() if isinstance(v, dict) and "compress" not in own)):
             part_of.pop("partial_rotary_factor", None)
