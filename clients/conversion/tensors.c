@@ -58,6 +58,14 @@ static bool view_latent(struct conv_view *view, const struct gguf_file *folder,
     return true;
 }
 
+/** Whether `column` is the vector `row` as a matrix with rows of one number; so some converters
+ * write decays of delta nets. */
+static bool is_column(const struct gguf_tensor *column, const struct gguf_tensor *row)
+{
+    return column->ne[0] == 1 && column->ne[1] > 1 && column->n_rows == row->ne[0] &&
+           row->n_rows == 1;
+}
+
 /** What a tensor of the file should hold; false: the folder has no such tensor. */
 static bool expect(struct conv_view *view, const struct gguf_file *folder,
                    const struct gguf_tensor *found)
@@ -68,6 +76,10 @@ static bool expect(struct conv_view *view, const struct gguf_file *folder,
     if (!t)
         return view_latent(view, folder, found);
     *view = conv_view_of(t);
+    if (is_column(found, t) || is_column(t, found)) {
+        memcpy(view->ne, found->ne, sizeof view->ne);
+        view->transposed = true;
+    }
     if (strncmp(t->name, "rope_f", 6) == 0) /* of config.json, by a formula */
         view->near = conv_computed;
     const struct gguf_tensor *scales = conv_scales(folder, t);

@@ -115,6 +115,13 @@ class Folders(unittest.TestCase):
         self.assertIn(f"note: {where} has the tokens of {file}; --tokenizer FILE takes others", done.stderr)
         self.assertRegex(done.stdout, r"Mean +KLD: +0\.0000")
 
+    def test_column(self):
+        """A file keeps the decays of delta nets as a column, where its folder has a vector."""
+        where, file = self.make(folders_by_table.kimi, 1)
+        self.assertIn([1, folders_by_table.HEADS], [t.ne for t in self.model.tensors if t.name == "blk.0.ssm_a"])
+        done = assay("check", "-q", "-m", file, "--base", where)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
     def test_gap(self):
         """A file of several whose second half has not come."""
         where, file = self.make(folders.mixtral, 2, "F32")
