@@ -192,6 +192,9 @@ def of_conversions(folder):
     model.keys["rope.freq_base"] = 1000.0
     file = rewrite.write(folder, model.gguf_pairs(), model.tensors, name="converted.gguf")
     yield made("check", "-m", file, "--base", folder / "converted", "-f", folder / "words", "-c", "8")
+    model.others["tokenizer.chat_template"] = "{{ raise_exception('no') }}"
+    file = rewrite.write(folder, model.gguf_pairs(), model.tensors, name="refusing.gguf")
+    yield made("check", "-m", file, "--base", file)
 
 
 def of_choices(folder):
