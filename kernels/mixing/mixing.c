@@ -19,10 +19,9 @@ enum status kern_mix(struct kern_backend *b, const struct kern_mix *op, struct s
 enum status kern_stream_weights(struct kern_backend *b, const struct kern_stream_weights *op,
                                 struct status_why *why)
 {
-    const struct kern_stream_rule *rule = &op->rule;
-    assert(rule->n_streams > 0 && rule->n_streams <= KERN_STREAMS_MAX);
-    assert(op->scale->n_cols == (rule->pre_only ? 1 : rule->n_rounds > 0 ? 3 : 2));
-    assert(op->scale->n_rows == 1 && op->base->n_cols == kern_stream_products(rule));
+    assert(op->rule.n_streams > 0 && op->rule.n_streams <= KERN_STREAMS_MAX);
+    assert(op->scale->n_cols == (op->rule.pre_only ? 1 : op->rule.n_rounds > 0 ? 3 : 2));
+    assert(op->scale->n_rows == 1 && op->base->n_cols == kern_stream_products(&op->rule));
     if (op->n_tokens == 0)
         return STATUS_OK;
     uint64_t begun = kern_begin(b);
