@@ -270,8 +270,9 @@ KERN_INLINE void kern_choice_store(const struct kern_choice *c, uint64_t last, b
                 for (; at < end && at < (w + 1) * 64 && at < n_pooled; at++)
                     word |= (uint64_t)(order >= last && at < part) << at % 64;
             }
-            for (size_t at = n_pooled; at < c->n_positions; at++)
-                word |= (uint64_t)(at / 64 == w) << at % 64;
+            size_t tail = w * 64 > n_pooled ? w * 64 : n_pooled;
+            for (size_t at = tail; at < c->n_positions && at < (w + 1) * 64; at++)
+                word |= (uint64_t)1 << at % 64;
             bits[w] = word;
         }
     }
