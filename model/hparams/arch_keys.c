@@ -18,6 +18,13 @@ const struct model_arch_key model_latent_keys[] = {
     {0},
 };
 
+const struct model_arch_key model_indexer_keys[] = {
+    {"attention.indexer.head_count"},
+    {"attention.indexer.key_length"},
+    {"attention.indexer.top_k"},
+    {0},
+};
+
 const struct model_arch_key model_grouped_keys[] = {
     {"expert_group_count"},
     {"expert_group_used_count"},

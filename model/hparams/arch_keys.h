@@ -37,9 +37,10 @@ struct model_arch_key {
     enum model_member member;
 };
 
-/* Lists, each ended by {0}: of all models; of latent attention; of models that choose experts as
- * DeepSeek 3 does. */
-extern const struct model_arch_key model_size_keys[], model_latent_keys[], model_grouped_keys[];
+/* Lists, each ended by {0}: of all models; of latent attention; of an indexer of keys; of models
+ * that choose experts as DeepSeek 3 does. */
+extern const struct model_arch_key model_size_keys[], model_latent_keys[], model_indexer_keys[],
+    model_grouped_keys[];
 
 /** The row that an architecture has for a key: the first in its lists; or NULL. */
 const struct model_arch_key *model_arch_key_find(const struct model_arch *arch, const char *suffix);

@@ -200,9 +200,6 @@ static void write_folder(struct model_folder *f)
 
 static const struct model_arch_key sparse_keys[] = {
     {"attention.q_lora_rank", MODEL_REQUIRED, .least = 1},
-    {"attention.indexer.head_count"},
-    {"attention.indexer.key_length"},
-    {"attention.indexer.top_k"},
     {"expert_weights_scale", .unset = 2.5},
     {"expert_weights_norm", .unset = 1},
     {0},
@@ -257,7 +254,7 @@ static const struct model_folder_map folder_glm = {
 const struct model_arch model_arch_deepseek32 = {
     .name = "deepseek32",
     .folder = &folder32,
-    .keys = {sparse_keys, model_grouped_keys},
+    .keys = {sparse_keys, model_indexer_keys, model_grouped_keys},
     .needs = {{"expert_gating_func", MODEL_WHEN_EXPERTS},
               {"expert_group_count", MODEL_WHEN_EXPERTS},
               {"rope.scaling.yarn_log_multiplier", MODEL_WHEN_YARN},
@@ -273,7 +270,7 @@ const struct model_arch model_arch_deepseek32 = {
 const struct model_arch model_arch_glm_dsa = {
     .name = "glm-dsa",
     .folder = &folder_glm,
-    .keys = {sparse_keys, model_grouped_keys},
+    .keys = {sparse_keys, model_indexer_keys, model_grouped_keys},
     .needs_shares = true,
     .gating = KERN_GATE_SIGMOID,
     .normalise = MODEL_NORMALISE_BY_KEY,

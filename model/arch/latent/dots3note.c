@@ -113,9 +113,6 @@ static const struct model_folder_map folder = {
 
 static const struct model_arch_key keys[] = {
     {"attention.q_lora_rank", MODEL_REQUIRED, .least = 1},
-    {"attention.indexer.head_count"},
-    {"attention.indexer.key_length"},
-    {"attention.indexer.top_k"},
     {"expert_gating_func", .unset = 2},
     {.from = "apply_mla_qkv_lora_rescale", .unset = 1, .member = MODEL_MEMBER_FIXED},
     {.from = "k_rope_only_layernorm", .unset = 1, .member = MODEL_MEMBER_FIXED},
@@ -126,7 +123,7 @@ static const struct model_arch_key keys[] = {
 const struct model_arch model_arch_dots3note = {
     .name = "dots3note",
     .folder = &folder,
-    .keys = {keys, model_grouped_keys},
+    .keys = {keys, model_indexer_keys, model_grouped_keys},
     .sliding_rope = true,
     .rot_norm = true,
     .attn_gate = true,

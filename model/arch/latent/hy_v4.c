@@ -64,9 +64,6 @@ static const struct model_folder_map folder = {
 
 static const struct model_arch_key keys[] = {
     {"attention.q_lora_rank", MODEL_REQUIRED, .least = 1},
-    {"attention.indexer.head_count"},
-    {"attention.indexer.key_length"},
-    {"attention.indexer.top_k"},
     {"hyper_connection.count", MODEL_REQUIRED},
     {"hyper_connection.epsilon", MODEL_REQUIRED},
     {"hyper_connection.magnitude", MODEL_REQUIRED},
@@ -77,7 +74,7 @@ static const struct model_arch_key keys[] = {
 const struct model_arch model_arch_hy_v4 = {
     .name = "hy_v4",
     .folder = &folder,
-    .keys = {keys, model_grouped_keys},
+    .keys = {keys, model_indexer_keys, model_grouped_keys},
     .needs = {{"attention.key_length_mla"},
               {"attention.indexer.head_count", MODEL_WHEN_OTHERS},
               {"attention.indexer.key_length", MODEL_WHEN_OTHERS},
