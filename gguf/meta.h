@@ -73,7 +73,7 @@ enum status gguf_get_string(const struct gguf_file *file, const char *key,
  * The caller has checked i < kv->count and that element_type is an integer or bool.
  */
 int64_t gguf_kv_int(const struct gguf_kv *kv, uint64_t i);
-/** Likewise as it is, where the type has no sign. */
+/** An integer as it is, where its type has no sign. */
 uint64_t gguf_kv_uint(const struct gguf_kv *kv, uint64_t i);
 /** Element i of a float array (f32 or f64) or scalar. */
 double gguf_kv_float(const struct gguf_kv *kv, uint64_t i);

@@ -140,8 +140,7 @@ struct model_arch {
     enum kern_activation mixer_gate; /* what is made of the gate of a delta net or Mamba-2 */
     bool grouped_values; /* of a delta net: value heads of one key head lie together, whatever the
                           * keys say */
-    /* Of Kimi's delta nets: the matrix that makes what decays, and gates; NULL: "_a" and "_b" do.
-     */
+    /* Kimi's delta nets: which matrix makes what decays, and gates; NULL: "_a" and "_b" do. */
     const char *whole_f, *whole_g;
     struct model_windows windows;
 

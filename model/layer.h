@@ -89,7 +89,7 @@ struct model_per_layer_input {
 struct model_stream_mixer {
     struct model_product product; /* [(2 + S) S, S * D]; after the last layer [S, S * D] */
     struct kern_weight scale, base;
-    /* Of low rank; the product is then [r, S * D]: */
+    /* Mixers of low rank, whose product is [r, S * D], have these, too: */
     struct model_norm norm;      /* of each stream */
     struct model_product up;     /* [S * D, r] */
     struct model_product inject; /* [S, S * D]: shares of what the branch makes */

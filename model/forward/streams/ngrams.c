@@ -1,7 +1,7 @@
 /*
  * An embedding of each token's last tokens. Hashes of two and more of them name rows of a table;
  * keys that are made of these are matched with the streams, and each stream gets its share of a
- * value, and of a convolution of these shares. Of the table only the named rows are read.
+ * value, and of a convolution of these shares. Only the named rows of the table are read.
  */
 #include "model/forward/streams/ngrams.h"
 
