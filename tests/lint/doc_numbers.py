@@ -18,7 +18,7 @@ WORDS = {word: n for n, word in enumerate(
     "sixteen".split())}
 UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "Mi": 2**20}
 
-CUDA, ARCH, SPEED = "docs/cuda.md", "docs/architecture.md", "docs/performance.md"
+CUDA, ARCH, SPEED = "docs/cuda.md", "docs/architecture.md", "bench/NOTES.md"
 BASE, STATE, HELP = "docs/base-file.md", "docs/state.md", "cli/options/common.c"
 K = "kernels/cuda/kernels/"
 LAYOUT, CHOICE = "eval/reference/compact_layout.c", "eval/run/batch_size.c"

@@ -8,7 +8,7 @@
  * that were never trained) and 2e-6 of the mean; of `fast`, a mean divergence of 2e-4 (1e-3).
  * In integers those that `high` promises: 2e-3, a mean divergence of 1e-8 (1e-7) and 1e-5 of the
  * mean; and of `fast` a mean divergence of 6e-4 (5e-3), of which the few tokens are a part: over
- * 2032 it is 2.3e-4 at most (docs/performance.md).
+ * 2032 it is 2.3e-4 at most (bench/NOTES.md).
  */
 #include <math.h>
 #include <stdio.h>
