@@ -35,7 +35,6 @@ TABLE = [
     (CUDA, r"is timed (\d+) times", "kernels/cuda/product_trial.c", r"RUNS = (\d+)"),
     (CUDA, r"zeros to a multiple of (\d+) and", BACKEND, r"PRODUCT_STEP = (\d+)"),
     (CUDA, r"product of the shape is padded to (\d+)\.", BACKEND, r"PRODUCT_TOKENS = (\d+)"),
-    (CUDA, r"\| exact \| 4 R K per (\d+) tokens", K + "exact/exact.h", r"KERN_EXACT_SIDE = (\d+)"),
     # Attention.
     (CUDA, r"a block of queries, (\d+) keys at a time", "kernels/types.h",
      r"KERN_KEY_BLOCK = (\d+)"),
@@ -56,12 +55,6 @@ TABLE = [
     (CUDA, r"blocks of (\d+) vocabulary rows and", "kernels/numerics/lanes.h",
      r"KERN_SCORE_BLOCK = (\d+)"),
     (CUDA, r"A slab of up to (\d+) rows", RECORD, r"SLAB_ROWS = (\d+)"),
-    (CUDA, r"Recording folds (\d+) rows at a time", RECORD, r"SLAB_ROWS = (\d+)"),
-    (CUDA, r"additions per target, (\d+) targets of a block", K + "score/targets.h",
-     r"KERN_TARGET_SIDE = (\d+)"),
-    (CUDA, r"targets of a block and (\d+) at a time", "kernels/cuda/score.h",
-     r"KERN_CUDA_TARGET_ROWS = (\d+)"),
-    (CUDA, r"after each tile, (\w+) loads of a thread", K + "score/codes.h", r"KERN_LOWEST_RUN = (\d+)"),
     # Memory and copies.
     (CUDA, r"page-locked buffers of (\d+ MiB)", "kernels/cuda/device/device.c",
      r"PINNED_BYTES = ([^,]+),"),
