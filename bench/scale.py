@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How a run over windows scales with the number of ranks: a simulation of clients/cluster/ from costs
-that were measured, and what the limit is. docs/cluster.md has a table that it made.
+that were measured, and what the limit is. bench/NOTES.md has what came out.
 
 usage: scale.py [--windows N] [--window-seconds X] [--spread X] [--model-gb X] [--disk-gbs X]
                 [--server-gbs X] [--heads N] [--scored N] [RANKS...]
@@ -21,7 +21,7 @@ import argparse
 import heapq
 import random
 
-# Measured on two cores of a virtual machine (Sapphire Rapids class), see docs/cluster.md.
+# Measured on two cores of a virtual machine (Sapphire Rapids class).
 START_S = 1.0           # mpirun, MPI_Init, the broadcast
 CONNECT_S = 0.2e-3      # of each rank, one after the other
 MESSAGE_S = 0.1e-3      # of rank 0 for a batch: receive, take, commit
