@@ -179,14 +179,15 @@ random_matrices() {
     python3 -B tests/random_models/test_imatrix.py build/dev/assay . 1 $(($(date +%s) / 86400)) all
 }
 
-# What docs/precision.md says of two published models, which are fetched (335 MB) where the folder that
-# ASSAY_MODELS names does not have them.
+# What docs/precision.md says of two published models, and the output that pages show of them. They are
+# fetched (335 MB) where the folder that ASSAY_MODELS names does not have them.
 real_models() {
     [ -x build/dev/assay ] || { skip "build/dev/assay was not built"; return; }
-    export ASSAY_MODELS=${ASSAY_MODELS:-build/check-all/models}
+    export ASSAY_MODELS=${ASSAY_MODELS:-$PWD/build/check-all/models}
     mkdir -p "$ASSAY_MODELS"
     bash scripts/get-models.sh "$ASSAY_MODELS" # without a network the test says which is absent
-    python3 -B tests/real_models/test_precisions.py build/dev/assay .
+    python3 -B tests/real_models/test_precisions.py build/dev/assay . &&
+        python3 -B tests/docs/printed.py run real build/dev/assay . build/dev
 }
 
 release() {
