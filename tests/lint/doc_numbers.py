@@ -77,7 +77,6 @@ TABLE = [
     ("docs/forward.md", r"A tile has (\d+) tokens", *TILE),
     # These reckon with it.
     (ARCH, r"token of a tile, (\d+) by default", *TILE),
-    ("docs/formats.md", r"multiplications with the (\d+) tokens of a tile", *TILE),
     (SPEED, r"decoded once for up to (\d+) tokens", *TILE),
     (SPEED, r"decoded once per tile of (\d+) tokens", *TILE),
     (SPEED, r"It takes (\d+) keys at a time", "kernels/types.h", r"KERN_KEY_BLOCK = (\d+)"),
