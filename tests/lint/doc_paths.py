@@ -9,8 +9,8 @@ What is read: *.md, and the comments of C, C headers, CUDA files and CMake's fil
     any/file.c       any other name that ends as sources do: the end of some path
     `any/`           in a document, between backticks: the same
     ../any           from the folder of the file that names it
-    [text](path)     in a document: from the document's folder
-{a,b} stands for each of them; *, <name> and NAME for anything, but something must be there.
+    [text](path)     in a document: from the document's folder; with #anchor, that heading, too
+docs/README.md has a link to each page beside it. {a,b} stands for each of them; *, <name> and NAME for anything, but something must be there.
 """
 import fnmatch
 import functools
@@ -32,7 +32,7 @@ ELSEWHERE = {"model_diff.py", "qbench.py", "model_comparator.py", "cpu/icache.h"
              "cli/entropy/README.md", "tests/cli/entropy.cases", "FOLDER/NAME.c"}
 PART = r"(?:[\w.*-]|<\w+>|\{[\w,.]+\})+"
 NAME = re.compile(rf"(?<![\w./<>*{{}}$~-])(?:(?:{PART}/)+(?:{PART})?|{PART}\.\w+)")
-LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?[^)]*\)")
 C_COMMENT = r'"(?:\\.|[^"\\\n])*"|(?P<comment>/\*.*?\*/|//[^\n]*)'
 CMAKE_COMMENT = r'"(?:\\.|[^"\\])*"|(?P<comment>#[^\n]*)'
 
@@ -63,7 +63,7 @@ def names_in(line, folder, is_document):
     """(name, folders that it may begin in; "*": any) of all that is to be there."""
     above = (folder, *folder.parents)
     for match in LINK.finditer(line) if is_document else []:
-        if "://" not in match[1]:
+        if match[1] and "://" not in match[1]:
             yield match[1], above[:1]
     for match in NAME.finditer(line):
         name = match[0].rstrip(".")
@@ -74,6 +74,34 @@ def names_in(line, folder, is_document):
             yield name, above
         elif name.endswith(SOURCES) or (is_document and quoted and re.search("^(?!build/).*/$", name)):
             yield name, ("*",)
+
+
+@functools.cache
+def anchors(path):
+    """What a link to a heading of a document can name."""
+    found, text = {}, re.sub(r"(?ms)^ *```.*?^ *```$", "", path.read_text())
+    for heading in re.findall(r"(?m)^#+ +(.*?) *$", text):
+        heading = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+        name = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        found[name] = found.get(name, -1) + 1
+    return {name + (f"-{i}" if i else "") for name, n in found.items() for i in range(n + 1)}
+
+
+def broken_anchors(path, text):
+    """(line, link) whose heading is not there."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for name, anchor in LINK.findall(line):
+            target = path.parent / name if name else path
+            if anchor and "://" not in name and target.suffix == ".md" and target.exists():
+                if anchor not in anchors(target.resolve()):
+                    yield number, f"{name}#{anchor}"
+
+
+def unlisted(root):
+    """Pages that the list of pages lacks."""
+    index = root / "docs" / "README.md"
+    listed = {name for name, _ in LINK.findall(index.read_text())}
+    return [page.name for page in sorted((root / "docs").glob("*.md")) if page != index and page.name not in listed]
 
 
 def main():
@@ -103,6 +131,10 @@ def main():
                 for name, folders in names_in(line, pathlib.Path(path[1:]).parent, ".md" in path):
                     if name not in ELSEWHERE and not all(exists(n, folders) for n in expand(name)):
                         findings.append(f"{path[1:]}:{number}: there is no {name}")
+            if path.endswith(".md"):
+                findings += [f"{path[1:]}:{number}: there is no heading {link}"
+                             for number, link in broken_anchors(root / path[1:], text)]
+    findings += [f"docs/README.md: has no link to {name}" for name in unlisted(root)]
     print("\n".join(findings) if findings else "every path is there")
     sys.exit(1 if findings else 0)
 
