@@ -7,7 +7,8 @@ usage: make-json-doc.py docs/json.md            rewrite what stands between the 
 Between `<!-- begin NAME -->` and `<!-- end NAME -->` stands what `$defs` has as NAME: its description
 and a row for each member. Each definition with a title has its marks, after a heading of its own,
 and a member of that kind has a link to it in place of rows. Those without a title have their rows
-wherever they are used.
+wherever they are used. Members that only say how sure another one is stand in its row; `schema` and
+`schema_version` are in the sentence above a table.
 """
 import json
 import pathlib
@@ -15,6 +16,8 @@ import re
 import sys
 
 SCHEMA = pathlib.Path(__file__).resolve().parent.parent / "docs" / "schema" / "assay.schema.json"
+ERRORS = {"Its standard error.", "Its uncertainty.",
+          "The same if lots are independent, tokens are not; null where it is not known."}
 MARKS = re.compile(r"(?<=<!-- begin )([\w-]+)( -->\n).*?(?=<!-- end \1 -->)", re.DOTALL)
 
 
@@ -31,6 +34,11 @@ def anchors(page):
 
 def words(items):
     return ", ".join(items[:-1]) + " or " + items[-1] if len(items) > 1 else items[0]
+
+
+def or_null(kinds):
+    known = [kind for kind in kinds if kind != "null"]
+    return words(known) + "?" * (len(known) < len(kinds)) if known else "null"
 
 
 class Tables:
@@ -54,12 +62,11 @@ class Tables:
             return self.link(self.follow(node)[1])
         for choice in ("anyOf", "oneOf"):
             if choice in node:
-                return words([self.kind(inner) for inner in node[choice]])
+                return or_null([self.kind(inner) for inner in node[choice]])
         values = node.get("enum", [node["const"]] if "const" in node else None)
         if values:
-            return words([json.dumps(value) for value in values])
-        types = node["type"] if isinstance(node["type"], list) else [node["type"]]
-        return words(types)
+            return or_null([json.dumps(value) for value in values])
+        return or_null(node["type"] if isinstance(node["type"], list) else [node["type"]])
 
     def rows(self, node, prefix=""):
         """The members of an object, in the schema's order: (path, kind, description)."""
@@ -73,7 +80,7 @@ class Tables:
     def shared(self, part, prefix):
         inner, name = self.follow(part)
         if "title" in inner:
-            yield prefix + "*", self.link(name), "Its members."
+            yield prefix + "*", self.link(name), ""
         else:
             yield from self.rows(inner, prefix)
 
@@ -92,10 +99,24 @@ class Tables:
 
     def table(self, name):
         node = self.defs[name]
-        yield from ("", node["description"], "", "| member | type | what |", "| --- | --- | --- |")
-        for path, kind, what in self.rows(node):
-            what = what.replace("|", r"\|")
-            yield f"| `{path}` | {kind} | {what} |"
+        known = {key: member.get("const") for key, member in node["properties"].items()}
+        yield from ("", node["description"])
+        if known.get("schema"):
+            yield from ("", f"`schema` is \"{known['schema']}\", `schema_version` {known['schema_version']}.")
+        yield from ("", "| member | type | what |", "| --- | --- | --- |")
+        rows = [row for row in self.rows(node) if row[0] not in ("schema", "schema_version")]
+        behind = {path: [] for path, _, _ in rows}
+        for path, _, what in rows:
+            of = re.sub(r"(_lot)?_error$", "", path)
+            if what in ERRORS and of in behind:
+                behind[of].append(path)
+        errors = {path for these in behind.values() for path in these}
+        for path, kind, what in rows:
+            if path not in errors:
+                names = [path, *(error.removeprefix(path) for error in behind[path])]
+                shown = ", ".join(f"`{name}`" for name in names)
+                said = what.replace("|", r"\|") + " " if what else ""
+                yield f"| {shown} | {kind} | {said}|"
         yield from ("", "")
 
 
