@@ -15,7 +15,7 @@ struct kern_linear;
  * Whether `high` is in integers on a device of this compute capability unless options say
  * otherwise: 8.6, 8.9 and 12.0. Of these, cards for games multiply bytes four times as fast as
  * halves with float32 sums, of which `high` takes three products for two of bytes; other cards
- * twice as fast, and docs/cuda.md reckons that they would gain little or lose.
+ * twice as fast, and bench/NOTES.md reckons that they would gain little or lose.
  */
 bool kern_cuda_prefers_integers(unsigned compute_capability);
 
