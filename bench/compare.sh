@@ -19,8 +19,8 @@
 #
 #   TYPES="Q4_K_M Q8_0 Q6_K IQ3_S IQ4_XS F16"   PRECISIONS="exact high fast"
 #   TINY=data            the trained models: TINY/tiny.TYPE.gguf
-#   TINY_TEXT=docs/handbook.md   TINY_CHUNKS=16   windows of 256 tokens
-#   CTX=512   CHUNKS=2   ROUNDS=5   THREADS=2   TEXT=docs/handbook.md   LAYERS=8   VOCAB=32000
+#   TINY_TEXT=data/text.txt   TINY_CHUNKS=16   windows of 256 tokens
+#   CTX=512   CHUNKS=2   ROUNDS=5   THREADS=2   TEXT=data/text.txt   LAYERS=8   VOCAB=32000
 #   ROUNDS=0             errors only
 #   SLOW=8               what takes longer than so many seconds runs in the first two rounds only
 #   BATCHES="1024/512 1024/1024 512/512"   -b/-ub to try with a peer, twice each or until one is
@@ -44,7 +44,7 @@ layers=${LAYERS:-8}
 vocab=${VOCAB:-32000}
 slow=${SLOW:-8}
 folder=${FOLDER:-build/release}
-text=${TEXT:-docs/handbook.md}
+text=${TEXT:-data/text.txt}
 own_options=("$@")
 read -ra peer_options <<<"${PEER_OPTIONS:-}"
 read -ra ik_options <<<"${IK_OPTIONS:-}"
@@ -71,7 +71,7 @@ command_of() {
 # products PRECISION: what products are made of
 products() {
     command_of "$1" -
-    "${command[@]}" -q -m data/tiny.Q4_K_M.gguf -f docs/handbook.md -c 16 --chunks 1 \
+    "${command[@]}" -q -m data/tiny.Q4_K_M.gguf -f data/text.txt -c 16 --chunks 1 \
         --json "$work/json.$1" >/dev/null 2>"$work/log" || { cat "$work/log" >&2; exit 2; }
     sed -n 's/.*"products":[[:space:]]*"\([^"]*\)".*/\1/p' "$work/json.$1"
 }
@@ -113,7 +113,7 @@ divergence() {
     command_of "$1" "$2"
     for _ in 1 2 3; do
         rm -f "$work"/rows* "$work/tokens"
-        "${command[@]}" -m "$3" -f "${TINY_TEXT:-docs/handbook.md}" -c 256 -t "$threads" \
+        "${command[@]}" -m "$3" -f "${TINY_TEXT:-data/text.txt}" -c 256 -t "$threads" \
             --chunks "${TINY_CHUNKS:-16}" --kl-divergence-base "$work/rows" >"$work/log" 2>&1 ||
             { ended="exit code $?"; continue; }
         "$assay" check -q -m "$3" --kl-divergence-base "$work/rows" --per-token "$work/tokens" \

@@ -12,7 +12,7 @@ model=build/release/synthetic-1b.$type.gguf
 [ -e "$model" ] || build/release/bench/make_model --shape 1b --type "$type" -o "$model"
 
 rate() { # tokens/s of one run
-    build/release/assay perplexity -m "$model" -f docs/handbook.md -c 512 --chunks 2 -b 1024 \
+    build/release/assay perplexity -m "$model" -f data/text.txt -c 512 --chunks 2 -b 1024 \
         --gemm "$1" 2>&1 >/dev/null | sed -n 's/.*s, \([0-9.]*\) tokens\/s$/\1/p'
 }
 median() {

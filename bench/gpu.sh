@@ -228,7 +228,7 @@ near() {
     step "$name, high is near" 10 python3 bench/gpu_report.py near "$folder/cpu.json" "$folder/cuda.json"
 }
 
-text=docs/handbook.md
+text=data/text.txt
 for type in F16 Q4_K_M; do
     same "perplexity $type" perplexity -m data/tiny.$type.gguf -f $text -c 64 --chunks 20 &&
         near "perplexity $type" perplexity -m data/tiny.$type.gguf -f $text -c 64 --chunks 20

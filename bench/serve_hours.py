@@ -21,7 +21,7 @@ sys.path.insert(0, str(SOURCE / "tests" / "cli"))
 from serving import Server  # noqa: E402
 
 DATA = SOURCE / "data"
-MODEL, BASE, TEXT = DATA / "tiny.Q4_K_M.gguf", DATA / "tiny.F16.gguf", SOURCE / "docs" / "handbook.md"
+MODEL, BASE, TEXT = DATA / "tiny.Q4_K_M.gguf", DATA / "tiny.F16.gguf", SOURCE / "data" / "text.txt"
 SEED = int(os.environ.get("ASSAY_TEST_SEED", "1"))
 FLAT_BYTES = 4 << 20  # that the last tenth may have more than the first
 

@@ -11,7 +11,7 @@
 #   each layer; the sweep is reckoned from it: its first batch of the base, then seven for each
 #   layer, then embedding and head.
 #
-#   SHAPE=1b LAYERS=22   CTX=512   CHUNKS=1   TEXT=docs/handbook.md   TYPES="F16 Q4_K" base, candidate
+#   SHAPE=1b LAYERS=22   CTX=512   CHUNKS=1   TEXT=data/text.txt   TYPES="F16 Q4_K" base, candidate
 #   SWAPS="0 11 21"      layers of the first part; "" leaves it out
 #   ASSAY=build/release/assay   built if it is not given, with bench/make_model beside it
 #   FOLDER=build/release        where the models are kept: 3 GB
@@ -22,7 +22,7 @@ layers=${LAYERS:-22}
 folder=${FOLDER:-build/release}
 read -ra types <<<"${TYPES:-F16 Q4_K}"
 windows=(-c "${CTX:-512}" --chunks "${CHUNKS:-1}")
-text=${TEXT:-docs/handbook.md}
+text=${TEXT:-data/text.txt}
 
 if [ -z "${ASSAY:-}" ]; then
     cmake --preset release >/dev/null

@@ -17,7 +17,7 @@ root=$(mktemp -d --tmpdir assay-machines.XXXXXX)
 trap 'rm -rf "$root"' EXIT # no mount outlives its command, see within()
 commit=$(git rev-parse --short=12 HEAD)
 assay=build/release/assay
-evaluate='perplexity -m data/tiny.Q4_K_M.gguf -f docs/handbook.md -c 256 --chunks 4'
+evaluate='perplexity -m data/tiny.Q4_K_M.gguf -f data/text.txt -c 256 --chunks 4'
 mpirun='mpirun --allow-run-as-root --oversubscribe -n 2'
 install='apt-get install -q -y --no-install-recommends'
 

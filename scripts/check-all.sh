@@ -146,7 +146,7 @@ valgrind_program() {
     need valgrind || return
     local model failed=0
     for model in data/tiny.F16.gguf data/tiny.Q4_K_M.gguf; do
-        "${memcheck[@]}" build/dev/assay perplexity -m "$model" -f docs/handbook.md -c 64 \
+        "${memcheck[@]}" build/dev/assay perplexity -m "$model" -f data/text.txt -c 64 \
             --chunks 2 || failed=1
     done
     return "$failed"

@@ -10,10 +10,10 @@ cmake --build --preset release --target assay
 assay=build/release/assay
 
 for model in data/tiny.F16.gguf data/tiny.Q4_K_M.gguf; do
-    printf '\n$ assay perplexity -m %s -f docs/handbook.md -c 256\n' "$model"
-    "$assay" perplexity -m "$model" -f docs/handbook.md -c 256
+    printf '\n$ assay perplexity -m %s -f data/text.txt -c 256\n' "$model"
+    "$assay" perplexity -m "$model" -f data/text.txt -c 256
 done
-printf '\n$ assay kld -m data/tiny.Q4_K_M.gguf --base data/tiny.F16.gguf -f docs/handbook.md -c 256\n'
-"$assay" kld -m data/tiny.Q4_K_M.gguf --base data/tiny.F16.gguf -f docs/handbook.md -c 256
+printf '\n$ assay kld -m data/tiny.Q4_K_M.gguf --base data/tiny.F16.gguf -f data/text.txt -c 256\n'
+"$assay" kld -m data/tiny.Q4_K_M.gguf --base data/tiny.F16.gguf -f data/text.txt -c 256
 printf '\nWhat 4 bits did to this model: the lines from "Perplexity statistics" on. The handbook\n'
 printf '(docs/handbook.md) says how to read them. Next: %s help kld\n' "$assay"

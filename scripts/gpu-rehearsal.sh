@@ -61,7 +61,7 @@ else
         >"$output/debootstrap.log" || { tail "$output/debootstrap.log"; exit 1; }
 fi
 mkdir "$machine/src"
-git ls-files -z bench scripts data docs/handbook.md tests/data/tasks | xargs -0 tar -c | tar -x -C "$machine/src"
+git ls-files -z bench scripts data tests/data/tasks | xargs -0 tar -c | tar -x -C "$machine/src"
 cp "$output"/bundle/*.tar.xz "$machine/src"
 stand_in nvidia-smi <<'F'
 case $* in

@@ -45,7 +45,7 @@ try() {
         grep -qE "^commit +${commit:0:12}\$" <<<"$found" || fail "$name is not of commit ${commit:0:12}: $found"
     fi
     found=$(cd / && env -i PATH=/usr/bin:/bin LC_ALL=C "$program" perplexity -q \
-        -m "$source/data/tiny.Q4_K_M.gguf" -f "$source/docs/handbook.md" -c 64 --chunks 4) ||
+        -m "$source/data/tiny.Q4_K_M.gguf" -f "$source/data/text.txt" -c 64 --chunks 4) ||
         fail "$name: a perplexity failed"
     [[ $found = *"Final estimate: PPL = "* ]] || fail "$name printed no perplexity: $found"
     [ "${figures:=$found}" = "$found" ] || fail "$name prints another perplexity than the others: $found"

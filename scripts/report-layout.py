@@ -71,7 +71,7 @@ addEventListener("load", () => {
 def make_report(assay, source, folder):
     """Results of all kinds, of models with long and short names."""
     f16, q4 = source / "data" / "tiny.F16.gguf", source / "data" / "tiny.Q4_K_M.gguf"
-    text, tasks = source / "docs" / "handbook.md", source / "tests" / "data" / "tasks"
+    text, tasks = source / "data" / "text.txt", source / "tests" / "data" / "tasks"
     models = []
     for name in ("a.gguf", LONG, *(f"{i}-{LONG}" for i in range(6))):
         models += ["-m", folder / name]
@@ -79,7 +79,7 @@ def make_report(assay, source, folder):
     paragraphs = [p for p in text.read_text().split("\n\n") if len(p) > 200]
     with open(folder / "documents.jsonl", "w") as out:
         for i, paragraph in enumerate(paragraphs[:40]):
-            print(json.dumps({"text": paragraph, "category": f"category {i % 9} of the handbook"}),
+            print(json.dumps({"text": paragraph, "category": f"category {i % 9} of the text"}),
                   file=out)
     window = ["-c", "64", "--chunks", "4"]
     for name, words in {

@@ -10,7 +10,8 @@ import subprocess
 import sys
 
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
+DATA = SOURCE / "data"
+TEXT = DATA / "text.txt"
 F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
 HANG_S = 300  # whatever takes that long has stopped, on a slow and busy machine, too
 

@@ -15,11 +15,11 @@ import tempfile
 import unittest
 
 from documents import check
-from program import ASSAY, F16, HANG_S, Q4, SOURCE, is_sanitized, run
+from program import ASSAY, F16, HANG_S, Q4, TEXT, is_sanitized, run
 
 CTX = 32
 CATEGORIES = ["prose", "code", None]
-LINES = [line for line in (SOURCE / "docs" / "handbook.md").read_text().splitlines() if line][:24]
+LINES = [line for line in TEXT.read_text().splitlines() if line][:24]
 LIBRARY = pathlib.Path(ASSAY).parent / "assay-mpi-openmpi.so"
 FIGURES = {"nll": lambda t: -t["logprob"], "base_nll": lambda t: -t["base_logprob"],
            "ln_ratio": lambda t: t["base_logprob"] - t["logprob"], "kld": lambda t: t["kld"],
@@ -64,7 +64,7 @@ class Documents(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         cls.corpus = cls.folder / "corpus"
         cls.corpus.mkdir()
-        (cls.corpus / "a.txt").write_text((SOURCE / "docs" / "handbook.md").read_text()[-700:])
+        (cls.corpus / "a.txt").write_text(TEXT.read_text()[-700:])
         (cls.corpus / "b.txt").write_text("The town of the singer\n")
         (cls.corpus / "empty.txt").write_text("")
         cls.lines = cls.folder / "lines.jsonl"
@@ -252,7 +252,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(evaluate(*words, *stop, "--state", journal), lines)
 
     def test_stop(self):
-        text = ["-f", SOURCE / "docs" / "handbook.md", "-c", "16"]
+        text = ["-f", TEXT, "-c", "16"]
         self.check_stop(["perplexity", "-m", Q4, *self.texts], 0.08)
         self.check_stop(["kld", "-m", Q4, "--base", F16, *text], 0.006)
 

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import unittest
 
-from program import ASSAY, HANG_S, Q4, SOURCE, is_sanitized
+from program import ASSAY, HANG_S, Q4, SOURCE, TEXT, is_sanitized
 
 # Who has no other processes, also where two of these tests run: limits of threads do not bind root.
 OTHER_USER = 20000 + os.getpid() % 40000
@@ -118,7 +118,7 @@ class Inherited(unittest.TestCase):
         os.chmod(cls.inputs, 0o755)
         # Where others cannot follow the paths to them, they can still run the copies.
         cls.assay = shutil.copy(ASSAY, cls.inputs / "assay")
-        cls.names = {"MODEL": Q4, "TEXT": SOURCE / "docs" / "handbook.md",
+        cls.names = {"MODEL": Q4, "TEXT": TEXT,
                      "TASKS": SOURCE / "tests" / "data" / "tasks" / "hellaswag.txt"}
         cls.names = {name: shutil.copy(path, cls.inputs / name) for name, path in cls.names.items()}
         for name in ("COMPACT", "LOGITS", "RESULT", "REQUESTS"):

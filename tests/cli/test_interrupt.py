@@ -15,7 +15,7 @@ import time
 import unittest
 
 from interrupted import ATTEMPTS
-from program import ASSAY, HANG_S, SOURCE
+from program import ASSAY, HANG_S, SOURCE, TEXT
 
 LIMIT_S = 1  # of processor time between the signal and the end: what else runs does not count
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -53,7 +53,7 @@ class Interrupt(unittest.TestCase):
         """A run that would last long; it has finished a window when this returns."""
         process = subprocess.Popen(
             [ASSAY, "perplexity", "-m", SOURCE / "data" / "tiny.F16.gguf", "-f",
-             SOURCE / "docs" / "handbook.md", "-t", "1", "-c", "64", *options],
+             TEXT, "-t", "1", "-c", "64", *options],
             cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         seen = b""
         while b"[1]" not in seen:
@@ -104,7 +104,7 @@ class Interrupt(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             process = subprocess.Popen(
                 [ASSAY, "perplexity", "-m", SOURCE / "data" / "tiny.F16.gguf", "-f",
-                 SOURCE / "docs" / "handbook.md", "--isa", "scalar", "-t", "1", "-c", "256",
+                 TEXT, "--isa", "scalar", "-t", "1", "-c", "256",
                  "-b", "1000000", "--json", "r.json"],
                 cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             while b"memory:" not in process.stderr.readline():
@@ -141,7 +141,7 @@ class Interrupt(unittest.TestCase):
         data = SOURCE / "data"
         document, lines = self.check_partial_results(
             [ASSAY, "kld", "-m", data / "tiny.Q4_K_M.gguf", "--base", data / "tiny.F16.gguf", "-f",
-             SOURCE / "docs" / "handbook.md", "-c", "32", "--per-token", "t.tsv"], "n_windows")
+             TEXT, "-c", "32", "--per-token", "t.tsv"], "n_windows")
         self.assertEqual(len(lines) - 1, document["result"]["n_tokens"])
         self.assertGreater(document["candidates"][0]["kld"]["mean"], 0)
 
@@ -178,7 +178,7 @@ class Interrupt(unittest.TestCase):
     def check_requests(self, output):
         """Standard output keeps the lines that were printed; a file with fewer lines than there
         are requests would be taken for the whole."""
-        text = (SOURCE / "docs" / "handbook.md").read_text()
+        text = TEXT.read_text()
         lines = [json.dumps({"text": text[i:i + 400]}) + "\n" for i in range(0, 80000, 160)]
         with tempfile.TemporaryDirectory() as folder:
             requests = pathlib.Path(folder) / "r.jsonl"
@@ -210,7 +210,7 @@ class Interrupt(unittest.TestCase):
         """Windows that are done are reported, and nothing is said of the limit but what is known."""
         with tempfile.TemporaryDirectory() as folder:
             model = SOURCE / "data" / "tiny.F16.gguf"
-            subprocess.run([ASSAY, "perplexity", "-m", model, "-f", SOURCE / "docs" / "handbook.md",
+            subprocess.run([ASSAY, "perplexity", "-m", model, "-f", TEXT,
                             "-c", "64", "--kl-divergence-base", "b.kld"], cwd=folder, check=True,
                            capture_output=True)
             process = subprocess.Popen(

@@ -16,7 +16,7 @@ import unittest
 
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 MODEL = SOURCE / "data" / "tiny.F16.gguf"
-TEXT = (SOURCE / "docs" / "handbook.md").read_text()[:2000]
+TEXT = (SOURCE / "data" / "text.txt").read_text()[:2000]
 N_CTX, N_EMBD = 32, 256
 HALF_NAN = b"\x00\x7e"
 

@@ -58,7 +58,7 @@ class Packages(unittest.TestCase):
     def check_prefix(self, prefix):
         """The program and the manual page of an unpacked package; returns its libraries."""
         program, text = prefix / "bin" / "assay", self.folder / "short.txt"
-        text.write_text((SOURCE / "docs" / "handbook.md").read_text()[:1500])
+        text.write_text((SOURCE / "data" / "text.txt").read_text()[:1500])
         evaluation = ["perplexity", "-m", SOURCE / "data" / "tiny.F16.gguf", "-f", text, "-c", "64"]
         self.assertRegex(output(program, "version"), r"\Aassay +[0-9.]+\n(.*\n)*openblas  not loaded .*$")
         self.assertEqual(output(program, *evaluation, cwd=prefix), output(ASSAY, *evaluation))

@@ -316,7 +316,7 @@ class Recipe(unittest.TestCase):
                 (lambda s: g(s)["choices"][0]["kld"].update(mean=1e9), "more than a million nats"),
                 (lambda s: g(s)["choices"][0].update(bytes=12), "expected the file that was swept"),
                 (lambda s: g(s).update(tensors=["x"]), "has no tensor 'x'; expected the file"),
-                (lambda s: s["candidates"][0].update(file=str(TEXT)), "handbook.md: ")):
+                (lambda s: s["candidates"][0].update(file=str(TEXT)), "text.txt: ")):
             sweep = copy.deepcopy(self.sweep)
             change(sweep)
             with self.subTest(sentence):

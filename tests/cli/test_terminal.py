@@ -17,7 +17,7 @@ from program import last_of_each
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 # Slow enough for a few drawings of the bar, which come every tenth of a second.
 COMMAND = [ASSAY, "perplexity", "-m", SOURCE / "data" / "tiny.F16.gguf", "-f",
-           SOURCE / "docs" / "handbook.md", "-c", "64", "-b", "128", "-t", "1", "--chunks", "120"]
+           SOURCE / "data" / "text.txt", "-c", "64", "-b", "128", "-t", "1", "--chunks", "120"]
 
 
 def read_all(descriptor):
@@ -54,7 +54,7 @@ def several_on_terminal(columns):
     environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
     process = subprocess.Popen(
         [ASSAY, "kld", "-m", data / "tiny.Q4_K_M.gguf", "-m", data / "tiny.F16.gguf", "--base",
-         data / "tiny.F16.gguf", "-f", SOURCE / "docs" / "handbook.md", "-c", "64", "-b", "128", "-t", "1",
+         data / "tiny.F16.gguf", "-f", SOURCE / "data" / "text.txt", "-c", "64", "-b", "128", "-t", "1",
          "--chunks", "40", "--label", "one", "--label", "two"], stderr=theirs, stdout=subprocess.PIPE, env=environment)
     os.close(theirs)
     terminal = read_all(ours)

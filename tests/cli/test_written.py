@@ -9,7 +9,7 @@ import tempfile
 import threading
 import unittest
 
-from program import ASSAY, F16, HANG_S, Q4, SOURCE, run
+from program import F16, HANG_S, Q4, SOURCE, TEXT, run
 
 WINDOWS = ["-f", "t.txt", "-c", "16", "--chunks", "2", "-q"]
 ONE = ["-m", "m.gguf", *WINDOWS]
@@ -88,7 +88,7 @@ class Written(unittest.TestCase):
         cls.inputs = pathlib.Path(inputs.name)
         shutil.copy(Q4, cls.inputs / "m.gguf")
         shutil.copy(F16, cls.inputs / "f16.gguf")
-        text = (SOURCE / "docs" / "handbook.md").read_text()[:3000]
+        text = TEXT.read_text()[:3000]
         (cls.inputs / "t.txt").write_text(text)
         shutil.copy(SOURCE / "tests" / "data" / "tasks" / "hellaswag.jsonl", cls.inputs / "tasks.jsonl")
         (cls.inputs / "requests.jsonl").write_text('{"context": "a", "continuation": " b"}\n')

@@ -6,7 +6,7 @@
 struct setup setup_usual(const char *model, size_t n_ctx, size_t n_windows)
 {
     return (struct setup){.model = model,
-                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+                          .text = ASSAY_SOURCE_DIR "/data/text.txt",
                           .plan = {.n_ctx = n_ctx, .max_windows = n_windows},
                           .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 2}};
 }

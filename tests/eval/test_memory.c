@@ -109,7 +109,7 @@ static void is_what_was_said(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct setup setup = {
             .model = ASSAY_SOURCE_DIR "/data/tiny.F16.gguf",
-            .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+            .text = ASSAY_SOURCE_DIR "/data/text.txt",
             .plan = {.n_ctx = 256, .max_windows = rows[i].max_windows},
             .batch_tokens = rows[i].batch,
         };
@@ -122,7 +122,7 @@ static void is_what_was_said_of_several_models(void **state)
     (void)state;
     struct setup setup = {
         .model = ASSAY_SOURCE_DIR "/data/tiny.F16.gguf",
-        .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+        .text = ASSAY_SOURCE_DIR "/data/text.txt",
         .candidates = {ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf",
                        ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"},
         .n_candidates = 2,
@@ -193,7 +193,7 @@ static void is_what_was_said_of_rows(void **state)
     (void)state;
     struct setup setup = {
         .model = ASSAY_SOURCE_DIR "/data/tiny.F16.gguf",
-        .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+        .text = ASSAY_SOURCE_DIR "/data/text.txt",
         .plan = {.n_ctx = 256, .max_windows = TWO_BATCHES},
         .batch_tokens = 4096,
     };
@@ -223,7 +223,7 @@ static void is_what_was_said_of_tasks(void **state)
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         struct setup setup = {
             .model = ASSAY_SOURCE_DIR "/data/tiny.F16.gguf",
-            .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+            .text = ASSAY_SOURCE_DIR "/data/text.txt",
             .plan = {.n_ctx = 256, .max_windows = 1},
             .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 2},
         };
@@ -256,7 +256,7 @@ static void stays_within_the_limit(void **state)
     (void)state;
     struct setup setup = {
         .model = wide_model,
-        .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+        .text = ASSAY_SOURCE_DIR "/data/text.txt",
         .plan = {.n_ctx = 4096, .max_windows = 1},
         .cpu.precision = KERN_PRECISION_HIGH,
     };
@@ -270,7 +270,7 @@ static void rows_stay_within_the_limit(void **state)
     (void)state;
     struct setup setup = {
         .model = wide_model,
-        .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+        .text = ASSAY_SOURCE_DIR "/data/text.txt",
         .plan = {.n_ctx = 512, .max_windows = 1},
         .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 2, .precision = KERN_PRECISION_HIGH},
     };

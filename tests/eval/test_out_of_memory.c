@@ -285,7 +285,7 @@ static int prepare(void **state)
 {
     (void)state;
     struct setup setup = {.model = Q4,
-                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+                          .text = ASSAY_SOURCE_DIR "/data/text.txt",
                           .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
                           .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 1}};
     evaluation_open(&prepared, &setup);

@@ -96,7 +96,7 @@ static size_t record(enum kind kind, const char *model, size_t stop_after, bool 
     struct status_why why = {""};
     struct stop stop = {.after = stop_after};
     struct setup setup = {.model = model,
-                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+                          .text = ASSAY_SOURCE_DIR "/data/text.txt",
                           .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
                           .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 1},
                           .cancel = &stop.cancel};
