@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     const char *name = argv[1];
     bool asks_help =
         strcmp(name, "help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0;
-    if (asks_help && argc == 2) {
+    if (asks_help && (argc == 2 || strcmp(argv[2], "help") == 0)) {
         print_overview(stdout);
         return cli_end(CLI_EXIT_DONE);
     }

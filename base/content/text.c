@@ -82,6 +82,7 @@ struct rules {
     size_t max_bytes;
     bool drop_newline, may_be_empty;
     const char *remedy; /* against what is no text; NULL: any bytes are taken */
+    bool recode;        /* UTF-16, also without a remedy */
 };
 
 /* The first bytes, before a device that never ends fills the memory. */
@@ -99,16 +100,17 @@ static enum status check_beginning(struct base_text *text, const char *name,
     if (kind && !kind->is_text)
         return status_fail(why, STATUS_FORMAT, "%s: is %s, expected a text; %s%s", name, kind->name,
                            kind->remedy, rules->remedy);
-    const char *encoding = rules->remedy && n ? other_encoding(bytes, n) : NULL;
+    const char *encoding = (rules->remedy || rules->recode) && n ? other_encoding(bytes, n) : NULL;
     if (encoding == utf16_big || encoding == utf16_little) {
         text->converted_from = encoding;
         return STATUS_OK;
     }
-    return encoding ? status_fail(why, STATUS_FORMAT,
-                                  "%s: seems to be %s, and every byte would be evaluated as it "
-                                  "stands; convert it to UTF-8%s",
-                                  name, encoding, rules->remedy)
-                    : STATUS_OK;
+    return encoding && rules->remedy
+               ? status_fail(why, STATUS_FORMAT,
+                             "%s: seems to be %s, and every byte would be evaluated as it "
+                             "stands; convert it to UTF-8%s",
+                             name, encoding, rules->remedy)
+               : STATUS_OK;
 }
 
 /** Read on until there are `wanted` bytes, or no more come. */
@@ -218,6 +220,12 @@ enum status base_text_read_whole(struct base_text *out, const char *path, size_t
                                  struct status_why *why)
 {
     return read_file(out, path, &(struct rules){max_bytes}, why);
+}
+
+enum status base_text_read_any(struct base_text *out, const char *path, size_t max_bytes,
+                               struct status_why *why)
+{
+    return read_file(out, path, &(struct rules){max_bytes, .recode = true}, why);
 }
 
 enum status base_text_read_utf8(struct base_text *out, const char *path, size_t max_bytes,

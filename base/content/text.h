@@ -31,9 +31,13 @@ struct base_text {
 enum status base_text_read(struct base_text *out, const char *path, size_t max_bytes,
                            struct status_why *why);
 
-/** As base_text_read, but every byte is kept: llama-perplexity's -bf, and `tokenize`. */
+/** As base_text_read, but every byte is kept: llama-perplexity's -bf. */
 enum status base_text_read_whole(struct base_text *out, const char *path, size_t max_bytes,
                                  struct status_why *why);
+
+/** As base_text_read_whole, but UTF-16 becomes UTF-8: `tokenize`, which takes any other bytes. */
+enum status base_text_read_any(struct base_text *out, const char *path, size_t max_bytes,
+                               struct status_why *why);
 
 /**
  * As base_text_read, but UTF-16 becomes UTF-8, and what does not seem to be a text of bytes is

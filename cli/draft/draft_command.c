@@ -5,12 +5,15 @@
 
 #include "cli/commands.h"
 #include "cli/process/signals.h"
+#include "cli/session/cluster.h"
 #include "cli/session/outputs.h"
 #include "clients/documents/schema.h"
 
 static enum status check_settings(const struct cli_draft_settings *s, struct status_why *why)
 {
-    enum status status = cli_text_check_single(&s->text, "a draft", why);
+    enum status status = cli_cluster_alone("a draft", why);
+    if (!status)
+        status = cli_text_check_single(&s->text, "a draft", why);
     if (!status)
         status = cli_text_check(&s->text, why);
     if (!status)

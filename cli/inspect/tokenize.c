@@ -7,6 +7,7 @@
 #include "base/content/text.h"
 #include "cli/commands.h"
 #include "cli/input/documents.h"
+#include "cli/input/input_text.h"
 #include "cli/options/common.h"
 #include "eval/input.h"
 #include "model/model.h"
@@ -108,8 +109,11 @@ static void defaults(void *settings)
 static enum status read_text(struct base_text *text, const struct settings *s,
                              struct status_why *why)
 {
-    return s->prompt ? base_text_copy(text, s->prompt, strlen(s->prompt), why)
-                     : base_text_read_whole(text, s->text_file, BASE_TEXT_MAX_BYTES, why);
+    if (s->prompt)
+        return base_text_copy(text, s->prompt, strlen(s->prompt), why);
+    enum status status = base_text_read_any(text, s->text_file, BASE_TEXT_MAX_BYTES, why);
+    cli_text_note(text, s->text_file);
+    return status;
 }
 
 static enum status run_text(const struct settings *s, const struct model_tokenizer *tokenizer,
@@ -162,7 +166,8 @@ static const struct cli_option options[] = {
      .group = cli_model_file_options,
      .offset = offsetof(struct settings, model),
      .help = "; tensors are not needed"},
-    {"-f --file", CLI_TEXT, "FILE", "the text, every byte of it; - reads standard input",
+    {"-f --file", CLI_TEXT, "FILE",
+     "the text, its last newline too; UTF-16 becomes UTF-8; - reads standard input",
      offsetof(struct settings, text_file)},
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", offsetof(struct settings, prompt)},
     {"--ids", CLI_ON, NULL, "print the ids as one list: [1, 2, 3] (default: a line for each token)",

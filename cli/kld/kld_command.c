@@ -180,7 +180,8 @@ static const struct cli_option options[] = {
     {"--concurrency", CLI_COUNT, "N", "ask N prompts at the same time (default: 1)",
      AT(connection.concurrency), 1, 64},
     {"--requests", CLI_COUNT, "N",
-     "make N requests at most; what a busy server is sent again does not count (default: 100)",
+     "make N requests at most, 24 or more; what a busy server is sent again does not count "
+     "(default: 100)",
      AT(connection.n_requests), 24, 100000},
 
     {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},

@@ -256,7 +256,7 @@ const struct cli_option cli_device_options[] = {
     {0},
 };
 
-const struct cli_option cli_machine_options[] = {
+const struct cli_option cli_process_options[] = {
     {.type = CLI_HEADING,
      .help = "Machine (only --device, -ngl, --gemm, --precision and, with AMX, --isa can change a "
              "result)"},
@@ -265,6 +265,11 @@ const struct cli_option cli_machine_options[] = {
      "as take about 15 seconds)",
      MACHINE(n_batch), 1, ANY, .env = "LLAMA_ARG_BATCH"},
     {.type = CLI_GROUP, .group = cli_device_options},
+    {0},
+};
+
+const struct cli_option cli_machine_options[] = {
+    {.type = CLI_GROUP, .group = cli_process_options},
     {"--mpi", CLI_CHOICE, "NAME",
      "auto: the processes that mpirun or srun started share the work, and the first one writes "
      "(default); off: each evaluates by itself",

@@ -105,7 +105,8 @@ struct cli_machine_settings {
     const char *gpu_layers; /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */
 };
 extern const struct cli_option cli_machine_options[];
-extern const struct cli_option cli_device_options[]; /* of them, those about one process */
+extern const struct cli_option cli_process_options[]; /* of them, those about one process */
+extern const struct cli_option cli_device_options[];  /* of these, all but -b */
 /** The word of --precision. */
 const char *cli_precision_name(int precision);
 

@@ -195,6 +195,19 @@ enum status cli_cluster_join(const struct cli_machine_settings *settings, struct
                : cluster_team_gather(&cluster.team, (double)seconds, NULL, why);
 }
 
+enum status cli_cluster_alone(const char *what, struct status_why *why)
+{
+    struct launcher launcher;
+    const char *mpi = getenv("ASSAY_MPI");
+    long n = mpi && strcmp(mpi, "off") == 0 ? 1 : find_launcher(&launcher);
+    return n == 1 ? STATUS_OK
+                  : status_fail(why, STATUS_USAGE,
+                                "%ld processes were started together, and %s is the work of one; "
+                                "expected it without mpirun or srun, or ASSAY_MPI=off, with which "
+                                "each evaluates by itself",
+                                n, what);
+}
+
 enum status cli_cluster_split(const char *split, struct status_why *why)
 {
     static const char layers[] = "layers";

@@ -30,6 +30,12 @@ struct cli_cluster *cli_cluster(void);
 enum status cli_cluster_join(const struct cli_machine_settings *settings, struct status_why *why);
 
 /**
+ * Check that this process was started alone, for a command that shares no work. ASSAY_MPI=off lets
+ * each of several evaluate by itself. what: "a draft", for the sentence.   Fails: STATUS_USAGE.
+ */
+enum status cli_cluster_alone(const char *what, struct status_why *why);
+
+/**
  * Take what --split says (NULL: nothing): cli_cluster()->n_shares.
  * Fails: STATUS_USAGE (also: there are no other processes; these are no whole groups).
  */

@@ -9,6 +9,7 @@
 
 #include "base/file/npy.h"
 #include "cli/commands.h"
+#include "cli/session/cluster.h"
 #include "cli/session/models.h"
 #include "cli/session/outputs.h"
 #include "kernels/kernels.h"
@@ -32,7 +33,8 @@ static enum status check_settings(const struct cli_trace_settings *s, struct sta
     if (n > 1 || (n == 0 && !s->compare))
         return status_fail(why, STATUS_USAGE, "expected one text: by -f, -p or --ids%s; found %s",
                            s->compare ? ", or the file's tokens" : "", n ? "several" : "none");
-    return cli_model_check(&s->load, why);
+    enum status status = cli_cluster_alone("a trace", why);
+    return status ? status : cli_model_check(&s->load, why);
 }
 
 static enum status read_ids(struct trace_run *r, struct status_why *why)

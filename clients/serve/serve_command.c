@@ -13,6 +13,7 @@
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/reference/base.h"
+#include "cli/session/cluster.h"
 #include "clients/serve/serve.h"
 #include "clients/serve/serve_command.h"
 #include "eval/identity.h"
@@ -25,7 +26,8 @@ static enum status check_settings(const struct serve_settings *s, struct status_
     if (s->text_file && strcmp(s->text_file, "-") == 0)
         return status_fail(why, STATUS_USAGE,
                            "-f: expected the name of a file, which every job reads; found '-'");
-    return cli_model_check(&s->evaluate.load, why);
+    enum status status = cli_cluster_alone("a server", why);
+    return status ? status : cli_model_check(&s->evaluate.load, why);
 }
 
 /** The key's digest: of --api-key-file, else of the environment. */
@@ -324,7 +326,7 @@ static const struct cli_option options[] = {
      AT(files_from)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
-    {.type = CLI_GROUP, .group = cli_machine_options, .offset = AT(evaluate.machine)},
+    {.type = CLI_GROUP, .group = cli_process_options, .offset = AT(evaluate.machine)},
     {.type = CLI_HEADING, .help = "Output"},
     {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error"},
     {0},

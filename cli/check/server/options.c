@@ -38,7 +38,7 @@ const struct cli_option cli_server_options[] = {
      "tokens of the prompts (default: " PROBE_LENGTHS ", and more between)", AT(lengths)},
     {"--concurrency", CLI_COUNT, "N", "also ask N prompts at the same time (default: 1, do not)",
      AT(connection.concurrency), 1, 64},
-    {"--requests", CLI_COUNT, "N", "ask about N prompts at most (default: 60)",
+    {"--requests", CLI_COUNT, "N", "ask about N prompts at most, 8 or more (default: 60)",
      AT(connection.n_requests), 8, 10000},
     {"--passes", CLI_COUNT, "N",
      "evaluate N times with each kind of rounding that such a server may have, to know what error "
