@@ -23,7 +23,7 @@ EVALUATE = "kld", "best", "sweep", "imatrix"
 
 def commands():
     """The words of each command that needs no server."""
-    for block in re.findall(r"^```\n(assay .*?)^```$", README, re.M | re.S):
+    for block in re.findall(r"^```sh\n(assay .*?)^```$", README, re.M | re.S):
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
             if "--url" not in words:
