@@ -46,6 +46,7 @@ REPLACED = [
 ]
 KINDS = tuple(TIMEOUT_S)
 OUT, MARKER = "...", "\x1e"
+MOST_LINES = 40  # of a difference
 
 
 def files_of(kind, source):
@@ -183,7 +184,9 @@ class Printed:
         out = trimmed(self.out)
         if re.fullmatch(pattern_of(lines), "".join(line + "\n" for line in out)):
             return ""
-        return "".join(line + "\n" for line in difflib.unified_diff(lines, out, "shown", "printed", n=1, lineterm=""))
+        diff = list(difflib.unified_diff(lines, out, "shown", "printed", n=1, lineterm=""))
+        more = [f"and {len(diff) - MOST_LINES} lines more"] if len(diff) > MOST_LINES else []
+        return "".join(line + "\n" for line in diff[:MOST_LINES] + more)
 
     def as_shown(self, shown):
         """What a page is to show in place of these lines: as many, with the same left out."""
