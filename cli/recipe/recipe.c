@@ -61,10 +61,10 @@ static void print_recipe(const struct cli_recipe *r, struct cli_type_count *coun
     if (!isnan(f->kld_error))
         printf(" ± %.3g", f->kld_error);
     if (r->gap > 0)
-        printf("\nGap: another choice may be better by %.6g %s at most", r->gap,
+        printf("\nGap: another mixture may be better by %.6g %s at most", r->gap,
                of_size ? "bytes" : "nats");
     else
-        printf("\nGap: 0: no other choice within the limit is %s",
+        printf("\nGap: 0: no other mixture within the limit is %s",
                of_size ? "smaller" : "predicted to be better");
     printf("\nGroups of each type: ");
     print_counts(&r->plan, r->chosen, counts);
@@ -213,8 +213,8 @@ const struct cli_command cli_command_recipe = {
     .summary = "Find the best mixture of types for a size, from a sweep.",
     .description =
         "SWEEP.json is what assay sweep --json wrote. The divergence of a mixture is predicted\n"
-        "to be the sum of what its tensors cost one by one. By this prediction the choice is\n"
-        "the best one there is; where the search had to end before that was proved, the gap\n"
+        "to be the sum of what its tensors cost one by one. By this prediction the mixture\n"
+        "is the best one there is; where the search had to end before that was proved, the gap\n"
         "that is printed says by how much another one may be better.",
     .examples = "assay recipe sweep.json --size 4.2GiB --json recipe.json\n"
                 "The best mixture of types for a size, from what a sweep measured.",

@@ -393,11 +393,11 @@ class Report(unittest.TestCase):
         text = self.of_document(document)
         page = Page(text)
         self.assertEqual(page.all("title")[0][2], "The use of experts")
-        drawn = [t for t in re.findall("<title>(block[^<]*)</title>", text)]
+        drawn = [t for t in re.findall("<title>(layer[^<]*)</title>", text)]
         even = {i: sum(counts) / 4 for i, counts in rows.items()}
-        self.assertEqual(drawn, [f"block {i}, expert {k}: {n} rows, {n / even[i]:.3g} of an even share"
+        self.assertEqual(drawn, [f"layer {i}, expert {k}: {n} rows, {n / even[i]:.3g} of an even share"
                                  for i, counts in rows.items() for k, n in enumerate(counts)])
-        self.assertEqual(text.count('class="n"><title>block'), 1)
+        self.assertEqual(text.count('class="n"><title>layer'), 1)
         table = self.rows(page, "Use of experts")
         self.assertEqual([row["matrices"] for row in table],
                          [f"blk.{i}.ffn_down_exps.weight" for i in rows])

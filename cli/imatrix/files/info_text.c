@@ -43,7 +43,7 @@ static void print_cosine(double cosine)
 
 static void print_rows(const struct cli_imatrix_info *info)
 {
-    printf("\nmeans of squares; the cosine is with the same matrix one block earlier\n"
+    printf("\nmeans of squares; the cosine is with the same matrix one layer earlier\n"
            "%-36s %12s %11s %11s %11s %11s %9s %9s %9s %7s %7s %8s\n",
            "matrix", "total", "min", "max", "mean", "deviation", "active %", "n", "entropy",
            "norm %", "ZD %", "cosine");
@@ -59,7 +59,7 @@ static void print_rows(const struct cli_imatrix_info *info)
         putchar('\n');
     }
     if (info->n_blocks)
-        printf("\n%-6s %12s %7s %8s   means over its matrices, weighted by n\n", "block", "total",
+        printf("\n%-6s %12s %7s %8s   means over its matrices, weighted by n\n", "layer", "total",
                "ZD %", "cosine");
     for (size_t i = 0; i < info->n_blocks; i++) {
         const struct cli_imatrix_block *b = &info->blocks[i];
@@ -93,7 +93,7 @@ static void print_use(const struct cli_imatrix_info *info)
         printf("\nuse of experts: rows of each, and the entropy of their shares; so many experts "
                "that are used alike have the same\n"
                "%-6s %8s %13s %11s %11s %9s %6s %6s %9s %7s %8s\n",
-               "block", "experts", "rows", "least", "most", "most/even", "none", "few", "entropy",
+               "layer", "experts", "rows", "least", "most", "most/even", "none", "few", "entropy",
                "norm %", "so many");
     for (size_t i = 0; i < info->n_experts; i++) {
         const struct cli_imatrix_experts *x = &info->experts[i];
@@ -131,7 +131,7 @@ static void print_categories(const struct cli_imatrix_info *info)
 {
     if (!info->n_experts || !info->matrix.n_categories)
         return;
-    printf("\nuse of experts by category, over all blocks; what differs is the share of its rows "
+    printf("\nuse of experts by category, over all layers; what differs is the share of its rows "
            "that other experts have than of all rows\n"
            "%-28s %13s %6s %7s %9s\n",
            "category", "rows", "none", "norm %", "differs %");

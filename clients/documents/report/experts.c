@@ -64,7 +64,7 @@ static void draw_block(struct base_file *file, struct base_field block, size_t p
                  rows > 0 ? "fill" : "class", rows > 0 ? fill : "n");
         doc_html(
             file,
-            "<title>block %.4g, expert %zu: %.17g rows, %.3g of an even share</title></rect>\n",
+            "<title>layer %.4g, expert %zu: %.17g rows, %.3g of an even share</title></rect>\n",
             base_field_real_or_null(block, "block"), item.index, rows, ratio);
     }
 }
@@ -159,7 +159,7 @@ static void put_matrix(struct doc_report *r, struct base_field root)
     doc_html(r->file, "<figure>");
     draw(r->file, blocks, n_blocks, n_wide, WHOLE);
     doc_html(r->file,
-             "<figcaption>A row is a block, a column an expert. The colour is how many rows it has "
+             "<figcaption>A row is a layer, a column an expert. The colour is how many rows it has "
              "against an even share, on a logarithmic scale. Where the border is dashed, an expert "
              "has no rows at all.</figcaption></figure>\n"
              "<p>The entropy is of the shares of rows, in bits; norm is the same against that of "
