@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What --precision high and fast do to a KL divergence: the table of docs/divergence.md.
+"""What --precision high and fast do to a KL divergence: docs/precision.md says what came out.
 
 usage: precision_kld.py ASSAY BASE -f TEXT [-f TEXT ...] [-c 256] [--chunks 32] MODEL [MODEL ...]
 

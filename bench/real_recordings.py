@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Right and wrong recordings of real models: the table of docs/validating.md.
+"""Right and wrong recordings of real models: docs/evidence.md says what came out.
 
 usage: real_recordings.py ASSAY LLAMA_PERPLEXITY TEXT PLACE MODEL.gguf... [--nearest N]
 

@@ -18,11 +18,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The page that says more of a command.
-PAGES = {"perplexity": "protocols.md", "record": "base-file.md", "kld": "divergence.md", "best": "best.md",
-         "check": "validating.md", "trace": "validating.md", "draft": "draft.md", "sweep": "sweep.md",
+PAGES = {"perplexity": "protocols.md", "record": "bases.md", "kld": "divergence.md", "best": "best.md",
+         "check": "validating.md", "trace": "trace.md", "draft": "draft.md", "sweep": "sweep.md",
          "recipe": "sweep.md", "mix": "sweep.md", "imatrix": "imatrix.md", "score": "harness.md",
          "plan": "performance.md", "serve": "serve.md", "compare": "results.md", "table": "results.md",
-         "merge": "cluster.md", "explain": "divergence.md", "report": "results.md", "card": "results.md",
+         "merge": "cluster.md", "explain": "explain.md", "report": "results.md", "card": "results.md",
          "tokenize": "protocols.md", "info": "models.md", "dump": "formats.md", "version": "install.md"}
 
 

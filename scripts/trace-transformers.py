@@ -7,7 +7,7 @@ order of values that the GGUF file has: halves of heads that RoPE turns become n
 converters permute q and k; DeepSeek's keys are those of the compressed form.
 
 Needs the packages numpy, torch and transformers 5. Nothing is downloaded, no code of the folder is
-run. docs/validating.md of assay has an example.
+run. docs/trace.md of assay has an example.
 """
 import argparse
 import fnmatch

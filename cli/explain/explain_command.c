@@ -101,7 +101,7 @@ const struct cli_command cli_command_explain = {
         "an engine rounds them, over a rounded cache (f16 unless -ctk and -ctv say otherwise),\n"
         "and with both. The command says what each of them adds to the divergence from the\n"
         "base. With --recorded it also says how much of the engine's own divergence is left\n"
-        "over, which is what its kernels add. docs/divergence.md has figures.",
+        "over, which is what its kernels add. docs/explain.md has figures.",
     .examples = "assay explain q4.gguf --base f16.gguf -f wiki.test.raw\n"
                 "What of a divergence are the weights, and what llama.cpp's rounding on a CPU.\n"
                 "assay explain q4.gguf --base f16.gguf -f wiki.test.raw --recorded llama.kld\n"

@@ -2,7 +2,7 @@
  * The budget of a recording: the divergence from exact that the roundings of its engine make of
  * this model, on the same windows. What a right recording has beyond its file's share is about
  * that, and it has much of the engine's rounding in common with the simulation of it.
- * docs/validating.md has the measurements that the limits are from.
+ * docs/evidence.md has the measurements that the limits are from.
  */
 #ifndef ACTIVATIONS_BUDGET_H
 #define ACTIVATIONS_BUDGET_H

@@ -129,7 +129,7 @@ double eval_rounding_of(const char *products, bool whole);
 
 /**
  * About how far a mean divergence of so many tokens may be from that of exact products, in nats:
- * own + min(2, 4 / sqrt(n_tokens)) * sqrt(mean * own). docs/divergence.md says where that is from
+ * own + min(2, 4 / sqrt(n_tokens)) * sqrt(mean * own). docs/precision.md says where that is from
  * and what was measured. own: of both models, added up. 0 for 0: what is equal is equally rounded.
  */
 double eval_kld_rounding(double mean, size_t n_tokens, double own);

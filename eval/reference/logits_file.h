@@ -8,7 +8,7 @@
  *     n_ctx/2 .. n_ctx-2 in order: a record of struct kern_recorded (kernels/types.h)
  *
  * The tokens are the text's: a chunk's first one has not given way to BOS. The file
- * has nothing of the model but the size of its vocabulary; docs/divergence.md says what the codes
+ * has nothing of the model but the size of its vocabulary; docs/bases.md says what the codes
  * lose.
  */
 #ifndef EVAL_REFERENCE_LOGITS_FILE_H

@@ -100,7 +100,7 @@ class BaseLogits(unittest.TestCase):
         self.assertEqual(by_kld.stderr.count("16 bits"), 1)
 
     def test_near_the_live_comparison(self):
-        """Half a code is 1.2e-4; tokens raised to the floor add 2e-5 (docs/divergence.md)."""
+        """Half a code is 1.2e-4; tokens raised to the floor add 2e-5 (docs/bases.md)."""
         document, _ = self.compare()
         path = self.folder / "live.json"
         live = run("kld", "-m", Q4, "--base", F16, *WINDOWS, "--json", path)

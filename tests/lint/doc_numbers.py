@@ -20,6 +20,7 @@ UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "Mi": 2**20}
 
 CUDA, ARCH, SPEED = "docs/cuda.md", "docs/architecture.md", "bench/NOTES.md"
 BASE, STATE, HELP = "docs/base-file.md", "docs/state.md", "cli/options/common.c"
+SERVER = "docs/server-check.md"
 K = "kernels/cuda/kernels/"
 LAYOUT, CHOICE = "eval/reference/compact_layout.c", "eval/run/batch_size.c"
 TILE = "model/forward/forward.h", r"MODEL_TILE_TOKENS = (\d+)"
@@ -109,6 +110,14 @@ TABLE = [
     (STATE, r"bytes of the settings, at most (\d+ MiB)", "eval/run/journal.c",
      r"MAX_SETTINGS = (\d+ << \d+)"),
     ("README.md", r"(\d+) architectures, each", "model/arch/list.h", r"X\(\w+\)"),
+    (SERVER, r"`--requests` \((\d+)\) goes", "cli/check/server/options.c", r"REQUESTS = (\d+)"),
+    (SERVER, r"`--requests` \((\d+), \d+ at least", "cli/kld/server/bounds.h",
+     r"CLI_BOUNDS_REQUESTS = (\d+)"),
+    (SERVER, r"no result \| fewer than (\d+) lists", "clients/probe/verdict.h",
+     r"PROBE_LEAST_LISTS = (\d+)"),
+    (SERVER, r"same multiple of (\d+) count", "clients/probe/verdict.h", r"PROBE_STRETCH = (\d+)"),
+    ("docs/trace.md", r"evaluated (\d+) more times", "cli/trace/trace_command.c",
+     r"DEFAULT_PASSES = (\d+)"),
     (BASE, r"\| header \| (\d+) \|", "eval/reference/compact_layout.h",
      r"EVAL_COMPACT_HEADER_BYTES = (\d+)"),
     (BASE, r"\| checks \| (\d+) `n_windows`", "eval/reference/compact_layout.h",
