@@ -441,6 +441,21 @@ enum status kern_record(struct kern_backend *b, const struct kern_record *op,
     return kern_end(b, KERN_PHASE_SCORE, begun, b->ops->record(b, op, why));
 }
 
+enum status kern_logit_rows(struct kern_backend *b, const struct kern_logit_rows *op,
+                            struct status_why *why)
+{
+    assert(!op->head.recorded && (op->logits || op->n_rows == 0));
+    size_t n_vocab = op->head.matrix->n_rows;
+    assert(op->first <= n_vocab && op->n <= n_vocab - op->first);
+    enum status status = vocabulary_check(n_vocab, "logits", why);
+    if (!status)
+        status = head_check(&op->head, n_vocab, "logits: head", why);
+    if (status || op->n_rows == 0 || op->n == 0)
+        return status;
+    uint64_t begun = kern_begin(b);
+    return kern_end(b, KERN_PHASE_SCORE, begun, b->ops->logit_rows(b, op, why));
+}
+
 size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
 {
     return b->ops->linear_bytes(b, op);

@@ -57,10 +57,24 @@ struct kern_record {
     float reach;       /* 0: 16, as llama.cpp records */
 };
 
+/**
+ * Logits of n_rows hidden rows as kern_score() has them, of the tokens first .. first + n - 1 of
+ * the vocabulary: what it makes log-probabilities of, by subtracting max_logit and then log_sum in
+ * double.   Memory: some rows at a time, as many as 16 MiB hold.
+ */
+struct kern_logit_rows {
+    struct kern_head head;
+    size_t n_rows;
+    size_t first, n;
+    float *logits; /* host, out: [n_rows, n] */
+};
+
 typedef enum status kern_score_fn(struct kern_backend *b, const struct kern_score *op,
                                   struct status_why *why);
 typedef enum status kern_record_fn(struct kern_backend *b, const struct kern_record *op,
                                    struct status_why *why);
+typedef enum status kern_logit_rows_fn(struct kern_backend *b, const struct kern_logit_rows *op,
+                                       struct status_why *why);
 
 /** Working memory; see kern_linear_bytes_fn. */
 typedef size_t kern_score_bytes_fn(struct kern_backend *b, const struct kern_score *op);
@@ -73,7 +87,8 @@ typedef size_t kern_record_bytes_fn(struct kern_backend *b, const struct kern_re
 typedef size_t kern_record_rows_fn(struct kern_backend *b, const struct kern_weight *matrix);
 
 /** X(name) for each, as KERN_OPERATIONS has it. */
-#define KERN_SCORING_OPERATIONS(X) X(score) X(record) X(score_bytes) X(record_bytes) X(record_rows)
+#define KERN_SCORING_OPERATIONS(X)                                                                 \
+    X(score) X(record) X(logit_rows) X(score_bytes) X(record_bytes) X(record_rows)
 
 #define KERN_SCORING_DECLARE(name) kern_##name##_fn kern_##name;
 KERN_SCORING_OPERATIONS(KERN_SCORING_DECLARE)

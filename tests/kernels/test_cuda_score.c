@@ -306,6 +306,63 @@ static void test_record_slabs(void **state)
     }
 }
 
+/** Rows of logits: the CPU's in `exact`, and what scores are made of in any precision. */
+static void test_logit_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 70, FIRST = 9 };
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
+        enum kern_precision precision = i % 2 ? KERN_PRECISION_EXACT : KERN_PRECISION_HIGH;
+        size_t n_vocab = i % 3 ? 64 : 2051, n = n_vocab - FIRST;
+        struct scene s;
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, precision, &way);
+        scene_open(&s, 80 + i, 1, ROWS, n_vocab);
+        float *logits[2] = {malloc(ROWS * n_vocab * sizeof(float)),
+                            malloc(ROWS * n_vocab * sizeof(float))};
+        struct kern_row_score rows[ROWS];
+        struct kern_target targets[ROWS];
+        struct kern_target_score scores[ROWS];
+        for (uint32_t row = 0; row < ROWS; row++)
+            targets[row] = (struct kern_target){row, (int32_t)(row * 31 % n_vocab)};
+        assert_true(logits[0] && logits[1]);
+        struct kern_logit_rows op = {
+            .head = s.heads[0], .n_rows = ROWS, .n = n_vocab, .logits = logits[0]};
+        assert_int_equal(kern_logit_rows(p.cpu, &op, NULL), STATUS_OK);
+        float *hidden = cuda_pair_put(&p, op.head.hidden, ROWS * s.matrices[0].n_cols);
+        op.head.hidden = hidden;
+        op.logits = logits[1];
+        assert_int_equal(kern_logit_rows(p.cuda, &op, NULL), STATUS_OK);
+        if (precision == KERN_PRECISION_EXACT)
+            assert_memory_equal(logits[0], logits[1], ROWS * n_vocab * sizeof(float));
+        const struct kern_score score = {.n_heads = 1,
+                                         .heads = &op.head,
+                                         .n_rows = ROWS,
+                                         .rows = rows,
+                                         .n_targets = ROWS,
+                                         .targets = targets,
+                                         .target_scores = scores};
+        assert_int_equal(kern_score(p.cuda, &score, NULL), STATUS_OK);
+        op.first = FIRST;
+        op.n = n;
+        op.logits = logits[0];
+        assert_int_equal(kern_logit_rows(p.cuda, &op, NULL), STATUS_OK);
+        for (size_t row = 0; row < ROWS; row++) {
+            const float *whole = logits[1] + row * n_vocab;
+            assert_memory_equal(logits[0] + row * n, whole + FIRST, n * sizeof(float));
+            assert_same_number((double)whole[targets[row].token] - rows[row].max_logit -
+                                   rows[row].log_sum,
+                               scores[row].log_prob, "log_prob of row", row);
+        }
+        cuda_pair_take(&p, hidden, NULL, 0);
+        free(logits[0]);
+        free(logits[1]);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
 /** Head 0 recorded: by either backend to the same bits, then read back. */
 static void test_records(void **state)
 {
@@ -420,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_twice),        cmocka_unit_test(test_records),
         cmocka_unit_test(test_record_slabs), cmocka_unit_test(test_precisions),
         cmocka_unit_test(test_preload),      cmocka_unit_test(test_preload_decodes),
+        cmocka_unit_test(test_logit_rows),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

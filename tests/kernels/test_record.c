@@ -73,6 +73,39 @@ static void test_against_definition(void **state)
     }
 }
 
+/** Logits of rows, of the whole vocabulary and of a part, are those of the definition. */
+static void test_logit_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t n_rows, n_vocab;
+    } shapes[] = {{1, 1}, {15, 32}, {33, 250}, {2100, 67}, {3, 4099}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        size_t n_rows = shapes[i].n_rows, n_vocab = shapes[i].n_vocab, half = n_vocab / 2;
+        struct scene s;
+        scene_open(&s, 400 + i, 3, n_rows, n_vocab);
+        float *found = malloc(n_rows * n_vocab * sizeof *found);
+        assert_non_null(found);
+        for (size_t h = 0; h < 3; h++) {
+            struct kern_backend *b = backend_open((enum kern_isa)(h % KERN_ISA_COUNT), 2);
+            struct kern_logit_rows op = {
+                .head = s.heads[h], .n_rows = n_rows, .n = n_vocab, .logits = found};
+            assert_int_equal(kern_logit_rows(b, &op, NULL), STATUS_OK);
+            assert_int_equal(compare_bits(found, s.logits[h], n_rows * n_vocab), n_rows * n_vocab);
+            op.first = half;
+            op.n = n_vocab - half;
+            assert_int_equal(kern_logit_rows(b, &op, NULL), STATUS_OK);
+            for (size_t row = 0; row < n_rows; row++)
+                assert_int_equal(
+                    compare_bits(found + row * op.n, s.logits[h] + row * n_vocab + half, op.n),
+                    op.n);
+            kern_close(b);
+        }
+        free(found);
+        scene_close(&s);
+    }
+}
+
 /** A vocabulary so large that a slab holds two panels of rows, and rows for five slabs. */
 static void test_slabs_and_threads_do_not_matter(void **state)
 {
@@ -190,6 +223,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_definition),
+        cmocka_unit_test(test_logit_rows),
         cmocka_unit_test(test_slabs_and_threads_do_not_matter),
         cmocka_unit_test(test_equal_logits),
         cmocka_unit_test(test_nonfinite_rows),
