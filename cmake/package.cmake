@@ -1,8 +1,8 @@
-# Packages: `cmake --build --preset release --target package` makes a .deb and a .tar.gz.
+# Packages: `cmake --build --preset release --target package` makes three .deb and a .tar.gz.
 #
-# Both hold the same program. It looks for its libraries in ../lib/assay first. The .tar.gz has
-# them there, so it runs on any machine with a C library as new as the builder's; the .deb names
-# them as dependencies.
+# Both kinds hold the same program and library (cmake/library.cmake). The program looks for its
+# libraries in ../lib/assay first. The .tar.gz has them there, so it runs on any machine with a C
+# library as new as the builder's; a .deb names them as dependencies.
 
 target_link_options(assay PRIVATE -Wl,--as-needed
   $<$<LINK_LANGUAGE:CUDA>:-static-libgcc> $<$<LINK_LANGUAGE:CUDA>:-static-libstdc++>)
@@ -63,11 +63,10 @@ list(JOIN suggested ", " CPACK_DEBIAN_PACKAGE_SUGGESTS)
 find_program(ASSAY_SHLIBDEPS dpkg-shlibdeps)
 if(CMAKE_CROSSCOMPILING) # the packages of the other architecture are not in dpkg's database
   set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
-  set(CPACK_ASSAY_PROGRAM ${PROJECT_BINARY_DIR}/assay)
   set(CPACK_ASSAY_DEPENDS "libcjson1 (>= 1.7.15), libpcre2-8-0 (>= 10.40), libssl3 (>= 3.0.0)")
 elseif(ASSAY_SHLIBDEPS)
-  set(CPACK_ASSAY_SHLIBDEPS ${ASSAY_SHLIBDEPS} --ignore-missing-info -O ${PROJECT_BINARY_DIR}/assay)
+  set(CPACK_ASSAY_SHLIBDEPS ${ASSAY_SHLIBDEPS} --ignore-missing-info -O)
 elseif(ASSAY_DPKG)
-  message(STATUS "dpkg-shlibdeps is missing: the .deb will name no dependencies")
+  message(STATUS "dpkg-shlibdeps is missing: each .deb will name no dependencies")
 endif()
 include(CPack)

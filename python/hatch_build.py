@@ -1,7 +1,8 @@
-"""Puts the program into the wheel, where ASSAY_PREFIX names a folder with bin/assay and lib/assay/.
+"""Puts program and library into the wheel, where ASSAY_PREFIX names a folder with bin/assay,
+lib/libassay.so.0 and lib/assay/.
 
 Without it the wheel has no program, and is for any machine. scripts/wheel.sh sets it. The folder is
-kept as it is, so that the program finds its libraries; the script `assay` starts the program.
+kept as it is, so that both find their libraries; the script `assay` starts the program.
 """
 import os
 import pathlib
@@ -30,7 +31,8 @@ class Program(BuildHookInterface):
         if "ASSAY_PREFIX" not in os.environ:
             return
         prefix = pathlib.Path(os.environ["ASSAY_PREFIX"]).absolute()
-        files = [prefix / "bin" / "assay", *sorted((prefix / "lib" / "assay").iterdir())]
+        files = [prefix / "bin" / "assay", prefix / "lib" / "libassay.so.0",
+                 *sorted((prefix / "lib" / "assay").iterdir())]
         where = {str(file): f"assay_gguf/program/{file.relative_to(prefix)}" for file in files}
         where["assay"] = f"{self.build_config.builder.artifact_project_id}.data/scripts/assay"
         build_data["force_include"].update(where)

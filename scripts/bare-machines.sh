@@ -95,7 +95,7 @@ for machine in "$@"; do
             within everything 'cmake --build --preset release --target package'
             ;;
         packages)
-            cp "$root"/everything/src/build/release/package/assay[-_]* "$root/packages/src/"
+            cp "$root"/everything/src/build/release/package/{,lib}assay*[-_]* "$root/packages/src/"
             within packages 'mkdir alone && tar -xzf assay-*.tar.gz -C alone --strip-components 1'
             cp -r data docs "$root/packages/src/"
             step "packages: the .tar.gz"
@@ -106,6 +106,10 @@ for machine in "$@"; do
             within packages 'apt-get install -q -y ./assay_*.deb'
             expect 'listening on' within packages \
                 'timeout -s INT 20 assay serve --port 0 -m data/tiny.Q4_K_M.gguf'
+            step "packages: the library"
+            within packages "apt-get install -q -y ./libassay*.deb && $install gcc libc6-dev pkg-config"
+            expect 'worst error' within packages \
+                'cc /usr/share/doc/assay/examples/compare_kernel.c $(pkg-config --cflags --libs assay) -lm && ./a.out'
             within packages "$install openmpi-bin"
             share packages assay
             share packages alone/bin/assay

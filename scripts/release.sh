@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a release publishes, in one folder: the source archive, a .tar.gz and a .deb of the program, a
+# What a release publishes, in one folder: the source archive, a .tar.gz and .deb of program and library, a
 # wheel, the reference pack of the tests, and their checksums. All are made from the source archive
 # of the commit that is checked out, and each is tried in a folder that has nothing else.
 # usage: bash scripts/release.sh [OUT_FOLDER]     (default: build/release-VERSION)
@@ -69,6 +69,14 @@ tar -xf "$out/assay-$version-linux"*.tar.gz -C "$bare/tar"
 try "the .tar.gz" "$(echo "$bare"/tar/*/bin/assay)"
 dpkg-deb -x "$out"/assay_*.deb "$bare/deb"
 try "the .deb" "$bare/deb/usr/bin/assay"
+for package in "$out"/libassay*.deb; do
+    dpkg-deb -x "$package" "$bare/deb"
+done
+lib=$(dirname "$(find "$bare/deb" -name libassay.a)")
+quietly env PKG_CONFIG_PATH="$lib/pkgconfig" sh -c 'cc -o "$1" "$2" $(pkg-config --cflags --libs assay) -lm' \
+    compile "$bare/example" "$source/examples/compare_kernel.c"
+quietly env LD_LIBRARY_PATH="$lib" "$bare/example"
+echo "tried: the library's .deb: $(head -n 1 "$log")"
 quietly python3 -m venv "$bare/venv"
 quietly "$bare/venv/bin/pip" install --no-index --no-deps "$out"/assay_gguf-*.whl
 try "the wheel" "$(echo "$bare"/venv/lib/python*/site-packages/assay_gguf/program/bin/assay)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A wheel for pip with the program in it, for Linux with a C library as new as this machine's needs
+# A wheel for pip with the program and libassay.so in it, for Linux with a C library as new as this machine's needs
 # it to be: the name says which (manylinux_2_NN).
 # usage: bash scripts/wheel.sh [BUILD_FOLDER [OUT_FOLDER]]   (default: build/release, its package/)
 # Needs hatchling (python3-hatchling), or pip and a package index.
@@ -12,9 +12,11 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
-for component in portable libraries; do
+for component in portable libraries portable_library; do
     cmake --install "$build" --component "$component" --prefix "$prefix" --strip >/dev/null
 done
+library=$prefix/lib/libassay.so.0
+mv "$(readlink -f "$library")" "$library" # a wheel has no links
 export ASSAY_PREFIX=$prefix
 cd python
 build=(python3 -m pip wheel -q --no-deps -w "$out" .)

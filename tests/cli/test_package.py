@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 import elf
-from test_install import MAN, documents, files_of
+from test_install import MAN, compile_example, development, documents, files_of, runtime
 
 ASSAY, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 C_LIBRARY = re.compile(r"(linux-vdso|ld-linux[\w-]*|libc|libm|libdl|librt|libpthread)\.so\.\d+")
@@ -74,6 +74,14 @@ class Packages(unittest.TestCase):
                 self.assertIn("assay perplexity", page)
         return re.findall(r"^\t(\S+)(?: => (\S+))? \(", output("ldd", program), re.MULTILINE)
 
+    def check_library(self, prefix, lib):
+        """The library of a prefix: stripped, under its soname, and good to compile with."""
+        file = prefix / lib / "libassay.so.0"
+        self.assertNotIn(".symtab", output("readelf", "-S", "-W", file), "is not stripped")
+        self.assertEqual((elf.Elf(file).paths, elf.Elf(file).texts(elf.SONAME)), (["$ORIGIN/assay"], ["libassay.so.0"]))
+        if shutil.which("cc") and shutil.which("pkg-config"):
+            compile_example(SOURCE, prefix, lib, pathlib.Path(tempfile.mkdtemp(dir=self.folder)))
+
     def test_archive(self):
         output("tar", "xf", self.only("assay-*.tar.gz"), "-C", self.folder)
         prefix = self.only("assay-*/")
@@ -83,15 +91,36 @@ class Packages(unittest.TestCase):
         libraries = [f for f in files_of(prefix) if f.startswith("lib/assay/")]
         self.assertTrue([f for f in libraries if "libpcre2-8.so" in f], libraries)
         self.assertEqual(sorted(set(files_of(prefix)) - set(libraries)),
-                         sorted(["bin/assay", *documents(SOURCE)]))
+                         sorted(["bin/assay", *runtime("lib", ASSAY.parent), *development("lib", ASSAY.parent),
+                                 *documents(SOURCE)]))
+        self.check_library(prefix, "lib")
         self.assertEqual([f for f in libraries if "assay-mpi" in f], [f"lib/assay/{name}" for name in MPI])
         if shutil.which("dpkg-query"):
             for library in (f for f in libraries if re.search(r"\.so\.\d+$", f)):
                 self.assertIn(f"{library}.copyright", libraries)
 
+    def check_development(self):
+        """The two packages of the library, unpacked over each other."""
+        root, expected = self.folder / "libraries", set()
+        for name, files in (("libassay0", runtime), ("libassay-dev", development)):
+            package = self.only(f"{name}_*.deb")
+            output("dpkg-deb", "-x", package, root)
+            lib = next(p.parent for p in root.rglob("libassay.so.0")).relative_to(root / "usr")
+            expected |= {f"usr/{f}" for f in [*files(lib, ASSAY.parent), f"share/doc/{name}/copyright"]}
+            self.assertEqual(set(files_of(root)), expected)
+            fields = output("dpkg-deb", "-f", package)
+            self.assertRegex(fields, f"(?m)^Package: {name}\n")
+            self.assertRegex(fields, "(?m)^Description: the exact model of .+\n .+")
+            if name == "libassay-dev":
+                self.assertRegex(fields, r"(?m)^Depends: libassay0 \(= [\d.]+\)$")
+            elif shutil.which("dpkg-shlibdeps"):
+                self.assertRegex(fields, r"(?m)^Depends: .*libpcre2-8-0 ")
+        self.check_library(root / "usr", lib)
+
     def test_debian(self):
         if not shutil.which("dpkg-deb"):
             self.skipTest("no dpkg-deb")
+        self.check_development()
         package, root = self.only("assay_*.deb"), self.folder / "root"
         output("dpkg-deb", "-x", package, root)
         self.check_prefix(root / "usr")

@@ -22,7 +22,7 @@ import sys
 from rooms import Rooms
 
 FOLDERS = (*sorted({layer.split("/")[0] for layer in Rooms(sys.argv[1] if len(sys.argv) > 1 else ".").stands_on}),
-           "tests", "bench", "cmake", "data", "docs", "python", "scripts")
+           "tests", "bench", "cmake", "data", "docs", "examples", "include", "python", "scripts")
 SOURCES = (".c", ".h", ".cu", ".py", ".sh", ".cmake")
 # What is named, and is not of this tree: of exllamav3, lm-evaluation-harness, Bochs, the tests'
 # library, an installed program, the evaluator of docs/how-to-add.md.

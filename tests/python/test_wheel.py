@@ -62,7 +62,8 @@ class Wheel(unittest.TestCase):
         libraries = {n for n in names if n.startswith("assay_gguf/program/lib/assay/")}
         self.assertIn("libpcre2-8.so", str(libraries))
         self.assertEqual(names - libraries - {n for n in names if ".dist-info/" in n},
-                         {*MODULES, "assay_gguf/program/bin/assay", "assay_gguf.data/scripts/assay"})
+                         {*MODULES, "assay_gguf/program/bin/assay", "assay_gguf/program/lib/libassay.so.0",
+                          "assay_gguf.data/scripts/assay"})
         self.check_libc(wheel, int(found[2]))
         if shutil.which("auditwheel"):
             self.assertIn(f'platform tag: "{found[1]}"',
