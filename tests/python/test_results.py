@@ -96,17 +96,6 @@ class Results(unittest.TestCase):
         with self.assertRaisesRegex(AssayError, r"^unknown command 'bst'.*\(exit code 2\)$"):
             assay_gguf.run("bst", binary=ASSAY)
 
-    def test_the_page_shows_what_comes_out(self):
-        page = (SOURCE / "docs" / "python.md").read_text()
-        code, shown = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", page, re.S).groups()
-        (self.folder / "assay").symlink_to(pathlib.Path(ASSAY).resolve())
-        for file in (Q4, F16, SOURCE / "tests" / "golden" / "text.txt"):
-            (self.folder / file.name).symlink_to(file.resolve())
-        done = subprocess.run([sys.executable, "-B", "-c", code], cwd=self.folder, text=True, capture_output=True,
-                              env={**os.environ, "PYTHONPATH": str(SOURCE / "python"),
-                                   "PATH": f"{self.folder}:{os.environ['PATH']}"})
-        self.assertEqual(done.stdout, shown, done.stderr)
-
     def test_words(self):
         """Lists give an option several times, None and False leave it out."""
         with mock.patch.object(assay_gguf.results, "execute") as ran:
