@@ -88,7 +88,7 @@ static void find_architecture(struct model_folder *f)
             f->arch = f->archs[i];
     if (!f->arch) {
         model_config_fail(f, STATUS_UNSUPPORTED,
-                          "the architecture is %s, of which no folder is read (docs/folders.md "
+                          "the architecture is %s, of which no folder is read (docs/models.md "
                           "lists the others); expected a GGUF file that llama.cpp's "
                           "convert_hf_to_gguf.py makes",
                           base_field_show(&shown, first));
