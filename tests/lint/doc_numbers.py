@@ -109,7 +109,7 @@ TABLE = [
     (STATE, r"Without `-b` that is about (\w+) seconds", CHOICE, r"batch_seconds = (\d+)"),
     (STATE, r"bytes of the settings, at most (\d+ MiB)", "eval/run/journal.c",
      r"MAX_SETTINGS = (\d+ << \d+)"),
-    ("README.md", r"(\d+) architectures, each", "model/arch/list.h", r"X\(\w+\)"),
+    ("README.md", r"(\d+) architectures\]\(docs/models.md\), each", "model/arch/list.h", r"X\(\w+\)"),
     (SERVER, r"`--requests` \((\d+)\) goes", "cli/check/server/options.c", r"REQUESTS = (\d+)"),
     (SERVER, r"`--requests` \((\d+), \d+ at least", "cli/kld/server/bounds.h",
      r"CLI_BOUNDS_REQUESTS = (\d+)"),
