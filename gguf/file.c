@@ -224,12 +224,19 @@ struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t
     return gguf_scales_from(tensor->scales[i / tensor->ne[1]], row);
 }
 
+/** Rows of scales that so many rows have. */
+static uint64_t n_scale_rows(const struct gguf_scales *s, uint64_t n_rows)
+{
+    return (s->first_row + n_rows - 1) / s->block_rows - s->first_row / s->block_rows + 1;
+}
+
 uint64_t gguf_scales_bytes(const struct gguf_scales *s, uint64_t n_rows)
 {
     if (!s->data)
         return 0;
-    uint64_t last = (s->first_row + n_rows - 1) / s->block_rows;
-    return (last - s->first_row / s->block_rows + 1) * gguf_scales_row_bytes(s);
+    uint64_t n = n_scale_rows(s, n_rows), n_bytes = n * gguf_scales_row_bytes(s);
+    bool zeros = s->packed && s->packed->zeros.data;
+    return n_bytes + (zeros ? (n * s->n_cols * s->packed->zeros.bits + 7) / 8 : 0);
 }
 
 uint64_t gguf_tensor_stored_bytes(const struct gguf_tensor *tensor)
@@ -291,18 +298,20 @@ bool gguf_tensor_any(const struct gguf_tensor *tensor, bool (*test)(const void *
     for (uint64_t i = 0; tensor->scales && i < tensor->ne[2] * tensor->ne[3] && !is; i++) {
         const struct gguf_scales *s = &tensor->scales[i];
         if (s->data)
-            is = test(gguf_scales_row(s, 0), (size_t)gguf_scales_bytes(s, n_rows));
+            is = test(gguf_scales_row(s, 0),
+                      (size_t)n_scale_rows(s, n_rows) * gguf_scales_row_bytes(s));
     }
     return is;
 }
 
-/* Whether row i of both has the same scales, in the same blocks. */
+/* Whether row i of both has the same scales, in the same blocks. Zero points are not compared:
+ * packed integers of two files count as others. */
 static bool same_scales(const struct gguf_tensor *a, const struct gguf_tensor *b, uint64_t i)
 {
     struct gguf_scales s = gguf_tensor_scales(a, i), t = gguf_tensor_scales(b, i);
     if (!s.data || !t.data)
         return !s.data && !t.data;
-    return s.type == t.type && s.block_cols == t.block_cols &&
+    return s.type == t.type && s.block_cols == t.block_cols && s.packed == t.packed &&
            memcmp(gguf_scales_row(&s, 0), gguf_scales_row(&t, 0), gguf_scales_row_bytes(&s)) == 0;
 }
 

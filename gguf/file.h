@@ -122,7 +122,8 @@ const void *gguf_tensor_matrix(const struct gguf_tensor *tensor, uint64_t i);
 const void *gguf_tensor_row(const struct gguf_tensor *tensor, uint64_t i);
 /** The scales of row i that lie apart, as those of a matrix of this one row. */
 struct gguf_scales gguf_tensor_scales(const struct gguf_tensor *tensor, uint64_t i);
-/** Bytes of the scales of so many rows, 1 or more, beginning with row 0; 0 where all are 1. */
+/** Bytes of the scales of so many rows, 1 or more, beginning with row 0, and of their zero points;
+ * 0 where all are 1. */
 uint64_t gguf_scales_bytes(const struct gguf_scales *scales, uint64_t n_rows);
 /** n_bytes, and those of its scales that lie apart. */
 uint64_t gguf_tensor_stored_bytes(const struct gguf_tensor *tensor);

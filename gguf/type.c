@@ -4,6 +4,8 @@
 
 #define ROW(TYPE, name, id, elems, bytes, prefix, rows, ...)                                       \
     [id] = {GGUF_TYPE_##TYPE, #TYPE, elems, bytes, prefix, rows},
+#define PACKED(TYPE, bits)                                                                         \
+    [GGUF_TYPE_##TYPE].scale_elems = 32, [GGUF_TYPE_##TYPE].packed_bits = (bits),
 /* By id; those without a name are no types. */
 /* clang-format off */
 static const struct gguf_type_info types[GGUF_TYPE_LIMIT] = {
@@ -14,6 +16,10 @@ static const struct gguf_type_info types[GGUF_TYPE_LIMIT] = {
     [GGUF_TYPE_F8_E5M2].scale_elems = 32,
     [GGUF_TYPE_MXFP4_APART].scale_elems = 32,
     [GGUF_TYPE_NVFP4_APART].scale_elems = 16,
+    PACKED(INT4_APART, 4)
+    PACKED(INT8_APART, 8)
+    PACKED(INT4_VALUES, 4)
+    PACKED(INT8_VALUES, 8)
 };
 /* clang-format on */
 

@@ -18,7 +18,7 @@ enum gguf_type {
     /* Only caches of compressed rows have it: 128 floats of 8 bits (E4M3), a float32 scale. */
     GGUF_TYPE_FP8_DS_MLA = 405,
     /* Ids at or above this are unknown; arrays indexed by id have this size. */
-    GGUF_TYPE_LIMIT = 406
+    GGUF_TYPE_LIMIT = 410
 };
 
 enum {
@@ -46,6 +46,8 @@ struct gguf_type_info {
     uint32_t row_prefix;  /* bytes that each row begins with */
     uint32_t bundle_rows; /* rows that are stored together; 1: each on its own */
     uint32_t scale_elems; /* elements of a block that share a scale that lies apart; 0: none */
+    uint32_t packed_bits; /* its blocks are integers of so many bits, for which struct gguf_packed
+                           * may have another place; 0: they are not */
     uint32_t tail_bytes;  /* after all rows of a tensor: its one scale, a float32, and what is
                            * unused; 0: none */
 };
@@ -78,6 +80,31 @@ const char *gguf_type_program(uint32_t id);
  * Scales that lie apart from the codes that they multiply.
  */
 
+/** Whole numbers of few bits in words of 32, little-endian, the first one in the lowest bits. */
+struct gguf_words {
+    const void *data; /* the word of the first row and column, at any address */
+    size_t row_step;  /* bytes from a word to that of the next rows, */
+    size_t col_step;  /* and to that of the next columns */
+    uint8_t bits;     /* of a number: 4 or 8 */
+    bool of_rows;     /* a word has neighbouring rows of a column, else columns of a row */
+    bool turned;      /* of rows: the even ones come first, then the odd ones (AWQ) */
+};
+
+/**
+ * How a matrix of integers lies, that are multiplied by scales after a zero point was subtracted.
+ * Rows are those of the whole stored matrix. Its tensor's `data` and the scales' are where the
+ * words and the scales begin, and have as many bytes as if rows followed each other.
+ */
+struct gguf_packed {
+    struct gguf_words codes;
+    struct gguf_words zeros; /* a zero point for each scale; data NULL: all are 2^(bits - 1) */
+    int zero_more;           /* what is added to each of `zeros` */
+    bool symmetric;          /* each must be 2^(bits - 1) */
+    size_t scale_row_step, scale_col_step; /* bytes from a scale to that of the next row, columns */
+    const uint32_t *groups; /* [columns]: which of its row's scales each has; NULL: block_cols
+                             * neighbours share one */
+};
+
 /** How a scale is stored. */
 enum gguf_scale_type {
     GGUF_SCALE_F32,
@@ -104,6 +131,8 @@ struct gguf_scales {
     size_t block_cols; /* columns: a multiple of the type's scale_elems, or at least the row's */
     size_t n_cols;     /* scales in a row of them: ceil(columns / block_cols) */
     size_t first_row;  /* row 0 of the matrix is this row of the first block, or of a later one */
+    const struct gguf_packed *packed; /* of types of packed integers; NULL: words follow each other
+                                       * in a row, and all zero points are 2^(bits - 1) */
 };
 
 /** Bytes of one scale. */
@@ -137,7 +166,8 @@ static inline bool gguf_scales_fit(const struct gguf_scales *s, size_t n_cols, s
 static inline bool gguf_scales_equal(const struct gguf_scales *a, const struct gguf_scales *b)
 {
     return a->data == b->data && a->type == b->type && a->block_rows == b->block_rows &&
-           a->block_cols == b->block_cols && a->n_cols == b->n_cols && a->first_row == b->first_row;
+           a->block_cols == b->block_cols && a->n_cols == b->n_cols &&
+           a->first_row == b->first_row && a->packed == b->packed;
 }
 
 /** Those of the matrix that begins with this row. */

@@ -19,6 +19,8 @@
  *     WOVEN         blocks of the rows of a bundle: the type whose blocks are taken out of it, the
  *                   name of their decoder
  *     WOVEN_SCALED  the same; what is taken out are blocks of its own, described as those of SCALED
+ *     PACKED        integers that lie as struct gguf_packed says: the type of the blocks that are
+ *                   made of them, the name of their decoder
  *
  * Blocks of some have no scale: gguf/type.c says how many elements share one, which lies apart.
  */
@@ -26,7 +28,7 @@
 #define GGUF_TYPE_LIST_H
 
 /* clang-format off */
-#define GGUF_TYPES(FLOATS, CODES, SCALED, WITH_MIN, WOVEN, WOVEN_SCALED)            \
+#define GGUF_TYPES(FLOATS, CODES, SCALED, WITH_MIN, WOVEN, WOVEN_SCALED, PACKED)    \
     FLOATS(      F32,         f32,           0,   1,   4, 0,  1,       0,        0) \
     FLOATS(      F16,         f16,           1,   1,   2, 0,  1,       0,        0) \
     SCALED(      Q4_0,        q4_0,          2,  32,  18, 0,  1,      32,        8) \
@@ -110,12 +112,16 @@
     CODES(       F8_E4M3,     f8_e4m3,     400,  32,  32, 0,  1,       0,        0) \
     CODES(       F8_E5M2,     f8_e5m2,     401,  32,  32, 0,  1,       0,        0) \
     WOVEN(       MXFP4_APART, mxfp4_apart, 402,  32,  16, 0,  1, MXFP4,   mxfp4)    \
-    WOVEN(       NVFP4_APART, nvfp4_apart, 403,  64,  32, 0,  1, NVFP4,   nvfp4)
+    WOVEN(       NVFP4_APART, nvfp4_apart, 403,  64,  32, 0,  1, NVFP4,   nvfp4)    \
+    PACKED(      INT4_APART,  int4_apart,  406,  32,  16, 0,  1, Q8_KV,   q8_kv)    \
+    PACKED(      INT8_APART,  int8_apart,  407,  32,  32, 0,  1, Q8_KV,   q8_kv)    \
+    PACKED(      INT4_VALUES, int4_values, 408,  32,  16, 0,  1, F32,     f32)      \
+    PACKED(      INT8_VALUES, int8_values, 409,  32,  32, 0,  1, F32,     f32)
 
 /* clang-format on */
 
 /** The table for a macro that takes a row of any kind. */
-#define GGUF_EACH_TYPE(ROW) GGUF_TYPES(ROW, ROW, ROW, ROW, ROW, ROW)
+#define GGUF_EACH_TYPE(ROW) GGUF_TYPES(ROW, ROW, ROW, ROW, ROW, ROW, ROW)
 /** For the kinds that a list leaves out. */
 #define GGUF_NO_TYPE(...)
 

@@ -31,7 +31,7 @@ void kern_unweave_nvfp4_apart(const uint8_t *woven, unsigned row, uint8_t *block
         pair_runs(woven + 8 * run, 4, block + 8 * run);
 }
 
-static float scale_value(enum gguf_scale_type type, const uint8_t *at)
+float kern_scale_value(enum gguf_scale_type type, const uint8_t *at)
 {
     switch (type) {
     case GGUF_SCALE_F16:
@@ -64,7 +64,7 @@ static void read_scale(struct kern_scale_walk *w, size_t i)
         return;
     }
     if (at)
-        value = scale_value(w->scales->type, at);
+        value = kern_scale_value(w->scales->type, at);
     memcpy(w->bytes, &value, sizeof value);
 }
 
@@ -98,7 +98,8 @@ size_t kern_scales_find_invalid(enum gguf_type type, enum gguf_scale_type stored
     const uint8_t *at = scales;
     size_t size = gguf_scale_bytes(stored), i = 0;
     bool is_signed = type != GGUF_TYPE_NVFP4_APART;
-    while (i < n && (is_signed || at[i] < 0x80) && isfinite(scale_value(stored, at + i * size)))
+    while (i < n && (is_signed || at[i] < 0x80) &&
+           isfinite(kern_scale_value(stored, at + i * size)))
         i++;
     return i;
 }

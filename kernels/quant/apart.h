@@ -7,6 +7,9 @@
 
 #include "kernels/quant/registry.h"
 
+/** A scale as it is stored at `at`. */
+float kern_scale_value(enum gguf_scale_type type, const uint8_t *at);
+
 /** The scales of a row, from a column on. */
 struct kern_scale_walk {
     const struct kern_quant *quant;

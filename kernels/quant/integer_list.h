@@ -9,7 +9,7 @@
 
 /** The rows of the table of types that are: SCALED and WITH_MIN take its columns. */
 #define KERN_INTEGER_FORMATS(SCALED, WITH_MIN)                                                     \
-    GGUF_TYPES(GGUF_NO_TYPE, GGUF_NO_TYPE, SCALED, WITH_MIN, GGUF_NO_TYPE, SCALED)
+    GGUF_TYPES(GGUF_NO_TYPE, GGUF_NO_TYPE, SCALED, WITH_MIN, GGUF_NO_TYPE, SCALED, GGUF_NO_TYPE)
 
 /** Types whose integers may be multiplied by their sub-scales: WIDE(type, name, runs of a min or of
  * a narrow scale in a block of KERN_WIDE_ELEMS, elements that share a min, largest integer). */

@@ -18,11 +18,13 @@ enum { GGUF_EACH_TYPE(ELEMS) };
 #define WOVEN(TYPE, name, id, elems, bytes, prefix, rows, of, decoder)                             \
     ROW(TYPE, decoder, of, .unweave = kern_unweave_##name)
 #define WOVEN_SCALED(TYPE, name, ...) ROW(TYPE, name, TYPE, .unweave = kern_unweave_##name)
+#define PACKED(TYPE, name, id, elems, bytes, prefix, rows, of, decoder)                            \
+    ROW(TYPE, decoder, of, .unweave = NULL)
 
 /* By id; those without a decoder are no formats. */
 /* clang-format off */
 static const struct kern_quant formats[GGUF_TYPE_LIMIT] = {
-    GGUF_TYPES(PLAIN, PLAIN, PLAIN, PLAIN, WOVEN, WOVEN_SCALED)
+    GGUF_TYPES(PLAIN, PLAIN, PLAIN, PLAIN, WOVEN, WOVEN_SCALED, PACKED)
     [GGUF_TYPE_NVFP4].find_invalid = kern_nvfp4_find_invalid,
 };
 /* clang-format on */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/quant/apart.h"
+#include "kernels/quant/packed.h"
 
 enum { PIECE = 256 /* elements: a multiple of every block */ };
 
@@ -43,6 +44,10 @@ const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t fi
     const struct kern_quant *quant = kern_quant_find(rows->type);
     row = rows->which ? (size_t)rows->which[row] : row;
     bool apart = info->scale_elems > 0;
+    if (info->packed_bits > 0) {
+        kern_packed_blocks(rows, row, first_col, n, work);
+        return work;
+    }
     if (rows->col_step && !apart) {
         gather(rows, row, first_col, n, work);
         return work;

@@ -69,6 +69,10 @@ static const struct {
     {"F8_E5M2", 401, 32, 8},
     {"MXFP4_APART", 402, 32, 4},
     {"NVFP4_APART", 403, 64, 4},
+    {"INT4_APART", 406, 32, 4},
+    {"INT8_APART", 407, 32, 8},
+    {"INT4_VALUES", 408, 32, 4},
+    {"INT8_VALUES", 409, 32, 8},
 };
 
 /* Those whose rows are stored together: as the type that they are named after, but for these. */

@@ -38,10 +38,11 @@ struct gguf_scales random_blocks_scales(enum gguf_type type, double rms)
     static float scales[GGUF_TYPE_LIMIT];
     static uint8_t codes[GGUF_TYPE_LIMIT];
     /* of random codes, about */
-    double natural = type == GGUF_TYPE_F8_E4M3   ? 100
-                     : type == GGUF_TYPE_F8_E5M2 ? 9000
-                     : type == GGUF_TYPE_I2_S    ? 1.2
-                                                 : 3;
+    double natural = type == GGUF_TYPE_F8_E4M3                ? 100
+                     : type == GGUF_TYPE_F8_E5M2              ? 9000
+                     : type == GGUF_TYPE_I2_S                 ? 1.2
+                     : gguf_type_info(type)->packed_bits == 8 ? 74
+                                                              : 3;
     struct gguf_scales out = {&codes[type], GGUF_SCALE_F32, GGUF_SCALES_ALL, GGUF_SCALES_ALL, 1, 0};
     if (gguf_type_info(type)->scale_elems == 0)
         return (struct gguf_scales){0};

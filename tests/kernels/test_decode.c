@@ -129,7 +129,9 @@ static void test_list_matches_reader(void **state)
         /* in the blocks that are decoded there is room for the prefix, or what is used of it, or
          * for scales */
         size_t n_bytes = kern_quant_bytes(format, type->block_elems);
-        size_t room = type->scale_elems ? 4 : type->row_prefix;
+        size_t room = type->packed_bits   ? KERN_ROWS_WORK_BYTES * type->block_elems
+                      : type->scale_elems ? 4
+                                          : type->row_prefix;
         assert_in_range(n_bytes, type->block_bytes, type->block_bytes + room);
         if (kern_rows_are_copied(type->type))
             assert_in_range(n_bytes, 1, KERN_ROWS_WORK_BYTES * type->block_elems);

@@ -26,10 +26,12 @@
 
 /** Formats of single elements: kern_<name>_row() decodes. */
 #define KERN_DECODE_FLOATS(ROW)                                                                    \
-    GGUF_TYPES(ROW, GGUF_NO_TYPE, GGUF_NO_TYPE, GGUF_NO_TYPE, GGUF_NO_TYPE, GGUF_NO_TYPE)
+    GGUF_TYPES(ROW, GGUF_NO_TYPE, GGUF_NO_TYPE, GGUF_NO_TYPE, GGUF_NO_TYPE, GGUF_NO_TYPE,          \
+               GGUF_NO_TYPE)
 
 /** Formats of blocks, as kern_rows_blocks() gives them: kern_<name>_group() decodes 32 elements. */
-#define KERN_DECODE_BLOCKS(ROW) GGUF_TYPES(GGUF_NO_TYPE, ROW, ROW, ROW, GGUF_NO_TYPE, ROW)
+#define KERN_DECODE_BLOCKS(ROW)                                                                    \
+    GGUF_TYPES(GGUF_NO_TYPE, ROW, ROW, ROW, GGUF_NO_TYPE, ROW, GGUF_NO_TYPE)
 
 enum {
     KERN_DECODE_THREADS = 128,

@@ -14,6 +14,7 @@
 typedef void kern_unweave_fn(const uint8_t *woven, unsigned row, uint8_t *block);
 
 #define KERN_UNWEAVE(TYPE, name, ...) kern_unweave_fn kern_unweave_##name;
-GGUF_TYPES(GGUF_NO_TYPE, GGUF_NO_TYPE, GGUF_NO_TYPE, GGUF_NO_TYPE, KERN_UNWEAVE, KERN_UNWEAVE)
+GGUF_TYPES(GGUF_NO_TYPE, GGUF_NO_TYPE, GGUF_NO_TYPE, GGUF_NO_TYPE, KERN_UNWEAVE, KERN_UNWEAVE,
+           GGUF_NO_TYPE)
 
 #endif
