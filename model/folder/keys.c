@@ -335,6 +335,7 @@ enum status model_folder_keys(struct model_folder *f, struct status_why *why)
     f->compressed = map->compressed && can_be_cut(f);
     f->n_kv_heads = f->compressed ? 1 : f->n_kv_heads;
     gguf_layout_string(f->layout, "general.architecture", f->arch->name);
+    model_schemes_write(f);
     model_write_u32(f, "block_count", f->n_layers);
     model_write_u32(f, "embedding_length", f->n_embd);
     write_heads(f);

@@ -9,8 +9,9 @@
 
 /** What to do with a folder that is not read. */
 static const char instead[] =
-    "expected fp8, mxfp4, modelopt (FP8, NVFP4) or compressed-tensors (float-quantized, "
-    "nvfp4-pack-quantized, mxfp4-pack-quantized); take the folder that it was made of";
+    "expected fp8, mxfp4, gptq, awq, modelopt (FP8, NVFP4) or compressed-tensors "
+    "(float-quantized, pack-quantized, nvfp4-pack-quantized, mxfp4-pack-quantized); take the "
+    "folder that it was made of";
 
 static bool is_in(struct base_field item, const char *words)
 {
@@ -64,13 +65,20 @@ static void read_blocks(struct model_folder *f, struct base_field list)
         add_blocks(f, list, are ? model_config_at(list, 0) : 0, are ? model_config_at(list, 1) : 0);
 }
 
-/** One of compressed-tensors' groups. */
-static void read_group(struct model_folder *f, struct base_field group)
+/** One of compressed-tensors' groups.   format: of those that have none. */
+static void read_group(struct model_folder *f, struct base_field group, struct base_field format)
 {
     struct base_field weights = base_field_find(group, "weights");
     struct base_field size = base_field_find(weights, "group_size");
-    check(f, "compressed-tensors' format", base_field_find(group, "format"),
-          "float-quantized naive-quantized nvfp4-pack-quantized mxfp4-pack-quantized dense", "");
+    struct base_field own = base_field_find(group, "format");
+    check(f, "compressed-tensors' format", own,
+          "float-quantized naive-quantized pack-quantized nvfp4-pack-quantized "
+          "mxfp4-pack-quantized dense",
+          "int-quantized");
+    if (base_field_is(own.json ? own : format, "pack-quantized")) {
+        model_schemes_group(f, weights);
+        return;
+    }
     check(f, "compressed-tensors' type", base_field_find(weights, "type"), "float", "");
     if (cJSON_IsNumber(size.json) && size.json->valuedouble > 0)
         add_blocks(f, size, 1, size.json->valuedouble);
@@ -80,10 +88,11 @@ static void read_group(struct model_folder *f, struct base_field group)
 static void read_compressed(struct model_folder *f, struct base_field quantised)
 {
     struct base_field turned = base_field_find(quantised, "transform_config.config_groups");
-    check(f, "compressed-tensors' format", base_field_find(quantised, "format"),
-          "float-quantized naive-quantized nvfp4-pack-quantized mxfp4-pack-quantized "
-          "mixed-precision dense",
-          "pack-quantized int-quantized");
+    struct base_field format = base_field_find(quantised, "format");
+    check(f, "compressed-tensors' format", format,
+          "float-quantized naive-quantized pack-quantized nvfp4-pack-quantized "
+          "mxfp4-pack-quantized mixed-precision dense",
+          "int-quantized");
     check(f, "compressed-tensors' sparse format",
           base_field_find(quantised, "sparsity_config.format"), "dense", "");
     if (turned.json && turned.json->child)
@@ -92,7 +101,9 @@ static void read_compressed(struct model_folder *f, struct base_field quantised)
                           "'transform_config'), which is not read; expected none");
     struct base_field groups = base_field_find(quantised, "config_groups");
     for (struct base_field group = {0}; base_field_next(groups, &group);)
-        read_group(f, group);
+        read_group(f, group, format);
+    if (f->packing.packer)
+        f->packing.kept = base_field_find(quantised, "ignore");
 }
 
 /** ModelOpt's description, which lies within a further object in hf_quant_config.json. */
@@ -118,14 +129,26 @@ static void read_method(struct model_folder *f, struct base_field quantised)
         read_compressed(f, quantised);
     else if (strcmp(name, "modelopt") == 0)
         read_modelopt(f, quantised);
+    else if (strcmp(name, "gptq") == 0)
+        model_schemes_gptq(f, quantised);
+    else if (strcmp(name, "awq") == 0)
+        model_schemes_awq(f, quantised);
     else if (strcmp(name, "mxfp4") != 0)
-        refuse(f, "quant_method", method, "gptq bitnet");
+        refuse(f, "quant_method", method, "bitnet");
 }
 
-/** hf_quant_config.json, which counts where config.json says nothing. */
-static void read_further(struct model_folder *f)
+/** Files beside config.json that say it, by who writes them. */
+static const struct further {
+    const char *file;
+    void (*read)(struct model_folder *f, struct base_field quantised);
+} further[] = {{"hf_quant_config.json", read_modelopt},
+               {"quantize_config.json", model_schemes_gptq},
+               {"quant_config.json", model_schemes_awq}};
+
+/** One of these files. Returns whether it is there. */
+static bool read_further(struct model_folder *f, const struct further *from)
 {
-    struct base_json_reader json = {.file = "hf_quant_config.json"};
+    struct base_json_reader json = {.file = from->file};
     struct status_why why = {""};
     struct gguf_map map;
     bool found;
@@ -136,16 +159,22 @@ static void read_further(struct model_folder *f)
         status = base_json_status(&json, &why);
     }
     base_json_keep(&f->json, status, &why);
-    if (!status && found)
-        read_modelopt(f, base_json_root(&json));
+    if (!status && found) {
+        from->read(f, base_json_root(&json));
+        f->packing.kept = (struct base_field){0}; /* which ends with the file */
+        status = base_json_status(&json, &why);
+        base_json_keep(&f->json, status, &why);
+    }
     base_json_close(&json);
+    return found;
 }
 
 void model_config_quantisation(struct model_folder *f)
 {
     struct base_field quantised = model_config_find(f, "quantization_config compression_config");
-    if (quantised.json)
+    bool found = quantised.json != NULL;
+    if (found)
         read_method(f, quantised);
-    else
-        read_further(f);
+    for (size_t i = 0; !found && i < sizeof further / sizeof *further; i++)
+        found = read_further(f, &further[i]);
 }

@@ -83,7 +83,11 @@ enum status model_quantised_role(const struct model_folder *f,
                                  struct status_why *why)
 {
     const struct safetensors_tensor *weight = NULL;
+    bool packed;
     *role = (struct model_role){.aside = false};
+    enum status status = model_packed_role(f, tensor, role, &packed, why);
+    if (status || packed)
+        return status;
     for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
         role->aside |= base_ends_with(tensor->name, activations[i]);
     for (size_t i = 0; i < N_PATTERNS && !weight && !role->aside; i++)
@@ -262,6 +266,8 @@ enum status model_quantised_shape(struct model_folder *f, struct model_target *t
 {
     struct codes first = {.weight = t->sources[0]}, codes;
     enum status status = STATUS_OK;
+    if (model_packed_is(f, t->sources[0]))
+        return model_packed_shape(f, t, meant, why);
     t->quantised = has_codes(t->sources[0]);
     *meant = *t->sources[0];
     for (size_t i = 0; i < (t->quantised ? t->n_sources : 0) && !status; i++) {
@@ -416,7 +422,9 @@ enum status model_quantised_scales(const struct model_folder *f, const struct mo
     if (!scales)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for the scales of %s", f->path,
                            t->name);
-    if (t->experts)
+    if (model_packed_is(f, t->sources[0]))
+        status = model_packed_scales(f, t, file, scales, why);
+    else if (t->experts)
         for (size_t i = 0; i < n && !status; i++)
             status = scales_of(f, t, t->sources[i], &scales[i], 1, why);
     else

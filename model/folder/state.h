@@ -40,7 +40,28 @@ struct model_blocks {
     uint64_t rows, columns;
 };
 
-enum { MODEL_BLOCK_SHAPES = 8 };
+enum { MODEL_BLOCK_SHAPES = 8, MODEL_SCHEMES = 8 };
+
+/** Who packed integers of few bits: it says how they lie (packed.c). */
+enum model_packer { MODEL_NO_PACKER, MODEL_COMPRESSED, MODEL_GPTQ, MODEL_AWQ };
+
+/** Integers that some weights are. */
+struct model_scheme {
+    unsigned bits;
+    uint64_t group; /* columns that share a scale; 0: a whole row */
+    bool symmetric; /* zero points are 2^(bits - 1) */
+};
+
+/** What config.json says of packed integers. */
+struct model_packing {
+    enum model_packer packer;
+    struct model_scheme schemes[MODEL_SCHEMES];
+    size_t n_schemes;
+    bool any;               /* some weights have a scheme that is not listed (member `dynamic`) */
+    bool ordered;           /* GPTQ's columns may belong to groups in any order */
+    bool less_one;          /* zero points are stored less 1 */
+    struct base_field kept; /* modules whose weights are no integers: a list, or nothing */
+};
 
 /** What a class of transformers gives members that config.json lacks (bench/class_defaults.py). */
 struct model_folder_class {
@@ -75,6 +96,7 @@ struct model_folder {
     size_t n_given, given_capacity;
     struct model_blocks blocks[MODEL_BLOCK_SHAPES];
     size_t n_blocks;
+    struct model_packing packing;
 };
 
 /** The heads of each layer, at first config.json's for all. */
@@ -137,6 +159,15 @@ enum status model_folder_agree(const struct model_folder *f, struct status_why *
 
 /** Refuse folders whose weights are quantised in a way that is not read; note shapes of blocks. */
 void model_config_quantisation(struct model_folder *f);
+
+/* schemes.c */
+
+/** What an object says of packed integers: of GPTQ, of AWQ, of a group of compressed-tensors. */
+void model_schemes_gptq(struct model_folder *f, struct base_field quantised);
+void model_schemes_awq(struct model_folder *f, struct base_field quantised);
+void model_schemes_group(struct model_folder *f, struct base_field weights);
+/** All that they said, in words, as a key. */
+void model_schemes_write(struct model_folder *f);
 
 /* keys.c, rope.c */
 
@@ -201,6 +232,20 @@ enum status model_quantised_shape(struct model_folder *f, struct model_target *t
 enum status model_quantised_scales(const struct model_folder *f, const struct model_target *t,
                                    struct gguf_file *file, const struct gguf_scales **out,
                                    struct status_why *why);
+
+/* packed.c */
+
+/** Whether a stored tensor holds packed integers. */
+bool model_packed_is(const struct model_folder *f, const struct safetensors_tensor *tensor);
+/** Tell a tensor's role, where it is one about packed integers: *is.   Fails: STATUS_FORMAT. */
+enum status model_packed_role(const struct model_folder *f, const struct safetensors_tensor *tensor,
+                              struct model_role *role, bool *is, struct status_why *why);
+/** As model_quantised_shape, and model_quantised_scales, of a target of packed integers. */
+enum status model_packed_shape(const struct model_folder *f, struct model_target *t,
+                               struct safetensors_tensor *meant, struct status_why *why);
+enum status model_packed_scales(const struct model_folder *f, const struct model_target *t,
+                                struct gguf_file *file, struct gguf_scales *scales,
+                                struct status_why *why);
 
 /* sources.c */
 

@@ -22,6 +22,7 @@ sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_mo
 import architectures  # noqa: E402
 import folders  # noqa: E402
 import folders_by_table  # noqa: E402
+import packed  # noqa: E402
 import quantised  # noqa: E402
 import rewrite  # noqa: E402
 from evaluate import Evaluation, compare  # noqa: E402
@@ -51,11 +52,12 @@ class Folders(unittest.TestCase):
         self.text.write_text(self.model.vocabulary.text(60)[0])
         return where, file
 
-    def table(self, model, *more):
+    def table(self, model, *more, precision="exact"):
         out = self.at / "table"
         done = assay("perplexity", "-q", model, "-f", self.text, "-c", 20, "--per-token", out,
-                     "--precision", "exact", "-t", 1, *more)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+                     "--precision", precision, "-t", 1, *more)
+        note = f"assay: note: {model} has its own tokens; --tokenizer has no effect on it\n"
+        self.assertEqual((done.returncode, done.stderr.replace(note, "")), (0, ""))
         return out.read_bytes()
 
     def matrices(self, model, *more):
@@ -77,12 +79,38 @@ class Folders(unittest.TestCase):
                     self.assertEqual(self.matrices(where, "--tokenizer", file), self.matrices(file))
 
     def test_quantised(self):
-        for i, (describe, form) in enumerate(quantised.ALL):
+        for i, (describe, form) in enumerate(quantised.ALL + packed.ALL):
             with self.subTest(f"{describe.__name__} {i}"):
                 where, file = self.make(describe, 1 + i % 2, form)
                 self.assertEqual(self.table(where, "--tokenizer", file), self.table(file))
                 if (i + SEED) % 8 == 0:
                     self.assertEqual(self.matrices(where, "--tokenizer", file), self.matrices(file))
+
+    def test_lossless(self):
+        """A file of Q4_0 with a folder's own integers has its results in `high`, too; a usual one loses something."""
+        where, file = self.make(folders.qwen3, kind=packed.Lossless("compressed", symmetric=True))
+        own = [Tensor(t.name, "Q4_0", t.ne, self.model.q4_0[t.data]) if t.data in self.model.q4_0 else t
+               for t in self.model.tensors]
+        n = sum(t.kind == "Q4_0" for t in own)
+        self.assertEqual(n, 7 * folders.LAYERS)
+        usual = [Tensor(t.name, "Q4_0", t.ne, packed.q4_0(t.values())) if t.kind == "Q4_0" else t for t in own]
+        for tensors, n_lossless in ((own, n), (usual, 0)):
+            file = rewrite.write(self.at, self.model.gguf_pairs(), tensors)
+            done = assay("check", "-q", "-m", file, "--base", where)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+            self.assertIn(f", {n_lossless} of {n} quantised matrices without loss; ", done.stdout)
+            for precision in ("exact", "high"):
+                tables = [self.table(path, "--tokenizer", file, precision=precision) for path in (where, file)]
+                (self.assertEqual if n_lossless else self.assertNotEqual)(*tables)
+        rows = [self.table(where, "--tokenizer", file, precision=p) for p in ("exact", "high")]
+        self.assertNotEqual(*rows)  # of integers
+
+    def test_bits_of_integers(self):
+        for form, name, bits in ((packed.ALL[1][1], "INT4_VALUES", "4.6250"), (packed.ALL[4][1], "INT8_APART", "8.7500"),
+                                 (packed.ALL[9][1], "INT4_APART", "4.5000")):
+            with self.subTest(name):
+                where, _ = self.make(folders.llama, kind=form)
+                self.assertRegex(assay("info", where).stdout, rf"\n  {name} +\d+ +\d+ +\d+ +{bits}\n")
 
     def test_bits_of_quantised(self):
         where, file = self.make(quantised.ALL[8][0], kind=quantised.ALL[8][1])
@@ -93,7 +121,7 @@ class Folders(unittest.TestCase):
 
     def test_quantised_in_float64(self):
         rng = random.Random(SEED)
-        for describe, form in quantised.ALL[:10:9] + quantised.ALL[12:13]:
+        for describe, form in quantised.ALL[:10:9] + quantised.ALL[12:13] + packed.ALL[1:7:5]:
             with self.subTest(describe.__name__):
                 where, file = self.make(describe, 1, form)
                 keys = {key: value for key, _, value, _ in self.model.gguf_pairs()}
@@ -174,17 +202,26 @@ class Folders(unittest.TestCase):
         describe.__name__ = "again"
         return where
 
-    def test_wrong_scales(self):
-        for i in sorted({wrong[0] for wrong in quantised.WRONG}):
-            where, self.file = self.make(quantised.ALL[i][0], kind=quantised.ALL[i][1])
+    def wrong_scales(self, of, wrong):
+        for i in sorted({case[0] for case in wrong}):
+            where, self.file = self.make(of[i][0], kind=of[i][1])
             stored, config = self.model.stored, self.model.config
-            for change, sentence in (wrong[1:] for wrong in quantised.WRONG if wrong[0] == i):
-                with self.subTest(sentence):
+            for change, sentence in (case[1:] for case in wrong if case[0] == i):
+                with self.subTest(f"{i} {sentence}"):
                     self.model.stored, self.model.config = dict(stored), copy.deepcopy(config)
                     change(self.model)
                     shutil.rmtree(where)
                     self.model.write(where, 1)
-                    self.refused(where, sentence)
+                    if sentence:
+                        self.refused(where, sentence)
+                    else:
+                        self.table(where, "--tokenizer", self.file)
+
+    def test_wrong_scales(self):
+        self.wrong_scales(quantised.ALL, quantised.WRONG)
+
+    def test_wrong_integers(self):
+        self.wrong_scales(packed.ALL, packed.WRONG)
 
     def test_refusals(self):
         first = "model.layers.0.block_sparse_moe.experts."
@@ -199,7 +236,7 @@ class Folders(unittest.TestCase):
             (lambda m: m.stored.update({"norm.weight": m.stored["model.norm.weight"]}), "expected one of them"),
             (lambda m: m.stored.update({"lm_head.weight": ("F8_E4M3", [8], bytes(8))}), "has dtype F8_E4M3"),
             (lambda m: m.config.update(architectures=["NoSuchModel"]), "the architecture is 'NoSuchModel'"),
-            (lambda m: m.config.update(quantization_config={"quant_method": "awq"}), "quant_method 'awq'"),
+            (lambda m: m.config.update(quantization_config={"quant_method": "aqlm"}), "quant_method 'aqlm'"),
             (lambda m: m.config.update(hidden_act="relu"), "config.json: hidden_act is 'relu', expected silu"),
             (lambda m: m.config.update(hidden_size=1.5), "config.json: hidden_size is 1.5, expected a whole number from 0 to 2.32 - 1"),
             (lambda m: m.config.pop("hidden_size"), "config.json: hidden_size is missing, expected a number"),
