@@ -104,6 +104,8 @@ struct conv_result {
     size_t n_compared, n_exact; /* pairs of tensors, and those with an exact rule */
     size_t n_matrices;          /* those of several rows */
     size_t n_unrelated;         /* of these, without any correlation and known mistake */
+    size_t n_quantised;         /* of these, that the folder has quantised, */
+    size_t n_lossless;          /* and those of them that hold all its values */
     size_t n_beyond;            /* blocks after the layers, which the folder's view has not */
     size_t n_hparams, n_tokens; /* that were compared */
     size_t n_prompts, n_prompts_differ; /* conversations that one of both or both rendered */

@@ -277,14 +277,18 @@ static void say_prompts(char *out, size_t used, const struct conv_result *r)
 static void say_right(char out[CONV_SENTENCE_BYTES], const struct conv_result *r, const char *file,
                       const char *folder)
 {
-    char prompts[64] = "";
+    char prompts[64] = "", lossless[96] = "";
     if (r->n_prompts)
         snprintf(prompts, sizeof prompts, ", %zu prompts", r->n_prompts);
+    if (r->n_quantised)
+        snprintf(lossless, sizeof lossless, ", %zu of %zu quantised matrices without loss",
+                 r->n_lossless, r->n_quantised);
     if (r->n_compared)
         snprintf(out, CONV_SENTENCE_BYTES,
                  "%.200s is what %.200s gives: %zu tensors, %zu of them to the last bit of their "
-                 "types; %zu hyper-parameters, %zu entries of the tokenizer%s",
-                 file, folder, r->n_compared, r->n_exact, r->n_hparams, r->n_tokens, prompts);
+                 "types%s; %zu hyper-parameters, %zu entries of the tokenizer%s",
+                 file, folder, r->n_compared, r->n_exact, lossless, r->n_hparams, r->n_tokens,
+                 prompts);
     else
         snprintf(out, CONV_SENTENCE_BYTES, "%.200s %s %.200s: %zu entries of the tokenizer%s", file,
                  r->n_prompts ? "makes the prompts of" : "has the tokens of", folder, r->n_tokens,

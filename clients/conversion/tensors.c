@@ -120,8 +120,12 @@ static enum status compare_values(struct comparison *c, struct conv_tensor *t,
     if (base_array_new(matrices, n, "matrices", why))
         return STATUS_MEMORY;
     enum status status = conv_compare_rows(c->looking.work, pair, matrices, why);
+    struct conv_sums all = conv_sums_of(matrices, status ? 0 : n);
+    bool quantised = t->found->n_rows > 1 && gguf_type_info(t->expected->type_id)->block_elems > 1;
+    c->out->n_quantised += quantised;
+    c->out->n_lossless += quantised && all.ee == 0 && all.n_nonfinite == 0;
     if (!status && !conv_all_right(pair, matrices, n)) {
-        t->sums = conv_sums_of(matrices, n);
+        t->sums = all;
         for (size_t m = 0; m < n && n > 1; m++)
             t->n_matrices_wrong += !conv_all_right(pair, &matrices[m], 1);
         status = conv_look_at(t, &c->looking, pair, matrices, why);

@@ -126,6 +126,8 @@ static void add_result(struct base_json *json, const struct cli_conversion *c)
     base_json_text(json, o, "sentence", conv_sentence(sentence, r, file, c->settings->folder));
     base_json_uint(json, o, "n_tensors", r->n_compared);
     base_json_uint(json, o, "n_exact", r->n_exact);
+    base_json_uint(json, o, "n_quantised", r->n_quantised);
+    base_json_uint(json, o, "n_lossless", r->n_lossless);
     base_json_uint(json, o, "n_hparams", r->n_hparams);
     base_json_uint(json, o, "n_tokenizer", r->n_tokens);
     base_json_uint(json, o, "n_prompts", r->n_prompts);
