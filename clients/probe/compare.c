@@ -208,16 +208,31 @@ static enum status prepare(struct work *w, struct status_why *why)
     return status;
 }
 
-/** Tokens that are not listed although they are clearly likelier than some that are. */
-static void count_forgotten(struct probe_comparison *out, size_t n)
+/** The token of the prompt that a list is about; -1: the list is about none of them. */
+static int32_t next_token(const struct work *w, const struct probe_sample *s)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct probe_judged *j = &out->judged[i];
+    const struct model_tokens *tokens = &w->m->windows[s->window].tokens;
+    return s->position < tokens->n ? tokens->ids[s->position] : -1;
+}
+
+/**
+ * Tokens that are not listed although they are clearly likelier than some that are. The prompt's
+ * own token does not count, which servers list beside the likeliest, and what is as likely as an
+ * entry that names no token may be that one.
+ */
+static void count_forgotten(const struct work *w)
+{
+    const struct probe_lists *l = w->m->lists;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct probe_judged *j = &w->out->judged[i];
+        int32_t own = next_token(w, &l->items[i]);
         double least = (double)INFINITY;
         for (size_t k = 0; k < j->n; k++)
-            least = fmin(least, j->log_q[k]);
-        out->n_forgotten +=
-            out->unlisted[i].most > least + 6 * fmax(j->coarse, out->verdict.coarse);
+            if (l->ids[j->first + k] != own)
+                least = fmin(least, j->log_q[k]);
+        w->out->n_forgotten +=
+            w->out->unlisted[i].most >
+            fmax(least, l->items[i].dropped) + 6 * fmax(j->coarse, w->out->verdict.coarse);
     }
 }
 
@@ -229,9 +244,9 @@ static void compare_next(const struct work *w)
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++) {
         const struct probe_sample *s = &l->items[i];
-        const struct model_tokens *tokens = &w->m->windows[s->window].tokens;
-        for (size_t k = s->first; k < s->first + s->n && s->position < tokens->n; k++)
-            if (l->ids[k] == tokens->ids[s->position]) {
+        int32_t next = next_token(w, s);
+        for (size_t k = s->first; k < s->first + s->n; k++)
+            if (l->ids[k] == next) {
                 sum += w->out->log_p[k] - l->log_q[k];
                 n++;
             }
@@ -270,7 +285,7 @@ static enum status judge(struct work *w, struct status_why *why)
         }
         out->other_rms[i] = sqrt(squares);
     }
-    count_forgotten(out, l->n);
+    count_forgotten(w);
     compare_next(w);
     return STATUS_OK;
 }

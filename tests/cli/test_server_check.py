@@ -121,6 +121,7 @@ class ServerCheck(unittest.TestCase):
             found = check(f"http://127.0.0.1:{s.port}", lengths="1,2,5,9,33")
         self.assertEqual(found.returncode, 0, found.stderr)
         self.assertIn("\nVerdict: agrees\n", found.stdout)
+        self.assertNotIn("lack a token", found.stdout)  # it lists those of the prompt, too
         self.assertRegex(found.stderr, "OpenAI's completions.*: takes token ids")
 
     def test_what_a_server_says_of_itself(self):
