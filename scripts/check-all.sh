@@ -70,7 +70,7 @@ run_tests() {
 portable() {
     cmake --preset dev -B build/portable -DASSAY_PORTABLE=ON && cmake --build build/portable -- -j "$jobs" &&
         ctest --test-dir build/portable --output-on-failure -j "$jobs" -R '^test_' \
-            -L '^(base|gguf|cluster|serve|cli)$'
+            -L '^(base|gguf|cluster|serve|cli|library)$'
 }
 
 # Valgrind has no AVX-512: it hides it from CPUID, so that the AVX2 kernels are what it checks.
