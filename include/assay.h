@@ -93,8 +93,8 @@ struct assay_options {
     unsigned n_threads; /* 0: as many as the processors this process may use */
     const char *device; /* "cpu", "cuda", "cuda:N"; NULL: "cpu" */
     const char *isa;    /* use no instruction set above it: "scalar", "avx2", ...; NULL: any */
-    const char *tokens; /* a published folder's tokens are this GGUF file's, or this folder's,
-                           which may be the same; NULL: it has none. Of models only */
+    const char *tokens; /* a published folder has the tokens of this GGUF file or folder; NULL: its
+                           own. Of folders only */
     assay_progress *progress; /* NULL: nobody is told. Of models only */
     void *user;
 };

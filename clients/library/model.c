@@ -157,6 +157,8 @@ static enum status open_model(struct assay_model **out, const char *path,
     atomic_init(&m->cancel, false);
     m->progress = options.progress;
     m->user = options.user;
+    if (!options.tokens && model_is_folder(path))
+        options.tokens = path;
     status = model_file_open(&file, path, options.tokens, why);
     if (!status)
         status = model_open(&m->model, file, &(struct model_options){0}, why);

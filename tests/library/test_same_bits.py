@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The library gives the numbers of the program's tables, to the last digit: for several
-architectures, each precision, one thread and two, and for divergences.
+architectures, each precision, one thread and two, and for divergences; and those of its tensors.
 
-usage: test_same_bits.py ASSAY SOURCE_DIR PER_TOKEN
+usage: test_same_bits.py ASSAY SOURCE_DIR BY_HEADER
 """
 import csv
+import json
 import pathlib
 import random
 import subprocess
@@ -12,9 +13,10 @@ import sys
 import tempfile
 import unittest
 
-SOURCE, PER_TOKEN = pathlib.Path(sys.argv[2]), sys.argv[3]
+SOURCE, BY_HEADER = pathlib.Path(sys.argv[2]), sys.argv[3]
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
 import architectures  # noqa: E402
+import folders  # noqa: E402
 from program import ASSAY, F16, Q4, TEXT  # noqa: E402
 import rewrite  # noqa: E402
 
@@ -47,7 +49,7 @@ class SameBits(unittest.TestCase):
             "perplexity", "-m", models[0]]
         said(ASSAY, *command, "-q", "-f", text, "-c", n_ctx, "--chunks", N_WINDOWS, "-t", n_threads,
              "--precision", precision, "--per-token", table)
-        found = said(PER_TOKEN, text, n_ctx, N_WINDOWS, n_threads, precision, *models)
+        found = said(BY_HEADER, text, n_ctx, N_WINDOWS, n_threads, precision, *models)
         columns = found.splitlines()[0].split("\t")
         expected = table_of(table.read_text(), columns)
         self.assertEqual(len(expected), N_WINDOWS * (n_ctx - 1 - n_ctx // 2))
@@ -78,6 +80,21 @@ class SameBits(unittest.TestCase):
             text.write_text(made.text(120)[0])
             with self.subTest(arch):
                 self.check([file], text, 24)
+
+    def test_tensors(self):
+        """Of a GGUF file, and of a published folder, whose rows are turned and lie in several files."""
+        made = folders.Folder(random.Random("library folder"), folders.mixtral, "BF16")
+        where = self.folder / "mixtral"
+        made.write(where, 2)
+        tokens = rewrite.write(self.folder, made.gguf_pairs(), made.tensors)
+        for model, more in ((Q4, []), (where, [tokens])):
+            listed = json.loads(said(ASSAY, "info", "--tensors", "--json", model))
+            for name in [tensor["name"] for tensor in listed["tensors"]]:
+                said(ASSAY, "dump", model, "--tensor", name, "-o", self.folder / "t.npy", "--force")
+                dumped = (self.folder / "t.npy").read_bytes()
+                found = subprocess.run([BY_HEADER, model, name, *more], capture_output=True, check=True).stdout
+                self.assertEqual(dumped[-len(found):], found, name)
+                self.assertTrue(dumped[:-len(found)].rstrip().endswith(b"}"), name)
 
 
 if __name__ == "__main__":

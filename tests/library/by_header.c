@@ -1,7 +1,8 @@
 /*
- * The tables of `assay perplexity --per-token` and `assay kld --per-token`, but for the tokens'
- * texts, by include/assay.h alone.
- * usage: per_token TEXT N_CTX N_WINDOWS THREADS PRECISION MODEL [CANDIDATE]
+ * By include/assay.h alone: the tables of `assay perplexity --per-token` and `assay kld
+ * --per-token`, but for the tokens' texts; and the numbers that `assay dump` writes of a tensor.
+ * usage: by_header TEXT N_CTX N_WINDOWS THREADS PRECISION MODEL [CANDIDATE]
+ *        by_header MODEL TENSOR [TOKENS]
  */
 #include "include/assay.h"
 
@@ -15,7 +16,7 @@ static void must(enum assay_status status)
 {
     if (status == ASSAY_OK)
         return;
-    fprintf(stderr, "per_token: %s: %s\n", assay_status_name(status), why.text);
+    fprintf(stderr, "by_header: %s: %s\n", assay_status_name(status), why.text);
     exit(1);
 }
 
@@ -49,7 +50,7 @@ static int32_t *make_tokens(struct assay_model *m, const char *path, size_t n)
     must(assay_tokenize(m, text, n_text, ASSAY_BOS, tokens, n, &n_found, &why));
     free(text);
     if (n_found < n) {
-        fprintf(stderr, "per_token: %zu tokens, expected %zu\n", n_found, n);
+        fprintf(stderr, "by_header: %zu tokens, expected %zu\n", n_found, n);
         exit(1);
     }
     return tokens;
@@ -116,8 +117,31 @@ static void put_divergences(struct assay_model *m, struct assay_model *candidate
     free(found);
 }
 
+/* Its rows in two parts. */
+static int put_rows(const char *path, const char *name, const char *tokens)
+{
+    struct assay_options options = ASSAY_OPTIONS;
+    struct assay_model *m;
+    struct assay_tensor t;
+    size_t i;
+    options.tokens = tokens;
+    must(assay_open(&m, path, &options, &why));
+    must(assay_tensor_find(m, name, &i, &why));
+    must(assay_tensor_at(m, i, &t, &why));
+    float *rows = memory(t.n_rows * t.ne[0] * sizeof *rows);
+    uint64_t half = t.n_rows / 2;
+    must(assay_tensor_rows(m, i, half, t.n_rows - half, rows + half * t.ne[0], &why));
+    must(assay_tensor_rows(m, i, 0, half, rows, &why));
+    fwrite(rows, sizeof *rows, t.n_rows * t.ne[0], stdout);
+    free(rows);
+    assay_close(m);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 || argc == 4)
+        return put_rows(argv[1], argv[2], argv[3]);
     if (argc < 7)
         return 2;
     static const char *const names[] = {"high", "exact", "fast"};
