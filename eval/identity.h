@@ -14,8 +14,11 @@
  */
 enum status eval_vocab_id(char hex[BASE_HEX], const struct model *model, struct status_why *why);
 
-/** What it would be if texts began with the token `bos` (-1: none). */
-enum status eval_vocab_id_with(char hex[BASE_HEX], const struct model *model, int32_t bos,
+/**
+ * What it would be of the first n tokens, if texts began with the token `bos` (-1: none). Those
+ * that the vocabulary lacks are fillers (model_token_is_filler).
+ */
+enum status eval_vocab_id_with(char hex[BASE_HEX], const struct model *model, int32_t bos, size_t n,
                                struct status_why *why);
 
 /**
@@ -27,5 +30,16 @@ enum status eval_vocab_id_with(char hex[BASE_HEX], const struct model *model, in
  */
 enum status eval_check_same_vocab(const struct model *base, const struct model *candidate,
                                   struct status_why *why);
+
+/**
+ * The same where one may have more tokens after those that both have, which no text becomes:
+ * fillers, and tokens that are unused, control or added. *n_common: how many both have.
+ */
+enum status eval_check_common_vocab(size_t *n_common, const struct model *base,
+                                    const struct model *candidate, struct status_why *why);
+/** Refuse a model whose tokens from `first` on, which `base` lacks, are others. Fails:
+ * STATUS_FORMAT (the sentence names the first). */
+enum status eval_check_further_tokens(const struct model *model, size_t first, const char *base,
+                                      struct status_why *why);
 
 #endif

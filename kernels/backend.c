@@ -7,6 +7,7 @@
 
 #include "kernels/choose.h"
 #include "kernels/quant/round.h"
+#include "kernels/scoring/beyond.h"
 
 void kern_close(struct kern_backend *b)
 {
@@ -370,6 +371,16 @@ static enum status head_check(const struct kern_head *head, size_t n_vocab, cons
     return status;
 }
 
+/** The rows that only this head has. */
+static enum status beyond_check(const struct kern_head *head, struct status_why *why)
+{
+    const struct kern_head *beyond = head->beyond;
+    if (!beyond)
+        return STATUS_OK;
+    assert(beyond->matrix->n_cols == head->matrix->n_cols && !beyond->recorded);
+    return head_check(beyond, beyond->matrix->n_rows, "score: what is beyond a head", why);
+}
+
 static enum status vocabulary_check(size_t n_vocab, const char *role, struct status_why *why)
 {
     if (n_vocab > INT32_MAX)
@@ -416,13 +427,17 @@ enum status kern_score(struct kern_backend *b, const struct kern_score *op, stru
     for (size_t h = recorded ? 1 : 0; !status && h < op->n_heads; h++) {
         assert(h == 0 || !op->heads[h].recorded);
         status = head_check(&op->heads[h], n_vocab, "score: a head", why);
+        status = status ? status : beyond_check(&op->heads[h], why);
     }
     if (!status)
         status = targets_check(op, n_vocab, why);
     if (status || op->n_rows == 0)
         return status;
     uint64_t begun = kern_begin(b);
-    return kern_end(b, KERN_PHASE_SCORE, begun, b->ops->score(b, op, why));
+    status = b->ops->score(b, op, why);
+    if (!status)
+        status = kern_score_beyond(b, op, b->ops->score, why);
+    return kern_end(b, KERN_PHASE_SCORE, begun, status);
 }
 
 enum status kern_record(struct kern_backend *b, const struct kern_record *op,

@@ -172,6 +172,9 @@ struct kern_head {
     const struct kern_weight *bias;       /* 1 row of V columns, or NULL */
     float soft_cap;                       /* finite, not negative; 0: none */
     const struct kern_recorded *recorded; /* head 0 of several only: instead of the above */
+    /* Rows that the vocabulary of the others lacks, for the same hidden rows and as wide: no score
+       knows of them but kern_row_score.beyond. NULL: none. */
+    const struct kern_head *beyond;
 };
 
 /** What is scored: the log-probability of `token` after hidden row `row`. */
@@ -186,6 +189,7 @@ struct kern_row_score {
     double log_sum; /* ln sum_i exp(l_i - max_logit) */
     double entropy; /* -sum_i p_i ln p_i */
     int32_t argmax; /* the first of equals; -1 if no logit is above -infinity */
+    double beyond;  /* what head->beyond has of the probability of both together; 0 without it */
 };
 
 /** Per head and target. */

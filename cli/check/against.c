@@ -35,7 +35,7 @@ enum status cli_against_lay(struct cli_check *c, struct status_why *why)
     enum status status = eval_logits_check_same(&c->recorded.logits, &old->logits,
                                                 plan->options.skip_windows, plan->n_windows, why);
     if (!status)
-        status = old->kind->check(old, c->model.model, why);
+        status = old->kind->check(old, c->model.model, NULL, why);
     if (!status)
         status = old->kind->use(old, plan, false, why);
     if (!status && plan->n_windows < 2)

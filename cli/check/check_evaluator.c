@@ -24,7 +24,7 @@ static enum status open_files(struct cli_check *c, struct status_why *why)
     if (!status)
         status = cli_backends_round(&c->e.backends, model_file(c->model.model), why);
     if (!status)
-        status = c->recorded.kind->check(&c->recorded, c->model.model, why);
+        status = c->recorded.kind->check(&c->recorded, c->model.model, NULL, why);
     if (!status)
         status = cli_fits_open(c, why);
     return status ? status : cli_against_open(c, why);

@@ -21,7 +21,7 @@ enum status cli_fits_open(struct cli_check *c, struct status_why *why)
         struct cli_model *model = &c->fits[i].opened;
         status = cli_model_open(model, s->others.items[i - 1], &s->evaluate, false, why);
         if (!status)
-            status = c->recorded.kind->check(&c->recorded, model->model, why);
+            status = c->recorded.kind->check(&c->recorded, model->model, NULL, why);
         if (!status)
             status = eval_check_same_vocab(c->model.model, model->model, why);
         if (!status)

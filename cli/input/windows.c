@@ -109,7 +109,8 @@ enum status cli_windows_make_tables(struct cli_windows *w, size_t n_pairs, struc
         .plan = &w->plan, .stream = &w->stream, .tables = w->tables, .n_tables = 1 + n_pairs};
     enum status status = eval_table_make_for(&w->tables[0], EVAL_N_COLUMNS, &w->plan, why);
     for (size_t i = 1; i <= n_pairs && !status; i++)
-        status = eval_table_make_for(&w->tables[i], EVAL_N_PAIR_COLUMNS, &w->plan, why);
+        status = eval_table_make_for(
+            &w->tables[i], w->is_cut ? EVAL_N_CUT_COLUMNS : EVAL_N_PAIR_COLUMNS, &w->plan, why);
     if (!status)
         eval_windows_open(&w->units);
     return status;

@@ -14,6 +14,7 @@ struct cli_windows {
     struct eval_plan plan;
     size_t n_laid; /* windows of the plan before the run ended early */
     struct eval_stop stop;
+    bool is_cut;               /* only ids that all models have are compared */
     struct eval_table *tables; /* [units.n_tables], the base's first */
     struct eval_windows units;
 };

@@ -10,7 +10,6 @@
 #include "base/arithmetic.h"
 #include "base/array.h"
 #include "base/text/printable.h"
-#include "eval/identity.h"
 #include "eval/metrics.h"
 #include "kernels/kernels.h"
 
@@ -75,9 +74,7 @@ enum status cli_kld_open_models(struct cli_kld *k, struct status_why *why)
         status = open_candidate(k, i, why);
         k->models[i] = candidate->model;
         if (!status)
-            status = k->base.kind->check(&k->base, candidate->model, why);
-        if (!status && i)
-            status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
+            status = cli_kld_check_vocabulary(k, i, why);
     }
     if (!status) {
         remark_smaller_base(k);
@@ -236,6 +233,7 @@ static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan
 
 static enum status make_tables(struct cli_kld *k, struct status_why *why)
 {
+    k->windows.is_cut = k->is_cut;
     enum status status = cli_windows_make_tables(&k->windows, k->n_candidates, why);
     return status ? status : cli_windows_stop_at(&k->windows, k->settings->windows.stop_se, why);
 }
@@ -246,6 +244,8 @@ static enum status lay_windows(struct cli_kld *k, struct status_why *why)
     struct eval_plan_options plan = cli_plan_options(
         &s->windows, cli_kld_reader(k), cli_base_has_rows(&k->base) ? 0 : CLI_DEFAULT_CONTEXT);
     enum status status = take_tokens(k, &plan, why);
+    if (!status)
+        status = cli_kld_check_ids(k, why);
     if (!status)
         status = cli_windows_lay(&k->windows, &plan, why);
     if (!status && k->base.kind->use)
@@ -262,6 +262,7 @@ static struct eval_models models_of(const struct cli_kld *k)
         .model = k->base.model.model,
         .candidates = k->models,
         .n_candidates = k->n_candidates,
+        .n_common = k->is_cut ? k->n_common : 0,
         .want_js = k->settings->js,
     };
     if (cli_base_has_rows(&k->base)) {
@@ -308,7 +309,7 @@ static enum status reopen_rows(struct cli_kld *k, struct status_why *why)
     k->base = (struct cli_base){.kind = kind, .path = k->settings->base};
     enum status status = kind->open(&k->base, &k->settings->evaluate, why);
     for (size_t i = 0; i < k->n_candidates && !status; i++)
-        status = kind->check(&k->base, k->models[i], why);
+        status = kind->check(&k->base, k->models[i], &(size_t){0}, why);
     return status ? status : cli_kld_make_units(k, why);
 }
 

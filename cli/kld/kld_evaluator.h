@@ -52,6 +52,8 @@ struct cli_kld {
     const struct model **models;     /* [n_candidates] of the candidates */
     struct eval_kld_result *results; /* [n_candidates] */
     struct eval_groups *groups;      /* [n_candidates] of documents */
+    size_t n_common;                 /* tokens that base and candidates have in common */
+    bool is_cut;                     /* one of them has more, which are not compared */
     struct cli_windows windows;
     struct eval_kld_tally tally; /* of the windows that were reported; one candidate only */
 };
@@ -80,7 +82,22 @@ enum status cli_kld_make_units(struct cli_kld *k, struct status_why *why);
 /** Note where base and candidate hold different biases, norms, heads and the like. (optional.c) */
 void cli_kld_remark_optional(struct cli_kld *k);
 
-/** The model whose vocabulary names the tokens: the base, or, of a file of rows, the first. */
+/* vocabulary.c: a vocabulary that is padded or enlarged beside the other. */
+
+/** Whether candidate i can be compared with the base, and with those before it; a note says where
+ * only common tokens are. Fails: STATUS_FORMAT, STATUS_USAGE (--strict), STATUS_MEMORY. */
+enum status cli_kld_check_vocabulary(struct cli_kld *k, size_t i, struct status_why *why);
+/** Refuse a text with a token that not all of them have. Fails: STATUS_FORMAT. */
+enum status cli_kld_check_ids(const struct cli_kld *k, struct status_why *why);
+/** The object `vocabulary` of a candidate, and its lines; of none where nothing was cut. */
+void cli_kld_add_vocabulary(struct base_json *json, cJSON *parent, const struct cli_kld *k,
+                            size_t i);
+void cli_kld_print_vocabulary(const struct cli_kld *k, size_t i);
+
+/**
+ * The model whose vocabulary names the tokens: the base, or, of a file of rows, the first; where a
+ * candidate has more tokens, that one, so that a text with such a token shows it.
+ */
 const struct model *cli_kld_reader(const struct cli_kld *k);
 
 /** One of the worst tokens of a result. */

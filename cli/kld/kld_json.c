@@ -84,6 +84,7 @@ static void add_candidate(struct base_json *json, cJSON *list, const struct cli_
 {
     const struct eval_kld_result *r = &k->results[i];
     cJSON *o = add_figures(json, list, k, i);
+    cli_kld_add_vocabulary(json, o, k, i);
     add_buckets(json, o, r);
     add_windows(json, o, k, i);
     if (k->settings->divergence.curve.wanted)

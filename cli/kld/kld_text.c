@@ -171,6 +171,7 @@ static void print_more(const struct cli_kld *k, size_t candidate)
     puts("\n====== Further statistics ======");
     print_lot_errors(r);
     print_rounding(k, candidate);
+    cli_kld_print_vocabulary(k, candidate);
     struct cli_metrics figures = cli_kld_metrics(k, candidate);
     cli_print_metrics(&figures, DOC_FURTHER, true);
     print_ranks("Q", &r->ranks);
@@ -226,8 +227,11 @@ static void print_asked(const struct cli_kld *k, size_t i)
 {
     bool lists = cli_kld_has_lists(k), worst = lists && k->results[i].n_worst,
          curve = lists && k->settings->divergence.curve.wanted && k->results[i].n_windows;
-    if ((curve || worst) && !cli_kld_in_blocks(k))
+    bool cut = k->is_cut && !cli_kld_in_blocks(k) && !k->settings->markdown;
+    if ((curve || worst || cut) && !cli_kld_in_blocks(k))
         printf("%s%s\n", i ? "\n" : "", k->candidates[i].called);
+    if (cut)
+        cli_kld_print_vocabulary(k, i);
     if (curve)
         cli_curve_print(&k->settings->divergence.curve, &k->windows.plan,
                         cli_kld_tables(k, i).candidate, true);

@@ -5,7 +5,11 @@
 
 const struct model *cli_kld_reader(const struct cli_kld *k)
 {
-    return cli_base_has_rows(&k->base) ? k->models[0] : k->base.model.model;
+    const struct model *reader = cli_base_has_rows(&k->base) ? k->models[0] : k->base.model.model;
+    for (size_t i = 0; k->is_cut && i < k->n_candidates; i++)
+        if (k->models[i] && model_hparams(k->models[i])->n_vocab > model_hparams(reader)->n_vocab)
+            reader = k->models[i];
+    return reader;
 }
 
 struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_scored_token *place)

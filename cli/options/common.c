@@ -150,7 +150,8 @@ static const struct cli_option more_text_options[] = {
     {"--strict", CLI_ON, NULL,
      "refuse a text that a note would warn of: it has a byte-order mark, lines that end in CR and "
      "LF, or JSON without documents, it is a page of the web or tasks, or the vocabulary lacks "
-     "control tokens of its chat template",
+     "control tokens of its chat template. And models with more tokens than those that they are "
+     "compared with",
      TEXT(strict)},
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
     {.type = CLI_GROUP, .group = cli_special_options, .offset = TEXT(parse_special)},

@@ -85,9 +85,16 @@ static enum status open_model(struct cli_base *base, const struct cli_evaluate_s
 }
 
 static enum status check_vocab(const struct cli_base *base, const struct model *candidate,
-                               struct status_why *why)
+                               size_t *n_common, struct status_why *why)
 {
-    return eval_check_same_vocab(base->model.model, candidate, why);
+    const struct model *model = base->model.model;
+    return n_common ? eval_check_common_vocab(n_common, model, candidate, why)
+                    : eval_check_same_vocab(model, candidate, why);
+}
+
+static size_t n_vocab(const struct cli_base *base)
+{
+    return model_hparams(base->model.model)->n_vocab;
 }
 
 static struct cli_model_size size(const struct cli_base *base)
@@ -96,4 +103,9 @@ static struct cli_model_size size(const struct cli_base *base)
 }
 
 const struct cli_base_kind cli_base_model = {
-    .name = "model", .open = open_model, .check = check_vocab, .size = size};
+    .name = "model",
+    .open = open_model,
+    .check = check_vocab,
+    .n_vocab = n_vocab,
+    .size = size,
+};

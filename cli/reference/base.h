@@ -23,9 +23,15 @@ struct cli_base_kind {
     enum status (*open)(struct cli_base *base, const struct cli_evaluate_settings *settings,
                         struct status_why *why);
     void (*close)(struct cli_base *base);
-    /** Whether a model can be compared with it: the vocabulary, BOS. Fails: STATUS_FORMAT. */
+    /**
+     * Whether a model can be compared with it: the vocabulary, BOS. n_common: where one of them may
+     * have more tokens, receives how many both have; NULL: they must have the same.
+     * Fails: STATUS_FORMAT.
+     */
     enum status (*check)(const struct cli_base *base, const struct model *candidate,
-                         struct status_why *why);
+                         size_t *n_common, struct status_why *why);
+    /** How many tokens its vocabulary has. */
+    size_t (*n_vocab)(const struct cli_base *base);
     /** Size of its tensors. NULL: it is not known. */
     struct cli_model_size (*size)(const struct cli_base *base);
     /** The members of the object `base`. */

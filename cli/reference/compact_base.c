@@ -49,16 +49,25 @@ static void close_file(struct cli_base *base)
     cli_description_free(&base->description);
 }
 
+/* The model that the head is in can name the first token that differs, and knows those that the
+ * candidate lacks; the file cannot. */
 static enum status check(const struct cli_base *base, const struct model *candidate,
-                         struct status_why *why)
+                         size_t *n_common, struct status_why *why)
 {
-    /* The model that the head is in can name the first token that differs; the file cannot. */
+    const struct model *model = base->model.model;
     enum status status = STATUS_OK;
-    if (base->model.model)
-        status = eval_check_same_vocab(base->model.model, candidate, why);
-    if (!status)
-        status = eval_compact_check_vocab(&base->compact, candidate, why);
-    return status;
+    if (model && n_common)
+        status = eval_check_common_vocab(n_common, model, candidate, why);
+    else if (model)
+        status = eval_check_same_vocab(model, candidate, why);
+    if (status || (model && n_common && *n_common < base->compact.layout.n_vocab))
+        return status;
+    return eval_compact_check_vocab(&base->compact, candidate, n_common, why);
+}
+
+static size_t n_vocab(const struct cli_base *base)
+{
+    return (size_t)base->compact.layout.n_vocab;
 }
 
 static struct cli_model_size size(const struct cli_base *base)
@@ -148,6 +157,7 @@ const struct cli_base_kind cli_base_compact = {
     .open = open_file,
     .close = close_file,
     .check = check,
+    .n_vocab = n_vocab,
     .size = size,
     .add_json = add_json,
     .tokens = tokens,

@@ -4,6 +4,7 @@
 
 #include "cli/process/say.h"
 #include "cli/reference/base.h"
+#include "eval/identity.h"
 #include "eval/llama_compat.h"
 
 enum status cli_base_check_logits(const char *path, struct status_why *why)
@@ -57,17 +58,25 @@ static enum status check_bos(const struct cli_base *base, const struct model *ca
                        path, base->path, bos);
 }
 
-static enum status check(const struct cli_base *base, const struct model *candidate,
-                         struct status_why *why)
+static size_t n_vocab(const struct cli_base *base)
 {
-    size_t n_vocab = model_hparams(candidate)->n_vocab;
-    if (n_vocab != base->logits.shape.n_vocab)
+    return base->logits.shape.n_vocab;
+}
+
+/* Rows of codes are as long as they are: a candidate may have more tokens, not fewer. */
+static enum status check(const struct cli_base *base, const struct model *candidate,
+                         size_t *n_common, struct status_why *why)
+{
+    size_t n = model_hparams(candidate)->n_vocab, n_base = n_vocab(base);
+    if (n_common ? n < n_base : n != n_base)
         return status_fail(why, STATUS_FORMAT,
                            "%s: a vocabulary of %zu tokens where %s has %zu; only models of the "
                            "same vocabulary can be compared",
-                           gguf_path(model_file(candidate)), n_vocab, base->path,
-                           base->logits.shape.n_vocab);
-    return check_bos(base, candidate, why);
+                           gguf_path(model_file(candidate)), n, base->path, n_base);
+    if (n_common)
+        *n_common = n_base;
+    enum status status = check_bos(base, candidate, why);
+    return status ? status : eval_check_further_tokens(candidate, n_base, base->path, why);
 }
 
 static void add_json(struct base_json *json, cJSON *o, const struct cli_base *base)
@@ -108,6 +117,7 @@ const struct cli_base_kind cli_base_logits = {
     .open = open_file,
     .close = close_file,
     .check = check,
+    .n_vocab = n_vocab,
     .add_json = add_json,
     .tokens = tokens,
     .use = use,

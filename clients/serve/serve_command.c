@@ -92,7 +92,7 @@ static enum status open_base(struct serve *serve, struct status_why *why)
     }
     status = cli_base_open(&base, s->base, &s->evaluate, why);
     if (!status)
-        status = kind->check(&base, models[0].model, why);
+        status = kind->check(&base, models[0].model, NULL, why);
     if (!status)
         serve_show_base(serve, &base);
     cli_base_close(&base);

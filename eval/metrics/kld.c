@@ -215,8 +215,14 @@ static struct eval_kld_bucket *bucket_of(struct eval_kld_result *out, double log
 
 /** Sums of what a window adds beside the tally. */
 struct extras {
-    struct base_moments reverse_kld, js, tv, common_5, common_10;
+    struct base_moments reverse_kld, js, tv, common_5, common_10, base_beyond, beyond;
 };
+
+static void add_beyond(struct eval_beyond *out, struct base_moments *sum, double x)
+{
+    base_moments_add(sum, x);
+    out->largest = x > out->largest ? x : out->largest;
+}
 
 static void add_extras(struct eval_kld_result *out, struct extras *sums,
                        const struct eval_kld_tables *t, size_t w)
@@ -235,6 +241,11 @@ static void add_extras(struct eval_kld_result *out, struct extras *sums,
         base_moments_add(&sums->tv, row(t->candidate, EVAL_TV, w)[i]);
         base_moments_add(&sums->common_5, row(t->candidate, EVAL_COMMON_5, w)[i] / 5);
         base_moments_add(&sums->common_10, row(t->candidate, EVAL_COMMON_10, w)[i] / 10);
+        if (t->candidate->n_columns > EVAL_BEYOND) {
+            add_beyond(&out->base_beyond, &sums->base_beyond,
+                       row(t->candidate, EVAL_BASE_BEYOND, w)[i]);
+            add_beyond(&out->beyond, &sums->beyond, row(t->candidate, EVAL_BEYOND, w)[i]);
+        }
         struct eval_kld_bucket *bucket = bucket_of(out, row(t->candidate, EVAL_BASE_TOP, w)[i]);
         base_moments_add(&bucket->kld, kl[i]);
         bucket->dp_squared += square(delta_p(t, w, i));
@@ -297,6 +308,8 @@ static void fill(struct eval_kld_result *out, const struct eval_kld_tables *t,
     out->acceptance = (struct base_estimate){1 - out->tv.value, out->tv.error, out->tv.lot_error};
     out->common_5 = base_moments_estimate(&sums.common_5);
     out->common_10 = base_moments_estimate(&sums.common_10);
+    out->base_beyond.mean = base_moments_estimate(&sums.base_beyond);
+    out->beyond.mean = base_moments_estimate(&sums.beyond);
     add_quantiles(out->kld_quantiles, kl_of, t, sorter);
     add_quantiles(out->dp_quantiles, delta_p, t, sorter);
     out->ranks = ranks_of(t->candidate, sorter);

@@ -53,6 +53,12 @@ struct eval_kld_bucket {
     double dp_squared, same_top; /* sums */
 };
 
+/** Probability on ids that only one of two vocabularies has. */
+struct eval_beyond {
+    struct base_estimate mean;
+    double largest;
+};
+
 /** A scored token. */
 struct eval_scored_token {
     size_t window, index; /* eval_plan_position says where it is */
@@ -70,6 +76,8 @@ struct eval_kld_result {
     struct base_estimate acceptance;          /* 1 - tv: of a token that q drafts and p verifies */
     struct base_estimate common_5, common_10; /* share of the base's 5 and 10 that q has, too */
     struct eval_ranks ranks, base_ranks;      /* of the right token */
+    /* Of p and q before they were cut to common ids; where they were not: 0. */
+    struct eval_beyond base_beyond, beyond;
     struct eval_kld_bucket buckets[EVAL_N_BUCKETS];
     struct base_moments *positions;  /* [eval_table_n_points] KLD by position */
     struct eval_scored_token *worst; /* the tokens of the largest KLD, first of equals first */

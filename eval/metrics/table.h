@@ -28,7 +28,12 @@ enum eval_column {
     EVAL_COMMON_5,            /* how many of the 5 most likely tokens they share */
     EVAL_COMMON_10,           /* and of the 10 */
     EVAL_BASE_TOP,            /* ln of the highest probability of p */
-    EVAL_N_PAIR_COLUMNS
+    EVAL_N_PAIR_COLUMNS,
+
+    /* The same where only the ids that both have are compared. */
+    EVAL_BASE_BEYOND = EVAL_N_PAIR_COLUMNS, /* share of p on the others, before it was cut */
+    EVAL_BEYOND,                            /* of q */
+    EVAL_N_CUT_COLUMNS
 };
 
 /** Read through eval_table_row; release with eval_table_free. */
@@ -43,7 +48,8 @@ struct eval_table {
 };
 
 /**
- * An empty table. n_columns: EVAL_N_COLUMNS, or EVAL_N_PAIR_COLUMNS of a candidate.
+ * An empty table. n_columns: EVAL_N_COLUMNS, or EVAL_N_PAIR_COLUMNS of a candidate, or
+ * EVAL_N_CUT_COLUMNS of one that is compared on common ids.
  * Fails: STATUS_MEMORY (the sentence has the size).
  */
 enum status eval_table_make(struct eval_table *out, size_t n_columns, size_t n_windows,

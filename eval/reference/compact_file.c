@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/array.h"
 #include "eval/identity.h"
 #include "gguf/cursor.h"
@@ -289,25 +290,32 @@ static enum status check_bos(const struct eval_compact_file *file, const struct 
 }
 
 enum status eval_compact_check_vocab(const struct eval_compact_file *file,
-                                     const struct model *model, struct status_why *why)
+                                     const struct model *model, size_t *n_common,
+                                     struct status_why *why)
 {
     const char *path = gguf_path(model_file(model));
     uint32_t n_vocab = model_hparams(model)->n_vocab;
-    if (n_vocab != file->layout.n_vocab)
+    size_t n_base = (size_t)file->layout.n_vocab;
+    char id[BASE_HEX], expected[BASE_HEX];
+    enum status status = eval_vocab_id_with(id, model, file->layout.bos, n_base, why);
+    base_digest_hex(expected, file->layout.vocab);
+    bool same = !status && strcmp(id, expected) == 0;
+    if (n_common)
+        *n_common = base_min(n_vocab, n_base);
+    if (!status && n_vocab != n_base && !(n_common && same))
         return status_fail(why, STATUS_FORMAT,
                            "%s: a head of %" PRIu32 " rows where %s has %" PRIu64
                            "; only models of the same vocabulary can be compared",
                            path, n_vocab, file->name, file->layout.n_vocab);
-    char id[BASE_HEX], expected[BASE_HEX];
-    enum status status = eval_vocab_id_with(id, model, file->layout.bos, why);
-    base_digest_hex(expected, file->layout.vocab);
-    if (!status && strcmp(id, expected) != 0)
+    if (!status && !same)
         return status_fail(why, STATUS_FORMAT,
                            "%s: the texts of its %" PRIu32 " tokens are not those that %s was "
                            "recorded with (vocabulary %.16s, expected %.16s); only models of the "
                            "same vocabulary can be compared",
                            path, n_vocab, file->name, id, expected);
-    return status ? status : check_bos(file, model, why);
+    if (!status)
+        status = check_bos(file, model, why);
+    return status ? status : eval_check_further_tokens(model, n_base, file->name, why);
 }
 
 enum status eval_compact_take_head(struct eval_compact_file *file, const struct model *model,

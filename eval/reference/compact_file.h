@@ -61,11 +61,14 @@ enum status eval_compact_id(char hex[BASE_HEX], const struct eval_compact_file *
                             struct status_why *why);
 
 /**
- * Refuse a model whose vocabulary is not the base's: see eval_check_same_vocab.
+ * Refuse a model whose vocabulary is not the base's: see eval_check_same_vocab. n_common: where one
+ * may have more tokens (eval_check_common_vocab), receives how many both have, else NULL; what the
+ * base has more must be fillers, since the file has no texts.
  * Fails: STATUS_FORMAT, STATUS_MEMORY.
  */
 enum status eval_compact_check_vocab(const struct eval_compact_file *file,
-                                     const struct model *model, struct status_why *why);
+                                     const struct model *model, size_t *n_common,
+                                     struct status_why *why);
 
 /**
  * Take the head from the model that file->head_path leads to; it must outlive the file.

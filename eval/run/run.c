@@ -107,10 +107,12 @@ static enum status check_models(const struct eval_units *units, const struct eva
                                 struct status_why *why)
 {
     size_t n_vocab = model_head(models->model)->n_rows;
-    if (models->base && models->base->n_vocab != n_vocab)
+    const struct eval_row_source *base = models->base;
+    bool cut = models->n_common && base && base->kind == EVAL_ROWS_HIDDEN;
+    if (base && !cut && base->n_vocab != (models->n_common ? models->n_common : n_vocab))
         return status_fail(why, STATUS_USAGE,
                            "the base has a vocabulary of %zu tokens, that of %s has %zu",
-                           models->base->n_vocab, gguf_path(model_file(models->model)), n_vocab);
+                           base->n_vocab, gguf_path(model_file(models->model)), n_vocab);
     enum status status = units->kind->check_ids(units, models->model, why);
     for (size_t i = 0; i < models->n_candidates && !status; i++)
         status = units->kind->check_ids(units, models->candidates[i], why);

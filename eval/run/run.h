@@ -29,6 +29,9 @@ struct eval_models {
     const struct model *model;             /* the base, with candidates and no reference rows */
     const struct model *const *candidates; /* compared with the model, in the same pass */
     size_t n_candidates;
+    /* Ids that the vocabularies of all of these begin with, and that are compared; 0: all ids are.
+       Windows have no others. Reference rows of codes have these and no more. */
+    size_t n_common;
     bool want_js;                       /* compute Jensen-Shannon divergences of what is compared */
     const struct eval_row_source *base; /* reference rows; the model is compared with them, too */
     const struct eval_row_sink *sink;   /* takes the model's rows */

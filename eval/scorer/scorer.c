@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "eval/scorer/cost.h"
+#include "eval/scorer/cut_head.h"
 #include "eval/scorer/shape.h"
 #include "kernels/backend.h"
 #include "kernels/scoring.h"
@@ -42,11 +43,12 @@ struct eval_scorer {
     struct kern_backend *backend;
     struct eval_scorer_options options;
     size_t n_models, n_heads;
-    struct runner *runners;   /* [n_models]; they are the last of the heads */
-    struct eval_pass *passes; /* [n_models]: of the running batch */
-    struct kern_head *heads;  /* [n_heads], the base first */
-    struct kern_head *used;   /* the first n_used: those of the running batch that are not idle */
-    size_t *used_heads;       /* [n_heads]: which of the heads these are */
+    struct runner *runners;     /* [n_models]; they are the last of the heads */
+    struct eval_pass *passes;   /* [n_models]: of the running batch */
+    struct kern_head *heads;    /* [n_heads], the base first */
+    struct eval_cut_head *cuts; /* [n_heads] of these */
+    struct kern_head *used;     /* the first n_used: those of the running batch that are not idle */
+    size_t *used_heads;         /* [n_heads]: which of the heads these are */
     size_t n_used;
     struct eval_row_flow flow;
     struct eval_streams *streams; /* NULL: embeddings enter the layers */
@@ -122,22 +124,32 @@ static enum status slab_open(struct eval_scorer *s, struct status_why *why)
     return status ? status : base_array_new(s->slab.pairs, n, "rows", why);
 }
 
+/** One of the heads, to what all of them have. */
+static enum status cut(struct eval_scorer *s, struct kern_head *head, struct status_why *why)
+{
+    return eval_cut_head(&s->cuts[head - s->heads], head, s->options.n_common, why);
+}
+
 /** Sessions of all models, and their heads: with them known, these are brought to the device. */
 static enum status runners_open(struct eval_scorer *s, const struct model *model,
                                 const struct eval_scorer_options *options, struct status_why *why)
 {
     if (options->base && options->base->kind == EVAL_ROWS_HIDDEN)
         s->heads[0].matrix = options->base->head;
-    for (size_t i = 0; i < s->n_models; i++) {
+    enum status status = cut(s, &s->heads[0], why);
+    for (size_t i = 0; i < s->n_models && !status; i++) {
         struct runner *r = &s->runners[i];
         r->model = eval_scorer_model(model, options, i);
-        enum status status = runner_open(r, s, why);
+        status = runner_open(r, s, why);
         if (status)
-            return status;
+            break;
         struct kern_head *head = &s->heads[s->n_heads - s->n_models + i];
         *head = model_kern_head(r->model);
         head->hidden = r->hidden;
+        status = cut(s, head, why);
     }
+    if (status)
+        return status;
     return s->scores ? kern_preload_heads(s->backend, s->heads, s->n_heads, why) : STATUS_OK;
 }
 
@@ -172,6 +184,8 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
     enum status status = base_array_new(s->runners, s->n_models, "models", why);
     if (!status)
         status = base_array_new(s->heads, s->n_heads, "models", why);
+    if (!status)
+        status = base_array_new(s->cuts, s->n_heads, "models", why);
     if (!status)
         status = base_array_new(s->used, s->n_heads, "models", why);
     if (!status)
@@ -210,6 +224,7 @@ void eval_scorer_close(struct eval_scorer *s)
     free(s->passes);
     free(s->runners);
     free(s->heads);
+    free(s->cuts);
     free(s->used);
     free(s->used_heads);
     free(s->slab.targets);
@@ -321,6 +336,8 @@ static enum status score_slab(struct eval_scorer *s, const struct eval_items *it
     size_t plan_row = items->plan_rows ? items->plan_rows[at->row] : 0;
     if (!status && base)
         status = eval_row_flow_take(&s->flow, plan_row, at->n_rows, &s->heads[0], why);
+    if (!status && base)
+        status = cut(s, &s->heads[0], why);
     if (!status && s->flow.sink)
         status = eval_row_flow_give(&s->flow, plan_row, at->n_rows,
                                     &s->heads[s->n_heads - s->n_models], why);

@@ -26,10 +26,11 @@ struct eval_scorer_options {
     size_t tile_tokens;         /* tokens per tile of the forward pass; 0: the backend's choice */
     eval_fraction_fn *progress; /* may be NULL */
     void *progress_user;
-    const struct model *const *candidates;    /* beside the scorer's model; copied */
-    size_t n_candidates;                      /* 0: the model alone */
-    const struct eval_row_source *base;       /* head 0; NULL: the model is */
-    const struct eval_row_sink *sink;         /* takes the model's rows; NULL: none */
+    const struct model *const *candidates; /* beside the scorer's model; copied */
+    size_t n_candidates;                   /* 0: the model alone */
+    size_t n_common;                    /* rows that heads are compared on; 0: all have as many */
+    const struct eval_row_source *base; /* head 0; NULL: the model is */
+    const struct eval_row_sink *sink;   /* takes the model's rows; NULL: none */
     const struct eval_stream_source *streams; /* what enters layers; NULL: the embedding */
 };
 
@@ -58,8 +59,8 @@ struct eval_scorer_times {
 
 /**
  * Allocate for each model a session, a residual stream and a slab. Models, backend, sources and
- * sink must outlive it; the heads must all be as long as the model's.
- * Fails: STATUS_MEMORY, STATUS_DEVICE, as the source of streams.
+ * sink must outlive it; the heads must all be as long as the model's, or have the common rows
+ * first. Fails: STATUS_MEMORY, STATUS_DEVICE, as the source of streams and eval_cut_head.
  */
 enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,
                              struct kern_backend *backend,

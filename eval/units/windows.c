@@ -135,6 +135,10 @@ static void take_pairs(const struct eval_windows *windows, size_t h, size_t w,
         eval_table_row(table, EVAL_COMMON_10, w)[i] = pairs[i].common_top[2];
         eval_table_row(table, EVAL_BASE_TOP, w)[i] = -base[i].log_sum;
     }
+    for (size_t i = 0; table->n_columns > EVAL_BEYOND && i < n_scored; i++) {
+        eval_table_row(table, EVAL_BASE_BEYOND, w)[i] = base[i].beyond;
+        eval_table_row(table, EVAL_BEYOND, w)[i] = rows[i].beyond;
+    }
 }
 
 static void take(struct eval_units *units, size_t item, const struct eval_scores *scores)

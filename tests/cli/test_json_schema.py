@@ -19,6 +19,7 @@ import shards
 from documents import OF_SERVERS, SCHEMA, errors, jsonschema, members, seen
 from program import ASSAY, F16, Q4, SOURCE, TEXT, run
 from serving import Server
+from vocabularies import enlarged, padding, random_rows
 
 sys.path.append(str(SOURCE / "tests" / "random_models"))
 import architectures  # noqa: E402
@@ -98,6 +99,9 @@ def of_texts(folder):
     yield made("kld", "-m", Q4, "-m", F16, "--base", F16, *TEXTS, "--js", "--worst", "2",
                "--context-curve", "--stop-when-se", "1e-9", "--hash-model",
                "--label", "a", "--label", "b")
+    padded = folder / "padded.gguf"
+    padded.write_bytes(enlarged(F16, padding(2048, 1), random_rows(F16, 1)))
+    yield made("kld", "-m", padded, "--base", F16, *TEXTS)
 
 
 def of_recordings(folder):

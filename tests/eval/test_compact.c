@@ -151,7 +151,7 @@ static void compare(struct evaluation *e, size_t first, size_t batch_tokens)
     setup.base = &source;
     setup.batch_tokens = batch_tokens;
     evaluation_open(e, &setup);
-    assert_int_equal(eval_compact_check_vocab(&file, e->model, &why), STATUS_OK);
+    assert_int_equal(eval_compact_check_vocab(&file, e->model, NULL, &why), STATUS_OK);
     enum status status = evaluation_run(e, &setup, &why);
     assert_string_equal(why.text, "");
     assert_int_equal(status, STATUS_OK);

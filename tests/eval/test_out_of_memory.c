@@ -235,7 +235,7 @@ static enum status use_compact(struct status_why *why)
     if (status == STATUS_OK)
         status = eval_compact_id(id, &file, why);
     if (status == STATUS_OK)
-        status = eval_compact_check_vocab(&file, prepared.model, why);
+        status = eval_compact_check_vocab(&file, prepared.model, NULL, why);
     for (size_t w = 0; w < N_WINDOWS && status == STATUS_OK; w++)
         status = eval_compact_check_window(&file, w, why);
     if (status == STATUS_OK)

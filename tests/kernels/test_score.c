@@ -313,6 +313,59 @@ static void test_nonfinite_rows(void **state)
     }
 }
 
+/** A head with more rows: what they have of the whole, and nothing else, is known of them. */
+static void test_rows_beyond_the_vocabulary(void **state)
+{
+    (void)state;
+    enum { V = 201, V_ALL = 300 };
+    struct scene s;
+    scene_open(&s, 170, 3, 45, V_ALL);
+    struct kern_weight first[3], others[3], first_biases[3], other_biases[3];
+    struct kern_head heads[3], beyond[3];
+    for (size_t h = 0; h < 3; h++) {
+        const struct kern_weight *bias = s.heads[h].bias;
+        first[h] = kern_weight_rows(s.heads[h].matrix, 0, V);
+        others[h] = kern_weight_rows(s.heads[h].matrix, V, V_ALL - V);
+        first_biases[h] = other_biases[h] = s.biases[h];
+        first_biases[h].n_cols = V;
+        other_biases[h].n_cols = V_ALL - V;
+        other_biases[h].data = (const float *)s.biases[h].data + V;
+        heads[h] = beyond[h] = s.heads[h];
+        heads[h].matrix = &first[h];
+        heads[h].bias = bias ? &first_biases[h] : NULL;
+        beyond[h].matrix = &others[h];
+        beyond[h].bias = bias ? &other_biases[h] : NULL;
+    }
+    struct kern_score op = s.op, plain = s.op;
+    op.heads = plain.heads = heads;
+    for (size_t i = 0; i < s.op.n_targets; i++)
+        s.targets[i].token %= V;
+    plain.rows = calloc(3 * s.op.n_rows, sizeof *plain.rows);
+    plain.pairs = calloc(3 * s.op.n_rows, sizeof *plain.pairs);
+    scene_run(KERN_ISA_SCALAR, 1, &plain);
+    heads[1].beyond = &beyond[1];
+    heads[2].beyond = &beyond[2];
+    for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
+        scene_run((enum kern_isa)isa, 2, &op);
+        for (size_t i = 0; i < 3 * s.op.n_rows; i++) {
+            const float *logits = s.logits[i / s.op.n_rows] + i % s.op.n_rows * V_ALL;
+            struct truth whole = reduce(logits, V_ALL), part = reduce(logits, V);
+            long double kept = expl(part.max + part.log_sum - whole.max - whole.log_sum);
+            assert_same_row(&op.rows[i], &plain.rows[i]);
+            assert_memory_equal(&op.pairs[i].kl, &plain.pairs[i].kl, sizeof(double));
+            assert_true(plain.rows[i].beyond == 0);
+            if (i < s.op.n_rows)
+                assert_true(op.rows[i].beyond == 0);
+            else
+                scene_assert_near(op.rows[i].beyond, 1 - kept, 4 * scene_sum_error(V_ALL),
+                                  "beyond");
+        }
+    }
+    free(plain.rows);
+    free(plain.pairs);
+    scene_close(&s);
+}
+
 static void test_cancel_and_checks(void **state)
 {
     (void)state;
@@ -360,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_same_head_has_no_divergence),
         cmocka_unit_test(test_equal_logits),
         cmocka_unit_test(test_nonfinite_rows),
+        cmocka_unit_test(test_rows_beyond_the_vocabulary),
         cmocka_unit_test(test_cancel_and_checks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,12 +129,22 @@ static void set_key(struct comparing *c, const char *key, int32_t entry, size_t 
         snprintf(out + n, MODEL_DIFFERENCE_BYTES - (size_t)n, " and %zu more", n_more);
 }
 
-/** A row that no token has, as programs call it; it is never met in a text. */
 static bool is_filler(const struct model_vocab *v, size_t id)
 {
     char name[32];
     int n = snprintf(name, sizeof name, "[PAD%zu]", id);
     return v->text[id].n_bytes == (size_t)n && memcmp(v->text[id].data, name, (size_t)n) == 0;
+}
+
+bool model_token_is_filler(const struct model_tokenizer *t, int32_t id)
+{
+    return is_filler(&t->vocab, (size_t)id);
+}
+
+/** Tokens that both have. */
+static size_t n_common(const struct comparing *c)
+{
+    return base_min(c->t[0]->vocab.n, c->t[1]->vocab.n);
 }
 
 static void write_type(char out[MODEL_DIFFERENCE_BYTES], const struct model_vocab *v, size_t id)
@@ -150,7 +160,7 @@ static void compare_types(struct comparing *c)
 {
     const struct model_vocab *a = &c->t[0]->vocab, *b = &c->t[1]->vocab;
     size_t n = 0, first = 0;
-    for (size_t i = a->n; i-- > 0;)
+    for (size_t i = n_common(c); i-- > 0;)
         if (a->recognition[i] != b->recognition[i] && !is_filler(a, i) && !is_filler(b, i)) {
             first = i;
             n++;
@@ -230,11 +240,11 @@ static enum status compare_scores(struct comparing *c)
     const struct model_vocab *v = &c->t[0]->vocab;
     const uint32_t *ranks[] = {c->t[0]->spm.rank, c->t[1]->spm.rank};
     struct placed *placed = NULL;
-    size_t n = 0, at = 1;
-    if (memcmp(ranks[0], ranks[1], v->n * sizeof *ranks[0]) == 0)
+    size_t n = 0, at = 1, n_both = n_common(c);
+    if (memcmp(ranks[0], ranks[1], n_both * sizeof *ranks[0]) == 0)
         return STATUS_OK;
-    enum status status = base_array_new(placed, v->n, "scores", c->why);
-    for (size_t i = 0; i < v->n && !status; i++)
+    enum status status = base_array_new(placed, n_both, "scores", c->why);
+    for (size_t i = 0; i < n_both && !status; i++)
         if (is_made(v, i))
             placed[n++] = (struct placed){{ranks[0][i], ranks[1][i]}, (int32_t)i};
     if (!status)

@@ -23,8 +23,12 @@ void model_difference_show(char out[MODEL_DIFFERENCE_BYTES], struct base_string 
 void model_difference_ids(char out[MODEL_DIFFERENCE_BYTES], const struct model_tokens *tokens,
                           size_t from);
 
+/** A row that no token has, as programs call it: [PAD32000]. It is never met in a text. */
+bool model_token_is_filler(const struct model_tokenizer *t, int32_t id);
+
 /**
- * Compare two tokenizers of as many tokens, whose texts are compared elsewhere. They are the same
+ * Compare two tokenizers, whose tokens' texts are compared elsewhere; those that only one has are
+ * not looked at. They are the same
  * where they have the same ids for a set of texts (model_probe), recognise the same tokens in raw
  * text, and merge in the same order. So another name of the same pre-tokeniser is no difference,
  * nor is another type that has no effect, nor are rows that no token has.
